@@ -9,16 +9,20 @@ use http_body_util::BodyExt;
 use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 
 pub(crate) async fn get(endpoint: Endpoint, url: &str) -> Result<String, Box<dyn Error>> {
-    // One client for all requests: it keeps the connections.
+    // One client for all requests, which reuses its connections.
     let client = Client::builder(TokioExecutor::new()).build(Connector::new(endpoint));
     let request = axum::http::Request::get(url).body(Body::empty())?;
     let response = client.request(request).await?;
     let version = response.version();
-    let info = response.extensions().get::<ConnectionInfo>().cloned().ok_or("whose connection?")?;
+    let info = response
+        .extensions()
+        .get::<ConnectionInfo>()
+        .cloned()
+        .ok_or("no connection information")?;
     let body = response.into_body().collect().await?.to_bytes();
-    let told = format!("{version:?} over {} to {}", info.transport, info.remote);
+    let summary = format!("{version:?} over {} to {}", info.transport, info.remote);
     Ok(format!(
-        "{told}, after {} that failed\n{}",
+        "{summary}, after {} that failed\n{}",
         info.failed.len(),
         String::from_utf8_lossy(&body)
     ))
@@ -26,7 +30,7 @@ pub(crate) async fn get(endpoint: Endpoint, url: &str) -> Result<String, Box<dyn
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let url = std::env::args().nth(1).ok_or("which URL?")?;
+    let url = std::env::args().nth(1).ok_or("usage: hyper URL")?;
     println!("{}", get(Endpoint::builder().build()?, &url).await?);
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! reqwest over races: `cargo run -p eyas-examples --example reqwest -- https://example.org/`
 //!
-//! reqwest takes no transport of others, but it takes a proxy: this one is in the same process, on
-//! loopback, and races each destination over what carries bytes as they are, TCP and MPTCP. TLS stays
+//! reqwest does not support custom transports, but it supports proxies: this one runs in the same process,
+//! on loopback, and races each destination over TCP and MPTCP, which carry bytes unchanged. TLS stays
 //! between reqwest and the server.
 
 use std::error::Error;
@@ -10,7 +10,7 @@ use eyas::Endpoint;
 use eyas_relay::{Proxy, Running};
 use reqwest::{Client, ClientBuilder};
 
-/// The client lasts as long as the proxy runs.
+/// Returns a client and its proxy; the client works as long as the proxy runs.
 pub(crate) fn client(
     endpoint: Endpoint,
     builder: ClientBuilder,
@@ -22,8 +22,8 @@ pub(crate) fn client(
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let url = std::env::args().nth(1).ok_or("which URL?")?;
-    // reqwest is built without a provider of its own here.
+    let url = std::env::args().nth(1).ok_or("usage: reqwest URL")?;
+    // reqwest is built here without its own cryptography provider.
     let _ = eyas::rustls::crypto::ring::default_provider().install_default();
     let (client, running) = client(Endpoint::builder().build()?, Client::builder())?;
     println!("{}", client.get(url).send().await?.text().await?);

@@ -1,4 +1,4 @@
-//! A gRPC call over a race, here to the health service that many servers have:
+//! A gRPC call over a race, here to the health service that many servers provide:
 //! `cargo run -p eyas-examples --example tonic -- https://grpc.example.org/`
 
 use std::error::Error;
@@ -10,7 +10,7 @@ use tonic_health::pb::{
 };
 
 pub(crate) async fn health(endpoint: Endpoint, url: &str) -> Result<ServingStatus, Box<dyn Error>> {
-    // Without TLS features of tonic; with them, an `http` URL and `always_tls()`.
+    // For tonic without its TLS features; with them, use an `http` URL and `always_tls()`.
     let connector = Connector::new(endpoint).versions(Versions::HTTP_2);
     let server = tonic::transport::Endpoint::from_shared(url.to_owned())?;
     let channel = server.connect_with_connector(connector).await?;
@@ -20,7 +20,7 @@ pub(crate) async fn health(endpoint: Endpoint, url: &str) -> Result<ServingStatu
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let url = std::env::args().nth(1).ok_or("which URL?")?;
+    let url = std::env::args().nth(1).ok_or("usage: tonic URL")?;
     println!("{:?}", health(Endpoint::builder().build()?, &url).await?);
     Ok(())
 }

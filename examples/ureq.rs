@@ -7,13 +7,13 @@ use eyas_http::connector::Connector;
 use ureq::Agent;
 
 pub(crate) fn agent(endpoint: Endpoint) -> Result<Agent, Box<dyn Error>> {
-    // The race needs no proxy, and none may stand in its way.
+    // The race connects directly, so ureq must not use a proxy from the environment.
     let config = Agent::config_builder().proxy(None).build();
     Ok(Connector::new(endpoint).into_ureq(config)?)
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let url = std::env::args().nth(1).ok_or("which URL?")?;
+    let url = std::env::args().nth(1).ok_or("usage: ureq URL")?;
     let agent = agent(Endpoint::builder().build()?)?;
     println!("{}", agent.get(&url).call()?.body_mut().read_to_string()?);
     Ok(())

@@ -1,5 +1,4 @@
-//! The examples, against a server of ours: its name leads to two addresses, and nobody listens at
-//! the first.
+//! The examples, with our server: its name resolves to two addresses, and nothing listens at the first.
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -31,15 +30,15 @@ mod tonic_health_check;
 mod ureq_agent;
 
 const NAME: &str = "peer.test";
-/// On loopback, and not listened at.
-const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+/// A loopback address without a listener.
+const UNUSED: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 async fn greet(Extension(peer): Extension<PeerInfo>, request: Request) -> String {
     format!("{:?} over {}", request.version(), peer.transport)
 }
 
-/// A server of an application and of gRPC.
+/// Starts a server with an application and gRPC.
 async fn start() -> Running {
     let (_, health) = health_reporter();
     let grpc = tonic::service::Routes::new(health).prepare().into_axum_router();
@@ -52,10 +51,10 @@ fn url(running: &Running) -> String {
     format!("https://{NAME}:{}/", running.local_addr().port())
 }
 
-/// An endpoint to which the server is at these addresses.
+/// Returns an endpoint that resolves the server's name to these addresses.
 fn endpoint(running: &Running, at: &[IpAddr]) -> Endpoint {
     let root = running.identity().expect("TLS").certificate().clone();
-    let udp = running.sctp().and_then(|sctp| sctp.encapsulation_port()).expect("SCTP inside UDP");
+    let udp = running.sctp().and_then(|sctp| sctp.encapsulation_port()).expect("SCTP over UDP");
     let resolver = Resolver::server((Ipv4Addr::LOCALHOST, 9).into());
     Endpoint::builder()
         .security(SecurityParameters::platform().with_roots([root]))
@@ -66,8 +65,8 @@ fn endpoint(running: &Running, at: &[IpAddr]) -> Endpoint {
         .expect("an endpoint")
 }
 
-/// What a server says that was reached by this connector.
-async fn said_to(connector: Connector, url: &str) -> String {
+/// Returns the server's response through this connector.
+async fn response_through(connector: Connector, url: &str) -> String {
     let client = Client::builder(TokioExecutor::new()).build::<_, Body>(connector);
     let response = client.get(url.parse().expect("a URL")).await.expect("a response");
     let body = response.into_body().collect().await.expect("a body").to_bytes();
@@ -77,10 +76,10 @@ async fn said_to(connector: Connector, url: &str) -> String {
 #[tokio::test]
 async fn hyper_races_and_uses_http2_if_negotiated() {
     let running = start().await;
-    let told = hyper::get(endpoint(&running, &[NOBODY, HERE]), &url(&running)).await;
+    let response = hyper::get(endpoint(&running, &[UNUSED, HERE]), &url(&running)).await;
     let here = SocketAddr::new(HERE, running.local_addr().port());
     let expected = format!("HTTP/2.0 over tcp to {here}, after 1 that failed\nHTTP/2.0 over tcp");
-    assert_eq!(told.expect("a response"), expected);
+    assert_eq!(response.expect("a response"), expected);
 }
 
 #[tokio::test]
@@ -88,9 +87,9 @@ async fn a_connector_offers_the_protocols_of_its_client() {
     let running = start().await;
     let connector = Connector::new(endpoint(&running, &[HERE]));
     let http1 = connector.clone().versions(Versions::HTTP_1);
-    assert_eq!(said_to(http1, &url(&running)).await, "HTTP/1.1 over tcp");
+    assert_eq!(response_through(http1, &url(&running)).await, "HTTP/1.1 over tcp");
     let sctp = Policy { transports: vec![Transport::SctpUdp], ..Policy::default() };
-    assert_eq!(said_to(connector.race(sctp), &url(&running)).await, "HTTP/1.1 over sctp");
+    assert_eq!(response_through(connector.race(sctp), &url(&running)).await, "HTTP/1.1 over sctp");
 }
 
 #[tokio::test]
@@ -98,15 +97,15 @@ async fn a_connector_uses_tls_for_http_urls_if_requested() {
     let running = start().await;
     let connector = Connector::new(endpoint(&running, &[HERE])).always_tls();
     let http = url(&running).replace("https:", "http:");
-    assert_eq!(said_to(connector, &http).await, "HTTP/2.0 over tcp");
+    assert_eq!(response_through(connector, &http).await, "HTTP/2.0 over tcp");
 }
 
 #[tokio::test]
-async fn a_race_that_is_lost_says_so_through_the_client() {
+async fn a_failed_race_is_reported_through_the_client() {
     let running = start().await;
-    let connector = Connector::new(endpoint(&running, &[NOBODY]));
+    let connector = Connector::new(endpoint(&running, &[UNUSED]));
     let error = connector.connect(&url(&running).parse().expect("a URL")).await;
-    let error = error.expect_err("nobody is there");
+    let error = error.expect_err("no listener");
     assert_eq!(error.kind(), Kind::Connect);
     assert!(error.to_string().contains("127.0.0.2"), "{error}");
     let quic = Policy { transports: vec![Transport::Quic], ..Policy::default() };
@@ -116,9 +115,9 @@ async fn a_race_that_is_lost_says_so_through_the_client() {
 }
 
 #[tokio::test]
-async fn a_grpc_call_goes_through_a_race() {
+async fn a_grpc_call_uses_a_race() {
     let running = start().await;
-    let endpoint = endpoint(&running, &[NOBODY, HERE]);
+    let endpoint = endpoint(&running, &[UNUSED, HERE]);
     let status = tonic_health_check::health(endpoint.clone(), &url(&running)).await;
     assert_eq!(status.expect("an answer"), ServingStatus::Serving);
     let tcp = endpoint.attempts(Transport::Tcp);
@@ -126,11 +125,11 @@ async fn a_grpc_call_goes_through_a_race() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ureq_races_and_keeps_its_connection() {
+async fn ureq_races_and_reuses_its_connection() {
     let running = start().await;
-    let endpoint = endpoint(&running, &[NOBODY, HERE]);
-    let (url, counted) = (url(&running), endpoint.clone());
-    let asking = tokio::task::spawn_blocking(move || {
+    let endpoint = endpoint(&running, &[UNUSED, HERE]);
+    let (url, counting) = (url(&running), endpoint.clone());
+    let requests = tokio::task::spawn_blocking(move || {
         let agent = ureq_agent::agent(endpoint).expect("an agent");
         for _ in 0..2 {
             let mut response = agent.get(&url).call().expect("a response");
@@ -138,41 +137,40 @@ async fn ureq_races_and_keeps_its_connection() {
             assert_eq!(body, "HTTP/1.1 over tcp");
         }
     });
-    asking.await.expect("ureq");
-    assert_eq!(counted.attempts(Transport::Tcp).used, 1, "the second request reuses it");
+    requests.await.expect("ureq");
+    assert_eq!(counting.attempts(Transport::Tcp).used, 1, "the second request reuses it");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ureq_gets_timeouts_and_lost_races_as_errors() {
+async fn ureq_reports_timeouts_and_failed_races_as_errors() {
     let running = start().await;
     let silent = tokio::net::TcpListener::bind((HERE, 0)).await.expect("a socket");
     let silent = format!("http://{}/", silent.local_addr().expect("an address"));
-    let (url, endpoint) = (url(&running), endpoint(&running, &[NOBODY]));
-    let asking = tokio::task::spawn_blocking(move || {
+    let (url, endpoint) = (url(&running), endpoint(&running, &[UNUSED]));
+    let requests = tokio::task::spawn_blocking(move || {
         let agent = ureq_agent::agent(endpoint).expect("an agent");
-        let error = agent.get(&url).call().expect_err("nobody is there");
+        let error = agent.get(&url).call().expect_err("no listener");
         assert!(error.to_string().contains("127.0.0.2"), "{error}");
         let limited = agent.get(&silent).config().timeout_global(Some(Duration::from_millis(200)));
         let error = limited.build().call().expect_err("no response");
         assert!(matches!(error, ureq::Error::Timeout(_)), "{error}");
     });
-    asking.await.expect("ureq");
+    requests.await.expect("ureq");
 }
 
-/// What our own client is told through a SOCKS proxy with a user, and what becomes of one whose
-/// password is wrong.
+/// Our own client through a SOCKS proxy with users, with the right password and with a wrong one.
 #[tokio::test]
-async fn our_own_client_goes_through_socks() {
+async fn our_own_client_works_through_socks() {
     let running = start().await;
     let plain = Server::builder().listen((HERE, 0).into()).plain();
     let plain = plain.service(Router::new().route("/", get(greet))).start().await.expect("HTTP");
     let users = eyas_relay::users::Users::parse("ada:se:cret").expect("users");
-    let relay = endpoint(&running, &[NOBODY, HERE]);
+    let relay = endpoint(&running, &[UNUSED, HERE]);
     let proxy = eyas_relay::Proxy::builder(relay.clone()).users(users).start().expect("a proxy");
     let through = |user: &str| {
         let address = format!("socks5h://{user}@{}", proxy.local_addr());
-        // Its own endpoint knows nobody of that name.
-        let client = eyas_http::Client::builder().endpoint(endpoint(&running, &[NOBODY]));
+        // The client's own endpoint cannot reach that name.
+        let client = eyas_http::Client::builder().endpoint(endpoint(&running, &[UNUSED]));
         client.proxy(eyas_http::Proxy::all(address, "")).build().expect("a client")
     };
     let client = through("ada:se%3Acret");
@@ -189,13 +187,13 @@ async fn our_own_client_goes_through_socks() {
 }
 
 #[tokio::test]
-async fn reqwest_races_through_the_proxy_in_its_process() {
+async fn reqwest_races_through_the_in_process_proxy() {
     let running = start().await;
     let root = running.identity().expect("TLS").certificate().clone();
     let _ = eyas::rustls::crypto::ring::default_provider().install_default();
     let trusted = reqwest::Certificate::from_der(&root).expect("a certificate");
     let builder = reqwest::Client::builder().tls_certs_only([trusted]);
-    let endpoint = endpoint(&running, &[NOBODY, HERE]);
+    let endpoint = endpoint(&running, &[UNUSED, HERE]);
     let (client, proxy) = reqwest_by_proxy::client(endpoint.clone(), builder).expect("a client");
     let response = client.get(url(&running)).send().await.expect("a response");
     assert_eq!(response.text().await.expect("a body"), "HTTP/2.0 over tcp");

@@ -1,5 +1,5 @@
-//! Arbitrary octets of a stream of capsules, and the path of a request for one: what is in the stream does
-//! not depend on how it was cut, and a destination can be asked for again by its own path.
+//! Arbitrary octets as a stream of capsules, and as the path of a request for one: the content of the stream
+//! does not depend on how it was split, and the path of a parsed destination parses to the same destination.
 #![no_main]
 
 use bytes::{Bytes, BytesMut};
@@ -14,14 +14,14 @@ use reach::Reach;
 static REACH: Reach<7> = Reach::new([
     "a datagram",
     "an empty datagram",
-    "a datagram behind what is skipped",
-    "a context that is missing",
+    "a datagram after a skipped capsule",
+    "a missing context",
     "a datagram that is too long",
-    "a stream that ends in the middle",
-    "a path of a destination",
+    "a stream that ends within a capsule",
+    "a valid path of a destination",
 ]);
 
-/// All payloads, why there are no more, and whether the stream may end where it does.
+/// Returns all payloads, the fault that ended them, and whether the stream may end here.
 fn read(bytes: &[u8], cut: usize) -> (Vec<Bytes>, Option<Fault>, bool) {
     let (mut capsules, mut payloads) = (Capsules::default(), Vec::new());
     for piece in bytes.chunks(cut.max(1)) {
@@ -48,26 +48,26 @@ fuzz_target!(|input: (u8, &[u8])| {
     assert_eq!(whole, read(bytes, 1));
     let (payloads, fault, is_between) = whole;
     match fault {
-        Some(Fault::NoContext) => REACH.hit("a context that is missing"),
+        Some(Fault::NoContext) => REACH.hit("a missing context"),
         Some(Fault::TooLong) => REACH.hit("a datagram that is too long"),
-        None if !is_between => REACH.hit("a stream that ends in the middle"),
+        None if !is_between => REACH.hit("a stream that ends within a capsule"),
         None => {}
     }
-    let mut again = BytesMut::new();
+    let mut rewritten = BytesMut::new();
     for payload in &payloads {
         assert!(payload.len() <= MAX_PAYLOAD);
-        capsule::write(&mut again, payload);
+        capsule::write(&mut rewritten, payload);
         REACH.hit(if payload.is_empty() { "an empty datagram" } else { "a datagram" });
     }
     if !payloads.is_empty() && bytes.first().is_some_and(|kind| !matches!(kind, 0 | 0x40..)) {
-        REACH.hit("a datagram behind what is skipped");
+        REACH.hit("a datagram after a skipped capsule");
     }
-    assert!(again.len() <= bytes.len(), "the shortest form is not the longest");
-    assert_eq!(read(&again, again.len()), (payloads, None, true));
+    assert!(rewritten.len() <= bytes.len(), "rewriting must not lengthen the stream");
+    assert_eq!(read(&rewritten, rewritten.len()), (payloads, None, true));
     if let Ok(text) = std::str::from_utf8(bytes)
         && let Ok(to) = destination(text)
     {
-        REACH.hit("a path of a destination");
+        REACH.hit("a valid path of a destination");
         assert_eq!(destination(&path(&to)), Ok(to));
     }
 });

@@ -1,5 +1,5 @@
-//! Answers of DNS about services: what stands between the wire and the DNS library changes no length,
-//! changes nothing a second time, and lets the library read every record of the right form.
+//! DNS answers with service records: the repair of answers for the DNS library preserves their length, is
+//! idempotent, and makes every well-formed record parseable.
 #![no_main]
 
 use std::collections::BTreeMap;
@@ -16,18 +16,18 @@ use reach::Reach;
 use service_parameters::mend;
 
 static REACH: Reach<5> = Reach::new([
-    "records of the right form are read",
-    "an identifier that is no text is replaced",
-    "the library reads what it would have refused",
-    "a value of the wrong form is refused",
-    "a message that ends early is left",
+    "well-formed records are parsed",
+    "a non-text identifier is replaced",
+    "a repaired answer is parsed",
+    "a malformed value is refused",
+    "a truncated message is left unchanged",
 ]);
 
-/// The most octets of a value, and of an answer.
-const LONGEST_VALUE: usize = 200;
-const LONGEST_ANSWER: usize = 60_000;
+/// The maximum octets of a value, and of an answer.
+const MAX_VALUE: usize = 200;
+const MAX_ANSWER: usize = 60_000;
 
-/// A record of the right form, unless it has an odd value.
+/// A well-formed record, unless it has an odd value.
 #[derive(Arbitrary, Debug)]
 struct Service {
     is_https: bool,
@@ -48,10 +48,10 @@ impl Service {
         let mut keys: Vec<u16> = self.mandatory.iter().copied().take(20).collect();
         keys.sort_unstable();
         keys.dedup();
-        let identifiers = self.identifiers.iter().filter(|one| !one.is_empty()).take(20);
-        let identifiers = identifiers.flat_map(|one| {
-            let one = &one[..one.len().min(LONGEST_VALUE)];
-            [&[one.len() as u8], one].concat()
+        let identifiers = self.identifiers.iter().filter(|id| !id.is_empty()).take(20);
+        let identifiers = identifiers.flat_map(|id| {
+            let id = &id[..id.len().min(MAX_VALUE)];
+            [&[id.len() as u8], id].concat()
         });
         let mut parameters: BTreeMap<u16, Vec<u8>> = BTreeMap::from([
             (0, keys.iter().flat_map(|key| key.to_be_bytes()).collect()),
@@ -69,11 +69,11 @@ impl Service {
         parameters
     }
 
-    /// As an answer (RFC 1035 §4.1.3, RFC 9460 §2.2).
+    /// Returns the record in wire format (RFC 1035 §4.1.3, RFC 9460 §2.2).
     fn record(&self) -> Vec<u8> {
         let mut data = vec![0, 1, 0];
         for (key, value) in self.parameters() {
-            let value = &value[..value.len().min(20 * LONGEST_VALUE)];
+            let value = &value[..value.len().min(20 * MAX_VALUE)];
             data.extend(key.to_be_bytes());
             data.extend((value.len() as u16).to_be_bytes());
             data.extend(value);
@@ -85,7 +85,7 @@ impl Service {
     }
 }
 
-/// The answer with these records to a question about `a.test`.
+/// Returns the answer with these records to a question about `a.test`.
 fn answer(services: &[Service]) -> Vec<u8> {
     let mut message = vec![0, 7, 0x81, 0x80, 0, 1, 0, services.len() as u8, 0, 0, 0, 0];
     message.extend(b"\x01a\x04test\0\0\x41\0\x01");
@@ -98,7 +98,7 @@ fuzz_target!(|input: (Vec<Service>, Option<(u16, u8)>, Option<u16>)| {
     let (mut services, damage, cut) = input;
     services.truncate(10);
     let mut message = answer(&services);
-    if message.len() > LONGEST_ANSWER {
+    if message.len() > MAX_ANSWER {
         return;
     }
     if let Some((at, bits)) = damage {
@@ -111,23 +111,23 @@ fuzz_target!(|input: (Vec<Service>, Option<(u16, u8)>, Option<u16>)| {
     let mut mended = message.clone();
     let is_whole = mend(&mut mended).is_some();
     assert_eq!(mended.len(), message.len());
-    let mut again = mended.clone();
-    mend(&mut again);
-    assert_eq!(again, mended);
+    let mut twice = mended.clone();
+    mend(&mut twice);
+    assert_eq!(twice, mended);
     let (before, after) = (Message::from_vec(&message).is_ok(), Message::from_vec(&mended).is_ok());
     if damage.is_none() && cut.is_none() && services.iter().all(|service| service.odd.is_none()) {
         assert!(is_whole && after, "{mended:?}");
         if !services.is_empty() {
-            REACH.hit("records of the right form are read");
+            REACH.hit("well-formed records are parsed");
         }
         if mended != message {
-            REACH.hit("an identifier that is no text is replaced");
+            REACH.hit("a non-text identifier is replaced");
         }
     }
     match (before, after) {
-        (false, true) => REACH.hit("the library reads what it would have refused"),
-        (true, false) => REACH.hit("a value of the wrong form is refused"),
-        _ if !is_whole => REACH.hit("a message that ends early is left"),
+        (false, true) => REACH.hit("a repaired answer is parsed"),
+        (true, false) => REACH.hit("a malformed value is refused"),
+        _ if !is_whole => REACH.hit("a truncated message is left unchanged"),
         _ => {}
     }
 });

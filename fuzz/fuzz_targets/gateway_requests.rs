@@ -1,6 +1,6 @@
-//! Arbitrary requests to the gateway, as octets of HTTP/1 or as fields of HTTP/2 and HTTP/3: what the upstream
-//! gets is one request that can be read in one way (RFC 9112 §11), says of its client what the gateway knows
-//! and nothing else, and is understood by another gateway as the same.
+//! Arbitrary requests to the gateway, as octets of HTTP/1 or as fields of HTTP/2 and HTTP/3: the upstream
+//! receives one unambiguous request (RFC 9112 §11), which states exactly what the gateway knows about the
+//! client, and which another gateway understands in the same way.
 #![no_main]
 
 use std::net::SocketAddr;
@@ -16,14 +16,14 @@ mod reach;
 use reach::Reach;
 
 static REACH: Reach<9> = Reach::new([
-    "a request that is refused",
-    "a coding that is not understood",
-    "a request of HTTP/1 that goes on",
-    "a request of HTTP/2 or HTTP/3 that goes on",
+    "a rejected request",
+    "an unsupported transfer coding",
+    "a forwarded HTTP/1 request",
+    "a forwarded HTTP/2 or HTTP/3 request",
     "a body of a known length",
     "a body in chunks",
-    "a field that ends here because Connection names it",
-    "the word of a trusted proxy",
+    "a field that is removed because Connection names it",
+    "a claim of a trusted proxy",
     "a cookie of several crumbs",
 ]);
 
@@ -35,22 +35,22 @@ static GATEWAY: LazyLock<Gateway> = LazyLock::new(|| {
 
 #[derive(Arbitrary, Debug)]
 struct Input<'a> {
-    said: Said<'a>,
+    request: Head<'a>,
     is_trusted: bool,
     is_over: bool,
 }
 
 #[derive(Arbitrary, Debug)]
-enum Said<'a> {
-    /// All of a head of HTTP/1.
+enum Head<'a> {
+    /// A complete HTTP/1 request head.
     Octets(&'a [u8]),
-    /// What the parsers of a version have taken apart.
+    /// The parsed parts of a request of any version.
     Parts { version: u8, method: u8, uri: Uri<'a>, fields: Vec<(Name<'a>, Value<'a>)> },
 }
 
 #[derive(Arbitrary, Debug)]
 enum Uri<'a> {
-    Usual,
+    Default,
     Path,
     Other(&'a str),
 }
@@ -116,8 +116,8 @@ const VALUES: [&str; 16] = [
     "192.0.2.9",
     "for=192.0.2.9;proto=https",
 ];
-/// About one connection; all but what the gateway says itself ends here.
-const HOPS: [&str; 8] = [
+/// Hop-by-hop fields, which are not forwarded.
+const HOP_BY_HOP: [&str; 8] = [
     "connection",
     "keep-alive",
     "proxy-connection",
@@ -129,11 +129,11 @@ const HOPS: [&str; 8] = [
 ];
 const CLAIMS: [&str; 4] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"];
 
-fn of_list<T>(list: &[T], number: u8) -> &T {
+fn pick<T>(list: &[T], number: u8) -> &T {
     &list[usize::from(number) % list.len()]
 }
 
-/// A head of HTTP/1, as the library reads it that the servers here read it with.
+/// Parses an HTTP/1 head with the library that our servers use.
 fn read(octets: &[u8]) -> Option<(request::Parts, usize)> {
     let mut fields = [httparse::EMPTY_HEADER; 64];
     let mut head = httparse::Request::new(&mut fields);
@@ -146,25 +146,25 @@ fn read(octets: &[u8]) -> Option<(request::Parts, usize)> {
     Some((request.body(()).ok()?.into_parts().0, length))
 }
 
-fn parts(said: &Said) -> Option<request::Parts> {
-    let (version, method, uri, fields) = match said {
-        Said::Octets(octets) => return read(octets).map(|(parts, _)| parts),
-        Said::Parts { version, method, uri, fields } => (version, method, uri, fields),
+fn parts(head: &Head) -> Option<request::Parts> {
+    let (version, method, uri, fields) = match head {
+        Head::Octets(octets) => return read(octets).map(|(parts, _)| parts),
+        Head::Parts { version, method, uri, fields } => (version, method, uri, fields),
     };
     let uri = match uri {
-        Uri::Usual => "https://a.example/p?q",
+        Uri::Default => "https://a.example/p?q",
         Uri::Path => "/p",
         Uri::Other(text) => text,
     };
-    let request = Request::builder().method(of_list(&METHODS, *method)).uri(uri);
-    let mut request = request.version(*of_list(&VERSIONS, *version));
+    let request = Request::builder().method(pick(&METHODS, *method)).uri(uri);
+    let mut request = request.version(*pick(&VERSIONS, *version));
     for (name, value) in fields.iter().take(32) {
         let name = match name {
-            Name::Known(number) => of_list(&NAMES, *number).as_bytes(),
+            Name::Known(number) => pick(&NAMES, *number).as_bytes(),
             Name::Other(octets) => octets,
         };
         let value = match value {
-            Value::Known(number) => HeaderValue::from_static(of_list::<&str>(&VALUES, *number)),
+            Value::Known(number) => HeaderValue::from_static(pick::<&str>(&VALUES, *number)),
             Value::Number(number) => HeaderValue::from(*number),
             Value::Other(octets) => HeaderValue::from_bytes(octets).ok()?,
         };
@@ -173,8 +173,8 @@ fn parts(said: &Said) -> Option<request::Parts> {
     Some(request.body(()).ok()?.into_parts().0)
 }
 
-/// What is sent, as an upstream hears it.
-fn written(onward: &Request<()>) -> Vec<u8> {
+/// Returns the octets of the forwarded request.
+fn encode(onward: &Request<()>) -> Vec<u8> {
     let mut octets = format!("{} {} HTTP/1.1\r\n", onward.method(), onward.uri()).into_bytes();
     for (name, value) in onward.headers() {
         octets.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
@@ -195,9 +195,12 @@ fn check_fields(from: &request::Parts, onward: &Request<()>, client: Option<Sock
     if let [length] = lengths[..] {
         assert!(!length.is_empty() && length.iter().all(u8::is_ascii_digit), "{headers:?}");
         let number = |text: &[u8]| String::from_utf8_lossy(text).parse::<u64>().ok();
-        let said =
+        let declared =
             all(&from.headers, "content-length").first().map_or(Some(0), |text| number(text));
-        assert!(number(length).is_some() && number(length) == said, "{said:?} became {headers:?}");
+        assert!(
+            number(length).is_some() && number(length) == declared,
+            "{declared:?} became {headers:?}"
+        );
         REACH.hit("a body of a known length");
     }
     if let [coding] = codings[..] {
@@ -210,12 +213,12 @@ fn check_fields(from: &request::Parts, onward: &Request<()>, client: Option<Sock
         REACH.hit("a cookie of several crumbs");
     }
     assert!(all(headers, "te").iter().all(|te| *te == b"trailers"), "{headers:?}");
-    for name in HOPS {
-        assert!(!headers.contains_key(name), "{name} goes on: {headers:?}");
+    for name in HOP_BY_HOP {
+        assert!(!headers.contains_key(name), "{name} is forwarded: {headers:?}");
     }
     for name in headers.keys() {
         let is_plain = |octet: u8| octet.is_ascii_alphanumeric() || octet == b'-';
-        assert!(name.as_str().bytes().all(is_plain), "{name} goes on");
+        assert!(name.as_str().bytes().all(is_plain), "{name} is forwarded");
     }
     for named in ["x-a", "x-b"] {
         let is_named = |list: &[u8]| {
@@ -225,14 +228,14 @@ fn check_fields(from: &request::Parts, onward: &Request<()>, client: Option<Sock
         if from.headers.contains_key(named)
             && all(&from.headers, "connection").into_iter().any(is_named)
         {
-            assert!(!headers.contains_key(named), "{named} goes on: {headers:?}");
-            REACH.hit("a field that ends here because Connection names it");
+            assert!(!headers.contains_key(named), "{named} is forwarded: {headers:?}");
+            REACH.hit("a field that is removed because Connection names it");
         }
     }
     check_claims(from, headers, client);
 }
 
-/// What is said of the client: what is known of it, and in front of that what a trusted proxy says.
+/// Checks the claims about the client: what the gateway knows, after the claims of a trusted proxy.
 fn check_claims(from: &request::Parts, headers: &HeaderMap, client: Option<SocketAddr>) {
     let node = client.map_or("unknown".to_owned(), |client| client.ip().to_string());
     for name in CLAIMS {
@@ -246,7 +249,7 @@ fn check_claims(from: &request::Parts, headers: &HeaderMap, client: Option<Socke
                 _ => {}
             }
             if from.headers.contains_key(name) {
-                REACH.hit("the word of a trusted proxy");
+                REACH.hit("a claim of a trusted proxy");
             }
         } else if name == "forwarded" {
             assert!(value.starts_with("for=unknown;host="), "{value}");
@@ -257,41 +260,41 @@ fn check_claims(from: &request::Parts, headers: &HeaderMap, client: Option<Socke
     assert!(client.is_some() || !headers.contains_key("x-real-ip"));
 }
 
-/// The same head in front of another gateway.
-fn check_again(onward: &Request<()>, heard: request::Parts, is_over: bool) {
+/// Checks that another gateway understands the request in the same way.
+fn check_second_gateway(onward: &Request<()>, received: request::Parts, is_over: bool) {
     let (host, framing) = (all(onward.headers(), "host"), ["content-length", "transfer-encoding"]);
-    let again = GATEWAY.onward(heard, None, is_over).expect("what goes on is understood");
-    assert_eq!((again.method(), again.uri()), (onward.method(), onward.uri()));
-    assert_eq!(all(again.headers(), "host"), host);
+    let second = GATEWAY.upstream_request(received, None, is_over).expect("a forwarded request is accepted");
+    assert_eq!((second.method(), second.uri()), (onward.method(), onward.uri()));
+    assert_eq!(all(second.headers(), "host"), host);
     for name in framing {
-        assert_eq!(all(again.headers(), name), all(onward.headers(), name), "{name}");
+        assert_eq!(all(second.headers(), name), all(onward.headers(), name), "{name}");
     }
 }
 
 fuzz_target!(|input: Input| {
     REACH.begin();
-    let Some(from) = parts(&input.said) else { return };
+    let Some(from) = parts(&input.request) else { return };
     let client: Option<SocketAddr> =
         input.is_trusted.then(|| "10.1.2.3:4".parse().expect("an address"));
-    let onward = match GATEWAY.onward(from.clone(), client, input.is_over) {
+    let onward = match GATEWAY.upstream_request(from.clone(), client, input.is_over) {
         Ok(onward) => onward,
         Err(StatusCode::NOT_IMPLEMENTED) if from.headers.contains_key("transfer-encoding") => {
-            return REACH.hit("a coding that is not understood");
+            return REACH.hit("an unsupported transfer coding");
         }
-        Err(_) => return REACH.hit("a request that is refused"),
+        Err(_) => return REACH.hit("a rejected request"),
     };
     REACH.hit(match from.version {
-        Version::HTTP_10 | Version::HTTP_11 => "a request of HTTP/1 that goes on",
-        _ => "a request of HTTP/2 or HTTP/3 that goes on",
+        Version::HTTP_10 | Version::HTTP_11 => "a forwarded HTTP/1 request",
+        _ => "a forwarded HTTP/2 or HTTP/3 request",
     });
     assert_eq!(onward.method(), from.method);
     check_fields(&from, &onward, client);
-    let octets = written(&onward);
-    let (heard, length) = read(&octets).expect("the upstream hears a request");
-    assert_eq!(length, octets.len(), "and nothing behind it");
+    let octets = encode(&onward);
+    let (received, length) = read(&octets).expect("the upstream can parse the request");
+    assert_eq!(length, octets.len(), "nothing follows the head");
     let names = |headers: &HeaderMap| -> Vec<HeaderName> {
         headers.iter().map(|(name, _)| name.clone()).collect()
     };
-    assert_eq!(names(&heard.headers), names(onward.headers()));
-    check_again(&onward, heard, false);
+    assert_eq!(names(&received.headers), names(onward.headers()));
+    check_second_gateway(&onward, received, false);
 });

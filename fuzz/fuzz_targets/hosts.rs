@@ -1,5 +1,4 @@
-//! Arbitrary text as a host: never a panic, and what was normalised stays as it is when it is
-//! normalised again.
+//! Arbitrary text as a host: parsing never panics, and normalisation is idempotent.
 #![no_main]
 
 use eyas_race::target::{Host, Target};
@@ -10,11 +9,11 @@ mod reach;
 use reach::Reach;
 
 static REACH: Reach<4> =
-    Reach::new(["a name", "an IPv4 address", "an IPv6 address", "what is no host"]);
+    Reach::new(["a name", "an IPv4 address", "an IPv6 address", "an invalid host"]);
 
 fuzz_target!(|text: &str| {
     REACH.begin();
-    let Ok(host) = Host::parse(text) else { return REACH.hit("what is no host") };
+    let Ok(host) = Host::parse(text) else { return REACH.hit("an invalid host") };
     REACH.hit(match &host {
         Host::Name(_) => "a name",
         Host::Literal(address, _) if address.is_ipv4() => "an IPv4 address",

@@ -1,5 +1,5 @@
-//! Arbitrary octets as a stream of HTTP/3: what is handed on does not depend on how the transport cut
-//! the stream, is the stream without its empty DATA frames, and grows by nothing.
+//! Arbitrary octets as an HTTP/3 stream: the output does not depend on how the transport split the
+//! stream, is the stream without its empty DATA frames, and is no longer than the input.
 #![no_main]
 
 use bytes::Bytes;
@@ -14,10 +14,10 @@ use reach::Reach;
 
 use frames::{FRAME_SLACK, FrameError, Frames};
 
-/// The longest head of a frame, which is all that is kept of a stream.
-const LONGEST_HEAD: usize = 16;
+/// The longest frame header, which is all that is buffered of a stream.
+const MAX_HEADER: usize = 16;
 
-/// What was handed on, and how the stream ended.
+/// Passes a stream through; returns the output, and how the stream ended.
 fn pass(mut frames: Frames, stream: &[u8], cuts: &[u8]) -> (Vec<u8>, Result<(), FrameError>) {
     let mut passed = Vec::new();
     let mut rest = stream;
@@ -31,8 +31,8 @@ fn pass(mut frames: Frames, stream: &[u8], cuts: &[u8]) -> (Vec<u8>, Result<(), 
             let before = chunk.len();
             match frames.next(&mut chunk) {
                 Ok(Some(piece)) => {
-                    assert!(!piece.is_empty(), "h3 takes nothing for the end");
-                    assert!(piece.len() <= before.max(LONGEST_HEAD));
+                    assert!(!piece.is_empty(), "h3 treats an empty chunk as the end");
+                    assert!(piece.len() <= before.max(MAX_HEADER));
                     passed.extend_from_slice(&piece);
                 }
                 Ok(None) => break assert!(chunk.is_empty()),
@@ -45,31 +45,31 @@ fn pass(mut frames: Frames, stream: &[u8], cuts: &[u8]) -> (Vec<u8>, Result<(), 
 }
 
 static REACH: Reach<7> = Reach::new([
-    "frames of a request are handed on",
-    "frames of the control stream are handed on",
-    "another stream is handed on",
-    "an empty DATA frame is left out",
-    "an empty frame of another kind is handed on",
-    "a frame is over the limit",
-    "a DATA frame is cut short",
+    "frames of a request are passed on",
+    "frames of the control stream are passed on",
+    "another stream is passed on",
+    "an empty DATA frame is dropped",
+    "an empty frame of another type is passed on",
+    "a frame exceeds the limit",
+    "a DATA frame is truncated",
 ]);
 
-/// What a stream like this has reached.
+/// Counts what a stream has reached.
 fn count(is_request: bool, stream: &[u8], passed: &(Vec<u8>, Result<(), FrameError>)) {
     match passed {
-        (_, Err(FrameError::TooLong)) => REACH.hit("a frame is over the limit"),
-        (_, Err(FrameError::Truncated)) => REACH.hit("a DATA frame is cut short"),
+        (_, Err(FrameError::TooLong)) => REACH.hit("a frame exceeds the limit"),
+        (_, Err(FrameError::Truncated)) => REACH.hit("a DATA frame is truncated"),
         (whole, Ok(())) if !whole.is_empty() => {
             REACH.hit(match (is_request, stream) {
-                (true, _) => "frames of a request are handed on",
-                (false, [0, _, ..]) => "frames of the control stream are handed on",
-                (false, _) => "another stream is handed on",
+                (true, _) => "frames of a request are passed on",
+                (false, [0, _, ..]) => "frames of the control stream are passed on",
+                (false, _) => "another stream is passed on",
             });
             if whole.len() < stream.len() {
-                REACH.hit("an empty DATA frame is left out");
+                REACH.hit("an empty DATA frame is dropped");
             }
             if let (true, [1..64, 0, ..]) = (is_request, stream) {
-                REACH.hit("an empty frame of another kind is handed on");
+                REACH.hit("an empty frame of another type is passed on");
             }
         }
         _ => {}
@@ -88,7 +88,7 @@ fuzz_target!(|input: (bool, u16, Vec<u8>, &[u8])| {
     count(is_request, stream, &(whole.clone(), end));
     assert_eq!((whole.clone(), end), pass(begin(), stream, &cuts));
     assert_eq!((whole.clone(), end), pass(begin(), stream, &[1]));
-    // What was handed on is handed on again as it is.
+    // The output passes through unchanged.
     if end.is_ok() {
         assert_eq!(pass(begin(), &whole, &cuts), (whole, end));
     }

@@ -1,5 +1,5 @@
-//! What a capture at a client's end holds, as the lab reads it: any file is read to an end, what was
-//! written is read as the same, and what the packets come to are numbers within their bounds.
+//! A capture at a client's end, as the lab reads it: any file is read to its end, what was written is
+//! read back unchanged, and the measures of the packets are within their bounds.
 #![no_main]
 
 use std::net::IpAddr;
@@ -14,52 +14,52 @@ use libfuzzer_sys::fuzz_target;
 mod capture;
 #[path = "../../crates/lab/src/live/clients/measures.rs"]
 mod measures;
+#[path = "../../crates/lab/src/live/clients/packet.rs"]
+mod packet;
 mod reach;
-#[path = "../../crates/lab/src/live/clients/seen.rs"]
-mod seen;
 
+use packet::{Content, PacketInfo};
 use reach::Reach;
-use seen::{Seen, What};
 
 static REACH: Reach<9> = Reach::new([
-    "a packet of a file",
+    "a packet in a file",
     "a query",
-    "a segment of TCP",
-    "a datagram of QUIC",
-    "an error of ICMP",
+    "a TCP segment",
+    "a QUIC datagram",
+    "an ICMP error",
     "an attempt",
     "a second attempt without an answer to the first",
     "a response over TCP",
     "a response over QUIC",
 ]);
 
-/// The name of the trial: that of the seeds.
+/// The name of the trial, as in the seeds.
 const NAME: &str = "t1-0.lab.test";
 const INTERFACE: &str = "six at the client";
-/// The addresses of a series of packets: the client's of each family, and two servers' of each.
-const FOUR: [[u8; 4]; 3] = [[198, 18, 1, 1], [198, 19, 0, 1], [198, 19, 0, 2]];
-const SIX: [&str; 3] = ["2001:2:0:2::1", "2001:2:0:ffff::1", "2001:2:0:ffff::2"];
-/// Packets of a series.
-const MOST: usize = 200;
+/// The addresses in a series of packets: for each family the client's, and those of two servers.
+const IPV4: [[u8; 4]; 3] = [[198, 18, 1, 1], [198, 19, 0, 1], [198, 19, 0, 2]];
+const IPV6: [&str; 3] = ["2001:2:0:2::1", "2001:2:0:ffff::1", "2001:2:0:ffff::2"];
+/// The maximum number of packets in a series.
+const MAX_PACKETS: usize = 200;
 /// Room for all packets of an input.
 const LIMIT: usize = 1 << 22;
 
-/// A series of packets out of an input: what each is, how long it is, its payload.
+/// Reads a series of packets from an input: the kind of each, its length, its payload.
 fn series(mut input: &[u8]) -> Vec<(bool, Vec<u8>)> {
     let mut packets = Vec::new();
-    while let ([kind, length, rest @ ..], 0..MOST) = (input, packets.len()) {
+    while let ([kind, length, rest @ ..], 0..MAX_PACKETS) = (input, packets.len()) {
         let (payload, rest) = rest.split_at(usize::from(*length).min(rest.len()));
         input = rest;
-        let (sent, six, second) = (kind & 1 != 0, kind & 2 != 0, kind & 4 != 0);
-        let address = |which: usize| match six {
-            true => SIX[which].parse().expect("an address"),
-            false => IpAddr::from(FOUR[which]),
+        let (sent, ipv6, second) = (kind & 1 != 0, kind & 2 != 0, kind & 4 != 0);
+        let address = |which: usize| match ipv6 {
+            true => IPV6[which].parse().expect("an address"),
+            false => IpAddr::from(IPV4[which]),
         };
         let (own, peer) = (address(0), address(1 + usize::from(second)));
         let protocol = match (kind >> 3) & 3 {
             0 => protocol::TCP,
             1 => protocol::UDP,
-            2 if six => protocol::ICMPV6,
+            2 if ipv6 => protocol::ICMPV6,
             2 => protocol::ICMP,
             _ => *payload.first().unwrap_or(&0),
         };
@@ -74,8 +74,8 @@ fn series(mut input: &[u8]) -> Vec<(bool, Vec<u8>)> {
     packets
 }
 
-/// What was written is read as the same.
-fn written(packets: &[(bool, Vec<u8>)]) {
+/// Checks that written packets are read back unchanged.
+fn check_round_trip(packets: &[(bool, Vec<u8>)]) {
     let mut file = Capture::new(LIMIT);
     let interface = file.interface(INTERFACE);
     for (number, (_, ip)) in packets.iter().enumerate() {
@@ -92,23 +92,23 @@ fn at(number: usize) -> Duration {
     Duration::from_secs(1_700_000_000) + Duration::from_micros(number as u64)
 }
 
-fn count(seen: &[Seen]) {
-    for packet in seen {
-        match &packet.what {
-            What::Dns(dns) if !dns.is_answer => REACH.hit("a query"),
-            What::Tcp { .. } => REACH.hit("a segment of TCP"),
-            What::Quic { .. } => REACH.hit("a datagram of QUIC"),
-            What::Unreachable { .. } => REACH.hit("an error of ICMP"),
+fn count(packets: &[PacketInfo]) {
+    for packet in packets {
+        match &packet.content {
+            Content::Dns(dns) if !dns.is_answer => REACH.hit("a query"),
+            Content::Tcp { .. } => REACH.hit("a TCP segment"),
+            Content::Quic { .. } => REACH.hit("a QUIC datagram"),
+            Content::Unreachable { .. } => REACH.hit("an ICMP error"),
             _ => {}
         }
     }
 }
 
-/// What packets come to, whoever sent them.
-fn measured(seen: &[Seen]) {
-    count(seen);
-    let kept: Vec<Seen> =
-        seen.iter().filter(|packet| measures::belongs(packet, NAME)).cloned().collect();
+/// Checks the measures of packets from any source.
+fn check_measures(packets: &[PacketInfo]) {
+    count(packets);
+    let kept: Vec<PacketInfo> =
+        packets.iter().filter(|packet| measures::belongs(packet, NAME)).cloned().collect();
     let ended = kept.last().map(|packet| packet.at);
     let measures = measures::measure(&kept, NAME, ended);
     let of = |name: &str| measures.get(name).copied();
@@ -140,34 +140,35 @@ fuzz_target!(|input: &[u8]| {
     REACH.begin();
     let captured = capture::packets(input);
     assert!(captured.iter().map(|packet| packet.ip.len()).sum::<usize>() <= input.len());
-    let look = |sent: bool, packet: &capture::Captured| seen::parse(packet.at, sent, &packet.ip);
+    let parse =
+        |sent: bool, captured: &capture::Captured| packet::parse(captured.at, sent, &captured.ip);
     for packet in &captured {
-        REACH.hit("a packet of a file");
+        REACH.hit("a packet in a file");
         for sent in [false, true] {
-            if let Some(seen) = look(sent, packet) {
-                assert!(seen.length <= packet.ip.len());
+            if let Some(info) = parse(sent, packet) {
+                assert!(info.length <= packet.ip.len());
             }
         }
     }
-    let mut of_file: Vec<Seen> = captured
+    let mut of_file: Vec<PacketInfo> = captured
         .iter()
         .filter_map(|packet| {
             let sent = Packet::parse(&packet.ip).is_some_and(|ip| is_client(ip.source));
-            look(sent, packet)
+            parse(sent, packet)
         })
         .collect();
     of_file.sort_by_key(|packet| packet.at);
-    measured(&of_file);
+    check_measures(&of_file);
     let packets = series(input);
-    written(&packets);
-    let seen = packets.iter().enumerate().map(|(number, (sent, ip))| {
-        let seen = seen::parse(at(number), *sent, ip).expect("an IP packet");
-        assert_eq!(seen.length, ip.len());
-        seen
+    check_round_trip(&packets);
+    let series = packets.iter().enumerate().map(|(number, (sent, ip))| {
+        let info = packet::parse(at(number), *sent, ip).expect("an IP packet");
+        assert_eq!(info.length, ip.len());
+        info
     });
-    measured(&seen.collect::<Vec<_>>());
+    check_measures(&series.collect::<Vec<_>>());
 });
 
 fn is_client(address: IpAddr) -> bool {
-    address == IpAddr::from(FOUR[0]) || SIX[0].parse() == Ok(address)
+    address == IpAddr::from(IPV4[0]) || IPV6[0].parse() == Ok(address)
 }

@@ -1,4 +1,4 @@
-//! Arbitrary bytes as rows of a memory file: never a panic, and what is read is what was written.
+//! Arbitrary bytes as rows of a memory file: parsing never panics, and written keys are read back unchanged.
 #![no_main]
 
 use std::time::Duration;
@@ -17,7 +17,7 @@ static REACH: Reach<5> = Reach::new([
     "a row about a peer",
     "a row about a path",
     "a row about a network",
-    "a line that is no row",
+    "an invalid line",
     "a host is forgotten",
 ]);
 
@@ -49,7 +49,7 @@ fn evidence(host: Host, network: NetworkId, transport: Transport) -> Evidence {
     }
 }
 
-/// A line is a record as JSON, or `KEY ENTRY` as a store with two columns keeps it.
+/// Parses a line: a record as JSON, or `KEY ENTRY` as in a store with two columns.
 fn row(line: &[u8]) -> Option<(Key, Entry)> {
     if let Ok(Record { key, entry }) = serde_json::from_slice(line) {
         return Some((key, entry));
@@ -63,12 +63,12 @@ fuzz_target!(|bytes: &[u8]| {
     REACH.begin();
     let rows: Vec<(Key, Entry)> = bytes.split(|byte| *byte == b'\n').filter_map(row).collect();
     if rows.len() < bytes.split(|byte| *byte == b'\n').count() {
-        REACH.hit("a line that is no row");
+        REACH.hit("an invalid line");
     }
     let config = Config { max_rows: 64, max_rows_per_host: 8, ..Config::default() };
     let mut memory = Memory::new(config.clone());
     for (key, entry) in rows.clone() {
-        // An address loses its flow label on its way through the text, and nothing else.
+        // The text form only loses the flow label of an address.
         let once: Key = key.to_string().parse().expect("the text form of a key is a key");
         assert_eq!(once.to_string().parse(), Ok(once));
         REACH.hit(match &entry {

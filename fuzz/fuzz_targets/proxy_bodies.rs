@@ -1,5 +1,5 @@
-//! Arbitrary octets behind the head of a request to the proxy, and as the first flight of a client: where
-//! a body ends does not depend on how it was cut, and what was told of a flight stays so.
+//! Arbitrary octets after the head of a request to the proxy, and as the first flight of a client: the end of
+//! a body does not depend on how it was split, and a verdict about a flight is final.
 #![no_main]
 
 use eyas_relay::body::Body;
@@ -13,7 +13,7 @@ use reach::Reach;
 
 static REACH: Reach<4> = Reach::new([
     "a chunked body that ends",
-    "a chunked body that makes no sense",
+    "an invalid chunked body",
     "a ClientHello",
     "early data",
 ]);
@@ -22,21 +22,21 @@ fn body(fields: &str) -> Body {
     let mut handshake = Handshake::new(None);
     handshake.put(format!("PUT http://a/ HTTP/1.1\r\n{fields}\r\n").as_bytes());
     match handshake.step() {
-        Step::Ask(Request::Forward { body, .. }) => body,
+        Step::Request(Request::Forward { body, .. }) => body,
         other => panic!("{other:?}"),
     }
 }
 
-fn taken(mut body: Body, bytes: &[u8], cut: usize) -> (usize, bool, bool) {
-    let mut taken = 0;
+fn consume(mut body: Body, bytes: &[u8], cut: usize) -> (usize, bool, bool) {
+    let mut consumed = 0;
     for piece in bytes.chunks(cut.max(1)) {
-        let some = body.take(piece);
-        taken += some;
-        if some < piece.len() {
+        let length = body.take(piece);
+        consumed += length;
+        if length < piece.len() {
             break;
         }
     }
-    (taken, body.is_complete(), body.is_broken())
+    (consumed, body.is_complete(), body.is_broken())
 }
 
 fuzz_target!(|input: (u8, u16, &[u8])| {
@@ -45,26 +45,26 @@ fuzz_target!(|input: (u8, u16, &[u8])| {
     for body in
         [body("Transfer-Encoding: chunked\r\n"), body(&format!("Content-Length: {length}\r\n"))]
     {
-        let whole = taken(body.clone(), bytes, bytes.len());
-        assert_eq!(whole, taken(body.clone(), bytes, usize::from(cut)));
-        assert_eq!(whole, taken(body, bytes, 1));
+        let whole = consume(body.clone(), bytes, bytes.len());
+        assert_eq!(whole, consume(body.clone(), bytes, usize::from(cut)));
+        assert_eq!(whole, consume(body, bytes, 1));
     }
-    match taken(body("Transfer-Encoding: chunked\r\n"), bytes, bytes.len()) {
+    match consume(body("Transfer-Encoding: chunked\r\n"), bytes, bytes.len()) {
         (_, true, _) => REACH.hit("a chunked body that ends"),
-        (_, _, true) => REACH.hit("a chunked body that makes no sense"),
+        (_, _, true) => REACH.hit("an invalid chunked body"),
         _ => {}
     }
-    let told = first_flight(bytes);
-    match told {
+    let verdict = first_flight(bytes);
+    match verdict {
         FirstFlight::ClientHello => REACH.hit("a ClientHello"),
         FirstFlight::EarlyData => REACH.hit("early data"),
         FirstFlight::Other | FirstFlight::Partial => {}
     }
     let earlier = first_flight(&bytes[..usize::from(cut).min(bytes.len())]);
     match earlier {
-        FirstFlight::Other => assert_eq!(told, FirstFlight::Other),
+        FirstFlight::Other => assert_eq!(verdict, FirstFlight::Other),
         FirstFlight::EarlyData => {
-            assert!(matches!(told, FirstFlight::EarlyData | FirstFlight::Other))
+            assert!(matches!(verdict, FirstFlight::EarlyData | FirstFlight::Other))
         }
         FirstFlight::ClientHello | FirstFlight::Partial => {}
     }

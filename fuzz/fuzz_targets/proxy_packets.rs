@@ -1,5 +1,5 @@
-//! Arbitrary packets of a command whose connections are taken: what is answered is a packet, a
-//! connection is opened once, and what is asked of DNS is answered with a message.
+//! Arbitrary packets of a command whose connections are intercepted: every answer is a valid packet, a
+//! connection is opened once, and DNS queries are answered with DNS messages.
 #![no_main]
 
 use std::net::{IpAddr, SocketAddr};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use etherparse::{PacketBuilder, PacketHeaders, TcpHeader};
-use eyas_relay::interception::dns::{self, Existence, Heard};
+use eyas_relay::interception::dns::{self, Existence, Incoming};
 use eyas_relay::interception::{Denial, Flow, HOST, Names, Output, Translator, Unreachable};
 use libfuzzer_sys::fuzz_target;
 
@@ -16,11 +16,11 @@ mod reach;
 use reach::Reach;
 
 static REACH: Reach<5> = Reach::new([
-    "a connection that is granted",
-    "a connection that is refused",
-    "an answer of a listener",
-    "a question that is answered",
-    "a packet that does not arrive",
+    "a granted connection",
+    "a refused connection",
+    "an answer from a listener",
+    "an answered query",
+    "a packet that is not delivered",
 ]);
 
 const LISTENERS: [u16; 2] = [7000, 7001];
@@ -56,7 +56,7 @@ fn segment(from: SocketAddr, to: SocketAddr, flags: u8, sequence: u32, payload: 
             .write(&mut packet, payload),
         _ => return packet,
     }
-    .expect("it is short");
+    .expect("the packet is short");
     packet
 }
 
@@ -70,12 +70,12 @@ fn datagram(v6: bool, port: u16, payload: &[u8]) -> Vec<u8> {
             .udp(4000, port)
             .write(&mut packet, payload),
     }
-    .expect("it is short");
+    .expect("the packet is short");
     packet
 }
 
-/// A question for a name of so many labels, or what is left of one.
-fn question(labels: u8, kind: u8, payload: &[u8]) -> Vec<u8> {
+/// Returns a query for a name with this many labels, followed by arbitrary bytes.
+fn query(labels: u8, kind: u8, payload: &[u8]) -> Vec<u8> {
     let mut message = vec![0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
     for label in 0..labels % 8 {
         message.extend([2, b'a' + label, payload.get(usize::from(label)).copied().unwrap_or(b'x')]);
@@ -107,24 +107,23 @@ fuzz_target!(|events: Vec<Event<'_>>| {
                     let v6 = flow.peer.is_ipv6();
                     let from = SocketAddr::new(host(v6), LISTENERS[usize::from(v6)]);
                     translator.handle_packet(now, &segment(from, flow.peer, flags, 1, b""));
-                    REACH.hit("an answer of a listener");
+                    REACH.hit("an answer from a listener");
                 }
             }
             Event::Datagram { v6, to_dns, payload } => {
                 let port = if to_dns { 53 } else { 443 };
                 translator.handle_packet(now, &datagram(v6, port, payload));
                 if !to_dns {
-                    REACH.hit("a packet that does not arrive");
+                    REACH.hit("a packet that is not delivered");
                 }
             }
             Event::Question { labels, kind, payload } => {
-                translator
-                    .handle_packet(now, &datagram(false, 53, &question(labels, kind, payload)));
+                translator.handle_packet(now, &datagram(false, 53, &query(labels, kind, payload)));
             }
             Event::Grant(at) => {
                 if let Some(flow) = flow(at) {
                     translator.grant(now, &flow);
-                    REACH.hit("a connection that is granted");
+                    REACH.hit("a granted connection");
                 }
             }
             Event::Refuse(at, how) => {
@@ -134,7 +133,7 @@ fuzz_target!(|events: Vec<Event<'_>>| {
                         _ => Denial::Unreachable(Unreachable::Host),
                     };
                     translator.refuse(&flow, why);
-                    REACH.hit("a connection that is refused");
+                    REACH.hit("a refused connection");
                 }
             }
             Event::Close(at) => {
@@ -147,7 +146,7 @@ fuzz_target!(|events: Vec<Event<'_>>| {
         while let Some(output) = translator.poll_output() {
             match output {
                 Output::Packet(packet) => {
-                    PacketHeaders::from_ip_slice(&packet).expect("it is a packet");
+                    PacketHeaders::from_ip_slice(&packet).expect("a valid packet");
                 }
                 Output::Open(flow) => {
                     assert!(flows.iter().all(|known| known.peer != flow.peer));
@@ -155,15 +154,15 @@ fuzz_target!(|events: Vec<Event<'_>>| {
                 }
                 Output::Question { from, to, message } => {
                     let answer = match dns::read(&message) {
-                        Heard::Question(question) => {
+                        Incoming::Question(question) => {
                             let (v4, v6) = names.addresses(now, question.name()).expect("room");
                             let name = names.name(now, v6.into());
                             assert_eq!(name.as_deref(), Some(question.name()));
-                            REACH.hit("a question that is answered");
+                            REACH.hit("an answered query");
                             question.answer(Existence::Addresses(v4, v6))
                         }
-                        Heard::Answer(answer) => Some(answer),
-                        Heard::Nothing => None,
+                        Incoming::Answer(answer) => Some(answer),
+                        Incoming::Ignored => None,
                     };
                     if let Some(answer) = answer {
                         translator.datagram(to, from, &answer);

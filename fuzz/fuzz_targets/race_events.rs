@@ -1,4 +1,4 @@
-//! Arbitrary inputs into a race: never a panic, and the invariants of the design hold.
+//! Arbitrary inputs to a race: it never panics, and the invariants of the design hold.
 #![no_main]
 
 use std::{net::Ipv4Addr, net::Ipv6Addr, time::Duration};
@@ -21,19 +21,19 @@ mod reach;
 use reach::Reach;
 
 static REACH: Reach<9> = Reach::new([
-    "a question",
+    "a query",
     "an attempt starts",
     "an attempt closes",
-    "a connection is usable",
+    "a usable connection",
     "a better connection",
-    "something is learnt",
+    "evidence is learnt",
     "a race fails",
     "a race ends",
     "a timeout",
 ]);
 
 const NOW: Duration = Duration::from_secs(1_800_000_000);
-/// Inputs of one run; more find nothing new.
+/// The maximum inputs of one run; more find nothing new.
 const MAX_EVENTS: usize = 200;
 
 #[derive(Debug, Arbitrary)]
@@ -225,9 +225,9 @@ fn input(event: &Event) -> Option<Input> {
             rtt: rtt_ms.map(ms),
             fell_back: *fell_back,
         },
-        Event::Failed { id, cause: why, level: reached } => {
+        Event::Failed { id, cause: reason, level: reached } => {
             let failure =
-                Failure { cause: cause(*why), reached: level(*reached), detail: String::new() };
+                Failure { cause: cause(*reason), reached: level(*reached), detail: String::new() };
             Input::Failed { id: AttemptId((*id).into()), failure }
         }
         Event::Slots(slots) => Input::Slots((*slots).into()),
@@ -241,40 +241,41 @@ fn input(event: &Event) -> Option<Input> {
 
 fn count(output: &Output) {
     REACH.hit(match output {
-        Output::Query(_) => "a question",
+        Output::Query(_) => "a query",
         Output::Start { .. } => "an attempt starts",
         Output::Close { .. } => "an attempt closes",
-        Output::Usable(_) => "a connection is usable",
+        Output::Usable(_) => "a usable connection",
         Output::Better(_) => "a better connection",
-        Output::Learn(_) => "something is learnt",
+        Output::Learn(_) => "evidence is learnt",
         Output::Failed(_) => "a race fails",
         Output::Finished => "a race ends",
         Output::Timeout(Some(_)) => "a timeout",
-        // No transport of these races waits for a word, and after the end nothing is due.
+        // No transport of these races waits for data, and after the end there are no timeouts.
         _ => return,
     });
 }
 
-/// What the outputs of a race must keep to.
+/// Checks the invariants of a race's outputs.
 #[derive(Default)]
-struct Referee {
+struct Checker {
     last_start: Option<Duration>,
     starts: u32,
     verdicts: u32,
     is_finished: bool,
 }
 
-impl Referee {
-    fn see(&mut self, now: Duration, output: &Output, simultaneous: bool) {
+impl Checker {
+    fn check(&mut self, now: Duration, output: &Output, simultaneous: bool) {
         let is_silent = *output == Output::Timeout(None);
-        assert!(is_silent || !self.is_finished, "something comes after the end");
+        assert!(is_silent || !self.is_finished, "output after the end");
         count(output);
         match output {
             Output::Start { id, .. } => {
                 assert_eq!(id.0, self.starts);
                 self.starts += 1;
-                let apart = self.last_start.is_none_or(|last| now - last >= ATTEMPT_DELAY_FLOOR);
-                assert!(apart || simultaneous, "two starts are too close");
+                let is_late_enough =
+                    self.last_start.is_none_or(|last| now - last >= ATTEMPT_DELAY_FLOOR);
+                assert!(is_late_enough || simultaneous, "two starts are too close");
                 self.last_start = Some(now);
             }
             Output::Usable(_) | Output::Failed(_) => {
@@ -295,16 +296,16 @@ impl Referee {
 fuzz_target!(|run: Run| {
     REACH.begin();
     let mut race = Recorder::new(run.setup(), NOW);
-    let mut referee = Referee::default();
+    let mut checker = Checker::default();
     let mut now = NOW;
     let mut drain = |race: &mut Recorder, now: Duration| loop {
         let output = race.poll_output(now);
-        referee.see(now, &output, run.simultaneous);
+        checker.check(now, &output, run.simultaneous);
         if let Output::Timeout(next) = output {
-            // Whatever is due has been decided: asking again changes nothing.
-            let mut again = race.race().clone();
-            again.handle_input(now, Input::Tick);
-            assert_eq!(again.poll_output(now), output, "a decision was due");
+            // All due decisions have been made: polling again changes nothing.
+            let mut clone = race.race().clone();
+            clone.handle_input(now, Input::Tick);
+            assert_eq!(clone.poll_output(now), output, "a decision was due");
             return next;
         }
     };
@@ -319,11 +320,11 @@ fuzz_target!(|run: Run| {
             }
         }
     }
-    // Left alone, every race ends by itself.
+    // Without further input, every race ends by itself.
     while let Some(next) = drain(&mut race, now) {
         now = next;
     }
-    assert!(race.race().is_over(), "the race waits for ever");
+    assert!(race.race().is_over(), "the race does not end");
     Report::from_trace(race.trace()).expect("a race replays");
     replay(race.trace()).expect("a race replays");
 });

@@ -1,5 +1,5 @@
-//! A live association and a peer that knows its tags and says what it likes: nothing panics, every
-//! input has few outputs, memory is bounded, and once the peer is silent the association ends.
+//! An association and a peer that knows its tags and sends arbitrary chunks: nothing panics, every input
+//! has few outputs, memory is bounded, and once the peer is silent the association ends.
 #![no_main]
 
 use std::alloc::System;
@@ -22,33 +22,33 @@ mod peer;
 mod reach;
 mod sctp;
 
-use peer::{Deed, Peer};
+use peer::{Action, Peer};
 use reach::Reach;
 use sctp::{Host, PORT, association, socket};
 
 static REACH: Reach<9> = Reach::new([
-    "a handshake of ours comes up",
+    "our handshake completes",
     "a message is received",
     "the peer shuts down",
-    "an association ends in order",
+    "an association is shut down",
     "the peer aborts",
-    "a silent peer is given up",
-    "a message is given up",
+    "a silent peer times out",
+    "a message is abandoned",
     "streams are reset",
     "the peer reports an error",
 ]);
 
-/// What an event has reached.
+/// Counts what an event has reached.
 fn count(event: &Event) {
     REACH.hit(match event {
-        Event::Up { by_peer: false, .. } => "a handshake of ours comes up",
+        Event::Up { by_peer: false, .. } => "our handshake completes",
         Event::PeerShutdown => "the peer shuts down",
-        Event::Closed => "an association ends in order",
+        Event::Closed => "an association is shut down",
         Event::Lost(LossReason::AbortedByPeer { .. }) => "the peer aborts",
         Event::Lost(LossReason::NoAnswer | LossReason::PeerUnreachable) => {
-            "a silent peer is given up"
+            "a silent peer times out"
         }
-        Event::SendFailed { .. } => "a message is given up",
+        Event::SendFailed { .. } => "a message is abandoned",
         Event::StreamsReset { .. } => "streams are reset",
         Event::RemoteError { .. } => "the peer reports an error",
         _ => return,
@@ -58,17 +58,17 @@ fn count(event: &Event) {
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// The most memory that an association with these buffers may take, with the packets of 20 KB that
-/// its fragments may share memory with.
+/// The maximum memory of an association with these buffers, including packets of 20 KB whose memory its
+/// fragments may share.
 const MEMORY: isize = 8 << 20;
 
 /// Silence after which an association has ended, in virtual time.
 const SILENCE: Duration = Duration::from_secs(24 * 3600);
 
-/// What happens.
+/// A step of a run.
 #[derive(Arbitrary, Debug)]
 enum Step {
-    Packet(Vec<Deed>),
+    Packet(Vec<Action>),
     Raw(Vec<u8>),
     Wait(u16),
     Tick,
@@ -83,7 +83,7 @@ enum Step {
     ResetStreams(bool, Vec<u8>),
     AddStreams(u16, u16),
     ResetAssociation,
-    /// What an ICMP message says, with a packet that it quotes or without.
+    /// An ICMP message, with or without a quoted packet.
     Report {
         kind: u8,
         quoted: Option<Vec<u8>>,
@@ -98,7 +98,7 @@ struct Run {
     steps: Vec<Step>,
 }
 
-/// An association of ours towards a peer, by its own handshake or still in it.
+/// Our association with a peer, connecting or established.
 struct Subject {
     host: Host,
     peer: Peer,
@@ -148,7 +148,7 @@ impl Subject {
         }
     }
 
-    /// Lets an endpoint of ours do the handshake, and takes its place.
+    /// Lets one of our endpoints do the handshake, and then replaces it with the peer.
     fn accept(&mut self, bits: u8) {
         let mut other = Host::new(association(bits), Vec::new(), 1);
         let mut options = ConnectOptions::new(socket(1, 0), PORT);
@@ -166,7 +166,7 @@ impl Subject {
                         self.peer.ours = ReconfigurationNumber(init.initial_tsn.0);
                     }
                 }
-                self.host.take(self.now, socket(0, 0), packet);
+                self.host.handle_packet(self.now, socket(0, 0), packet);
             }
             self.host.drain(self.now);
             for (_, packet) in self.host.take_packets() {
@@ -177,7 +177,7 @@ impl Subject {
                         self.peer.theirs = ReconfigurationNumber(init.initial_tsn.0);
                     }
                 }
-                other.take(self.now, socket(1, 0), packet);
+                other.handle_packet(self.now, socket(1, 0), packet);
             }
         }
         self.id = self.host.endpoint.associations().first().copied();
@@ -188,14 +188,14 @@ impl Subject {
         let (now, endpoint) = (self.now, &mut self.host.endpoint);
         let Some(id) = self.id else { return };
         match step {
-            Step::Packet(deeds) => {
-                let packet = self.peer.packet(deeds);
-                self.host.take(now, socket(0, 0), packet);
+            Step::Packet(actions) => {
+                let packet = self.peer.packet(actions);
+                self.host.handle_packet(now, socket(0, 0), packet);
             }
             Step::Raw(bytes) => {
                 let packet = self.peer.packet(&[]);
                 let packet = [&packet[..], bytes].concat();
-                self.host.take(now, socket(0, 0), checked(packet));
+                self.host.handle_packet(now, socket(0, 0), with_checksum(packet));
             }
             Step::Wait(milliseconds) => {
                 self.now += Duration::from_millis((*milliseconds).into());
@@ -228,28 +228,31 @@ impl Subject {
             Step::Shutdown => drop(endpoint.shutdown(now, id)),
             Step::Abort => drop(endpoint.abort(now, id, Bytes::from_static(b"so"))),
             Step::ResetStreams(outgoing, streams) => {
-                let streams: Vec<_> = streams.iter().map(|one| StreamId((*one).into())).collect();
+                let streams: Vec<_> =
+                    streams.iter().map(|stream| StreamId((*stream).into())).collect();
                 let _ = endpoint
                     .association_mut(now, id)
-                    .and_then(|mut one| one.reset_streams(*outgoing, &streams));
+                    .and_then(|mut association| association.reset_streams(*outgoing, &streams));
             }
             Step::AddStreams(outbound, inbound) => {
-                let _ = endpoint
-                    .association_mut(now, id)
-                    .and_then(|mut one| one.add_streams(*outbound % 40, *inbound % 40));
+                let _ = endpoint.association_mut(now, id).and_then(|mut association| {
+                    association.add_streams(*outbound % 40, *inbound % 40)
+                });
             }
             Step::ResetAssociation => {
-                let _ = endpoint.association_mut(now, id).and_then(|mut one| one.reset());
+                let _ = endpoint
+                    .association_mut(now, id)
+                    .and_then(|mut association| association.reset());
             }
             Step::Report { kind, quoted, last } => {
                 let quoted = quoted.clone().map(Bytes::from);
                 let quoted = if *last { Some(self.last.clone()) } else { quoted };
-                self.host.hear(now, socket(0, 0), *kind, quoted);
+                self.host.report_unreachable(now, socket(0, 0), *kind, quoted);
             }
         }
     }
 
-    /// Goes to the next timeout, if there is one.
+    /// Advances to the next timeout, if there is one.
     fn tick(&mut self) -> bool {
         let Some(at) = self.host.timeout.take() else { return false };
         self.now = self.now.max(at);
@@ -266,8 +269,8 @@ impl Subject {
         self.host.events.drain(..).for_each(|(_, event)| count(&event));
     }
 
-    /// Without another word from the peer, everything ends.
-    fn ends(&mut self) {
+    /// Checks that the association ends if the peer stays silent.
+    fn check_end(&mut self) {
         let limit = self.now + SILENCE;
         let mut steps = 0;
         loop {
@@ -289,8 +292,8 @@ impl Subject {
     }
 }
 
-/// The same packet with the right checksum.
-fn checked(mut packet: Vec<u8>) -> Bytes {
+/// Returns the packet with its correct checksum.
+fn with_checksum(mut packet: Vec<u8>) -> Bytes {
     Checksum::Crc32c.patch(&mut packet);
     packet.into()
 }
@@ -307,5 +310,5 @@ fuzz_target!(|run: Run| {
         assert!(growth < MEMORY, "{growth} bytes after {step:?}");
         assert!(subject.host.endpoint.associations().len() <= 1);
     }
-    subject.ends();
+    subject.check_end();
 });

@@ -1,5 +1,5 @@
-//! A user of data channels, and a peer that says what it likes on its streams: what is kept is bounded,
-//! each channel is opened and closed in turn, and nothing comes on one that is not there.
+//! A user of data channels, and a peer that sends arbitrary messages on its streams: memory is bounded,
+//! each channel is opened and closed in turn, and nothing arrives on a nonexistent channel.
 #![no_main]
 
 use std::collections::BTreeSet;
@@ -24,25 +24,25 @@ use reach::Reach;
 
 static REACH: Reach<7> = Reach::new([
     "the peer opens a channel",
-    "the peer says that it has ours",
+    "the peer acknowledges our channel",
     "a channel is refused",
-    "a message comes",
+    "a message arrives",
     "a message is too large",
     "a channel is closed",
-    "a number is used again",
+    "a stream is reused",
 ]);
 
 const PORT: u16 = 5000;
 const MAX_CHANNELS: usize = 6;
 const MAX_MESSAGE: usize = 300;
-/// What one way takes.
-const ONE_WAY: Duration = Duration::from_millis(10);
-/// The most outputs of one side in one turn: more is a loop.
+/// The one-way delay.
+const ONE_WAY_DELAY: Duration = Duration::from_millis(10);
+/// The maximum outputs of one side in one turn; more are an endless loop.
 const MAX_OUTPUTS: usize = 10_000;
 
-/// Streams that steps are about.
+/// The streams that steps use.
 const STREAMS: u8 = 12;
-/// Bytes that a step is read from: what, on which stream, and two more.
+/// The bytes of a step: its kind, the stream, and two parameters.
 const STEP: usize = 4;
 
 struct World {
@@ -50,7 +50,7 @@ struct World {
     user: Endpoint,
     channels: DataChannels,
     peer: Endpoint,
-    of_peer: AssociationId,
+    peer_association: AssociationId,
     open: BTreeSet<StreamId>,
     ever: BTreeSet<StreamId>,
 }
@@ -76,30 +76,32 @@ impl World {
             (options.local_port, options.association) = (PORT, config.clone());
             options
         };
-        let of_user = user.connect_out_of_band(now, &options(2), &own, &theirs).expect("it is up");
-        let of_peer = peer.connect_out_of_band(now, &options(1), &theirs, &own).expect("it is up");
-        let channels = DataChannels::new(&user, of_user, settings);
+        let user_association =
+            user.connect_out_of_band(now, &options(2), &own, &theirs).expect("valid INITs");
+        let peer_association =
+            peer.connect_out_of_band(now, &options(1), &theirs, &own).expect("valid INITs");
+        let channels = DataChannels::new(&user, user_association, settings);
         let (open, ever) = (BTreeSet::new(), BTreeSet::new());
-        Self { now, user, channels, peer, of_peer, open, ever }
+        Self { now, user, channels, peer, peer_association, open, ever }
     }
 
-    fn step(&mut self, [what, stream, b, c]: [u8; STEP]) {
+    fn step(&mut self, [kind, stream, b, c]: [u8; STEP]) {
         let stream = StreamId(u16::from(stream % STREAMS));
-        match what % 10 {
-            0 => self.say(stream, 50, b & 1 != 0, vec![b, c].into()),
-            1 => self.say(
+        match kind % 10 {
+            0 => self.send_from_peer(stream, 50, b & 1 != 0, vec![b, c].into()),
+            1 => self.send_from_peer(
                 stream,
                 50 + u32::from(b % 8),
                 b & 128 != 0,
                 vec![c; 2 * usize::from(c)].into(),
             ),
-            2 => self.say_open(stream, b, c),
+            2 => self.send_open_from_peer(stream, b, c),
             3 => {
                 let streams = if c == 0 { vec![] } else { vec![stream] };
                 let _ = self
                     .peer
-                    .association_mut(self.now, self.of_peer)
-                    .and_then(|mut one| one.reset_streams(b & 1 == 0, &streams));
+                    .association_mut(self.now, self.peer_association)
+                    .and_then(|mut association| association.reset_streams(b & 1 == 0, &streams));
             }
             4 => self.open(stream, b, c),
             5 => {
@@ -125,13 +127,13 @@ impl World {
         }
         options.negotiated = (b & 4 != 0).then_some(stream);
         if let Ok(id) = self.channels.open(self.now, &mut self.user, &options) {
-            assert!(self.open.insert(id), "given twice");
+            assert!(self.open.insert(id), "the stream is in use");
             self.note_use(id);
         }
     }
 
-    /// The peer opens a channel by the rules, or almost: a byte is another one.
-    fn say_open(&mut self, stream: StreamId, b: u8, c: u8) {
+    /// The peer opens a channel, with or without a damaged byte.
+    fn send_open_from_peer(&mut self, stream: StreamId, b: u8, c: u8) {
         let open = Dcep::Open(Open {
             ordered: b & 1 != 0,
             reliability: Reliability::Reliable,
@@ -144,52 +146,52 @@ impl World {
             let at = usize::from(b & 15) % message.len();
             message[at] ^= c;
         }
-        self.say(stream, 50, false, message.into());
+        self.send_from_peer(stream, 50, false, message.into());
     }
 
     fn note_use(&mut self, id: StreamId) {
         if !self.ever.insert(id) {
-            REACH.hit("a number is used again");
+            REACH.hit("a stream is reused");
         }
     }
 
-    /// The peer says something.
-    fn say(&mut self, stream: StreamId, ppid: u32, unordered: bool, data: Bytes) {
+    /// The peer sends a message.
+    fn send_from_peer(&mut self, stream: StreamId, ppid: u32, unordered: bool, data: Bytes) {
         let info = SendInfo { stream, ppid: Ppid(ppid), unordered, ..SendInfo::default() };
-        let _ = self.peer.send(self.now, self.of_peer, &info, data);
+        let _ = self.peer.send(self.now, self.peer_association, &info, data);
     }
 
     fn turn(&mut self, lost: bool) {
-        let mut there = Vec::new();
+        let mut to_peer = Vec::new();
         for outputs in 0.. {
-            assert!(outputs < MAX_OUTPUTS, "it never ends");
+            assert!(outputs < MAX_OUTPUTS, "too many outputs");
             match self.channels.poll_output(self.now, &mut self.user) {
-                Output::Channel(event) => self.hear(&event),
-                Output::Endpoint(EndpointOutput::Transmit(transmit)) => there.push(transmit),
+                Output::Channel(event) => self.handle_event(&event),
+                Output::Endpoint(EndpointOutput::Transmit(transmit)) => to_peer.push(transmit),
                 Output::Endpoint(EndpointOutput::Timeout(_)) => break,
                 Output::Endpoint(_) => {}
             }
         }
-        let mut back = Vec::new();
+        let mut to_user = Vec::new();
         for outputs in 0.. {
-            assert!(outputs < MAX_OUTPUTS, "it never ends");
-            while self.peer.receive(self.now, self.of_peer).is_some() {}
+            assert!(outputs < MAX_OUTPUTS, "too many outputs");
+            while self.peer.receive(self.now, self.peer_association).is_some() {}
             match self.peer.poll_output(self.now) {
-                EndpointOutput::Transmit(transmit) => back.push(transmit),
+                EndpointOutput::Transmit(transmit) => to_user.push(transmit),
                 EndpointOutput::Timeout(_) => break,
                 _ => {}
             }
         }
-        self.now += ONE_WAY;
+        self.now += ONE_WAY_DELAY;
         if !lost {
-            there.into_iter().for_each(|packet| hand(&mut self.peer, self.now, 1, packet));
-            back.into_iter().for_each(|packet| hand(&mut self.user, self.now, 2, packet));
+            to_peer.into_iter().for_each(|packet| deliver(&mut self.peer, self.now, 1, packet));
+            to_user.into_iter().for_each(|packet| deliver(&mut self.user, self.now, 2, packet));
         }
         self.user.handle_input(self.now, Input::Tick);
         self.peer.handle_input(self.now, Input::Tick);
     }
 
-    fn hear(&mut self, event: &ChannelEvent) {
+    fn handle_event(&mut self, event: &ChannelEvent) {
         match event {
             ChannelEvent::Opened { id, by_peer: true } => {
                 REACH.hit("the peer opens a channel");
@@ -197,12 +199,12 @@ impl World {
                 self.note_use(*id);
             }
             ChannelEvent::Opened { id, by_peer: false } => {
-                REACH.hit("the peer says that it has ours");
+                REACH.hit("the peer acknowledges our channel");
                 assert!(self.open.contains(id));
             }
             ChannelEvent::Message { id, data, .. } => {
-                REACH.hit("a message comes");
-                assert!(self.open.contains(id), "a message for nobody");
+                REACH.hit("a message arrives");
+                assert!(self.open.contains(id), "a message on a closed channel");
                 assert!(data.len() <= MAX_MESSAGE);
             }
             ChannelEvent::Closing { id } => assert!(self.open.contains(id)),
@@ -215,7 +217,7 @@ impl World {
     }
 }
 
-fn hand(endpoint: &mut Endpoint, now: Duration, from: u8, transmit: Transmit) {
+fn deliver(endpoint: &mut Endpoint, now: Duration, from: u8, transmit: Transmit) {
     endpoint.handle_input(
         now,
         Input::Packets(Received {
@@ -230,8 +232,8 @@ fn hand(endpoint: &mut Endpoint, now: Duration, from: u8, transmit: Transmit) {
 
 fuzz_target!(|input: &[u8]| {
     REACH.begin();
-    if let Some(read) = Dcep::parse(input) {
-        assert_eq!(Dcep::parse(&read.to_bytes()), Some(read), "read and written");
+    if let Some(message) = Dcep::parse(input) {
+        assert_eq!(Dcep::parse(&message.to_bytes()), Some(message), "parsed and encoded");
     }
     let mut world = World::new();
     for step in input.as_chunks().0 {

@@ -1,8 +1,8 @@
-//! The DTLS sessions of one socket, clients at several addresses, and a network that cuts, mangles,
-//! repeats and forges: nothing is kept of who has shown no cookie, nobody is sent more than it sends
-//! before, what arrives is what was sent, once; forgeries end no session, what was asked to be called
-//! later comes further when it is called, and once all are silent nothing is left. Each step is four
-//! octets, so that every input means something and a change of one octet changes one step.
+//! The DTLS sessions of one socket, clients at several addresses, and a network that loses, mangles,
+//! repeats and forges: no state is kept for clients without a cookie, and none is sent more than it has sent
+//! before; every packet arrives unchanged, and once; forgeries end no session, timeouts make progress, and
+//! once all are silent nothing is left. Each step is four octets, so that every input is valid and a change
+//! of one octet changes one step.
 #![no_main]
 
 use std::alloc::System;
@@ -28,7 +28,7 @@ mod forged;
 mod hello;
 mod reach;
 
-// The sessions name these in their crate, as they do `sockets` and `Error`.
+// The included sessions refer to these by their crate, as to `sockets` and `Error`.
 use client::{Client, ServerIdentity, identity};
 use dtls::{Acceptance, MAX_OVERHEAD, Outcome, Sessions, State, looks_like_record};
 use forged::{junk, mangled};
@@ -37,72 +37,72 @@ use reach::Reach;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Steps of one run; more find nothing new.
+/// The maximum steps of one run; more find nothing new.
 const MAX_STEPS: usize = 200;
-/// Where the server is, as its clients see it.
+/// The address of the server.
 const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9899);
 const CLIENTS: usize = 6;
-/// Datagrams on their way to one side; more are lost.
-const MAX_UNDER_WAY: usize = 64;
-/// Handshakes that one peer may have under way (`MAX_HANDSHAKES_PER_PEER` of the sessions).
+/// The maximum datagrams in flight to one side; more are lost.
+const MAX_IN_FLIGHT: usize = 64;
+/// The maximum simultaneous handshakes of one peer (`MAX_HANDSHAKES_PER_PEER` of the sessions).
 const MAX_HANDSHAKES: usize = 64;
-/// The most memory of a session, with what waits in it to be read in its turn.
+/// The maximum memory of a session, including its queues.
 const SESSION_MEMORY: usize = 256 << 10;
-/// What a run may leave behind: an empty table keeps the room of eleven entries.
-const LEFT_OVER: isize = 64 << 10;
-/// How long a cookie can be good for, in whole seconds that are rounded twice.
+/// The memory that a run may leave allocated: an empty table keeps its capacity.
+const MAX_REMAINDER: isize = 64 << 10;
+/// How long a cookie can be valid, rounded twice to seconds.
 const COOKIE_LIFE: Duration = Duration::from_secs(62);
-/// How long a handshake takes at most in a network that loses nothing.
+/// The time limit of a handshake on a network without losses.
 const PATIENCE: Duration = Duration::from_secs(90);
 /// Silence after which no session is left.
 const SILENCE: Duration = Duration::from_secs(180);
 
 thread_local! {
-    static KEPT: Cell<Option<(Instant, Sessions)>> = const { Cell::new(None) };
+    static REUSED: Cell<Option<(Instant, Sessions)>> = const { Cell::new(None) };
 }
 
 static WARM: Once = Once::new();
 
 static REACH: Reach<20> = Reach::new([
-    "a cookie of DTLS 1.2 is asked for",
-    "a cookie of DTLS 1.3 is asked for",
-    "a session of DTLS 1.2 is up",
-    "a session of DTLS 1.3 is up",
-    "a mangled second hello is left out",
-    "a second hello from elsewhere is left out",
-    "a second hello that is too old is left out",
+    "a DTLS 1.2 cookie is requested",
+    "a DTLS 1.3 cookie is requested",
+    "a DTLS 1.2 session is established",
+    "a DTLS 1.3 session is established",
+    "a mangled second hello is ignored",
+    "a second hello from another address is ignored",
+    "an expired second hello is ignored",
     "a certificate is refused",
-    "a flight is sent again",
-    "a silent handshake is given up",
+    "a flight is retransmitted",
+    "a silent handshake times out",
     "a refusal ends a handshake",
     "a refusal ends a handshake at the server",
-    "an idle session is given up",
-    "a goodbye ends a session",
-    "a packet comes to the server",
-    "a packet comes to a client",
-    "a packet that comes again is left out",
-    "a mangled record is left out",
-    "junk is left out",
-    "a handshake goes for another of its peer",
+    "an idle session times out",
+    "close_notify ends a session",
+    "a packet arrives at the server",
+    "a packet arrives at a client",
+    "a repeated packet is ignored",
+    "a mangled record is ignored",
+    "junk is ignored",
+    "a handshake is replaced by another of its peer",
 ]);
 
-/// How a datagram came to be what the server is shown.
+/// The origin of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Came {
-    /// As a client sent it, from its address.
+enum Origin {
+    /// Unchanged, from the client's address.
     Whole,
-    /// The same, for the second time.
-    Again,
+    /// The same, repeated.
+    Repeated,
     Mangled,
-    /// From the address of somebody else.
+    /// From another address.
     Elsewhere,
-    /// Out of nothing.
+    /// Not sent by any client.
     Junk,
 }
 
-/// A second hello that a client said.
-struct Asked {
-    by: SocketAddr,
+/// A second hello that a client has sent.
+struct SecondHello {
+    from: SocketAddr,
     at: Instant,
     hello: Bytes,
 }
@@ -113,9 +113,9 @@ struct World {
     clients: [Option<Client>; CLIENTS],
     to_server: [Vec<Bytes>; CLIENTS],
     to_client: [Vec<Bytes>; CLIENTS],
-    /// Clients that said goodbye, which may be in what is mangled afterwards.
+    /// Clients that have sent close_notify, which may be mangled afterwards.
     has_closed: [bool; CLIENTS],
-    asked: Vec<Asked>,
+    second_hellos: Vec<SecondHello>,
     /// All addresses with a session, now or before.
     seen: BTreeSet<SocketAddr>,
     /// Packets by their number, and which of them arrived.
@@ -135,7 +135,7 @@ fn address(client: usize) -> SocketAddr {
     }
 }
 
-/// Who counts as one peer.
+/// Returns the prefix that identifies a peer.
 fn peer(address: SocketAddr) -> Vec<u8> {
     match address.ip().to_canonical() {
         IpAddr::V4(v4) => v4.octets().to_vec(),
@@ -143,18 +143,18 @@ fn peer(address: SocketAddr) -> Vec<u8> {
     }
 }
 
-/// One of the waiting datagrams, and where it stands.
+/// Returns one of the waiting datagrams and its index.
 fn pick(waiting: &[Bytes], which: u8) -> Option<(usize, Bytes)> {
     let index = usize::from(which).checked_rem(waiting.len())?;
     Some((index, waiting[index].clone()))
 }
 
 impl World {
-    /// The server is the one of the run before, of which nothing is left: to make one takes longer
-    /// than a handshake.
+    /// Reuses the server of the previous run, which has no sessions left: creating one takes longer than
+    /// a handshake.
     fn new() -> Self {
-        let make = || (Instant::now(), Sessions::new(Acceptance::Anyone(identity())));
-        let (now, server) = KEPT.take().unwrap_or_else(make);
+        let create = || (Instant::now(), Sessions::new(Acceptance::Anyone(identity())));
+        let (now, server) = REUSED.take().unwrap_or_else(create);
         Self {
             now,
             server,
@@ -162,7 +162,7 @@ impl World {
             to_server: Default::default(),
             to_client: Default::default(),
             has_closed: Default::default(),
-            asked: Vec::new(),
+            second_hellos: Vec::new(),
             seen: BTreeSet::new(),
             sent: Vec::new(),
             arrived: BTreeSet::new(),
@@ -171,8 +171,8 @@ impl World {
     }
 
     /// Keeps the server for the next run.
-    fn leave(self) {
-        KEPT.set(Some((self.now, self.server)));
+    fn keep_server(self) {
+        REUSED.set(Some((self.now, self.server)));
     }
 
     fn step(&mut self, [kind, client, a, b]: [u8; 4]) {
@@ -183,7 +183,7 @@ impl World {
             1 => {
                 let Some((index, datagram)) = waiting else { return };
                 self.to_server[client].remove(index);
-                self.serve(address(client), &datagram, Came::Whole);
+                self.deliver_to_server(address(client), &datagram, Origin::Whole);
             }
             2 if b & 1 == 0 => {
                 waiting.map(|(index, _)| self.to_server[client].remove(index));
@@ -191,43 +191,47 @@ impl World {
             2 => {
                 let Some((_, datagram)) = waiting else { return };
                 let before = self.arrived.len();
-                self.serve(address(client), &datagram, Came::Whole);
+                self.deliver_to_server(address(client), &datagram, Origin::Whole);
                 let has_packet = self.arrived.len() > before;
-                self.serve(address(client), &datagram, Came::Again);
+                self.deliver_to_server(address(client), &datagram, Origin::Repeated);
                 if has_packet {
-                    REACH.hit("a packet that comes again is left out");
+                    REACH.hit("a repeated packet is ignored");
                 }
             }
             3 => {
                 let Some((_, datagram)) = pick(&self.to_server[client], a >> 4) else { return };
-                self.serve(address(client), &mangled(&datagram, a << 4 | b & 15, b), Came::Mangled);
+                self.deliver_to_server(
+                    address(client),
+                    &mangled(&datagram, a << 4 | b & 15, b),
+                    Origin::Mangled,
+                );
             }
             4 => {
                 let Some((_, datagram)) = waiting else { return };
                 let elsewhere = address((client + 1 + usize::from(b) % (CLIENTS - 1)) % CLIENTS);
-                self.serve(elsewhere, &datagram, Came::Elsewhere);
+                self.deliver_to_server(elsewhere, &datagram, Origin::Elsewhere);
             }
             5 => {
                 let Some((index, datagram)) = pick(&self.to_client[client], a) else { return };
                 self.to_client[client].remove(index);
-                self.show(client, &datagram, true);
+                self.deliver_to_client(client, &datagram, true);
             }
             6 => {
                 let Some((_, datagram)) = pick(&self.to_client[client], a >> 4) else { return };
-                self.show(client, &mangled(&datagram, a << 4 | b & 15, b), false);
+                self.deliver_to_client(client, &mangled(&datagram, a << 4 | b & 15, b), false);
             }
             7 => (0..8).for_each(|_| self.all_arrive()),
             8 => self.wait(Duration::from_millis(u64::from(a) * 512 + u64::from(b))),
             9 => self.tick(),
-            10 => self.serve(address(client), &junk(a, b), Came::Junk),
-            11 => self.show(client, &junk(a, b), false),
-            12 => self.send_to(client, usize::from(a) * 4),
-            13 => self.send_from(client, usize::from(a) * 4),
+            10 => self.deliver_to_server(address(client), &junk(a, b), Origin::Junk),
+            11 => self.deliver_to_client(client, &junk(a, b), false),
+            12 => self.write_to_client(client, usize::from(a) * 4),
+            13 => self.write_to_server(client, usize::from(a) * 4),
             14 => self.report(client, a, b),
-            _ if a < 64 => self.say_goodbye(client),
+            _ if a < 64 => self.close_client(client),
             _ if a < 192 => {
                 let out = self.server.close(address(client));
-                self.answer(address(client), out);
+                self.send_to_client(address(client), out);
             }
             _ if !std::mem::replace(&mut self.has_flooded, true) => self.flood(address(client)),
             _ => {}
@@ -238,47 +242,47 @@ impl World {
         let (opened, first) = Client::open(self.now, is_old, accepts);
         self.clients[client] = Some(opened);
         self.has_closed[client] = false;
-        self.say(client, first);
+        self.send_to_server(client, first);
     }
 
-    /// What a client sends is on its way.
-    fn say(&mut self, client: usize, out: Outcome) {
+    /// Sends a client's datagrams, and checks its packets.
+    fn send_to_server(&mut self, client: usize, out: Outcome) {
         for datagram in &out.datagrams {
             assert!(looks_like_record(datagram));
             if hello::number(datagram) == Some(1) {
-                let (by, hello) = (address(client), datagram.clone());
-                self.asked.push(Asked { by, at: self.now, hello });
+                let (from, hello) = (address(client), datagram.clone());
+                self.second_hellos.push(SecondHello { from, at: self.now, hello });
             }
         }
-        let room = MAX_UNDER_WAY.saturating_sub(self.to_server[client].len());
+        let room = MAX_IN_FLIGHT.saturating_sub(self.to_server[client].len());
         self.to_server[client].extend(out.datagrams.into_iter().take(room));
         for packet in out.packets {
-            self.take(&packet, SERVER, address(client));
-            REACH.hit("a packet comes to a client");
+            self.check_packet(&packet, SERVER, address(client));
+            REACH.hit("a packet arrives at a client");
         }
     }
 
-    /// What the server sends is on its way.
-    fn answer(&mut self, to: SocketAddr, out: Outcome) {
+    /// Sends the server's datagrams, and checks its packets.
+    fn send_to_client(&mut self, to: SocketAddr, out: Outcome) {
         assert!(out.datagrams.iter().all(|one| looks_like_record(one)));
         for packet in out.packets {
-            self.take(&packet, to, SERVER);
-            REACH.hit("a packet comes to the server");
+            self.check_packet(&packet, to, SERVER);
+            REACH.hit("a packet arrives at the server");
         }
         let Some(client) = (0..CLIENTS).find(|client| address(*client) == to) else { return };
-        let room = MAX_UNDER_WAY.saturating_sub(self.to_client[client].len());
+        let room = MAX_IN_FLIGHT.saturating_sub(self.to_client[client].len());
         self.to_client[client].extend(out.datagrams.into_iter().take(room));
     }
 
-    /// A packet arrives: just as it was sent, and for the first time.
-    fn take(&mut self, packet: &Bytes, from: SocketAddr, to: SocketAddr) {
+    /// Checks that a packet arrives as it was sent, and for the first time.
+    fn check_packet(&mut self, packet: &Bytes, from: SocketAddr, to: SocketAddr) {
         let number = u32::from_be_bytes(*packet.first_chunk().expect("a number"));
         let number = usize::try_from(number).expect("few");
         assert_eq!(self.sent[number][..4], packet[..4]);
         let ends = format!("{from} {to}");
         assert_eq!(self.sent[number], packet, "another packet");
-        assert!(packet[4..].starts_with(ends.as_bytes()), "somebody else's packet");
-        assert!(self.arrived.insert(number), "a packet again");
+        assert!(packet[4..].starts_with(ends.as_bytes()), "a packet of another session");
+        assert!(self.arrived.insert(number), "a repeated packet");
     }
 
     fn packet(&mut self, from: SocketAddr, to: SocketAddr, length: usize) -> Bytes {
@@ -289,124 +293,129 @@ impl World {
         self.sent[self.sent.len() - 1].clone()
     }
 
-    fn send_to(&mut self, client: usize, length: usize) {
+    fn write_to_client(&mut self, client: usize, length: usize) {
         let packet = self.packet(SERVER, address(client), length);
         let out = self.server.send(self.now, address(client), [&packet[..]].into_iter());
         let is_up = matches!(self.server.state(address(client)), State::Up(_));
-        assert!(is_up || out.datagrams.is_empty(), "sent before the session is up");
+        assert!(is_up || out.datagrams.is_empty(), "sent before the session is established");
         let most = packet.len() + usize::from(MAX_OVERHEAD);
-        assert!(out.datagrams.iter().all(|one| one.len() <= most), "more is added than is said");
-        self.answer(address(client), out);
+        assert!(
+            out.datagrams.iter().all(|one| one.len() <= most),
+            "the overhead exceeds its maximum"
+        );
+        self.send_to_client(address(client), out);
     }
 
-    fn send_from(&mut self, client: usize, length: usize) {
+    fn write_to_server(&mut self, client: usize, length: usize) {
         let packet = self.packet(address(client), SERVER, length);
-        let Some(one) = &mut self.clients[client] else { return };
-        let out = one.send(self.now, &packet);
-        assert!(out.datagrams.is_empty() || matches!(one.state(), State::Up(_)));
-        self.say(client, out);
+        let Some(session) = &mut self.clients[client] else { return };
+        let out = session.send(self.now, &packet);
+        assert!(out.datagrams.is_empty() || matches!(session.state(), State::Up(_)));
+        self.send_to_server(client, out);
     }
 
-    fn say_goodbye(&mut self, client: usize) {
-        let Some(one) = &mut self.clients[client] else { return };
-        let out = one.close();
+    fn close_client(&mut self, client: usize) {
+        let Some(session) = &mut self.clients[client] else { return };
+        let out = session.close();
         self.has_closed[client] = true;
-        self.say(client, out);
+        self.send_to_server(client, out);
     }
 
-    /// The server is shown a datagram.
-    fn serve(&mut self, from: SocketAddr, datagram: &[u8], came: Came) {
+    /// Passes a datagram to the server.
+    fn deliver_to_server(&mut self, from: SocketAddr, datagram: &[u8], origin: Origin) {
         let (had, was) = (self.has(from), self.server.state(from));
         let out = self.server.handle_datagram(self.now, from, datagram, || true);
         let state = self.server.state(from);
         let answered: usize = out.datagrams.iter().map(Bytes::len).sum();
         if had {
             let closed = (0..CLIENTS).any(|one| self.has_closed[one] && address(one) == from);
-            let is_genuine = matches!(came, Came::Whole | Came::Again);
+            let is_genuine = matches!(origin, Origin::Whole | Origin::Repeated);
             if let State::Up(version) = was {
-                let may_begin_anew = is_genuine || self.is_invited(from, datagram);
-                assert!(closed || may_begin_anew || was == state, "{came:?}: {state:?}");
-                match came {
-                    Came::Mangled if answered == 0 => REACH.hit("a mangled record is left out"),
-                    Came::Junk => REACH.hit("junk is left out"),
-                    Came::Whole if closed && !self.has(from) => {
-                        REACH.hit("a goodbye ends a session");
+                let may_restart = is_genuine || self.has_valid_cookie(from, datagram);
+                assert!(closed || may_restart || was == state, "{origin:?}: {state:?}");
+                match origin {
+                    Origin::Mangled if answered == 0 => REACH.hit("a mangled record is ignored"),
+                    Origin::Junk => REACH.hit("junk is ignored"),
+                    Origin::Whole if closed && !self.has(from) => {
+                        REACH.hit("close_notify ends a session");
                     }
                     _ => {}
                 }
                 assert!(["DTLSv1.2", "DTLSv1.3"].contains(&version));
             } else if let State::Up(version) = state {
                 REACH.hit(match version {
-                    "DTLSv1.2" => "a session of DTLS 1.2 is up",
-                    _ => "a session of DTLS 1.3 is up",
+                    "DTLSv1.2" => "a DTLS 1.2 session is established",
+                    _ => "a DTLS 1.3 session is established",
                 });
             }
-        } else if !self.is_invited(from, datagram) {
-            assert!(!self.has(from), "a session without a cookie: {came:?}");
+        } else if !self.has_valid_cookie(from, datagram) {
+            assert!(!self.has(from), "a session without a cookie: {origin:?}");
             assert!(answered <= datagram.len(), "{answered} octets for {}", datagram.len());
             assert!(out.packets.is_empty());
-            self.count(datagram, came, &out);
+            self.count(datagram, origin, &out);
         }
         if self.has(from) {
             self.seen.insert(from);
         }
-        self.answer(from, out);
+        self.send_to_client(from, out);
     }
 
-    /// Whether there is a session with a client: what is over is not kept.
+    /// Returns whether the server has a session with a client, which has not ended.
     fn has(&self, remote: SocketAddr) -> bool {
         !matches!(self.server.state(remote), State::Over(_))
     }
 
-    /// Whether this is the second hello of a client at this address that is still in time.
-    fn is_invited(&self, from: SocketAddr, datagram: &[u8]) -> bool {
+    /// Returns whether this is a second hello from this address whose cookie is still valid.
+    fn has_valid_cookie(&self, from: SocketAddr, datagram: &[u8]) -> bool {
         let is_same = |hello: &Bytes| {
-            hello.len() == datagram.len() && datagram[13..].starts_with(hello::vouched(hello))
+            hello.len() == datagram.len() && datagram[13..].starts_with(hello::covered(hello))
         };
         let is_in_time = |at: Instant| self.now.duration_since(at) <= COOKIE_LIFE;
-        self.asked.iter().any(|one| one.by == from && is_in_time(one.at) && is_same(&one.hello))
+        self.second_hellos
+            .iter()
+            .any(|second| second.from == from && is_in_time(second.at) && is_same(&second.hello))
     }
 
-    /// Counts what came of a datagram from somebody without a session or cookie.
-    fn count(&self, datagram: &[u8], came: Came, out: &Outcome) {
-        let asks_for = out.datagrams.first().and_then(|answer| answer.get(13));
-        match (asks_for, hello::number(datagram), came) {
-            (Some(3), ..) => REACH.hit("a cookie of DTLS 1.2 is asked for"),
-            (Some(_), ..) => REACH.hit("a cookie of DTLS 1.3 is asked for"),
-            (None, Some(1), Came::Mangled) => REACH.hit("a mangled second hello is left out"),
-            (None, Some(1), Came::Elsewhere) => {
-                REACH.hit("a second hello from elsewhere is left out");
+    /// Counts the outcome of a datagram from a client without a session or cookie.
+    fn count(&self, datagram: &[u8], origin: Origin, out: &Outcome) {
+        let message_type = out.datagrams.first().and_then(|answer| answer.get(13));
+        match (message_type, hello::number(datagram), origin) {
+            (Some(3), ..) => REACH.hit("a DTLS 1.2 cookie is requested"),
+            (Some(_), ..) => REACH.hit("a DTLS 1.3 cookie is requested"),
+            (None, Some(1), Origin::Mangled) => REACH.hit("a mangled second hello is ignored"),
+            (None, Some(1), Origin::Elsewhere) => {
+                REACH.hit("a second hello from another address is ignored");
             }
-            (None, Some(1), Came::Whole) => {
-                REACH.hit("a second hello that is too old is left out");
+            (None, Some(1), Origin::Whole) => {
+                REACH.hit("an expired second hello is ignored");
             }
             _ => {}
         }
     }
 
-    /// A client is shown a datagram.
-    fn show(&mut self, client: usize, datagram: &[u8], is_whole: bool) {
-        let Some(one) = &mut self.clients[client] else { return };
-        let was = one.state();
-        let out = one.handle_datagram(self.now, datagram);
-        let state = one.state();
-        if matches!((one, &was), (Client::Ours(_), State::Up(_))) {
+    /// Passes a datagram to a client.
+    fn deliver_to_client(&mut self, client: usize, datagram: &[u8], is_whole: bool) {
+        let Some(session) = &mut self.clients[client] else { return };
+        let was = session.state();
+        let out = session.handle_datagram(self.now, datagram);
+        let state = session.state();
+        if matches!((session, &was), (Client::Ours(_), State::Up(_))) {
             let is_over = !self.has(address(client));
             assert!(is_whole || is_over || state == was, "{state:?}");
         }
         if let State::Over(dtls::Ending::Broken(rustls::Error::InvalidCertificate(_))) = state {
             REACH.hit("a certificate is refused");
         }
-        self.say(client, out);
+        self.send_to_server(client, out);
     }
 
     fn all_arrive(&mut self) {
         for client in 0..CLIENTS {
             for datagram in std::mem::take(&mut self.to_server[client]) {
-                self.serve(address(client), &datagram, Came::Whole);
+                self.deliver_to_server(address(client), &datagram, Origin::Whole);
             }
             for datagram in std::mem::take(&mut self.to_client[client]) {
-                self.show(client, &datagram, true);
+                self.deliver_to_client(client, &datagram, true);
             }
         }
     }
@@ -415,7 +424,7 @@ impl World {
         self.to_server.iter().chain(&self.to_client).all(Vec::is_empty)
     }
 
-    /// The network says that nothing came through, to a client or to the server.
+    /// Reports by ICMP that packets do not arrive, to a client or to the server.
     fn report(&mut self, client: usize, a: u8, b: u8) {
         let reason = match a % 3 {
             0 => Unreachable::Protocol,
@@ -427,7 +436,9 @@ impl World {
             assert_eq!(self.server.report(address(client), reason), had);
             let state = self.server.state(address(client));
             match (was, &state) {
-                (State::Handshake, State::Over(_)) => REACH.hit("a refusal ends a handshake at the server"),
+                (State::Handshake, State::Over(_)) => {
+                    REACH.hit("a refusal ends a handshake at the server")
+                }
                 (was, state) => assert_eq!(was, *state),
             }
         } else if let Some(Client::Ours(ours)) = &mut self.clients[client] {
@@ -442,76 +453,78 @@ impl World {
         }
     }
 
-    /// One peer begins more handshakes than it may have, with cookies that are right.
+    /// One peer starts more handshakes than it may have, with valid cookies.
     fn flood(&mut self, from: SocketAddr) {
         let (_, first) = Client::open(self.now, true, true);
         let Some(first) = first.datagrams.first() else { return };
         for port in 1..=MAX_HANDSHAKES + 2 {
             let remote = SocketAddr::new(from.ip(), 2000 + u16::try_from(port).expect("few"));
-            let asks = self.server.handle_datagram(self.now, remote, first, || true);
-            let Some(cookie) = asks.datagrams.first().and_then(|one| hello::asked_for(one)) else {
+            let request = self.server.handle_datagram(self.now, remote, first, || true);
+            let Some(cookie) =
+                request.datagrams.first().and_then(|datagram| hello::cookie_in(datagram))
+            else {
                 return;
             };
             let hello = Bytes::from(hello::with_cookie(first, cookie));
-            self.asked.push(Asked { by: remote, at: self.now, hello: hello.clone() });
-            self.serve(remote, &hello, Came::Whole);
-            assert_eq!(
-                self.server.state(remote),
-                State::Handshake,
-                "a right cookie is turned away"
-            );
+            self.second_hellos.push(SecondHello {
+                from: remote,
+                at: self.now,
+                hello: hello.clone(),
+            });
+            self.deliver_to_server(remote, &hello, Origin::Whole);
+            assert_eq!(self.server.state(remote), State::Handshake, "a valid cookie is rejected");
         }
         let oldest = SocketAddr::new(from.ip(), 2001);
         assert!(!self.has(oldest));
-        REACH.hit("a handshake goes for another of its peer");
+        REACH.hit("a handshake is replaced by another of its peer");
     }
 
     fn wait(&mut self, time: Duration) {
         self.now += time;
-        self.call();
+        self.handle_timeouts();
     }
 
-    /// Goes to where somebody wants to be called.
+    /// Advances to the next timeout.
     fn tick(&mut self) {
         let clients = self.clients.iter_mut().flatten().filter_map(Client::next_timeout);
         if let Some(next) = clients.chain(self.server.next_timeout()).min() {
-            // The library may name a time that has passed.
+            // The library may return a time in the past.
             self.now = next.max(self.now + Duration::from_millis(1));
-            self.call();
+            self.handle_timeouts();
         }
     }
 
-    /// Calls whoever is due.
-    fn call(&mut self) {
+    /// Handles all due timeouts.
+    fn handle_timeouts(&mut self) {
         let before: Vec<_> =
             self.seen.iter().map(|remote| (*remote, self.server.state(*remote))).collect();
-        let said = self.server.handle_timeout(self.now);
+        let outcomes = self.server.handle_timeout(self.now);
         let next = self.server.next_timeout();
-        assert!(next.is_none_or(|next| next > self.now), "the server stands still");
-        for (remote, out) in said {
+        assert!(next.is_none_or(|next| next > self.now), "the server makes no progress");
+        for (remote, out) in outcomes {
             if !out.datagrams.is_empty() && self.server.state(remote) == State::Handshake {
-                REACH.hit("a flight is sent again");
+                REACH.hit("a flight is retransmitted");
             }
-            self.answer(remote, out);
+            self.send_to_client(remote, out);
         }
         for (remote, was) in before {
             match was {
                 _ if self.has(remote) => {}
-                State::Handshake => REACH.hit("a silent handshake is given up"),
-                State::Up(_) => REACH.hit("an idle session is given up"),
+                State::Handshake => REACH.hit("a silent handshake times out"),
+                State::Up(_) => REACH.hit("an idle session times out"),
                 State::Over(_) => {}
             }
         }
         for client in 0..CLIENTS {
-            let Some(one) = &mut self.clients[client] else { continue };
-            if one.next_timeout().is_some_and(|at| at <= self.now) {
-                let all = one.handle_timeout(self.now);
-                all.into_iter().for_each(|out| self.say(client, out));
+            let Some(session) = &mut self.clients[client] else { continue };
+            if session.next_timeout().is_some_and(|at| at <= self.now) {
+                let all = session.handle_timeout(self.now);
+                all.into_iter().for_each(|out| self.send_to_server(client, out));
             }
         }
     }
 
-    /// No peer has more handshakes than it may, and nothing takes more memory than it should.
+    /// Checks the limits of handshakes per peer and of memory.
     fn check(&self, growth: isize) {
         let mut handshakes = BTreeMap::new();
         for remote in &self.seen {
@@ -526,7 +539,7 @@ impl World {
         assert!(growth < room, "{growth} octets for {sessions} sessions");
     }
 
-    /// The network is good: each handshake ends.
+    /// Checks that each handshake ends on a network without losses.
     fn completes(&mut self) {
         let limit = self.now + PATIENCE;
         loop {
@@ -538,18 +551,18 @@ impl World {
                 return;
             }
             self.tick();
-            assert!(self.now < limit, "a handshake without an end");
+            assert!(self.now < limit, "a handshake does not end");
         }
     }
 
-    /// Without another word from anybody, nothing is left.
+    /// Checks that no session is left once all are silent.
     fn ends(&mut self) {
         self.clients = Default::default();
         let limit = self.now + SILENCE;
         while let Some(next) = self.server.next_timeout() {
-            assert!(next < limit, "a session without an end");
+            assert!(next < limit, "a session does not end");
             self.now = self.now.max(next);
-            self.call();
+            self.handle_timeouts();
         }
         assert!(self.seen.iter().all(|remote| !self.has(*remote)));
     }
@@ -558,12 +571,12 @@ impl World {
 fuzz_target!(|input: &[u8]| {
     REACH.begin();
     WARM.call_once(|| {
-        // Tables of the cryptography that are made once are no part of what is measured.
+        // Excludes the one-time allocations of the cryptography library from the measurement.
         let mut world = World::new();
         (0..CLIENTS).for_each(|client| world.open(client, false, true));
         world.completes();
         world.ends();
-        world.leave();
+        world.keep_server();
     });
     let region = Region::new(ALLOCATOR);
     let growth = || {
@@ -578,7 +591,7 @@ fuzz_target!(|input: &[u8]| {
     world.completes();
     world.check(growth());
     world.ends();
-    // Only what the server keeps may be left.
-    world.leave();
-    assert!(growth() < LEFT_OVER, "{} octets of nobody", growth());
+    // Only the server's empty tables may be left.
+    world.keep_server();
+    assert!(growth() < MAX_REMAINDER, "{} octets are leaked", growth());
 });

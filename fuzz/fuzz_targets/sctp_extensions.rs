@@ -1,6 +1,6 @@
-//! An association with all extensions, and a peer that has the keys: chance alone finds no HMAC, and
-//! hardly ever a chunk that continues what came before. Each step is four octets, so that every
-//! input means something and a change of one octet changes one step.
+//! An association with all extensions, and a peer that has the keys: random input never contains a valid
+//! HMAC, and hardly ever a chunk that continues the previous ones. Each step is four octets, so that every
+//! input is valid and a change of one octet changes one step.
 #![no_main]
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -28,40 +28,40 @@ mod sctp;
 use reach::Reach;
 use sctp::{Host, PORT, association, socket};
 
-/// Steps of one run; more find nothing new.
+/// The maximum steps of one run; more find nothing new.
 const MAX_STEPS: usize = 200;
 
 /// Silence after which an association has ended, in virtual time.
 const SILENCE: Duration = Duration::from_secs(24 * 3600);
 
 static REACH: Reach<10> = Reach::new([
-    "FORWARD-TSN moves on",
-    "I-FORWARD-TSN moves on",
+    "FORWARD-TSN is acknowledged",
+    "I-FORWARD-TSN is acknowledged",
     "FORWARD-TSN is sent",
     "I-FORWARD-TSN is sent",
     "AUTH is refused",
-    "a chunk without AUTH is left out",
+    "a chunk without AUTH is ignored",
     "ASCONF is answered",
     "ASCONF adds a path",
     "ASCONF is sent",
-    "ASCONF-ACK is taken",
+    "ASCONF-ACK is accepted",
 ]);
 
-/// The peer: it took the place of an endpoint of ours after the handshake.
+/// The peer, which replaces one of our endpoints after the handshake.
 struct Peer {
     header: Header,
-    /// The next of its TSNs.
+    /// The peer's next TSN.
     next: Tsn,
-    /// The last that the other side acknowledged.
+    /// The peer's last TSN that the other side has acknowledged.
     acknowledged: Tsn,
     /// The highest TSN of the other side.
     highest: Tsn,
-    /// Its next request about addresses, and the last of the other side's.
-    asks: AsconfNumber,
-    asked: AsconfNumber,
+    /// The serial numbers of the peer's next ASCONF, and of the other side's last one.
+    next_asconf: AsconfNumber,
+    last_asconf: AsconfNumber,
     authentication: Authentication,
     is_interleaved: bool,
-    /// A TSN that was skipped and never sent: it is acknowledged because the skip was taken in.
+    /// A TSN that was skipped and never sent: its acknowledgement shows that the skip was accepted.
     skipped: Option<Tsn>,
 }
 
@@ -87,7 +87,7 @@ struct Subject {
 }
 
 impl Subject {
-    /// Lets an endpoint of ours do the handshake, and takes its place.
+    /// Lets one of our endpoints do the handshake, and then replaces it with the peer.
     fn new(bits: u8) -> Self {
         let now = Duration::ZERO;
         let mut host = Host::new(config(bits), Vec::new(), 2);
@@ -109,7 +109,7 @@ impl Subject {
                         ours = Some((init.initial_tsn, offer(&init.parameters)));
                     }
                 }
-                host.take(now, socket(0, 0), packet);
+                host.handle_packet(now, socket(0, 0), packet);
             }
             host.drain(now);
             for (_, packet) in host.take_packets() {
@@ -119,7 +119,7 @@ impl Subject {
                         theirs = Some((init.initial_tsn, offer(&init.parameters)));
                     }
                 }
-                other.take(now, socket(1, 0), packet);
+                other.handle_packet(now, socket(1, 0), packet);
             }
         }
         let (ours, theirs) = (ours.expect("an INIT"), theirs.expect("an INIT ACK"));
@@ -129,8 +129,8 @@ impl Subject {
             next: ours.0,
             acknowledged: ours.0.previous(),
             highest: theirs.0.previous(),
-            asks: AsconfNumber(ours.0.0),
-            asked: AsconfNumber(theirs.0.0),
+            next_asconf: AsconfNumber(ours.0.0),
+            last_asconf: AsconfNumber(theirs.0.0),
             authentication: authentication.expect("an algorithm"),
             is_interleaved: bits & 1 != 0,
             skipped: None,
@@ -146,25 +146,25 @@ impl Subject {
             0..8 => {
                 let chunk = self.peer.chunk(kind % 8, a, b, c);
                 let packet = self.peer.packet(&chunk, c);
-                self.host.take(now, socket(0, 0), packet);
+                self.host.handle_packet(now, socket(0, 0), packet);
             }
             8 => drop(
                 self.host
                     .endpoint
                     .association_mut(now, id)
-                    .and_then(|mut one| one.add_address(address(a))),
+                    .and_then(|mut association| association.add_address(address(a))),
             ),
             9 => drop(
                 self.host
                     .endpoint
                     .association_mut(now, id)
-                    .and_then(|mut one| one.remove_address(address(a))),
+                    .and_then(|mut association| association.remove_address(address(a))),
             ),
             10 => drop(
                 self.host
                     .endpoint
                     .association_mut(now, id)
-                    .and_then(|mut one| one.set_peer_primary(address(a))),
+                    .and_then(|mut association| association.set_peer_primary(address(a))),
             ),
             11 => {
                 self.now += Duration::from_millis(u64::from(a) * 16);
@@ -183,14 +183,14 @@ impl Subject {
             }
             13 => drop(self.host.receive(now)),
             14 if b & 1 == 0 => drop(self.host.endpoint.shutdown(now, id)),
-            14 => self.host.hear(now, socket(0, 0), a, None),
+            14 => self.host.report_unreachable(now, socket(0, 0), a, None),
             _ => {
                 self.tick();
             }
         }
     }
 
-    /// Goes to the next timeout, if there is one.
+    /// Advances to the next timeout, if there is one.
     fn tick(&mut self) -> bool {
         let Some(at) = self.host.timeout.take() else { return false };
         self.now = self.now.max(at);
@@ -198,7 +198,7 @@ impl Subject {
         true
     }
 
-    /// Takes out what there is, and lets the peer see it.
+    /// Collects all outputs, and shows the packets to the peer.
     fn settle(&mut self) {
         self.host.drain(self.now);
         for (_, packet) in self.host.take_packets() {
@@ -206,7 +206,7 @@ impl Subject {
         }
         for (_, event) in self.host.events.drain(..) {
             if let Event::OwnAddress { .. } = event {
-                REACH.hit("ASCONF-ACK is taken");
+                REACH.hit("ASCONF-ACK is accepted");
             }
         }
     }
@@ -215,7 +215,7 @@ impl Subject {
         let counters = self.host.endpoint.counters();
         for (count, name) in [
             (counters.forged_authentications, "AUTH is refused"),
-            (counters.unauthenticated_chunks, "a chunk without AUTH is left out"),
+            (counters.unauthenticated_chunks, "a chunk without AUTH is ignored"),
         ] {
             if count > 0 {
                 REACH.hit(name);
@@ -227,8 +227,8 @@ impl Subject {
         }
     }
 
-    /// Without another word from the peer, everything ends.
-    fn ends(&mut self) {
+    /// Checks that the association ends if the peer stays silent.
+    fn check_end(&mut self) {
         let limit = self.now + SILENCE;
         for _ in 0..100_000 {
             self.settle();
@@ -249,7 +249,7 @@ fn offer(parameters: &Parameters) -> AuthOffer {
 }
 
 impl Peer {
-    /// Takes in a packet of the other side's.
+    /// Learns from a packet of the other side.
     fn learn(&mut self, packet: &Bytes) {
         let (_, chunks) = Packet::parse(packet, Checksum::Crc32c).expect("a packet");
         for chunk in chunks {
@@ -259,8 +259,8 @@ impl Peer {
                     self.acknowledged = sack.cumulative_tsn;
                     if self.skipped.take_if(|to| !to.is_after(sack.cumulative_tsn)).is_some() {
                         REACH.hit(match self.is_interleaved {
-                            true => "I-FORWARD-TSN moves on",
-                            false => "FORWARD-TSN moves on",
+                            true => "I-FORWARD-TSN is acknowledged",
+                            false => "FORWARD-TSN is acknowledged",
                         });
                     }
                 }
@@ -268,7 +268,7 @@ impl Peer {
                 Chunk::IForwardTsn(_) => REACH.hit("I-FORWARD-TSN is sent"),
                 Chunk::AsconfAck(_) => REACH.hit("ASCONF is answered"),
                 Chunk::Asconf(asconf) => {
-                    self.asked = asconf.serial;
+                    self.last_asconf = asconf.serial;
                     REACH.hit("ASCONF is sent");
                 }
                 Chunk::Auth(auth) => {
@@ -281,16 +281,16 @@ impl Peer {
         }
     }
 
-    /// A chunk with numbers close to those that are due.
+    /// Returns a chunk with numbers close to the expected ones.
     fn chunk(&mut self, kind: u8, a: u8, b: u8, c: u8) -> Chunk {
         match kind {
             0 => self.data(a, b),
             1 => self.forward(a, b, c),
             2..=4 => {
-                // Now and then out of its turn.
-                let serial = AsconfNumber(self.asks.0.wrapping_add(u32::from(c & 3 == 3)));
+                // Sometimes out of order.
+                let serial = AsconfNumber(self.next_asconf.0.wrapping_add(u32::from(c & 3 == 3)));
                 if c & 3 == 0 {
-                    self.asks = AsconfNumber(self.asks.0.wrapping_add(1));
+                    self.next_asconf = AsconfNumber(self.next_asconf.0.wrapping_add(1));
                 }
                 let request = AddressRequest { correlation: u32::from(b), address: address(a) };
                 let parameter = match kind {
@@ -303,7 +303,7 @@ impl Peer {
                 Chunk::Asconf(AsconfChunk { serial, address: address(b), parameters })
             }
             5 => {
-                let serial = AsconfNumber(self.asked.0.wrapping_add(u32::from(a & 1)));
+                let serial = AsconfNumber(self.last_asconf.0.wrapping_add(u32::from(a & 1)));
                 let success = Parameter::SuccessIndication { correlation: u32::from(b) };
                 let parameters = (a & 2 != 0).then_some(success).into_iter().collect();
                 Chunk::AsconfAck(AsconfAckChunk { serial, parameters })
@@ -319,9 +319,9 @@ impl Peer {
                 .build(),
             ),
             _ => {
-                // Parameters as they come.
-                let serial = self.asks;
-                self.asks = AsconfNumber(self.asks.0.wrapping_add(1));
+                // Arbitrary parameters.
+                let serial = self.next_asconf;
+                self.next_asconf = AsconfNumber(self.next_asconf.0.wrapping_add(1));
                 let bytes = [0xc0, a & 7, 0, b & 31, 0, 0, 0, c, 0, 5, 0, 8, 192, 0, 2, a];
                 let parameters = Parameters::from_bytes(Bytes::copy_from_slice(&bytes));
                 Chunk::Asconf(AsconfChunk { serial, address: address(0), parameters })
@@ -329,7 +329,7 @@ impl Peer {
         }
     }
 
-    /// The next DATA chunk, or with a gap before it.
+    /// Returns the next DATA chunk, or one after a gap.
     fn data(&mut self, a: u8, b: u8) -> Chunk {
         let tsn = self.next.plus(u32::from(a >> 6));
         self.next = tsn.next();
@@ -347,7 +347,7 @@ impl Peer {
         })
     }
 
-    /// A skip of some TSNs, of the kind that was agreed on; rarely of the other.
+    /// Returns a skip of some TSNs, of the negotiated kind, or rarely of the other.
     fn forward(&mut self, a: u8, b: u8, c: u8) -> Chunk {
         let to = self.acknowledged.plus(u32::from(a >> 4));
         if !self.next.is_after(to) {
@@ -368,7 +368,7 @@ impl Peer {
         }
     }
 
-    /// A packet with a chunk, behind AUTH unless the bits say otherwise.
+    /// Returns a packet with a chunk, after AUTH unless the bits say otherwise.
     fn packet(&self, chunk: &Chunk, bits: u8) -> Bytes {
         let mut buffer = BytesMut::new();
         let mut packet = PacketWriter::begin(&mut buffer, self.header, 20_000);
@@ -379,7 +379,7 @@ impl Peer {
         packet.put(chunk);
         packet.authenticate(|covered| {
             self.authentication.sign(covered);
-            // A forgery differs in one bit of what is covered.
+            // A forgery differs in one bit of the covered part.
             if let (true, Some(last)) = (bits & 124 == 124, covered.last_mut()) {
                 *last ^= 1;
             }
@@ -400,5 +400,5 @@ fuzz_target!(|input: &[u8]| {
         subject.count();
         assert!(subject.host.endpoint.associations().len() <= 1);
     }
-    subject.ends();
+    subject.check_end();
 });

@@ -1,5 +1,5 @@
-//! Arbitrary bytes as an SCTP packet: reading ends, and what was read and written again is read as
-//! the same.
+//! Arbitrary bytes as an SCTP packet: parsing terminates, and parsed chunks can be encoded and parsed to the
+//! same chunks.
 #![no_main]
 
 use bytes::{Bytes, BytesMut};
@@ -32,14 +32,14 @@ static REACH: Reach<22> = Reach::new([
     "FORWARD TSN",
     "I-FORWARD-TSN",
     "PAD",
-    "a chunk that nobody knows",
-    "a chunk with the wrong form",
+    "an unknown chunk",
+    "a malformed chunk",
     "a parameter",
-    "a parameter with the wrong form",
+    "a malformed parameter",
     "a cause",
 ]);
 
-/// The name of what a chunk has reached.
+/// Returns the name of what a chunk has reached.
 fn name(chunk: &Chunk) -> Option<&'static str> {
     Some(match chunk {
         Chunk::Data(data) if matches!(data.order, Order::Ssn(_)) => "DATA",
@@ -59,8 +59,8 @@ fn name(chunk: &Chunk) -> Option<&'static str> {
         Chunk::ForwardTsn(_) => "FORWARD TSN",
         Chunk::IForwardTsn(_) => "I-FORWARD-TSN",
         Chunk::Pad { .. } => "PAD",
-        Chunk::Unknown(_) => "a chunk that nobody knows",
-        Chunk::Malformed { .. } => "a chunk with the wrong form",
+        Chunk::Unknown(_) => "an unknown chunk",
+        Chunk::Malformed { .. } => "a malformed chunk",
         _ => return None,
     })
 }
@@ -68,7 +68,7 @@ fn name(chunk: &Chunk) -> Option<&'static str> {
 fuzz_target!(|input: &[u8]| {
     REACH.begin();
     let mut input = input.to_vec();
-    // No search finds a checksum: none is asked for.
+    // Fuzzing cannot find a valid checksum, so none is required.
     if let Some(checksum) = input.get_mut(8..12) {
         checksum.fill(0);
     }
@@ -86,13 +86,13 @@ fuzz_target!(|input: &[u8]| {
         if let Some(name) = name(&chunk) {
             REACH.hit(name);
         }
-        look_inside(&chunk);
-        again(header, &chunk);
+        check_content(&chunk);
+        check_round_trip(header, &chunk);
     }
 });
 
-/// Reads all lists inside of a chunk.
-fn look_inside(chunk: &Chunk) {
+/// Checks all lists in a chunk.
+fn check_content(chunk: &Chunk) {
     match chunk {
         Chunk::Init(init) | Chunk::InitAck(init) => {
             check_parameters(&init.parameters);
@@ -121,7 +121,7 @@ fn check_parameters(parameters: &Parameters) {
     for parameter in parameters.iter() {
         match &parameter {
             Parameter::Malformed { .. } => {
-                REACH.hit("a parameter with the wrong form");
+                REACH.hit("a malformed parameter");
                 continue;
             }
             Parameter::ErrorCauseIndication { causes, .. } => check_causes(causes),
@@ -146,14 +146,14 @@ fn check_causes(causes: &Causes) {
     }
 }
 
-/// Written again, the chunk is read as the same.
-fn again(header: Header, chunk: &Chunk) {
+/// Checks that the encoded chunk parses to the same chunk.
+fn check_round_trip(header: Header, chunk: &Chunk) {
     if matches!(chunk, Chunk::Malformed { .. }) {
         return;
     }
     let mut buffer = BytesMut::new();
     let mut writer = PacketWriter::begin(&mut buffer, header, 1 << 17);
-    assert!(writer.put(chunk), "what came in one packet fits one");
+    assert!(writer.put(chunk), "a chunk of one packet fits into one");
     let length = writer.finish(Checksum::Crc32c);
     let packet = buffer.freeze();
     assert_eq!(packet.len(), length);
@@ -162,7 +162,7 @@ fn again(header: Header, chunk: &Chunk) {
     assert_eq!(read_header, header);
     let mut expected = chunk.clone();
     if let Chunk::Auth(auth) = &mut expected {
-        // It knows what follows it, which was not written.
+        // It includes the data that follows it, which was not written.
         auth.covered = packet.slice(12..);
     }
     assert!(chunks.eq([expected]));

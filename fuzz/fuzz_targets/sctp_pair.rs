@@ -1,6 +1,6 @@
-//! Two associations, arbitrary operations of their users, and networks that lose, repeat, reorder and
-//! fail, one at a time or all used at once: no message is lost, repeated or out of its order, and once the network is good again
-//! everything arrives and both sides close.
+//! Two associations, arbitrary operations of their users, and networks that lose, duplicate, reorder and
+//! fail, used one at a time or all at once: no message is lost, duplicated or out of order, and once the
+//! network works again everything arrives and both sides close.
 #![no_main]
 
 use std::collections::BTreeMap;
@@ -25,22 +25,22 @@ mod sctp;
 use reach::Reach;
 use sctp::{Host, PORT, association, socket};
 
-/// The most packets on their way; the oldest are lost beyond that.
-const MAX_UNDER_WAY: usize = 4000;
+/// The maximum packets in flight; beyond that the oldest are lost.
+const MAX_IN_FLIGHT: usize = 4000;
 
-/// The most networks.
+/// The maximum number of networks.
 const NETWORKS: u8 = 3;
 
-/// Of packets that are lost, the network reports those with such a number or a higher one.
+/// The network reports lost packets whose number is at least this.
 const REPORTED_FROM: u8 = 128;
 
-/// How long a good network needs at most, in virtual time.
+/// The time limit with working networks, in virtual time.
 const PATIENCE: Duration = Duration::from_secs(4 * 3600);
 
 static REACH: Reach<6> = Reach::new([
     "messages arrive",
     "unordered messages arrive",
-    "a packet that was lost is reported",
+    "a lost packet is reported",
     "streams are reset",
     "streams are added",
     "both sides close",
@@ -55,28 +55,28 @@ enum Step {
         unordered: bool,
         length: u16,
     },
-    /// The user of a side takes what there is.
+    /// The user of a side receives all messages.
     Receive(bool),
     /// One of the packets to a side arrives.
     Arrives {
         side: bool,
         which: u8,
     },
-    /// The same, and it will arrive again.
+    /// The same, and it can arrive again.
     Repeats {
         side: bool,
         which: u8,
     },
-    /// One of the packets to a side does not; of some the network says so.
+    /// One of the packets to a side is lost; the network reports some losses.
     Lost {
         side: bool,
         which: u8,
     },
-    /// All that is on its way arrives.
+    /// All packets in flight arrive.
     AllArrive,
     /// Time passes.
     Wait(u16),
-    /// Time passes until something is due.
+    /// Time passes until the next timeout.
     Tick,
     ResetStreams {
         side: bool,
@@ -96,24 +96,24 @@ enum Step {
 #[derive(Arbitrary, Debug)]
 struct Run {
     bits: (u8, u8),
-    /// How many networks there are, and who uses them at once, and how.
-    several: u8,
+    /// How many networks there are, which sides use all of them at once, and how.
+    networks: u8,
     /// Whether both sides connect.
     both: bool,
     steps: Vec<Step>,
 }
 
-/// A message as its text says: the number of its sending on its stream.
+/// The messages of a side; each contains its number on its stream.
 #[derive(Default)]
 struct Log {
     sent: BTreeMap<(u16, bool), Vec<(u32, usize)>>,
     received: BTreeMap<(u16, bool), Vec<(u32, usize)>>,
-    /// Parts of messages that were begun.
+    /// Parts of incomplete messages.
     open: BTreeMap<(u16, bool, u32), Vec<u8>>,
 }
 
 impl Log {
-    fn text(&mut self, stream: u16, unordered: bool, length: usize) -> Bytes {
+    fn next_message(&mut self, stream: u16, unordered: bool, length: usize) -> Bytes {
         let sent = self.sent.entry((stream, unordered)).or_default();
         let number = u32::try_from(sent.len()).expect("few");
         let mut data = number.to_be_bytes().to_vec();
@@ -122,13 +122,13 @@ impl Log {
         data.into()
     }
 
-    fn take(&mut self, message: Message) {
+    fn receive(&mut self, message: Message) {
         let stream = message.stream.0;
-        // Without interleaving the parts of an unordered message follow each other.
+        // Without interleaving the parts of an unordered message arrive contiguously.
         let number = if message.unordered { 0 } else { message.number };
         let key = (stream, message.unordered, number);
         if message.begins {
-            assert!(!self.open.contains_key(&key), "a message begins in another");
+            assert!(!self.open.contains_key(&key), "a message begins within another");
         }
         let (ends, unordered) = (message.ends, message.unordered);
         let open = self.open.entry(key).or_default();
@@ -141,8 +141,8 @@ impl Log {
         let good = data[4..].iter().enumerate();
         assert!(good.into_iter().all(|(index, byte)| *byte == (number as usize + index) as u8));
         let received = self.received.entry((stream, unordered)).or_default();
-        let again = received.iter().any(|(other, _)| *other == number);
-        assert!(!again, "message {number} of stream {stream} again");
+        let is_duplicate = received.iter().any(|(other, _)| *other == number);
+        assert!(!is_duplicate, "message {number} of stream {stream} is duplicated");
         if !unordered {
             let expected = u32::try_from(received.len()).expect("few");
             assert_eq!(number, expected, "out of order on stream {stream}");
@@ -163,38 +163,38 @@ impl Log {
     }
 }
 
-/// The options of a side.
-fn configured(side: usize, bits: u8, several: u8) -> AssociationConfig {
+/// Returns the configuration of a side.
+fn configured(side: usize, bits: u8, networks: u8) -> AssociationConfig {
     let mut config = association(bits);
-    if several >> (2 + side) & 1 != 0 {
+    if networks >> (2 + side) & 1 != 0 {
         let mut multipath = Multipath::default();
-        if several & 16 != 0 {
+        if networks & 16 != 0 {
             Profile::Pfldnet2010.apply(&mut config);
             multipath = config.multipath.take().unwrap_or_default();
         }
-        if several & 32 != 0 {
+        if networks & 32 != 0 {
             multipath.mapping = StreamMapping::Modulo;
         }
-        if several & 64 != 0 {
+        if networks & 64 != 0 {
             multipath.rescheduling = ChunkRescheduling::Both;
         }
-        if several & 128 != 0 {
+        if networks & 128 != 0 {
             multipath.mapping = StreamMapping::Automatic;
         }
         config.multipath = Some(multipath);
     }
-    // Networks that fail are not to end the association.
+    // Failing networks must not end the association.
     config.association_max_retrans = 1000;
     config
 }
 
 struct Pair {
     hosts: [Host; 2],
-    /// What each side was sent.
+    /// The messages to each side.
     logs: [Log; 2],
     ids: [Option<AssociationId>; 2],
-    /// Packets on their way to each side, with the network that they take.
-    under_way: [Vec<(u8, Bytes)>; 2],
+    /// Packets in flight to each side, with their network.
+    in_flight: [Vec<(u8, Bytes)>; 2],
     /// Networks on which nothing arrives.
     cut: [bool; NETWORKS as usize],
     now: Duration,
@@ -203,22 +203,22 @@ struct Pair {
 impl Pair {
     fn new(run: &Run) -> Self {
         let host = |side: usize, bits: u8| {
-            let networks = 1 + run.several % NETWORKS;
+            let networks = 1 + run.networks % NETWORKS;
             let addresses = (0..networks).map(|network| socket(side, network).ip()).collect();
-            Host::new(configured(side, bits, run.several), addresses, side as u8 + 1)
+            Host::new(configured(side, bits, run.networks), addresses, side as u8 + 1)
         };
         let hosts = [host(0, run.bits.0), host(1, run.bits.1)];
         let mut pair = Self {
             hosts,
             logs: Default::default(),
             ids: [None, None],
-            under_way: Default::default(),
+            in_flight: Default::default(),
             cut: Default::default(),
             now: Duration::from_secs(1),
         };
-        pair.connect(0, configured(0, run.bits.0, run.several));
+        pair.connect(0, configured(0, run.bits.0, run.networks));
         if run.both {
-            pair.connect(1, configured(1, run.bits.1, run.several));
+            pair.connect(1, configured(1, run.bits.1, run.networks));
         }
         pair.settle();
         pair
@@ -236,9 +236,9 @@ impl Pair {
         for side in 0..2 {
             let host = &mut self.hosts[side];
             host.drain(self.now);
-            self.under_way[1 - side].extend(host.take_packets());
-            let excess = self.under_way[1 - side].len().saturating_sub(MAX_UNDER_WAY);
-            self.under_way[1 - side].drain(..excess);
+            self.in_flight[1 - side].extend(host.take_packets());
+            let excess = self.in_flight[1 - side].len().saturating_sub(MAX_IN_FLIGHT);
+            self.in_flight[1 - side].drain(..excess);
             if self.ids[side].is_none() {
                 self.ids[side] = host.endpoint.associations().first().copied();
             }
@@ -252,12 +252,12 @@ impl Pair {
             } else {
                 "messages arrive"
             });
-            self.logs[side].take(message);
+            self.logs[side].receive(message);
         }
     }
 
     fn arrive(&mut self, side: usize, which: u8, stays: bool) {
-        let waiting = &mut self.under_way[side];
+        let waiting = &mut self.in_flight[side];
         if waiting.is_empty() {
             return;
         }
@@ -266,16 +266,16 @@ impl Pair {
         self.pass(side, packet);
     }
 
-    /// A packet arrives, if its network works.
+    /// Delivers a packet, if its network works.
     fn pass(&mut self, side: usize, (network, packet): (u8, Bytes)) {
         if !self.cut[usize::from(network % NETWORKS)] {
-            self.hosts[side].take(self.now, socket(1 - side, network), packet);
+            self.hosts[side].handle_packet(self.now, socket(1 - side, network), packet);
         }
     }
 
     fn all_arrive(&mut self) {
         for side in 0..2 {
-            for packet in std::mem::take(&mut self.under_way[side]) {
+            for packet in std::mem::take(&mut self.in_flight[side]) {
                 self.pass(side, packet);
             }
         }
@@ -296,19 +296,19 @@ impl Pair {
             Step::Arrives { side, which } => self.arrive(usize::from(*side), *which, false),
             Step::Repeats { side, which } => self.arrive(usize::from(*side), *which, true),
             Step::Lost { side, which } => {
-                let waiting = &mut self.under_way[usize::from(*side)];
+                let waiting = &mut self.in_flight[usize::from(*side)];
                 if !waiting.is_empty() {
                     let (network, packet) = waiting.remove(usize::from(*which) % waiting.len());
                     let remote = socket(usize::from(*side), network);
                     let sender = &mut self.hosts[1 - usize::from(*side)];
                     if *which >= REPORTED_FROM {
-                        REACH.hit("a packet that was lost is reported");
-                        sender.hear(now, remote, *which, Some(packet));
+                        REACH.hit("a lost packet is reported");
+                        sender.report_unreachable(now, remote, *which, Some(packet));
                     }
                 }
             }
             Step::AllArrive => self.all_arrive(),
-            // Not long enough for a side to give the other up.
+            // Too short for a side to time out.
             Step::Wait(milliseconds) => {
                 self.wait(Duration::from_millis((*milliseconds % 500).into()))
             }
@@ -320,7 +320,7 @@ impl Pair {
                 let endpoint = &mut self.hosts[usize::from(*side)].endpoint;
                 let _ = endpoint
                     .association_mut(now, id)
-                    .and_then(|mut one| one.reset_streams(*outgoing, &streams));
+                    .and_then(|mut association| association.reset_streams(*outgoing, &streams));
             }
             Step::AddStreams { side, outbound, inbound } => {
                 let Some(id) = self.ids[usize::from(*side)] else { return };
@@ -328,7 +328,7 @@ impl Pair {
                 let endpoint = &mut self.hosts[usize::from(*side)].endpoint;
                 let _ = endpoint
                     .association_mut(now, id)
-                    .and_then(|mut one| one.add_streams(outbound, inbound));
+                    .and_then(|mut association| association.add_streams(outbound, inbound));
             }
             Step::Cut(network) => {
                 let cut = &mut self.cut[usize::from(network % NETWORKS)];
@@ -339,7 +339,7 @@ impl Pair {
                 let _ = self.hosts[usize::from(*side)]
                     .endpoint
                     .association_mut(now, id)
-                    .and_then(|mut one| one.reset());
+                    .and_then(|mut association| association.reset());
             }
         }
     }
@@ -347,7 +347,7 @@ impl Pair {
     fn send(&mut self, side: usize, stream: u8, unordered: bool, length: usize) {
         let Some(id) = self.ids[side] else { return };
         let log = &mut self.logs[1 - side];
-        let data = log.text(stream.into(), unordered, length);
+        let data = log.next_message(stream.into(), unordered, length);
         let info = SendInfo { stream: StreamId(stream.into()), unordered, ..SendInfo::default() };
         match self.hosts[side].endpoint.send(self.now, id, &info, data) {
             Ok(()) => {}
@@ -365,15 +365,15 @@ impl Pair {
         }
     }
 
-    /// Goes to the next timeout, if it comes within `limit`.
+    /// Advances to the next timeout, or by `limit` at most.
     fn tick(&mut self, limit: Duration) {
         let next = self.hosts.iter().filter_map(|host| host.timeout).min();
         let next = next.map_or(limit, |at| at.saturating_sub(self.now));
         self.wait(next.min(limit));
     }
 
-    /// The network is good and the users take everything: all arrives. False if it was bad for so
-    /// long before that there is no association.
+    /// Checks that everything arrives once the networks work and the users receive. Returns false if the
+    /// networks failed for so long before that there is no association.
     fn completes(&mut self) -> bool {
         self.cut = Default::default();
         let limit = self.now + PATIENCE;
@@ -383,11 +383,11 @@ impl Pair {
             self.receive(0);
             self.receive(1);
             self.settle();
-            let quiet = self.under_way.iter().all(Vec::is_empty);
+            let quiet = self.in_flight.iter().all(Vec::is_empty);
             if quiet && self.is_up() && self.logs.iter().all(Log::is_complete) {
                 return true;
             }
-            if self.was_kept_apart() {
+            if self.handshake_failed() {
                 return false;
             }
             if quiet {
@@ -397,8 +397,8 @@ impl Pair {
         }
     }
 
-    /// Whether a handshake has failed.
-    fn was_kept_apart(&self) -> bool {
+    /// Returns whether a handshake has failed.
+    fn handshake_failed(&self) -> bool {
         let failed = |host: &Host| {
             let lost = |event: &Event| *event == Event::Lost(LossReason::NoAnswer);
             host.events.iter().any(|(_, event)| lost(event))
@@ -406,7 +406,7 @@ impl Pair {
         self.hosts.iter().any(failed)
     }
 
-    /// Whether the handshake is over on both sides.
+    /// Returns whether the handshake is complete on both sides.
     fn is_up(&self) -> bool {
         self.hosts.iter().zip(self.ids).all(|(host, id)| {
             let status = id.and_then(|id| host.endpoint.status(id));
@@ -424,16 +424,16 @@ impl Pair {
             .collect()
     }
 
-    /// One side closes, and both are gone.
+    /// Checks that both associations end after one side has closed.
     fn closes(&mut self) {
         let limit = self.now + PATIENCE;
         if let Some(id) = self.ids[0] {
-            self.hosts[0].endpoint.shutdown(self.now, id).expect("it is up");
+            self.hosts[0].endpoint.shutdown(self.now, id).expect("an established association");
         }
         while self.hosts.iter().any(|host| !host.endpoint.associations().is_empty()) {
             self.all_arrive();
             self.settle();
-            if self.under_way.iter().all(Vec::is_empty) {
+            if self.in_flight.iter().all(Vec::is_empty) {
                 self.tick(Duration::from_secs(60));
             }
             self.receive(0);
@@ -462,7 +462,7 @@ impl Pair {
 fuzz_target!(|run: Run| {
     REACH.begin();
     let mut pair = Pair::new(&run);
-    // Lost and late packets are few enough for nobody to give up.
+    // Few enough lost and late packets that no side times out.
     for step in run.steps.iter().take(400) {
         pair.step(step);
         pair.settle();

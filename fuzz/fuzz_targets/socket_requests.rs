@@ -1,9 +1,9 @@
-//! What programs say to the supervisor of their SCTP sockets: requests at random, cut anywhere, on
-//! several connections at once, between which the network delivers, loses and waits.
+//! Requests of programs to the supervisor of their SCTP sockets: arbitrary requests, split anywhere, on
+//! several connections, with a network that delivers, loses and delays.
 //!
-//! The cuts change nothing; what is kept of a request is no more than has come of it; without the key
-//! nothing is done. Each call is answered as the library can read it, with no more than it has room for.
-//! Once all sockets are closed, nothing is left.
+//! Splits change nothing; no more of a request is buffered than has arrived; without the key nothing is
+//! done. Each answer can be parsed by the library, and fits into its buffers. Once all sockets are closed,
+//! nothing is left.
 #![no_main]
 
 use std::collections::{BTreeSet, VecDeque};
@@ -14,7 +14,7 @@ use arbitrary::Arbitrary;
 use bytes::BufMut;
 use eyas_sctp::io::Received;
 use eyas_sockets::{Input, Output, Stack, StackConfig};
-use eyas_supervisor::local::control::give;
+use eyas_supervisor::local::control::copy_control;
 use eyas_supervisor::local::{
     MAX_CONTROL, MAX_PEER, Op, REQUEST, RESPONSE, Request, Response, blocks,
 };
@@ -26,40 +26,40 @@ mod reach;
 use reach::Reach;
 
 static REACH: Reach<13> = Reach::new([
-    "a call that waited and was answered",
-    "a call that was given up",
-    "a connect that waited and is there",
-    "a connect that is refused",
+    "a blocking call that is answered",
+    "a cancelled call",
+    "a blocking connect that succeeds",
+    "a refused connect",
     "a header of another version",
-    "a key that is wrong",
+    "a wrong key",
     "a message on a one-to-many socket",
     "a message on a one-to-one socket",
     "a message that opens an association",
     "a notification",
-    "a socket that was accepted",
-    "a socket that was peeled off",
-    "an option that is there",
+    "an accepted socket",
+    "a peeled-off socket",
+    "a supported option",
 ]);
 
 const KEY: u64 = 7;
-/// Connections of programs.
-const LINES: usize = 3;
-/// Steps of one run. More add time and nothing else.
+/// The number of connections.
+const CONNECTIONS: usize = 3;
+/// The maximum steps of one run. More only take longer.
 const MAX_STEPS: usize = 200;
-/// The most sockets at a time.
+/// The maximum number of sockets.
 const SOCKETS: usize = 12;
-/// The most packets on their way; the oldest are lost beyond that.
-const MAX_UNDER_WAY: usize = 500;
-/// How long the ends of all associations take at most, in virtual time.
+/// The maximum packets in flight; beyond that the oldest are lost.
+const MAX_IN_FLIGHT: usize = 500;
+/// The time limit for the end of all associations, in virtual time.
 const PATIENCE: Duration = Duration::from_secs(3600);
-/// No errno is above.
+/// The highest errno.
 const LAST_ERRNO: i32 = 133;
 
 #[derive(Arbitrary, Debug)]
 enum Step {
-    Say {
-        line: u8,
-        said: Said,
+    Send {
+        connection: u8,
+        message: Message,
         cut: u8,
     },
     Deliver(u8),
@@ -71,7 +71,7 @@ enum Step {
 }
 
 #[derive(Arbitrary, Debug)]
-enum Said {
+enum Message {
     Raw(Vec<u8>),
     Any {
         op: u8,
@@ -82,8 +82,8 @@ enum Said {
         parts: [Vec<u8>; 3],
     },
     Socket {
-        is_many: bool,
-        is_six: bool,
+        is_one_to_many: bool,
+        is_ipv6: bool,
     },
     Bind {
         socket: u8,
@@ -128,7 +128,7 @@ enum Said {
         option: u8,
         value: Vec<u8>,
     },
-    /// Of an association by one of the first numbers that there are.
+    /// Of an association with one of the first ids.
     Peeloff {
         socket: u8,
         association: u8,
@@ -144,12 +144,12 @@ enum Said {
 }
 
 /// A connection of a program.
-struct Line {
+struct Connection {
     requests: Requests,
     waiting: Option<Call>,
 }
 
-impl Line {
+impl Connection {
     fn new() -> Self {
         Self { requests: Requests::new(KEY, false), waiting: None }
     }
@@ -157,9 +157,9 @@ impl Line {
 
 struct World {
     calls: Calls,
-    lines: [Line; LINES],
+    connections: [Connection; CONNECTIONS],
     sockets: BTreeSet<u64>,
-    many: BTreeSet<u64>,
+    one_to_many: BTreeSet<u64>,
     wire: VecDeque<Received>,
     now: Duration,
 }
@@ -177,15 +177,15 @@ fn name(port: u8) -> Vec<u8> {
     name
 }
 
-/// All of a request, as the library sends it.
-fn spoken(mut request: Request, parts: [&[u8]; 3]) -> Vec<u8> {
+/// Returns the bytes of a request, as the library sends it.
+fn encode(mut request: Request, parts: [&[u8]; 3]) -> Vec<u8> {
     [request.name, request.control, request.data] = parts.map(|part| part.len() as u32);
     let mut bytes = request.encode().to_vec();
     parts.iter().for_each(|part| bytes.extend_from_slice(part));
     bytes
 }
 
-/// The numbers of options that matter, and others.
+/// Returns the numbers of relevant options, and of others.
 fn option(level: u8, option: u8) -> (i32, i32) {
     match level % 8 {
         0 => (1, option.into()),
@@ -205,9 +205,9 @@ impl World {
         };
         Self {
             calls: Calls::new(Stack::new(config, [7; 32], Duration::ZERO)),
-            lines: std::array::from_fn(|_| Line::new()),
+            connections: std::array::from_fn(|_| Connection::new()),
             sockets: BTreeSet::new(),
-            many: BTreeSet::new(),
+            one_to_many: BTreeSet::new(),
             wire: VecDeque::new(),
             now: Duration::ZERO,
         }
@@ -223,82 +223,82 @@ impl World {
         Request { key: KEY, socket: self.socket(socket), a, b, c, blocks, ..Request::new(op) }
     }
 
-    /// What a program says, as bytes.
-    fn bytes(&self, said: &Said) -> Vec<u8> {
+    /// Returns the bytes of a message.
+    fn bytes(&self, message: &Message) -> Vec<u8> {
         let none: [&[u8]; 3] = [&[]; 3];
-        let ask = |op, socket, numbers, waits| self.request(op, socket, numbers, waits);
-        match said {
-            Said::Raw(bytes) => bytes.clone(),
-            Said::Any { op, waits, key, socket, numbers, parts } => {
-                let mut request = ask(Op::Send, *socket, *numbers, *waits);
-                request.key = if *key { KEY } else { KEY + 1 };
-                let mut bytes = spoken(request, [&parts[0], &parts[1], &parts[2]]);
+        let request = |op, socket, numbers, waits| self.request(op, socket, numbers, waits);
+        match message {
+            Message::Raw(bytes) => bytes.clone(),
+            Message::Any { op, waits, key, socket, numbers, parts } => {
+                let mut any = request(Op::Send, *socket, *numbers, *waits);
+                any.key = if *key { KEY } else { KEY + 1 };
+                let mut bytes = encode(any, [&parts[0], &parts[1], &parts[2]]);
                 bytes[4..8].copy_from_slice(&u32::from(*op % 20).to_ne_bytes());
                 bytes
             }
-            Said::Socket { is_many, is_six } => {
-                let domain = if *is_six { 10 } else { 2 };
-                let kind = if *is_many { 5 } else { 1 };
-                spoken(ask(Op::Socket, 0, [domain, kind, 132], false), none)
+            Message::Socket { is_one_to_many, is_ipv6 } => {
+                let domain = if *is_ipv6 { 10 } else { 2 };
+                let kind = if *is_one_to_many { 5 } else { 1 };
+                encode(request(Op::Socket, 0, [domain, kind, 132], false), none)
             }
-            Said::Bind { socket, port } => {
-                spoken(ask(Op::Bind, *socket, [0; 3], false), [&name(*port), &[], &[]])
+            Message::Bind { socket, port } => {
+                encode(request(Op::Bind, *socket, [0; 3], false), [&name(*port), &[], &[]])
             }
-            Said::Listen { socket, backlog } => {
-                spoken(ask(Op::Listen, *socket, [i32::from(*backlog), 0, 0], false), none)
+            Message::Listen { socket, backlog } => {
+                encode(request(Op::Listen, *socket, [i32::from(*backlog), 0, 0], false), none)
             }
-            Said::Connect { socket, port, waits } => {
-                spoken(ask(Op::Connect, *socket, [0; 3], *waits), [&name(*port), &[], &[]])
+            Message::Connect { socket, port, waits } => {
+                encode(request(Op::Connect, *socket, [0; 3], *waits), [&name(*port), &[], &[]])
             }
-            Said::Accept { socket, waits } => {
-                spoken(ask(Op::Accept, *socket, [0; 3], *waits), none)
+            Message::Accept { socket, waits } => {
+                encode(request(Op::Accept, *socket, [0; 3], *waits), none)
             }
-            Said::Send { socket, to, length, control, flags, waits } => {
+            Message::Send { socket, to, length, control, flags, waits } => {
                 let to = to.map(name).unwrap_or_default();
-                let request = ask(Op::Send, *socket, [i32::from(*flags), 0, 0], *waits);
-                spoken(request, [&to, control, &vec![7; usize::from(*length)]])
+                let send = request(Op::Send, *socket, [i32::from(*flags), 0, 0], *waits);
+                encode(send, [&to, control, &vec![7; usize::from(*length)]])
             }
-            Said::Receive { socket, room, flags, waits } => {
+            Message::Receive { socket, room, flags, waits } => {
                 let numbers = [i32::from(*flags), i32::from(*room), 0];
-                spoken(ask(Op::Receive, *socket, numbers, *waits), none)
+                encode(request(Op::Receive, *socket, numbers, *waits), none)
             }
-            Said::GetOption { socket, level, option: number, value } => {
+            Message::GetOption { socket, level, option: number, value } => {
                 let (level, number) = option(*level, *number);
                 let numbers = [level, number, value.len() as i32];
-                spoken(ask(Op::GetOption, *socket, numbers, false), [&name(0), &[], value])
+                encode(request(Op::GetOption, *socket, numbers, false), [&name(0), &[], value])
             }
-            Said::SetOption { socket, level, option: number, value } => {
+            Message::SetOption { socket, level, option: number, value } => {
                 let (level, number) = option(*level, *number);
-                spoken(ask(Op::SetOption, *socket, [level, number, 0], true), [&[], &[], value])
+                encode(request(Op::SetOption, *socket, [level, number, 0], true), [&[], &[], value])
             }
-            Said::Peeloff { socket, association } => {
+            Message::Peeloff { socket, association } => {
                 let id = i32::from(*association % 8) + 3;
                 let value = [id.to_ne_bytes(), [0; 4]].concat();
-                spoken(ask(Op::GetOption, *socket, [132, 102, 8], false), [&[], &[], &value])
+                encode(request(Op::GetOption, *socket, [132, 102, 8], false), [&[], &[], &value])
             }
-            Said::Notifications { socket } => {
-                spoken(ask(Op::SetOption, *socket, [132, 11, 0], false), [&[], &[], &[1; 14]])
+            Message::Notifications { socket } => {
+                encode(request(Op::SetOption, *socket, [132, 11, 0], false), [&[], &[], &[1; 14]])
             }
-            Said::Shutdown { socket, how } => {
-                spoken(ask(Op::Shutdown, *socket, [i32::from(*how % 4), 0, 0], false), none)
+            Message::Shutdown { socket, how } => {
+                encode(request(Op::Shutdown, *socket, [i32::from(*how % 4), 0, 0], false), none)
             }
-            Said::Cancel => spoken(ask(Op::Cancel, 0, [0; 3], false), none),
+            Message::Cancel => encode(request(Op::Cancel, 0, [0; 3], false), none),
         }
     }
 
-    /// Hands bytes to a connection, in two pieces at least, and makes the calls that they are.
-    fn hear(&mut self, line: usize, bytes: &[u8], cut: usize) {
+    /// Passes bytes to a connection, in at least two pieces, and makes the calls that they contain.
+    fn receive(&mut self, connection: usize, bytes: &[u8], cut: usize) {
         let (first, rest) = bytes.split_at(cut.min(bytes.len()));
         for mut piece in [first, rest] {
             loop {
-                let room = self.lines[line].requests.room().remaining_mut();
+                let room = self.connections[connection].requests.buffer().remaining_mut();
                 let taken = room.min(piece.len());
-                self.lines[line].requests.room().put_slice(&piece[..taken]);
+                self.connections[connection].requests.buffer().put_slice(&piece[..taken]);
                 piece = &piece[taken..];
-                match self.lines[line].requests.call() {
+                match self.connections[connection].requests.call() {
                     Ok(Some(call)) => {
-                        if !self.serve(line, call) {
-                            return self.hang_up(line);
+                        if !self.serve(connection, call) {
+                            return self.hang_up(connection);
                         }
                     }
                     Ok(None) if piece.is_empty() => break,
@@ -306,21 +306,21 @@ impl World {
                     Err(refusal) => {
                         REACH.hit(match refusal {
                             Refusal::Version => "a header of another version",
-                            Refusal::Key => "a key that is wrong",
+                            Refusal::Key => "a wrong key",
                         });
-                        return self.hang_up(line);
+                        return self.hang_up(connection);
                     }
                 }
             }
         }
     }
 
-    /// Deals with a call as a connection does; whether the connection goes on.
-    fn serve(&mut self, line: usize, call: Call) -> bool {
+    /// Handles a call as a connection does; returns whether the connection stays open.
+    fn serve(&mut self, connection: usize, call: Call) -> bool {
         assert_eq!(call.request.key, KEY);
-        if let Some(waiting) = self.lines[line].waiting.take() {
+        if let Some(waiting) = self.connections[connection].waiting.take() {
             self.calls.given_up(&waiting);
-            REACH.hit("a call that was given up");
+            REACH.hit("a cancelled call");
             return call.request.op == Op::Cancel;
         }
         match call.request.op {
@@ -329,23 +329,23 @@ impl World {
             op if op != Op::Socket && !self.sockets.contains(&call.request.socket) => {}
             _ => {
                 let outcome = self.calls.make(self.now, &call);
-                self.settle(line, call, outcome, true);
+                self.settle(connection, call, outcome, true);
             }
         }
         self.drain();
         true
     }
 
-    /// What a call came to.
-    fn settle(&mut self, line: usize, call: Call, outcome: Outcome, is_first: bool) {
+    /// Handles the outcome of a call.
+    fn settle(&mut self, connection: usize, call: Call, outcome: Outcome, is_first: bool) {
         match outcome {
             Outcome::Done(answer) => {
                 if !is_first {
-                    REACH.hit("a call that waited and was answered");
+                    REACH.hit("a blocking call that is answered");
                 }
                 self.check(&call, answer, is_first);
             }
-            // Who waits for that is answered the same.
+            // A call that waits for that gets the same answer.
             Outcome::Opens(answer, association) => {
                 assert_eq!(call.request.op, Op::Send);
                 self.calls.is_opening(self.now, call.request.socket, association);
@@ -355,30 +355,30 @@ impl World {
             Outcome::Failed(errno) => {
                 assert!((1..=LAST_ERRNO).contains(&errno), "{errno} of {call:?}");
                 if call.request.op == Op::Connect && errno == 111 {
-                    REACH.hit("a connect that is refused");
+                    REACH.hit("a refused connect");
                 }
             }
             Outcome::Wait(errno) => {
                 assert!([11, 115].contains(&errno), "{errno} of {call:?}");
                 match call.request.blocks {
-                    blocks::YES => self.lines[line].waiting = Some(call),
+                    blocks::YES => self.connections[connection].waiting = Some(call),
                     _ => self.calls.given_up(&call),
                 }
             }
         }
     }
 
-    /// An answer is what the library can take.
+    /// Checks that the library accepts an answer.
     fn check(&mut self, call: &Call, answer: Answer, is_first: bool) {
         let request = call.request;
         assert!(answer.peer.len() <= MAX_PEER && answer.control.len() <= MAX_CONTROL);
-        let is_many = self.many.contains(&request.socket);
+        let is_one_to_many = self.one_to_many.contains(&request.socket);
         match request.op {
             Op::Send => assert_eq!(answer.result as usize, call.data.len()),
             Op::Receive => {
                 assert_eq!(answer.result as usize, answer.data.len());
                 assert!(answer.data.len() <= request.b.max(0) as usize);
-                REACH.hit(match (answer.flags & 0x8000 != 0, is_many) {
+                REACH.hit(match (answer.flags & 0x8000 != 0, is_one_to_many) {
                     (true, _) => "a notification",
                     (false, true) => "a message on a one-to-many socket",
                     (false, false) => "a message on a one-to-one socket",
@@ -386,19 +386,19 @@ impl World {
             }
             Op::GetOption => {
                 assert!(answer.data.len() <= call.data.len());
-                REACH.hit("an option that is there");
+                REACH.hit("a supported option");
             }
-            Op::Connect if !is_first => REACH.hit("a connect that waited and is there"),
+            Op::Connect if !is_first => REACH.hit("a blocking connect that succeeds"),
             _ => assert!(answer.data.is_empty()),
         }
         if let Some(socket) = answer.socket {
             assert!(self.sockets.insert(socket) && self.sockets.len() <= 2 * SOCKETS);
             match request.op {
-                Op::Socket if request.b == 5 => _ = self.many.insert(socket),
+                Op::Socket if request.b == 5 => _ = self.one_to_many.insert(socket),
                 Op::Socket => {}
-                Op::Accept => REACH.hit("a socket that was accepted"),
-                Op::GetOption => REACH.hit("a socket that was peeled off"),
-                op => panic!("{op:?} makes no socket"),
+                Op::Accept => REACH.hit("an accepted socket"),
+                Op::GetOption => REACH.hit("a peeled-off socket"),
+                op => panic!("{op:?} creates no socket"),
             }
         }
         let mut response =
@@ -407,7 +407,7 @@ impl World {
         assert_eq!(Response::parse(&response.encode()), Some(response));
         let room = request.c.unsigned_abs() as usize % RESPONSE;
         let mut memory = vec![0; room];
-        let given = give(response.control(), room, |at, bytes| {
+        let given = copy_control(response.control(), room, |at, bytes| {
             memory[at..at + bytes.len()].copy_from_slice(bytes);
         });
         assert!(given.length <= room);
@@ -418,25 +418,26 @@ impl World {
             return;
         }
         self.calls.close(self.now, socket);
-        for line in &mut self.lines {
-            // What waits for a socket that is gone is told so.
-            line.waiting = line.waiting.take().filter(|call| call.request.socket != socket);
+        for connection in &mut self.connections {
+            // Calls that wait for a closed socket are answered.
+            connection.waiting =
+                connection.waiting.take().filter(|call| call.request.socket != socket);
         }
         self.drain();
     }
 
-    fn hang_up(&mut self, line: usize) {
-        let before = std::mem::replace(&mut self.lines[line], Line::new());
+    fn hang_up(&mut self, connection: usize) {
+        let before = std::mem::replace(&mut self.connections[connection], Connection::new());
         before.waiting.iter().for_each(|call| self.calls.given_up(call));
     }
 
-    /// Takes out what the stack says, and asks again for those who wait.
+    /// Processes the stack's output, and retries waiting calls.
     fn drain(&mut self) -> Option<Duration> {
         for turn in 0.. {
-            assert!(turn < 20_000, "the stack never comes to rest");
+            assert!(turn < 20_000, "too many outputs");
             match self.calls.stack.poll_output(self.now) {
                 Output::Transmit(transmit) if transmit.remote.ip() == own() => {
-                    if self.wire.len() == MAX_UNDER_WAY {
+                    if self.wire.len() == MAX_IN_FLIGHT {
                         self.wire.pop_front();
                     }
                     self.wire.push_back(Received {
@@ -447,15 +448,15 @@ impl World {
                         segment_size: transmit.segment_size,
                     });
                 }
-                Output::Stranger(received) => self.handle(Input::Refused(received)),
+                Output::OutOfTheBlue(received) => self.handle(Input::Refused(received)),
                 Output::Retry(socket) => {
-                    for line in 0..LINES {
-                        let waiting = self.lines[line]
+                    for connection in 0..CONNECTIONS {
+                        let waiting = self.connections[connection]
                             .waiting
                             .take_if(|call| call.request.socket == socket.0);
                         if let Some(call) = waiting {
                             let outcome = self.calls.make_again(self.now, &call);
-                            self.settle(line, call, outcome, false);
+                            self.settle(connection, call, outcome, false);
                         }
                     }
                 }
@@ -480,10 +481,10 @@ impl World {
 
     fn act(&mut self, step: &Step) {
         match step {
-            Step::Say { line, said, cut } => {
-                let bytes = self.bytes(said);
-                same_however_cut(&bytes, usize::from(*cut));
-                self.hear(usize::from(*line) % LINES, &bytes, usize::from(*cut));
+            Step::Send { connection, message, cut } => {
+                let bytes = self.bytes(message);
+                check_splits(&bytes, usize::from(*cut));
+                self.receive(usize::from(*connection) % CONNECTIONS, &bytes, usize::from(*cut));
             }
             Step::Deliver(most) => self.deliver(usize::from(*most)),
             Step::Lose => _ = self.wire.pop_front(),
@@ -492,12 +493,12 @@ impl World {
                 self.handle(Input::Tick);
             }
             Step::Close(socket) => self.close(self.socket(*socket)),
-            Step::HangUp(line) => self.hang_up(usize::from(*line) % LINES),
+            Step::HangUp(connection) => self.hang_up(usize::from(*connection) % CONNECTIONS),
         }
         self.drain();
     }
 
-    /// All programs end; what they have had goes with them.
+    /// Ends all programs, and checks that nothing is left.
     fn end(&mut self) {
         while let Some(socket) = self.sockets.first().copied() {
             self.close(socket);
@@ -514,16 +515,16 @@ impl World {
     }
 }
 
-/// The calls that bytes are, read in two pieces and one by one.
-fn same_however_cut(bytes: &[u8], cut: usize) {
+/// Checks that the calls in these bytes do not depend on how they are split.
+fn check_splits(bytes: &[u8], cut: usize) {
     let read = |pieces: &mut dyn Iterator<Item = &[u8]>| {
         let (mut requests, mut calls) = (Requests::new(KEY, true), Vec::new());
         for mut piece in pieces {
             while !piece.is_empty() {
-                let room = requests.room().remaining_mut();
+                let room = requests.buffer().remaining_mut();
                 assert!(room > 0);
                 let taken = room.min(piece.len());
-                requests.room().put_slice(&piece[..taken]);
+                requests.buffer().put_slice(&piece[..taken]);
                 piece = &piece[taken..];
                 loop {
                     match requests.call() {
@@ -540,7 +541,7 @@ fn same_however_cut(bytes: &[u8], cut: usize) {
     };
     let (first, rest) = bytes.split_at(cut.min(bytes.len()));
     let cut = read(&mut [first, rest].into_iter());
-    // One by one where that takes no time: headers, and a little behind them.
+    // Byte by byte if the message is short.
     let pieces = if bytes.len() < 4 * REQUEST { 1 } else { 97 };
     assert_eq!(cut, read(&mut bytes.chunks(pieces)));
 }

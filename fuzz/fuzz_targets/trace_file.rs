@@ -1,4 +1,4 @@
-//! Arbitrary lines as a recorded race: it replays, diverges or is set aside, and never panics.
+//! Arbitrary lines as a recorded race: it replays, diverges or is rejected, and never panics.
 #![no_main]
 
 use eyas_race::report::Report;
@@ -10,7 +10,7 @@ mod reach;
 use reach::Reach;
 
 static REACH: Reach<3> =
-    Reach::new(["a recording replays", "a recording diverges", "a line that is no step"]);
+    Reach::new(["a recording replays", "a recording diverges", "an invalid line"]);
 
 fuzz_target!(|bytes: &[u8]| {
     REACH.begin();
@@ -25,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
     let steps = lines.iter().filter_map(|line| serde_json::from_slice(line).ok());
     let steps: Vec<Step> = steps.collect();
     if steps.len() < lines.len() {
-        REACH.hit("a line that is no step");
+        REACH.hit("an invalid line");
     }
     let is_empty = steps.is_empty();
     let trace = Trace { header, steps };

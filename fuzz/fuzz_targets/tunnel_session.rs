@@ -1,9 +1,9 @@
-//! Two ends of a tunnel with arbitrary calls of their users, streams that overtake one another and
-//! arbitrary cuts of what is said on each, or one end and arbitrary frames of a peer.
+//! Two ends of a tunnel with arbitrary calls of their users, streams that are delivered in any order and
+//! split anywhere, or one end and arbitrary frames of a peer.
 //!
-//! Between two ends of ours no byte is lost, repeated or mixed, neither breaks the protocol, and what all
-//! users have let go of is forgotten. Whatever a peer says, what is kept stays below the limits, what is
-//! read as a frame is written as the same, and a session that is over stays so.
+//! Between two of our ends no byte is lost, repeated or mixed up, neither violates the protocol, and
+//! released channels are forgotten. Whatever a peer sends, buffers stay below the limits, decoded frames are
+//! encoded to the same frames, and an ended session stays ended.
 #![no_main]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -27,26 +27,26 @@ static REACH: Reach<9> = Reach::new([
     "a byte that arrived",
     "a byte that arrived on a further stream",
     "a channel that ended well",
-    "a channel that was cut",
-    "a channel that was refused",
-    "an end that has more channels than it may",
-    "a peer that broke the protocol",
+    "a channel that was cut off",
+    "a refused channel",
+    "an end at its limit of channels",
+    "a peer that violated the protocol",
     "a peer that was silent for too long",
-    "a session that said goodbye",
+    "a session that was closed",
 ]);
 
-/// The streams of a session here; the first is there from the beginning.
+/// The streams of a session; the first exists from the beginning.
 const LANES: [Lane; 3] = [Lane::FIRST, Lane(1), Lane(2)];
 
-/// Steps of one run. More add time and nothing else.
+/// The maximum steps of one run. More only take longer.
 const MAX_STEPS: usize = 400;
 
 #[derive(Arbitrary, Debug)]
 enum Input {
-    /// Two ends of ours.
+    /// Two of our ends.
     Pair(Vec<(bool, Step)>),
-    /// One of them, whether its peer begins as it should, and what the peer says then.
-    Peer { is_client: bool, greets: bool, says: Vec<Said> },
+    /// One end, whether its peer sends a valid Hello, and the peer's messages.
+    Peer { is_client: bool, greets: bool, messages: Vec<Message> },
 }
 
 #[derive(Arbitrary, Debug)]
@@ -63,7 +63,7 @@ enum Step {
 }
 
 #[derive(Arbitrary, Debug)]
-enum Said {
+enum Message {
     Raw { lane: u8, bytes: Vec<u8> },
     Framed { lane: u8, kind: u8, channel: u8, payload: Vec<u8> },
     Data { lane: u8, channel: u8, length: u16 },
@@ -82,12 +82,12 @@ fn limits() -> SessionLimits {
     }
 }
 
-/// What stands at a place of what one side says on a channel.
+/// Returns the byte at a position of what one side writes on a channel.
 fn byte_at(side: usize, channel: u32, place: usize) -> u8 {
     (place as u32).wrapping_mul(31).wrapping_add(channel.wrapping_mul(7) + side as u32 * 101) as u8
 }
 
-/// Where a channel is to lead; whom the other end refuses unless it is told otherwise goes to this port.
+/// The destination port that the other end refuses.
 const REFUSED: u16 = 81;
 
 fn somewhere(port: u16) -> Purpose {
@@ -98,13 +98,13 @@ fn somewhere(port: u16) -> Purpose {
 struct Party {
     session: Session,
     side: usize,
-    /// Channels in the order in which they came, and what was asked for and has no answer yet.
+    /// Channels in their order of creation, and unanswered requests.
     known: Vec<u32>,
-    asked: VecDeque<(u32, Purpose)>,
+    requested: VecDeque<(u32, Purpose)>,
     wrote: BTreeMap<u32, usize>,
     read: BTreeMap<u32, usize>,
     ended: BTreeMap<u32, Read>,
-    /// On its way to the other end, on each stream.
+    /// In flight to the other end, on each stream.
     wires: [BytesMut; 3],
 }
 
@@ -114,7 +114,7 @@ impl Party {
             session: Session::new(side, limits(), Duration::ZERO),
             side: usize::from(side == Side::Server),
             known: Vec::new(),
-            asked: VecDeque::new(),
+            requested: VecDeque::new(),
             wrote: BTreeMap::new(),
             read: BTreeMap::new(),
             ended: BTreeMap::new(),
@@ -133,7 +133,7 @@ impl Party {
                 let port = if refused { REFUSED } else { REFUSED - 1 };
                 match self.session.open(somewhere(port)) {
                     Some(id) => self.known.push(id),
-                    None => REACH.hit("an end that has more channels than it may"),
+                    None => REACH.hit("an end at its limit of channels"),
                 }
             }
             Step::Write { channel, length } => {
@@ -157,8 +157,8 @@ impl Party {
                 }
             }
             Step::Settle { channel, refuse } => {
-                let index = usize::from(channel).checked_rem(self.asked.len());
-                if let Some((id, _)) = index.and_then(|index| self.asked.remove(index)) {
+                let index = usize::from(channel).checked_rem(self.requested.len());
+                if let Some((id, _)) = index.and_then(|index| self.requested.remove(index)) {
                     self.settle(id, refuse);
                 }
             }
@@ -169,7 +169,7 @@ impl Party {
                 self.session.handle_timeout(*now);
             }
         }
-        self.hear();
+        self.poll_events();
     }
 
     fn settle(&mut self, id: u32, refuse: bool) {
@@ -182,11 +182,11 @@ impl Party {
         }
     }
 
-    fn hear(&mut self) {
+    fn poll_events(&mut self) {
         while let Some(event) = self.session.poll_event() {
-            if let Event::Asked(id, purpose) = event {
+            if let Event::Requested(id, purpose) = event {
                 self.known.push(id);
-                self.asked.push_back((id, purpose));
+                self.requested.push_back((id, purpose));
             }
         }
     }
@@ -200,13 +200,13 @@ impl Party {
         }
     }
 
-    /// Reads, and says whether there was something.
+    /// Reads; returns whether there was data.
     fn read(&mut self, id: u32, most: usize) -> bool {
         let mut piece = vec![0; most.max(1)];
         let read = self.session.read(id, &mut piece);
         match read {
             Read::Bytes(length) => {
-                assert!(!self.ended.contains_key(&id), "nothing comes behind the end");
+                assert!(!self.ended.contains_key(&id), "data after the end");
                 let at = self.read.entry(id).or_default();
                 for (offset, byte) in piece[..length].iter().enumerate() {
                     assert_eq!(*byte, byte_at(1 - self.side, id, *at + offset), "channel {id}");
@@ -241,27 +241,27 @@ impl Party {
         let windows = 2 * limits.channels * limits.first_window as usize + limits.growth;
         let unread = LANES.len() * (frame::HEADER + frame::MAX_PAYLOAD + usize::from(u16::MAX));
         let most = windows + unread;
-        assert!(self.session.held() <= most, "{} bytes are kept", self.session.held());
+        assert!(self.session.buffered() <= most, "{} bytes are buffered", self.session.buffered());
     }
 }
 
-/// Hands over what waits on one stream, as much as is wanted of it.
+/// Delivers up to `most` bytes of one stream.
 fn deliver(from: &mut Party, to: &mut Party, lane: usize, most: usize, now: Duration) -> usize {
     let wire = &mut from.wires[lane];
     let length = wire.len().min(most);
     let piece = wire.split_to(length);
     to.session.handle_bytes(now, LANES[lane], &piece);
-    to.hear();
+    to.poll_events();
     length
 }
 
-/// Hands over all that waits.
+/// Delivers everything.
 fn deliver_all(from: &mut Party, to: &mut Party, now: Duration) -> usize {
     (0..LANES.len()).map(|lane| deliver(from, to, lane, usize::MAX, now)).sum()
 }
 
-/// Two ends that have introduced themselves, with all streams.
-fn introduced(now: Duration) -> [Party; 2] {
+/// Returns two connected ends, with all streams.
+fn connected(now: Duration) -> [Party; 2] {
     let mut parties = [Party::new(Side::Client), Party::new(Side::Server)];
     for is_first in [true, false] {
         let [client, server] = &mut parties;
@@ -279,7 +279,7 @@ fn introduced(now: Duration) -> [Party; 2] {
 
 fn pair(steps: &[(bool, Step)]) {
     let mut now = Duration::ZERO;
-    let mut parties = introduced(now);
+    let mut parties = connected(now);
     for (is_server, step) in steps.iter().take(MAX_STEPS) {
         let [client, server] = &mut parties;
         let (own, other) = if *is_server { (server, client) } else { (client, server) };
@@ -292,22 +292,22 @@ fn pair(steps: &[(bool, Step)]) {
             match party.session.end() {
                 None => {}
                 Some(End::Silent(_)) => return REACH.hit("a peer that was silent for too long"),
-                Some(end) => panic!("two ends of ours: {end}"),
+                Some(end) => panic!("two of our ends: {end}"),
             }
         }
     }
     finish(&mut parties, now);
 }
 
-/// Says and reads everything that there is until nothing moves, and looks at what came of it.
+/// Sends and reads everything, and checks the result.
 fn finish(parties: &mut [Party; 2], now: Duration) {
     for turn in 0.. {
-        assert!(turn < 10_000, "it goes on for ever");
+        assert!(turn < 10_000, "the ends never become idle");
         let mut moved = 0;
         for is_server in [false, true] {
             let [client, server] = &mut *parties;
             let (own, other) = if is_server { (server, client) } else { (client, server) };
-            while let Some((id, purpose)) = own.asked.pop_front() {
+            while let Some((id, purpose)) = own.requested.pop_front() {
                 own.settle(id, purpose == somewhere(REFUSED));
             }
             for id in own.known.clone() {
@@ -332,12 +332,12 @@ fn finish(parties: &mut [Party; 2], now: Duration) {
             let read = other.read.get(id).copied().unwrap_or_default();
             assert!(read <= wrote, "channel {id}");
             match (own.session.answer(*id), other.ended.get(id)) {
-                (Answer::Refused(..), _) => REACH.hit("a channel that was refused"),
+                (Answer::Refused(..), _) => REACH.hit("a refused channel"),
                 (_, Some(Read::End)) => {
-                    assert_eq!(read, wrote, "channel {id} came whole");
+                    assert_eq!(read, wrote, "channel {id} is complete");
                     REACH.hit("a channel that ended well");
                 }
-                _ => REACH.hit("a channel that was cut"),
+                _ => REACH.hit("a channel that was cut off"),
             }
         }
     }
@@ -354,33 +354,33 @@ fn finish(parties: &mut [Party; 2], now: Duration) {
         deliver_all(server, client, now);
     }
     for party in &*parties {
-        assert_eq!(party.session.channels(), 0, "nothing is kept of what is over");
+        assert_eq!(party.session.channels(), 0, "ended channels are forgotten");
     }
     parties[0].session.goodbye("enough");
     parties[0].send();
     let [client, server] = parties;
     deliver_all(client, server, now);
-    assert_eq!(server.session.end(), Some(&End::Told("enough".to_owned())));
-    REACH.hit("a session that said goodbye");
+    assert_eq!(server.session.end(), Some(&End::Goodbye("enough".to_owned())));
+    REACH.hit("a session that was closed");
 }
 
-/// What is read as frames is written as the same.
-fn reread(bytes: &[u8]) {
+/// Checks that decoded frames are encoded to the same frames.
+fn check_round_trip(bytes: &[u8]) {
     let mut wire = BytesMut::from(bytes);
     while let Ok(Some((channel, frame))) = frame::decode(&mut wire) {
-        let mut again = BytesMut::new();
-        frame::encode(channel, &frame, &mut again);
-        assert_eq!(frame::decode(&mut again), Ok(Some((channel, frame))));
-        assert!(again.is_empty());
+        let mut encoded = BytesMut::new();
+        frame::encode(channel, &frame, &mut encoded);
+        assert_eq!(frame::decode(&mut encoded), Ok(Some((channel, frame))));
+        assert!(encoded.is_empty());
     }
 }
 
-/// Puts what a peer says behind what it has said on the same stream, or does what this end's user does.
-fn say(own: &mut Party, wires: &mut [BytesMut; 3], said: &Said, now: &mut Duration) {
+/// Appends a peer's message to its stream, or executes a step of this end's user.
+fn apply(own: &mut Party, wires: &mut [BytesMut; 3], message: &Message, now: &mut Duration) {
     let lane_of = |lane: u8| usize::from(lane) % LANES.len();
-    match said {
-        Said::Raw { lane, bytes } => wires[lane_of(*lane)].put_slice(bytes),
-        Said::Framed { lane, kind, channel, payload } => {
+    match message {
+        Message::Raw { lane, bytes } => wires[lane_of(*lane)].put_slice(bytes),
+        Message::Framed { lane, kind, channel, payload } => {
             let payload = &payload[..payload.len().min(usize::from(u16::MAX))];
             let wire = &mut wires[lane_of(*lane)];
             wire.put_u8(kind % 13);
@@ -388,18 +388,18 @@ fn say(own: &mut Party, wires: &mut [BytesMut; 3], said: &Said, now: &mut Durati
             wire.put_u16(payload.len() as u16);
             wire.put_slice(payload);
         }
-        Said::Data { lane, channel, length } => {
+        Message::Data { lane, channel, length } => {
             let data = vec![7; usize::from(*length).clamp(1, MAX_DATA)];
             let frame = Frame::Data(Bytes::from(data));
             frame::encode((channel % 24).into(), &frame, &mut wires[lane_of(*lane)]);
         }
-        // What is read here was said by nobody whom we know.
-        Said::Own(Step::Read { .. }) => {}
-        Said::Own(step) => own.act(step, now),
+        // The data of an arbitrary peer cannot be checked.
+        Message::Own(Step::Read { .. }) => {}
+        Message::Own(step) => own.act(step, now),
     }
 }
 
-fn peer(is_client: bool, greets: bool, says: &[Said]) {
+fn peer(is_client: bool, greets: bool, messages: &[Message]) {
     let mut now = Duration::ZERO;
     let mut own = Party::new(if is_client { Side::Client } else { Side::Server });
     let mut wires = <[BytesMut; 3]>::default();
@@ -409,20 +409,20 @@ fn peer(is_client: bool, greets: bool, says: &[Said]) {
             frame::encode(0, &Frame::Hello { version: VERSION, window: 1000 }, wire);
         }
     }
-    for said in says.iter().take(MAX_STEPS) {
-        say(&mut own, &mut wires, said, &mut now);
+    for message in messages.iter().take(MAX_STEPS) {
+        apply(&mut own, &mut wires, message, &mut now);
         let was_over = own.session.end().cloned();
         for (lane, wire) in LANES.into_iter().zip(&mut wires) {
-            reread(wire);
+            check_round_trip(wire);
             own.session.handle_bytes(now, lane, &wire.split());
-            own.hear();
+            own.poll_events();
             own.check();
         }
         own.send();
         own.wires = Default::default();
         match (was_over, own.session.end()) {
             (Some(was), is) => assert_eq!(Some(&was), is),
-            (None, Some(End::Broken(_))) => REACH.hit("a peer that broke the protocol"),
+            (None, Some(End::Broken(_))) => REACH.hit("a peer that violated the protocol"),
             (None, Some(End::Silent(_))) => REACH.hit("a peer that was silent for too long"),
             (None, _) => {}
         }
@@ -433,6 +433,6 @@ fuzz_target!(|input: Input| {
     REACH.begin();
     match input {
         Input::Pair(steps) => pair(&steps),
-        Input::Peer { is_client, greets, says } => peer(is_client, greets, &says),
+        Input::Peer { is_client, greets, messages } => peer(is_client, greets, &messages),
     }
 });

@@ -8,19 +8,19 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def build(*what: str) -> pathlib.Path:
-    """Builds a part of this clone with optimisation; gives the directory of what was built."""
+    """Builds a part of this clone with optimisations; returns the directory of the output."""
     return _cargo("release", "--release", *what)
 
 
 def example(name: str) -> pathlib.Path:
-    """An example whose speed is not looked at: as `cargo test --workspace` has built it, if that ran."""
+    """Returns an example whose speed does not matter: a debug build, shared with `cargo test --workspace`."""
     return _cargo("debug", "--workspace", "--example", name) / "examples" / name
 
 
-def example_beside(given: pathlib.Path | None, name: str) -> pathlib.Path | None:
-    """An example that was built with the binary that was given, if it is there."""
-    beside = given and given.parent / "examples" / name
-    return beside if beside and beside.exists() else None
+def prebuilt_example(binary: pathlib.Path | None, name: str) -> pathlib.Path | None:
+    """Returns an example that was built with the given binary, if there is one."""
+    found = binary and binary.parent / "examples" / name
+    return found if found and found.exists() else None
 
 
 def _cargo(profile: str, *what: str) -> pathlib.Path:

@@ -1,4 +1,4 @@
-"""A certificate authority of the run's own, and certificates from it."""
+"""A certificate authority for the run, and its certificates."""
 
 import base64
 import datetime
@@ -15,7 +15,7 @@ LIFETIME = datetime.timedelta(days=2)
 
 
 class Authority:
-    """Makes certificates that clients accept with `--cacert ca.pem`."""
+    """Issues certificates that clients accept with `--cacert ca.pem`."""
 
     def __init__(self, directory: pathlib.Path) -> None:
         self.directory = directory
@@ -31,7 +31,7 @@ class Authority:
         self.file.write_bytes(_pem(certificate))
 
     def issue(self, label: str, names: list[str]) -> "Identity":
-        """A certificate for DNS names and addresses."""
+        """Issues a certificate for DNS names and addresses."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0])])
         certificate = (
@@ -55,7 +55,7 @@ class Authority:
 
 
 class Identity:
-    """A certificate, its key, and the hash that Chromium knows it by."""
+    """A certificate, its key, and the hash by which Chromium identifies it."""
 
     def __init__(self, chain: pathlib.Path, key: pathlib.Path, spki: str) -> None:
         self.chain = chain
@@ -106,5 +106,5 @@ def _spki(key) -> str:
 
 
 def spki_of(pem: bytes) -> str:
-    """The hash that Chromium knows a certificate by."""
+    """Returns the hash by which Chromium identifies a certificate."""
     return _spki(x509.load_pem_x509_certificate(pem))

@@ -9,25 +9,25 @@ import urllib.parse
 
 from .report import Skip
 
-# Chromium may take this long for one page, in seconds.
+# The time limit of Chromium for one page, in seconds.
 PAGE_WITHIN = 60
-# libcurl may take this long for one body, in seconds.
+# The time limit of libcurl for one body, in seconds.
 BODY_WITHIN = 120
 
 
 class Page:
-    """What Chromium made of a page."""
+    """A page as loaded by Chromium."""
 
-    def __init__(self, text: str, sessions: set[str], asked_to_connect: bool, complained: str) -> None:
+    def __init__(self, text: str, sessions: set[str], used_extended_connect: bool, stderr: str) -> None:
         self.text = text
         self.sessions = sessions
-        # Whether a WebSocket was asked for on a stream of HTTP/2 (RFC 8441).
-        self.asked_to_connect = asked_to_connect
-        self.complained = complained
+        # Whether a WebSocket was requested on an HTTP/2 stream (RFC 8441).
+        self.used_extended_connect = used_extended_connect
+        self.stderr = stderr
 
 
 def headless(profile: pathlib.Path) -> list[str]:
-    """Chromium without a screen, and without anything of its own to fetch."""
+    """Returns the command line of headless Chromium without background traffic."""
     binary = shutil.which("chromium")
     if binary is None:
         raise Skip("Chromium is not installed (Debian: chromium)")
@@ -41,7 +41,7 @@ def headless(profile: pathlib.Path) -> list[str]:
 def chromium(
     url: str, host: str, address: str, spki: str, scratch: pathlib.Path, quic: bool, http2: bool = True,
 ) -> Page:
-    """Loads a page headless, over QUIC from the first packet or without QUIC at all, and then with or without
+    """Loads a page headless, over QUIC from the first packet or without QUIC, and then with or without
     HTTP/2."""
     log = scratch / "chromium-net.json"
     port = urllib.parse.urlsplit(url).port or 443
@@ -53,8 +53,8 @@ def chromium(
         *([] if http2 else ["--disable-http2"]),
         "--dump-dom", url,
     ])
-    asked_to_connect = log.exists() and ":protocol: websocket" in log.read_text(errors="replace")
-    return Page(done.stdout, sessions(log, host), asked_to_connect, done.stderr)
+    used_extended_connect = log.exists() and ":protocol: websocket" in log.read_text(errors="replace")
+    return Page(done.stdout, sessions(log, host), used_extended_connect, done.stderr)
 
 
 def chromium_by_socks(url: str, proxy: str, scratch: pathlib.Path, inside: list[str]) -> subprocess.CompletedProcess:
@@ -63,10 +63,10 @@ def chromium_by_socks(url: str, proxy: str, scratch: pathlib.Path, inside: list[
                           "--dump-dom", url], inside)
 
 
-def load(scratch: pathlib.Path, words: list[str], inside: list[str] | None = None) -> subprocess.CompletedProcess:
-    """Runs Chromium until it ends, with nothing that it has not been given."""
+def load(scratch: pathlib.Path, arguments: list[str], inside: list[str] | None = None) -> subprocess.CompletedProcess:
+    """Runs Chromium with a fresh profile until it ends."""
     profile = scratch / "chromium"
-    command = [*(inside or []), *headless(profile), *words]
+    command = [*(inside or []), *headless(profile), *arguments]
     try:
         return subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
@@ -79,7 +79,7 @@ def load(scratch: pathlib.Path, words: list[str], inside: list[str] | None = Non
 
 
 def sessions(log: pathlib.Path, host: str) -> set[str]:
-    """Which kinds of session to the host stand in Chromium's network log."""
+    """Returns the kinds of session to the host that Chromium's network log shows."""
     try:
         record = json.loads(log.read_text(errors="replace"))
     except (OSError, ValueError):
@@ -94,7 +94,7 @@ def sessions(log: pathlib.Path, host: str) -> set[str]:
 
 
 def libcurl(url: str, host: str, address: str, authority: pathlib.Path, version: str) -> dict:
-    """Fetches a body in a process of its own; says how long it was and what its hash is."""
+    """Fetches a body in a separate process; returns its length and its hash."""
     port = urllib.parse.urlsplit(url).port or 443
     command = [
         sys.executable, "-m", "eyas_interop.fetch", url, f"{host}:{port}:{address}",

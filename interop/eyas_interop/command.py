@@ -1,4 +1,4 @@
-"""Running the `eyas` command and reading what it says."""
+"""Running the `eyas` command and reading its output."""
 
 import json
 import os
@@ -6,24 +6,24 @@ import pathlib
 import subprocess
 import time
 
-# No run of the command may take longer, in seconds.
+# The time limit of one run of the command, in seconds.
 LIMIT = 60
 
 
-class Ran:
-    """How one run ended."""
+class Run:
+    """A finished run."""
 
-    def __init__(self, status: int, said: str, complained: str, took: float) -> None:
+    def __init__(self, status: int, stdout: str, stderr: str, elapsed: float) -> None:
         self.status = status
-        self.said = said
-        self.complained = complained
-        self.took = took
+        self.stdout = stdout
+        self.stderr = stderr
+        self.elapsed = elapsed
 
     @property
     def json(self) -> dict:
-        """The one object on standard output."""
+        """The single JSON object on standard output."""
         try:
-            value = json.loads(self.said)
+            value = json.loads(self.stdout)
         except ValueError as error:
             raise RuntimeError(f"no JSON ({error}): {self}") from error
         if not isinstance(value, dict):
@@ -42,14 +42,14 @@ class Ran:
 
     def __str__(self) -> str:
         text = f"status {self.status}"
-        if self.said:
-            text += f", said {self.said.strip()[-400:]}"
-        if self.complained:
-            text += f", complained {self.complained.strip()[-400:]}"
+        if self.stdout:
+            text += f", stdout {self.stdout.strip()[-400:]}"
+        if self.stderr:
+            text += f", stderr {self.stderr.strip()[-400:]}"
         return text
 
     def outline(self) -> str:
-        """Winner, and the attempts by transport, family and outcome: enough for one line."""
+        """Returns the winner, and the transport, address and outcome of each attempt, on one line."""
         try:
             winner, attempts = self.winner, self.attempts
         except RuntimeError as error:
@@ -57,20 +57,20 @@ class Ran:
         parts = [f"{it.get('transport')} {it.get('address')} {it.get('outcome')}" for it in attempts]
         ready = winner.get("ready_ms")
         shown = f"{winner.get('transport')} {winner.get('address')} in {ready} ms"
-        return f"status {self.status}, won {shown if winner else 'nobody'}; {'; '.join(parts)}"
+        return f"status {self.status}, {f'won {shown}' if winner else 'no winner'}; {'; '.join(parts)}"
 
 
 class Command:
-    """The `eyas` binary, with a home of its own."""
+    """The `eyas` binary with its own home directory."""
 
-    def __init__(self, binary: pathlib.Path, home: pathlib.Path, usual: list[str]) -> None:
+    def __init__(self, binary: pathlib.Path, home: pathlib.Path, default_flags: list[str]) -> None:
         self.binary = binary
         self.home = home
-        self.usual = usual
+        self.default_flags = default_flags
 
-    def run(self, *words: str, bare: bool = False) -> Ran:
-        """Runs it with these words, and with the usual flags unless it shall be bare."""
-        command = [str(self.binary), *words, *([] if bare else self.usual)]
+    def run(self, *arguments: str, bare: bool = False) -> Run:
+        """Runs it with these arguments, and with the default flags unless `bare`."""
+        command = [str(self.binary), *arguments, *([] if bare else self.default_flags)]
         environment = {
             name: value
             for name, value in os.environ.items()
@@ -84,5 +84,5 @@ class Command:
                 timeout=LIMIT, env=environment, cwd=self.home, check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise RuntimeError(f"no end after {LIMIT} s: {' '.join(words)}") from error
-        return Ran(done.returncode, done.stdout, done.stderr, time.monotonic() - start)
+            raise RuntimeError(f"no end after {LIMIT} s: {' '.join(arguments)}") from error
+        return Run(done.returncode, done.stdout, done.stderr, time.monotonic() - start)

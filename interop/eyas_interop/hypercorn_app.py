@@ -1,4 +1,4 @@
-"""What Hypercorn serves: each answer says over which version of HTTP it was asked."""
+"""The application that Hypercorn serves: each response names the HTTP version of its request."""
 
 
 async def app(scope, receive, send):

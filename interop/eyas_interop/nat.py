@@ -1,17 +1,17 @@
-"""SCTP between hosts with two paths, of which a NAT translates one and not the other.
+"""SCTP between hosts with two paths, one of which passes a NAT.
 
-Each host tells its peer of both of its addresses (RFC 9260 §3.3.2). The NAT changes the one of
-IPv4, so the peer takes what comes over that path for a stranger's and answers with an ABORT. The
-association over IPv6 has nothing to do with it.
+Each host announces both of its addresses to its peer (RFC 9260 §3.3.2). The NAT rewrites the IPv4
+address, so the peer cannot assign packets from that path to the association and answers with an
+ABORT. The association over IPv6 must survive that.
 """
 
 import pathlib
 import shlex
 
-from .command import Command, Ran
+from .command import Command, Run
 from .report import Report
 
-# How long the association has to live, in ms: the second path is probed within the first hundred.
+# How long the association must live, in ms: the second path is probed within the first 100 ms.
 RESPONSE = 500
 TOPOLOGY = """
 [path.p]
@@ -21,8 +21,8 @@ kind = "nat"
 """
 
 
-def fetch(directory: pathlib.Path, eyas: pathlib.Path) -> Ran:
-    """A response that takes its time, from a server in the addresses of both families."""
+def fetch(directory: pathlib.Path, eyas: pathlib.Path) -> Run:
+    """Fetches a delayed response from a server with addresses of both families."""
     topology = directory / "nat.toml"
     topology.write_text(TOPOLOGY, encoding="utf-8")
     command = shlex.quote(str(eyas))
@@ -30,7 +30,7 @@ def fetch(directory: pathlib.Path, eyas: pathlib.Path) -> Ran:
     server = f"exec {command} serve --no-files --listen [::]:443 --names nat.test >{log} 2>&1"
     get = (
         f"exec {command} get --insecure --memory none --json --output /dev/null"
-        # Nothing else has the time to win, unless the association ends.
+        # No other transport has time to win, unless the association ends.
         f" --prefer sctp-udp --head-start 2s --resolve nat.test:443:$EYAS_SERVER6"
         f" 'https://nat.test/slow?ms={RESPONSE}'"
     )
@@ -40,8 +40,8 @@ def fetch(directory: pathlib.Path, eyas: pathlib.Path) -> Ran:
 
 
 def run(directory: pathlib.Path, eyas: pathlib.Path, report: Report) -> None:
-    """The association outlives what the server makes of its second path."""
-    name = "an association over IPv6 beside IPv4 that is translated"
+    """The association survives the server's answer on its second path."""
+    name = "an association over IPv6, with IPv4 behind a NAT"
     try:
         ran = fetch(directory, eyas)
         good = ran.status == 0 and ran.winner.get("transport") == "sctp-udp"

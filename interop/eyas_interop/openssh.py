@@ -1,4 +1,4 @@
-"""ssh and an sshd of its own, with keys of their own."""
+"""ssh, and an sshd for it, with their own keys."""
 
 import pathlib
 import shutil
@@ -22,14 +22,14 @@ class OpenSsh:
         pathlib.Path("/run/sshd").mkdir(exist_ok=True)
 
     def server(self) -> list[str]:
-        """How to start sshd."""
+        """Returns the command that starts sshd."""
         options = {"HostKey": self.directory / "ssh_host", "AuthorizedKeysFile": self.directory / "ssh_user.pub",
                    "ListenAddress": f"127.0.0.1:{PORT}", "StrictModes": "no", "UsePAM": "no", "PidFile": "none"}
-        given = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
-        return [SSHD, "-D", "-e", "-f", "/dev/null", *given]
+        flags = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
+        return [SSHD, "-D", "-e", "-f", "/dev/null", *flags]
 
     def client(self, proxy: list[str]) -> list[str]:
-        """ssh with the command that connects it, to which the host and what to run there are added."""
+        """Returns the ssh command line with this ProxyCommand; the caller appends the host and the remote command."""
         return ["ssh", "-F", "/dev/null", "-i", str(self.directory / "ssh_user"), "-o", "StrictHostKeyChecking=no",
                 "-o", "UserKnownHostsFile=/dev/null", "-o", "BatchMode=yes", "-o", "LogLevel=ERROR",
                 "-o", f"ProxyCommand={' '.join(proxy)}"]

@@ -1,4 +1,4 @@
-"""Programs that run beside the cases: started, waited for, and ended by their own id."""
+"""Programs that run during the cases: starting them, waiting for them, ending them by process id."""
 
 import pathlib
 import signal
@@ -6,14 +6,14 @@ import subprocess
 import time
 from collections.abc import Callable
 
-# How long a peer may take until it answers, in seconds.
+# How long a peer may take to become ready, in seconds.
 READY_WITHIN = 60
-# How long a peer may take to end after it was asked to, in seconds.
+# How long a peer may take to end after a SIGTERM, in seconds.
 END_WITHIN = 5
 
 
 class Peer:
-    """One program; its output goes to a file."""
+    """A program whose output goes to a file."""
 
     def __init__(self, name: str, command: list[str], log: pathlib.Path, **options) -> None:
         self.name = name
@@ -24,27 +24,27 @@ class Peer:
             )
 
     def wait_until(self, ready: Callable[[], bool]) -> "Peer":
-        """Waits until it answers; an error holds the end of what it said."""
+        """Waits until it is ready; the error contains the end of its output."""
         deadline = time.monotonic() + READY_WITHIN
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
-                raise RuntimeError(f"{self.name} ended with {self.process.returncode}: {self.said()}")
+                raise RuntimeError(f"{self.name} ended with {self.process.returncode}: {self.tail()}")
             if ready():
                 return self
             time.sleep(0.1)
         self.stop()
-        raise RuntimeError(f"{self.name} did not answer within {READY_WITHIN} s: {self.said()}")
+        raise RuntimeError(f"{self.name} was not ready within {READY_WITHIN} s: {self.tail()}")
 
-    def all(self) -> str:
-        """All of its output."""
+    def output(self) -> str:
+        """Returns all of its output."""
         return self.log.read_text(errors="replace")
 
-    def said(self) -> str:
-        """The end of its output."""
-        return self.all()[-600:]
+    def tail(self) -> str:
+        """Returns the end of its output."""
+        return self.output()[-600:]
 
     def stop(self) -> int:
-        """Asks it to end, then makes it; gives its status."""
+        """Sends SIGTERM, then SIGKILL if necessary; returns the exit status."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:

@@ -1,8 +1,8 @@
-"""What passed, what failed, what was skipped and why."""
+"""Reporting of checks: passed, failed, missed, skipped."""
 
 
 class Skip(Exception):
-    """Raised by a case that cannot run here; the text says what is missing."""
+    """Raised by a case that cannot run here; the message says what is missing."""
 
 
 class Report:
@@ -13,7 +13,7 @@ class Report:
         self.strict = strict
 
     def check(self, peer: str, name: str, good: bool, detail: str = "") -> bool:
-        """One check; `detail` says what was seen."""
+        """Reports one check; `detail` describes the observation."""
         if good:
             self._line("passed", "ok  ", peer, name, detail)
         else:
@@ -21,8 +21,8 @@ class Report:
         return good
 
     def figure(self, peer: str, name: str, good: bool, detail: str) -> bool:
-        """What was measured in real time against what is wanted. A machine that others use misses
-        it without a fault of ours, so it is told, and fails the run only if that was asked for."""
+        """Reports a real-time measurement against its target. On a busy machine it can miss the target
+        without a defect of ours, so a miss is reported and fails the run only with `--strict`."""
         if good or self.strict:
             return self.check(peer, name, good, detail)
         self._line("missed", "MISS", peer, name, detail)
@@ -35,7 +35,7 @@ class Report:
         self._line("skipped", "SKIP", peer, name, why)
 
     def finish(self) -> int:
-        """Prints the closing line; the exit status of the run."""
+        """Prints the closing line; returns the exit status of the run."""
         counts = self.counts
         print(", ".join(f"{number} {kind}" for kind, number in counts.items()))
         return 1 if counts["failed"] else 0

@@ -1,4 +1,4 @@
-"""The servers that eyas is run against, and eyas as a server."""
+"""The servers that eyas is tested against, and eyas as a server."""
 
 import json
 import os
@@ -11,12 +11,12 @@ from .certificates import Identity
 from .network import CADDY, EYAS, HYPERCORN, ipv4, ipv6
 from .process import Peer
 
-# The file with a page that a browser loads; its title says that it came.
+# A page that a browser loads; the text shows that it was loaded.
 PAGE = "<!doctype html><title>eyas interop</title><p id=page>loaded from eyas</p>\n"
 
 
 def caddy_configuration(identity: Identity) -> dict:
-    """Caddy with all versions of HTTP on one port and no certificate of its own making."""
+    """Caddy with all versions of HTTP on one port, and without certificates that it makes itself."""
     listen = [f"{ipv4(CADDY)}:443", f"[{ipv6(CADDY)}]:443"]
     body = "caddy {http.request.proto} {http.request.method}\n"
     answer = {"handler": "static_response", "status_code": 200, "body": body}
@@ -38,14 +38,14 @@ def caddy_configuration(identity: Identity) -> dict:
 
 
 def caddy_command(binary: pathlib.Path, directory: pathlib.Path, identity: Identity) -> list[str]:
-    """How to start Caddy."""
+    """Returns the command that starts Caddy."""
     file = directory / "caddy.json"
     file.write_text(json.dumps(caddy_configuration(identity)))
     return [str(binary), "run", "--config", str(file)]
 
 
 def hypercorn_command(identity: Identity) -> list[str]:
-    """How to start Hypercorn, on port 443 with HTTP/3 and on 8443 without."""
+    """Returns the command that starts Hypercorn, on port 443 with HTTP/3 and on 8443 without."""
     hosts = [ipv4(HYPERCORN), f"[{ipv6(HYPERCORN)}]"]
     command = [sys.executable, "-m", "hypercorn", "eyas_interop.hypercorn_app:app"]
     for host in hosts:
@@ -55,7 +55,7 @@ def hypercorn_command(identity: Identity) -> list[str]:
 
 
 def serve_command(eyas: pathlib.Path, files: pathlib.Path, identity: Identity) -> list[str]:
-    """How to start `eyas serve`."""
+    """Returns the command that starts `eyas serve`."""
     files.mkdir(exist_ok=True)
     (files / "page.html").write_text(PAGE)
     command = [str(eyas), "serve", "--listen", f"{ipv4(EYAS)}:443"]
@@ -63,7 +63,7 @@ def serve_command(eyas: pathlib.Path, files: pathlib.Path, identity: Identity) -
 
 
 def start(name: str, command: list[str], directory: pathlib.Path) -> Peer:
-    """Starts a server with a home of its own, so that it finds no settings of the user's."""
+    """Starts a server with its own home directory, so that it finds none of the user's settings."""
     environment = dict(os.environ)
     for variable in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
         environment[variable] = str(directory)
@@ -71,7 +71,7 @@ def start(name: str, command: list[str], directory: pathlib.Path) -> Peer:
 
 
 def answers_tls(address: str, port: int = 443) -> bool:
-    """Whether a TLS handshake with the address succeeds."""
+    """Returns whether a TLS handshake with the address succeeds."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -1,4 +1,4 @@
-"""A WebSocket over HTTP/2 (RFC 8441), by the library h2: what is heard on its stream."""
+"""A WebSocket over HTTP/2 (RFC 8441), by the library h2: what arrives on its stream."""
 
 import pathlib
 import socket
@@ -8,12 +8,12 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.events import DataReceived, RemoteSettingsChanged, ResponseReceived, StreamEnded, StreamReset
 
-# Nothing here takes so long, in seconds.
+# The time limit of a socket operation, in seconds.
 WITHIN = 30
 
 
-class Heard:
-    """The response to an extended CONNECT, and all that came on its stream."""
+class Received:
+    """The response to an extended CONNECT, and everything that arrived on its stream."""
 
     def __init__(self) -> None:
         self.is_offered = False
@@ -22,42 +22,42 @@ class Heard:
         self.end = ""
 
 
-def connect(port: int, authority: pathlib.Path, path: str, says: bytes) -> Heard:
-    """Opens one, says this, and listens to the end."""
+def connect(port: int, authority: pathlib.Path, path: str, data: bytes) -> Received:
+    """Opens a WebSocket, sends this, and reads until its end."""
     context = ssl.create_default_context(cafile=str(authority))
     context.set_alpn_protocols(["h2"])
     with socket.create_connection(("127.0.0.1", port), timeout=WITHIN) as tcp:
         with context.wrap_socket(tcp, server_hostname="localhost") as tls:
-            return speak(tls, H2Connection(H2Configuration(header_encoding=None)), path, says)
+            return run(tls, H2Connection(H2Configuration(header_encoding=None)), path, data)
 
 
-def speak(tls: ssl.SSLSocket, connection: H2Connection, path: str, says: bytes) -> Heard:
-    """The same over a connection of TLS."""
-    heard, stream = Heard(), 0
+def run(tls: ssl.SSLSocket, connection: H2Connection, path: str, data: bytes) -> Received:
+    """The same, over a TLS connection."""
+    received, stream = Received(), 0
     connection.initiate_connection()
-    while not heard.end:
+    while not received.end:
         tls.sendall(connection.data_to_send())
         for event in connection.receive_data(tls.recv(65536)):
             if isinstance(event, RemoteSettingsChanged) and not stream:
-                heard.is_offered = connection.remote_settings.enable_connect_protocol == 1
-                if not heard.is_offered:
-                    return heard
+                received.is_offered = connection.remote_settings.enable_connect_protocol == 1
+                if not received.is_offered:
+                    return received
                 stream = connection.get_next_available_stream_id()
-                connection.send_headers(stream, head(path))
+                connection.send_headers(stream, headers(path))
             elif isinstance(event, ResponseReceived):
-                heard.status = dict(event.headers)[b":status"]
-                connection.send_data(stream, says)
+                received.status = dict(event.headers)[b":status"]
+                connection.send_data(stream, data)
             elif isinstance(event, DataReceived):
-                heard.bytes += event.data
+                received.bytes += event.data
                 connection.acknowledge_received_data(event.flow_controlled_length, stream)
             elif isinstance(event, StreamEnded):
-                heard.end = "ended"
+                received.end = "ended"
             elif isinstance(event, StreamReset):
-                heard.end = "reset"
-    return heard
+                received.end = "reset"
+    return received
 
 
-def head(path: str) -> list[tuple[str, str]]:
+def headers(path: str) -> list[tuple[str, str]]:
     """Extended CONNECT (RFC 8441 §5)."""
     return [
         (":method", "CONNECT"), (":protocol", "websocket"), (":scheme", "https"), (":path", path),

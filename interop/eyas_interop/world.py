@@ -1,11 +1,11 @@
-"""What the cases have to hand: the network, the certificates, the peers, the command."""
+"""What the cases work with: the network, the certificates, the peers, the command."""
 
 import itertools
 import os
 import pathlib
 
 from . import dns, servers
-from .build import example, example_beside
+from .build import example, prebuilt_example
 from .certificates import Authority
 from .command import Command
 from .network import CADDY, DNS, EYAS, HYPERCORN, Network, ipv4
@@ -14,11 +14,11 @@ from .report import Report, Skip
 
 
 class World:
-    """Peers are started when a case first asks for them, and live until the end."""
+    """The shared environment. Peers are started when a case first needs them, and run until the end."""
 
     def __init__(
         self, network: Network, directory: pathlib.Path, eyas: pathlib.Path, report: Report,
-        is_given: bool = False,
+        is_prebuilt: bool = False,
     ) -> None:
         self.network = network
         self.directory = directory
@@ -27,9 +27,9 @@ class World:
         self.authority = Authority(directory)
         self.identity = self.authority.issue("server", [f"*.{dns.ORIGIN}", dns.ORIGIN])
         self.eyas_binary = eyas
-        self.is_given = is_given
-        usual = ["--dns-server", f"{ipv4(DNS)}:{dns.PORT}"]
-        self.eyas = Command(eyas, directory, usual)
+        self.is_prebuilt = is_prebuilt
+        default_flags = ["--dns-server", f"{ipv4(DNS)}:{dns.PORT}"]
+        self.eyas = Command(eyas, directory, default_flags)
         self._peers: dict[str, Peer] = {}
         self._files = itertools.count(1)
 
@@ -39,12 +39,12 @@ class World:
         return ["--cacert", str(self.authority.file)]
 
     def file(self, suffix: str) -> pathlib.Path:
-        """A name that no file has yet."""
+        """Returns the path of a file that does not exist yet."""
         return self.directory / f"{next(self._files)}.{suffix}"
 
     def example(self, name: str) -> pathlib.Path:
-        """An example of `eyas-http`: what was built with the binary that was given, or this clone's."""
-        return example_beside(self.eyas_binary if self.is_given else None, name) or example(name)
+        """Returns an example of `eyas-http`: the one built with the given binary, or else this clone's."""
+        return prebuilt_example(self.eyas_binary if self.is_prebuilt else None, name) or example(name)
 
     def dns(self) -> Peer:
         """CoreDNS."""
@@ -56,7 +56,7 @@ class World:
         return self._peers["coredns"]
 
     def server(self, name: str) -> Peer:
-        """One of `caddy`, `hypercorn`, `eyas`; and CoreDNS, for nobody finds it otherwise."""
+        """One of `caddy`, `hypercorn`, `eyas`; and CoreDNS, without which its name cannot be resolved."""
         self.dns()
         if not self._is_up(name):
             if name == "caddy":
@@ -81,7 +81,7 @@ class World:
         return name in self._peers and self._peers[name].process.poll() is None
 
     def binary(self, name: str) -> pathlib.Path:
-        """A program that `interop/install` has built."""
+        """Returns a program that `interop/install` has built."""
         binary = self.binaries / name
         if not binary.exists():
             raise Skip(f"{name} is not installed: interop/install {name}")

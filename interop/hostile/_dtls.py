@@ -1,4 +1,4 @@
-"""Datagrams that look like the first of a DTLS handshake, and a relay that can put some among a client's."""
+"""Datagrams that look like the first of a DTLS handshake, and a relay that can insert some among a client's."""
 
 import secrets
 import socket
@@ -7,7 +7,7 @@ import threading
 
 
 def junk() -> bytes:
-    """The shortest that ever opened a session: the header of a handshake record, and zeros."""
+    """Returns the shortest datagram that ever opened a session: the header of a handshake record, and zeros."""
     return b"\x16\xfe\xfd" + bytes(28)
 
 
@@ -16,7 +16,7 @@ def _extension(kind: int, content: bytes) -> bytes:
 
 
 def client_hello() -> bytes:
-    """A good ClientHello without a cookie, for DTLS 1.3 (RFC 9147 §5.3) and 1.2."""
+    """Returns a valid ClientHello without a cookie, for DTLS 1.3 (RFC 9147 §5.3) and 1.2."""
     key = b"\x00\x1d\x00\x20" + secrets.token_bytes(32)
     extensions = b"".join([
         _extension(43, b"\x04\xfe\xfc\xfe\xfd"),
@@ -33,36 +33,36 @@ def client_hello() -> bytes:
 
 
 class Relay:
-    """Carries one client's datagrams to a server and back, so that the attacker has its address."""
+    """Relays one client's datagrams to a server and back, so that the attacker can send from the client's address."""
 
     def __init__(self, server: int) -> None:
         self.front = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.back = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        for one in (self.front, self.back):
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
-            one.bind(("127.0.0.1", 0))
+        for side in (self.front, self.back):
+            side.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+            side.bind(("127.0.0.1", 0))
         self.back.connect(("127.0.0.1", server))
         self.port = self.front.getsockname()[1]
         self.client: tuple[str, int] | None = None
         # Datagrams that the server has sent.
         self.answers = 0
-        for run in (self._there, self._back):
+        for run in (self._forward, self._return):
             threading.Thread(target=run, daemon=True).start()
 
     def forge(self, datagram: bytes) -> None:
-        """Sends one to the server as if it were the client's."""
+        """Sends a datagram to the server as if it were the client's."""
         self.back.send(datagram)
 
-    def _there(self) -> None:
+    def _forward(self) -> None:
         while True:
             data, self.client = self.front.recvfrom(65536)
             try:
                 self.back.send(data)
             except OSError:
-                # As good as lost on the way.
+                # Equivalent to a lost packet.
                 continue
 
-    def _back(self) -> None:
+    def _return(self) -> None:
         while True:
             try:
                 data = self.back.recv(65536)

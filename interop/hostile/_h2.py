@@ -1,4 +1,4 @@
-"""A client of HTTP/2 that sends what it is told to, right or not."""
+"""An HTTP/2 client that sends whatever frames the attack chooses."""
 
 import socket
 import ssl
@@ -14,7 +14,7 @@ END_STREAM, END_HEADERS = 1, 4
 INITIAL_WINDOW_SIZE = 4
 # Why a stream is reset: it is no longer wanted (RFC 9113 §7).
 CANCEL = 8
-# For anything that must happen at all, in seconds.
+# The time limit of each operation, in seconds.
 PATIENCE = 20
 
 
@@ -24,7 +24,7 @@ def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
 
 
 class Connection:
-    """A connection under TLS with an initial window of so many bytes for each response."""
+    """A TLS connection with this initial window for each response, in bytes."""
 
     def __init__(self, port: int, window: int) -> None:
         context = ssl.create_default_context()
@@ -37,45 +37,45 @@ class Connection:
         self.next = 1
         # Bytes of HTTP/2 sent so far.
         self.sent = 0
-        # Whether the server has taken all of it.
+        # Whether the server still accepts data.
         self.is_open = True
         self.send(PREFACE + frame(SETTINGS, 0, 0, struct.pack(">HI", INITIAL_WINDOW_SIZE, window)))
 
     def send(self, data: bytes) -> None:
-        """Sends bytes; a server that has closed is no error."""
+        """Sends bytes; it is not an error if the server has closed the connection."""
         try:
             self.tls.sendall(data)
             self.sent += len(data)
         except OSError:
             self.is_open = False
 
-    def ask(self, path: str, streams: int) -> None:
-        """GET on so many new streams."""
+    def request(self, path: str, streams: int) -> None:
+        """Sends GET on this many new streams."""
         self.send(b"".join(self._heads(path, streams)))
 
-    def ask_and_reset(self, path: str, streams: int) -> None:
-        """GET on so many new streams, each taken back in the next frame."""
+    def request_and_reset(self, path: str, streams: int) -> None:
+        """Sends GET on this many new streams, each reset in the next frame."""
         heads = self._heads(path, streams)
-        self.send(b"".join(head + self._taken_back(self.next - 2 * (streams - number))
+        self.send(b"".join(head + self._rst_stream(self.next - 2 * (streams - number))
                            for number, head in enumerate(heads)))
 
     def reset(self, stream: int) -> None:
-        """Takes a request back."""
-        self.send(self._taken_back(stream))
+        """Resets a stream."""
+        self.send(self._rst_stream(stream))
 
     def goaway(self) -> int | None:
-        """Why the server ended the connection, once it has."""
-        said = b""
+        """Reads to the end of the connection; returns the error code of the server's GOAWAY."""
+        received = b""
         try:
-            while piece := self.tls.recv(65_536):
-                said += piece
+            while data :=  self.tls.recv(65_536):
+                received += data
         except OSError:
             pass
-        while len(said) >= 9:
-            length, kind = int.from_bytes(said[:3], "big"), said[3]
+        while len(received) >= 9:
+            length, kind = int.from_bytes(received[:3], "big"), received[3]
             if kind == GOAWAY:
-                return int.from_bytes(said[13:17], "big")
-            said = said[9 + length:]
+                return int.from_bytes(received[13:17], "big")
+            received = received[9 + length:]
         return None
 
     def _heads(self, path: str, streams: int) -> list[bytes]:
@@ -87,20 +87,20 @@ class Connection:
         return heads
 
     @staticmethod
-    def _taken_back(stream: int) -> bytes:
+    def _rst_stream(stream: int) -> bytes:
         return frame(RST_STREAM, 0, stream, struct.pack(">I", CANCEL))
 
     def ping(self) -> None:
-        """A sign of life that takes nothing of any response."""
+        """Sends a PING, which reads nothing of any response."""
         self.send(frame(PING, 0, 0, b"8 octets"))
 
     def widen(self, stream: int, by: int) -> None:
-        """Opens the window of a stream, or that of the connection, which is stream 0."""
+        """Opens the window of a stream, or of the connection, which is stream 0."""
         self.send(frame(WINDOW_UPDATE, 0, stream, struct.pack(">I", by)))
 
 
 def hold(connections: Iterable[Connection], seconds: float) -> None:
-    """Keeps connections for so long, with a sign of life each second."""
+    """Holds connections for this long, with a PING each second."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         time.sleep(1)

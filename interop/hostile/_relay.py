@@ -1,4 +1,4 @@
-"""What attacks on the proxy and the tunnel share: where they lead to, and who uses them honestly."""
+"""Shared code of the attacks on the proxy and the tunnel: a destination, and honest clients."""
 
 import asyncio
 import json
@@ -7,20 +7,20 @@ import threading
 
 from eyas_interop.hostile.stage import Server, Stage
 
-# For one answer, in seconds.
+# The time limit of one answer, in seconds.
 PATIENCE = 20
 LOCALHOST = "127.0.0.1"
 
 
 class Echo:
-    """Says back what it hears, on as many connections as there are, in a thread of its own."""
+    """An echo server for any number of connections, in its own thread."""
 
     def __init__(self) -> None:
         self.port = 0
         self._ready = threading.Event()
         threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True).start()
         if not self._ready.wait(PATIENCE):
-            raise RuntimeError("no echo")
+            raise RuntimeError("the echo server did not start")
 
     async def _run(self) -> None:
         server = await asyncio.start_server(self._serve, LOCALHOST, 0, backlog=4096)
@@ -31,8 +31,8 @@ class Echo:
     @staticmethod
     async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            while said := await reader.read(4096):
-                writer.write(said)
+            while data := await reader.read(4096):
+                writer.write(data)
                 await writer.drain()
         except OSError:
             pass
@@ -41,33 +41,33 @@ class Echo:
 
 
 def proxy(stage: Stage, *flags: str) -> Server:
-    """Starts `eyas proxy`, to be attacked."""
+    """Starts `eyas proxy` as the victim."""
     peer = stage.start([str(stage.eyas), "proxy", "--listen", f"{LOCALHOST}:0", "--json", "--memory", "none", *flags])
     peer.wait_until(lambda: peer.log.read_text().endswith("}\n"))
     return Server(peer, json.loads(peer.log.read_text().splitlines()[0]) | {"url": "socks5h:"}, [])
 
 
 def request(port: int) -> bytes:
-    """SOCKS5 without a password, and what it asks for at once: a port of this host."""
+    """Returns a SOCKS5 request without a password for a port of this host, sent in one piece."""
     return b"\x05\x01\x00" + b"\x05\x01\x00\x01" + socket.inet_aton(LOCALHOST) + port.to_bytes(2, "big")
 
 
-def converse(proxy_port: int, port: int) -> None:
-    """Asks for the echo by the proxy, and hears it."""
+def echo_through_proxy(proxy_port: int, port: int) -> None:
+    """Connects to the echo server through the proxy, and checks the echo."""
     with socket.create_connection((LOCALHOST, proxy_port), PATIENCE) as client:
         client.sendall(request(port))
         client.sendall(b"there and back")
-        hear(client, 2 + 10, b"\x05\x00\x05\x00")
-        hear(client, 14, b"there and back")
+        expect(client, 2 + 10, b"\x05\x00\x05\x00")
+        expect(client, 14, b"there and back")
 
 
-def hear(client: socket.socket, length: int, begins: bytes) -> None:
-    """Reads so many bytes, which have to begin so."""
-    heard = b""
-    while len(heard) < length:
-        more = client.recv(length - len(heard))
+def expect(client: socket.socket, length: int, begins: bytes) -> None:
+    """Reads this many bytes, which must begin with `begins`."""
+    received = b""
+    while len(received) < length:
+        more = client.recv(length - len(received))
         if not more:
             break
-        heard += more
-    if len(heard) < length or not heard.startswith(begins):
-        raise RuntimeError(f"heard {heard!r}")
+        received += more
+    if len(received) < length or not received.startswith(begins):
+        raise RuntimeError(f"received {received!r}")

@@ -1,6 +1,6 @@
-"""Two thousand first datagrams of DTLS handshakes a second, from many addresses and ports.
+"""Two thousand first datagrams of DTLS handshakes per second, from many addresses and ports.
 
-Nothing is kept of who has not shown where it is: honest handshakes take no longer than before.
+The server keeps no state for unverified addresses: honest handshakes take no longer than before.
 """
 
 import socket
@@ -11,43 +11,43 @@ import time
 import _dtls
 from eyas_interop.hostile.stage import Server, Stage, main
 
-# Datagrams a second, and for how long, in seconds.
+# Datagrams per second, and the duration in seconds.
 RATE = 2000
 DURATION = 12
 SOCKETS = 400
-# Connections before the attack, to compare with.
+# The number of connections before the attack, for comparison.
 BEFORE = 5
-# A client gets this long, in seconds.
+# The time limit of a client, in seconds.
 PATIENCE = 20
 
 
 def connect(stage: Stage, server: Server) -> float:
-    """Opens an association inside DTLS and ends it; how long it took, in seconds."""
-    begun = time.monotonic()
+    """Opens an association inside DTLS and ends it; returns the duration in seconds."""
+    start = time.monotonic()
     command = [str(stage.eyas), "pipe", "--memory", "none", "--messages", "-v", "-k",
                "--sctp-udp-port", str(server.sctp_udp_port), f"sctp-udp://127.0.0.1:{server.port}"]
     ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE,
                          check=False)
     if ran.returncode or b"under dtls" not in ran.stderr:
         raise RuntimeError(f"status {ran.returncode}: {ran.stderr[-300:]!r}")
-    return time.monotonic() - begun
+    return time.monotonic() - start
 
 
-def flood(port: int, over: threading.Event) -> None:
+def flood(port: int, stop: threading.Event) -> None:
     sockets = []
     for number in range(SOCKETS):
-        one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        one.bind((f"127.0.{1 + number % 20}.{2 + number // 20}", 0))
-        one.setblocking(False)
-        sockets.append(one)
-    begun, sent = time.monotonic(), 0
-    while not over.wait(0.005):
-        while sent < (time.monotonic() - begun) * RATE:
+        source = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        source.bind((f"127.0.{1 + number % 20}.{2 + number // 20}", 0))
+        source.setblocking(False)
+        sockets.append(source)
+    start, sent = time.monotonic(), 0
+    while not stop.wait(0.005):
+        while sent < (time.monotonic() - start) * RATE:
             datagram = _dtls.client_hello() if sent % 2 else _dtls.junk()
             try:
                 sockets[sent % SOCKETS].sendto(datagram, ("127.0.0.1", port))
             except OSError:
-                # As good as lost on the way.
+                # Equivalent to a lost packet.
                 pass
             sent += 1
 
@@ -55,8 +55,8 @@ def flood(port: int, over: threading.Event) -> None:
 def attack(stage: Stage) -> None:
     server = stage.serve()
     before = [connect(stage, server) for _ in range(BEFORE)]
-    over = threading.Event()
-    attacker = threading.Thread(target=flood, args=(server.sctp_udp_port, over), daemon=True)
+    stop = threading.Event()
+    attacker = threading.Thread(target=flood, args=(server.sctp_udp_port, stop), daemon=True)
     during: list[float] = []
     failed = ""
     with stage.attacked(server, memory=40, descriptors=20, cpu=8):
@@ -67,11 +67,11 @@ def attack(stage: Stage) -> None:
                 during.append(connect(stage, server))
             except (RuntimeError, subprocess.TimeoutExpired) as error:
                 failed = str(error)
-        over.set()
+        stop.set()
         attacker.join()
     detail = failed or f"{len(during)} connected"
     stage.check("honest clients", bool(during) and not failed, detail)
-    # A handshake that loses a flight waits a second for it, and another for the next.
+    # A handshake waits one second for each lost flight; two may be lost.
     stage.within("the slowest honest client", max(during, default=PATIENCE), 2 * max(before) + 2, "s")
 
 

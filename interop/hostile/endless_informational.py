@@ -1,13 +1,13 @@
-"""Servers that announce a response for ever, or answer what was not asked.
+"""Servers that send interim responses without end, or responses that do not match the request.
 
-`eyas get` ends with an error by itself, holds little meanwhile, and leaves no file that looks whole.
+`eyas get` ends with an error by itself, uses little memory meanwhile, and leaves no file that looks complete.
 """
 
 import _answers
 from eyas_interop.hostile.stage import Stage, main
 
 HINT = b"HTTP/1.1 103 Early Hints\r\nlink: </style.css>; rel=preload\r\n\r\n"
-UNASKED = {
+UNEXPECTED = {
     "a part": b"HTTP/1.1 206 Partial Content\r\ncontent-range: bytes 0-3/100\r\ncontent-length: 4\r\n\r\npart",
     "nothing new": b"HTTP/1.1 304 Not Modified\r\netag: \"x\"\r\n\r\n",
     "another protocol": b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\nx",
@@ -18,20 +18,20 @@ PROTOCOL = 56
 
 
 def attack(stage: Stage) -> None:
-    place = stage.directory / "body"
+    output = stage.directory / "body"
     with _answers.answering(b"", HINT) as url:
-        process = _answers.start(stage.eyas, "get", url, "-o", str(place))
+        process = _answers.start(stage.eyas, "get", url, "-o", str(output))
         with stage.watched(process.pid) as watch:
-            code, said = _answers.ended(process)
-    stage.check("103 for ever", code == PROTOCOL and not place.exists(),
-                f"status {code}, {said.strip()[:200]}")
+            code, stderr = _answers.finish(process)
+    stage.check("endless 103", code == PROTOCOL and not output.exists(),
+                f"status {code}, {stderr.strip()[:200]}")
     stage.memory_within(watch, 50)
-    for name, answer in UNASKED.items():
+    for name, answer in UNEXPECTED.items():
         with _answers.answering(answer) as url:
-            code, said = _answers.ended(_answers.start(stage.eyas, "get", url, "-o", str(place)))
+            code, stderr = _answers.finish(_answers.start(stage.eyas, "get", url, "-o", str(output)))
         left = [path.name for path in stage.directory.iterdir()]
         stage.check(name, code == PROTOCOL and not left,
-                    f"status {code}, files: {' '.join(left) or 'none'}; {said.strip()[:200]}")
+                    f"status {code}, files: {' '.join(left) or 'none'}; {stderr.strip()[:200]}")
 
 
 if __name__ == "__main__":

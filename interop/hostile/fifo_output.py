@@ -1,6 +1,6 @@
-"""`eyas get -o` with a named pipe that nobody reads, and with a reader that falls asleep.
+"""`eyas get -o` with a named pipe without a reader, and with a reader that does not read.
 
-Neither holds the command beyond `--max-time` or a signal, and a signal leaves no half of a file.
+Neither blocks the command beyond `--max-time` or a signal, and a signal leaves no partial file.
 """
 
 import os
@@ -10,9 +10,9 @@ import time
 import _answers
 from eyas_interop.hostile.stage import Stage, main
 
-# More than arrives on any machine before the signal: a gigabyte did, in less than a second.
+# More than can arrive before the signal: a gigabyte did, in less than a second.
 BODY = b"HTTP/1.1 200 OK\r\ncontent-length: 1000000000000000\r\n\r\n"
-# What a process that was told to end may take, in seconds: its own second, and a busy machine's.
+# How long a process may take to end after a signal, in seconds: one second, and time for a busy machine.
 SOON = 10
 
 
@@ -20,37 +20,37 @@ def attack(stage: Stage) -> None:
     pipe = stage.directory / "pipe"
     os.mkfifo(pipe)
     with _answers.answering(BODY, b"x" * 1000) as url:
-        in_time(stage, "nobody reads, --max-time", 28, url, "-o", str(pipe), "--max-time", "2s")
-        for how in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            told(stage, f"nobody reads, {how.name}", how, url, "-o", str(pipe))
-        # A pipe has a reader, and it does not read.
+        check_timeout(stage, "no reader, --max-time", 28, url, "-o", str(pipe), "--max-time", "2s")
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            check_signal(stage, f"no reader, {number.name}", number, url, "-o", str(pipe))
+        # The pipe has a reader that does not read.
         reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-        in_time(stage, "the reader sleeps, --max-time", 28, url, "-o", str(pipe), "--max-time", "2s")
-        told(stage, "the reader sleeps, SIGTERM", signal.SIGTERM, url, "-o", str(pipe))
+        check_timeout(stage, "an idle reader, --max-time", 28, url, "-o", str(pipe), "--max-time", "2s")
+        check_signal(stage, "an idle reader, SIGTERM", signal.SIGTERM, url, "-o", str(pipe))
         os.close(reader)
         pipe.unlink()
-        for how in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            told(stage, f"half of a file, {how.name}", how, url, "-o", str(stage.directory / "body"))
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            check_signal(stage, f"partial file, {number.name}", number, url, "-o", str(stage.directory / "body"))
 
 
-def in_time(stage: Stage, name: str, wanted: int, *arguments: str) -> None:
-    """The command gives up by itself."""
-    code, said = _answers.ended(_answers.start(stage.eyas, "get", *arguments))
-    stage.check(name, code == wanted, f"status {code}; {said.strip()[:200]}")
+def check_timeout(stage: Stage, name: str, expected: int, *arguments: str) -> None:
+    """Checks that the command ends by itself with this exit code."""
+    code, stderr = _answers.finish(_answers.start(stage.eyas, "get", *arguments))
+    stage.check(name, code == expected, f"status {code}; {stderr.strip()[:200]}")
 
 
-def told(stage: Stage, name: str, how: signal.Signals, *arguments: str) -> None:
-    """The command ends when it is told to, with the code of the signal, and cleans up."""
+def check_signal(stage: Stage, name: str, number: signal.Signals, *arguments: str) -> None:
+    """Checks that the command ends at a signal, with its exit code, and cleans up."""
     process = _answers.start(stage.eyas, "get", "-s", *arguments)
     time.sleep(1)
-    began = time.monotonic()
-    process.send_signal(how)
-    code, _ = _answers.ended(process)
-    took = time.monotonic() - began
+    start = time.monotonic()
+    process.send_signal(number)
+    code, _ = _answers.finish(process)
+    elapsed = time.monotonic() - start
     left = [path.name for path in stage.directory.iterdir() if path.name != "pipe"]
-    good = code == 128 + how.value and took < SOON and not left
+    good = code == 128 + number.value and elapsed < SOON and not left
     stage.check(name, good,
-                f"status {code} after {took:.1f} s, files: {' '.join(left) or 'none'}")
+                f"status {code} after {elapsed:.1f} s, files: {' '.join(left) or 'none'}")
 
 
 if __name__ == "__main__":

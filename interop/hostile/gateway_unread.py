@@ -1,6 +1,6 @@
-"""Clients of `eyas serve --upstream` that ask for a response without end and read nothing of it.
+"""Clients of `eyas serve --upstream` that request an endless response and do not read it.
 
-The upstream is not read either then, and others are served.
+The gateway then does not read from the upstream either, and other clients are served.
 """
 
 import contextlib
@@ -13,14 +13,14 @@ from _relay import LOCALHOST, PATIENCE
 from eyas_interop.hostile.stage import Stage, main
 
 CLIENTS = 400
-# How long they wait, in seconds.
+# How long the connections are held, in seconds.
 HOLD = 6
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
 ENDLESS = 1 << 40
 
 
 def upstream() -> int:
-    """A web server whose responses to `/endless` do not end; gives its port."""
+    """Starts a web server whose response to `/endless` does not end; returns its port."""
     listener = socket.create_server((LOCALHOST, 0), backlog=1024)
 
     def serve(client: socket.socket) -> None:
@@ -45,17 +45,17 @@ def attack(stage: Stage) -> None:
     peer = stage.start([str(stage.eyas), "serve", "--listen", f"{LOCALHOST}:0", "--json", "--no-sctp", "--plain",
                         "--upstream", f"http://{LOCALHOST}:{upstream()}"])
     peer.wait_until(lambda: peer.log.read_text().rstrip().endswith("}"))
-    victim = stage.told(peer)
+    victim = stage.listening_server(peer)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def brief() -> None:
         with opener.open(f"http://{LOCALHOST}:{victim.port}/", timeout=PATIENCE) as response:
             if response.read() != b"brief":
-                raise RuntimeError("something else came")
+                raise RuntimeError("unexpected response")
 
     clients = []
     with stage.watched(victim.process) as watch:
-        with stage.neighbour(brief) as honest:
+        with stage.repeat(brief) as honest:
             for _ in range(CLIENTS):
                 client = socket.create_connection((LOCALHOST, victim.port), PATIENCE)
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -64,9 +64,9 @@ def attack(stage: Stage) -> None:
             time.sleep(HOLD)
         for client in clients:
             client.close()
-        gone = stage.settled(victim.process, PATIENCE, lambda usage: usage.descriptors < 100)
+        gone = stage.wait_for_usage(victim.process, PATIENCE, lambda usage: usage.descriptors < 100)
     stage.alive(victim)
-    stage.check("nothing is left of them", gone)
+    stage.check("their connections are closed", gone)
     stage.memory_within(watch, 150)
     stage.honest_fetched(honest)
 

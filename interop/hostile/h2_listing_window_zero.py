@@ -1,7 +1,7 @@
-"""HTTP/2 clients that ask for the listing of a large directory on every stream there is, and take
-nothing of it.
+"""HTTP/2 clients that request the listing of a large directory on every available stream, and read
+nothing.
 
-What cannot be sent need not be made: the directory is not read for them.
+A listing that cannot be sent need not be generated: the directory is not read for them.
 """
 
 import _h2
@@ -23,10 +23,10 @@ def attack(stage: Stage) -> None:
     server = stage.serve("--no-sctp", files=files)
     honest = (("/many/", "--http2"), ("/small", "--http3-only"))
     with stage.attacked(server, *honest, memory=100, cpu=8):
-        # The second half takes a byte of each, so that the listings are begun.
+        # Half of them read one byte of each listing, so that its generation begins.
         attackers = [_h2.Connection(server.port, window=number % 2) for number in range(CONNECTIONS)]
         for attacker in attackers:
-            attacker.ask("/many/", STREAMS)
+            attacker.request("/many/", STREAMS)
         _h2.hold(attackers, HOLD)
 
 

@@ -1,7 +1,7 @@
-"""HTTP/2 clients that open all windows as far as they go, ask for a large file on every stream, and then
+"""HTTP/2 clients that open all windows to the maximum, request a large file on every stream, and then
 do not read.
 
-What waits for their sockets is bounded, by connection and in all.
+The data queued for their sockets is bounded, per connection and in total.
 """
 
 import time
@@ -23,7 +23,7 @@ def attack(stage: Stage) -> None:
         attackers = [_h2.Connection(server.port, WINDOW) for _ in range(CONNECTIONS)]
         for attacker in attackers:
             attacker.widen(0, WINDOW - 65_535)
-            attacker.ask("/large", STREAMS)
+            attacker.request("/large", STREAMS)
         time.sleep(HOLD)
 
 

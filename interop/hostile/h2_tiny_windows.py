@@ -1,6 +1,6 @@
-"""HTTP/2 clients that ask for a large file on every stream there is, and take one byte of each.
+"""HTTP/2 clients that request a large file on every available stream, and read one byte of each.
 
-What they are owed must not be held for them: neither in memory, nor as open files. One PING each few
+Their responses must not be held for them: neither in memory, nor as open files. One PING every few
 seconds is no progress.
 """
 
@@ -19,7 +19,7 @@ def attack(stage: Stage) -> None:
     with stage.attacked(server, *SMALL, memory=150, descriptors=600, cpu=10):
         attackers = [_h2.Connection(server.port, window=1) for _ in range(CONNECTIONS)]
         for attacker in attackers:
-            attacker.ask("/large", STREAMS)
+            attacker.request("/large", STREAMS)
         _h2.hold(attackers, HOLD)
     sent = sum(attacker.sent for attacker in attackers)
     print(f"      {stage.name}: {sent / 1000:.0f} kB sent by {CONNECTIONS} connections", flush=True)

@@ -1,6 +1,6 @@
-"""HTTP/3 clients that ask for a large file on every stream there is, and take some bytes of each.
+"""HTTP/3 clients that request a large file on every available stream, and read some bytes of each.
 
-Responses that nobody takes hold little, and keep nobody else out.
+Unread responses occupy few resources, and do not block other clients.
 """
 
 import asyncio
@@ -16,28 +16,28 @@ from eyas_interop.hostile.stage import SMALL, SMALL_SIZE, Server, Stage, main
 
 CONNECTIONS = 8
 STREAMS = 120
-# Of each stream, in bytes: enough for the head of a response.
+# The window of each stream, in bytes: enough for the header of a response.
 WINDOW = 1000
 FILE = 64 * 1024 * 1024
 # How long the streams are held, in seconds.
 HOLD = 8
 
 
-class Deaf(QuicConnectionProtocol):
-    """Leaves what arrives where it is."""
+class NonReading(QuicConnectionProtocol):
+    """Ignores all received data."""
 
     def quic_event_received(self, event: QuicEvent) -> None:
         pass
 
 
 async def stall(server: Server) -> None:
-    """One connection that asks and takes nothing; pings show that it lives."""
+    """Opens one connection that sends requests and reads nothing; PINGs keep it alive."""
     configuration = QuicConfiguration(
         is_client=True, alpn_protocols=["h3"], verify_mode=ssl.CERT_NONE, max_stream_data=WINDOW
     )
-    at = {"host": "127.0.0.1", "port": server.port}
-    async with connect(**at, configuration=configuration, create_protocol=Deaf) as client:
-        # It would open the windows of streams by itself.
+    address = {"host": "127.0.0.1", "port": server.port}
+    async with connect(**address, configuration=configuration, create_protocol=NonReading) as client:
+        # aioquic would open the windows of streams by itself.
         client._quic._write_stream_limits = lambda **_: None
         http = H3Connection(client._quic)
         head = [
@@ -61,7 +61,7 @@ def attack(stage: Stage) -> None:
     with stage.attacked(server, *SMALL, memory=80, descriptors=300):
         ended = asyncio.run(stall_all(server))
     held = sum(end is None for end in ended)
-    stage.check("it happened", held > 0, f"{held} of {CONNECTIONS} held")
+    stage.check("connections were held", held > 0, f"{held} of {CONNECTIONS} held")
 
 
 if __name__ == "__main__":

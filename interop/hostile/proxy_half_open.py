@@ -1,21 +1,21 @@
-"""Clients of the proxy that say nothing, or half of what they want to say, or say it a byte at a time.
+"""Clients of the proxy that send nothing, or half a request, or a request byte by byte.
 
-Others get through meanwhile, and each of these is left once its time is over.
+Other clients are served meanwhile, and each of these is closed at its timeout.
 """
 
 import contextlib
 import socket
 import time
 
-from _relay import LOCALHOST, PATIENCE, Echo, converse, proxy
+from _relay import LOCALHOST, PATIENCE, Echo, echo_through_proxy, proxy
 from eyas_interop.hostile.stage import Stage, main
 
-# A quarter of the places is left for others.
+# A quarter of the connection slots remains for others.
 CLIENTS = 3000
-# What they say, each a part of them.
-SAY = (b"", b"\x05", b"\x05\x01\x00\x05\x01\x00\x03\xff", b"\x04\x01\x00\x50\x00\x00\x00\x01", b"CONNECT a.test:443 HTTP/1.1\r\nX: ")
-# How long they go on a byte at a time, and until the last has been left: its time is 30 s.
-HOLD, LEFT_WITHIN = 6, 40
+# What they send, each by a part of them.
+BEGINNINGS = (b"", b"\x05", b"\x05\x01\x00\x05\x01\x00\x03\xff", b"\x04\x01\x00\x50\x00\x00\x00\x01", b"CONNECT a.test:443 HTTP/1.1\r\nX: ")
+# How long they send byte by byte, and how long until the last is closed: the timeout is 30 s.
+HOLD, CLOSED_WITHIN = 6, 40
 
 
 def attack(stage: Stage) -> None:
@@ -23,22 +23,22 @@ def attack(stage: Stage) -> None:
     victim = proxy(stage)
     clients = []
     with stage.watched(victim.process) as watch:
-        with stage.neighbour(lambda: converse(victim.port, echo.port)) as honest:
+        with stage.repeat(lambda: echo_through_proxy(victim.port, echo.port)) as honest:
             for number in range(CLIENTS):
                 client = socket.create_connection((LOCALHOST, victim.port), PATIENCE)
-                client.sendall(SAY[number % len(SAY)])
+                client.sendall(BEGINNINGS[number % len(BEGINNINGS)])
                 clients.append(client)
             until = time.monotonic() + HOLD
             while time.monotonic() < until:
-                for client in clients[4::len(SAY)]:
+                for client in clients[4::len(BEGINNINGS)]:
                     with contextlib.suppress(OSError):
                         client.send(b"x")
                 time.sleep(1)
-            left = stage.settled(victim.process, LEFT_WITHIN, lambda usage: usage.descriptors < 100)
+            closed = stage.wait_for_usage(victim.process, CLOSED_WITHIN, lambda usage: usage.descriptors < 100)
     for client in clients:
         client.close()
     stage.alive(victim)
-    stage.check("all are left", left)
+    stage.check("all are closed", closed)
     stage.memory_within(watch, 120)
     stage.honest_fetched(honest)
 

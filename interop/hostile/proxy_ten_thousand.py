@@ -1,78 +1,78 @@
-"""Ten thousand clients of the proxy at once, each with a destination that it converses with now and then.
+"""Ten thousand simultaneous clients of the proxy, each of which exchanges data with a destination now and then.
 
-All of them are served, others as well, and nothing is left of them. There are fewer where a process may not have
-so many descriptors.
+All of them are served, others as well, and all connections are closed afterwards. There are fewer clients where the
+limit of descriptors is lower.
 """
 
 import asyncio
 import contextlib
 import resource
 
-from _relay import LOCALHOST, PATIENCE, Echo, converse, proxy, request
+from _relay import LOCALHOST, PATIENCE, Echo, echo_through_proxy, proxy, request
 from eyas_interop.hostile.stage import Stage, main
 from eyas_interop.report import Skip
 
 CLIENTS = 10_000
-# Of those that connect at once.
+# The number of clients that connect at the same time.
 AT_ONCE = 200
-# A client takes two descriptors of the proxy, and of this program, which has both ends. Beside them some are left.
-EACH, BESIDE = 2, 400
-# With fewer it would be another attack.
+# A client takes two descriptors of the proxy, and two of this program, which has both ends. Some more are spare.
+EACH, SPARE = 2, 400
+# The minimum number of clients for this attack.
 LEAST = 1000
-# MiB for all: room for a busy allocator above the 32 KiB of each that are the aim.
+# MiB for all clients: the goal is 32 KiB for each, with room for the allocator.
 MEMORY = 400
 
 Client = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-async def say(client: Client, word: bytes) -> bool:
-    """Whether a word comes back."""
+async def echo_word(client: Client, word: bytes) -> bool:
+    """Returns whether a word is echoed."""
     reader, writer = client
     writer.write(word)
     return await asyncio.wait_for(reader.readexactly(len(word)), PATIENCE) == word
 
 
-async def connect(port: int, to: int, turns: asyncio.Semaphore) -> Client:
-    """A client that has its destination."""
-    async with turns:
+async def connect(port: int, to: int, limit: asyncio.Semaphore) -> Client:
+    """Opens a client that is connected to its destination."""
+    async with limit:
         reader, writer = await asyncio.open_connection(LOCALHOST, port, limit=64)
         writer.write(request(to))
         reply = await asyncio.wait_for(reader.readexactly(12), PATIENCE)
         if reply[:4] != b"\x05\x00\x05\x00":
-            raise RuntimeError(f"heard {reply!r}")
+            raise RuntimeError(f"received {reply!r}")
         return reader, writer
 
 
 async def crowd(count: int, port: int, to: int) -> tuple[int, int]:
-    """How many were connected at once, and how many of them heard their word twice."""
-    turns = asyncio.Semaphore(AT_ONCE)
-    came = await asyncio.gather(*(connect(port, to, turns) for _ in range(count)), return_exceptions=True)
-    clients = [client for client in came if isinstance(client, tuple)]
+    """Returns how many were connected simultaneously, and how many of them received both echoes."""
+    limit = asyncio.Semaphore(AT_ONCE)
+    results = await asyncio.gather(*(connect(port, to, limit) for _ in range(count)), return_exceptions=True)
+    clients = [client for client in results if isinstance(client, tuple)]
     for word in (b"one", b"two"):
-        heard = await asyncio.gather(*(say(client, word) for client in clients), return_exceptions=True)
+        echoed = await asyncio.gather(*(echo_word(client, word) for client in clients), return_exceptions=True)
     for _, writer in clients:
         writer.close()
-    return len(clients), heard.count(True)
+    return len(clients), echoed.count(True)
 
 
 def attack(stage: Stage) -> None:
-    wanted = EACH * CLIENTS + BESIDE
-    # root may have more than it has; the proxy inherits that.
+    needed = EACH * CLIENTS + SPARE
+    # root may raise its limit; the proxy inherits it.
     with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, wanted))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, needed))
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    count = min(CLIENTS, (limit - BESIDE) // EACH)
+    count = min(CLIENTS, (limit - SPARE) // EACH)
     if count < LEAST:
-        raise Skip(f"{wanted} descriptors are needed, and {limit} may be had (ulimit -n)")
+        raise Skip(f"{needed} descriptors are needed, and the limit is {limit} (ulimit -n)")
     echo = Echo()
     victim = proxy(stage, "--max-connections", str(count + 100))
     with stage.watched(victim.process) as watch:
-        with stage.neighbour(lambda: converse(victim.port, echo.port)) as honest:
-            came, heard = asyncio.run(crowd(count, victim.port, echo.port))
-        gone = stage.settled(victim.process, PATIENCE, lambda usage: usage.descriptors < 100)
+        with stage.repeat(lambda: echo_through_proxy(victim.port, echo.port)) as honest:
+            connected, echoed = asyncio.run(crowd(count, victim.port, echo.port))
+        gone = stage.wait_for_usage(victim.process, PATIENCE, lambda usage: usage.descriptors < 100)
     stage.alive(victim)
-    stage.check("all are served", came == heard == count, f"{came} connected, {heard} heard the echo")
-    stage.check("nothing is left of them", gone)
+    stage.check("all are served", connected == echoed == count, f"{connected} connected, {echoed} received the echo")
+    stage.check("their connections are closed", gone)
     stage.memory_within(watch, MEMORY)
     stage.honest_fetched(honest)
 

@@ -1,7 +1,7 @@
-"""SCTP clients that ask for a response, tell the server of a window of zero, and answer its probes.
+"""SCTP clients that request a response, announce a zero window, and answer the server's probes.
 
-What they are owed takes memory within a budget, however many they are, and they count against the
-connections that one address may have until the last byte of it is gone, the HTTP side being done or not.
+Their pending responses stay within a memory budget, however many they are, and they count against the
+limit of connections per address until the last byte is sent, even if HTTP has finished with them.
 """
 
 import urllib.request
@@ -9,11 +9,11 @@ import urllib.request
 import _sctp
 from eyas_interop.hostile.stage import Server, Stage, main
 
-# More than one address may have, by default 2,048.
+# More than the default limit of 2,048 per address.
 ASSOCIATIONS = 3600
-# Begun at a time.
+# Opened at a time.
 AT_ONCE = 20
-# Fits the send buffer of an association, so that the HTTP side is done with it at once.
+# Fits the send buffer of an association, so that HTTP finishes with it at once.
 RESPONSE = 900_000
 # How long they are held, in seconds.
 HOLD = 12
@@ -22,20 +22,20 @@ PORTS = range(10_000, 10_000 + ASSOCIATIONS)
 
 
 def gauge(server: Server, name: str) -> float:
-    """A figure that the server tells of itself."""
+    """Returns a metric of the server."""
     text = urllib.request.urlopen(server.metrics, timeout=20).read().decode()
     return float(next(line for line in text.splitlines() if line.startswith(f"{name} ")).split()[1])
 
 
 def attack(stage: Stage) -> None:
-    # In clear: the attack is one below TLS, and Python has none for SCTP.
+    # Without TLS: the attack is below TLS, and Python has no TLS over SCTP.
     server = stage.serve("--plain", "--metrics", "0")
     crowd = _sctp.Crowd(server.sctp_udp_port, server.port, REQUEST)
-    # Budgets of 256 MiB for SCTP and 128 MiB for HTTP, 64 KiB for each association in any case, and
-    # what keeping them costs. Without budgets they took 900 kB each, more than 3 GB.
+    # Budgets of 256 MiB for SCTP and 128 MiB for HTTP, a guaranteed 64 KiB for each association, and
+    # overhead. Without budgets they took 900 kB each, more than 3 GB.
     with stage.attacked(server, ("/bytes/200000",), memory=800, descriptors=60, cpu=30):
         for _ in range(2):
-            # Who got no answer asks again.
+            # Repeats the unanswered ones.
             missing = [port for port in PORTS if port not in crowd.theirs]
             for begin in range(0, len(missing), AT_ONCE):
                 for port in missing[begin:begin + AT_ONCE]:

@@ -1,6 +1,6 @@
-"""Uploads that trickle, from three addresses, on as many connections as there are places.
+"""Trickling uploads from three addresses, on as many connections as the server accepts.
 
-Some places are left for others.
+Some connection slots remain for others.
 """
 
 import contextlib
@@ -11,17 +11,17 @@ import time
 
 from eyas_interop.hostile.stage import Stage, main
 
-# As many as a server takes in all.
+# The server's limit of connections.
 CONNECTIONS = 4096
 ADDRESSES = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 HEAD = b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n"
-# How long the uploads are kept up, in seconds.
+# How long the uploads continue, in seconds.
 HOLD = 8
 PATIENCE = 5
 
 
-def opened(address: str, port: int, count: int, into: list[socket.socket]) -> None:
-    """Opens connections from an address and begins an upload on each."""
+def open_uploads(address: str, port: int, count: int, into: list[socket.socket]) -> None:
+    """Opens connections from an address and starts an upload on each."""
     for _ in range(count):
         with contextlib.suppress(OSError):
             upload = socket.create_connection(("127.0.0.1", port), PATIENCE, source_address=(address, 0))
@@ -36,7 +36,7 @@ def attack(stage: Stage) -> None:
     uploads: list[socket.socket] = []
     with stage.watched(server.process) as watch:
         threads = [
-            threading.Thread(target=opened, args=(address, server.port, each, uploads)) for address in ADDRESSES
+            threading.Thread(target=open_uploads, args=(address, server.port, each, uploads)) for address in ADDRESSES
         ]
         for thread in threads:
             thread.start()
@@ -52,7 +52,7 @@ def attack(stage: Stage) -> None:
     for upload in uploads:
         upload.close()
     stage.alive(server)
-    stage.within("places taken", watch.grown_descriptors, CONNECTIONS - 300)
+    stage.within("connection slots taken", watch.grown_descriptors, CONNECTIONS - 300)
     stage.memory_within(watch, 300)
     stage.honest_fetched(honest)
 

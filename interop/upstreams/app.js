@@ -1,13 +1,13 @@
-// The same application in Node.
+// The same application as app.py, in Node.
 const { createHash } = require('node:crypto');
 const { EventEmitter } = require('node:events');
 const { createServer } = require('node:http');
 
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
-// A page that is loaded once what its WebSocket heard stands in it.
+// A page whose load event comes only after it shows the message from its WebSocket.
 const PAGE = `<!doctype html><p>nothing</p><img src="/wait"><script>
 new WebSocket('wss://' + location.host + '/chat').onmessage = ({ data }) => {
-  document.querySelector('p').textContent = 'heard ' + data;
+  document.querySelector('p').textContent = 'received ' + data;
   fetch('/seen');
 };
 </script>`;
@@ -35,7 +35,7 @@ const server = createServer((request, response) => {
     request.pipe(response);
   } else {
     const { host, 'x-forwarded-proto': proto } = request.headers;
-    response.end(`node heard ${host} over ${proto}\n`);
+    response.end(`node received ${host} over ${proto}\n`);
   }
 });
 server.on('upgrade', (request, socket) => {

@@ -1,4 +1,4 @@
-"""An application in Python that knows HTTP/1.1 alone: /, /echo, /broken, /silent, /hints, and a WebSocket, which /page opens."""
+"""A Python application that supports only HTTP/1.1: /, /echo, /broken, /silent, /hints, and a WebSocket, which /page opens."""
 
 import base64
 import hashlib
@@ -9,10 +9,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
-# A page that is loaded once what its WebSocket heard stands in it.
+# A page whose load event comes only after it shows the message from its WebSocket.
 PAGE = b"""<!doctype html><p>nothing</p><img src="/wait"><script>
 new WebSocket(`wss://${location.host}/chat`).onmessage = ({ data }) => {
-  document.querySelector('p').textContent = `heard ${data}`;
+  document.querySelector('p').textContent = `received ${data}`;
   fetch('/seen');
 };
 </script>"""
@@ -45,7 +45,7 @@ class Handler(BaseHTTPRequestHandler):
             self.websocket()
         else:
             host, proto = self.headers["Host"], self.headers["X-Forwarded-Proto"]
-            self.answer(f"python heard {host} over {proto}\n".encode())
+            self.answer(f"python received {host} over {proto}\n".encode())
 
     def do_POST(self) -> None:
         self.answer(self.body())
@@ -68,7 +68,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def hints(self) -> None:
-        """103 before the response, and a trailer behind it."""
+        """Sends 103 before the response, and a trailer after it."""
         self.send_response_only(103)
         self.send_header("Link", "</style.css>; rel=preload; as=style")
         self.end_headers()
@@ -79,7 +79,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"6\r\nhinted\r\n0\r\nX-End: yes\r\n\r\n")
 
     def websocket(self) -> None:
-        """Sends one frame of text, and closes."""
+        """Sends one text frame, and closes."""
         key = self.headers["Sec-WebSocket-Key"].encode()
         accept = base64.b64encode(hashlib.sha1(key + GUID).digest()).decode()
         self.send_response(101)

@@ -1,7 +1,7 @@
-//! `cargo xtask api`: the public surface of each library, item by item, as it was reviewed.
+//! `cargo xtask api`: compares the public API of each library, item by item, with the reviewed list.
 //!
 //! The output of `cargo public-api` is compared with the crate's `api.txt`, so that nothing becomes public, or
-//! stops being public, by accident. Implementations that are derived, automatic or for everything are left out.
+//! stops being public, by accident. Derived, automatic and blanket implementations are left out.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -59,20 +59,21 @@ pub(crate) fn main(options: &[&str]) -> Result<(), String> {
     match failed.is_empty() {
         true => Ok(()),
         false => Err(format!(
-            "not the reviewed surface: {}\nwhat is meant to be public, `cargo xtask api --bless {}` accepts",
+            "the public API differs from the reviewed list: {}\nif the changes are intended, accept them with `cargo xtask api --bless {}`",
             failed.join(", "),
             failed.join(" ")
         )),
     }
 }
 
-/// The required tool that is missing on this machine.
+/// Returns which required tool is missing on this machine, if any.
 pub(crate) fn missing() -> Option<String> {
     if !works("cargo", &["+nightly", "--version"]) {
         return Some("no nightly Rust: rustup toolchain install nightly".into());
     }
-    let said = output(&mut command("cargo", &["+nightly", "public-api", "--version"]));
-    let is_wanted = said.is_ok_and(|said| said.trim().ends_with(&format!(" {TOOL_VERSION}")));
+    let version = output(&mut command("cargo", &["+nightly", "public-api", "--version"]));
+    let is_wanted =
+        version.is_ok_and(|version| version.trim().ends_with(&format!(" {TOOL_VERSION}")));
     let how = "cargo install --locked cargo-public-api --version";
     (!is_wanted)
         .then(|| format!("cargo-public-api {TOOL_VERSION} is missing: {how} {TOOL_VERSION}"))
@@ -123,15 +124,15 @@ impl Library {
         workspace().join(self.folder).join("api.txt")
     }
 
-    /// The public items, one per line.
+    /// Returns the public items, one per line.
     fn surface(&self, features: &[&str]) -> Result<String, String> {
-        let mut words = vec!["+nightly", "public-api", "--package", self.package, "-sss"];
-        words.extend_from_slice(features);
-        output(&mut command("cargo", &words))
+        let mut args = vec!["+nightly", "public-api", "--package", self.package, "-sss"];
+        args.extend_from_slice(features);
+        output(&mut command("cargo", &args))
     }
 }
 
-/// The number of public items, and how many of them are fields and variants.
+/// Returns the number of public items, and how many of them are fields and variants.
 fn sizes(surface: &str) -> String {
     let is_part = |line: &&str| {
         let line = line.strip_prefix("#[non_exhaustive] ").unwrap_or(line);
@@ -142,7 +143,7 @@ fn sizes(surface: &str) -> String {
     format!("{} public items, {parts} of them fields and variants", surface.lines().count())
 }
 
-/// The lines that only one of the two has, or has more often than the other.
+/// Returns the lines that only one of the two has, or has more often than the other.
 fn differences(listed: &str, found: &str) -> Vec<String> {
     let mut counts: BTreeMap<&str, i32> = BTreeMap::new();
     for line in found.lines() {
@@ -151,8 +152,8 @@ fn differences(listed: &str, found: &str) -> Vec<String> {
     for line in listed.lines() {
         *counts.entry(line).or_default() -= 1;
     }
-    let reported = counts.iter().filter(|(_, count)| **count != 0);
-    reported
+    let changed = counts.iter().filter(|(_, count)| **count != 0);
+    changed
         .map(|(line, count)| format!("  {} {line}", if *count > 0 { "added  " } else { "removed" }))
         .collect()
 }

@@ -1,25 +1,25 @@
-//! `cargo xtask bench`: the tables of `docs/benchmarks.md`, each with the command that made it.
+//! `cargo xtask bench`: the tables of `docs/benchmarks.md`, each with the command that created it.
 //!
-//! | module | job |
+//! | module | purpose |
 //! | --- | --- |
-//! | `http` | time to first byte beside other clients, in interleaved rounds |
-//! | `python` | the package for Python beside other clients for it, likewise |
-//! | `lab` | one sweep on one machine, on executors and by shards, into `docs/clusters.md` |
-//! | `cost` | CPU and memory per connection beside plain hyper and quinn, and noq |
-//! | `verdict` | whether the expected ratios hold, in words |
+//! | `http` | time to first byte compared with other clients, in interleaved rounds |
+//! | `python` | the Python package compared with other Python clients, in the same way |
+//! | `lab` | one sweep on one machine, on executors and in shards, for `docs/clusters.md` |
+//! | `cost` | CPU and memory per connection compared with plain hyper and quinn, and noq |
+//! | `verdict` | whether the expected ratios hold, as text |
 //! | `race` | instructions per operation of the race engine |
-//! | `sctp` | messages through an association beside other stacks, in interleaved rounds |
-//! | `sockets` | programs for the kernel's SCTP under `eyas sctp run`, beside usrsctp's API and our driver |
-//! | `sim` | what a simulated second costs beside ns-3 |
+//! | `sctp` | messages over an association compared with other stacks, in interleaved rounds |
+//! | `sockets` | programs for the kernel's SCTP under `eyas sctp run`, compared with usrsctp's API and our driver |
+//! | `sim` | the cost of a simulated second compared with ns-3 |
 //! | `arena` | a network namespace with Caddy in it, and packet filters |
-//! | `programs` | where the programs are, how they are installed and started |
+//! | `programs` | where the programs are, and how they are installed and started |
 //! | `versions` | which versions were measured |
 //! | `relay` | `eyas proxy`, `eyas serve --upstream` and `eyas tunnel` compared with similar programs |
-//! | `server` | a program that listens, as long as something is measured |
-//! | `rival` | a client that answers rounds on its standard output |
+//! | `server` | a program that listens during a measurement |
+//! | `rival` | a client that reports rounds on its standard output |
 //! | `statistics` | median and 95th percentile |
 //! | `front` | the part of the first table that is in the README |
-//! | `page` | writing between the marks of a page; machine and commit |
+//! | `page` | writing between the marks of a page; description of machine and commit |
 
 mod arena;
 mod cost;
@@ -57,25 +57,25 @@ pub(crate) fn main(options: &[&str]) -> Result<(), String> {
 
 /// The options that the benchmarks take.
 struct Options {
-    /// Rounds to run; by default the benchmark's own number.
+    /// Rounds to run; the benchmark's own number if not given.
     rounds: Option<usize>,
-    /// Print the tables and leave the page as it is.
+    /// Print the tables without changing the page.
     dry: bool,
-    /// Measure little, only to see that everything works; not for the page.
+    /// Measure little, only to check that everything works; not for the page.
     quick: bool,
-    /// Only install and build what is measured, so that the machine is quiet afterwards.
+    /// Only install and build the programs, so that the machine is idle during measurements.
     build: bool,
-    /// Passed by the benchmark to itself: the namespaces exist.
+    /// Passed by the benchmark to itself once the namespaces exist.
     inside: bool,
 }
 
 impl Options {
-    fn parse(words: &[&str]) -> Result<Self, String> {
+    fn parse(args: &[&str]) -> Result<Self, String> {
         let mut options =
             Self { rounds: None, dry: false, quick: false, build: false, inside: false };
-        let mut rest = words.iter();
-        while let Some(word) = rest.next() {
-            match *word {
+        let mut rest = args.iter();
+        while let Some(arg) = rest.next() {
+            match *arg {
                 "--dry" => options.dry = true,
                 "--build" => options.build = true,
                 "--inside" => options.inside = true,

@@ -1,5 +1,5 @@
-//! `cargo xtask capi`: the library for C with its header, put where programs find it, and its examples
-//! compiled, run, and watched by valgrind and the address sanitizer.
+//! `cargo xtask capi`: installs the C library with its header, and compiles and runs its examples, also
+//! under valgrind and with the address sanitizer.
 
 use std::{
     fs,
@@ -38,18 +38,18 @@ const VALGRIND: [&str; 8] = [
 
 /// The parsed options.
 #[derive(Debug, Default, PartialEq)]
-struct Wanted {
+struct Options {
     /// Where to install, instead of testing.
     install: Option<PathBuf>,
-    /// Built without optimisation.
+    /// Whether to build without optimisation.
     dev: bool,
 }
 
 /// Builds the library, and installs or tests it.
-pub(crate) fn main(options: &[&str]) -> Result<(), String> {
-    let wanted = parse(options)?;
-    let built = build(wanted.dev)?;
-    if let Some(prefix) = wanted.install {
+pub(crate) fn main(args: &[&str]) -> Result<(), String> {
+    let options = parse(args)?;
+    let built = build(options.dev)?;
+    if let Some(prefix) = options.install {
         install(&built, &prefix)?;
         println!("eyas is installed in {}", prefix.display());
         return Ok(());
@@ -57,31 +57,31 @@ pub(crate) fn main(options: &[&str]) -> Result<(), String> {
     test(&built)
 }
 
-fn parse(options: &[&str]) -> Result<Wanted, String> {
-    let mut wanted = Wanted::default();
-    let mut options = options.iter();
-    while let Some(option) = options.next() {
-        match (*option, options.len()) {
-            ("--dev", _) => wanted.dev = true,
+fn parse(args: &[&str]) -> Result<Options, String> {
+    let mut options = Options::default();
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match (*arg, args.len()) {
+            ("--dev", _) => options.dev = true,
             ("--install", 1..) => {
-                let prefix = options.next().map(|prefix| workspace().join(prefix));
-                wanted.install = prefix;
+                let prefix = args.next().map(|prefix| workspace().join(prefix));
+                options.install = prefix;
             }
             _ => return Err("capi takes --install PREFIX and --dev".into()),
         }
     }
-    Ok(wanted)
+    Ok(options)
 }
 
 /// Builds the libraries, and the command with the same dependencies; returns the libraries' directory.
 fn build(dev: bool) -> Result<PathBuf, String> {
-    let words: &[&str] = match dev {
+    let args: &[&str] = match dev {
         true => &["build", "--locked", "--package", "eyas-capi"],
         false => {
             &["build", "--locked", "--release", "--package", "eyas-capi", "--package", "eyas-cli"]
         }
     };
-    check(&mut command("cargo", words))?;
+    check(&mut command("cargo", args))?;
     Ok(target().join(if dev { "debug" } else { "release" }))
 }
 
@@ -95,30 +95,30 @@ fn install(built: &Path, prefix: &Path) -> Result<(), String> {
     for name in [SONAME, "libeyas.so"] {
         let link = library.join(name);
         if link.symlink_metadata().is_ok() {
-            fs::remove_file(&link).map_err(|error| of_file(&link, &error))?;
+            fs::remove_file(&link).map_err(|error| file_error(&link, &error))?;
         }
-        symlink(&full, &link).map_err(|error| of_file(&link, &error))?;
+        symlink(&full, &link).map_err(|error| file_error(&link, &error))?;
     }
     copy(&package.join("include/eyas.h"), &prefix.join("include/eyas.h"))?;
     copy(&package.join("man/eyas.3"), &prefix.join("share/man/man3/eyas.3"))?;
     let template = package.join("eyas.pc.in");
-    let text = fs::read_to_string(&template).map_err(|error| of_file(&template, &error))?;
+    let text = fs::read_to_string(&template).map_err(|error| file_error(&template, &error))?;
     let described = library.join("pkgconfig/eyas.pc");
     make_directory_of(&described)?;
     let text = text.replace("@PREFIX@", &prefix.to_string_lossy());
     let text = text.replace("@VERSION@", VERSION).replace("@PRIVATE@", STATIC);
-    fs::write(&described, text).map_err(|error| of_file(&described, &error))
+    fs::write(&described, text).map_err(|error| file_error(&described, &error))
 }
 
 fn test(built: &Path) -> Result<(), String> {
-    let place = target().join("capi");
-    let prefix = place.join("prefix");
+    let directory = target().join("capi");
+    let prefix = directory.join("prefix");
     if prefix.exists() {
-        fs::remove_dir_all(&prefix).map_err(|error| of_file(&prefix, &error))?;
+        fs::remove_dir_all(&prefix).map_err(|error| file_error(&prefix, &error))?;
     }
     install(built, &prefix)?;
-    let installed = Installed { prefix, place };
-    installed.exports_nothing_else()?;
+    let installed = Installed { prefix, directory };
+    installed.check_exports()?;
     let programs = sources()?;
     for source in &programs {
         let program = installed.compile(source, Kind::Shared)?;
@@ -128,7 +128,7 @@ fn test(built: &Path) -> Result<(), String> {
         let mut run = command(&program, &[""; 0]);
         installed.run(run.env("ASAN_OPTIONS", "detect_stack_use_after_return=1"))?;
     }
-    // One program is enough to see that nothing is missing.
+    // One program is enough to check that nothing is missing.
     if let Some(source) = programs.first() {
         let program = installed.compile(source, Kind::Static)?;
         check(&mut command(&program, &[""; 0]))?;
@@ -137,16 +137,16 @@ fn test(built: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The examples and then the tests, each in the order of their names.
+/// Returns the examples and then the tests, each in the order of their names.
 fn sources() -> Result<Vec<PathBuf>, String> {
     let mut all = Vec::new();
     for directory in PROGRAMS {
-        let place = workspace().join(PACKAGE).join(directory);
-        let entries = fs::read_dir(&place).map_err(|error| of_file(&place, &error))?;
+        let directory = workspace().join(PACKAGE).join(directory);
+        let entries = fs::read_dir(&directory).map_err(|error| file_error(&directory, &error))?;
         let mut sources: Vec<PathBuf> =
             entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
         if sources.is_empty() {
-            return Err(format!("{} is empty", place.display()));
+            return Err(format!("{} is empty", directory.display()));
         }
         sources.sort();
         all.append(&mut sources);
@@ -165,34 +165,34 @@ enum Kind {
 /// The installed library.
 struct Installed {
     prefix: PathBuf,
-    place: PathBuf,
+    directory: PathBuf,
 }
 
 impl Installed {
-    /// The flags from pkg-config alone.
-    fn flags(&self, words: &[&str]) -> Result<Vec<String>, String> {
-        let mut asked = command("pkg-config", words);
-        asked.arg("eyas").env("PKG_CONFIG_PATH", self.prefix.join("lib/pkgconfig"));
-        Ok(output(&mut asked)?.split_whitespace().map(str::to_owned).collect())
+    /// Returns the flags from pkg-config.
+    fn flags(&self, args: &[&str]) -> Result<Vec<String>, String> {
+        let mut pkg_config = command("pkg-config", args);
+        pkg_config.arg("eyas").env("PKG_CONFIG_PATH", self.prefix.join("lib/pkgconfig"));
+        Ok(output(&mut pkg_config)?.split_whitespace().map(str::to_owned).collect())
     }
 
     fn compile(&self, source: &Path, kind: Kind) -> Result<String, String> {
         let is_cpp = source.extension().is_some_and(|ending| ending == "cpp");
         let (compiler, standard) = if is_cpp { ("c++", "-std=c++17") } else { ("cc", "-std=c11") };
         let name = source.file_name().unwrap_or_default().to_string_lossy().replace('.', "-");
-        let (name, words): (String, &[&str]) = match kind {
+        let (name, args): (String, &[&str]) = match kind {
             Kind::Shared => (name, &["--cflags", "--libs"]),
             Kind::Static => (format!("{name}-static"), &["--static", "--cflags", "--libs"]),
             Kind::Sanitized => (format!("{name}-sanitized"), &["--cflags", "--libs"]),
         };
-        let program = self.place.join(name);
+        let program = self.directory.join(name);
         let mut compile = command(compiler, &[standard, "-g", "-D_POSIX_C_SOURCE=200809L"]);
         compile.args(STRICT).arg(source).arg("-o").arg(&program);
         if let Kind::Sanitized = kind {
             compile.args(["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]);
         }
         let archive = self.prefix.join("lib/libeyas.a").to_string_lossy().into_owned();
-        for flag in self.flags(words)? {
+        for flag in self.flags(args)? {
             // The linker would take the shared library of the same name.
             let is_ours = matches!(kind, Kind::Static) && flag == "-leyas";
             compile.arg(if is_ours { &archive } else { &flag });
@@ -213,8 +213,8 @@ impl Installed {
         self.run(command("valgrind", &VALGRIND).arg(program))
     }
 
-    /// Programs could clash with any further symbol.
-    fn exports_nothing_else(&self) -> Result<(), String> {
+    /// Checks the exported symbols, because any other symbol could clash with a program's own.
+    fn check_exports(&self) -> Result<(), String> {
         if !works("nm", &["--version"]) {
             println!("SKIPPED symbols: nm is missing");
             return Ok(());
@@ -232,15 +232,15 @@ impl Installed {
 
 fn copy(from: &Path, to: &Path) -> Result<(), String> {
     make_directory_of(to)?;
-    fs::copy(from, to).map(|_| ()).map_err(|error| of_file(from, &error))
+    fs::copy(from, to).map(|_| ()).map_err(|error| file_error(from, &error))
 }
 
 fn make_directory_of(file: &Path) -> Result<(), String> {
     let directory = file.parent().unwrap_or(file);
-    fs::create_dir_all(directory).map_err(|error| of_file(directory, &error))
+    fs::create_dir_all(directory).map_err(|error| file_error(directory, &error))
 }
 
-fn of_file(path: &Path, error: &std::io::Error) -> String {
+fn file_error(path: &Path, error: &std::io::Error) -> String {
     format!("{}: {error}", path.display())
 }
 
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_an_option_is_refused() {
+    fn unknown_options_are_refused() {
         for options in [&["--fast"][..], &["--install"]] {
             assert!(main(options).is_err_and(|why| why.contains("--install PREFIX")));
         }
@@ -280,8 +280,8 @@ mod tests {
         if !works("pkg-config", &["--version"]) {
             return;
         }
-        let place = prefix.path().to_path_buf();
-        let installed = Installed { prefix: place.clone(), place };
+        let directory = prefix.path().to_path_buf();
+        let installed = Installed { prefix: directory.clone(), directory };
         let library = format!("-L{}/lib", prefix.path().display());
         let flags = installed.flags(&["--libs", "--static"]).unwrap();
         assert!(flags.contains(&library) && flags.contains(&"-leyas".to_owned()), "{flags:?}");

@@ -1,7 +1,7 @@
-//! `cargo xtask ci`: every check that guards main.
+//! `cargo xtask ci`: all checks of the main branch.
 //!
-//! Each step announces itself and prints how long it took; the end is one table. A step whose
-//! tool is not on the machine says so and counts as skipped, never as passed.
+//! Each step prints its name and its duration; a table follows at the end. A step whose tool is not
+//! installed is reported as skipped, never as passed.
 
 mod fuzz;
 mod steps;
@@ -14,7 +14,7 @@ use steps::{ON_REQUEST, STEPS};
 pub(crate) enum Outcome {
     /// It passed.
     Passed,
-    /// Not run; the text says what was missing.
+    /// It was not run; the text states what was missing.
     Skipped(String),
 }
 
@@ -22,7 +22,7 @@ pub(crate) enum Outcome {
 pub(crate) struct Step {
     /// Its name for `--only` and `--skip`.
     pub(crate) name: &'static str,
-    /// What it checks, for people.
+    /// A description for readers.
     pub(crate) about: &'static str,
     /// Runs it.
     pub(crate) run: fn() -> Result<Outcome, String>,
@@ -31,7 +31,7 @@ pub(crate) struct Step {
 struct Row {
     name: &'static str,
     result: Result<Outcome, String>,
-    took: Duration,
+    duration: Duration,
 }
 
 /// Runs the steps that the options select.
@@ -41,7 +41,7 @@ pub(crate) fn main(options: &[&str]) -> Result<(), String> {
             println!("{:<14} {}", step.name, step.about);
         }
         for step in ON_REQUEST {
-            println!("{:<14} {}; with --only alone", step.name, step.about);
+            println!("{:<14} {}; only with --only", step.name, step.about);
         }
         return Ok(());
     }
@@ -51,13 +51,15 @@ pub(crate) fn main(options: &[&str]) -> Result<(), String> {
         println!("\n== {}/{} {}: {}", index + 1, chosen.len(), step.name, step.about);
         let start = Instant::now();
         let result = (step.run)();
-        let took = start.elapsed();
+        let duration = start.elapsed();
         match &result {
-            Ok(Outcome::Passed) => println!("-- {} passed in {:.1} s", step.name, seconds(took)),
+            Ok(Outcome::Passed) => {
+                println!("-- {} passed in {:.1} s", step.name, seconds(duration))
+            }
             Ok(Outcome::Skipped(why)) => println!("-- {} SKIPPED: {why}", step.name),
-            Err(why) => println!("-- {} FAILED in {:.1} s: {why}", step.name, seconds(took)),
+            Err(why) => println!("-- {} FAILED in {:.1} s: {why}", step.name, seconds(duration)),
         }
-        rows.push(Row { name: step.name, result, took });
+        rows.push(Row { name: step.name, result, duration });
     }
     summary(&rows)
 }
@@ -77,7 +79,7 @@ fn choose(options: &[&str]) -> Result<Vec<&'static Step>, String> {
         let name = *rest.next().ok_or_else(|| format!("{option} needs the name of a step"))?;
         if !known().any(|step| step.name == name) {
             let names: Vec<_> = known().map(|step| step.name).collect();
-            return Err(format!("no step is called {name}; there are {}", names.join(", ")));
+            return Err(format!("there is no step {name}; steps are {}", names.join(", ")));
         }
         list.push(name);
     }
@@ -101,12 +103,12 @@ fn summary(rows: &[Row]) -> Result<(), String> {
             Ok(Outcome::Skipped(why)) => ("skipped", why.as_str()),
             Err(why) => ("FAILED", why.as_str()),
         };
-        println!("{:<14} {word:<8} {:>8.1}  {note}", row.name, seconds(row.took));
+        println!("{:<14} {word:<8} {:>8.1}  {note}", row.name, seconds(row.duration));
         if row.result.is_err() {
             failed.push(row.name);
         }
     }
-    let total: Duration = rows.iter().map(|row| row.took).sum();
+    let total: Duration = rows.iter().map(|row| row.duration).sum();
     println!("{:<14} {:<8} {:>8.1}", "all", "", seconds(total));
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
 }
@@ -134,8 +136,8 @@ mod tests {
         assert_eq!(all.len(), STEPS.len());
         let one = choose(&["--only", "tidy"]).unwrap();
         assert_eq!(one.iter().map(|step| step.name).collect::<Vec<_>>(), ["tidy"]);
-        let asked = choose(&["--only", "feature-tests"]).unwrap();
-        assert_eq!(asked.iter().map(|step| step.name).collect::<Vec<_>>(), ["feature-tests"]);
+        let requested = choose(&["--only", "feature-tests"]).unwrap();
+        assert_eq!(requested.iter().map(|step| step.name).collect::<Vec<_>>(), ["feature-tests"]);
         let rest = choose(&["--skip", "tidy", "--skip", "test"]).unwrap();
         assert_eq!(rest.len(), STEPS.len() - 2);
     }
@@ -148,8 +150,8 @@ mod tests {
     }
 
     #[test]
-    fn one_failure_fails_the_whole() {
-        let row = |result| Row { name: "tidy", result, took: Duration::ZERO };
+    fn one_failure_fails_the_run() {
+        let row = |result| Row { name: "tidy", result, duration: Duration::ZERO };
         assert!(summary(&[row(Ok(Outcome::Passed))]).is_ok());
         assert!(summary(&[row(Ok(Outcome::Skipped("no tool".into())))]).is_ok());
         assert!(summary(&[row(Ok(Outcome::Passed)), row(Err("no".into()))]).is_err());

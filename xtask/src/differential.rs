@@ -1,9 +1,9 @@
-//! `cargo xtask differential`: what a race decides in random worlds, in this tree and in another
-//! revision of it.
+//! `cargo xtask differential`: compares the decisions of races in random worlds, in this tree and in
+//! another revision of it.
 //!
 //! `crates/race/examples/worlds.rs` of this tree is built against both, and what they print is
-//! compared world by world. Differences are grouped by the cause that the first of them shows; what
-//! fits no cause is counted as unexplained, and makes the command fail.
+//! compared world by world. Differences are grouped by the cause of the first one; differences without a
+//! known cause count as unexplained, and make the command fail.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Lines};
@@ -36,8 +36,8 @@ struct Options {
 }
 
 /// Compares the two revisions and prints a table.
-pub(crate) fn main(words: &[&str]) -> Result<(), String> {
-    let options = Options::parse(words)?;
+pub(crate) fn main(args: &[&str]) -> Result<(), String> {
+    let options = Options::parse(args)?;
     let root = workspace();
     let revision = output(&mut command("git", &["rev-parse", "--short=12", &options.base]))?;
     let base = checked_out(&root, revision.trim())?;
@@ -63,7 +63,7 @@ pub(crate) fn main(words: &[&str]) -> Result<(), String> {
         }
     }
     if worlds != options.worlds {
-        return Err(format!("only {worlds} of {} worlds came to an end", options.worlds));
+        return Err(format!("only {worlds} of {} worlds were completed", options.worlds));
     }
     print(revision.trim(), worlds, equal, &found);
     match found.get(&(Cause::Unexplained, String::new())) {
@@ -89,27 +89,27 @@ fn print(base: &str, worlds: u64, equal: u64, found: &Found) {
 }
 
 impl Options {
-    fn parse(words: &[&str]) -> Result<Self, String> {
+    fn parse(args: &[&str]) -> Result<Self, String> {
         let mut options = Self { base: String::new(), worlds: 100_000, from: 0 };
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            let value = words.next().ok_or_else(|| format!("{word} needs a value"))?;
-            let number = || value.parse().map_err(|error| format!("{word} {value}: {error}"));
-            match *word {
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            let value = args.next().ok_or_else(|| format!("{arg} needs a value"))?;
+            let number = || value.parse().map_err(|error| format!("{arg} {value}: {error}"));
+            match *arg {
                 "--base" => options.base = (*value).to_owned(),
                 "--worlds" => options.worlds = number()?,
                 "--from" => options.from = number()?,
-                _ => return Err(format!("no such option: {word}")),
+                _ => return Err(format!("no such option: {arg}")),
             }
         }
         match options.base.is_empty() {
-            true => Err("--base REVISION says what to compare with".into()),
+            true => Err("--base REVISION is missing: the revision to compare with".into()),
             false => Ok(options),
         }
     }
 }
 
-/// The tree of this revision, with the generator of the present one.
+/// Checks out this revision with the current generator, and returns its directory.
 fn checked_out(root: &Path, revision: &str) -> Result<PathBuf, String> {
     let tree = root.join("target/differential").join(revision);
     let show = |error: std::io::Error| format!("{}: {error}", tree.display());
@@ -127,15 +127,15 @@ fn checked_out(root: &Path, revision: &str) -> Result<PathBuf, String> {
     Ok(tree)
 }
 
-/// The generator, built against the crate of this tree. Both share what they depend on.
+/// Builds the generator against the crate of this tree, and returns its path. Both builds share dependencies.
 fn program(tree: &Path, name: &str, root: &Path) -> Result<PathBuf, String> {
     let target = root.join("target/differential/build");
     let manifest = tree.join("Cargo.toml");
-    // Cargo takes the two crates for the same one and would consider the other build fresh.
+    // Cargo considers both crates to be the same one, and the other build to be up to date.
     let clean = ["clean", "--release", "-p", "eyas-race"];
     let build = ["build", "--release", "-p", "eyas-race", "--example", "worlds"];
-    for words in [&clean[..], &build] {
-        let mut cargo = command("cargo", words);
+    for args in [&clean[..], &build] {
+        let mut cargo = command("cargo", args);
         cargo.arg("--manifest-path").arg(&manifest).arg("--target-dir").arg(&target);
         check(&mut cargo)?;
     }

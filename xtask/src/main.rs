@@ -1,14 +1,14 @@
 //! The checks of this repository: `cargo xtask ci`, `cargo xtask tidy`, `cargo xtask bench`.
 //!
-//! | module | job |
+//! | module | purpose |
 //! | --- | --- |
-//! | `ci` | every check, one step after another, with times and a summary |
-//! | `tidy` | the house rules that neither the compiler nor clippy checks |
-//! | `api` | the public surface of the libraries, item by item |
+//! | `ci` | all checks, one step after another, with times and a summary |
+//! | `tidy` | rules of this repository that neither the compiler nor clippy checks |
+//! | `api` | the public API of the libraries, item by item |
 //! | `bench` | the tables of `docs/benchmarks.md` |
-//! | `capi` | the library for C: built, installed, and its examples run |
-//! | `python` | the package for Python: its wheel, and its tests |
-//! | `differential` | what races decide here and in another revision |
+//! | `capi` | the C library: built, installed, and its examples run |
+//! | `python` | the Python package: its wheel, and its tests |
+//! | `differential` | the decisions of races, here and in another revision |
 //! | `sockets` | random calls on SCTP sockets, for as long as requested |
 //! | `run` | starting programs and reading their output |
 
@@ -28,39 +28,39 @@ const USAGE: &str = "\
 cargo xtask COMMAND
 
   ci [--only STEP]... [--skip STEP]... [--list]
-                        every check that guards main, one after another
-  tidy                  the house rules: dependencies, lengths, marks, purity
+                        all checks of the main branch, one after another
+  tidy                  the rules of this repository: dependencies, lengths, marks, purity
   api [--bless] [PACKAGE]...
-                        what is public, held against the reviewed lists; or these lists, written anew
+                        compare the public API with the reviewed lists; with --bless, write these lists
   bench http [--rounds N] [--quick] [--dry]
-                        time to first byte beside other clients, into docs/benchmarks.md
+                        time to first byte compared with other clients, into docs/benchmarks.md
   bench lab [--quick] [--dry]
-                        one sweep on one machine, on executors and by shards, into docs/clusters.md
+                        one sweep on one machine, on executors and in shards, into docs/clusters.md
   bench python [--rounds N] [--quick] [--dry]
-                        the package for Python beside other clients for it, into docs/benchmarks.md
+                        the Python package compared with other clients, into docs/benchmarks.md
   bench race [--dry]    instructions per operation of the race engine, into docs/benchmarks.md
   bench relay [--rounds N] [--quick] [--dry]
-                        eyas proxy, serve --upstream and tunnel beside others, into docs/benchmarks.md
+                        eyas proxy, serve --upstream and tunnel compared with others, into docs/benchmarks.md
   bench sctp [--rounds N] [--quick] [--dry]
-                        messages through SCTP beside other stacks, into docs/benchmarks.md
+                        messages over SCTP compared with other stacks, into docs/benchmarks.md
   bench sockets [--rounds N] [--quick] [--dry]
                         programs for the kernel's SCTP under eyas sctp run, into docs/benchmarks.md
   capi [--install PREFIX] [--dev]
-                        the library for C, installed below a prefix; or else its examples, compiled, run
-                        and watched by valgrind and the address sanitizer
-  python [--build]      the wheel for Python with the command in it, into target/python/wheels, and its
-                        tests; with --build the wheel alone
+                        install the C library below a prefix; without it, compile and run its examples,
+                        also under valgrind and with the address sanitizer
+  python [--build]      build the Python wheel, which includes the command, into target/python/wheels,
+                        and test it; with --build only build it
   differential --base REVISION [--worlds N] [--from N]
-                        what races in random worlds decide, here and in another revision
+                        compare the decisions of races in random worlds, here and in another revision
   sockets [--minutes N] [--fuzz N]
-                        random calls on SCTP sockets beside models of the kernel, 30 minutes of them, and
-                        10 of what programs may say to who serves the sockets, with new seeds
+                        compare random calls on SCTP sockets with models of the kernel for 30 minutes, and
+                        fuzz requests of programs to their supervisor for 10 minutes, with new seeds
 ";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let result = match words.as_slice() {
+    let args: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match args.as_slice() {
         ["ci", options @ ..] => ci::main(options),
         ["tidy"] => tidy::main(),
         ["api", options @ ..] => api::main(options),

@@ -1,5 +1,5 @@
-//! `cargo xtask python`: the package for Python with the command in it, and its tests in an environment
-//! that contains nothing else.
+//! `cargo xtask python`: builds the Python package, which includes the command, and tests it in an
+//! environment that contains nothing else.
 
 use std::{
     fs,
@@ -32,76 +32,77 @@ pub(crate) fn main(options: &[&str]) -> Result<(), String> {
     if !tests {
         return Ok(());
     }
-    let place = target().join("python");
-    test_alone(&place, &wheel)?;
-    test(&place, &wheel)?;
-    test_niquests(&place, &wheel)?;
-    run_notebook(&place)
+    let directory = target().join("python");
+    test_in_empty_environment(&directory, &wheel)?;
+    test(&directory, &wheel)?;
+    test_niquests(&directory, &wheel)?;
+    run_notebook(&directory)
 }
 
-/// Builds the wheel; without the build tool, prints so and returns none.
+/// Builds the wheel; without the build tool, prints a message and returns `None`.
 pub(crate) fn wheel() -> Result<Option<PathBuf>, String> {
     if !works("python3", &["-c", IS_GOOD]) {
         return Err("python3 is missing, older than 3.10, or has no venv".into());
     }
-    let place = target().join("python");
-    let tools = environment(&place.join("tools"))?;
+    let directory = target().join("python");
+    let tools = environment(&directory.join("tools"))?;
     if let Err(why) = install(&tools, &[MATURIN]) {
         println!("SKIPPED: the package index has no maturin for this machine: {why}");
         return Ok(None);
     }
-    let wheel = build(&tools, &place.join("wheels"))?;
+    let wheel = build(&tools, &directory.join("wheels"))?;
     println!("the wheel is {}", wheel.display());
     Ok(Some(wheel))
 }
 
-/// The interpreter of a virtual environment, which is created if it does not exist.
-pub(crate) fn environment(place: &Path) -> Result<PathBuf, String> {
-    let python = place.join("bin/python");
+/// Returns the interpreter of a virtual environment, which is created if it does not exist.
+pub(crate) fn environment(directory: &Path) -> Result<PathBuf, String> {
+    let python = directory.join("bin/python");
     if !python.exists() {
-        check(command("python3", &["-m", "venv"]).arg(place))?;
+        check(command("python3", &["-m", "venv"]).arg(directory))?;
     }
     Ok(python)
 }
 
 /// Runs `pip install` with these arguments in an environment.
 pub(crate) fn install(python: &Path, what: &[&str]) -> Result<(), String> {
-    let words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-    check(command(&python.to_string_lossy(), &words).args(what))
+    let args = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    check(command(&python.to_string_lossy(), &args).args(what))
 }
 
-/// The command first, because it goes into the wheel.
+/// Builds the command, which is part of the wheel, and then the wheel; returns the path of the wheel.
 fn build(tools: &Path, wheels: &Path) -> Result<PathBuf, String> {
     check(&mut command("cargo", &["build", "--release", "--package", "eyas-cli"]))?;
     let scripts = workspace().join(DATA).join("scripts");
-    fs::create_dir_all(&scripts).map_err(|error| of_file(&scripts, &error))?;
+    fs::create_dir_all(&scripts).map_err(|error| file_error(&scripts, &error))?;
     let program = target().join("release/eyas");
-    fs::copy(&program, scripts.join("eyas")).map_err(|error| of_file(&program, &error))?;
+    fs::copy(&program, scripts.join("eyas")).map_err(|error| file_error(&program, &error))?;
     // Only this wheel may be there afterwards.
-    empty(wheels)?;
+    removed(wheels)?;
     let manifest = format!("{PACKAGE}/Cargo.toml");
-    let words = ["-m", "maturin", "build", "--release", "--locked", "--manifest-path", &manifest];
-    check(command(&tools.to_string_lossy(), &words).arg("--out").arg(wheels))?;
-    let entries = fs::read_dir(wheels).map_err(|error| of_file(wheels, &error))?;
+    let args = ["-m", "maturin", "build", "--release", "--locked", "--manifest-path", &manifest];
+    check(command(&tools.to_string_lossy(), &args).arg("--out").arg(wheels))?;
+    let entries = fs::read_dir(wheels).map_err(|error| file_error(wheels, &error))?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut made = paths.filter(|path| path.extension().is_some_and(|ending| ending == "whl"));
-    made.next().ok_or_else(|| format!("{} has no wheel in it", wheels.display()))
+    let mut wheels_found =
+        paths.filter(|path| path.extension().is_some_and(|ending| ending == "whl"));
+    wheels_found.next().ok_or_else(|| format!("{} contains no wheel", wheels.display()))
 }
 
 /// Installs the wheel in an empty environment for each installed version of Python, and follows its README.
 /// No other program can be found there, so no compiler either.
-fn test_alone(place: &Path, wheel: &Path) -> Result<(), String> {
+fn test_in_empty_environment(directory: &Path, wheel: &Path) -> Result<(), String> {
     let pythons = pythons();
     for minor in MINORS {
         let Some((_, python)) = pythons.iter().find(|(version, _)| *version == minor) else {
-            println!("SKIPPED Python 3.{minor} alone: it is not installed here");
+            println!("SKIPPED Python 3.{minor}: it is not installed here");
             continue;
         };
-        let fresh = empty(&place.join(format!("alone-3.{minor}")))?;
+        let fresh = removed(&directory.join(format!("alone-3.{minor}")))?;
         check(command(&python.to_string_lossy(), &["-m", "venv"]).arg(&fresh))?;
-        let run = |words: &[&str]| {
+        let run = |args: &[&str]| {
             let python = fresh.join("bin/python").to_string_lossy().into_owned();
-            check(command(&python, words).env("PATH", fresh.join("bin")))
+            check(command(&python, args).env("PATH", fresh.join("bin")))
         };
         let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
         run(&[&pip[..], &["--no-index", &wheel.to_string_lossy()]].concat())?;
@@ -110,7 +111,7 @@ fn test_alone(place: &Path, wheel: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Every Python in the path and in pyenv, with its minor version.
+/// Returns every Python in the path and in pyenv, with its minor version.
 fn pythons() -> Vec<(u32, PathBuf)> {
     let mut candidates = vec![PathBuf::from("python3")];
     candidates.extend(MINORS.map(|minor| PathBuf::from(format!("python3.{minor}"))));
@@ -120,29 +121,29 @@ fn pythons() -> Vec<(u32, PathBuf)> {
     let versions = versions.into_iter().flatten().flatten();
     candidates.extend(versions.map(|version| version.path().join("bin/python3")));
     let version = |python: PathBuf| {
-        let said = output(&mut command(&python.to_string_lossy(), &["-c", WHICH])).ok()?;
-        Some((said.trim().strip_prefix("3.")?.parse().ok()?, python))
+        let output = output(&mut command(&python.to_string_lossy(), &["-c", WHICH])).ok()?;
+        Some((output.trim().strip_prefix("3.")?.parse().ok()?, python))
     };
     candidates.into_iter().filter_map(version).collect()
 }
 
-/// A directory that does not exist yet.
-fn empty(place: &Path) -> Result<PathBuf, String> {
-    if place.exists() {
-        fs::remove_dir_all(place).map_err(|error| of_file(place, &error))?;
+/// Removes a directory, if it exists, and returns its path.
+fn removed(directory: &Path) -> Result<PathBuf, String> {
+    if directory.exists() {
+        fs::remove_dir_all(directory).map_err(|error| file_error(directory, &error))?;
     }
-    Ok(place.to_path_buf())
+    Ok(directory.to_path_buf())
 }
 
 /// Installs the wheel into an empty environment and runs its tests.
-fn test(place: &Path, wheel: &Path) -> Result<(), String> {
-    let python = environment(&empty(&place.join("test"))?)?;
+fn test(directory: &Path, wheel: &Path) -> Result<(), String> {
+    let python = environment(&removed(&directory.join("test"))?)?;
     install(&python, &[&wheel.to_string_lossy()])?;
     let tests = format!("{PACKAGE}/tests");
     install(&python, &["-r", &format!("{tests}/requirements.txt")])?;
-    let run = |words: &[&str]| run_clean(&python, words);
+    let run = |args: &[&str]| run_clean(&python, args);
     run_tests(&python, &tests)?;
-    let cache = place.join("mypy");
+    let cache = directory.join("mypy");
     let cache = cache.to_string_lossy();
     let mypy = ["-m", "mypy", "--strict", "--cache-dir", &cache];
     run(&[&mypy[..], &["-p", "eyas"]].concat())?;
@@ -151,20 +152,20 @@ fn test(place: &Path, wheel: &Path) -> Result<(), String> {
     pyright(&python, &tests)
 }
 
-/// The tests below a path.
+/// Runs the tests below a path.
 fn run_tests(python: &Path, tests: &str) -> Result<(), String> {
     let settings = format!("{PACKAGE}/pyproject.toml");
     run_clean(python, &["-m", "pytest", "-q", "-c", &settings, "--rootdir", PACKAGE, tests])
 }
 
-fn run_clean(python: &Path, words: &[&str]) -> Result<(), String> {
+fn run_clean(python: &Path, args: &[&str]) -> Result<(), String> {
     // A __pycache__ left over in the sources would interfere.
-    check(command(&python.to_string_lossy(), words).env("PYTHONDONTWRITEBYTECODE", "1"))
+    check(command(&python.to_string_lossy(), args).env("PYTHONDONTWRITEBYTECODE", "1"))
 }
 
-/// The tests with niquests, which would take the place of a part of requests.
-fn test_niquests(place: &Path, wheel: &Path) -> Result<(), String> {
-    let python = environment(&place.join("niquests"))?;
+/// Runs the tests with niquests separately, because it replaces a part of requests.
+fn test_niquests(directory: &Path, wheel: &Path) -> Result<(), String> {
+    let python = environment(&directory.join("niquests"))?;
     let tests = format!("{PACKAGE}/tests");
     let wheel = wheel.to_string_lossy();
     install(&python, &["--force-reinstall", "--no-deps", &wheel])?;
@@ -173,16 +174,16 @@ fn test_niquests(place: &Path, wheel: &Path) -> Result<(), String> {
 }
 
 /// Executes the notebook, which installs the wheel.
-fn run_notebook(place: &Path) -> Result<(), String> {
-    let python = environment(&empty(&place.join("notebook"))?)?;
+fn run_notebook(directory: &Path) -> Result<(), String> {
+    let python = environment(&removed(&directory.join("notebook"))?)?;
     let tests = format!("{PACKAGE}/tests");
     install(&python, &["-r", &format!("{tests}/requirements-notebook.txt")])?;
-    let directory = empty(&place.join("notebook-runs"))?;
+    let directory = removed(&directory.join("notebook-runs"))?;
     let mut run = command(&python.to_string_lossy(), &["-B", &format!("{tests}/notebook.py")]);
-    check(run.arg(place.join("wheels")).arg(directory))
+    check(run.arg(directory.join("wheels")).arg(directory))
 }
 
-/// The other type checker, a program for Node.
+/// Runs the other type checker, which requires Node.
 fn pyright(python: &Path, tests: &str) -> Result<(), String> {
     let is_there = works("node", &["--version"])
         && install(python, &["-r", &format!("{tests}/requirements-pyright.txt")]).is_ok()
@@ -191,11 +192,11 @@ fn pyright(python: &Path, tests: &str) -> Result<(), String> {
         println!("SKIPPED pyright: Node or the package is not available here");
         return Ok(());
     }
-    let words = ["-m", "pyright", "--project", PACKAGE, "--pythonpath"];
-    check(command(&python.to_string_lossy(), &words).arg(python))
+    let args = ["-m", "pyright", "--project", PACKAGE, "--pythonpath"];
+    check(command(&python.to_string_lossy(), &args).arg(python))
 }
 
-fn of_file(path: &Path, error: &std::io::Error) -> String {
+fn file_error(path: &Path, error: &std::io::Error) -> String {
     format!("{}: {error}", path.display())
 }
 
@@ -204,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_an_option_is_refused() {
+    fn unknown_options_are_refused() {
         assert!(main(&["--fast"]).is_err_and(|why| why.contains("--build")));
     }
 }

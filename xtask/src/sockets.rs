@@ -1,7 +1,7 @@
 //! `cargo xtask sockets`: random calls on SCTP sockets, compared with models of the kernel, and arbitrary
 //! requests of programs to their supervisor, for as long as requested.
 //!
-//! Each round of calls has another seed, which is printed: `PROPTEST_RNG_SEED` makes the same calls again.
+//! Each round of calls has its own seed, which is printed: `PROPTEST_RNG_SEED` repeats the same calls.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -19,9 +19,9 @@ struct Options {
     fuzz: u64,
 }
 
-/// Searches, and stops at the first difference.
-pub(crate) fn main(words: &[&str]) -> Result<(), String> {
-    let Options { minutes, fuzz } = Options::parse(words)?;
+/// Runs the tests, and stops at the first difference.
+pub(crate) fn main(args: &[&str]) -> Result<(), String> {
+    let Options { minutes, fuzz } = Options::parse(args)?;
     let first = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| time.as_secs());
     let start = Instant::now();
     let mut rounds = 0;
@@ -41,21 +41,21 @@ pub(crate) fn main(words: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// All tests once, with a seed.
+/// Runs all tests once, with a seed.
 fn round(seed: u64) -> Result<(), String> {
     println!("PROPTEST_RNG_SEED={seed} PROPTEST_CASES={SERIES}");
-    let words =
+    let args =
         ["test", "--quiet", "--release", "--package", "eyas-sockets", "--test", "stack", "--"];
-    let mut tests = command("cargo", &[&words[..], &TESTS[..]].concat());
+    let mut tests = command("cargo", &[&args[..], &TESTS[..]].concat());
     tests.env("PROPTEST_RNG_SEED", seed.to_string()).env("PROPTEST_CASES", SERIES.to_string());
     check(&mut tests)
 }
 
 impl Options {
-    fn parse(words: &[&str]) -> Result<Self, String> {
+    fn parse(args: &[&str]) -> Result<Self, String> {
         let mut options = Self { minutes: 30, fuzz: 10 };
-        for pair in words.chunks(2) {
-            let place = match pair[0] {
+        for pair in args.chunks(2) {
+            let value = match pair[0] {
                 "--minutes" => &mut options.minutes,
                 "--fuzz" => &mut options.fuzz,
                 other => {
@@ -63,7 +63,7 @@ impl Options {
                 }
             };
             let number = pair.get(1).and_then(|number| number.parse().ok());
-            *place = number.ok_or_else(|| format!("{} needs a number of minutes", pair[0]))?;
+            *value = number.ok_or_else(|| format!("{} needs a number of minutes", pair[0]))?;
         }
         Ok(options)
     }
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn options_are_minutes() {
         let of =
-            |words: &[&str]| Options::parse(words).map(|options| (options.minutes, options.fuzz));
+            |args: &[&str]| Options::parse(args).map(|options| (options.minutes, options.fuzz));
         assert_eq!(of(&[]), Ok((30, 10)));
         assert_eq!(of(&["--fuzz", "0", "--minutes", "5"]), Ok((5, 0)));
         assert!(

@@ -1,16 +1,16 @@
-//! `cargo xtask tidy`: the house rules that neither the compiler nor clippy checks.
+//! `cargo xtask tidy`: rules of this repository that neither the compiler nor clippy checks.
 //!
 //! | module | rule |
 //! | --- | --- |
-//! | `documents` | a path that a document or the map of a crate names exists |
-//! | `definitions` | a test or a bound that a document names with its file exists |
-//! | `conformance` | a clause of `docs/conformance/` names its test, or says why it has none |
+//! | `documents` | paths named in a document or in the map of a crate exist |
+//! | `definitions` | tests and bounds named in a document with their file exist |
+//! | `conformance` | a clause of `docs/conformance/` names its test, or states why it has none |
 //! | `dependencies` | which of our crates may depend on which |
 //! | `features` | the wheel and the command have the same dependencies and features |
 //! | `layers`, `modules` | which modules of a crate may depend on which, and no cycles |
 //! | `names` | words in public names of the core are in the glossary or in a named source |
 //! | `surface` | the number of public items in a crate's README is that of its `api.txt` |
-//! | `text` | length of files, tabs, trailing spaces, marks, paths of a machine |
+//! | `text` | length of files, tabs, trailing spaces, to-do marks, machine-specific paths |
 //! | `tokens` | length of functions, macros and attributes that mean "not done" |
 //! | `purity` | pure crates: no unsafe code, no operating system, no hash maps |
 
@@ -39,9 +39,9 @@ const PURE: [&str; 3] = ["race", "sctp", "netem"];
 /// A finding of a rule about a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Finding {
-    /// The file from the root of the repository, or the name of a package.
+    /// The file, relative to the root of the repository, or the name of a package.
     pub(crate) place: String,
-    /// Line, from 1; 0 for the whole file.
+    /// The line, starting at 1; 0 for the whole file.
     pub(crate) line: usize,
     /// What is wrong and what to do.
     pub(crate) message: String,
@@ -98,7 +98,7 @@ pub(crate) fn main() -> Result<(), String> {
     if errors == 0 { Ok(()) } else { Err(format!("tidy found {errors} errors")) }
 }
 
-/// Files that git tracks or would add.
+/// Returns the files that git tracks or would add.
 fn tracked_files() -> Result<Vec<String>, String> {
     let arguments = ["ls-files", "--cached", "--others", "--exclude-standard"];
     let list = output(&mut command("git", &arguments))?;

@@ -1,6 +1,6 @@
 /*
- * A server and a client of one program: the client races QUIC against TCP, both under TLS, says something,
- * and hears it again.
+ * A server and a client of one program: the client races QUIC against TCP, both under TLS, sends a
+ * message and receives the echo.
  *
  *     cc -std=c11 -Wall -Wextra -Werror -pedantic echo.c $(pkg-config --cflags --libs eyas) -o echo
  */
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Who waits longer than this for the other end of the same program waits for nothing. */
+/* A generous timeout, because both ends are in the same program. */
 #define PATIENCE 20000
 
 static void check(eyas_code code, eyas_error *error, const char *what)
@@ -22,7 +22,7 @@ static void check(eyas_code code, eyas_error *error, const char *what)
     exit(1);
 }
 
-/* A server of QUIC and TCP on one port, and the certificate that clients are to trust. */
+/* A server of QUIC and TCP on one port, and the certificate that clients must trust. */
 static eyas_listener *serve(eyas_endpoint *endpoint, char **certificate)
 {
     eyas_error *error;
@@ -53,7 +53,7 @@ static eyas_endpoint *client_that_trusts(const char *certificate)
     return endpoint;
 }
 
-/* What the peer says until it ends its side. */
+/* Reads until the peer ends its side. */
 static size_t read_all(eyas_connection *connection, char *buffer, size_t size)
 {
     eyas_error *error;
@@ -69,8 +69,8 @@ static size_t read_all(eyas_connection *connection, char *buffer, size_t size)
 }
 
 /*
- * The client's connection, and what it says first. A race may open more than one connection: those that
- * lose end without a word.
+ * Accepts the client's connection and reads its first message. A race may open more than one connection: those
+ * that lose end without data.
  */
 static eyas_connection *accept_speaker(eyas_listener *listener, char *buffer, size_t size,
                                        size_t *length)

@@ -1,5 +1,5 @@
 /*
- * Messages over SCTP inside UDP, on streams of their own, over two paths at once. Both ends are in this
+ * Messages over SCTP over UDP, on separate streams, over two paths at once. Both ends are in this
  * program, and the two networks are two pairs of loopback addresses.
  */
 #include <eyas.h>
@@ -96,7 +96,7 @@ static void send_messages(eyas_association *association)
     check(eyas_send_options_set_ppid(options, 51, &error), error, "PPID");
     check(eyas_send_options_set_lifetime(options, 60000, &error), error, "lifetime");
     for (number = 0; number < MESSAGES; number++) {
-        /* What is lost or late on one stream holds up no other. */
+        /* Loss or delay on one stream does not delay another. */
         check(eyas_send_options_set_stream(options, number % 4, &error), error, "stream");
         check(eyas_send_options_set_unordered(options, number % 2 == 1, &error), error, "order");
         snprintf(text, sizeof text, "message %u", (unsigned)number);

@@ -1,6 +1,6 @@
 /*
- * One thread and poll(2): a race, a listener and two connections, none of which is ever waited for alone.
- * At the end the plain TCP socket is taken out and used as one.
+ * One thread and poll(2): a race, a listener and two connections, all waited for at the same time.
+ * At the end the connection is converted to its plain TCP socket.
  */
 #include <eyas.h>
 
@@ -65,7 +65,7 @@ static void meet(eyas_endpoint *endpoint, eyas_listener *listener, const eyas_ta
     eyas_race_free(race);
 }
 
-/* A race may open more than one connection: those that lose end without a word, and another one follows. */
+/* A race may open more than one connection: those that lose end without data, and another one follows. */
 static void take_next(eyas_listener *listener, eyas_connection **there, struct pollfd *reading)
 {
     eyas_error *error;
@@ -111,7 +111,7 @@ static void transfer(eyas_connection *from, eyas_connection **to, eyas_listener 
     printf("%lu bytes, %lu times without room\n", (unsigned long)total, (unsigned long)blocked);
 }
 
-/* The sockets themselves, with the calls that everybody knows. */
+/* The sockets themselves, with the usual calls. */
 static void as_descriptors(eyas_connection *here, eyas_connection *there)
 {
     eyas_error *error;
@@ -124,7 +124,7 @@ static void as_descriptors(eyas_connection *here, eyas_connection *there)
         fail("the descriptors carry nothing");
     close(client);
     close(server);
-    /* What is left of the connection says so. */
+    /* The handle reports that it was converted. */
     if (eyas_connection_write(here, "x", 1, NULL, 0, &error) != EYAS_MISUSE)
         fail("a connection that was taken out can be written to");
     printf("%s\n", eyas_error_message(error));

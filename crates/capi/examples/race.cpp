@@ -1,4 +1,4 @@
-// C++: handles that free themselves, errors that are thrown, and what a race that fails says.
+// C++: RAII handles, errors as exceptions, and the report of a failed race.
 
 #include <eyas.h>
 
@@ -27,7 +27,7 @@ using Connection = std::unique_ptr<eyas_connection, Freed<eyas_connection_free>>
 using Error = std::unique_ptr<eyas_error, Freed<eyas_error_free>>;
 using Text = std::unique_ptr<char, Freed<eyas_text_free>>;
 
-// An error of eyas, with its code and, if a race failed, how that went.
+// An error of eyas, with its code and, if a race failed, its report.
 class Failure : public std::runtime_error {
 public:
     explicit Failure(const eyas_error *error)
@@ -40,7 +40,7 @@ public:
     const std::string race;
 };
 
-// Makes a call whose last arguments are what it gives and the error, and gives that or throws.
+// Makes a call whose last arguments are its result and its error, and returns the result or throws.
 template <typename Handle, typename Function, typename... Arguments>
 Handle made(Function function, Arguments... arguments)
 {
@@ -78,7 +78,7 @@ Target target_at(std::uint16_t port)
     return target;
 }
 
-// A race may open more than one connection: those that lose end without a word.
+// A race may open more than one connection: those that lose end without data.
 Connection accept_speaker(const Listener &listener, std::string &said)
 {
     for (;;) {
@@ -93,7 +93,7 @@ Connection accept_speaker(const Listener &listener, std::string &said)
     }
 }
 
-// One thread reads, another one gives up waiting for it.
+// One thread reads, another one cancels the call.
 void abort_from_another_thread(const Connection &connection)
 {
     eyas_code code = EYAS_OK;
@@ -108,7 +108,7 @@ void abort_from_another_thread(const Connection &connection)
         throw std::runtime_error("a connection that was aborted can be read");
 }
 
-// Nobody listens any more: the error names the candidate and its cause.
+// Nothing listens any more: the error names the candidate and its cause.
 void fail_to_connect(const Endpoint &endpoint, const Target &target)
 {
     try {

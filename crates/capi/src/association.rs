@@ -18,17 +18,17 @@ use eyas::sctp::{
 use serde_json::{Value, json};
 
 use crate::{
-    call::{answer, done, release},
+    call::{ffi_call, ffi_call_with_code, release},
     code::{Code, EYAS_CLOSED, EYAS_END, EYAS_OK, EYAS_WOULD_BLOCK},
     endpoint_options,
+    endpoint_runtime::{EndpointRuntime, Owned},
     error::Failure,
     event::Event,
-    home::{Home, Owned},
     json,
     message::Message,
     pointer::{Data, Out, Text, give, handle},
     send_options::SendOptions,
-    wait::{Limit, Over, Turn, give_descriptor, wait, wait_for},
+    wait::{Limit, Over, Turn, store_descriptor, wait, wait_for},
 };
 
 /// An SCTP association that carries messages on all its streams, without encryption. May be used
@@ -43,9 +43,12 @@ pub struct Association {
 }
 
 impl Association {
-    pub(crate) fn new(association: SctpAssociation, home: &Arc<Home>) -> Self {
+    pub(crate) fn new(
+        association: SctpAssociation,
+        endpoint_runtime: &Arc<EndpointRuntime>,
+    ) -> Self {
         Self {
-            association: Owned::new(association, home),
+            association: Owned::new(association, endpoint_runtime),
             sending: Turn::default(),
             receiving: Turn::default(),
             watching: Turn::default(),
@@ -53,26 +56,26 @@ impl Association {
         }
     }
 
-    fn home(&self) -> &Arc<Home> {
-        self.association.home()
+    fn endpoint_runtime(&self) -> &Arc<EndpointRuntime> {
+        self.association.endpoint_runtime()
     }
 
-    /// The association, for a call that does not wait; a forked child has none.
+    /// Returns the association for a call that does not wait; an error in a forked child.
     fn now<T>(&self, call: impl FnOnce(&SctpAssociation) -> T) -> Result<T, Failure> {
-        let _inside = self.home().enter()?;
+        let _inside = self.endpoint_runtime().enter()?;
         Ok(call(&self.association))
     }
 
     fn send(&self, info: &SendInfo, data: &Bytes, limit: Limit) -> Result<Option<()>, Failure> {
         let _turn = self.sending.take("sending")?;
-        wait(self.home(), &self.sending, &self.over, limit, |cx| {
+        wait(self.endpoint_runtime(), &self.sending, &self.over, limit, |cx| {
             pin!(self.association.send(info, data.clone())).poll(cx).map_err(Failure::from)
         })
     }
 
     fn receive(&self, limit: Limit) -> Result<Option<Option<Message>>, Failure> {
         let _turn = self.receiving.take("receiving")?;
-        let received = wait(self.home(), &self.receiving, &self.over, limit, |cx| {
+        let received = wait(self.endpoint_runtime(), &self.receiving, &self.over, limit, |cx| {
             pin!(self.association.receive()).poll(cx).map_err(Failure::from)
         })?;
         Ok(received.map(|message| message.map(Message::new)))
@@ -80,14 +83,14 @@ impl Association {
 
     fn event(&self, limit: Limit) -> Result<Option<Option<Event>>, Failure> {
         let _turn = self.watching.take("waiting for notifications")?;
-        let reported = wait(self.home(), &self.watching, &self.over, limit, |cx| {
+        let reported = wait(self.endpoint_runtime(), &self.watching, &self.over, limit, |cx| {
             pin!(self.association.event()).poll(cx).map(Ok)
         })?;
         Ok(reported.map(|event| event.map(|event| Event::new(&event))))
     }
 
     fn shutdown(&self, limit: Limit) -> Result<(), Failure> {
-        wait_for(self.home(), limit, self.association.shutdown())??;
+        wait_for(self.endpoint_runtime(), limit, self.association.shutdown())??;
         Ok(())
     }
 
@@ -98,7 +101,7 @@ impl Association {
         }
     }
 
-    /// Ends whatever waits, in any thread.
+    /// Ends waiting calls in all threads.
     fn end_calls(&self) {
         self.over.end();
         for turn in [&self.sending, &self.receiving, &self.watching] {
@@ -118,7 +121,7 @@ pub extern "C" fn eyas_association_send(
     timeout_ms: i32,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    answer(error, || {
+    ffi_call_with_code(error, || {
         let association = handle(association, "association")?;
         let data = Bytes::copy_from_slice(data.read(size, "data")?);
         let info = options.map_or_else(SendInfo::default, SendOptions::info);
@@ -136,8 +139,8 @@ pub extern "C" fn eyas_association_receive(
     message: Out<'_, *mut Message>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    answer(error, || {
-        let place = message.empty("message")?;
+    ffi_call_with_code(error, || {
+        let place = message.null_place("message")?;
         Ok(match handle(association, "association")?.receive(Limit::of(timeout_ms))? {
             None => EYAS_WOULD_BLOCK,
             Some(None) => EYAS_END,
@@ -158,8 +161,8 @@ pub extern "C" fn eyas_association_event(
     event: Out<'_, *mut Event>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    answer(error, || {
-        let place = event.empty("event")?;
+    ffi_call_with_code(error, || {
+        let place = event.null_place("event")?;
         Ok(match handle(association, "association")?.event(Limit::of(timeout_ms))? {
             None => EYAS_WOULD_BLOCK,
             Some(None) => EYAS_END,
@@ -179,7 +182,9 @@ pub extern "C" fn eyas_association_send_fd(
     fd: Out<'_, c_int>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || give_descriptor(fd, handle(association, "association").map(|one| &one.sending)))
+    ffi_call(error, || {
+        store_descriptor(fd, handle(association, "association").map(|one| &one.sending))
+    })
 }
 
 /// The same for eyas_association_receive.
@@ -189,8 +194,8 @@ pub extern "C" fn eyas_association_receive_fd(
     fd: Out<'_, c_int>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
-        give_descriptor(fd, handle(association, "association").map(|one| &one.receiving))
+    ffi_call(error, || {
+        store_descriptor(fd, handle(association, "association").map(|one| &one.receiving))
     })
 }
 
@@ -201,7 +206,9 @@ pub extern "C" fn eyas_association_event_fd(
     fd: Out<'_, c_int>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || give_descriptor(fd, handle(association, "association").map(|one| &one.watching)))
+    ffi_call(error, || {
+        store_descriptor(fd, handle(association, "association").map(|one| &one.watching))
+    })
 }
 
 /// Returns the current state of the association as JSON: `state`, streams, windows, `primary`, and
@@ -212,7 +219,7 @@ pub extern "C" fn eyas_association_status_json(
     text: Out<'_, *mut c_char>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let place = text.place("text")?;
         json::give(place, handle(association, "association")?.status()?);
         Ok(())
@@ -227,7 +234,7 @@ pub extern "C" fn eyas_association_set_primary(
     path: u16,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let association = handle(association, "association")?;
         Ok(association.now(|one| one.set_primary(PathId(path)))??)
     })
@@ -241,7 +248,7 @@ pub extern "C" fn eyas_association_add_address(
     address: Text<'_>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || change_address(association, address, SctpAssociation::add_address))
+    ffi_call(error, || change_address(association, address, SctpAssociation::add_address))
 }
 
 /// See eyas_association_add_address.
@@ -251,7 +258,7 @@ pub extern "C" fn eyas_association_remove_address(
     address: Text<'_>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || change_address(association, address, SctpAssociation::remove_address))
+    ffi_call(error, || change_address(association, address, SctpAssociation::remove_address))
 }
 
 fn change_address(
@@ -271,7 +278,7 @@ pub extern "C" fn eyas_association_reset_stream(
     stream: u16,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let association = handle(association, "association")?;
         Ok(association.now(|one| one.reset_streams(true, &[StreamId(stream)]))??)
     })
@@ -284,7 +291,7 @@ pub extern "C" fn eyas_association_shutdown(
     timeout_ms: i32,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || handle(association, "association")?.shutdown(Limit::of(timeout_ms)))
+    ffi_call(error, || handle(association, "association")?.shutdown(Limit::of(timeout_ms)))
 }
 
 /// Aborts the association and sends `reason`, which may be NULL, to the peer. Waiting calls of
@@ -295,7 +302,7 @@ pub extern "C" fn eyas_association_abort(
     reason: Text<'_>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let association = handle(association, "association")?;
         let reason = reason.read_if_any("reason")?.unwrap_or_default();
         association.now(|one| one.abort(Bytes::copy_from_slice(reason.as_bytes())))?;

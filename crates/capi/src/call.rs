@@ -11,12 +11,12 @@ use crate::{
     pointer::Out,
 };
 
-/// Makes a call, and says what became of it.
-pub(crate) fn answer(
+/// Makes a call and returns its code; stores its error, or NULL.
+pub(crate) fn ffi_call_with_code(
     error: Out<'_, *mut Failure>,
     call: impl FnOnce() -> Result<Code, Failure>,
 ) -> Code {
-    // What a panic leaves half done is behind locks, and those who come later see it as it is.
+    // State left inconsistent by a panic is behind locks; later calls use it as it is.
     let result = catch_unwind(AssertUnwindSafe(call));
     match result.unwrap_or_else(|panic| Err(Failure::of_panic(&*panic))) {
         Ok(code) => {
@@ -31,15 +31,15 @@ pub(crate) fn answer(
     }
 }
 
-/// The same for a call that gives nothing but its success.
-pub(crate) fn done(
+/// Like [`ffi_call_with_code`], for a call that only succeeds or fails.
+pub(crate) fn ffi_call(
     error: Out<'_, *mut Failure>,
     call: impl FnOnce() -> Result<(), Failure>,
 ) -> Code {
-    answer(error, || call().map(|()| EYAS_OK))
+    ffi_call_with_code(error, || call().map(|()| EYAS_OK))
 }
 
-/// Drops a value; a panic has said on standard error what it is.
+/// Drops a value and catches panics, which are reported on standard error.
 pub(crate) fn release<T>(value: T) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(value)));
 }

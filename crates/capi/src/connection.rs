@@ -18,14 +18,14 @@ use tokio::{
 
 use crate::{
     association::Association,
-    call::{answer, done, release},
+    call::{ffi_call, ffi_call_with_code, release},
     code::{Code, EYAS_END, EYAS_OK, EYAS_WOULD_BLOCK},
+    endpoint_runtime::{EndpointRuntime, Owned},
     error::Failure,
-    home::{Home, Owned},
     json,
     pointer::{Data, Out, Room, give, handle},
     stream::{Shared, Stream, Writing},
-    wait::{Limit, Over, Turn, give_descriptor, lock, wait, wait_for},
+    wait::{Limit, Over, Turn, lock, store_descriptor, wait, wait_for},
 };
 
 /// A connection that won a race or was accepted. It keeps its endpoint's threads running, so it may
@@ -52,12 +52,12 @@ impl Connection {
     pub(crate) fn new(
         connection: eyas::Connection,
         recording: Option<Recording>,
-        home: &Arc<Home>,
+        endpoint_runtime: &Arc<EndpointRuntime>,
     ) -> Self {
         Self {
             info: connection.shared_info(),
-            stream: Owned::new(Shared::new(connection), home),
-            recording: recording.map(|recording| Owned::new(recording, home)),
+            stream: Owned::new(Shared::new(connection), endpoint_runtime),
+            recording: recording.map(|recording| Owned::new(recording, endpoint_runtime)),
             reading: Turn::default(),
             writing: Turn::default(),
             wrote: AtomicBool::new(false),
@@ -66,29 +66,33 @@ impl Connection {
         }
     }
 
-    fn home(&self) -> &Arc<Home> {
-        self.stream.home()
+    fn endpoint_runtime(&self) -> &Arc<EndpointRuntime> {
+        self.stream.endpoint_runtime()
     }
 
     fn read(&self, room: &mut [MaybeUninit<u8>], limit: Limit) -> Result<Option<usize>, Failure> {
         let _turn = self.reading.take("reading")?;
-        wait(self.home(), &self.reading, &self.over, limit, |cx| self.stream.poll_read(cx, room))
+        wait(self.endpoint_runtime(), &self.reading, &self.over, limit, |cx| {
+            self.stream.poll_read(cx, room)
+        })
     }
 
     fn write(&self, writing: &mut Writing<'_>, limit: Limit) -> Result<Option<()>, Failure> {
         let _turn = self.writing.take("writing")?;
         self.wrote.store(true, Ordering::Relaxed);
-        wait(self.home(), &self.writing, &self.over, limit, |cx| {
+        wait(self.endpoint_runtime(), &self.writing, &self.over, limit, |cx| {
             writing.poll(cx, &self.stream, limit, &self.flusher)
         })
     }
 
     fn shutdown(&self, limit: Limit) -> Result<Option<()>, Failure> {
         let _turn = self.writing.take("writing")?;
-        wait(self.home(), &self.writing, &self.over, limit, |cx| self.stream.poll_shutdown(cx))
+        wait(self.endpoint_runtime(), &self.writing, &self.over, limit, |cx| {
+            self.stream.poll_shutdown(cx)
+        })
     }
 
-    /// Ends whatever waits, in any thread.
+    /// Ends waiting calls in all threads.
     fn end_calls(&self) {
         self.over.end();
         self.reading.readiness.raise();
@@ -99,63 +103,63 @@ impl Connection {
     }
 
     fn close(&self, limit: Limit) -> Result<(), Failure> {
-        let home = self.home();
-        home.runtime()?;
+        let endpoint_runtime = self.endpoint_runtime();
+        endpoint_runtime.runtime()?;
         let connection = self.stream.take(Stream::Closed)?;
         self.end_calls();
         let is_quic = self.info.transport == Transport::Quic;
-        let waits = is_quic && self.wrote.load(Ordering::Relaxed);
-        wait_for(home, limit, end_in_order(connection, waits))
+        let waits_for_peer = is_quic && self.wrote.load(Ordering::Relaxed);
+        wait_for(endpoint_runtime, limit, shut_down_gracefully(connection, waits_for_peer))
     }
 
     fn abort(&self) -> Result<(), Failure> {
-        let home = self.home();
-        home.runtime()?;
+        let endpoint_runtime = self.endpoint_runtime();
+        endpoint_runtime.runtime()?;
         let connection = self.stream.take(Stream::Closed)?;
         self.end_calls();
-        drop(Owned::new(connection, home));
+        drop(Owned::new(connection, endpoint_runtime));
         Ok(())
     }
 
-    /// Takes the connection out, unless somebody uses it. One that does not suit is put back, and
-    /// `wanted` says what does.
-    fn take_out<T>(
+    /// Converts the connection, unless it is in use. One that cannot be converted is put back;
+    /// `requirement` explains what can.
+    fn convert<T>(
         &self,
-        taking: impl FnOnce(eyas::Connection) -> Result<T, eyas::Connection>,
-        wanted: &str,
+        conversion: impl FnOnce(eyas::Connection) -> Result<T, eyas::Connection>,
+        requirement: &str,
     ) -> Result<T, Failure> {
         let (_reading, _writing) = (self.reading.take("reading")?, self.writing.take("writing")?);
-        let _inside = self.home().enter()?;
-        let connection = self.stream.take(Stream::GivenAway)?;
-        taking(connection).map_err(|connection| {
+        let _inside = self.endpoint_runtime().enter()?;
+        let connection = self.stream.take(Stream::Converted)?;
+        conversion(connection).map_err(|connection| {
             self.stream.put(connection);
             let (transport, security) = (self.info.transport, self.info.security);
             Failure::unsupported(format_args!(
-                "{wanted}; this is {transport} with security {security}"
+                "{requirement}; this is {transport} with security {security}"
             ))
         })
     }
 
     fn take_socket(&self) -> Result<c_int, Failure> {
-        let wanted = "only TCP and MPTCP without TLS go on as a descriptor; read and write the \
+        let requirement = "only TCP and MPTCP without TLS can be converted to a descriptor; read and write the \
                       connection instead, or allow nothing else";
-        let tcp = self.take_out(eyas::Connection::into_tcp, wanted)?.into_std()?;
+        let tcp = self.convert(eyas::Connection::into_tcp, requirement)?.into_std()?;
         tcp.set_nonblocking(false)?;
         Ok(tcp.into_raw_fd())
     }
 
     fn take_association(&self) -> Result<Association, Failure> {
-        let wanted = "only SCTP without TLS carries messages; allow no other transport, and ask for \
+        let requirement = "only SCTP without TLS carries messages; allow no other transport, and ask for \
                       security \"none\"";
-        let association = self.take_out(eyas::Connection::into_sctp, wanted)?;
-        Ok(Association::new(association, self.home()))
+        let association = self.convert(eyas::Connection::into_sctp, requirement)?;
+        Ok(Association::new(association, self.endpoint_runtime()))
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // In a forked child the task is not there to be ended.
-        if self.home().runtime().is_ok()
+        // In a forked child the task does not run, so it cannot be ended.
+        if self.endpoint_runtime().runtime().is_ok()
             && let Some(flusher) = lock(&self.flusher).take()
         {
             flusher.abort();
@@ -163,11 +167,11 @@ impl Drop for Connection {
     }
 }
 
-/// Says that nothing more comes, and sees to it that what was said arrives.
-async fn end_in_order(mut connection: eyas::Connection, waits: bool) {
-    // A peer that is done may have closed everything by now.
+/// Shuts the connection down, and makes sure that all data arrives.
+async fn shut_down_gracefully(mut connection: eyas::Connection, waits_for_peer: bool) {
+    // A peer that has finished may have closed the connection already.
     let _ = connection.shutdown().await;
-    if waits {
+    if waits_for_peer {
         let mut unread = [0; 4096];
         while connection.read(&mut unread).await.is_ok_and(|length| length > 0) {}
     }
@@ -187,7 +191,7 @@ pub extern "C" fn eyas_connection_read(
     timeout_ms: i32,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    answer(error, || {
+    ffi_call_with_code(error, || {
         let length = length.place("length")?.write(0);
         let (connection, room) = (handle(connection, "connection")?, buffer.of(size, "buffer")?);
         let read = connection.read(room, Limit::of(timeout_ms))?;
@@ -212,15 +216,15 @@ pub extern "C" fn eyas_connection_write(
     timeout_ms: i32,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    let mut gone = 0;
-    let code = answer(error, || {
+    let mut written_bytes = 0;
+    let code = ffi_call_with_code(error, || {
         let connection = handle(connection, "connection")?;
         let mut writing = Writing { data: data.read(size, "data")?, written: 0 };
         let result = connection.write(&mut writing, Limit::of(timeout_ms));
-        gone = writing.written;
+        written_bytes = writing.written;
         Ok(if result?.is_some() { EYAS_OK } else { EYAS_WOULD_BLOCK })
     });
-    written.put(gone);
+    written.put(written_bytes);
     code
 }
 
@@ -231,7 +235,7 @@ pub extern "C" fn eyas_connection_shutdown(
     timeout_ms: i32,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    answer(error, || {
+    ffi_call_with_code(error, || {
         let shut = handle(connection, "connection")?.shutdown(Limit::of(timeout_ms))?;
         Ok(if shut.is_some() { EYAS_OK } else { EYAS_WOULD_BLOCK })
     })
@@ -246,7 +250,9 @@ pub extern "C" fn eyas_connection_read_fd(
     fd: Out<'_, c_int>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || give_descriptor(fd, handle(connection, "connection").map(|one| &one.reading)))
+    ffi_call(error, || {
+        store_descriptor(fd, handle(connection, "connection").map(|one| &one.reading))
+    })
 }
 
 /// The same for eyas_connection_write and eyas_connection_shutdown. This descriptor, too, becomes
@@ -257,7 +263,9 @@ pub extern "C" fn eyas_connection_write_fd(
     fd: Out<'_, c_int>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || give_descriptor(fd, handle(connection, "connection").map(|one| &one.writing)))
+    ffi_call(error, || {
+        store_descriptor(fd, handle(connection, "connection").map(|one| &one.writing))
+    })
 }
 
 /// Closes the connection gracefully: data that was written arrives, and the peer is notified. Ends
@@ -269,7 +277,7 @@ pub extern "C" fn eyas_connection_close(
     timeout_ms: i32,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || handle(connection, "connection")?.close(Limit::of(timeout_ms)))
+    ffi_call(error, || handle(connection, "connection")?.close(Limit::of(timeout_ms)))
 }
 
 /// Closes the connection at once. Waiting calls of other threads return EYAS_CANCELLED. The handle
@@ -279,7 +287,7 @@ pub extern "C" fn eyas_connection_abort(
     connection: Option<&Connection>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || handle(connection, "connection")?.abort())
+    ffi_call(error, || handle(connection, "connection")?.abort())
 }
 
 /// Converts a TCP or MPTCP connection without TLS into its socket, and stores its descriptor in
@@ -291,7 +299,7 @@ pub extern "C" fn eyas_connection_into_fd(
     fd: Out<'_, c_int>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let fd = fd.place("fd")?;
         fd.write(handle(connection, "connection")?.take_socket()?);
         Ok(())
@@ -307,7 +315,7 @@ pub extern "C" fn eyas_connection_into_association(
     association: Out<'_, *mut Association>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let place = association.place("association")?;
         give(place, handle(connection, "connection")?.take_association()?);
         Ok(())
@@ -323,7 +331,7 @@ pub extern "C" fn eyas_connection_info_json(
     text: Out<'_, *mut c_char>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let place = text.place("text")?;
         json::give(place, json::connection(&handle(connection, "connection")?.info));
         Ok(())
@@ -338,9 +346,9 @@ pub extern "C" fn eyas_connection_race_json(
     text: Out<'_, *mut c_char>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let (place, connection) = (text.place("text")?, handle(connection, "connection")?);
-        connection.home().runtime()?;
+        connection.endpoint_runtime().runtime()?;
         let Some(recording) = &connection.recording else {
             return Err(Failure::unsupported("the peer has connected, so there was no race here"));
         };

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::{
-    call::{done, release},
+    call::{ffi_call, release},
     code::Code,
     endpoint_options::EndpointOptions,
+    endpoint_runtime::{EndpointRuntime, Owned},
     error::Failure,
-    home::{Home, Owned},
     pointer::{Out, give, handle},
 };
 
@@ -18,24 +18,24 @@ pub struct Endpoint(Owned<eyas::Endpoint>);
 
 impl Endpoint {
     fn new(options: Option<&EndpointOptions>) -> Result<Self, Failure> {
-        let home = Home::new()?;
+        let endpoint_runtime = EndpointRuntime::new()?;
         let endpoint = {
-            let _inside = home.enter()?;
+            let _inside = endpoint_runtime.enter()?;
             match options {
                 Some(options) => options.build()?,
                 None => eyas::Endpoint::builder().build()?,
             }
         };
-        Ok(Self(Owned::new(endpoint, &home)))
+        Ok(Self(Owned::new(endpoint, &endpoint_runtime)))
     }
 
-    pub(crate) fn home(&self) -> &Arc<Home> {
-        self.0.home()
+    pub(crate) fn endpoint_runtime(&self) -> &Arc<EndpointRuntime> {
+        self.0.endpoint_runtime()
     }
 
-    /// The endpoint itself; a forked child has none.
+    /// Returns the endpoint; an error in a forked child.
     pub(crate) fn inner(&self) -> Result<&eyas::Endpoint, Failure> {
-        self.home().runtime()?;
+        self.endpoint_runtime().runtime()?;
         Ok(&self.0)
     }
 }
@@ -49,8 +49,8 @@ pub extern "C" fn eyas_endpoint_new(
     endpoint: Out<'_, *mut Endpoint>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
-        let place = endpoint.empty("endpoint")?;
+    ffi_call(error, || {
+        let place = endpoint.null_place("endpoint")?;
         give(place, Endpoint::new(options)?);
         Ok(())
     })
@@ -65,10 +65,14 @@ pub extern "C" fn eyas_endpoint_wait_for_associations(
     timeout_ms: i32,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let endpoint = handle(endpoint, "endpoint")?;
         let limit = crate::wait::Limit::of(timeout_ms);
-        crate::wait::wait_for(endpoint.home(), limit, endpoint.inner()?.associations_ended())
+        crate::wait::wait_for(
+            endpoint.endpoint_runtime(),
+            limit,
+            endpoint.inner()?.associations_ended(),
+        )
     })
 }
 

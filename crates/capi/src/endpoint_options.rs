@@ -12,7 +12,7 @@ use eyas::{
 };
 
 use crate::{
-    call::{done, release},
+    call::{ffi_call, release},
     code::Code,
     error::Failure,
     pointer::{Data, Out, Text, give, handle},
@@ -32,12 +32,12 @@ pub struct EndpointOptions {
     sctp_multipath: bool,
 }
 
-/// Where what is learnt is kept.
+/// Where what races learn is stored.
 #[derive(Default)]
 enum Memory {
     #[default]
-    Here,
-    Nowhere,
+    Volatile,
+    Disabled,
     File(PathBuf),
 }
 
@@ -48,8 +48,8 @@ impl EndpointOptions {
             resolver = resolver.overriding(host, *port, addresses.clone());
         }
         let memory = match &self.memory {
-            Memory::Here => MemoryStore::in_memory(Config::default()),
-            Memory::Nowhere => MemoryStore::none(),
+            Memory::Volatile => MemoryStore::in_memory(Config::default()),
+            Memory::Disabled => MemoryStore::none(),
             Memory::File(path) => MemoryStore::open(path),
         };
         let mut builder = eyas::Endpoint::builder()
@@ -71,14 +71,14 @@ impl EndpointOptions {
     }
 }
 
-/// How associations behave.
+/// The configuration of associations.
 pub(crate) fn association(multipath: bool) -> AssociationConfig {
     let mut config = AssociationConfig::default();
     config.multipath = multipath.then(Multipath::default);
     config
 }
 
-/// An IP address as people write it.
+/// Parses an IP address.
 pub(crate) fn address(text: Text<'_>) -> Result<IpAddr, Failure> {
     let text = text.read("address")?;
     text.parse().map_err(|_| {
@@ -94,7 +94,7 @@ pub extern "C" fn eyas_endpoint_options_new(
     options: Out<'_, *mut EndpointOptions>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         give(options.place("options")?, EndpointOptions::default());
         Ok(())
     })
@@ -109,7 +109,7 @@ pub extern "C" fn eyas_endpoint_options_set_memory_file(
     path: Text<'_>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let options = handle(options, "options")?;
         options.memory = Memory::File(path.read("path")?.into());
         Ok(())
@@ -123,8 +123,8 @@ pub extern "C" fn eyas_endpoint_options_set_memory(
     remember: bool,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
-        let memory = if remember { Memory::Here } else { Memory::Nowhere };
+    ffi_call(error, || {
+        let memory = if remember { Memory::Volatile } else { Memory::Disabled };
         handle(options, "options")?.memory = memory;
         Ok(())
     })
@@ -138,7 +138,7 @@ pub extern "C" fn eyas_endpoint_options_set_roots(
     size: usize,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let roots = certificates_from_pem(pem.read(size, "pem")?)?;
         handle(options, "options")?.change(|security| security.with_roots(roots));
         Ok(())
@@ -153,7 +153,7 @@ pub extern "C" fn eyas_endpoint_options_add_roots(
     size: usize,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let options = handle(options, "options")?;
         for root in certificates_from_pem(pem.read(size, "pem")?)? {
             options.change(|security| security.with_added_root(root));
@@ -173,7 +173,7 @@ pub extern "C" fn eyas_endpoint_options_set_client_certificate(
     key_size: usize,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let options = handle(options, "options")?;
         let chain = certificates_from_pem(chain_pem.read(chain_size, "chain_pem")?)?;
         let key = private_key_from_pem(key_pem.read(key_size, "key_pem")?)?;
@@ -189,7 +189,7 @@ pub extern "C" fn eyas_endpoint_options_set_dns_server(
     server: Text<'_>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let options = handle(options, "options")?;
         let text = server.read("server")?;
         options.resolver = Some(text.parse().map_err(|_| {
@@ -211,7 +211,7 @@ pub extern "C" fn eyas_endpoint_options_add_host(
     address: Text<'_>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let options = handle(options, "options")?;
         let (host, address) = (host.read("host")?, self::address(address)?);
         let known = options.known.iter_mut().find(|known| known.0 == host && known.1 == port);
@@ -230,7 +230,7 @@ pub extern "C" fn eyas_endpoint_options_set_mptcp(
     mptcp: bool,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         handle(options, "options")?.mptcp = mptcp;
         Ok(())
     })
@@ -244,7 +244,7 @@ pub extern "C" fn eyas_endpoint_options_add_local_address(
     address: Text<'_>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let address = self::address(address)?;
         handle(options, "options")?.local_addresses.push(address);
         Ok(())
@@ -258,7 +258,7 @@ pub extern "C" fn eyas_endpoint_options_set_sctp_udp_port(
     port: u16,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         handle(options, "options")?.sctp_udp_port = Some(port);
         Ok(())
     })
@@ -272,7 +272,7 @@ pub extern "C" fn eyas_endpoint_options_add_sctp_local_address(
     address: Text<'_>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let address = self::address(address)?;
         handle(options, "options")?.sctp_local_addresses.push(address);
         Ok(())
@@ -287,7 +287,7 @@ pub extern "C" fn eyas_endpoint_options_set_sctp_multipath(
     multipath: bool,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         handle(options, "options")?.sctp_multipath = multipath;
         Ok(())
     })

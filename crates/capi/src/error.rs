@@ -56,12 +56,12 @@ impl Failure {
         self.code
     }
 
-    /// Of a panic, which is a fault of ours.
+    /// The error for a panic, which is a bug of the library.
     pub(crate) fn of_panic(panic: &(dyn Any + Send)) -> Self {
-        let said = panic.downcast_ref::<&str>().copied();
-        let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        let said = said.unwrap_or("without a word");
-        Self::new(EYAS_BUG, format_args!("a fault in eyas: {said}; please report it"))
+        let message = panic.downcast_ref::<&str>().copied();
+        let message = message.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        let message = message.unwrap_or("no message");
+        Self::new(EYAS_BUG, format_args!("a bug in eyas: {message}; please report it"))
     }
 }
 

@@ -5,7 +5,7 @@
 //! | `code`, `error` | return codes and errors |
 //! | `pointer` | pointers from and to C: the only place that trusts them |
 //! | `call` | one call: its result, and panics, which must not reach the caller |
-//! | `home` | the runtime of an endpoint, and the effects of a fork |
+//! | `endpoint_runtime` | the runtime of an endpoint, and the effects of a fork |
 //! | `wait` | calls that block, block up to a limit, or do not block |
 //! | `readiness` | a descriptor that becomes readable when a call is worth retrying |
 //! | `signals` | the program's signals, which the library neither handles nor raises |
@@ -31,9 +31,9 @@ mod code;
 mod connection;
 mod endpoint;
 mod endpoint_options;
+mod endpoint_runtime;
 mod error;
 mod event;
-mod home;
 mod json;
 mod listen_options;
 mod listener;

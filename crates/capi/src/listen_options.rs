@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use eyas::{ListenParameters, ServerIdentity, Transport};
 
 use crate::{
-    call::{done, release},
+    call::{ffi_call, release},
     code::{Code, EYAS_TLS},
     endpoint_options,
     error::Failure,
@@ -50,8 +50,8 @@ pub extern "C" fn eyas_listen_options_new(
     options: Out<'_, *mut ListenOptions>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
-        let place = options.empty("options")?;
+    ffi_call(error, || {
+        let place = options.null_place("options")?;
         let text = address.read("address")?;
         let address = text.parse().map_err(|_| {
             Failure::invalid(format_args!(
@@ -79,7 +79,7 @@ pub extern "C" fn eyas_listen_options_set_transports(
     transports: Text<'_>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         handle(options, "options")?.transports = target::transports(transports)?;
         Ok(())
     })
@@ -96,7 +96,7 @@ pub extern "C" fn eyas_listen_options_set_certificate(
     key_size: usize,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let options = handle(options, "options")?;
         let chain = chain_pem.read(chain_size, "chain_pem")?;
         let key = key_pem.read(key_size, "key_pem")?;
@@ -113,7 +113,7 @@ pub extern "C" fn eyas_listen_options_set_self_signed(
     name: Text<'_>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let options = handle(options, "options")?;
         options.identity = Some(ServerIdentity::self_signed([name.read("name")?])?);
         Ok(())
@@ -127,7 +127,7 @@ pub extern "C" fn eyas_listen_options_certificate_pem(
     text: Out<'_, *mut std::ffi::c_char>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let place = text.place("text")?;
         let Some(identity) = &handle(options, "options")?.identity else {
             return Err(Failure::new(EYAS_TLS, "no certificate has been set"));
@@ -144,7 +144,7 @@ pub extern "C" fn eyas_listen_options_add_alpn(
     protocol: Text<'_>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let protocol = target::alpn(protocol)?;
         handle(options, "options")?.alpn.push(protocol);
         Ok(())
@@ -158,7 +158,7 @@ pub extern "C" fn eyas_listen_options_set_sctp_udp_port(
     port: u16,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         handle(options, "options")?.sctp_udp_port = Some(port);
         Ok(())
     })
@@ -171,7 +171,7 @@ pub extern "C" fn eyas_listen_options_add_sctp_address(
     address: Text<'_>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let address = endpoint_options::address(address)?;
         handle(options, "options")?.sctp_addresses.push(address);
         Ok(())
@@ -185,7 +185,7 @@ pub extern "C" fn eyas_listen_options_set_sctp_multipath(
     multipath: bool,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         handle(options, "options")?.sctp_multipath = multipath;
         Ok(())
     })

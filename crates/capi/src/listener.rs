@@ -7,16 +7,16 @@ use std::{
 };
 
 use crate::{
-    call::{answer, done, release},
+    call::{ffi_call, ffi_call_with_code, release},
     code::{Code, EYAS_OK, EYAS_WOULD_BLOCK},
     connection::Connection,
     endpoint::Endpoint,
+    endpoint_runtime::{EndpointRuntime, Owned},
     error::Failure,
-    home::{Home, Owned},
     json,
     listen_options::ListenOptions,
     pointer::{Out, give, handle},
-    wait::{Limit, Over, Turn, give_descriptor, wait, wait_for},
+    wait::{Limit, Over, Turn, store_descriptor, wait, wait_for},
 };
 
 /// Accepts connections over all its transports. May be used from any thread, with one accepting
@@ -29,22 +29,23 @@ pub struct Listener {
 
 impl Listener {
     fn new(endpoint: &Endpoint, options: &ListenOptions) -> Result<Self, Failure> {
-        let home = endpoint.home();
+        let endpoint_runtime = endpoint.endpoint_runtime();
         let bound = eyas::Listener::bind(options.parameters());
-        let listener = Owned::new(wait_for(home, Limit::Never, bound)??, home);
+        let listener =
+            Owned::new(wait_for(endpoint_runtime, Limit::Never, bound)??, endpoint_runtime);
         Ok(Self { listener, accepting: Turn::default(), over: Over::default() })
     }
 
-    fn home(&self) -> &Arc<Home> {
-        self.listener.home()
+    fn endpoint_runtime(&self) -> &Arc<EndpointRuntime> {
+        self.listener.endpoint_runtime()
     }
 
     fn accept(&self, limit: Limit) -> Result<Option<Connection>, Failure> {
         let _turn = self.accepting.take("accepting")?;
-        let accepted = wait(self.home(), &self.accepting, &self.over, limit, |cx| {
+        let accepted = wait(self.endpoint_runtime(), &self.accepting, &self.over, limit, |cx| {
             pin!(self.listener.accept()).poll(cx).map(Ok)
         })?;
-        Ok(accepted.map(|connection| Connection::new(connection, None, self.home())))
+        Ok(accepted.map(|connection| Connection::new(connection, None, self.endpoint_runtime())))
     }
 }
 
@@ -57,8 +58,8 @@ pub extern "C" fn eyas_listen(
     listener: Out<'_, *mut Listener>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
-        let place = listener.empty("listener")?;
+    ffi_call(error, || {
+        let place = listener.null_place("listener")?;
         let (endpoint, options) = (handle(endpoint, "endpoint")?, handle(options, "options")?);
         give(place, Listener::new(endpoint, options)?);
         Ok(())
@@ -74,8 +75,8 @@ pub extern "C" fn eyas_listener_accept(
     connection: Out<'_, *mut Connection>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    answer(error, || {
-        let place = connection.empty("connection")?;
+    ffi_call_with_code(error, || {
+        let place = connection.null_place("connection")?;
         let accepted = handle(listener, "listener")?.accept(Limit::of(timeout_ms))?;
         let Some(accepted) = accepted else { return Ok(EYAS_WOULD_BLOCK) };
         give(place, accepted);
@@ -91,7 +92,7 @@ pub extern "C" fn eyas_listener_fd(
     fd: Out<'_, c_int>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || give_descriptor(fd, handle(listener, "listener").map(|one| &one.accepting)))
+    ffi_call(error, || store_descriptor(fd, handle(listener, "listener").map(|one| &one.accepting)))
 }
 
 /// Cancels a waiting accept call of another thread, which returns EYAS_CANCELLED, and all later
@@ -101,7 +102,7 @@ pub extern "C" fn eyas_listener_cancel(
     listener: Option<&Listener>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let listener = handle(listener, "listener")?;
         listener.over.end();
         listener.accepting.readiness.raise();
@@ -117,7 +118,7 @@ pub extern "C" fn eyas_listener_address(
     text: Out<'_, *mut c_char>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let place = text.place("text")?;
         let address = handle(listener, "listener")?.listener.local_addr().to_string();
         place.write(json::c_string(address).into_raw());
@@ -132,7 +133,7 @@ pub extern "C" fn eyas_listener_port(
     port: Out<'_, u16>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let port = port.place("port")?;
         port.write(handle(listener, "listener")?.listener.local_addr().port());
         Ok(())
@@ -146,10 +147,10 @@ pub extern "C" fn eyas_listener_sctp_udp_port(
     port: Out<'_, u16>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let place = port.place("port")?;
         let listener = handle(listener, "listener")?;
-        listener.home().runtime()?;
+        listener.endpoint_runtime().runtime()?;
         let port = listener.listener.sctp().and_then(|sctp| sctp.encapsulation_port());
         place.write(port.ok_or_else(|| {
             Failure::unsupported("this listener does not serve SCTP inside UDP: ask for sctp-udp")

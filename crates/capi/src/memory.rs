@@ -9,7 +9,7 @@ use eyas::race::report::MemoryRowJson;
 use serde_json::json;
 
 use crate::{
-    call::done,
+    call::ffi_call,
     code::Code,
     endpoint::Endpoint,
     error::Failure,
@@ -30,11 +30,12 @@ pub extern "C" fn eyas_plan_json(
     text: Out<'_, *mut c_char>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let place = text.place("text")?;
         let (endpoint, target) = (handle(endpoint, "endpoint")?, handle(target, "target")?);
         let preconnection = target.preconnection(endpoint)?;
-        let plan = wait_for(endpoint.home(), Limit::of(timeout_ms), preconnection.plan())?;
+        let plan =
+            wait_for(endpoint.endpoint_runtime(), Limit::of(timeout_ms), preconnection.plan())?;
         json::give(place, json::plan(&plan));
         Ok(())
     })
@@ -50,7 +51,7 @@ pub extern "C" fn eyas_memory_json(
     text: Out<'_, *mut c_char>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let place = text.place("text")?;
         let store = handle(endpoint, "endpoint")?.inner()?.memory();
         let host = match host.read_if_any("host")? {
@@ -73,7 +74,7 @@ pub extern "C" fn eyas_memory_forget(
     forgotten: Out<'_, usize>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let store = handle(endpoint, "endpoint")?.inner()?.memory();
         forgotten.put(store.forget(&self::host(host, "host")?));
         Ok(())
@@ -86,7 +87,7 @@ pub extern "C" fn eyas_memory_clear(
     endpoint: Option<&Endpoint>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         handle(endpoint, "endpoint")?.inner()?.memory().clear();
         Ok(())
     })
@@ -100,7 +101,7 @@ pub extern "C" fn eyas_memory_warnings_json(
     text: Out<'_, *mut c_char>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let place = text.place("text")?;
         let warnings = handle(endpoint, "endpoint")?.inner()?.memory().warnings();
         json::give(place, json!(warnings));

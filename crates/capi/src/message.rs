@@ -6,7 +6,7 @@ use bytes::Bytes;
 use eyas::sctp::protocol::message::Message as Received;
 
 use crate::{
-    call::{done, release},
+    call::{ffi_call, release},
     code::Code,
     error::Failure,
     pointer::{Out, handle},
@@ -44,7 +44,7 @@ pub extern "C" fn eyas_message_data(
     size: Out<'_, usize>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let message = handle(message, "message")?;
         let (data, size) = (data.place("data")?, size.place("size")?);
         data.write(message.data.as_ptr().cast());

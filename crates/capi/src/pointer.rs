@@ -29,12 +29,12 @@ pub struct Data<'a>(*const c_void, PhantomData<&'a [u8]>);
 pub struct Room<'a>(*mut c_void, PhantomData<&'a mut [u8]>);
 
 impl<'a, T> Out<'a, T> {
-    /// The place, which has to be one.
+    /// Returns the place; an error if it is NULL.
     pub(crate) fn place(self, what: &str) -> Result<&'a mut MaybeUninit<T>, Failure> {
         self.0.ok_or_else(|| Failure::null(what))
     }
 
-    /// Puts the value there, if the caller wants it.
+    /// Stores the value, unless the place is NULL.
     pub(crate) fn put(self, value: T) {
         if let Some(place) = self.0 {
             place.write(value);
@@ -43,14 +43,14 @@ impl<'a, T> Out<'a, T> {
 }
 
 impl<'a, T> Out<'a, *mut T> {
-    /// The place for a handle, which has to be one. There is NULL in it until a handle is given.
-    pub(crate) fn empty(self, what: &str) -> Result<&'a mut MaybeUninit<*mut T>, Failure> {
+    /// Returns the place for a handle, initialised with NULL; an error if the place is NULL.
+    pub(crate) fn null_place(self, what: &str) -> Result<&'a mut MaybeUninit<*mut T>, Failure> {
         let place = self.place(what)?;
         place.write(std::ptr::null_mut());
         Ok(place)
     }
 
-    /// Gives a new handle to the caller, or nothing to who does not want one.
+    /// Stores a new handle, unless the place is NULL.
     pub(crate) fn give(self, value: T) {
         if let Some(place) = self.0 {
             give(place, value);
@@ -63,12 +63,12 @@ impl<'a> Text<'a> {
         if self.0.is_null() {
             return Err(Failure::null(what));
         }
-        // SAFETY: the caller gives texts that end with NUL and live for the call.
+        // SAFETY: texts of callers end with NUL and remain valid for the call.
         let text = unsafe { CStr::from_ptr(self.0) };
         text.to_str().map_err(|_| Failure::invalid(format_args!("{what} is not UTF-8")))
     }
 
-    /// The same, where NULL means that there is none.
+    /// Like [`read`](Self::read), but NULL means `None`.
     pub(crate) fn read_if_any(self, what: &str) -> Result<Option<&'a str>, Failure> {
         if self.0.is_null() { Ok(None) } else { self.read(what).map(Some) }
     }
@@ -83,7 +83,8 @@ impl<'a> Data<'a> {
             return Err(Failure::null(what));
         }
         within_memory(size, what)?;
-        // SAFETY: the caller gives so many bytes, which live and do not change for the call.
+        // SAFETY: the caller guarantees that this number of bytes is valid and unchanged during the
+        // call.
         Ok(unsafe { slice::from_raw_parts(self.0.cast(), size) })
     }
 }
@@ -97,7 +98,8 @@ impl<'a> Room<'a> {
             return Err(Failure::null(what));
         }
         within_memory(size, what)?;
-        // SAFETY: the caller gives room for so many bytes, which nobody else uses for the call.
+        // SAFETY: the caller guarantees that this number of bytes is writable and not used
+        // otherwise during the call.
         Ok(unsafe { slice::from_raw_parts_mut(self.0.cast(), size) })
     }
 }
@@ -110,12 +112,12 @@ fn within_memory(size: usize, what: &str) -> Result<(), Failure> {
     Err(Failure::invalid(format_args!("{what} cannot have {size} bytes")))
 }
 
-/// A handle that has to be one.
+/// Returns the handle; an error if it is NULL.
 pub(crate) fn handle<T>(handle: Option<T>, what: &str) -> Result<T, Failure> {
     handle.ok_or_else(|| Failure::null(what))
 }
 
-/// Gives a new handle to the caller.
+/// Stores a new handle for the caller.
 pub(crate) fn give<T>(place: &mut MaybeUninit<*mut T>, value: T) {
     place.write(Box::into_raw(Box::new(value)));
 }
@@ -124,7 +126,7 @@ pub(crate) fn give<T>(place: &mut MaybeUninit<*mut T>, value: T) {
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_text_free(text: Option<&mut c_char>) {
     let Some(text) = text else { return };
-    // SAFETY: texts are given to the caller by CString::into_raw, and come back once.
+    // SAFETY: texts are returned to callers with CString::into_raw, and freed once.
     crate::call::release(unsafe { CString::from_raw(text) });
 }
 
@@ -134,7 +136,7 @@ impl<'a, T> Out<'a, T> {
         Self(Some(place))
     }
 
-    pub(crate) fn nowhere() -> Self {
+    pub(crate) fn null() -> Self {
         Self(None)
     }
 }

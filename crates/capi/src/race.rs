@@ -10,16 +10,16 @@ use std::{
 use eyas::{Initiation, Recording};
 
 use crate::{
-    call::{answer, done, release},
+    call::{ffi_call, ffi_call_with_code, release},
     code::{Code, EYAS_END, EYAS_OK, EYAS_WOULD_BLOCK},
     connection::Connection,
     endpoint::Endpoint,
+    endpoint_runtime::{EndpointRuntime, Owned},
     error::Failure,
-    home::{Home, Owned},
     json,
     pointer::{Out, give, handle},
     target::Target,
-    wait::{Limit, Over, Turn, give_descriptor, lock, wait},
+    wait::{Limit, Over, Turn, lock, store_descriptor, wait},
 };
 
 /// A race to a target, in progress or over. May be used from any thread, with one waiting call at a
@@ -32,37 +32,37 @@ pub struct Race {
 }
 
 struct State {
-    /// Nothing once it was cancelled.
+    /// `None` once it was cancelled.
     initiation: Option<Initiation>,
-    /// The connection, or why there is none, was handed out.
+    /// Whether the result has been returned.
     is_decided: bool,
     is_won: bool,
 }
 
 impl Race {
     fn start(endpoint: &Endpoint, target: &Target) -> Result<Self, Failure> {
-        let home = endpoint.home();
+        let endpoint_runtime = endpoint.endpoint_runtime();
         let preconnection = target.preconnection(endpoint)?;
-        let _inside = home.enter()?;
+        let _inside = endpoint_runtime.enter()?;
         let initiation = preconnection.initiate();
-        let recording = Owned::new(initiation.recording(), home);
+        let recording = Owned::new(initiation.recording(), endpoint_runtime);
         let state = State { initiation: Some(initiation), is_decided: false, is_won: false };
-        let state = Owned::new(Mutex::new(state), home);
+        let state = Owned::new(Mutex::new(state), endpoint_runtime);
         Ok(Self { state, recording, turn: Turn::default(), over: Over::default() })
     }
 
-    fn home(&self) -> &Arc<Home> {
-        self.state.home()
+    fn endpoint_runtime(&self) -> &Arc<EndpointRuntime> {
+        self.state.endpoint_runtime()
     }
 
     fn connection(&self, connection: eyas::Connection) -> Connection {
-        Connection::new(connection, Some((*self.recording).clone()), self.home())
+        Connection::new(connection, Some((*self.recording).clone()), self.endpoint_runtime())
     }
 
-    /// The connection that wins.
+    /// Returns the winning connection.
     fn finish(&self, limit: Limit) -> Result<Option<Connection>, Failure> {
         let _turn = self.turn.take("waiting")?;
-        let won = wait(self.home(), &self.turn, &self.over, limit, |cx| {
+        let won = wait(self.endpoint_runtime(), &self.turn, &self.over, limit, |cx| {
             let mut state = lock(&self.state);
             if state.is_decided {
                 return Poll::Ready(Err(Failure::misuse(
@@ -77,14 +77,14 @@ impl Race {
         Ok(won.map(|connection| self.connection(connection)))
     }
 
-    /// A connection over a more wanted transport; `Some(None)` once none will come.
+    /// Returns a connection over a more preferred transport; `Some(None)` if there will be none.
     fn better(&self, limit: Limit) -> Result<Option<Option<Connection>>, Failure> {
         let _turn = self.turn.take("waiting")?;
-        let better = wait(self.home(), &self.turn, &self.over, limit, |cx| {
+        let better = wait(self.endpoint_runtime(), &self.turn, &self.over, limit, |cx| {
             let mut state = lock(&self.state);
             if !state.is_won {
                 return Poll::Ready(Err(Failure::misuse(
-                    "a better connection follows one that was handed out by eyas_race_finish",
+                    "a better connection follows one that was returned by eyas_race_finish",
                 )));
             }
             let Some(initiation) = &mut state.initiation else { return Poll::Pending };
@@ -94,7 +94,7 @@ impl Race {
     }
 
     fn cancel(&self) -> Result<(), Failure> {
-        let _inside = self.home().enter()?;
+        let _inside = self.endpoint_runtime().enter()?;
         self.over.end();
         drop(lock(&self.state).initiation.take());
         self.turn.readiness.raise();
@@ -104,10 +104,10 @@ impl Race {
 
 impl Drop for Race {
     fn drop(&mut self) {
-        let Ok(_inside) = self.home().enter() else { return };
+        let Ok(_inside) = self.endpoint_runtime().enter() else { return };
         let mut state = lock(&self.state);
         match state.initiation.take() {
-            // What it goes on to try teaches the memory.
+            // Its remaining attempts still feed the memory.
             Some(initiation) if state.is_won => initiation.detach(),
             unfinished => drop(unfinished),
         }
@@ -125,8 +125,8 @@ pub extern "C" fn eyas_connect(
     connection: Out<'_, *mut Connection>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
-        let place = connection.empty("connection")?;
+    ffi_call(error, || {
+        let place = connection.null_place("connection")?;
         let limit = Limit::of(timeout_ms);
         if limit == Limit::Now {
             return Err(Failure::invalid(
@@ -150,8 +150,8 @@ pub extern "C" fn eyas_race_start(
     race: Out<'_, *mut Race>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
-        let place = race.empty("race")?;
+    ffi_call(error, || {
+        let place = race.null_place("race")?;
         let (endpoint, target) = (handle(endpoint, "endpoint")?, handle(target, "target")?);
         give(place, Race::start(endpoint, target)?);
         Ok(())
@@ -166,7 +166,7 @@ pub extern "C" fn eyas_race_fd(
     fd: Out<'_, c_int>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || give_descriptor(fd, handle(race, "race").map(|one| &one.turn)))
+    ffi_call(error, || store_descriptor(fd, handle(race, "race").map(|one| &one.turn)))
 }
 
 /// Returns the winning connection, once, or why there is none. The caller must free the connection
@@ -179,8 +179,8 @@ pub extern "C" fn eyas_race_finish(
     connection: Out<'_, *mut Connection>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    answer(error, || {
-        let place = connection.empty("connection")?;
+    ffi_call_with_code(error, || {
+        let place = connection.null_place("connection")?;
         let Some(won) = handle(race, "race")?.finish(Limit::of(timeout_ms))? else {
             return Ok(EYAS_WOULD_BLOCK);
         };
@@ -199,8 +199,8 @@ pub extern "C" fn eyas_race_better(
     connection: Out<'_, *mut Connection>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    answer(error, || {
-        let place = connection.empty("connection")?;
+    ffi_call_with_code(error, || {
+        let place = connection.null_place("connection")?;
         Ok(match handle(race, "race")?.better(Limit::of(timeout_ms))? {
             None => EYAS_WOULD_BLOCK,
             Some(None) => EYAS_END,
@@ -216,7 +216,7 @@ pub extern "C" fn eyas_race_better(
 /// returned. A waiting call of another thread returns EYAS_CANCELLED.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_race_cancel(race: Option<&Race>, error: Out<'_, *mut Failure>) -> Code {
-    done(error, || handle(race, "race")?.cancel())
+    ffi_call(error, || handle(race, "race")?.cancel())
 }
 
 /// Returns the race so far as JSON (docs/json.md: "A race"), with `plan`. The caller must free the
@@ -227,9 +227,9 @@ pub extern "C" fn eyas_race_json(
     text: Out<'_, *mut c_char>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let (place, race) = (text.place("text")?, handle(race, "race")?);
-        race.home().runtime()?;
+        race.endpoint_runtime().runtime()?;
         json::give(place, json::race(&race.recording.trace())?);
         Ok(())
     })

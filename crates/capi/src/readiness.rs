@@ -10,21 +10,21 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::error::Failure;
 
-/// Readable from the moment it is asked for, until a call says EYAS_WOULD_BLOCK; and again once that
-/// call is worth another try. Nobody who does not ask for it pays for a descriptor.
+/// Readable from its creation until a call returns EYAS_WOULD_BLOCK, and again once that call is
+/// worth retrying. Created only on request.
 #[derive(Default)]
 pub(crate) struct Readiness(OnceLock<OwnedFd>);
 
 impl Readiness {
-    /// The descriptor, which stays ours.
+    /// Returns the descriptor, which we continue to own.
     pub(crate) fn descriptor(&self) -> Result<i32, Failure> {
         if let Some(descriptor) = self.0.get() {
             return Ok(descriptor.as_raw_fd());
         }
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-        let made = eventfd(1, flags).map_err(std::io::Error::from)?;
-        // Another thread may have been quicker; then this one is closed again.
-        Ok(self.0.get_or_init(|| made).as_raw_fd())
+        let created = eventfd(1, flags).map_err(std::io::Error::from)?;
+        // If another thread was faster, this one is closed.
+        Ok(self.0.get_or_init(|| created).as_raw_fd())
     }
 
     pub(crate) fn raise(&self) {
@@ -36,7 +36,7 @@ impl Readiness {
 
     pub(crate) fn lower(&self) {
         if let Some(descriptor) = self.0.get() {
-            // Fails only if it is lowered already.
+            // Fails only if it is not raised.
             let _ = rustix::io::read(descriptor, &mut [0_u8; 8]);
         }
     }

@@ -8,7 +8,7 @@ use eyas::sctp::protocol::{
 };
 
 use crate::{
-    call::{done, release},
+    call::{ffi_call, release},
     code::Code,
     error::Failure,
     pointer::{Out, give, handle},
@@ -30,7 +30,7 @@ fn change(
     error: Out<'_, *mut Failure>,
     change: impl FnOnce(&mut SendInfo),
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         change(&mut handle(options, "options")?.0);
         Ok(())
     })
@@ -43,7 +43,7 @@ pub extern "C" fn eyas_send_options_new(
     options: Out<'_, *mut SendOptions>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         give(options.place("options")?, SendOptions::default());
         Ok(())
     })

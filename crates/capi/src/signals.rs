@@ -6,9 +6,9 @@
 
 use std::{mem::MaybeUninit, ptr};
 
-/// Blocks every signal in this thread, so that the program's handlers run in threads of its own.
+/// Blocks every signal in this thread, so that the program's handlers run in the program's threads.
 pub(crate) fn block_all() {
-    // SAFETY: the set is made by sigfillset before it is read.
+    // SAFETY: sigfillset initialises the set before it is read.
     unsafe {
         let mut all = MaybeUninit::uninit();
         libc::sigfillset(all.as_mut_ptr());
@@ -16,13 +16,13 @@ pub(crate) fn block_all() {
     }
 }
 
-/// While it lives, SIGPIPE of this thread is held back, and what came of it is forgotten at the end.
-pub(crate) struct Quiet {
-    /// The mask to go back to; nothing if SIGPIPE was held back before, by the program.
+/// Blocks SIGPIPE in this thread while it exists, and discards a SIGPIPE raised meanwhile.
+pub(crate) struct SigpipeBlocked {
+    /// The signal mask to restore; `None` if a SIGPIPE of the program was pending before.
     before: Option<libc::sigset_t>,
 }
 
-impl Quiet {
+impl SigpipeBlocked {
     pub(crate) fn new() -> Self {
         let pipe = sigpipe();
         let mut pending = MaybeUninit::uninit();
@@ -31,7 +31,7 @@ impl Quiet {
         let is_ours = unsafe {
             libc::sigpending(pending.as_mut_ptr());
             libc::pthread_sigmask(libc::SIG_BLOCK, &pipe, before.as_mut_ptr());
-            // One that waits already is somebody else's, and is not to be taken away.
+            // A signal that is already pending is not ours and must not be consumed.
             libc::sigismember(pending.as_ptr(), libc::SIGPIPE) == 0
         };
         // SAFETY: filled in by pthread_sigmask.
@@ -39,12 +39,12 @@ impl Quiet {
     }
 }
 
-impl Drop for Quiet {
+impl Drop for SigpipeBlocked {
     fn drop(&mut self) {
         let Some(before) = &self.before else { return };
         let pipe = sigpipe();
         let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: all sets are made; sigtimedwait takes one pending signal or says that there is none.
+        // SAFETY: all sets are initialised; sigtimedwait consumes one pending signal or fails.
         unsafe {
             while libc::sigtimedwait(&pipe, ptr::null_mut(), &now) == libc::SIGPIPE {}
             libc::pthread_sigmask(libc::SIG_SETMASK, before, ptr::null_mut());
@@ -54,7 +54,7 @@ impl Drop for Quiet {
 
 fn sigpipe() -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
-    // SAFETY: sigemptyset makes the set.
+    // SAFETY: sigemptyset initialises the set.
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
         libc::sigaddset(set.as_mut_ptr(), libc::SIGPIPE);

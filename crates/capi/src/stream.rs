@@ -19,13 +19,13 @@ use crate::{
     wait::{Limit, lock},
 };
 
-/// What is left of a connection.
+/// The state of a connection.
 pub(crate) enum Stream {
     Open(eyas::Connection),
     /// Its handle has closed or aborted it.
     Closed,
-    /// It was given away, as a descriptor or an association.
-    GivenAway,
+    /// It was converted to a descriptor or an association.
+    Converted,
 }
 
 impl Stream {
@@ -33,14 +33,14 @@ impl Stream {
         match self {
             Self::Open(connection) => Ok(connection),
             Self::Closed => Err(Failure::new(EYAS_CLOSED, "the connection was closed here")),
-            Self::GivenAway => Err(Failure::misuse(
-                "the connection has been converted into something else, which carries on",
+            Self::Converted => Err(Failure::misuse(
+                "the connection has been converted to a descriptor or an association; use that",
             )),
         }
     }
 }
 
-/// The stream, shared with what still flushes it.
+/// The stream, shared with the task that flushes it.
 #[derive(Clone)]
 pub(crate) struct Shared(Arc<Mutex<Stream>>);
 
@@ -53,29 +53,29 @@ impl Shared {
         lock(&self.0)
     }
 
-    /// Takes the connection, and leaves what became of it.
-    pub(crate) fn take(&self, left: Stream) -> Result<eyas::Connection, Failure> {
+    /// Takes the connection and sets the new state.
+    pub(crate) fn take(&self, new_state: Stream) -> Result<eyas::Connection, Failure> {
         let mut stream = self.lock();
         stream.open()?;
-        match std::mem::replace(&mut *stream, left) {
+        match std::mem::replace(&mut *stream, new_state) {
             Stream::Open(connection) => Ok(connection),
-            Stream::Closed | Stream::GivenAway => Err(Failure::misuse("the connection is gone")),
+            Stream::Closed | Stream::Converted => Err(Failure::misuse("the connection is gone")),
         }
     }
 
-    /// Puts it back.
+    /// Puts the connection back.
     pub(crate) fn put(&self, connection: eyas::Connection) {
         *self.lock() = Stream::Open(connection);
     }
 
-    /// How many bytes came; none at the end.
+    /// Returns the number of bytes read; 0 at the end.
     pub(crate) fn poll_read(
         &self,
         cx: &mut Context<'_>,
-        room: &mut [MaybeUninit<u8>],
+        buffer: &mut [MaybeUninit<u8>],
     ) -> Poll<Result<usize, Failure>> {
         let mut stream = self.lock();
-        let mut buffer = ReadBuf::uninit(room);
+        let mut buffer = ReadBuf::uninit(buffer);
         ready!(Pin::new(stream.open()?).poll_read(cx, &mut buffer))?;
         Poll::Ready(Ok(buffer.filled().len()))
     }
@@ -99,14 +99,14 @@ impl Shared {
     }
 }
 
-/// Bytes on their way out, and what of them has gone.
+/// Bytes being written, and how many of them have been.
 pub(crate) struct Writing<'a> {
     pub(crate) data: &'a [u8],
     pub(crate) written: usize,
 }
 
 impl Writing<'_> {
-    /// Writes all of it, or with [`Limit::Now`] what goes at once.
+    /// Writes everything, or with [`Limit::Now`] what can be written without waiting.
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -131,14 +131,14 @@ impl Writing<'_> {
     }
 }
 
-/// What TLS has taken leaves though nobody writes any more. Called inside the runtime.
+/// Sends data buffered by TLS even if there are no further writes. Called inside the runtime.
 fn flush_later(stream: Shared, flusher: &Mutex<Option<AbortHandle>>) {
     let flush = std::future::poll_fn(move |cx| stream.poll_flush(cx));
     let task = Handle::current().spawn(async move {
-        // Who writes or reads next is told.
+        // The next read or write reports the error.
         let _ = flush.await;
     });
-    if let Some(former) = lock(flusher).replace(task.abort_handle()) {
-        former.abort();
+    if let Some(previous) = lock(flusher).replace(task.abort_handle()) {
+        previous.abort();
     }
 }

@@ -8,14 +8,14 @@ use eyas::{
 };
 
 use crate::{
-    call::{done, release},
+    call::{ffi_call, release},
     code::Code,
     endpoint::Endpoint,
     error::Failure,
     pointer::{Out, Text, give, handle},
 };
 
-/// The version of HTTP that is spoken on a stream of bytes alone.
+/// The version of HTTP for a single byte stream.
 const HTTP_1: &str = "http/1.1";
 
 /// The peer to reach, and how. To be used by one thread at a time; races keep copies of it.
@@ -33,7 +33,7 @@ pub struct Target {
 impl Target {
     pub(crate) fn preconnection(&self, endpoint: &Endpoint) -> Result<Preconnection, Failure> {
         let policy = self.policy.clone().validated().map_err(Failure::invalid)?;
-        let target = self.wanted(policy.transports.clone());
+        let target = self.race_target(policy.transports.clone());
         let mut preconnection = endpoint.inner()?.preconnection(target).policy(policy);
         if let Some(host) = &self.certificate_host {
             preconnection = preconnection.certificate_for(host.clone());
@@ -44,7 +44,7 @@ impl Target {
         Ok(preconnection)
     }
 
-    fn wanted(&self, transports: Vec<Transport>) -> Wanted {
+    fn race_target(&self, transports: Vec<Transport>) -> Wanted {
         let (host, port, alpn) = (self.host.clone(), self.port, self.alpn.clone());
         if !self.asks_https_records {
             return Wanted::plain(host, port, transports, self.security).with_alpn(alpn);
@@ -58,7 +58,7 @@ pub(crate) fn host(text: Text<'_>, what: &str) -> Result<Host, Failure> {
     Host::parse(text.read(what)?).map_err(Failure::invalid)
 }
 
-/// One transport, by the name that it has in JSON.
+/// Parses a transport by its name in JSON.
 pub(crate) fn transport(name: &str) -> Result<Transport, Failure> {
     Transport::from_name(name).ok_or_else(|| {
         let known = Transport::ALL.map(Transport::name).join(", ");
@@ -66,7 +66,7 @@ pub(crate) fn transport(name: &str) -> Result<Transport, Failure> {
     })
 }
 
-/// Transports in a text such as "quic,tcp".
+/// Parses transports such as "quic,tcp".
 pub(crate) fn transports(text: Text<'_>) -> Result<Vec<Transport>, Failure> {
     let names = text.read("transports")?.split(',');
     names.map(|name| transport(name.trim())).collect()
@@ -81,8 +81,8 @@ pub extern "C" fn eyas_target_new(
     target: Out<'_, *mut Target>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
-        let place = target.empty("target")?;
+    ffi_call(error, || {
+        let place = target.null_place("target")?;
         let target = Target {
             host: self::host(host, "host")?,
             port,
@@ -106,7 +106,7 @@ pub extern "C" fn eyas_target_set_transports(
     transports: Text<'_>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let target = handle(target, "target")?;
         let policy = Policy { transports: self::transports(transports)?, ..target.policy.clone() };
         target.policy = policy.validated().map_err(Failure::invalid)?;
@@ -121,7 +121,7 @@ pub extern "C" fn eyas_target_prefer(
     transport: Text<'_>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let transports = &mut handle(target, "target")?.policy.transports;
         let wanted = self::transport(transport.read("transport")?)?;
         transports.retain(|other| *other != wanted);
@@ -137,10 +137,10 @@ pub extern "C" fn eyas_target_prohibit(
     transport: Text<'_>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let transports = &mut handle(target, "target")?.policy.transports;
-        let unwanted = self::transport(transport.read("transport")?)?;
-        transports.retain(|other| *other != unwanted);
+        let prohibited = self::transport(transport.read("transport")?)?;
+        transports.retain(|other| *other != prohibited);
         Ok(())
     })
 }
@@ -152,7 +152,7 @@ pub extern "C" fn eyas_target_set_security(
     security: Text<'_>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let target = handle(target, "target")?;
         let name = security.read("security")?;
         target.security = match Security::from_name(name) {
@@ -173,14 +173,14 @@ pub extern "C" fn eyas_target_add_alpn(
     protocol: Text<'_>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let target = handle(target, "target")?;
         target.alpn.push(alpn(protocol)?);
         Ok(())
     })
 }
 
-/// A protocol name, which has 1 to 255 octets (RFC 7301 §3.1).
+/// Checks a protocol name, which has 1 to 255 octets (RFC 7301 §3.1).
 pub(crate) fn alpn(protocol: Text<'_>) -> Result<String, Failure> {
     let protocol = protocol.read("protocol")?;
     match protocol.len() {
@@ -200,7 +200,7 @@ pub extern "C" fn eyas_target_ask_https_records(
     target: Option<&mut Target>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         handle(target, "target")?.asks_https_records = true;
         Ok(())
     })
@@ -213,7 +213,7 @@ pub extern "C" fn eyas_target_set_certificate_host(
     host: Text<'_>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let host = self::host(host, "host")?;
         handle(target, "target")?.certificate_host = Some(host);
         Ok(())
@@ -227,7 +227,7 @@ pub extern "C" fn eyas_target_set_deadline(
     milliseconds: u32,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let target = handle(target, "target")?;
         let deadline = Duration::from_millis(milliseconds.into());
         let policy = Policy { deadline, ..target.policy.clone() };
@@ -243,7 +243,7 @@ pub extern "C" fn eyas_target_set_family(
     family: i32,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         let target = handle(target, "target")?;
         target.policy.only_family = match family {
             0 => None,
@@ -265,7 +265,7 @@ pub extern "C" fn eyas_target_set_sctp_udp_port(
     port: u16,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
+    ffi_call(error, || {
         handle(target, "target")?.sctp_udp_port = Some(port);
         Ok(())
     })

@@ -13,11 +13,11 @@ use tokio::sync::watch;
 
 use crate::{
     code::{EYAS_CANCELLED, EYAS_TIMEOUT},
+    endpoint_runtime::EndpointRuntime,
     error::Failure,
-    home::Home,
     pointer::Out,
     readiness::Readiness,
-    signals::Quiet,
+    signals::SigpipeBlocked,
 };
 
 /// How long a call may wait.
@@ -29,7 +29,7 @@ pub(crate) enum Limit {
 }
 
 impl Limit {
-    /// Of milliseconds as poll(2) has them: 0 does not wait, and below 0 is no limit.
+    /// Converts milliseconds as in poll(2): 0 does not wait, and a negative number is no limit.
     pub(crate) fn of(milliseconds: i32) -> Self {
         match u64::try_from(milliseconds) {
             Ok(0) => Self::Now,
@@ -39,8 +39,8 @@ impl Limit {
     }
 }
 
-/// What calls that wait have in common, of one handle and one direction: a call at a time, and a
-/// descriptor to wait with instead.
+/// The common state of waiting calls of one handle and one direction: it admits one call at a time
+/// and has a descriptor to poll instead.
 #[derive(Default)]
 pub(crate) struct Turn {
     taken: Mutex<()>,
@@ -48,20 +48,20 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// `doing` is what another thread does if it has the turn.
-    pub(crate) fn take(&self, doing: &str) -> Result<MutexGuard<'_, ()>, Failure> {
+    /// Takes the turn; `activity` describes what another thread that has it is doing.
+    pub(crate) fn take(&self, activity: &str) -> Result<MutexGuard<'_, ()>, Failure> {
         match self.taken.try_lock() {
             Ok(turn) => Ok(turn),
             Err(TryLockError::Poisoned(turn)) => Ok(turn.into_inner()),
             Err(TryLockError::WouldBlock) => Err(Failure::misuse(format_args!(
-                "another thread is {doing} with this handle; only one at a time can"
+                "another thread is {activity} with this handle; only one at a time can"
             ))),
         }
     }
 }
 
-/// Gives the descriptor that is readable while a call with this turn is worth a try.
-pub(crate) fn give_descriptor(
+/// Stores the descriptor that is readable while a call with this turn is worth a try.
+pub(crate) fn store_descriptor(
     fd: Out<'_, c_int>,
     turn: Result<&Turn, Failure>,
 ) -> Result<(), Failure> {
@@ -70,7 +70,7 @@ pub(crate) fn give_descriptor(
     Ok(())
 }
 
-/// Says once that everything on a handle is over.
+/// Signals that all calls on a handle must end.
 pub(crate) struct Over(watch::Sender<bool>);
 
 impl Default for Over {
@@ -89,22 +89,22 @@ impl Over {
     }
 
     async fn awaited(&self) {
-        // The sender is here, so it cannot be gone.
+        // The sender is `self`, so the channel cannot be closed.
         let _ = self.0.subscribe().wait_for(|over| *over).await;
     }
 }
 
-/// Polls until there is a value or the limit is reached. `None`: there is none yet, and the descriptor
-/// will tell.
+/// Polls until there is a value or the limit is reached. `None` if there is none yet; the
+/// descriptor becomes readable when it is worth retrying.
 pub(crate) fn wait<T>(
-    home: &Home,
+    endpoint_runtime: &EndpointRuntime,
     turn: &Turn,
     over: &Over,
     limit: Limit,
     mut poll: impl FnMut(&mut Context<'_>) -> Poll<Result<T, Failure>>,
 ) -> Result<Option<T>, Failure> {
-    let runtime = home.runtime()?;
-    let _quiet = Quiet::new();
+    let runtime = endpoint_runtime.runtime()?;
+    let _sigpipe = SigpipeBlocked::new();
     if over.has_ended() {
         return Err(cancelled());
     }
@@ -128,19 +128,19 @@ pub(crate) fn wait<T>(
             () = end(limit) => Err(timed_out(limit)),
         }
     });
-    // The handle's waker was replaced by that of this call.
+    // This call has replaced the waker of the descriptor.
     turn.readiness.raise();
     result
 }
 
-/// Waits for a future within a limit, without a handle that could be asked again.
+/// Waits for a future that has no handle to retry with, up to a limit.
 pub(crate) fn wait_for<T>(
-    home: &Home,
+    endpoint_runtime: &EndpointRuntime,
     limit: Limit,
     future: impl Future<Output = T>,
 ) -> Result<T, Failure> {
-    let runtime = home.runtime()?;
-    let _quiet = Quiet::new();
+    let runtime = endpoint_runtime.runtime()?;
+    let _sigpipe = SigpipeBlocked::new();
     runtime.block_on(async {
         let mut future = pin!(future);
         tokio::select! {
@@ -167,13 +167,13 @@ fn timed_out(limit: Limit) -> Failure {
     match limit {
         Limit::Within(limit) => Failure::new(
             EYAS_TIMEOUT,
-            format_args!("nothing came of it within {limit:?}; try again, or allow more time"),
+            format_args!("there was no result within {limit:?}; try again, or allow more time"),
         ),
-        _ => Failure::new(EYAS_TIMEOUT, "it would have to wait, which was not allowed"),
+        _ => Failure::new(EYAS_TIMEOUT, "the call would have to wait, which was not allowed"),
     }
 }
 
-/// A lock whose holder may have panicked: what is behind it is looked at as it is.
+/// Locks a mutex even if a holder has panicked.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,10 +1,10 @@
-//! `include/eyas.h` is what cbindgen makes of the source.
+//! Tests that `include/eyas.h` is what cbindgen generates from the source.
 //!
-//! `EYAS_WRITE_HEADER=1 cargo test -p eyas-capi --test header` writes it anew.
+//! `EYAS_WRITE_HEADER=1 cargo test -p eyas-capi --test header` regenerates it.
 
 use std::{fs, path::Path};
 
-/// The files of the source, in the order in which the header has their types and functions.
+/// The source files, in the order of their items in the header.
 const FILES: [&str; 16] = [
     "version",
     "code",
@@ -24,45 +24,47 @@ const FILES: [&str; 16] = [
     "memory",
 ];
 
-/// How cbindgen calls the types of the source that have the form of a pointer.
+/// The names that cbindgen gives to the types of the source that represent pointers.
 const POINTERS: [&str; 4] = ["Text", "Data", "Room", "Out_"];
 
-fn place() -> &'static Path {
+fn manifest_directory() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The header as cbindgen makes it, with pointers where the source has types of its own for them.
-fn made() -> String {
-    let config = cbindgen::Config::from_file(place().join("cbindgen.toml")).expect("its file");
-    let introduction = fs::read_to_string(place().join("include/introduction.txt"));
+/// Generates the header with cbindgen, and replaces the types that represent pointers by pointers.
+fn generated() -> String {
+    let config =
+        cbindgen::Config::from_file(manifest_directory().join("cbindgen.toml")).expect("its file");
+    let introduction = fs::read_to_string(manifest_directory().join("include/introduction.txt"));
     let introduction = introduction.expect("the introduction");
     let mut builder = cbindgen::Builder::new().with_config(config).with_header(introduction.trim());
     for file in FILES {
-        builder = builder.with_src(place().join("src").join(file).with_extension("rs"));
+        builder =
+            builder.with_src(manifest_directory().join("src").join(file).with_extension("rs"));
     }
     let mut text = Vec::new();
     builder.generate().expect("a header").write(&mut text);
-    plain(&String::from_utf8(text).expect("UTF-8"))
+    without_typedefs(&String::from_utf8(text).expect("UTF-8"))
 }
 
-/// Puts what the typedefs of pointers stand for in place of their names, and takes them away.
-fn plain(header: &str) -> String {
-    let mut stands_for: Vec<(String, String)> = Vec::new();
+/// Replaces the typedefs of pointers by what they stand for, and removes them.
+fn without_typedefs(header: &str) -> String {
+    let mut replacements: Vec<(String, String)> = Vec::new();
     let mut paragraphs = Vec::new();
     for paragraph in header.split("\n\n") {
         let typedef = paragraph.lines().last().and_then(|line| line.strip_prefix("typedef "));
         let named = typedef.and_then(|line| line.strip_suffix(';')?.rsplit_once('*'));
         match named {
             Some((what, name)) if is_pointer(name) => {
-                stands_for.push((format!("{name} "), format!("{what}*")));
+                replacements.push((format!("{name} "), format!("{what}*")));
             }
             _ => paragraphs.push(paragraph.to_owned()),
         }
     }
-    // The longest first, for one name may end with another.
-    stands_for.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+    // Longest first, because one name may end with another.
+    replacements.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
     let mut text = paragraphs.join("\n\n");
-    for (name, what) in &stands_for {
+    for (name, what) in &replacements {
         text = text.replace(name.as_str(), what);
     }
     text
@@ -74,23 +76,24 @@ fn is_pointer(name: &str) -> bool {
 
 #[test]
 fn the_header_matches_the_source() {
-    let (file, made) = (place().join("include/eyas.h"), made());
+    let (file, generated) = (manifest_directory().join("include/eyas.h"), generated());
     if std::env::var_os("EYAS_WRITE_HEADER").is_some() {
-        fs::write(&file, &made).expect("the header can be written");
+        fs::write(&file, &generated).expect("the header can be written");
     }
     let kept = fs::read_to_string(&file).expect("the header");
     assert!(
-        kept == made,
-        "include/eyas.h is not what the source says: \
+        kept == generated,
+        "include/eyas.h does not match the source; regenerate it with \
          EYAS_WRITE_HEADER=1 cargo test -p eyas-capi --test header"
     );
 }
 
 #[test]
 fn every_function_of_the_source_is_in_the_header() {
-    let header = fs::read_to_string(place().join("include/eyas.h")).expect("the header");
+    let header =
+        fs::read_to_string(manifest_directory().join("include/eyas.h")).expect("the header");
     let mut functions = 0;
-    for entry in fs::read_dir(place().join("src")).expect("the source") {
+    for entry in fs::read_dir(manifest_directory().join("src")).expect("the source") {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
             continue;

@@ -12,15 +12,15 @@ use crate::terminal::Line;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Kind {
-    /// The command line cannot be understood.
+    /// The command line is invalid.
     Usage,
-    /// The URL or target cannot be understood.
+    /// The URL or target is malformed.
     Url,
     /// The name could not be resolved.
     Dns,
     /// No candidate answered, or all refused.
     Connect,
-    /// The body ended before it was whole.
+    /// The body ended before it was complete.
     Partial,
     /// The status was 400 or above, and `--fail` was given.
     Status,
@@ -52,11 +52,11 @@ pub(crate) enum Kind {
     Undecided,
     /// The emulator could not do its work.
     Emulator,
-    /// The command that was to be run is there, and cannot be run.
+    /// The command exists but cannot be run.
     NotExecutable,
-    /// The command that was to be run is not there.
+    /// The command was not found.
     NotFound,
-    /// SIGHUP: the terminal has gone.
+    /// SIGHUP: the terminal was closed.
     HungUp,
     /// Ctrl-C.
     Interrupted,
@@ -279,14 +279,16 @@ impl Failure {
     /// Creates the failure of a write to this place.
     pub(crate) fn write(place: &str, cause: &io::Error) -> Self {
         match cause.kind() {
-            io::ErrorKind::BrokenPipe => Self::new(Kind::BrokenPipe, "the reader has gone"),
+            io::ErrorKind::BrokenPipe => {
+                Self::new(Kind::BrokenPipe, "the reader has closed the pipe")
+            }
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 Self::new(Kind::Write, format!("cannot write {place}: {cause}"))
                     .hint("free some space, or write elsewhere with -o")
             }
             io::ErrorKind::NotFound => {
                 Self::new(Kind::Write, format!("cannot write {place}: {cause}"))
-                    .hint("is the directory there?")
+                    .hint("does the directory exist?")
             }
             _ => Self::new(Kind::Write, format!("cannot write {place}: {cause}")),
         }
@@ -343,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn json_names_the_kind_and_keeps_what_is_known() {
+    fn json_contains_the_kind_and_the_details() {
         let failure = Failure::new(Kind::Connect, "all refused")
             .hint("is it running?")
             .with_details(serde_json::json!({ "attempts": [] }));
@@ -355,8 +357,8 @@ mod tests {
 
     #[test]
     fn a_closed_reader_is_not_a_write_error() {
-        let gone = io::Error::from(io::ErrorKind::BrokenPipe);
-        assert_eq!(Failure::write("x", &gone).kind, Kind::BrokenPipe);
+        let broken_pipe = io::Error::from(io::ErrorKind::BrokenPipe);
+        assert_eq!(Failure::write("x", &broken_pipe).kind, Kind::BrokenPipe);
         let full = io::Error::from(io::ErrorKind::StorageFull);
         assert_eq!(Failure::write("x", &full).kind, Kind::Write);
     }

@@ -30,9 +30,9 @@ use flags::{Cli, Command, CommonFlags};
 use terminal::OutputStyle;
 
 fn main() -> ExitCode {
-    let cli = match Cli::read(std::env::args_os(), terminal::room()) {
+    let cli = match Cli::read(std::env::args_os(), terminal::current_width()) {
         Ok(cli) => cli,
-        Err(refused) => return usage(&refused),
+        Err(error) => return usage(&error),
     };
     let common = cli.common.clone();
     let silent = matches!(&cli.command, Command::Get(flags) if flags.output.silent);
@@ -46,30 +46,30 @@ fn main() -> ExitCode {
 }
 
 /// Prints help, the version, or what is wrong with the command line.
-fn usage(refused: &clap::Error) -> ExitCode {
+fn usage(error: &clap::Error) -> ExitCode {
     let json = std::env::args_os().any(|argument| argument == "--json");
-    if refused.use_stderr() && json {
-        let text = refused.to_string();
+    if error.use_stderr() && json {
+        let text = error.to_string();
         let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        let hint = suggestion(refused).map(|meant| format!("did you mean {meant}?"));
+        let hint = suggestion(error).map(|suggestion| format!("did you mean {suggestion}?"));
         let hint = hint.unwrap_or_else(|| "see eyas help".to_owned());
         let failure = Failure::new(Kind::Usage, message).hint(hint);
         let _ = output::object(&failure.to_json());
         return ExitCode::from(Kind::Usage.exit_code());
     }
-    let _ = refused.print();
-    match refused.use_stderr() {
+    let _ = error.print();
+    match error.use_stderr() {
         true => ExitCode::from(Kind::Usage.exit_code()),
         false => ExitCode::SUCCESS,
     }
 }
 
 /// Returns the most likely correction of a command or flag that does not exist.
-fn suggestion(refused: &clap::Error) -> Option<String> {
+fn suggestion(error: &clap::Error) -> Option<String> {
     let kinds = [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg];
-    match kinds.into_iter().find_map(|kind| refused.get(kind))? {
-        ContextValue::String(meant) => Some(meant.clone()),
-        ContextValue::Strings(meant) => meant.last().cloned(),
+    match kinds.into_iter().find_map(|kind| error.get(kind))? {
+        ContextValue::String(suggestion) => Some(suggestion.clone()),
+        ContextValue::Strings(suggestion) => suggestion.last().cloned(),
         _ => None,
     }
 }
@@ -88,5 +88,5 @@ fn report(failure: &Failure, common: &CommonFlags, silent: bool) {
         return;
     }
     let style = OutputStyle::of_stderr(common.color);
-    output::aside(&output::complaint(failure, style, std::io::stderr().is_terminal()), style);
+    output::aside(&output::message_lines(failure, style, std::io::stderr().is_terminal()), style);
 }

@@ -13,7 +13,7 @@ async fn greet(Extension(peer): Extension<PeerInfo>, request: Request) -> String
     format!("Hello {}, this is {:?} over {}.\n", peer.remote, request.version(), peer.transport)
 }
 
-/// Sends back what comes, as it comes.
+/// Echoes the body as it arrives.
 async fn echo(request: Request) -> Body {
     request.into_body()
 }

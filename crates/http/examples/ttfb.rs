@@ -1,9 +1,9 @@
-//! Time to the head of a response, each over a fresh connection: the client of eyas that
-//! `cargo xtask bench http` measures beside others.
+//! Measures the time to the head of a response, each over a fresh connection: the client of eyas
+//! that `cargo xtask bench http` compares with others.
 //!
-//! `ttfb AUTHORITY.pem [HOST:PORT:ADDRESS,ADDRESS]...` trusts that authority alone, asks no DNS
-//! about those hosts, and reads lines from standard input. `bench/rivals/README.md` says which;
-//! each is answered with a line, with `error` and the reason if it failed.
+//! `ttfb AUTHORITY.pem [HOST:PORT:ADDRESS,ADDRESS]...` trusts only that authority, does not query
+//! DNS for those hosts, and reads lines from standard input, which `bench/rivals/README.md`
+//! describes; each is answered with a line, with `error` and the reason if it failed.
 
 use std::error::Error;
 use std::net::IpAddr;
@@ -16,40 +16,41 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// Connections that `hold` may keep open.
+/// The maximum number of connections that `hold` keeps open.
 const MAX_HELD: usize = 4096;
 
-/// What all clients are made with.
+/// The configuration shared by all clients.
 struct Shared {
     roots: Vec<CertificateDer<'static>>,
     resolver: Resolver,
-    /// Knows nothing and learns nothing.
-    inexperienced: Endpoint,
-    /// Remembers how earlier connections went.
-    experienced: Endpoint,
+    /// Has no memory.
+    without_memory: Endpoint,
+    /// Remembers the outcomes of earlier connections.
+    with_memory: Endpoint,
 }
 
 impl Shared {
-    fn new(authority: &str, told: impl Iterator<Item = String>) -> Result<Self, Failure> {
+    fn new(authority: &str, overrides: impl Iterator<Item = String>) -> Result<Self, Failure> {
         let roots = CertificateDer::pem_file_iter(authority)?.collect::<Result<Vec<_>, _>>()?;
         let mut resolver = Resolver::system();
-        for argument in told {
+        for argument in overrides {
             let (host, port, addresses) = addresses(&argument)?;
             resolver = resolver.overriding(host, port, addresses);
         }
-        let inexperienced = endpoint(&roots, &resolver, MemoryStore::none())?;
+        let without_memory = endpoint(&roots, &resolver, MemoryStore::none())?;
         let memory = MemoryStore::in_memory(memory::Config::default());
-        let experienced = endpoint(&roots, &resolver, memory)?;
-        Ok(Self { roots, resolver, inexperienced, experienced })
+        let with_memory = endpoint(&roots, &resolver, memory)?;
+        Ok(Self { roots, resolver, without_memory, with_memory })
     }
 
-    /// A client that has no connection yet.
+    /// Returns a client without connections.
     fn client(&self, mode: &str) -> Result<Client, Failure> {
-        let endpoint = if mode == "later" { &self.experienced } else { &self.inexperienced };
+        let endpoint = if mode == "later" { &self.with_memory } else { &self.without_memory };
         client(endpoint, mode, PoolLimits::default())
     }
 
-    /// A client that finds `*` hosts of a URL, one for each number below `count`, on loopback.
+    /// Returns a client that resolves `*` in the host of a URL, for each number below `count`, to
+    /// loopback.
     fn client_of_many(
         &self,
         mode: &str,
@@ -68,13 +69,13 @@ impl Shared {
         client(&endpoint(&self.roots, &resolver, MemoryStore::none())?, mode, limits)
     }
 
-    /// Does what a line says.
+    /// Executes a line.
     async fn answer(&self, line: &str, held: &mut Vec<Client>) -> Result<String, Failure> {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
             ["many", mode, count, url] => {
                 let count = count.parse()?;
-                // A pool for one connection closes it when the next host wants one.
+                // A pool for one connection closes it when the next host needs one.
                 let limits = PoolLimits { total: 1, ..PoolLimits::default() };
                 let client = self.client_of_many(mode, url, count, limits)?;
                 let started = Instant::now();
@@ -98,7 +99,7 @@ impl Shared {
                 Ok("0".to_owned())
             }
             [mode, url] => get(&self.client(mode)?, url).await.map(milliseconds),
-            _ => Err("no such line".into()),
+            _ => Err("unknown command".into()),
         }
     }
 }
@@ -120,13 +121,13 @@ fn client(endpoint: &Endpoint, mode: &str, limits: PoolLimits) -> Result<Client,
         "h2" => Versions::HTTP_2,
         "h3" => Versions::HTTP_3,
         "race" | "later" => Versions::ALL,
-        _ => return Err(format!("no mode is called {mode}").into()),
+        _ => return Err(format!("there is no mode {mode}").into()),
     };
     let builder = Client::builder().endpoint(endpoint.clone()).versions(versions);
     Ok(builder.proxy(Proxy::none()).pool(limits).build()?)
 }
 
-/// Asks once; gives the time to the head, and reads the rest.
+/// Sends one request, returns the time to the head, and reads the rest.
 async fn get(client: &Client, url: &str) -> Result<Duration, Failure> {
     let request = client.get(url);
     let started = Instant::now();
@@ -139,7 +140,7 @@ async fn get(client: &Client, url: &str) -> Result<Duration, Failure> {
     Ok(elapsed)
 }
 
-/// Reads `HOST:PORT:ADDRESS,ADDRESS`.
+/// Parses `HOST:PORT:ADDRESS,ADDRESS`.
 fn addresses(argument: &str) -> Result<(&str, u16, Vec<IpAddr>), Failure> {
     let mut parts = argument.splitn(3, ':');
     match (parts.next(), parts.next(), parts.next()) {
@@ -180,7 +181,7 @@ async fn serve() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The error with its causes, in one line.
+/// Formats an error with its causes in one line.
 fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -47,7 +47,7 @@ pub struct Alternative {
     pub port: u16,
     /// How long it is fresh, from the arrival of the response (`ma`).
     pub max_age: Duration,
-    /// Whether it is kept when the network changes (`persist=1`).
+    /// Whether it remains valid when the network changes (`persist=1`).
     pub persist: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The HTTP client: from a request to its response, over the best transport that works.
+//! The HTTP client, which sends requests over the best transport that works.
 //!
 //! | module | purpose |
 //! | --- | --- |
@@ -6,11 +6,11 @@
 //! | `request`, `response` | the convenience API |
 //! | `credentials` | the `Authorization` field |
 //! | `request_url` | defaults of a request |
-//! | `exchange` | redirects, cookies, decompression, time limits |
+//! | `exchange` | redirects, cookies, decompression, timeouts |
 //! | `limits` | time and redirect limits |
 //! | `attempt` | one request on one connection, and when it may be retried on another |
-//! | `route` | from a URL to its origin, connections and proxy |
-//! | `connect`, `dial` | from a target to a connection: the race and its late switch |
+//! | `route` | maps a URL to its origin, connections and proxy |
+//! | `connect`, `dial` | connecting to a target: the race and its late switch |
 //! | `direct` | connections without a pool |
 //! | `early` | requests as 0-RTT data |
 //! | `alternatives` | when an alternative service is tried |
@@ -92,9 +92,9 @@ struct Inner {
     dialling: alternatives::Dialling,
     cookies: Option<Cookies>,
     known: early::Known,
-    /// Whether moves to other networks are watched for.
-    watches_network: AtomicBool,
-    /// What the times of the alternative services count from.
+    /// Whether changes of network are already being watched.
+    is_watching_network: AtomicBool,
+    /// The epoch of the times in the cache of alternative services.
     epoch: Instant,
 }
 
@@ -107,7 +107,7 @@ impl Inner {
         self.epoch.elapsed()
     }
 
-    /// Takes note of a new connection.
+    /// Records a new connection.
     fn note(&self, key: &Key, report: &ConnectionReport) {
         if self.config.early_data {
             self.known.learn(key, report);
@@ -119,9 +119,9 @@ impl Inner {
         self.pool.clear();
     }
 
-    /// Hears of moves to other networks from the first connection on.
+    /// Watches for changes of network, from the first connection on.
     fn watch_network(self: &Arc<Self>) {
-        if self.watches_network.swap(true, Ordering::Relaxed) {
+        if self.is_watching_network.swap(true, Ordering::Relaxed) {
             return;
         }
         let mut changes = self.dialler.endpoint.network_changes();
@@ -155,9 +155,9 @@ impl Client {
             pool: Pool::new(config.pool.clone()),
             alt_svc: Mutex::default(),
             dialling: alternatives::Dialling::default(),
-            cookies: Cookies::if_asked(config.cookies),
+            cookies: Cookies::if_enabled(config.cookies),
             known: early::Known::default(),
-            watches_network: AtomicBool::new(false),
+            is_watching_network: AtomicBool::new(false),
             epoch: Instant::now(),
             config,
         }))
@@ -223,7 +223,7 @@ impl Service<Request<Body>> for Client {
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Error>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        // The pool makes requests wait where its bounds say so, not here.
+        // The pool delays requests where its limits require it.
         Poll::Ready(Ok(()))
     }
 

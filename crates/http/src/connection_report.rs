@@ -12,7 +12,7 @@ use eyas::{
 
 use crate::{Error, alt_svc::Service};
 
-/// What there is to say about a connection.
+/// The details of a connection and of the race that led to it.
 pub(crate) struct ConnectionReport {
     info: Arc<ConnectionInfo>,
     feedback: Feedback,
@@ -25,16 +25,16 @@ impl ConnectionReport {
         Self { info, feedback, alternative: None, recording }
     }
 
-    /// Says that the connection leads to an alternative service.
+    /// Marks the connection as one to an alternative service.
     pub(crate) fn of_alternative(mut self, service: &Service) -> Self {
         self.add_reason(format!("the origin announced the alternative {service}"));
         self.alternative = Some(service.clone());
         self
     }
 
-    /// Says that the request went out before the handshake was complete.
+    /// Notes that the request was sent before the handshake was complete.
     pub(crate) fn sent_early(mut self) -> Self {
-        self.add_reason("the request went out as 0-RTT data, as asked".to_owned());
+        self.add_reason("the request was sent as 0-RTT data, as asked".to_owned());
         self
     }
 
@@ -43,7 +43,7 @@ impl ConnectionReport {
         (self.recording.clone(), self.feedback.clone())
     }
 
-    /// Says that a proxy is in between.
+    /// Notes that the connection leads through a proxy.
     pub(crate) fn through_proxy(mut self, proxy: &str) -> Self {
         self.add_reason(format!("TCP only: the peer is reached through the proxy {proxy}"));
         self
@@ -72,18 +72,18 @@ impl ConnectionReport {
 
     /// Reports to the memory that the connection was established and then ended without a response.
     pub(crate) fn failed(&self, error: &Error) {
-        self.broke(error.broke().unwrap_or(Cause::Reset), Level::Security, error);
+        self.report_failure(error.path_failure().unwrap_or(Cause::Reset), Level::Security, error);
     }
 
     /// Reports to the memory that the connection ended in the middle of a response, if that is
     /// informative about the path.
     pub(crate) fn failed_in_body(&self, error: &Error) {
-        if let Some(cause) = error.broke() {
-            self.broke(cause, Level::FirstByte, error);
+        if let Some(cause) = error.path_failure() {
+            self.report_failure(cause, Level::FirstByte, error);
         }
     }
 
-    fn broke(&self, cause: Cause, reached: Level, error: &Error) {
+    fn report_failure(&self, cause: Cause, reached: Level, error: &Error) {
         self.feedback.broke(Failure { cause, reached, detail: error.detail().to_owned() });
     }
 }

@@ -42,7 +42,7 @@ use url::Url;
 
 use crate::{
     Error, Kind, Versions,
-    destination::{self, is_stream, place, target},
+    destination::{self, destination, is_stream, target},
     error::connect_error,
 };
 
@@ -114,17 +114,17 @@ impl Connector {
         let info = connection.info();
         let is_http2 = info.alpn.as_deref() == Some("h2");
         if info.security != Security::None && !self.versions.http1 && !is_http2 {
-            let what = "the peer does not speak HTTP/2, and HTTP/1.1 is not allowed";
+            let what = "the peer does not support HTTP/2, and HTTP/1.1 is not allowed";
             return Err(Error::new(Kind::Tls, what));
         }
         let stream = connection.into_stream();
         stream
             .map(Stream::new)
-            .map_err(|_| Error::new(Kind::Closed, "it closed before it was used"))
+            .map_err(|_| Error::new(Kind::Closed, "the connection closed before it was used"))
     }
 
     fn target(&self, url: &Url) -> Result<Target, Error> {
-        let (host, port, https) = place(url)?;
+        let (host, port, https) = destination(url)?;
         let port = match url.port() {
             None if self.always_tls => 443,
             _ => port,
@@ -139,7 +139,7 @@ impl Service<Uri> for Connector {
     type Future = Pin<Box<dyn Future<Output = Result<Stream, Error>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        // What bounds the attempts in flight is the endpoint.
+        // The endpoint limits the attempts in flight.
         Poll::Ready(Ok(()))
     }
 

@@ -1,4 +1,4 @@
-//! From a URL to its host, port and application protocols.
+//! Maps a URL to its host, port and application protocols.
 
 use eyas::race::{
     candidate::{Security, Transport},
@@ -36,7 +36,7 @@ pub(crate) fn target(host: Host, port: u16, https: bool, versions: Versions) -> 
 }
 
 /// Returns the destination of a URL: its host, its port, and whether TLS is required.
-pub(crate) fn place(url: &Url) -> Result<(Host, u16, bool), Error> {
+pub(crate) fn destination(url: &Url) -> Result<(Host, u16, bool), Error> {
     let refuse = |why: String| Error::new(Kind::Url, why);
     let host = url.host_str().ok_or_else(|| refuse("it has no host".to_owned()))?;
     let host = Host::parse(host).map_err(|error| refuse(error.to_string()))?;
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_that_cannot_be_used() {
+    fn unusable_urls_are_rejected() {
         for text in ["", "x", "/x", "ftp://a.example/", "https://", "https://a b/", "http://[::1/"]
         {
             let error = parse(text).expect_err(text);

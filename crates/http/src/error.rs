@@ -197,7 +197,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The error of an exchange.
+/// The error of a request.
 pub struct Error(Box<Inner>);
 
 struct Inner {
@@ -209,10 +209,10 @@ struct Inner {
     source: Option<Box<dyn StdError + Send + Sync>>,
     trace: Option<Box<Trace>>,
     /// The cause of the broken connection, if it is informative about its path.
-    broke: Option<Cause>,
-    /// The detail states what to do next, more precisely than the kind could.
-    advised: bool,
-    /// What was followed before.
+    path_failure: Option<Cause>,
+    /// Whether the detail already states what to do next, more precisely than the kind could.
+    has_advice: bool,
+    /// The redirects that were followed before.
     redirected: Vec<Redirect>,
 }
 
@@ -226,8 +226,8 @@ impl Error {
             status: None,
             source: None,
             trace: None,
-            broke: None,
-            advised: false,
+            path_failure: None,
+            has_advice: false,
             redirected: Vec::new(),
         }))
     }
@@ -261,19 +261,19 @@ impl Error {
     }
 
     /// Sets the cause of the broken connection, if it is informative about its path.
-    pub(crate) fn breaking(mut self, cause: Option<Cause>) -> Self {
-        self.0.broke = cause;
+    pub(crate) fn with_path_failure(mut self, cause: Option<Cause>) -> Self {
+        self.0.path_failure = cause;
         self
     }
 
-    /// Returns what broke the connection, if that is informative about its path.
-    pub(crate) fn broke(&self) -> Option<Cause> {
-        self.0.broke
+    /// Returns the cause of the broken connection, if it is informative about its path.
+    pub(crate) fn path_failure(&self) -> Option<Cause> {
+        self.0.path_failure
     }
 
     /// Marks the detail as containing advice.
     pub(crate) fn with_advice(mut self) -> Self {
-        self.0.advised = true;
+        self.0.has_advice = true;
         self
     }
 
@@ -287,7 +287,7 @@ impl Error {
         self
     }
 
-    /// Says which redirects were followed before.
+    /// Adds the redirects that were followed before.
     pub(crate) fn after(mut self, redirected: Vec<Redirect>) -> Self {
         self.0.redirected = redirected;
         self
@@ -346,7 +346,7 @@ impl fmt::Display for Error {
         if !self.0.detail.is_empty() {
             write!(f, ": {}", self.0.detail)?;
         }
-        if self.0.advised {
+        if self.0.has_advice {
             return Ok(());
         }
         write!(f, "; {}", self.0.kind.next_step())
@@ -375,10 +375,10 @@ pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
-        let said = cause.to_string();
-        if !text.contains(&said) {
+        let text_of_cause = cause.to_string();
+        if !text.contains(&text_of_cause) {
             text.push_str(": ");
-            text.push_str(&said);
+            text.push_str(&text_of_cause);
         }
         next = cause.source();
     }
@@ -415,7 +415,7 @@ pub fn text_without_password(text: &str) -> String {
     }
 }
 
-/// What stands for a password.
+/// The replacement for a password.
 const MASK: &str = "***";
 
 #[cfg(test)]

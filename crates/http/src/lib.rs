@@ -2,7 +2,7 @@
 //!
 //! | module or type | purpose | source |
 //! | --- | --- | --- |
-//! | [`Client`] | from a request to its response, over the best transport that works | RFC 9110, 9112, 9113, 9114 |
+//! | [`Client`] | the client: sends requests over the best transport that works | RFC 9110, 9112, 9113, 9114 |
 //! | [`Direct`], [`DirectConnection`] | connections without a pool, for load generators and the like | |
 //! | [`Client::connect`], [`Tunnel`] | a byte stream through a proxy | RFC 9110 §9.3.6 |
 //! | [`HttpPolicy`] | how HTTP/3 and the older versions are tried | HEv3, RFC 7838 |
@@ -40,16 +40,15 @@
 //! # }
 //! ```
 //!
-//! Features: `client` and `server` bring one half each; `cookies`, `compression`, `json`, `form`,
-//! `multipart`, `connector` and `ureq` add to the client; `internals` shows `alt_svc`, without a promise.
+//! Features: `client` and `server` enable one half each; `cookies`, `compression`, `json`, `form`, `multipart`, `connector` and `ureq` extend the client; `internals` exposes `alt_svc`, without stability guarantees.
 //! The first four are on by default.
 //!
 //! Deliberately absent: an upgrade of `http` URLs by HTTPS records (RFC 9460 §9.5), HTTP/2
-//! without TLS, server push, and HTTP/2 ALTSVC frames, which the HTTP/2 library does not show.
+//! without TLS, server push, and HTTP/2 ALTSVC frames, which the HTTP/2 library does not expose.
 
 #[cfg(feature = "internals")]
 pub mod alt_svc;
-// Much of it is for the client and `internals` alone.
+// Much of it is only used by the client and `internals`.
 #[cfg(not(feature = "internals"))]
 #[cfg_attr(not(feature = "internals"), allow(dead_code, unreachable_pub, unused_imports))]
 mod alt_svc;
@@ -99,7 +98,7 @@ pub use quic_streams::{HttpDatagrams, StreamDatagrams};
 pub use serve::Server;
 pub use version::{Versions, version_name};
 
-/// The examples of the README, so that they cannot rot.
+/// Compiles the examples of the README.
 #[cfg(all(doctest, feature = "client", feature = "server"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -5,8 +5,8 @@
 //! The number of connections is small; a new one is always accepted, and closes one of the client
 //! that has the most.
 
+mod connections;
 mod page;
-mod places;
 
 use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -22,13 +22,13 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{net::TcpListener, time::sleep};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use self::connections::OpenConnections;
 pub use self::page::Page;
-use self::places::Places;
 
-/// For a request's head.
+/// How long a request's head may take to arrive.
 const HEADER_READ_TIME: Duration = Duration::from_secs(5);
 
-/// After a failed accept nothing is accepted for this long.
+/// How long to pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 const CONTENT_TYPE: HeaderValue =
@@ -48,12 +48,12 @@ pub fn start(
 ) -> Result<SocketAddr, BindError> {
     let wanted = Wanted { stream: Some(StreamProtocol::Tcp), udp: false };
     let bound = sockets::bind(&[address], wanted)?;
-    let at = bound.first().map_or(address, |one| one.address);
+    let bound_address = bound.first().map_or(address, |socket| socket.address);
     let render = Arc::new(render);
-    for listener in bound.into_iter().filter_map(|one| one.tcp) {
+    for listener in bound.into_iter().filter_map(|socket| socket.tcp) {
         tasks.spawn(accept(listener, Arc::clone(&render), tasks.clone(), stop.clone()));
     }
-    Ok(at)
+    Ok(bound_address)
 }
 
 async fn accept<R>(
@@ -64,7 +64,7 @@ async fn accept<R>(
 ) where
     R: Fn() -> String + Send + Sync + 'static,
 {
-    let places = Arc::<Places>::default();
+    let connections = Arc::<OpenConnections>::default();
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => return,
@@ -74,7 +74,7 @@ async fn accept<R>(
             sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        let place = places.take(remote.ip());
+        let guard = connections.register(remote.ip());
         let (render, stop) = (Arc::clone(&render), stop.clone());
         tasks.spawn(async move {
             let service = service_fn(|request: Request<Incoming>| {
@@ -87,8 +87,8 @@ async fn accept<R>(
                 .serve_connection(TokioIo::new(tcp), service);
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = place.leave.cancelled() => {}
-                // A client that disconnects before the answer gets nothing.
+                () = guard.evicted.cancelled() => {}
+                // An error only means that the client disconnected early.
                 _ = connection => {}
             }
         });
@@ -98,7 +98,12 @@ async fn accept<R>(
 fn respond(method: &Method, path: &str, render: impl Fn() -> String) -> Response<Full<Bytes>> {
     let (status, text) = match (method, path) {
         (&Method::GET | &Method::HEAD, "/metrics") => (StatusCode::OK, render()),
-        (_, "/metrics") => (StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned()),
+        (_, "/metrics") => (
+            StatusCode::METHOD_NOT_ALLOWED,
+            "only GET and HEAD are allowed
+"
+            .to_owned(),
+        ),
         _ => (StatusCode::NOT_FOUND, "the metrics are at /metrics\n".to_owned()),
     };
     let mut response = Response::new(Full::new(Bytes::from(text)));

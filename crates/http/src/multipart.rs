@@ -23,12 +23,12 @@ use http::HeaderValue;
 use crate::Body;
 use encoded::Encoded;
 
-/// Bytes of randomness in a boundary: enough that no content holds it by chance.
-const RANDOM: usize = 16;
+/// Random bytes in a boundary: enough that no content contains it by chance.
+const RANDOM_BYTES: usize = 16;
 
 /// A form: named parts, in the order in which they were added. Names need not be unique.
 #[derive(Debug, Default)]
-#[must_use = "a form does nothing until a request takes it"]
+#[must_use = "a form does nothing until it is sent with a request"]
 pub struct Form {
     parts: Vec<(String, Part)>,
 }
@@ -68,16 +68,16 @@ impl Form {
 
     fn encode_with(self, boundary: &str) -> Body {
         let mut pieces = Vec::with_capacity(2 * self.parts.len() + 1);
-        let mut between = format!("--{boundary}\r\n");
+        let mut delimiter = format!("--{boundary}\r\n");
         for (name, part) in self.parts {
-            between.push_str(&part.head(&name));
-            pieces.push(std::mem::take(&mut between).into());
+            delimiter.push_str(&part.head(&name));
+            pieces.push(std::mem::take(&mut delimiter).into());
             pieces.push(part.content);
-            between = format!("\r\n--{boundary}\r\n");
+            delimiter = format!("\r\n--{boundary}\r\n");
         }
-        between.truncate(between.len() - "\r\n".len());
-        between.push_str("--\r\n");
-        pieces.push(between.into());
+        delimiter.truncate(delimiter.len() - "\r\n".len());
+        delimiter.push_str("--\r\n");
+        pieces.push(delimiter.into());
         Encoded::new(pieces).into_body()
     }
 }
@@ -117,7 +117,8 @@ impl Part {
         self
     }
 
-    /// Returns the header of the part, including the empty line at its end (RFC 7578 §4.2 to §4.4).
+    /// Returns the header section of the part, including the empty line at its end (RFC 7578 §4.2
+    /// to §4.4).
     fn head(&self, name: &str) -> String {
         let mut head = format!("Content-Disposition: form-data; name=\"{}\"", escaped(name));
         if let Some(file_name) = &self.file_name {
@@ -132,14 +133,14 @@ impl Part {
     }
 }
 
-/// Escapes a name like browsers: characters that would end it, or the line, are percent-encoded
-/// (HTML, "multipart form data").
+/// Escapes a name as browsers do: characters that would end the name or the line are
+/// percent-encoded (HTML, "multipart form data").
 fn escaped(name: &str) -> String {
     name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 fn boundary() -> Option<String> {
-    let mut random = [0; RANDOM];
+    let mut random = [0; RANDOM_BYTES];
     default_provider().secure_random.fill(&mut random).ok()?;
     let mut boundary = String::from("----eyas");
     for byte in random {

@@ -11,18 +11,18 @@ use http_body::{Body, Frame};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
 
-/// Bytes that wait for the peer's window. What is written beyond them waits.
-const ROOM: usize = 64 * 1024;
+/// The number of bytes buffered for the peer's window; further writes wait.
+const BUFFER_BYTES: usize = 64 * 1024;
 
-/// The most bytes of one frame.
-const PIECE: usize = 16 * 1024;
+/// The maximum number of bytes in one frame.
+const MAX_FRAME_BYTES: usize = 16 * 1024;
 
 /// Returns a writer and a body that contains what is written to it. The body ends normally only if
 /// the writer is shut down; if the writer is dropped before, the body ends with an error.
 pub fn pipe() -> (PipeWriter, PipeBody) {
-    let (near, far) = duplex(ROOM);
+    let (writing_end, reading_end) = duplex(BUFFER_BYTES);
     let ended = Arc::<AtomicBool>::default();
-    (PipeWriter { inner: near, ended: Arc::clone(&ended) }, PipeBody { far, ended })
+    (PipeWriter { inner: writing_end, ended: Arc::clone(&ended) }, PipeBody { reading_end, ended })
 }
 
 /// The writing end of a [`pipe`].
@@ -54,7 +54,7 @@ impl AsyncWrite for PipeWriter {
 /// The body of a [`pipe`].
 #[derive(Debug)]
 pub struct PipeBody {
-    far: DuplexStream,
+    reading_end: DuplexStream,
     ended: Arc<AtomicBool>,
 }
 
@@ -71,14 +71,14 @@ impl Body for PipeBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, PipeBroken>>> {
-        let mut piece = BytesMut::zeroed(PIECE);
-        let mut room = ReadBuf::new(&mut piece);
-        let read = ready!(Pin::new(&mut self.far).poll_read(cx, &mut room));
-        let length = room.filled().len();
+        let mut chunk = BytesMut::zeroed(MAX_FRAME_BYTES);
+        let mut buffer = ReadBuf::new(&mut chunk);
+        let read = ready!(Pin::new(&mut self.reading_end).poll_read(cx, &mut buffer));
+        let length = buffer.filled().len();
         match (read, length) {
             (Ok(()), 1..) => {
-                piece.truncate(length);
-                Poll::Ready(Some(Ok(Frame::data(piece.freeze()))))
+                chunk.truncate(length);
+                Poll::Ready(Some(Ok(Frame::data(chunk.freeze()))))
             }
             (Ok(()), 0) if self.ended.load(Relaxed) => Poll::Ready(None),
             _ => Poll::Ready(Some(Err(PipeBroken))),

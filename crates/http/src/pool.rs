@@ -2,9 +2,9 @@
 //!
 //! Per origin there is at most one shared connection (HTTP/3 or 2), which carries all requests, and
 //! some idle HTTP/1.1 connections. Concurrent requests to an origin without a connection do not
-//! stampede: one opens a connection, and the others wait to see whether it can be shared. A better
+//! stampede: one of them opens a connection, and the others wait in case it can be shared. A better
 //! connection that arrives later (the late switch) replaces the shared and the idle ones; requests
-//! in flight finish where they began.
+//! in flight finish on their old connection.
 
 mod checkout;
 mod connection;
@@ -44,8 +44,8 @@ impl Default for PoolLimits {
     }
 }
 
-/// What connections may be shared by: scheme, host and port, and the proxy in between.
-/// Cheap to clone.
+/// Identifies the connections that requests may share: scheme, host, port, and the proxy in
+/// between. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key {
     pub(crate) https: bool,
@@ -61,9 +61,9 @@ pub(crate) struct Pool(Arc<Shared>);
 struct Shared {
     limits: PoolLimits,
     origins: Mutex<Origins>,
-    /// Notified whenever a connection becomes free, is added or ends.
+    /// Notified whenever a connection becomes free, is added or closed.
     changed: Arc<Notify>,
-    /// Ends background tasks when the last handle is dropped.
+    /// Cancels background tasks when the last handle is dropped.
     background: CancellationToken,
     _ends_background: DropGuard,
 }
@@ -85,8 +85,8 @@ impl Pool {
         }))
     }
 
-    /// Runs in the background until it is done or the last handle of the pool is dropped. It
-    /// must not hold a handle itself while it waits.
+    /// Runs `work` in the background until it is done or the last handle of the pool is dropped.
+    /// `work` must not hold a handle while it waits.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let cancelled = self.0.background.clone();
         tokio::spawn(async move {
@@ -101,7 +101,7 @@ impl Pool {
         WeakPool(Arc::downgrade(&self.0))
     }
 
-    /// Whether the origin has an HTTP/3 connection that can take a request.
+    /// Returns whether the origin has an HTTP/3 connection that can take a request.
     pub(crate) fn has_http3(&self, key: &Key) -> bool {
         self.0.lock().has_http3(key)
     }
@@ -109,22 +109,22 @@ impl Pool {
     /// Replaces the origin's connection with a better one.
     pub(crate) fn upgrade(&self, key: &Key, sender: Sender, report: Arc<ConnectionReport>) {
         let connection = Connection::new(sender, report, self.0.slot(key));
-        // A connection takes the lock when it is dropped, so none is dropped under it.
+        // Dropping a connection takes the lock, so it must happen after the lock is released.
         let replaced = self.0.lock().insert(key, connection);
         drop(replaced);
         self.after_insert();
     }
 
-    /// Takes a connection out: it failed, and no further request is to go there. If it had served
-    /// before, the idle ones of its origin are as old as it was, and go too.
+    /// Removes a failed connection, so that no further request uses it. If it had been used before,
+    /// the idle connections of its origin are probably as stale, and are removed too.
     pub(crate) fn retire(&self, key: &Key, leased: &Leased) {
         let report = leased.report();
         self.retire_where(key, |other| leased.reused || std::ptr::eq(other, &**report));
     }
 
-    /// Takes out the connections of an origin whose report is this one.
-    pub(crate) fn retire_where(&self, key: &Key, is: impl Fn(&ConnectionReport) -> bool) {
-        let retired = self.0.lock().retire_where(key, is);
+    /// Removes the connections of an origin whose report matches.
+    pub(crate) fn retire_where(&self, key: &Key, matches: impl Fn(&ConnectionReport) -> bool) {
+        let retired = self.0.lock().retire_where(key, matches);
         drop(retired);
         self.0.changed.notify_waiters();
     }
@@ -144,7 +144,8 @@ impl Pool {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Origins> {
-        // Only a debug assertion panics while it holds the lock, and the maps are still whole then.
+        // Only a debug assertion can panic while the lock is held, and the maps are consistent
+        // then.
         self.origins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,8 +1,8 @@
-//! An established connection, with any version of HTTP.
+//! HTTP on an established connection, in any version.
 //!
-//! Everything here works on any byte stream or QUIC connection, however it was made.
+//! Everything here works on any byte stream or QUIC connection, however it was established.
 
-mod asked;
+mod expected;
 mod fields;
 mod h1;
 mod h2;
@@ -13,30 +13,30 @@ mod wire_body;
 
 use http::{Request, Response, Version};
 
-use self::asked::Asked;
+use self::expected::Expected;
 pub(crate) use self::{
     h1::Http1,
     h2::Http2,
     h3::Http3,
-    tunnel::{TunnelIo, Tunnelling},
+    tunnel::{TunnelIo, TunnelReply},
 };
 use crate::{Body, Error, Kind};
 
 /// The largest response head that is read, in bytes, over any version.
 pub(crate) const MAX_HEAD_BYTES: usize = 256 * 1024;
 
-/// The most header fields that a response head may have over HTTP/1: hyper's own limit, up to which it
-/// needs no memory but the stack. For more it takes two arrays of the heap for a moment, and leaves
-/// holes there that add up to half of what an idle connection holds.
+/// The maximum number of header fields in a response head over HTTP/1: hyper's default, up to which
+/// it uses only the stack. With a higher limit it briefly allocates two arrays on the heap, and the
+/// fragmentation that they cause adds up to half of what an idle connection uses.
 pub(crate) const MAX_HEAD_FIELDS: usize = 100;
 
-/// The most informational responses that are read before the final one (RFC 9110 §15.2), over any
-/// version.
+/// The maximum number of informational responses read before the final one (RFC 9110 §15.2), over
+/// any version.
 const MAX_INFORMATIONAL: usize = 16;
 
 /// The peer keeps sending informational responses without a final one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("more than {MAX_INFORMATIONAL} informational responses arrived, and no final one")]
+#[error("more than {MAX_INFORMATIONAL} informational responses arrived without a final one")]
 struct TooManyInformational;
 
 impl From<TooManyInformational> for Error {
@@ -55,9 +55,10 @@ pub(crate) enum Sender {
 /// Why a request got no response.
 pub(crate) struct SendFailure {
     pub(crate) error: Error,
-    /// The request's body, untouched: nothing of the request was sent.
+    /// The request's body if it is untouched, because nothing of the request was sent.
     pub(crate) unsent: Option<Body>,
-    /// The peer has said that it did not process the request: any method may be sent again.
+    /// Whether the peer stated that it did not process the request, so that it may be retried
+    /// whatever its method.
     pub(crate) unprocessed: bool,
 }
 
@@ -94,20 +95,20 @@ impl Sender {
         }
     }
 
-    /// Sends a request with an absolute URI and waits for the head of its response, which has to be
-    /// one to what was asked.
+    /// Sends a request with an absolute URI and waits for the head of its response, which must
+    /// match the request.
     pub(crate) async fn send(
         &mut self,
         request: Request<Body>,
     ) -> Result<Response<Body>, SendFailure> {
-        let asked = Asked::of(&request);
+        let expected = Expected::of(&request);
         let response = match self {
             Self::Http1(sender) => sender.send(request).await,
             Self::Http2(sender) => sender.send(request).await,
             Self::Http3(sender) => sender.send(request).await,
         }?;
         let (head, body) = response.into_parts();
-        asked.check(&head).map_err(SendFailure::new)?;
+        expected.check(&head).map_err(SendFailure::new)?;
         Ok(Response::from_parts(head, body))
     }
 }

@@ -42,24 +42,24 @@ use self::{
 type Accepted<T> = Pin<Box<dyn Stream<Item = Result<T, ConnectionError>> + Send + Sync>>;
 type Waiting<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + Sync>>;
 
-/// Whom the streams serve.
+/// The side of the connection that uses the streams, client or server.
 pub(crate) trait Side: Clone + Send + Sync + Unpin + 'static {
     /// Whether this is a client, which opens the requests' streams (RFC 9114 §6.1).
     const IS_CLIENT: bool;
 
-    /// What is kept for as long as the sending half of a request's stream.
-    type Kept: Send + Sync + Unpin;
+    /// A value that is kept as long as the sending half of a request's stream.
+    type RequestGuard: Send + Sync + Unpin;
 
-    /// Takes note of a request's stream.
-    fn begins(&self, stream: &quinn::SendStream) -> Self::Kept;
+    /// Called for each new stream of a request.
+    fn request_started(&self, stream: &quinn::SendStream) -> Self::RequestGuard;
 
-    /// Returns whether it opens a tunnel through a proxy by CONNECT (RFC 9114 §4.4).
+    /// Returns whether it may open tunnels by CONNECT (RFC 9114 §4.4).
     fn opens_tunnels(&self) -> bool {
         false
     }
 
-    /// Returns whether the next request is rejected (RFC 9114 §4.1.1: it may be sent again).
-    fn turns_away(&self) -> bool {
+    /// Returns whether to reject the next request (RFC 9114 §4.1.1: it may be retried).
+    fn rejects_requests(&self) -> bool {
         false
     }
 }
@@ -75,8 +75,8 @@ struct Common<S> {
 impl<S: Side> Common<S> {
     fn request(&self, (send, recv): (quinn::SendStream, quinn::RecvStream)) -> RequestStream<S> {
         let frames = Frames::request(self.frame_limit);
-        let kept = self.side.begins(&send);
-        let send = Sending::of_request(send, kept, self.side.opens_tunnels());
+        let guard = self.side.request_started(&send);
+        let send = Sending::of_request(send, guard, self.side.opens_tunnels());
         RequestStream { send, recv: Receiving::new(recv, frames) }
     }
 }
@@ -90,7 +90,7 @@ pub(crate) struct Streams<S: Side> {
 }
 
 impl<S: Side> Streams<S> {
-    /// Wraps a connection on which a message's head has `header_bytes` at most.
+    /// Wraps a connection on which a message's head may have at most `header_bytes`.
     pub(crate) fn new(conn: quinn::Connection, side: S, header_bytes: usize) -> Self {
         let frame_limit = header_bytes as u64 + FRAME_SLACK;
         let common = Common { conn: conn.clone(), side, frame_limit };
@@ -124,8 +124,8 @@ impl<S: Side> quic::Connection<Bytes> for Streams<S> {
     ) -> Poll<Result<RequestStream<S>, ConnectionErrorIncoming>> {
         loop {
             let (mut send, mut recv) = ready!(next(&mut self.bidirectional, cx))?;
-            if self.common.side.turns_away() {
-                // The streams are to be closed, so an error needs no handling.
+            if self.common.side.rejects_requests() {
+                // Errors can be ignored, because the streams are being discarded.
                 let _ = send.reset(code(Code::H3_REQUEST_REJECTED.value()));
                 let _ = recv.stop(code(Code::H3_REQUEST_REJECTED.value()));
                 continue;
@@ -237,5 +237,5 @@ fn code(value: u64) -> VarInt {
 
 fn stream_id(id: quinn::StreamId) -> StreamId {
     StreamId::try_from(VarInt::from(id).into_inner())
-        .expect("a stream identifier of quinn is below 2^62, as h3 wants it")
+        .expect("quinn's stream identifiers are below 2^62, as h3 requires")
 }

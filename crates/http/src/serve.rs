@@ -28,13 +28,13 @@
 //! | `quic` | HTTP/3, by quinn and h3 |
 //! | `sctp` | HTTP/1 over SCTP, on stream 0 of an association |
 //! | `shared` | the state shared by all connections |
-//! | `answer`, `service`, `fields` | from a request to its response |
+//! | `answer`, `service`, `fields` | answering requests |
 //! | `link` | details of a connection |
 //! | `interim` | interim responses of a service |
 //! | `admission`, `budget`, `limits` | limits per peer and in total |
-//! | `activity`, `pace`, `turn` | timeouts, and who is to blame for them |
+//! | `activity`, `pace`, `turn` | timeouts, and which side is responsible for them |
 //! | `exchange` | one request and its response |
-//! | `request_body`, `content`, `body`, `piece` | bodies: what is read, what is sent, and how much of it has left |
+//! | `request_body`, `content`, `body`, `piece` | bodies: what is read, what is sent, and how much of it has been sent |
 //! | `source`, `metered` | content that accounts for the memory it uses |
 //! | `reply` | the server's own responses |
 //! | `access` | entries of the access log |
@@ -57,7 +57,7 @@ mod http2;
 mod interim;
 mod limits;
 mod link;
-// For eyas-testserver: no part of what programs are promised.
+// For eyas-testserver; not part of the stable API.
 #[doc(hidden)]
 pub mod metered;
 mod metrics;
@@ -99,6 +99,6 @@ pub use self::{
     stream_server::StreamServer,
 };
 
-// For servers that are meant to fail: no part of what programs are promised.
+// For servers that fail on purpose; not part of the stable API.
 #[doc(hidden)]
 pub use self::fault::FaultConfig;

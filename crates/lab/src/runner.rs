@@ -108,7 +108,7 @@ pub fn seeds(plan: &Plan, first: u64) -> Vec<u64> {
     (0..u64::from(plan.grid.runs)).map(|run| first.wrapping_add(run)).collect()
 }
 
-/// Executes a plan. `tell` is called after each run; when `stop` is set, no more runs are started.
+/// Executes a plan. `report` is called after each run; when `stop` is set, no more runs are started.
 ///
 /// # Errors
 /// If it was stopped, or the output directory cannot be written.
@@ -116,11 +116,11 @@ pub fn run(
     plan: &Plan,
     job: &Job,
     stop: &AtomicBool,
-    tell: impl FnMut(Event<'_>),
+    report: impl FnMut(Event<'_>),
 ) -> Result<Results, RunError> {
     let seeds = seeds(plan, job.seed);
     let all = in_rounds(plan, &seeds).collect();
-    let (store, skipped) = work_off(plan, all, job, stop, tell)?;
+    let (store, skipped) = execute(plan, all, job, stop, report)?;
     Ok(Results { skipped, at_once: at_once(plan, job), ..collect(plan, &seeds, &store) })
 }
 
@@ -146,7 +146,7 @@ pub fn run_shard(
     shard: Shard,
     job: &Job,
     stop: &AtomicBool,
-    mut tell: impl FnMut(Event<'_>),
+    mut report: impl FnMut(Event<'_>),
 ) -> Result<Progress, RunError> {
     let plan = Plan::parse(text, options)?;
     if plan.is_live() {
@@ -165,11 +165,11 @@ pub fn run_shard(
     let dealt = in_rounds(&plan, &seeds).enumerate();
     let mine = dealt.filter(|(place, _)| Shard::at(*place, shard.of()) == shard);
     let mut last = Progress::default();
-    work_off(&plan, mine.map(|(_, run)| run).collect(), job, stop, |event| {
+    execute(&plan, mine.map(|(_, run)| run).collect(), job, stop, |event| {
         if let Event::Progress(now) = event {
             last = now;
         }
-        tell(event);
+        report(event);
     })?;
     Ok(last)
 }
@@ -180,12 +180,12 @@ type Run<'a> = (&'a Point, u64);
 type Skipped = BTreeMap<String, BTreeSet<String>>;
 
 /// Executes these runs, except those that are already finished.
-fn work_off<'a>(
+fn execute<'a>(
     plan: &'a Plan,
     runs: Vec<Run<'a>>,
     job: &Job,
     stop: &AtomicBool,
-    mut tell: impl FnMut(Event<'_>),
+    mut report: impl FnMut(Event<'_>),
 ) -> Result<(Store, Skipped), RunError> {
     let mut store = Store::open(&job.out, &job.version)?;
     for point in &plan.grid.points {
@@ -196,7 +196,7 @@ fn work_off<'a>(
     let open: Vec<Run<'_>> = runs.into_iter().filter(is_open).collect();
     let found = total - open.len();
     let mut now = Progress { done: found, found, total };
-    tell(Event::Progress(now));
+    report(Event::Progress(now));
     let mut skipped = Skipped::new();
     thread::scope(|scope| -> Result<(), RunError> {
         for (point, seed, result) in begin(scope, &open, at_once(plan, job), stop) {
@@ -208,7 +208,7 @@ fn work_off<'a>(
                     // Many points may lack the same requirement; it is reported once, and the
                     // result names all of them.
                     if !skipped.contains_key(&lacking) {
-                        tell(Event::LeftOut { point, lacking: &lacking });
+                        report(Event::LeftOut { point, lacking: &lacking });
                     }
                     skipped.entry(lacking).or_default().insert(point.to_owned());
                     Ok(())
@@ -224,7 +224,7 @@ fn work_off<'a>(
                 return Err(cause.into());
             }
             now.done += 1;
-            tell(Event::Progress(now));
+            report(Event::Progress(now));
         }
         Ok(())
     })?;
@@ -253,7 +253,7 @@ fn begin<'scope, 'env: 'scope>(
             while !stop.load(Ordering::Relaxed) {
                 let place = next.fetch_add(1, Ordering::Relaxed);
                 let Some((point, seed)) = open.get(place) else { break };
-                let result = one(&point.situation, *seed, stop);
+                let result = execute_run(&point.situation, *seed, stop);
                 if finished.send((point.id.as_str(), *seed, result)).is_err() {
                     break;
                 }
@@ -270,7 +270,11 @@ fn at_once(plan: &Plan, job: &Job) -> usize {
     }
 }
 
-fn one(situation: &Situation, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
+fn execute_run(
+    situation: &Situation,
+    seed: u64,
+    stop: &AtomicBool,
+) -> Result<RunResult, LiveError> {
     match situation {
         Situation::Simulated(setup) => Ok(simulation::run(setup, seed)),
         Situation::Live(setup) => live::run(setup, seed, stop),

@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statistics_without_an_interval_say_so() {
+    fn a_single_sample_has_no_interval() {
         assert_eq!(Summary::of(&[4.0]), Some(Summary { value: 4.0, interval: None, samples: 1 }));
         assert_eq!(Summary::of(&[]), None);
         assert_eq!(Summary::of(&[1.0, f64::NAN]), None);

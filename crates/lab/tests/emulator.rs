@@ -1,6 +1,6 @@
-//! Real programs and sockets behind an emulated network. It takes root, or a user namespace in which
-//! one is root, for which the test executes itself again; where neither is allowed it says so and
-//! counts for nothing.
+//! Tests with real programs and sockets behind an emulated network. They require root, or a user
+//! namespace in which the user is root, for which a test executes itself rerun; where neither is
+//! allowed, they are skipped with a message.
 #![cfg(target_os = "linux")]
 
 use std::fs::OpenOptions;
@@ -13,13 +13,14 @@ use eyas_lab::emulator::{
     Direction, Emulator, Host, LinkChange, LinkConfig, LossConfig, MiddleboxConfig, Topology,
 };
 
-/// Far longer than anything here takes.
+/// Far longer than any operation here takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Set in a test that runs as root of a user namespace.
 const INSIDE: &str = "EYAS_TEST_INSIDE_NAMESPACE";
 
-/// Whether the test may go on here. If not, it has been run in a user namespace, or is skipped.
-fn may_go_on(test: &str) -> bool {
+/// Returns whether the test may continue in this process. If not, it has been run in a user
+/// namespace, or is skipped.
+fn can_run_here(test: &str) -> bool {
     let unshare = || {
         let mut command = Command::new("unshare");
         command.args(["--user", "--map-root-user"]);
@@ -29,9 +30,9 @@ fn may_go_on(test: &str) -> bool {
         command.output().is_ok_and(|output| output.status.success())
             && OpenOptions::new().read(true).write(true).open("/dev/net/tun").is_ok()
     };
-    let mut as_we_are = Command::new("unshare");
-    as_we_are.args(["--net", "true"]);
-    if makes_networks(as_we_are) {
+    let mut as_current_user = Command::new("unshare");
+    as_current_user.args(["--net", "true"]);
+    if makes_networks(as_current_user) {
         return true;
     }
     let mut as_root = unshare();
@@ -41,9 +42,9 @@ fn may_go_on(test: &str) -> bool {
         return false;
     }
     let program = std::env::current_exe().unwrap();
-    let again =
+    let rerun =
         unshare().arg(program).args(["--exact", test, "--nocapture"]).env(INSIDE, "1").output();
-    let output = again.unwrap();
+    let output = rerun.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     false
 }
@@ -58,18 +59,18 @@ fn udp(emulator: &Emulator, host: Host, address: SocketAddr) -> UdpSocket {
     socket
 }
 
-/// Sockets of both hosts, and where the server's is.
+/// Returns sockets of both hosts, and the address of the server's.
 fn sockets(emulator: &Emulator, path: &str, v6: bool) -> (UdpSocket, UdpSocket, SocketAddr) {
     let path = emulator.topology().path(path).unwrap();
-    let place = |host| SocketAddr::new(path.addresses(host)[usize::from(v6)], 5000);
-    let client = udp(emulator, Host::Client, place(Host::Client));
-    let server = udp(emulator, Host::Server, place(Host::Server));
-    (client, server, place(Host::Server))
+    let address_of = |host| SocketAddr::new(path.addresses(host)[usize::from(v6)], 5000);
+    let client = udp(emulator, Host::Client, address_of(Host::Client));
+    let server = udp(emulator, Host::Server, address_of(Host::Server));
+    (client, server, address_of(Host::Server))
 }
 
 #[test]
-fn packets_of_both_families_take_their_time() {
-    if !may_go_on("packets_of_both_families_take_their_time") {
+fn packets_of_both_families_are_delayed() {
+    if !can_run_here("packets_of_both_families_are_delayed") {
         return;
     }
     let link = LinkConfig { delay: milliseconds(20), ..LinkConfig::default() };
@@ -78,33 +79,33 @@ fn packets_of_both_families_take_their_time() {
         let (client, server, to) = sockets(&emulator, "path", v6);
         let sent = Instant::now();
         client.send_to(b"there", to).unwrap();
-        let mut room = [0; 16];
-        let (length, from) = server.recv_from(&mut room).unwrap();
-        assert_eq!(&room[..length], b"there");
+        let mut buffer = [0; 16];
+        let (length, from) = server.recv_from(&mut buffer).unwrap();
+        assert_eq!(&buffer[..length], b"there");
         server.send_to(b"and back", from).unwrap();
-        assert_eq!(client.recv(&mut room).unwrap(), 8);
-        assert!(sent.elapsed() >= milliseconds(40), "never too early");
+        assert_eq!(client.recv(&mut buffer).unwrap(), 8);
+        assert!(sent.elapsed() >= milliseconds(40), "not before the delay has passed");
     }
     let counters = emulator.counters().unwrap();
     for direction in [Direction::Forward, Direction::Backward] {
         let link = counters.paths[0].direction(direction).link;
-        assert_eq!(link.delivered.packets, 2, "and nobody else talks: {link:?}");
+        assert_eq!(link.delivered.packets, 2, "and there are no other packets: {link:?}");
     }
 }
 
 #[test]
 fn losses_are_counted_and_links_change() {
-    if !may_go_on("losses_are_counted_and_links_change") {
+    if !can_run_here("losses_are_counted_and_links_change") {
         return;
     }
     let lossy = LinkConfig { loss: LossConfig::List(vec![1, 2]), ..LinkConfig::default() };
     let topology = Topology::default().with_path("wifi", lossy, LinkConfig::default());
     let emulator = Emulator::start(&topology).unwrap();
     let (client, server, to) = sockets(&emulator, "wifi", false);
-    let mut room = [0; 16];
+    let mut buffer = [0; 16];
     let mut next = || {
-        let length = server.recv(&mut room).unwrap();
-        room[..length].to_vec()
+        let length = server.recv(&mut buffer).unwrap();
+        buffer[..length].to_vec()
     };
     for number in [0_u8, 1, 2, 3] {
         client.send_to(&[number], to).unwrap();
@@ -112,8 +113,8 @@ fn losses_are_counted_and_links_change() {
     assert_eq!([next(), next()], [[0], [3]]);
     emulator.change_link("wifi", Direction::Forward, LinkChange::Down).unwrap();
     client.send_to(&[4], to).unwrap();
-    // The cut is in force when the call returns, and the packet is on the device before the mending
-    // is asked for; the engine reads devices before requests.
+    // The cut is in effect when the call returns, and the packet is on the device before the repair
+    // is requested; the engine reads devices before requests.
     while emulator.counters().unwrap().paths[0].forward.link.offered.packets < 5 {
         std::thread::sleep(milliseconds(5));
     }
@@ -129,7 +130,7 @@ fn losses_are_counted_and_links_change() {
 
 #[test]
 fn tcp_passes_a_nat_and_its_packets_are_captured() {
-    if !may_go_on("tcp_passes_a_nat_and_its_packets_are_captured") {
+    if !can_run_here("tcp_passes_a_nat_and_its_packets_are_captured") {
         return;
     }
     let topology = Topology::single(&LinkConfig::new(100_000_000, milliseconds(1)))
@@ -142,9 +143,10 @@ fn tcp_passes_a_nat_and_its_packets_are_captured() {
     let outside = topology.paths[0].nat_address().unwrap();
     let server = emulator.namespace(Host::Server);
     let listener = server.run_in(|| TcpListener::bind((address, 0))).unwrap().unwrap();
-    let place = listener.local_addr().unwrap();
+    let address_of = listener.local_addr().unwrap();
     let client = emulator.namespace(Host::Client);
-    let mut ours = client.run_in(|| TcpStream::connect_timeout(&place, PATIENCE)).unwrap().unwrap();
+    let mut ours =
+        client.run_in(|| TcpStream::connect_timeout(&address_of, PATIENCE)).unwrap().unwrap();
     let (mut theirs, from) = listener.accept().unwrap();
     assert_eq!(from.ip(), outside);
     ours.write_all(&[7; 100_000]).unwrap();
@@ -160,7 +162,7 @@ fn tcp_passes_a_nat_and_its_packets_are_captured() {
 
 #[test]
 fn a_path_may_be_named_like_a_keyword_of_ip() {
-    if !may_go_on("a_path_may_be_named_like_a_keyword_of_ip") {
+    if !can_run_here("a_path_may_be_named_like_a_keyword_of_ip") {
         return;
     }
     let names =
@@ -172,9 +174,9 @@ fn a_path_may_be_named_like_a_keyword_of_ip() {
     for (name, v6) in names.iter().zip([false, true].into_iter().cycle()) {
         let (client, server, to) = sockets(&emulator, name, v6);
         client.send_to(name.as_bytes(), to).unwrap();
-        let mut room = [0; 64];
-        let length = server.recv(&mut room).unwrap();
-        assert_eq!(&room[..length], name.as_bytes());
+        let mut buffer = [0; 64];
+        let length = server.recv(&mut buffer).unwrap();
+        assert_eq!(&buffer[..length], name.as_bytes());
         let counters = emulator.counters().unwrap();
         assert_eq!(counters.path(name).unwrap().forward.link.delivered.packets, 1, "{name}");
     }
@@ -182,16 +184,16 @@ fn a_path_may_be_named_like_a_keyword_of_ip() {
 
 #[test]
 fn no_process_inside_survives() {
-    if !may_go_on("no_process_inside_survives") {
+    if !can_run_here("no_process_inside_survives") {
         return;
     }
     let emulator = Emulator::start(&Topology::single(&LinkConfig::default())).unwrap();
     let mut command = emulator.namespace(Host::Server).command("sh");
-    // A child of a child, in a session of its own, that ignores all that it can.
+    // A grandchild in its own session, which ignores all signals that it can.
     command.args(["-c", "trap '' HUP TERM INT; setsid sleep 1000 & echo $!; wait"]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut said = [0; 1];
-    child.stdout.as_mut().unwrap().read_exact(&mut said).unwrap();
+    let mut byte = [0; 1];
+    child.stdout.as_mut().unwrap().read_exact(&mut byte).unwrap();
     drop(emulator);
     assert!(!child.wait().unwrap().success(), "it was killed");
     // The grandchild held the other end of the pipe.

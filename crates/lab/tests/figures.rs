@@ -1,7 +1,8 @@
-//! Every published figure, and some of the plans without a paper, at a few places, in short runs with one seed: reviewed tables. Whatever
-//! changes what is sent on a path changes a number here, and the change shows as a difference.
+//! Reviewed tables of every published figure, and of some plans without a paper, at a few places, in
+//! short runs with one seed. Any change in what is sent on a path changes a number here, and shows as
+//! a difference.
 //!
-//! `INSTA_UPDATE=always cargo test -p eyas-lab --test figures` writes them anew, to be looked at.
+//! `INSTA_UPDATE=always cargo test -p eyas-lab --test figures` writes them again, for review.
 
 use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
@@ -17,7 +18,7 @@ fn table(name: &str, values: &str, measures: &[&str]) -> String {
     table_of(name, values, &[], measures)
 }
 
-/// Of the points whose names begin so alone, if any are named.
+/// The same only for points whose identifiers start with one of these, if any are given.
 fn table_of(name: &str, values: &str, points: &[&str], measures: &[&str]) -> String {
     let mut set: Vec<String> = TIMES.iter().map(|text| (*text).to_owned()).collect();
     set.push(format!("sweep.values={values}"));

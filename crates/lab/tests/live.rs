@@ -1,5 +1,5 @@
-//! A live experiment in small: real clients and servers in namespaces. It takes root; elsewhere it
-//! says so and counts for nothing.
+//! Small live experiments: real clients and servers in namespaces. They require root; without it they
+//! are skipped with a message.
 #![cfg(target_os = "linux")]
 
 use std::sync::atomic::AtomicBool;
@@ -9,7 +9,7 @@ use eyas_lab::plan::{Extent, Options, Plan, shipped};
 use eyas_lab::run::RunResult;
 use eyas_lab::situation::live::Setup;
 
-/// One run of one point of a shipped plan, in small; none where that is not allowed.
+/// Runs one point of a built-in plan once, reduced in size; `None` without root.
 fn run(name: &str, point: &str, set: &[&str], stop: bool) -> Option<Result<RunResult, LiveError>> {
     let set = set.iter().map(|text| (*text).to_owned()).collect();
     with(name, point, Options { extent: Extent::Quick, set, ..Options::default() }, stop)
@@ -35,13 +35,13 @@ fn with(
 const SMALL: [&str; 2] = ["live.trials=3", "live.pace=50 ms"];
 
 #[test]
-fn every_trial_without_loss_has_a_connection_and_ends_at_http3() {
+fn every_trial_without_loss_connects_and_ends_up_with_http3() {
     for point in ["eyas_100ms", "eyas-warm_100ms", "published-race_100ms"] {
         let Some(result) = run("h3-delay", point, &SMALL, false) else { return };
         let columns = result.unwrap().columns;
         assert_eq!(columns["failed"], [0.0; 3], "{point}");
         assert_eq!(columns["second"], [100.0; 3], "{point}");
-        // No packet is quicker than the link.
+        // No connection is faster than the link.
         assert!(columns["time"].iter().all(|time| *time >= 100.0), "{point}: {columns:?}");
         assert!(columns["packets"][0] > 10.0, "{point}: {columns:?}");
     }
@@ -70,7 +70,7 @@ fn every_stack_moves_data_over_several_paths() {
             }
             result => result.unwrap().columns,
         };
-        // A run that comes to its end has seen data; how much is a matter of the machine.
+        // A complete run has received data; how much depends on the machine.
         assert_eq!(columns["goodput"].len(), 12, "{point}: {columns:?}");
         assert!(columns.contains_key("on-A") && columns.contains_key("on-B"), "{point}");
     }

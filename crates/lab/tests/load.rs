@@ -1,4 +1,4 @@
-//! The load generator against our own server on loopback.
+//! Tests of the load generator against our own server on loopback.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -12,19 +12,19 @@ use eyas_lab::load::{Arrivals, Connections, Extent, Load, LoadError, Outcome, St
 use eyas_testserver::site::Site;
 use tokio::runtime::Runtime;
 
-/// Requests of a test: enough for every path, few enough for a busy machine.
+/// The number of requests of a test: enough for every path, few enough for a busy machine.
 const SOME: u64 = 30;
 
-/// Long beyond what the end of an association takes, and short of the heartbeats by which a server
-/// notices on its own that a peer is gone.
+/// Much longer than the end of an association takes, but shorter than the heartbeats by which a
+/// server notices that a peer is gone.
 const LONG: Duration = Duration::from_secs(20);
 
-/// A server of the site.
+/// Returns a server of the site.
 fn builder() -> ServerBuilder {
     Server::builder().service(Site::new())
 }
 
-/// A server on a runtime of its own.
+/// A server with its own runtime.
 struct Served {
     runtime: Runtime,
     running: Option<Running>,
@@ -66,11 +66,11 @@ impl Drop for Served {
     }
 }
 
-fn put_on(load: &Load) -> Outcome {
-    run(load, &Stop::default(), |_| {}).expect("a load that can be put on")
+fn run_load(load: &Load) -> Outcome {
+    run(load, &Stop::default(), |_| {}).expect("a load that can be run")
 }
 
-/// All were answered, in this way.
+/// Checks that all requests were answered, over this transport and version.
 #[track_caller]
 fn all_answered(outcome: &Outcome, transport: Transport, version: &str) {
     let summary = outcome.summary();
@@ -91,7 +91,7 @@ fn every_version_is_carried_on_fresh_and_on_kept_connections() {
     ] {
         for connections in [Connections::Fresh, kept] {
             let load = Load { versions, connections, ..served.load("https", "/bytes/1024") };
-            let outcome = put_on(&load);
+            let outcome = run_load(&load);
             all_answered(&outcome, transport, version);
             assert_eq!(outcome.tally.bytes, SOME * 1024);
             let opened = if connections == kept { 1..=2 } else { SOME..=SOME };
@@ -102,12 +102,12 @@ fn every_version_is_carried_on_fresh_and_on_kept_connections() {
 }
 
 #[test]
-fn http_1_0_keeps_its_connections_if_it_may() {
+fn http_1_0_keeps_connections_if_configured() {
     let served = Served::start(builder().plain());
     let mut load = served.load("http", "/bytes/10");
     load.http1_0 = true;
     load.connections = Connections::Kept { most: 1, streams: 1 };
-    let outcome = put_on(&load);
+    let outcome = run_load(&load);
     all_answered(&outcome, Transport::Tcp, "HTTP/1.0");
     assert_eq!(outcome.tally.opened, 1);
     assert_eq!(served.running().stats().http10_requests, SOME);
@@ -120,12 +120,12 @@ fn sctp_races_tcp_and_known_outcomes_do_not() {
     load.race.transports = vec![Transport::SctpUdp, Transport::Tcp];
     load.race = load.race.naive();
     load.outcomes = vec![Transport::SctpUdp];
-    let outcome = put_on(&load);
+    let outcome = run_load(&load);
     all_answered(&outcome, Transport::SctpUdp, "HTTP/1.1");
-    assert_eq!(outcome.attempts[&Transport::Tcp].started, SOME, "each of them raced");
+    assert_eq!(outcome.attempts[&Transport::Tcp].started, SOME, "every request raced");
     assert_eq!(outcome.tally.hits, 0);
     load.hit_rate = 1.0;
-    let outcome = put_on(&load);
+    let outcome = run_load(&load);
     all_answered(&outcome, Transport::SctpUdp, "HTTP/1.1");
     assert!(!outcome.attempts.contains_key(&Transport::Tcp), "{:?}", outcome.attempts);
     assert_eq!(outcome.tally.hits, SOME);
@@ -138,7 +138,7 @@ fn no_association_stays_at_the_server() {
     load.race.transports = vec![Transport::SctpUdp];
     for connections in [Connections::Fresh, Connections::Kept { most: 2, streams: 1 }] {
         load.connections = connections;
-        all_answered(&put_on(&load), Transport::SctpUdp, "HTTP/1.1");
+        all_answered(&run_load(&load), Transport::SctpUdp, "HTTP/1.1");
         let listener = served.running().sctp().expect("it has SCTP");
         let until = Instant::now() + LONG;
         while listener.associations() > 0 && Instant::now() < until {
@@ -153,10 +153,10 @@ fn without_named_outcomes_the_last_winner_is_remembered() {
     let served = Served::start(builder().plain());
     let mut load = served.load("http", "/bytes/10");
     load.hit_rate = 1.0;
-    // One after the other, so that the first has come to its end before the second begins.
+    // One after the other, so that the first has ended before the second begins.
     load.max_in_flight = 1;
     load.arrivals = Arrivals::constant(20.0);
-    let tally = put_on(&load).tally;
+    let tally = run_load(&load).tally;
     assert_eq!((tally.answered + tally.dropped, tally.failed()), (SOME, 0));
     assert_eq!(tally.hits, tally.answered - 1);
 }
@@ -167,7 +167,7 @@ fn excess_requests_are_dropped_and_counted() {
     let mut load = served.load("http", "/slow?ms=2000");
     load.arrivals = Arrivals::constant(1_000.0);
     load.max_in_flight = 4;
-    let outcome = put_on(&load);
+    let outcome = run_load(&load);
     let tally = &outcome.tally;
     assert_eq!(tally.intended, SOME);
     assert_eq!(tally.answered + tally.dropped, SOME);
@@ -182,8 +182,8 @@ fn times_count_from_the_intended_start() {
     load.arrivals = Arrivals::constant(1_000.0);
     load.extent = Extent::of(5);
     load.connections = Connections::Kept { most: 1, streams: 1 };
-    let outcome = put_on(&load);
-    // One connection, 50 ms each: the fifth has waited for four others, though it was sent last.
+    let outcome = run_load(&load);
+    // One connection, 50 ms each: the fifth request waits for the four others.
     let longest = Duration::from_nanos(outcome.tally.times.total.max());
     assert!(longest >= Duration::from_millis(240), "{longest:?}");
     assert_eq!(outcome.tally.answered, 5);
@@ -195,9 +195,9 @@ fn the_warm_up_is_done_and_not_counted() {
     let mut load = served.load("http", "/bytes/10");
     load.arrivals = Arrivals::constant(100.0);
     load.warm_up = Duration::from_millis(95);
-    let outcome = put_on(&load);
+    let outcome = run_load(&load);
     assert_eq!((outcome.warm_up_requests, outcome.tally.intended), (10, SOME - 10));
-    // One of the warm-up may still have been under way when the counting began.
+    // One request of the warm-up may still have been in flight when counting began.
     assert!((SOME - 10..=SOME).contains(&outcome.all_attempts().used));
     assert_eq!(served.running().stats().requests(), SOME);
 }
@@ -208,7 +208,7 @@ fn threads_share_the_load_and_its_connections() {
     let mut load = served.load("http", "/bytes/10");
     load.threads = 3;
     load.connections = Connections::Kept { most: 3, streams: 1 };
-    let outcome = put_on(&load);
+    let outcome = run_load(&load);
     all_answered(&outcome, Transport::Tcp, "HTTP/1.1");
     assert!(outcome.tally.opened <= 3);
 }
@@ -216,9 +216,9 @@ fn threads_share_the_load_and_its_connections() {
 #[test]
 fn refusals_failures_and_statuses_are_distinguished() {
     let served = Served::start(builder().plain());
-    let outcome = put_on(&served.load("http", "/status/503"));
+    let outcome = run_load(&served.load("http", "/status/503"));
     assert_eq!((outcome.tally.answered, outcome.tally.refused()), (SOME, SOME));
-    // Held and not listening, so that nobody else can have it.
+    // Bound but not listening, so that no other process can use the port.
     let held = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
     let held = held.expect("a socket");
     held.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).expect("a port");
@@ -226,13 +226,13 @@ fn refusals_failures_and_statuses_are_distinguished() {
     let mut load = Load::new(format!("http://127.0.0.1:{port}/").parse().expect("a URL"));
     load.arrivals = Arrivals::constant(100.0);
     load.extent = Extent::of(3);
-    let summary = put_on(&load).summary();
+    let summary = run_load(&load).summary();
     assert_eq!((summary.answered, summary.failed), (0, 3));
     assert_eq!(summary.troubles[0].kind, "connect");
 }
 
 #[test]
-fn it_can_be_ended_early_and_reports_the_results_so_far() {
+fn a_stopped_load_reports_the_results_so_far() {
     let served = Served::start(builder().plain());
     let mut load = served.load("http", "/bytes/10");
     load.arrivals = Arrivals::constant(50.0);
@@ -259,13 +259,13 @@ fn source_addresses_are_used_in_turn() {
     let mut load = served.load("http", "/echo");
     let sources = ["127.0.0.2", "127.0.0.3"].map(|text| text.parse().expect("an address"));
     load = load.from_addresses(sources);
-    let outcome = put_on(&load);
+    let outcome = run_load(&load);
     all_answered(&outcome, Transport::Tcp, "HTTP/1.1");
     let winner = outcome.tally.winners.keys().next().expect("one");
     assert_eq!(winner.security, Security::None);
     // An address that this host does not have.
     load = load.from_addresses(["192.0.2.1".parse().expect("an address")]);
-    let summary = put_on(&load).summary();
+    let summary = run_load(&load).summary();
     assert_eq!((summary.answered, summary.failed), (0, SOME), "{summary:#?}");
 }
 

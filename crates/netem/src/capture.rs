@@ -142,12 +142,12 @@ impl Capture {
         });
     }
 
-    /// Takes out what has been written since the last call: the next piece of the file.
+    /// Removes and returns everything written since the last call: the next piece of the file.
     pub fn take(&mut self) -> Vec<u8> {
         core::mem::take(&mut self.contents)
     }
 
-    /// Returns what has been written and not taken out.
+    /// Returns everything written that has not been taken.
     #[must_use]
     pub fn contents(&self) -> &[u8] {
         &self.contents

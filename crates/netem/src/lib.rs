@@ -15,11 +15,11 @@
 //!   offer ──▶ queue (FIFO, RED, CoDel) ──▶ rate ──▶ loss, bit errors ──▶ delay, jitter ──▶ poll
 //! ```
 //!
-//! | module | job | source |
+//! | module | purpose | source |
 //! | --- | --- | --- |
 //! | [`packet`] | an IP packet: its header as fields, the rest as bytes or values | RFC 791, RFC 8200 |
 //! | [`link`] | one direction of a link | RFC 8289, Floyd and Jacobson 1993, Gilbert and Elliott |
-//! | [`node`] | what has interfaces: the contract of hosts, routers and middleboxes | |
+//! | [`node`] | the interface of hosts, routers and middleboxes | |
 //! | [`router`] | forwarding by the longest prefix | RFC 1812 §5.2.4.3 |
 //! | [`middlebox`] | NAT, firewalls, MTU limits, resets, idle timeouts | RFC 4787, RFC 5382, RFC 2923 |
 //! | [`world`] | nodes and links in virtual time | |

@@ -54,7 +54,7 @@ struct Streams {
 
 /// A packet on its way to the far end.
 #[derive(Clone, Debug)]
-struct Flying<P> {
+struct InFlight<P> {
     arrives: Nanos,
     packet: P,
 }
@@ -81,7 +81,7 @@ pub struct Link<P = Packet> {
     loss: Loss,
     streams: Streams,
     /// In the order of arrival; of equal times, in the order of sending.
-    flight: VecDeque<Flying<P>>,
+    flight: VecDeque<InFlight<P>>,
     /// The latest arrival among the packets that keep their order.
     last_arrival: Nanos,
     counters: LinkCounters,
@@ -149,8 +149,8 @@ impl<P: LinkPacket> Link<P> {
             LinkChange::Down => {
                 self.up = false;
                 self.queue.clear(now, &mut self.counters);
-                for flying in self.flight.drain(..) {
-                    self.counters.drop(DropCause::Down, flying.packet.len());
+                for entry in self.flight.drain(..) {
+                    self.counters.drop(DropCause::Down, entry.packet.len());
                 }
                 self.free_at = now;
             }
@@ -175,7 +175,7 @@ impl<P: LinkPacket> Link<P> {
         self.jitter = nanos(config.jitter);
         self.framing = config.framing;
         self.mtu = config.mtu;
-        self.queue.become_another(config.queue, self.seed);
+        self.queue.replace_discipline(config.queue, self.seed);
         self.loss = Loss::new(config.loss);
         self.bit_error = config.bit_error;
         self.duplication = config.duplication;
@@ -198,7 +198,7 @@ impl<P: LinkPacket> Link<P> {
     /// Returns the packets being transmitted or propagating to the far end.
     #[must_use]
     pub fn in_flight(&self) -> Count {
-        let packets = self.flight.iter().map(|flying| flying.packet.len() as u64);
+        let packets = self.flight.iter().map(|entry| entry.packet.len() as u64);
         Count { packets: self.flight.len() as u64, bytes: packets.sum() }
     }
 
@@ -253,22 +253,22 @@ impl<P: LinkPacket> Link<P> {
         Ok(())
     }
 
-    /// Whether [`Self::poll_at`] may have a packet to give at `now`.
+    /// Returns whether [`Self::poll_at`] may have a packet at `now`.
     pub(crate) fn is_due_at(&self, now: Nanos) -> bool {
         self.next().is_some_and(|next| next <= now)
     }
 
     pub(crate) fn poll_at(&mut self, now: Nanos) -> Option<P> {
         let now = self.advance(now);
-        self.flight.pop_front_if(|flying| flying.arrives <= now).map(|flying| {
-            self.counters.delivered.add(flying.packet.len());
-            flying.packet
+        self.flight.pop_front_if(|entry| entry.arrives <= now).map(|entry| {
+            self.counters.delivered.add(entry.packet.len());
+            entry.packet
         })
     }
 
     pub(crate) fn next(&self) -> Option<Nanos> {
         let waits = !self.queue.is_empty() && self.rate != Some(0);
-        let arrival = self.flight.front().map(|flying| flying.arrives);
+        let arrival = self.flight.front().map(|entry| entry.arrives);
         match arrival {
             // A queued packet cannot arrive before one that has left, unless reordering allows it.
             Some(arrival) if self.reordering == Reordering::Never || !waits => Some(arrival),
@@ -334,12 +334,12 @@ impl<P: LinkPacket> Link<P> {
                 self.last_arrival = arrives;
             }
         }
-        let flying = Flying { arrives, packet };
+        let entry = InFlight { arrives, packet };
         if self.flight.back().is_none_or(|last| last.arrives <= arrives) {
-            self.flight.push_back(flying);
+            self.flight.push_back(entry);
         } else {
             let place = self.flight.partition_point(|other| other.arrives <= arrives);
-            self.flight.insert(place, flying);
+            self.flight.insert(place, entry);
         }
     }
 

@@ -1,15 +1,15 @@
-//! Middleboxes: what stands in the way of packets and knows better.
+//! Middleboxes: devices between hosts that interfere with packets.
 //!
-//! | box | what it does | source |
+//! | box | effect | source |
 //! | --- | --- | --- |
-//! | [`nat`] | one address for many, with ports that are forgotten | RFC 4787, RFC 5382 |
-//! | [`firewall`] | lets protocols or ports through, or not | |
-//! | [`idle`] | forgets flows that say nothing for a while | RFC 6146 §3.5, RFC 5382 |
-//! | [`mtu`] | swallows packets that are too big, or answers them | RFC 2923 §2.1, RFC 1191 |
-//! | [`reset`] | ends TCP connections of others | RFC 3360 |
+//! | [`nat`] | one address for many hosts, with mappings that expire | RFC 4787, RFC 5382 |
+//! | [`firewall`] | passes or drops by protocol or port | |
+//! | [`idle`] | forgets idle flows | RFC 6146 §3.5, RFC 5382 |
+//! | [`mtu`] | drops packets that are too big, with or without an error | RFC 2923 §2.1, RFC 1191 |
+//! | [`reset`] | resets TCP connections | RFC 3360 |
 //!
 //! A box has an inside and an outside. Like a link it has no clock of its own, so that the same box
-//! stands in a simulation, as a [`MiddleboxNode`], and in an emulator.
+//! works in a simulation, as a [`MiddleboxNode`], and in an emulator.
 
 mod checksum;
 pub mod firewall;
@@ -39,7 +39,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// The other side.
+    /// Returns the other side.
     #[must_use]
     pub const fn opposite(self) -> Self {
         match self {
@@ -75,7 +75,7 @@ impl ByProtocol {
         } += 1;
     }
 
-    /// The name of each protocol and its number of packets.
+    /// Returns the name of each protocol and its number of packets.
     #[must_use]
     pub const fn each(&self) -> [(&'static str, u64); 5] {
         [
@@ -87,13 +87,13 @@ impl ByProtocol {
         ]
     }
 
-    /// The total.
+    /// Returns the total.
     #[must_use]
     pub const fn in_all(&self) -> u64 {
         self.tcp + self.udp + self.sctp + self.icmp + self.other
     }
 
-    /// The sum of both.
+    /// Returns the sum of both.
     #[must_use]
     pub const fn plus(self, more: Self) -> Self {
         Self {
@@ -120,7 +120,7 @@ pub struct MiddleboxCounters {
 }
 
 impl MiddleboxCounters {
-    /// The sum of the counters of two boxes.
+    /// Returns the sum of the counters of two boxes.
     #[must_use]
     pub const fn plus(self, more: Self) -> Self {
         Self {
@@ -167,8 +167,8 @@ impl<M: Middlebox + ?Sized> Middlebox for Box<M> {
     }
 }
 
-/// A middlebox as a node of a world: interface 0 is its inside, interface 1 its outside. It looks
-/// into packets, so they leave it as bytes, whatever the payload type of the world.
+/// A middlebox as a node of a world: interface 0 is its inside, interface 1 its outside. It
+/// inspects packets, so they leave it as bytes, whatever the payload type of the world.
 #[derive(Clone, Debug)]
 pub struct MiddleboxNode<M>(pub M);
 
@@ -210,9 +210,9 @@ struct Leaving {
 
 impl Leaving {
     /// Records an incoming packet, which is forwarded or dropped.
-    fn judge(&mut self, from: Side, packet: Packet, goes_on: bool) {
+    fn pass_or_drop(&mut self, from: Side, packet: Packet, passes: bool) {
         self.counters.received += 1;
-        if goes_on {
+        if passes {
             self.pass(from, packet);
         } else {
             self.drop(&packet);

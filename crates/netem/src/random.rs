@@ -27,25 +27,25 @@ const fn mix(seed: u64) -> u64 {
 pub(crate) struct Stream(Pcg64Mcg);
 
 impl Stream {
-    /// The stream for this purpose of an entity.
+    /// Creates the stream for this purpose of an entity.
     pub(crate) fn new(seed: u64, purpose: u64) -> Self {
         let (high, low) = (derive(seed, purpose, 0), derive(seed, purpose, 1));
         Self(Pcg64Mcg::new(u128::from(high) << 64 | u128::from(low)))
     }
 
-    /// A number from 0 up to, but not including, `bound`; 0 if that is 0.
+    /// Returns a number from 0 up to, but not including, `bound`; 0 if that is 0.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         // The high half of the product (Lemire 2019). Its bias, one in 2^64 / bound, does not
         // matter here, and every draw costs the same.
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A number from 0 up to, but not including, 1, of 53 random bits.
+    /// Returns a number from 0 up to, but not including, 1, of 53 random bits.
     pub(crate) fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// True with this probability. The probabilities 0 and 1 take no draw.
+    /// Returns true with this probability. The probabilities 0 and 1 take no draw.
     pub(crate) fn chance(&mut self, probability: f64) -> bool {
         if probability <= 0.0 {
             return false;

@@ -321,7 +321,7 @@ impl<N: Node<B>, B: Payload> World<N, B> {
                 let now = self.now();
                 change(&mut self.nodes[id.0 as usize].node, now);
                 if self.nodes[id.0 as usize].started {
-                    self.hand_over(id.0, NodeInput::Timer);
+                    self.deliver(id.0, NodeInput::Timer);
                 }
             }
             Action::World(change) => change(self),
@@ -335,7 +335,7 @@ impl<N: Node<B>, B: Payload> World<N, B> {
         slot.started = true;
         self.counters.events += 1;
         self.observers.record(Duration::from_nanos(self.now), Observation::Timer(NodeId(node)));
-        self.hand_over(node, input);
+        self.deliver(node, input);
     }
 
     /// Delivers the packets that have arrived at the end of a link.
@@ -349,9 +349,9 @@ impl<N: Node<B>, B: Payload> World<N, B> {
             }
             if !self.nodes[node as usize].started {
                 self.nodes[node as usize].started = true;
-                self.hand_over(node, NodeInput::Start);
+                self.deliver(node, NodeInput::Start);
             }
-            self.hand_over(node, NodeInput::Arrived { interface, packet });
+            self.deliver(node, NodeInput::Arrived { interface, packet });
             if !self.links[index].link.is_due_at(self.now) {
                 break;
             }
@@ -359,7 +359,7 @@ impl<N: Node<B>, B: Payload> World<N, B> {
         self.agenda.set(link_entity(direction), self.links[index].link.next());
     }
 
-    fn hand_over(&mut self, node: u32, input: NodeInput<B>) {
+    fn deliver(&mut self, node: u32, input: NodeInput<B>) {
         let now = self.now();
         self.nodes[node as usize].node.handle_input(now, input);
         self.drain(node);

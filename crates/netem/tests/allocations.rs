@@ -37,7 +37,7 @@ impl Node for Metronome {
 }
 
 #[test]
-fn packets_cost_no_allocation() {
+fn packets_need_no_allocation() {
     let mut world: World<Box<dyn Node>> = World::new(1);
     let addresses = [[10, 0, 0, 1], [10, 0, 0, 2]];
     let host = |own: usize| Metronome {

@@ -1,4 +1,4 @@
-//! One call: request, wait, response.
+//! Makes one call: request, wait, response.
 
 use core::ffi::c_int;
 use core::mem::{size_of, zeroed};
@@ -25,8 +25,8 @@ pub(crate) struct Call<'a> {
     pub(crate) room: &'a [iovec],
     /// Whether a received descriptor is closed on exec.
     pub(crate) close_on_exec: bool,
-    /// The descriptor's timeout option, and the errno when the timeout expires.
-    pub(crate) patience: Option<(c_int, Errno)>,
+    /// The descriptor's timeout option, and the errno if the timeout expires.
+    pub(crate) timeout: Option<(c_int, Errno)>,
 }
 
 /// The result of a call.
@@ -44,16 +44,16 @@ impl<'a> Call<'a> {
             data: &[],
             room: &[],
             close_on_exec: false,
-            patience: None,
+            timeout: None,
         }
     }
 
     /// Creates a call that waits, unless the descriptor is non-blocking.
-    pub(crate) fn waiting(op: Op, fd: c_int, flags: c_int, patience: (c_int, Errno)) -> Self {
+    pub(crate) fn waiting(op: Op, fd: c_int, flags: c_int, timeout: (c_int, Errno)) -> Self {
         let mut call = Self::new(op);
         if flags & libc::MSG_DONTWAIT == 0 && !is_nonblocking(fd) {
             call.request.blocks = blocks::YES;
-            call.patience = Some(patience);
+            call.timeout = Some(timeout);
         }
         call
     }
@@ -63,7 +63,7 @@ impl<'a> Call<'a> {
         self.request.instance = socket.instance;
         self.request.socket = socket.socket;
         let answer = self.make(Some(fd))?;
-        settle(fd, answer.response.marks);
+        apply_marks(fd, answer.response.marks);
         if answer.response.result < 0 {
             return Err(Errno(-answer.response.result));
         }
@@ -82,16 +82,16 @@ impl<'a> Call<'a> {
         self.request.control = self.control.len() as u32;
         self.request.data = data as u32;
         let header = self.request.encode();
-        let ours = [part(&header), part(self.name), part(self.control)];
+        let own = [part(&header), part(self.name), part(self.control)];
         let length = REQUEST + self.name.len() + self.control.len() + data;
-        let mut connection = Connection::take().map_err(gone)?;
-        let mut sent = send(connection.fd, Parts::new(&ours, self.data, length));
+        let mut connection = Connection::take().map_err(connection_error)?;
+        let mut sent = send(connection.fd, Parts::new(&own, self.data, length));
         if sent.is_err_and(|error| error != FAULT) {
-            // The connection was kept from a call long ago; the supervisor may have ended, or only
-            // this connection.
+            // The connection may have been kept for a long time, and the supervisor, or just the
+            // connection, may have ended meanwhile.
             connection.discard();
-            connection = Connection::open().map_err(gone)?;
-            sent = send(connection.fd, Parts::new(&ours, self.data, length));
+            connection = Connection::open().map_err(connection_error)?;
+            sent = send(connection.fd, Parts::new(&own, self.data, length));
         }
         if let Err(error) = sent {
             connection.discard();
@@ -116,24 +116,24 @@ impl<'a> Call<'a> {
         room: usize,
     ) -> Result<Answer, Errno> {
         let mut head = [0_u8; RESPONSE];
-        let ours = [iovec { iov_base: head.as_mut_ptr().cast(), iov_len: RESPONSE }];
-        let limit = self.patience.and_then(|(option, _)| limit(fd?, option));
+        let own = [iovec { iov_base: head.as_mut_ptr().cast(), iov_len: RESPONSE }];
+        let limit = self.timeout.and_then(|(option, _)| limit(fd?, option));
         let is_limited = limit.is_some_and(|limit| set_limit(connection.fd, limit));
         let waits = self.request.blocks == blocks::YES;
-        let mut wait = if waits { Wait::Cancellable } else { Wait::Firmly };
-        let mut instead = None;
+        let mut wait = if waits { Wait::Cancellable } else { Wait::Uninterruptible };
+        let mut cancelled_with = None;
         let first = loop {
-            let mut parts = Parts::new(&ours, self.room, RESPONSE + room);
+            let mut parts = Parts::new(&own, self.room, RESPONSE + room);
             let mut receive = || receive_first(connection.fd, &mut parts, self.close_on_exec, wait);
             let received = match wait {
                 Wait::Cancellable => connection.unless_cancelled(receive),
-                Wait::Firmly => receive(),
+                Wait::Uninterruptible => receive(),
             };
             match received {
                 Ok(first) => break first,
                 Err(error) if waits && wait == Wait::Cancellable => {
-                    instead = match (error, self.patience) {
-                        (Errno(libc::EAGAIN), Some((_, late))) => Some(late),
+                    cancelled_with = match (error, self.timeout) {
+                        (Errno(libc::EAGAIN), Some((_, on_timeout))) => Some(on_timeout),
                         (Errno(libc::EINTR), _) => Some(Errno(libc::EINTR)),
                         (FAULT, _) => return Err(FAULT),
                         _ => return Err(Errno(libc::ECONNRESET)),
@@ -141,30 +141,32 @@ impl<'a> Call<'a> {
                     let cancel = Request { key: environment::key(), ..Request::new(Op::Cancel) };
                     let cancel = cancel.encode();
                     send(connection.fd, Parts::new(&[part(&cancel)], &[], REQUEST))?;
-                    wait = Wait::Firmly;
+                    wait = Wait::Uninterruptible;
                 }
                 Err(FAULT) => return Err(FAULT),
                 Err(_) => return Err(Errno(libc::ECONNRESET)),
             }
         };
         if is_limited {
-            // SAFETY: zeros are a valid time: none.
+            // SAFETY: zeros are a valid time, which means no timeout.
             set_limit(connection.fd, unsafe { zeroed() });
         }
         if first.length < RESPONSE {
-            receive_rest(connection.fd, Parts::new(&ours, &[], RESPONSE), first.length)?;
+            receive_rest(connection.fd, Parts::new(&own, &[], RESPONSE), first.length)?;
         }
         let Some(mut response) = Response::parse(&head) else {
-            complain();
+            report_version_mismatch();
             return Err(Errno(libc::EPROTONOSUPPORT));
         };
-        let whole = RESPONSE + response.data as usize;
-        if first.length < whole {
+        let total_length = RESPONSE + response.data as usize;
+        if first.length < total_length {
             let done = first.length.max(RESPONSE);
-            receive_rest(connection.fd, Parts::new(&ours, self.room, whole), done)?;
+            receive_rest(connection.fd, Parts::new(&own, self.room, total_length), done)?;
         }
-        if let (Some(Errno(instead)), true) = (instead, response.result == -libc::EINTR) {
-            response.result = -instead;
+        if let (Some(Errno(cancelled_with)), true) =
+            (cancelled_with, response.result == -libc::EINTR)
+        {
+            response.result = -cancelled_with;
         }
         Ok(Answer { response, descriptor: first.descriptor })
     }
@@ -172,15 +174,15 @@ impl<'a> Call<'a> {
 
 /// Maps an error of the connection: a supervisor that does not accept connections has ended; errors
 /// of this process's own limits are kept.
-fn gone(error: Errno) -> Errno {
+fn connection_error(error: Errno) -> Errno {
     match error {
         Errno(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EPROTONOSUPPORT) => error,
         _ => Errno(libc::ECONNRESET),
     }
 }
 
-/// Applies to the descriptor what is possible only at the program's end.
-pub(crate) fn settle(fd: c_int, marks: u32) {
+/// Performs the actions on the descriptor that are possible only at the program's end.
+pub(crate) fn apply_marks(fd: c_int, marks: u32) {
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     if marks & mark::REMOVE_TOKEN != 0 {
         let mut token = [0_u8; 8];
@@ -207,14 +209,14 @@ fn limit(fd: c_int, option: c_int) -> Option<libc::timeval> {
     let mut limit: libc::timeval = unsafe { zeroed() };
     let mut length = size_of::<libc::timeval>() as libc::socklen_t;
     let level = libc::SOL_SOCKET;
-    // SAFETY: both are live, and the length is the time's.
-    let asked = unsafe {
+    // SAFETY: both are live, and the length is that of the time.
+    let result = unsafe {
         libc::syscall(libc::SYS_getsockopt, fd, level, option, &raw mut limit, &raw mut length)
     };
-    (asked == 0 && (limit.tv_sec != 0 || limit.tv_usec != 0)).then_some(limit)
+    (result == 0 && (limit.tv_sec != 0 || limit.tv_usec != 0)).then_some(limit)
 }
 
-/// Sets the timeout at the kernel, which also decides the effect of signals.
+/// Sets the timeout in the kernel, which also decides the effect of signals.
 fn set_limit(fd: c_int, limit: libc::timeval) -> bool {
     let (level, option) = (libc::SOL_SOCKET, libc::SO_RCVTIMEO);
     let length = size_of::<libc::timeval>();
@@ -225,16 +227,16 @@ fn set_limit(fd: c_int, limit: libc::timeval) -> bool {
 }
 
 /// Reports that the library and the supervisor have incompatible versions.
-fn complain() {
-    const TEXT: &[u8] = b"eyas: the preloaded library and `eyas sctp` are of different versions: \
+fn report_version_mismatch() {
+    const TEXT: &[u8] = b"eyas: the preloaded library and `eyas sctp` are different versions: \
         use the same eyas for `serve` and for `run --join`\n";
     // SAFETY: the text is live and has this length.
     unsafe { libc::syscall(libc::SYS_write, 2, TEXT.as_ptr(), TEXT.len()) };
 }
 
-/// Ends a call that writes: sends the signal too if there is no reader.
+/// Returns the errno of a failed write, and raises SIGPIPE if there is no reader.
 pub(crate) fn broken_pipe(error: Errno, flags: c_int) -> Errno {
-    let error = if error == Errno(libc::ECONNRESET) && !supervisor_is_there() {
+    let error = if error == Errno(libc::ECONNRESET) && !is_supervisor_running() {
         Errno(libc::EPIPE)
     } else {
         error
@@ -246,7 +248,7 @@ pub(crate) fn broken_pipe(error: Errno, flags: c_int) -> Errno {
     error
 }
 
-fn supervisor_is_there() -> bool {
+fn is_supervisor_running() -> bool {
     match Connection::take() {
         Ok(connection) => {
             connection.put_back();

@@ -1,8 +1,8 @@
 //! Connections to the supervisor, kept for the next call.
 //!
-//! Each call has one to itself. Programs that close arbitrary descriptors cannot close them through
-//! libc; one that was closed by a direct system call is detected by the cookie of the socket, which
-//! is unique.
+//! Each call uses a connection exclusively. Programs that close arbitrary descriptors cannot close
+//! connections through libc; a connection that was closed by a direct system call is detected by
+//! its socket's cookie, which is unique.
 
 use core::ffi::{c_int, c_void};
 use core::mem::size_of;
@@ -12,40 +12,40 @@ use crate::{Errno, environment, last, real};
 
 /// The number of connections that are tracked; with more concurrent calls, further ones are used
 /// only once.
-const KEPT: usize = 32;
-/// Programs that use `select` need numbers below 1024: connections use numbers above this one if
-/// possible.
-const ABOVE: c_int = 900;
-/// The value of a place without an idle descriptor.
+const MAX_TRACKED: usize = 32;
+/// Programs that use `select` need numbers below 1024, so connections use numbers from this one on
+/// if possible.
+const MIN_NUMBER: c_int = 900;
+/// The value of an empty slot.
 const EMPTY: i32 = -1;
 
-/// Idle descriptors.
-static IDLE: [AtomicI32; KEPT] = [const { AtomicI32::new(EMPTY) }; KEPT];
-/// Existing descriptors, in use or not.
-static OPEN: [AtomicI32; KEPT] = [const { AtomicI32::new(EMPTY) }; KEPT];
-/// The cookie of each socket.
-static COOKIE: [AtomicU64; KEPT] = [const { AtomicU64::new(0) }; KEPT];
+/// The descriptors of idle connections.
+static IDLE: [AtomicI32; MAX_TRACKED] = [const { AtomicI32::new(EMPTY) }; MAX_TRACKED];
+/// The descriptors of all connections, in use or idle.
+static OPEN: [AtomicI32; MAX_TRACKED] = [const { AtomicI32::new(EMPTY) }; MAX_TRACKED];
+/// The cookie of each connection's socket.
+static COOKIE: [AtomicU64; MAX_TRACKED] = [const { AtomicU64::new(0) }; MAX_TRACKED];
 
 /// A connection that is used by one call exclusively.
 pub(crate) struct Connection {
     pub(crate) fd: c_int,
-    place: Option<usize>,
+    slot: Option<usize>,
 }
 
 impl Connection {
     /// Returns an existing connection, or a new one.
     pub(crate) fn take() -> Result<Self, Errno> {
         if environment::owns_tables() {
-            for place in 0..KEPT {
-                let fd = IDLE[place].swap(EMPTY, Ordering::Acquire);
+            for slot in 0..MAX_TRACKED {
+                let fd = IDLE[slot].swap(EMPTY, Ordering::Acquire);
                 if fd == EMPTY {
                     continue;
                 }
-                if cookie(fd) == Some(COOKIE[place].load(Ordering::Relaxed)) {
-                    return Ok(Self { fd, place: Some(place) });
+                if cookie(fd) == Some(COOKIE[slot].load(Ordering::Relaxed)) {
+                    return Ok(Self { fd, slot: Some(slot) });
                 }
-                // It was closed, and its number may have been reused.
-                OPEN[place].store(EMPTY, Ordering::Release);
+                // The connection was closed, and its number may have been reused.
+                OPEN[slot].store(EMPTY, Ordering::Release);
             }
         }
         Self::open()
@@ -73,14 +73,14 @@ impl Connection {
             }
         }
         let fd = move_to_high_number(fd);
-        Ok(Self { fd, place: register(fd) })
+        Ok(Self { fd, slot: register(fd) })
     }
 
-    /// Runs something during which the thread may be cancelled: then the connection is closed,
+    /// Runs an action during which the thread may be cancelled; cancellation closes the connection,
     /// which also ends the waiting call.
     pub(crate) fn unless_cancelled<T>(&self, action: impl FnOnce() -> T) -> T {
         let mut record = real::CleanupRecord::default();
-        // SAFETY: record and connection are live until the record is taken back, in this frame.
+        // SAFETY: record and connection are live until the record is removed, in this frame.
         unsafe { real::push_cleanup(&mut record, abandon, self) };
         let outcome = action();
         // SAFETY: as above.
@@ -90,9 +90,9 @@ impl Connection {
 
     /// Returns the connection after a call, when none of its data is in flight any more.
     pub(crate) fn put_back(self) {
-        match self.place {
-            Some(place) if environment::owns_tables() => {
-                IDLE[place].store(self.fd, Ordering::Release);
+        match self.slot {
+            Some(slot) if environment::owns_tables() => {
+                IDLE[slot].store(self.fd, Ordering::Release);
             }
             _ => close(self.fd),
         }
@@ -100,10 +100,10 @@ impl Connection {
 
     /// Closes the connection because unknown data may still be in flight.
     pub(crate) fn discard(self) {
-        if let Some(place) = self.place
+        if let Some(slot) = self.slot
             && environment::owns_tables()
         {
-            OPEN[place].store(EMPTY, Ordering::Release);
+            OPEN[slot].store(EMPTY, Ordering::Release);
         }
         close(self.fd);
     }
@@ -111,29 +111,29 @@ impl Connection {
 
 /// Called by libc in a thread that is cancelled.
 unsafe extern "C" fn abandon(connection: *mut c_void) {
-    // SAFETY: it was passed as such, and is live still.
+    // SAFETY: a connection was passed, and it is still live.
     let connection = unsafe { connection.cast::<Connection>().read() };
     connection.discard();
 }
 
-/// Returns a place for a descriptor, if there is one.
+/// Registers a descriptor in a free slot, if there is one.
 fn register(fd: c_int) -> Option<usize> {
     if !environment::owns_tables() {
         return None;
     }
     let number = cookie(fd)?;
     let (from, to) = (Ordering::AcqRel, Ordering::Relaxed);
-    let place =
-        (0..KEPT).find(|place| OPEN[*place].compare_exchange(EMPTY, fd, from, to).is_ok())?;
-    COOKIE[place].store(number, Ordering::Relaxed);
-    Some(place)
+    let slot =
+        (0..MAX_TRACKED).find(|slot| OPEN[*slot].compare_exchange(EMPTY, fd, from, to).is_ok())?;
+    COOKIE[slot].store(number, Ordering::Relaxed);
+    Some(slot)
 }
 
 /// Moves the connection to a number that programs do not use.
 fn move_to_high_number(fd: c_int) -> c_int {
     let command = libc::F_DUPFD_CLOEXEC;
     // SAFETY: no memory is passed.
-    let higher = unsafe { libc::syscall(libc::SYS_fcntl, fd, command, ABOVE) } as c_int;
+    let higher = unsafe { libc::syscall(libc::SYS_fcntl, fd, command, MIN_NUMBER) } as c_int;
     if higher < 0 {
         return fd;
     }
@@ -141,16 +141,16 @@ fn move_to_high_number(fd: c_int) -> c_int {
     higher
 }
 
-/// Returns a number that no other socket has.
+/// Returns the unique number of a socket.
 fn cookie(fd: c_int) -> Option<u64> {
     let mut number = 0_u64;
     let mut length = size_of::<u64>() as libc::socklen_t;
     let (level, option) = (libc::SOL_SOCKET, libc::SO_COOKIE);
-    // SAFETY: both are live, and the length is the number's.
-    let asked = unsafe {
+    // SAFETY: both are live, and the length is that of the number.
+    let result = unsafe {
         libc::syscall(libc::SYS_getsockopt, fd, level, option, &raw mut number, &raw mut length)
     };
-    (asked == 0).then_some(number)
+    (result == 0).then_some(number)
 }
 
 fn close(fd: c_int) {
@@ -159,19 +159,19 @@ fn close(fd: c_int) {
 }
 
 /// Returns whether a number is that of a connection.
-pub(crate) fn is_one(fd: c_int) -> bool {
+pub(crate) fn is_connection(fd: c_int) -> bool {
     OPEN.iter().zip(&COOKIE).any(|(open, number)| {
         open.load(Ordering::Relaxed) == fd && cookie(fd) == Some(number.load(Ordering::Relaxed))
     })
 }
 
 /// Calls libc's `close_range` for all numbers in this range that are not connections.
-pub(crate) fn close_around(first: u32, last: u32, flags: c_int) -> c_int {
+pub(crate) fn close_range_except_connections(first: u32, last: u32, flags: c_int) -> c_int {
     let mut from = first;
     loop {
-        let ours = OPEN.iter().map(|open| open.load(Ordering::Relaxed));
-        let ours = ours.filter(|fd| is_one(*fd)).filter_map(|fd| u32::try_from(fd).ok());
-        let next = ours.filter(|fd| (from..=last).contains(fd)).min();
+        let own = OPEN.iter().map(|open| open.load(Ordering::Relaxed));
+        let own = own.filter(|fd| is_connection(*fd)).filter_map(|fd| u32::try_from(fd).ok());
+        let next = own.filter(|fd| (from..=last).contains(fd)).min();
         let to = next.map_or(Some(last), |next| next.checked_sub(1));
         if let Some(to) = to.filter(|to| *to >= from) {
             // SAFETY: no memory is passed.
@@ -187,13 +187,13 @@ pub(crate) fn close_around(first: u32, last: u32, flags: c_int) -> c_int {
     }
 }
 
-/// Drops all connections in a child of `fork`, which shares them with its parent and must not use
-/// them.
-pub(crate) fn let_go_of_all() {
-    for place in 0..KEPT {
-        let fd = OPEN[place].swap(EMPTY, Ordering::Relaxed);
-        IDLE[place].store(EMPTY, Ordering::Relaxed);
-        if fd != EMPTY && cookie(fd) == Some(COOKIE[place].load(Ordering::Relaxed)) {
+/// Drops all connections in a child of `fork`, which has inherited them from its parent and must
+/// not use them.
+pub(crate) fn drop_all() {
+    for slot in 0..MAX_TRACKED {
+        let fd = OPEN[slot].swap(EMPTY, Ordering::Relaxed);
+        IDLE[slot].store(EMPTY, Ordering::Relaxed);
+        if fd != EMPTY && cookie(fd) == Some(COOKIE[slot].load(Ordering::Relaxed)) {
             close(fd);
         }
     }

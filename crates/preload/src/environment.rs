@@ -28,7 +28,7 @@ unsafe extern "C" {
 pub(crate) fn read() {
     PROCESS.store(this_process(), Ordering::Relaxed);
     const NAME: &[u8; local::ENVIRONMENT.len() + 1] = b"EYAS_SCTP_SOCKET\0";
-    // SAFETY: the name ends with a zero byte, and nobody changes the environment this early.
+    // SAFETY: the name ends with a zero byte, and nothing changes the environment this early.
     let value = unsafe { libc::getenv(NAME.as_ptr().cast()) };
     if value.is_null() {
         return;
@@ -36,23 +36,23 @@ pub(crate) fn read() {
     // SAFETY: values of the environment end with a zero byte.
     let value = unsafe { CStr::from_ptr(value) }.to_bytes();
     let (address, key) = match value.iter().rposition(|byte| *byte == b' ') {
-        Some(blank) => (&value[..blank], local::key_of(&value[blank + 1..])),
+        Some(separator) => (&value[..separator], local::key_of(&value[separator + 1..])),
         None => (value, Some(0)),
     };
     let Some(key) = key.filter(|_| address.len() < MAX_PATH) else { return };
-    for (place, byte) in ADDRESS.iter().zip(address) {
-        place.store(u64::from(*byte), Ordering::Relaxed);
+    for (cell, byte) in ADDRESS.iter().zip(address) {
+        cell.store(u64::from(*byte), Ordering::Relaxed);
     }
     KEY.store(key, Ordering::Relaxed);
     LENGTH.store(address.len(), Ordering::Release);
-    // SAFETY: the handler touches nothing but atomic numbers and descriptors of ours.
+    // SAFETY: the handler uses only atomics and our own descriptors.
     unsafe { pthread_atfork(None, None, Some(in_child)) };
 }
 
 /// Resets the tables in a child of `fork`, which has inherited its parent's connections.
 extern "C" fn in_child() {
     PROCESS.store(this_process(), Ordering::Relaxed);
-    connection::let_go_of_all();
+    connection::drop_all();
 }
 
 fn this_process() -> i32 {
@@ -79,8 +79,8 @@ pub(crate) fn supervisor() -> Option<(libc::sockaddr_un, libc::socklen_t)> {
     // SAFETY: zeros are a valid address.
     let mut address: libc::sockaddr_un = unsafe { core::mem::zeroed() };
     address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-    for (place, byte) in address.sun_path.iter_mut().zip(&ADDRESS[..length]) {
-        *place = byte.load(Ordering::Relaxed) as libc::c_char;
+    for (cell, byte) in address.sun_path.iter_mut().zip(&ADDRESS[..length]) {
+        *cell = byte.load(Ordering::Relaxed) as libc::c_char;
     }
     let is_abstract = address.sun_path[0] == b'@' as libc::c_char;
     if is_abstract {

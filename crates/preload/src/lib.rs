@@ -8,19 +8,19 @@
 //! | `environment` | the address of the supervisor, and the identity of this process |
 //! | `connection` | connections to the supervisor, kept for the next call |
 //! | `transfer` | bytes to and from the program's memory |
-//! | `call` | one call: request, wait, response |
+//! | `call` | making one call: request, wait, response |
 //! | `calls/` | the functions that programs call, by subject |
 //!
 //! The descriptors of programs are real ones: one end of a pair of local sockets, so they can be
 //! polled, duplicated, inherited and passed on. They carry no data: a token to read represents
-//! `POLLIN`, and room for a message represents `POLLOUT`. The state of the socket is only in the
-//! supervisor, and the name of the pair's far end identifies the socket in any process.
+//! `POLLIN`, and room for a message represents `POLLOUT`. The state of the socket exists only in
+//! the supervisor, and the name of the pair's other end identifies the socket in any process.
 //!
 //! Everywhere in this crate, nothing is allocated, no lock is taken and no thread is started, because
 //! calls come from signal handlers, from between `vfork` and `exec`, and from threads that are
 //! cancelled while they wait. Nothing panics.
-#![allow(clippy::unnecessary_cast, reason = "lengths have another type in each libc")]
-#![allow(unsafe_code, reason = "the functions of libc, whose arguments are the program's pointers")]
+#![allow(clippy::unnecessary_cast, reason = "the types of lengths differ between libcs")]
+#![allow(unsafe_code, reason = "the functions of libc take the program's pointers")]
 
 mod call;
 mod calls;
@@ -51,12 +51,12 @@ fn answer(result: Result<i64, Errno>) -> i64 {
 }
 
 /// Called by the dynamic linker once the library has been loaded.
-extern "C" fn begin() {
-    // Now rather than in a signal handler, because looking up functions may allocate.
+extern "C" fn initialise() {
+    // Done here because looking up functions may allocate, which a signal handler must not.
     real::find_all();
     environment::read();
 }
 
 #[used]
 #[unsafe(link_section = ".init_array")]
-static BEGIN: extern "C" fn() = begin;
+static INITIALISE: extern "C" fn() = initialise;

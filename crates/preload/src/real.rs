@@ -23,7 +23,7 @@ impl Function {
         Self { name, next: AtomicPtr::new(null_mut()) }
     }
 
-    /// Returns its address; null if this libc does not have it.
+    /// Returns its address, or null if this libc does not have it.
     fn find(&self) -> *mut c_void {
         let mut next = self.next.load(Ordering::Relaxed);
         if next.is_null() {
@@ -51,8 +51,8 @@ macro_rules! functions {
                 if next.is_null() {
                     return crate::answer(Err(crate::Errno(libc::ENOSYS))) as $result;
                 }
-                // SAFETY: libc's function of this name has this signature. Those with variable
-                // arguments take them where a function with so many fixed ones does.
+                // SAFETY: libc's function of this name has this signature. Variadic functions
+                // receive their arguments as a function with this many fixed ones does.
                 let next: unsafe extern "C" fn($($type),*) -> $result = unsafe { transmute(next) };
                 // SAFETY: the caller keeps the function's contract.
                 unsafe { next($($argument),*) }
@@ -83,7 +83,7 @@ static POP: Function = Function::new("_pthread_cleanup_pop\0");
 /// Record and argument are not moved until [`pop_cleanup`], which the same frame calls.
 pub(crate) unsafe fn push_cleanup<T>(
     record: &mut CleanupRecord,
-    then: unsafe extern "C" fn(*mut c_void),
+    handler: unsafe extern "C" fn(*mut c_void),
     argument: &T,
 ) {
     type Push = unsafe extern "C" fn(*mut c_void, unsafe extern "C" fn(*mut c_void), *mut c_void);
@@ -92,14 +92,16 @@ pub(crate) unsafe fn push_cleanup<T>(
         // SAFETY: libc's function of this name has this signature.
         let push: Push = unsafe { transmute(push) };
         // SAFETY: guaranteed by the caller.
-        unsafe { push((&raw mut record.0).cast(), then, (&raw const *argument).cast_mut().cast()) };
+        unsafe {
+            push((&raw mut record.0).cast(), handler, (&raw const *argument).cast_mut().cast())
+        };
     }
 }
 
 /// Removes the record.
 ///
 /// # Safety
-/// It is the one that was registered last.
+/// It is the record that was registered last.
 pub(crate) unsafe fn pop_cleanup(record: &mut CleanupRecord) {
     let pop = POP.find();
     if record.0[0] != 0 && !pop.is_null() {

@@ -11,24 +11,24 @@ use crate::{Errno, last};
 /// The maximum number of parts per system call; small, because stacks of signal handlers are small.
 const BATCH: usize = 24;
 
-/// Pieces of memory, some of which have been processed.
+/// Pieces of memory, and how much of them has been processed.
 pub(crate) struct Parts<'a> {
-    ours: &'a [iovec],
+    own: &'a [iovec],
     program: &'a [iovec],
     done: usize,
     left: usize,
 }
 
 impl<'a> Parts<'a> {
-    /// Creates parts from our memory and the program's, of which only this many bytes count.
-    pub(crate) fn new(ours: &'a [iovec], program: &'a [iovec], left: usize) -> Self {
-        Self { ours, program, done: 0, left }
+    /// Creates parts from our memory and the program's, limited to this number of bytes.
+    pub(crate) fn new(own: &'a [iovec], program: &'a [iovec], left: usize) -> Self {
+        Self { own, program, done: 0, left }
     }
 
-    /// Returns the number of the next pieces, and writes them to `batch`.
+    /// Writes the next pieces to `batch`, and returns their number.
     fn batch(&self, batch: &mut [iovec; BATCH]) -> usize {
         let (mut skip, mut left, mut count) = (self.done, self.left, 0);
-        for part in self.ours.iter().chain(self.program) {
+        for part in self.own.iter().chain(self.program) {
             if count == BATCH || left == 0 {
                 break;
             }
@@ -58,7 +58,7 @@ pub(crate) fn total(parts: &[iovec]) -> Result<usize, Errno> {
 }
 
 fn message(batch: &mut [iovec; BATCH], count: usize) -> msghdr {
-    // SAFETY: zeros are a valid header without anything.
+    // SAFETY: zeros are a valid, empty header.
     let mut message: msghdr = unsafe { zeroed() };
     message.msg_iov = batch.as_mut_ptr();
     message.msg_iovlen = count as _;
@@ -88,7 +88,7 @@ pub(crate) fn send(fd: c_int, mut parts: Parts<'_>) -> Result<(), Errno> {
     Ok(())
 }
 
-/// What was received with the first bytes.
+/// The first bytes of a response and the descriptor that came with them.
 pub(crate) struct First {
     pub(crate) length: usize,
     pub(crate) descriptor: Option<c_int>,
@@ -97,10 +97,10 @@ pub(crate) struct First {
 /// How to wait for the first bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// In libc's function, which ends if the thread is cancelled or a signal arrives.
+    /// In libc's function, which is interrupted by signals and is a cancellation point.
     Cancellable,
     /// Regardless of signals and cancellation.
-    Firmly,
+    Uninterruptible,
 }
 
 /// Receives the first bytes, and a descriptor if one comes with them.
@@ -122,7 +122,7 @@ pub(crate) fn receive_first(
         // SAFETY: header and control are live; the kernel checks the program's memory itself.
         let received = match wait {
             Wait::Cancellable => unsafe { crate::real::recvmsg(fd, &raw mut message, flags) },
-            Wait::Firmly => unsafe {
+            Wait::Uninterruptible => unsafe {
                 libc::syscall(libc::SYS_recvmsg, fd, &raw mut message, flags) as ssize_t
             },
         };
@@ -132,7 +132,7 @@ pub(crate) fn receive_first(
                 parts.advance(length);
                 return Ok(First { length, descriptor: descriptor(&message) });
             }
-            (Err(_), Errno(libc::EINTR)) if wait == Wait::Firmly => {}
+            (Err(_), Errno(libc::EINTR)) if wait == Wait::Uninterruptible => {}
             (Err(_), error) => return Err(error),
         }
     }
@@ -142,9 +142,9 @@ pub(crate) fn receive_first(
 fn descriptor(message: &msghdr) -> Option<c_int> {
     // SAFETY: the kernel has filled in the header, and its control memory is live.
     let first = unsafe { libc::CMSG_FIRSTHDR(message).as_ref() }?;
-    let is_one = first.cmsg_level == libc::SOL_SOCKET && first.cmsg_type == libc::SCM_RIGHTS;
+    let is_rights = first.cmsg_level == libc::SOL_SOCKET && first.cmsg_type == libc::SCM_RIGHTS;
     // SAFETY: a message of this kind holds at least one number.
-    is_one.then(|| unsafe { libc::CMSG_DATA(first).cast::<c_int>().read_unaligned() })
+    is_rights.then(|| unsafe { libc::CMSG_DATA(first).cast::<c_int>().read_unaligned() })
 }
 
 /// Receives everything that is left.

@@ -1,4 +1,4 @@
-//! Who may open one more connection.
+//! The limits on clients, in total and by address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,8 +8,8 @@ use eyas::sockets::subscriber;
 
 use crate::Limits;
 
-/// Counts clients, in all and by address. The table has at most one row for each connection, so the
-/// limit on connections bounds it too.
+/// Counts clients, in total and by address. The table has at most one entry for each connection, so the
+/// limit on connections bounds it, too.
 #[derive(Debug)]
 pub(crate) struct Admission {
     connections: usize,
@@ -23,7 +23,7 @@ struct Open {
     by_client: HashMap<IpAddr, usize>,
 }
 
-/// The right to one connection, given back when dropped.
+/// The permit for one connection, released when dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
     admission: Arc<Admission>,
@@ -39,7 +39,10 @@ impl Admission {
         })
     }
 
-    /// Asks for one more connection, or says why there is none.
+    /// Returns the permit for one more connection.
+    ///
+    /// # Errors
+    /// Returns the reason, for the client, if a limit is reached.
     pub(crate) fn admit(self: &Arc<Self>, client: IpAddr) -> Result<Permit, String> {
         let client = subscriber(client);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -55,7 +58,7 @@ impl Admission {
         Ok(Permit { admission: Arc::clone(self), client })
     }
 
-    /// Connections open now.
+    /// Returns the number of open connections.
     pub(crate) fn open(&self) -> usize {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).total
     }
@@ -96,12 +99,12 @@ mod tests {
     #[test]
     fn one_client_leaves_room_for_others_unless_it_is_this_machine() {
         let admission = admission(10, 2);
-        let of_net = |host| IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, host]);
-        let hostile: Vec<_> =
-            (1..=5).filter_map(|host| admission.admit(of_net(host)).ok()).collect();
-        assert_eq!(hostile.len(), 2, "one /64 is one client");
-        let here = IpAddr::from([127, 0, 0, 1]);
-        let ours: Vec<_> = (0..20).filter_map(|_| admission.admit(here).ok()).collect();
-        assert_eq!(ours.len(), 8);
+        let in_network = |host| IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, host]);
+        let remote: Vec<_> =
+            (1..=5).filter_map(|host| admission.admit(in_network(host)).ok()).collect();
+        assert_eq!(remote.len(), 2, "one /64 is one client");
+        let loopback = IpAddr::from([127, 0, 0, 1]);
+        let local: Vec<_> = (0..20).filter_map(|_| admission.admit(loopback).ok()).collect();
+        assert_eq!(local.len(), 8);
     }
 }

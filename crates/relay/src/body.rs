@@ -1,71 +1,71 @@
 //! Where the body of a request ends (RFC 9112 §6, §7.1).
 
-/// How much of what follows a request's head belongs to it. Pure, and of a fixed size.
+/// Finds the end of the body after a request's head. Pure, and of a fixed size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body(State);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
-    /// So many bytes are still to come.
+    /// This many bytes are missing.
     Length(u64),
     Chunked(Chunked),
-    /// It makes no sense from here on.
+    /// The framing is invalid.
     Broken,
 }
 
-/// What comes next in a chunked body.
+/// The next element of a chunked body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Chunked {
-    /// Digits of a chunk's size: the value so far, and how many there were.
+    /// Digits of a chunk's size: the value and the number of digits so far.
     Size { value: u64, digits: u8 },
-    /// The rest of the line of a chunk's size, and how long it has become.
+    /// The rest of the line of a chunk's size, and its length so far.
     Extension { value: u64, length: usize },
     /// The end of the line of a chunk's size.
     SizeEnd(u64),
-    /// So many bytes of a chunk.
+    /// This many bytes of a chunk.
     Data(u64),
-    /// The end of the line behind a chunk, from its first or second byte.
+    /// The line end after a chunk, from its first or second byte.
     DataEnd(bool),
-    /// Trailer fields: how long the line and how long all of them have become.
+    /// Trailer fields: the length of the current line and of all lines so far.
     Trailer { line: usize, all: usize },
     /// The end of a line of the trailers.
     TrailerEnd { line: usize, all: usize },
-    /// All has come.
+    /// The body is complete.
     Done,
 }
 
-/// Bytes of extensions of one chunk, and of all trailers.
+/// The limit on the extensions of one chunk, and on all trailers, in bytes.
 const MAX_EXTRA: usize = 8 * 1024;
-/// Digits of a chunk's size: 2⁶⁰ bytes are enough for everybody.
+/// The limit on the digits of a chunk's size: 2⁶⁰ bytes are enough for any body.
 const MAX_DIGITS: u8 = 15;
 
 impl Body {
-    /// There is none.
+    /// Returns an empty body.
     pub(crate) const fn none() -> Self {
         Self(State::Length(0))
     }
 
-    /// It is so long.
+    /// Returns a body of this length.
     pub(crate) const fn of_length(length: u64) -> Self {
         Self(State::Length(length))
     }
 
-    /// It comes in chunks.
+    /// Returns a body in chunks.
     pub(crate) const fn chunked() -> Self {
         Self(State::Chunked(Chunked::Size { value: 0, digits: 0 }))
     }
 
-    /// Whether all of it has come.
+    /// Returns whether the body has been read to its end.
     pub fn is_complete(&self) -> bool {
         matches!(self.0, State::Length(0) | State::Chunked(Chunked::Done))
     }
 
-    /// Whether it makes no sense.
+    /// Returns whether its framing is invalid.
     pub fn is_broken(&self) -> bool {
         self.0 == State::Broken
     }
 
-    /// How many of these bytes, which come next, belong to it.
+    /// Reads the next bytes, and returns how many of them belong to the body.
     pub fn take(&mut self, bytes: &[u8]) -> usize {
         let mut taken = 0;
         while taken < bytes.len() && !self.is_complete() && !self.is_broken() {
@@ -97,7 +97,7 @@ impl Body {
 }
 
 impl Chunked {
-    /// What comes after this byte; `None` if it must not stand here.
+    /// Returns the state after this byte, or `None` if it is not allowed here.
     fn next(&self, byte: u8) -> Option<Self> {
         Some(match (self, byte) {
             (Self::Size { value, digits }, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {

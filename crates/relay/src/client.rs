@@ -1,4 +1,4 @@
-//! The connection of a client: in the clear, over TLS, or a stream of one that it shares with others.
+//! The connection of a client: unencrypted, over TLS, or a stream of a shared connection.
 
 use std::io;
 use std::pin::Pin;
@@ -18,15 +18,15 @@ use crate::report::Ending;
 pub(crate) enum Client {
     /// TCP alone.
     Plain(TcpStream),
-    /// TLS above it.
+    /// TLS over TCP.
     Tls(Box<TlsStream<TcpStream>>),
-    /// A tunnel through HTTP, which is broken off unless it is shut down; and who says that the client has
-    /// given it up.
+    /// A tunnel through HTTP, which is reset unless it is shut down, and a token that is cancelled when the
+    /// client gives it up.
     Stream(Box<dyn Duplex + Send>, CancellationToken),
 }
 
 impl Client {
-    /// What is below, if that is the client's alone.
+    /// Returns the TCP connection, if it belongs to this client alone.
     pub(crate) fn tcp(&self) -> Option<&TcpStream> {
         match self {
             Self::Plain(tcp) => Some(tcp),
@@ -35,13 +35,13 @@ impl Client {
         }
     }
 
-    /// Whether others on the way can read along.
+    /// Returns whether the connection is unencrypted.
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self, Self::Plain(_))
     }
 
-    /// Waits until the client has left, if it `awaits` an answer; otherwise the end of what it says may
-    /// just be that. One that says more is not watched any further.
+    /// Waits until the client has left, if it `awaits` an answer; otherwise the end of its data may be just
+    /// that. A client that sends more data is no longer watched.
     pub(crate) async fn left(&mut self, awaits: bool) {
         match self {
             Self::Stream(_, gone) => gone.cancelled().await,
@@ -62,7 +62,7 @@ impl Client {
             Self::Stream(_, gone) => gone.cancelled().await,
             Self::Plain(_) | Self::Tls(_) => {
                 let Some(tcp) = self.tcp() else { return };
-                // An error that cannot be waited for is none yet.
+                // Failing to wait does not mean that the connection is broken.
                 if tcp.ready(tokio::io::Interest::ERROR).await.is_err() {
                     std::future::pending().await
                 }
@@ -70,7 +70,7 @@ impl Client {
         }
     }
 
-    /// A stream that was cut must not look like one that has ended.
+    /// Has the connection reset if the stream was cut off, so that it does not look complete.
     pub(crate) fn cut_if_broken(&self, ending: &Ending) {
         if let Some(tcp) = self.tcp()
             && matches!(ending, Ending::Unanswered(_) | Ending::Destination(_) | Ending::Idle)

@@ -1,22 +1,21 @@
-//! The first flight of a TLS client (RFC 8446 §4.1.2, §5.1; RFC 5246 §7.4.1.2), as far as one has to
-//! look into it to know whether it may be sent to several servers.
+//! The first flight of a TLS client (RFC 8446 §4.1.2, §5.1; RFC 5246 §7.4.1.2), as far as it must be parsed
+//! to know whether it may be sent to several servers.
 //!
-//! A ClientHello asks for nothing but an answer, so it is safe to say twice. With early data behind it
-//! (RFC 8446 §4.2.10) it may carry a request, and then it is not: RFC 8446 §8 leaves replays to who
-//! sends it.
+//! A ClientHello only asks for an answer, so it is safe to send twice. It is not when followed by early data
+//! (RFC 8446 §4.2.10), which may carry a request: preventing replays is up to the sender (RFC 8446 §8).
 
-/// Bytes of a ClientHello, with the heads of its records. Those with keys that withstand quantum
-/// computers have 2 KiB; none that anybody sends has more than this.
+/// The limit on a ClientHello with its record headers, in bytes. With post-quantum keys it has about 2 KiB;
+/// no client in use sends more than this.
 pub const MAX_CLIENT_HELLO: usize = 16 * 1024;
 
-/// What the first bytes of a client are.
+/// The kind of a client's first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstFlight {
-    /// It may become a ClientHello.
+    /// The beginning of a ClientHello, or nothing yet.
     Partial,
     /// A whole ClientHello and nothing else.
     ClientHello,
-    /// A ClientHello that announces early data, or has something behind it.
+    /// A ClientHello that announces early data, or is followed by other data.
     EarlyData,
     /// Something else.
     Other,
@@ -28,7 +27,7 @@ const EARLY_DATA: u16 = 42;
 const RECORD_HEAD: usize = 5;
 const MAX_RECORD: usize = 1 << 14;
 
-/// What these first bytes of a client are.
+/// Returns the kind of a client's first bytes.
 pub fn first_flight(bytes: &[u8]) -> FirstFlight {
     if bytes.len() > MAX_CLIENT_HELLO {
         return FirstFlight::Other;
@@ -66,7 +65,7 @@ pub fn first_flight(bytes: &[u8]) -> FirstFlight {
 enum Record<'a> {
     Partial,
     Other,
-    /// What is in it, never nothing, and what comes behind it.
+    /// Its contents, which are not empty, and the data after it.
     Whole(&'a [u8], &'a [u8]),
 }
 
@@ -86,7 +85,7 @@ fn record(bytes: &[u8]) -> Record<'_> {
     }
 }
 
-/// Whether a ClientHello has the extension `early_data`; `None` if it is none.
+/// Returns whether a ClientHello has the extension `early_data`, or `None` if it is malformed.
 fn announces_early_data(mut hello: &[u8]) -> Option<bool> {
     const VERSION_AND_RANDOM: usize = 34;
     hello = hello.get(VERSION_AND_RANDOM..)?;
@@ -102,8 +101,8 @@ fn announces_early_data(mut hello: &[u8]) -> Option<bool> {
         // As TLS 1.2 allows.
         return Some(false);
     }
-    let (mut extensions, behind) = with_length(hello)?;
-    if !behind.is_empty() {
+    let (mut extensions, rest) = with_length(hello)?;
+    if !rest.is_empty() {
         return None;
     }
     let mut early = false;
@@ -115,7 +114,7 @@ fn announces_early_data(mut hello: &[u8]) -> Option<bool> {
     Some(early)
 }
 
-/// So many bytes as the two before them say, and what comes behind them.
+/// Splits off a vector with a length of two bytes, and returns it and the rest.
 fn with_length(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<2>()?;
     rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))
@@ -159,14 +158,14 @@ mod tests {
     }
 
     #[test]
-    fn early_data_is_seen() {
+    fn early_data_is_detected() {
         assert_eq!(first_flight(&hello(&[0, 42, 43], 1000)), FirstFlight::EarlyData);
-        let behind = [hello(&[0], 1000), vec![23, 3, 3, 0, 1, 0]].concat();
-        assert_eq!(first_flight(&behind), FirstFlight::EarlyData);
+        let followed = [hello(&[0], 1000), vec![23, 3, 3, 0, 1, 0]].concat();
+        assert_eq!(first_flight(&followed), FirstFlight::EarlyData);
     }
 
     #[test]
-    fn other_protocols_are_seen_at_their_first_bytes() {
+    fn other_protocols_are_recognised_by_their_first_bytes() {
         for bytes in [&b"GET / HTTP/1.1"[..], b"SSH-2.0-x", &[22, 2], &[22, 3, 1, 0, 0], &[21]] {
             assert_eq!(first_flight(bytes), FirstFlight::Other, "{bytes:?}");
         }
@@ -184,11 +183,11 @@ mod tests {
             for end in 0..flight.len() {
                 prop_assert_eq!(first_flight(&flight[..end]), FirstFlight::Partial, "{}", end);
             }
-            let wanted = match extensions.contains(&EARLY_DATA) {
+            let expected = match extensions.contains(&EARLY_DATA) {
                 true => FirstFlight::EarlyData,
                 false => FirstFlight::ClientHello,
             };
-            prop_assert_eq!(first_flight(&flight), wanted);
+            prop_assert_eq!(first_flight(&flight), expected);
         }
 
         #[test]

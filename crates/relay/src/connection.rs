@@ -1,4 +1,4 @@
-//! The life of one client.
+//! Serves one client, from its handshake to its report.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use tokio_rustls::server::TlsStream;
 use crate::admission::Permit;
 use crate::associate::{self, Setup};
 use crate::client::Client;
-use crate::connect::{Connected, DestinationRace, Missed, RaceUp};
+use crate::connect::{Connected, DestinationRace, NoConnection, RaceUp};
 use crate::connect_udp::{self, UdpRoute};
-use crate::copy::{self, End, Passed, Until};
-use crate::far::Far;
+use crate::copy::{self, ByteCounts, End, Until};
+use crate::destination_stream::DestinationStream;
 use crate::handshake::{Destination, Handshake, Protocol, Refusal, Refused, Request, Step};
 use crate::report::{Datagrams, Ending, Report, WonBy};
 use crate::requester::Requester;
@@ -30,11 +30,11 @@ use crate::traffic::Traffic;
 
 /// Bytes read at once before the client's destination is known.
 const READ: usize = 4 * 1024;
-/// For a client that was refused to read why.
-const READS_WHY: Duration = Duration::from_secs(2);
+/// How long a refused client may take to read the refusal.
+const REFUSAL_TIME: Duration = Duration::from_secs(2);
 
-/// Serves a client to its end, and tells of it. One that speaks HTTP/2 is `streams`', and what it asks for
-/// is told of by itself.
+/// Serves a client, and reports the outcome. A connection of HTTP/2 is passed to `streams`, where each stream
+/// is a client with a report of its own.
 pub(crate) async fn serve(
     shared: Arc<Shared>,
     tcp: TcpStream,
@@ -44,15 +44,15 @@ pub(crate) async fn serve(
     let mut life = Life::new(client);
     // Small messages of a handshake must not wait for one another's acknowledgement.
     let _ = tcp.set_nodelay(true);
-    let living = async {
+    let serving = async {
         match (secured(&shared, tcp).await, &streams) {
-            (Ok(Client::Tls(tls)), Some(streams)) if speaks_http2(&tls) => Err((tls, streams)),
+            (Ok(Client::Tls(tls)), Some(streams)) if is_http2(&tls) => Err((tls, streams)),
             (Ok(tcp), _) => Ok(life.run(&shared, tcp).await),
             (Err(ending), _) => Ok(ending),
         }
     };
     let ending = tokio::select! {
-        ending = living => ending,
+        ending = serving => ending,
         () = shared.abort.cancelled() => Ok(Ending::Stopped),
     };
     drop(permit);
@@ -60,17 +60,17 @@ pub(crate) async fn serve(
         Ok(ending) => life.report(&shared, ending),
         Err((tls, streams)) => {
             let local = tls.get_ref().0.local_addr().ok();
-            // Boxed, for it is large, and most clients do without it.
+            // Boxed because it is large, and most clients do not need it.
             Box::pin(streams.serve(tls, client, local)).await;
         }
     }
 }
 
-fn speaks_http2(tls: &TlsStream<TcpStream>) -> bool {
+fn is_http2(tls: &TlsStream<TcpStream>) -> bool {
     tls.get_ref().1.alpn_protocol() == Some(b"h2")
 }
 
-/// The connection as the client is to speak over it.
+/// Sets up TLS, if it is required.
 async fn secured(shared: &Shared, tcp: TcpStream) -> Result<Client, Ending> {
     let Some(acceptor) = &shared.acceptor else { return Ok(Client::Plain(tcp)) };
     let accepted = tokio::select! {
@@ -88,7 +88,7 @@ async fn secured(shared: &Shared, tcp: TcpStream) -> Result<Client, Ending> {
     }
 }
 
-/// What has become of a client so far.
+/// The state of a client so far, for its report.
 pub(crate) struct Life {
     at: SystemTime,
     began: Instant,
@@ -99,7 +99,7 @@ pub(crate) struct Life {
     connection: Option<Arc<eyas::ConnectionInfo>>,
     won_by: Option<WonBy>,
     race: Option<Recording>,
-    passed: Passed,
+    bytes: ByteCounts,
     datagrams: Option<Datagrams>,
 }
 
@@ -115,12 +115,12 @@ impl Life {
             connection: None,
             won_by: None,
             race: None,
-            passed: Passed::default(),
+            bytes: ByteCounts::default(),
             datagrams: None,
         }
     }
 
-    /// Tells what became of it.
+    /// Reports the outcome.
     pub(crate) fn report(self, shared: &Shared, end: Ending) {
         shared.report(Report {
             at: self.at,
@@ -132,8 +132,8 @@ impl Life {
             connection: self.connection,
             won_by: self.won_by,
             race: self.race,
-            sent: self.passed.sent,
-            received: self.passed.received,
+            sent: self.bytes.sent,
+            received: self.bytes.received,
             datagrams: self.datagrams,
             end,
         });
@@ -141,18 +141,18 @@ impl Life {
 
     async fn run(&mut self, shared: &Arc<Shared>, mut tcp: Client) -> Ending {
         let mut handshake = Handshake::new(shared.users.clone());
-        let introduction = introduce(&mut tcp, &mut handshake);
-        let asked = tokio::select! {
-            asked = timeout(shared.limits.handshake_time, introduction) => asked,
+        let reading = read_request(&mut tcp, &mut handshake);
+        let requested = tokio::select! {
+            requested = timeout(shared.limits.handshake_time, reading) => requested,
             () = shared.drain.cancelled() => return Ending::Stopped,
         };
         self.protocol = handshake.protocol();
         self.user = handshake.user().map(str::to_owned);
-        let request = match asked {
+        let request = match requested {
             Ok(Ok(request)) => request,
             Ok(Err(ending)) => {
                 if let Ending::Refused(_) = ending {
-                    let _ = timeout(READS_WHY, take_leave(&mut tcp)).await;
+                    let _ = timeout(REFUSAL_TIME, close_gracefully(&mut tcp)).await;
                 }
                 return ending;
             }
@@ -163,10 +163,10 @@ impl Life {
         };
         self.destination = request.destination().cloned();
         let ended = match request.clone() {
-            Request::Connect(to) => self.converse(shared, &mut tcp, &to, handshake).await,
-            // Boxed, as is what comes before a connection is carried: one that is open holds room for it otherwise.
+            Request::Connect(to) => self.connect(shared, &mut tcp, &to, handshake).await,
+            // Boxed, like the race, since an open connection would otherwise keep the memory for it.
             Request::ConnectUdp(to) => {
-                Box::pin(self.converse_by_datagrams(shared, &mut tcp, &to, handshake)).await
+                Box::pin(self.connect_udp(shared, &mut tcp, &to, handshake)).await
             }
             Request::Associate { port } => {
                 Box::pin(self.associate(shared, &mut tcp, port, handshake)).await
@@ -185,8 +185,8 @@ impl Life {
         }
     }
 
-    /// A stream of bytes for a client that asked for one.
-    async fn converse(
+    /// Serves a client that requested a byte stream.
+    async fn connect(
         &mut self,
         shared: &Arc<Shared>,
         tcp: &mut Client,
@@ -200,7 +200,9 @@ impl Life {
         };
         let race = match reached {
             Ok(race) => race,
-            Err(Missed::Refused(refused)) => return Err(refuse(tcp, &handshake, refused).await),
+            Err(NoConnection::Refused(refused)) => {
+                return Err(refuse(tcp, &handshake, refused).await);
+            }
             Err(missed) => return Err(missed.into()),
         };
         tcp.write_all(&handshake.granted(None)).await.map_err(|_| Ending::Left)?;
@@ -208,18 +210,18 @@ impl Life {
         self.carry(shared, tcp, race, rest).await
     }
 
-    /// Races to a destination until a transport is up.
+    /// Races to a destination until a transport is established.
     pub(crate) async fn reach<'a>(
         &mut self,
         shared: &'a Shared,
         destination: &'a Destination,
-    ) -> Result<RaceUp<'a>, Missed> {
+    ) -> Result<RaceUp<'a>, NoConnection> {
         let race = DestinationRace::new(shared, destination, self.client);
-        race.map_err(|why| Missed::Refused(why.into()))?.up(&mut self.race).await
+        race.map_err(|why| NoConnection::Refused(why.into()))?.establish(&mut self.race).await
     }
 
-    /// Carries bytes between a client that is told that it is connected and its destination, to the end.
-    /// `rest` is what the client has said already.
+    /// Copies bytes between a client that has its success reply and its destination, until both have ended.
+    /// `rest` is data that the client has already sent.
     pub(crate) async fn carry(
         &mut self,
         shared: &Shared,
@@ -227,18 +229,18 @@ impl Life {
         race: RaceUp<'_>,
         rest: Bytes,
     ) -> Result<Ending, Ending> {
-        let connected = Box::pin(race.conversation(tcp, rest)).await?;
-        let Connected { mut stream, won_by, unsaid, said } = connected;
-        self.take_note(&stream, won_by);
-        self.passed.sent = said;
-        self.write(&mut stream, &unsaid).await?;
+        let connected = Box::pin(race.decide(tcp, rest)).await?;
+        let Connected { mut stream, won_by, unsent, sent } = connected;
+        self.note_connection(&stream, won_by);
+        self.bytes.sent = sent;
+        self.write(&mut stream, &unsent).await?;
         let kind = (Until::Both, shared.limits.idle_time);
-        let end = copy::both_ways(tcp, &mut stream, kind, &mut self.passed).await;
+        let end = copy::both_ways(tcp, &mut stream, kind, &mut self.bytes).await;
         Ok(self.ending(end, &stream))
     }
 
-    /// Datagrams to one destination for a client that asked for them.
-    async fn converse_by_datagrams(
+    /// Serves a client that requested datagrams to one destination.
+    async fn connect_udp(
         &mut self,
         shared: &Arc<Shared>,
         tcp: &mut Client,
@@ -247,7 +249,7 @@ impl Life {
     ) -> Result<Ending, Ending> {
         let rest = handshake.rest();
         let reached = tokio::select! {
-            reached = self.reach_by_datagrams(shared, destination) => reached,
+            reached = self.reach_udp(shared, destination) => reached,
             () = tcp.left(rest.is_empty()) => return Err(Ending::Left),
         };
         let (route, _permit) = match reached {
@@ -260,7 +262,7 @@ impl Life {
     }
 
     /// Prepares to send datagrams to a destination. The tunnel counts until its permit is dropped.
-    pub(crate) async fn reach_by_datagrams<'a>(
+    pub(crate) async fn reach_udp<'a>(
         &mut self,
         shared: &'a Shared,
         destination: &Destination,
@@ -268,33 +270,37 @@ impl Life {
         connect_udp::reach(shared, destination, self.client.ip(), &mut self.race).await
     }
 
-    /// Carries datagrams between a client that is told that it may send them and its destination, to the end.
-    /// With it comes what the client has said already, and what it says beside its stream.
+    /// Forwards datagrams between a client that has its success reply and its destination, until one of them
+    /// ends. `received` is data that the client has already sent, and its datagrams beside the stream.
     pub(crate) async fn carry_datagrams(
         &mut self,
         shared: &Shared,
         client: &mut Client,
         (destination, route): (&Destination, UdpRoute),
-        said: (&[u8], Option<HttpDatagrams>),
+        received: (&[u8], Option<HttpDatagrams>),
     ) -> Ending {
         if let UdpRoute::Via(far) = &route {
-            self.take_note(far, WonBy::Transport);
+            self.note_connection(far, WonBy::Transport);
         }
         let idle_time = shared.limits.idle_time;
         let datagrams = self.datagrams.insert(Datagrams::default());
-        let mut traffic = Traffic::new(&mut self.passed, datagrams);
-        let moved = &mut traffic;
+        let mut traffic = Traffic::new(&mut self.bytes, datagrams);
+        let counts = &mut traffic;
         let ending = match route {
-            UdpRoute::Direct(peer) => connect_udp::serve(shared, client, said, peer, moved).await,
-            UdpRoute::Via(far) => connect_udp::forward(idle_time, client, said, far, moved).await,
+            UdpRoute::Direct(peer) => {
+                connect_udp::serve(shared, client, received, peer, counts).await
+            }
+            UdpRoute::Via(far) => {
+                connect_udp::forward(idle_time, client, received, far, counts).await
+            }
         };
-        if let Some((asked, is_answered)) = traffic.quic() {
-            shared.note_quic(destination, asked, is_answered);
+        if let Some((age, is_answered)) = traffic.quic() {
+            shared.note_quic(destination, age, is_answered);
         }
         ending
     }
 
-    /// Datagrams for a client that asked for an association.
+    /// Serves a client that requested an association.
     async fn associate(
         &mut self,
         shared: &Arc<Shared>,
@@ -327,7 +333,7 @@ impl Life {
         };
         tcp.write_all(&handshake.granted(Some(address))).await.map_err(|_| Ending::Left)?;
         drop(handshake);
-        // Elsewhere a NAT may have given it another one than it knows.
+        // A NAT may have changed the port of a client on another machine.
         let port = port.filter(|_| self.client.ip().to_canonical().is_loopback());
         let setup = Setup {
             client: self.client.ip(),
@@ -336,14 +342,14 @@ impl Life {
             destinations: shared.limits.association_destinations,
         };
         let datagrams = self.datagrams.insert(Datagrams::default());
-        let traffic = Traffic::new(&mut self.passed, datagrams);
+        let traffic = Traffic::new(&mut self.bytes, datagrams);
         Ok(match peers {
             Some(peers) => associate::serve(shared, tcp, setup, (socket, peers), traffic).await,
-            None => associate::serve_through(shared, tcp, &setup, socket, traffic).await,
+            None => associate::serve_via(shared, tcp, &setup, socket, traffic).await,
         })
     }
 
-    /// A request for a client that asked for a URL.
+    /// Serves a client that sent a request with a whole URL.
     async fn forward(
         &mut self,
         shared: &Arc<Shared>,
@@ -358,44 +364,44 @@ impl Life {
         let mut stream = tokio::select! {
             connected = race.transport(&mut self.race) => match connected {
                 Ok(stream) => stream,
-                Err(Missed::Refused(refused)) => {
+                Err(NoConnection::Refused(refused)) => {
                     return Err(refuse(tcp, &handshake, refused).await);
                 }
-                Err(Missed::Unanswered(why)) => {
+                Err(NoConnection::Unanswered(why)) => {
                     return Err(refuse(tcp, &handshake, why.into()).await);
                 }
-                Err(Missed::Left) => return Err(Ending::Left),
+                Err(NoConnection::Left) => return Err(Ending::Left),
             },
             () = tcp.broke() => return Err(Ending::Left),
         };
-        self.take_note(&stream, WonBy::Transport);
+        self.note_connection(&stream, WonBy::Transport);
         self.write(&mut stream, &head).await?;
         let mut requester = Requester::new(tcp, handshake.into_rest(), body);
         let kind = (Until::Destination, shared.limits.idle_time);
-        let end = copy::both_ways(&mut requester, &mut stream, kind, &mut self.passed).await;
+        let end = copy::both_ways(&mut requester, &mut stream, kind, &mut self.bytes).await;
         Ok(self.ending(end, &stream))
     }
 
-    fn take_note(&mut self, stream: &Far, won_by: WonBy) {
+    fn note_connection(&mut self, stream: &DestinationStream, won_by: WonBy) {
         self.connection = Some(stream.info());
         self.won_by = Some(won_by);
     }
 
-    /// Says to the destination what is not part of the copy.
-    async fn write(&mut self, stream: &mut Far, bytes: &[u8]) -> Result<(), Ending> {
-        self.passed.sent += bytes.len() as u64;
-        let said = stream.write_all(bytes).await;
-        said.map_err(|error| Ending::Destination(error.to_string()))
+    /// Writes data to the destination that is not part of the copy.
+    async fn write(&mut self, stream: &mut DestinationStream, bytes: &[u8]) -> Result<(), Ending> {
+        self.bytes.sent += bytes.len() as u64;
+        let written = stream.write_all(bytes).await;
+        written.map_err(|error| Ending::Destination(error.to_string()))
     }
 
-    fn ending(&self, end: End, stream: &Far) -> Ending {
+    fn ending(&self, end: End, stream: &DestinationStream) -> Ending {
         match end {
             End::Both => Ending::Done,
             End::Idle => Ending::Idle,
             End::Client(error) => Ending::Client(error.to_string()),
             End::Destination(error) => {
-                if self.passed.received == 0 {
-                    // It accepted the connection, and broke it without a word.
+                if self.bytes.received == 0 {
+                    // It accepted the connection, and broke it without sending anything.
                     stream.broke(Failure {
                         cause: Cause::Reset,
                         reached: Level::Transport,
@@ -409,7 +415,7 @@ impl Life {
 }
 
 /// Exchanges messages with the client until its request is complete.
-async fn introduce(tcp: &mut Client, handshake: &mut Handshake) -> Result<Request, Ending> {
+async fn read_request(tcp: &mut Client, handshake: &mut Handshake) -> Result<Request, Ending> {
     let mut read = BytesMut::with_capacity(READ);
     loop {
         match handshake.step() {
@@ -420,9 +426,9 @@ async fn introduce(tcp: &mut Client, handshake: &mut Handshake) -> Result<Reques
                     Ok(_) => handshake.put(&read),
                 }
             }
-            Step::Say(bytes) => tcp.write_all(&bytes).await.map_err(|_| Ending::Left)?,
-            Step::Ask(request) => return Ok(request),
-            Step::Leave(bytes, why) => {
+            Step::Send(bytes) => tcp.write_all(&bytes).await.map_err(|_| Ending::Left)?,
+            Step::Request(request) => return Ok(request),
+            Step::Close(bytes, why) => {
                 tcp.write_all(&bytes).await.map_err(|_| Ending::Left)?;
                 return Err(Ending::Refused(why));
             }
@@ -434,19 +440,19 @@ async fn introduce(tcp: &mut Client, handshake: &mut Handshake) -> Result<Reques
 async fn refuse(tcp: &mut Client, handshake: &Handshake, refused: Refused) -> Ending {
     let sending = async {
         tcp.write_all(&handshake.refusal(&refused)).await?;
-        take_leave(tcp).await
+        close_gracefully(tcp).await
     };
     // A client that has left does not need the reason.
-    let _ = timeout(READS_WHY, sending).await;
+    let _ = timeout(REFUSAL_TIME, sending).await;
     Ending::Refused(refused.why)
 }
 
-/// Closes so that the last data arrives: with unread bytes the system would reset the connection.
-async fn take_leave(tcp: &mut Client) -> std::io::Result<()> {
-    const MOST: usize = 256 * 1024;
+/// Closes the connection so that the last data arrives: with unread data the system would reset it.
+async fn close_gracefully(tcp: &mut Client) -> std::io::Result<()> {
+    const MAX_DISCARDED: usize = 256 * 1024;
     tcp.shutdown().await?;
     let (mut scratch, mut read) = (vec![0; READ], 0);
-    while read < MOST {
+    while read < MAX_DISCARDED {
         match tcp.read(&mut scratch).await? {
             0 => return Ok(()),
             some => read += some,
@@ -455,7 +461,7 @@ async fn take_leave(tcp: &mut Client) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Where a client has reached the proxy.
+/// Returns the address at which a client has reached the proxy.
 fn local_addr(client: &Client) -> std::io::Result<SocketAddr> {
     client.tcp().ok_or(std::io::ErrorKind::NotConnected)?.local_addr()
 }

@@ -1,7 +1,7 @@
-//! Bytes both ways between two streams, until both have ended.
+//! Copies bytes in both directions between two streams, until both have ended.
 //!
-//! Each direction ends by itself: the end of what one side sends is passed on as an end, and the other
-//! direction goes on. A connection without anything under way holds no buffer.
+//! The directions end independently: when one side ends its stream, the end is forwarded, and the other
+//! direction continues. A connection without data in transit has no buffer.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -13,61 +13,62 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, sleep_until};
 
-/// Bytes read at once. What the other side does not take of them at once waits for it.
+/// Bytes read at once. What the other side does not accept immediately is buffered.
 const PIECE: usize = 64 * 1024;
-/// Pieces passed on in one direction before the other one has its turn.
+/// Pieces forwarded in one direction before the other one has its turn.
 const TURN: usize = 16;
 
 thread_local! {
-    /// Shared by all connections of a thread: nothing stays in it.
+    /// Shared by all connections of a thread, since no data stays in it between calls.
     static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; PIECE].into_boxed_slice());
 }
 
-/// What passed.
+/// The bytes forwarded so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Passed {
+pub(crate) struct ByteCounts {
     /// Bytes from the client to the destination.
     pub(crate) sent: u64,
     /// Bytes from the destination to the client.
     pub(crate) received: u64,
 }
 
-/// How it ended.
+/// How a copy ended.
 #[derive(Debug)]
 pub(crate) enum End {
-    /// Both sides were done.
+    /// Both sides ended their streams.
     Both,
     /// The client broke the connection.
     Client(io::Error),
-    /// The destination did.
+    /// The destination broke the connection.
     Destination(io::Error),
-    /// No data moved for this long.
+    /// No data moved within the idle time.
     Idle,
 }
 
-/// What an end of a copy reads from and writes to.
+/// A stream that can be copied from and to.
 pub(crate) trait Duplex: AsyncRead + AsyncWrite + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
 
 #[derive(Debug, Default)]
 struct OneDirection {
-    /// Read and not taken yet.
+    /// Data that was read and is not completely written yet.
     waiting: Vec<u8>,
-    taken: usize,
+    /// The length of the part of it that is written.
+    written: usize,
     /// The end was read.
     ended: bool,
-    /// The end was passed on.
+    /// The end was forwarded.
     done: bool,
     bytes: u64,
 }
 
-/// Which side an error is of.
+/// The operation that failed.
 enum Fault {
     Reading(io::Error),
     Writing(io::Error),
 }
 
-/// When a copy is over.
+/// When a copy ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Until {
     /// Both directions have ended.
@@ -81,7 +82,7 @@ pub(crate) async fn both_ways(
     client: &mut impl Duplex,
     destination: &mut impl Duplex,
     (until, idle): (Until, Duration),
-    passed: &mut Passed,
+    passed: &mut ByteCounts,
 ) -> End {
     let (mut out, mut back) = (OneDirection::default(), OneDirection::default());
     let mut moved_at = Instant::now();
@@ -113,7 +114,7 @@ pub(crate) async fn both_ways(
                 moved_at = Instant::now();
             }
             ready!(timer.as_mut().poll(cx));
-            // The timer is set again only when it has run out, and not with each byte.
+            // The timer is reset only when it expires, and not with each byte.
             if moved_at + idle <= Instant::now() {
                 return Poll::Ready(End::Idle);
             }
@@ -124,7 +125,7 @@ pub(crate) async fn both_ways(
 }
 
 impl OneDirection {
-    /// Passes on what there is. Ready once the end was passed on.
+    /// Forwards the available data. Ready once the end was forwarded.
     fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -147,18 +148,18 @@ impl OneDirection {
     }
 
     fn poll_waiting(&mut self, cx: &mut Context<'_>, to: &mut impl Duplex) -> Poll<io::Result<()>> {
-        while self.taken < self.waiting.len() {
-            let some = ready!(Pin::new(&mut *to).poll_write(cx, &self.waiting[self.taken..]))?;
+        while self.written < self.waiting.len() {
+            let some = ready!(Pin::new(&mut *to).poll_write(cx, &self.waiting[self.written..]))?;
             if some == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
-            self.taken += some;
+            self.written += some;
         }
-        (self.waiting, self.taken) = (Vec::new(), 0);
+        (self.waiting, self.written) = (Vec::new(), 0);
         Poll::Ready(Ok(()))
     }
 
-    /// Reads a piece and passes on what the other side takes of it.
+    /// Reads a piece, and writes as much of it as the other side accepts.
     fn poll_piece(
         &mut self,
         cx: &mut Context<'_>,
@@ -200,26 +201,26 @@ mod tests {
         let (mut client, mut near) = duplex(1000);
         let (mut far, mut server) = duplex(1000);
         let copying = tokio::spawn(async move {
-            let mut passed = Passed::default();
+            let mut passed = ByteCounts::default();
             (both_ways(&mut near, &mut far, (Until::Both, LONG), &mut passed).await, passed)
         });
         client.write_all(b"question").await.unwrap();
         client.shutdown().await.unwrap();
-        let mut asked = String::new();
-        server.read_to_string(&mut asked).await.unwrap();
-        assert_eq!(asked, "question");
+        let mut question = String::new();
+        server.read_to_string(&mut question).await.unwrap();
+        assert_eq!(question, "question");
         let answer = vec![7; 1_000_000];
-        let wanted = answer.clone();
+        let expected = answer.clone();
         let answering = tokio::spawn(async move {
             server.write_all(&answer).await.unwrap();
         });
         let mut read = Vec::new();
         client.read_to_end(&mut read).await.unwrap();
-        assert!(read == wanted);
+        assert!(read == expected);
         answering.await.unwrap();
         let (end, passed) = copying.await.unwrap();
         assert!(matches!(end, End::Both), "{end:?}");
-        assert_eq!(passed, Passed { sent: 8, received: 1_000_000 });
+        assert_eq!(passed, ByteCounts { sent: 8, received: 1_000_000 });
     }
 
     #[tokio::test(start_paused = true)]
@@ -227,7 +228,7 @@ mod tests {
         let (mut client, mut near) = duplex(1000);
         let (mut far, mut server) = duplex(1000);
         let copying = tokio::spawn(async move {
-            let mut passed = Passed::default();
+            let mut passed = ByteCounts::default();
             let idle = (Until::Both, Duration::from_secs(10));
             (both_ways(&mut near, &mut far, idle, &mut passed).await, passed)
         });

@@ -1,4 +1,4 @@
-//! A TUN device, or whatever else hands over one packet of IP with each call.
+//! A TUN device, or any other file that reads and writes one IP packet with each call.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -7,28 +7,28 @@ use std::os::fd::OwnedFd;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// The longest packet of IP.
-pub(crate) const LONGEST: usize = 65_535;
+/// The length of the longest IP packet.
+pub(crate) const MAX_PACKET: usize = 65_535;
 
-/// A device whose packets have no header of its own, and that does not block.
+/// A non-blocking device without packet headers.
 #[derive(Debug)]
 pub(crate) struct Device(AsyncFd<File>);
 
 impl Device {
-    /// An interface that is taken away is an error of its device, and nothing to read.
+    /// Removing the interface is reported as an error of its device, not as readable.
     const INTEREST: Interest = Interest::READABLE.add(Interest::ERROR);
 
-    /// Takes the device. To be called inside a tokio runtime.
+    /// Registers the device. Must be called within a tokio runtime.
     pub(crate) fn new(device: OwnedFd) -> io::Result<Self> {
-        // What its successor has its caller promise holds for a file that is never replaced.
+        // The file is never replaced, which is what the successor requires.
         #[expect(deprecated, reason = "its successor is unsafe, and there is no unsafe code here")]
         AsyncFd::with_interest(File::from(device), Self::INTEREST).map(Self)
     }
 
-    /// Waits for the next packet, and gives its length.
+    /// Waits for the next packet, and returns its length.
     ///
     /// # Errors
-    /// If no more come: the interface was taken away.
+    /// If the interface was removed.
     pub(crate) async fn read(&self, packet: &mut [u8]) -> io::Result<usize> {
         loop {
             let mut ready = self.0.ready(Self::INTEREST).await?;
@@ -40,7 +40,7 @@ impl Device {
         }
     }
 
-    /// Hands over a packet, and says whether it was taken. What is not is lost, as on any line.
+    /// Writes a packet, and returns whether the device accepted it. Otherwise it is lost, as on any link.
     pub(crate) fn write(&self, packet: &[u8]) -> bool {
         self.0.get_ref().write(packet).is_ok()
     }

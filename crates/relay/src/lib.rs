@@ -1,17 +1,17 @@
-//! For programs without support for eyas: a SOCKS and HTTP proxy that races every destination, a gateway
+//! For programs without support for eyas: a SOCKS and HTTP proxy that races to every destination, a gateway
 //! that puts every version of HTTP in front of a web server, and a tunnel between two hosts.
 //!
 //! | module or type | job | source |
 //! | --- | --- | --- |
-//! | [`handshake`] | what a client says before its own bytes flow; pure | RFC 1928, RFC 1929, RFC 9110 §9.3.6 |
-//! | [`body`] | where the body of a request ends; pure | RFC 9112 §6, §7.1 |
+//! | [`handshake`] | the messages of a client before its own data; pure | RFC 1928, RFC 1929, RFC 9110 §9.3.6 |
+//! | [`body`] | the end of the body of a request; pure | RFC 9112 §6, §7.1 |
 //! | [`client_hello`] | whether a client's first bytes may be sent to several servers; pure | RFC 8446 §4.1.2 |
 //! | [`tunnel`] | all connections between two hosts over one session | `docs/tunnel.md` |
-//! | [`associate`] | UDP for SOCKS5 clients; pure but for its sockets | RFC 1928 §7 |
-//! | [`connect_udp`] | UDP over HTTP; pure but for its sockets and streams | RFC 9298, RFC 9297 |
-//! | [`interception`] | programs whose connections are taken without their knowledge | RFC 9110 §3.7 |
-//! | [`rules`] | where clients may go; pure | RFC 6890 |
-//! | [`users`] | who may use a proxy | RFC 1929, RFC 7617 |
+//! | [`associate`] | UDP for SOCKS5 clients; pure except for its sockets | RFC 1928 §7 |
+//! | [`connect_udp`] | UDP over HTTP; pure except for its sockets and streams | RFC 9298, RFC 9297 |
+//! | [`interception`] | programs whose connections are intercepted | RFC 9110 §3.7 |
+//! | [`rules`] | the destinations that clients may use; pure | RFC 6890 |
+//! | [`users`] | the users of a proxy | RFC 1929, RFC 7617 |
 //! | [`Proxy`] | the proxy: its sockets, clients and races | |
 //! | [`Via`] | another proxy, through which destinations are reached | RFC 9110 §9.3.6, RFC 9113 §8.5, RFC 9114 §4.4 |
 //! | [`Report`], [`Stats`] | the outcome of one client, and of all | |
@@ -42,8 +42,8 @@ mod connect;
 pub mod connect_udp;
 mod connection;
 mod copy;
+mod destination_stream;
 mod device;
-mod far;
 pub mod gateway;
 pub mod handshake;
 pub mod interception;
@@ -69,7 +69,7 @@ pub use server::{Proxy, ProxyBuilder, ProxyError, Running};
 pub use stats::Stats;
 pub use via::{Via, ViaError};
 
-/// The example of the README, so that it cannot rot.
+/// Compiles the example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

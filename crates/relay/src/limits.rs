@@ -1,9 +1,9 @@
-//! What a proxy allows its clients.
+//! The limits of a proxy.
 
 use std::time::Duration;
 
-/// The limits of a [`Proxy`](crate::Proxy). Each of them bounds something that a client, or a
-/// destination, could otherwise grow without end.
+/// The limits of a [`Proxy`](crate::Proxy). Each of them bounds something that a client or a destination
+/// could otherwise grow without limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Open client connections: 4096 by default. Further ones are closed at once.
@@ -17,13 +17,12 @@ pub struct Limits {
     pub associations: usize,
     /// Destinations of an association: 256 by default. The least recently used one makes room.
     pub association_destinations: usize,
-    /// The time for a client to name its destination: 30 s by default. This is what ends a slow
-    /// loris.
+    /// The time for a client to name its destination: 30 s by default. This bounds slowloris attacks.
     pub handshake_time: Duration,
     /// The time for connecting to a destination: 30 s by default.
     pub connect_time: Duration,
-    /// The time without a byte in either direction: 1 h by default. RFC 5382 REQ-5 requires two
-    /// hours of NATs.
+    /// The time without a byte in either direction: 1 h by default. (RFC 5382 REQ-5 requires at least two
+    /// hours of NATs.)
     pub idle_time: Duration,
     /// The time for connections to end by themselves when the proxy stops: 10 s by default.
     pub grace: Duration,

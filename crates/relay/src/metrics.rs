@@ -1,4 +1,4 @@
-//! What the proxy does, as metrics.
+//! The metrics of the proxy.
 
 use eyas_http::metrics::Page;
 
@@ -7,7 +7,7 @@ use crate::handshake::{Protocol, Refusal};
 use crate::report::Ending;
 use crate::stats::Stats;
 
-/// The page, one family of metrics after the other.
+/// Returns the page of metrics.
 pub(crate) fn render(stats: &Stats) -> String {
     let mut page = Page::default();
     page.gauge("eyas_proxy_connections", "Clients connected now.");

@@ -1,4 +1,4 @@
-//! A race that goes only where the rules let its client go.
+//! A race to the addresses that the rules allow its client.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,14 +12,17 @@ use eyas::{Endpoint, Preconnection};
 use crate::handshake::Destination;
 use crate::rules::{Rules, Verdict, Why};
 
-/// A race to a destination, in the clear as far as it is ours.
+/// A race to a destination, without security of its own.
 pub(crate) struct PermittedRace {
     pub(crate) preconnection: Preconnection,
-    sifted: Arc<AtomicBool>,
+    filtered: Arc<AtomicBool>,
 }
 
 impl PermittedRace {
-    /// A race by this policy, if this client may go there; only to the addresses that it may go to.
+    /// Creates a race to those addresses of a destination that this client may connect to.
+    ///
+    /// # Errors
+    /// If the client may not connect to the destination at all.
     pub(crate) fn new(
         endpoint: &Endpoint,
         policy: Policy,
@@ -30,24 +33,24 @@ impl PermittedRace {
         let Destination { host, port } = to.clone();
         let target = Target::plain(host, port, policy.transports.clone(), Security::None);
         let mut preconnection = endpoint.preconnection(target).policy(policy);
-        let sifted = Arc::<AtomicBool>::default();
+        let filtered = Arc::<AtomicBool>::default();
         match rules.of_destination(to, client) {
             Verdict::Denied(why) => return Err(why),
             Verdict::Allowed => {}
             Verdict::ByAddress => {
-                let (rules, sifted) = (Arc::clone(rules), Arc::clone(&sifted));
+                let (rules, filtered) = (Arc::clone(rules), Arc::clone(&filtered));
                 preconnection = preconnection.allowing(move |ip| {
-                    let may = rules.of_address(ip, port, client).is_ok();
-                    sifted.fetch_or(!may, Relaxed);
-                    may
+                    let is_allowed = rules.of_address(ip, port, client).is_ok();
+                    filtered.fetch_or(!is_allowed, Relaxed);
+                    is_allowed
                 });
             }
         }
-        Ok(Self { preconnection, sifted })
+        Ok(Self { preconnection, filtered })
     }
 
-    /// Whether the rules took an address away.
-    pub(crate) fn is_sifted(&self) -> bool {
-        self.sifted.load(Relaxed)
+    /// Returns whether the rules excluded an address.
+    pub(crate) fn is_filtered(&self) -> bool {
+        self.filtered.load(Relaxed)
     }
 }

@@ -51,7 +51,7 @@ pub struct Datagrams {
     pub received: u64,
     /// In either direction, by reason, in the order of [`Dropped::NAMES`].
     pub dropped: [u64; Dropped::NAMES.len()],
-    /// Why another proxy refused to pass them on to a destination, the last time that it did.
+    /// Why another proxy last refused to forward them to a destination.
     pub refusal: Option<Refusal>,
 }
 
@@ -83,7 +83,7 @@ pub enum Ending {
     Done,
     /// The client was refused, with this reason.
     Refused(Refusal),
-    /// The client was told that it is connected, and then no server answered.
+    /// The client got a success reply, and then no server answered.
     Unanswered(Refusal),
     /// The client left before there was a connection.
     Left,

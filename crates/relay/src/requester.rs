@@ -1,4 +1,4 @@
-//! A client whose one request goes on, and nothing that comes behind it.
+//! A client of which a single request is forwarded.
 
 use std::io;
 use std::pin::Pin;
@@ -10,26 +10,26 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::body::Body;
 use crate::copy::Duplex;
 
-/// Reads the body of the request, and then nothing any more: neither another request, which might be
-/// for somebody else, nor the end, which servers take for a client that has gone.
+/// Reads the body of the request, and nothing after it: neither another request, which may be meant for
+/// another server, nor the end of the stream, which servers take for an aborted request.
 #[derive(Debug)]
 pub(crate) struct Requester<'a, C> {
     client: &'a mut C,
-    /// What was read together with the head.
+    /// Data that was read together with the head.
     rest: Bytes,
     body: Body,
     has_ended: bool,
 }
 
-/// Bytes behind a request that are thrown away, until nothing more is read.
-const MAX_BEHIND: usize = 64 * 1024;
+/// The limit on data after a request that is discarded. Beyond it, nothing more is read.
+const MAX_DISCARDED: usize = 64 * 1024;
 
 impl<'a, C: Duplex> Requester<'a, C> {
     pub(crate) fn new(client: &'a mut C, rest: Bytes, body: Body) -> Self {
         Self { client, rest, body, has_ended: false }
     }
 
-    /// How many of these bytes belong to the request.
+    /// Returns how many of these bytes belong to the request.
     fn taken(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let taken = self.body.take(bytes);
         match self.body.is_broken() {
@@ -38,10 +38,10 @@ impl<'a, C: Duplex> Requester<'a, C> {
         }
     }
 
-    /// Waits for a client that breaks the connection, and throws away what it sends.
-    fn poll_behind(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// Discards data after the request, and fails when the client breaks the connection.
+    fn poll_discard(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut scratch = [0; 1024];
-        for _ in 0..MAX_BEHIND / scratch.len() {
+        for _ in 0..MAX_DISCARDED / scratch.len() {
             if self.has_ended {
                 break;
             }
@@ -62,7 +62,7 @@ impl<C: Duplex> AsyncRead for Requester<'_, C> {
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
         if this.body.is_complete() {
-            return this.poll_behind(cx);
+            return this.poll_discard(cx);
         }
         if !this.rest.is_empty() {
             let some = this.rest.len().min(buf.remaining());

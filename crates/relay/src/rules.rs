@@ -136,40 +136,40 @@ pub struct Rules {
     pub deny: Vec<Pattern>,
 }
 
-/// What the rules say of a destination before DNS is asked.
+/// The verdict on a destination before it is resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It may be gone to, whatever its addresses are.
+    /// It is allowed, whatever its addresses are.
     Allowed,
     /// It depends on its addresses.
     ByAddress,
-    /// It may not be gone to.
+    /// It is denied.
     Denied(Why),
 }
 
-/// Why a destination may not be gone to.
+/// Why a destination is denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// A rule says so.
+    /// A rule denies it.
     Rule,
-    /// It is near the proxy, and the client is not on its machine.
+    /// It is near the proxy, and the client is on another machine.
     Local,
 }
 
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Rule => "a rule of this proxy (--deny) keeps clients from there",
+            Self::Rule => "a rule of this proxy (--deny) forbids it",
             Self::Local => {
-                "it is on the proxy's own machine, link or private network, where clients from \
-                 elsewhere may go only if --allow says so"
+                "it is on the proxy's own machine, link or private network, which clients on \
+                 other machines may use only where --allow permits it"
             }
         })
     }
 }
 
 impl Rules {
-    /// The verdict on this destination as the client named it.
+    /// Returns the verdict on this destination as the client named it.
     pub(crate) fn of_destination(&self, to: &Destination, client: IpAddr) -> Verdict {
         match &to.host {
             Host::Literal(ip, _) => match self.of_address(*ip, to.port, client) {
@@ -187,17 +187,17 @@ impl Rules {
         }
     }
 
-    /// DNS is not asked for this machine's own name (RFC 6761 §6.3), so that no address of an answer
-    /// could be judged: it is loopback in both families.
+    /// Returns the verdict on this machine's own name, which is not looked up in DNS (RFC 6761 §6.3): it is
+    /// loopback in both families.
     fn of_localhost(&self, port: u16, client: IpAddr) -> Verdict {
         let both = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
-        let judged = both.into_iter().try_for_each(|ip| self.of_address(ip, port, client));
-        judged.map_or_else(Verdict::Denied, |()| Verdict::Allowed)
+        let verdict = both.into_iter().try_for_each(|ip| self.of_address(ip, port, client));
+        verdict.map_or_else(Verdict::Denied, |()| Verdict::Allowed)
     }
 
-    /// Whether a client may go to this address.
+    /// Returns an error if a client may not connect to this address.
     pub(crate) fn of_address(&self, ip: IpAddr, port: u16, client: IpAddr) -> Result<(), Why> {
-        let (ip, client) = (inner(ip), client.to_canonical());
+        let (ip, client) = (embedded(ip), client.to_canonical());
         if self.allow.iter().any(|one| one.has_address(ip, port)) {
             return Ok(());
         }
@@ -208,9 +208,9 @@ impl Rules {
     }
 }
 
-/// The IPv4 address that an IPv6 address stands for, if it does (RFC 4291 §2.5.5.2, RFC 6052 §2.1,
-/// RFC 3056 §2).
-fn inner(ip: IpAddr) -> IpAddr {
+/// Returns the IPv4 address embedded in an IPv6 address, if there is one (RFC 4291 §2.5.5.2,
+/// RFC 6052 §2.1, RFC 3056 §2).
+fn embedded(ip: IpAddr) -> IpAddr {
     let IpAddr::V6(six) = ip.to_canonical() else { return ip.to_canonical() };
     let four = |high: u16, low: u16| {
         let [a, b] = high.to_be_bytes();
@@ -223,14 +223,14 @@ fn inner(ip: IpAddr) -> IpAddr {
     }
 }
 
-/// Whether an address is this machine, link-local, private (RFC 6890) or unassigned.
+/// Returns whether an address is this machine's, link-local, private (RFC 6890) or unassigned.
 fn is_near(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => {
             let [a, b, ..] = ip.octets();
             let is_shared = a == 100 && b & 0xc0 == 64;
-            let is_ours = ip.is_loopback() || ip.is_link_local() || ip.is_private();
-            is_ours || is_shared || a == 0 || ip.is_multicast() || ip.is_broadcast()
+            let is_local = ip.is_loopback() || ip.is_link_local() || ip.is_private();
+            is_local || is_shared || a == 0 || ip.is_multicast() || ip.is_broadcast()
         }
         IpAddr::V6(ip) => is_near_v6(ip),
     }

@@ -1,4 +1,4 @@
-//! The proxy: sockets, clients, the end.
+//! The proxy: its sockets, the accepting of clients, and its shutdown.
 
 use std::io;
 use std::net::SocketAddr;
@@ -32,7 +32,7 @@ use crate::via::Via;
 use crate::via::lanes::Lanes;
 use crate::{Limits, Report, connection};
 
-/// After a failed accept nothing is accepted for this long.
+/// The pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A proxy; see [`Proxy::builder`].
@@ -121,15 +121,15 @@ impl ProxyBuilder {
         self
     }
 
-    /// Reaches destinations through another proxy, to which it races in their place, and which
-    /// decides about the addresses behind their names. Datagrams go through it by CONNECT-UDP (RFC 9298).
+    /// Reaches destinations through another proxy, to which it races instead, and which resolves their
+    /// names. Datagrams go through it by CONNECT-UDP (RFC 9298).
     pub fn via(mut self, via: Via) -> Self {
         self.via = Some(via);
         self
     }
 
     /// Uses TLS with clients, with this identity; unencrypted clients are not accepted. Clients may
-    /// then also use CONNECT and CONNECT-UDP over HTTP/2 and, on the same UDP port, HTTP/3. UDP by SOCKS
+    /// then also use CONNECT and CONNECT-UDP over HTTP/2 and, on the same UDP port, HTTP/3. UDP ASSOCIATE
     /// is not available.
     pub fn security(mut self, identity: ServerIdentity) -> Self {
         self.security = Some(identity);
@@ -218,8 +218,8 @@ impl ProxyBuilder {
         });
         let metrics = match self.metrics {
             Some(address) => {
-                let of_page = Arc::clone(&shared);
-                let page = move || crate::metrics::render(&of_page.stats());
+                let source = Arc::clone(&shared);
+                let page = move || crate::metrics::render(&source.stats());
                 Some(metrics::start(address, page, &shared.tasks, &shared.drain)?)
             }
             None => None,
@@ -238,7 +238,7 @@ impl ProxyBuilder {
     }
 }
 
-/// Serves HTTP/3 on these sockets, SCTP where it is asked for, and HTTP/2 on what it is given.
+/// Serves HTTP/3 on these sockets, SCTP if requested, and HTTP/2 on the connections passed to it.
 fn serve_http(
     shared: &Arc<Shared>,
     (identity, sctp): (ServerIdentity, Option<SctpService>),
@@ -270,7 +270,7 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener, streams: Option<Stre
         };
         let (tcp, client) = match accepted {
             Ok(accepted) => accepted,
-            Err(error) if is_of_one_client(&error) => continue,
+            Err(error) if concerns_one_client(&error) => continue,
             Err(error) => {
                 if throttle.permits() {
                     shared.notify(sockets::exhausted(&error));
@@ -296,8 +296,8 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener, streams: Option<Stre
     }
 }
 
-/// An error of one connection that ended before it was accepted is no reason to wait.
-fn is_of_one_client(error: &io::Error) -> bool {
+/// Returns whether an error concerns only a connection that ended before it was accepted.
+fn concerns_one_client(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | ConnectionRefused)
 }
@@ -308,7 +308,7 @@ pub struct Running {
     shared: Arc<Shared>,
     addresses: Vec<SocketAddr>,
     metrics: Option<SocketAddr>,
-    /// What serves HTTP/2, HTTP/3 and SCTP.
+    /// The server for HTTP/2, HTTP/3 and SCTP.
     http: Option<eyas_http::serve::Running>,
 }
 
@@ -362,7 +362,7 @@ impl Running {
         let (grace, http) = (self.shared.limits.grace, self.http.take());
         let streams = async {
             if let Some(http) = http {
-                // What is cut there is counted here, tunnel by tunnel.
+                // Its tunnels are clients of this proxy, and are counted below.
                 http.shutdown(grace).await;
             }
         };

@@ -1,4 +1,4 @@
-//! What all clients of a proxy share.
+//! The state that all clients of a proxy share.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::{Limits, Report};
 
 type Observer<T> = Option<Arc<dyn Fn(T) + Send + Sync>>;
 
-/// Who is called when something happens.
+/// The caller's functions for reports and notices.
 #[derive(Clone, Default)]
 pub(crate) struct Observers {
     pub(crate) reports: Observer<Report>,
@@ -36,26 +36,26 @@ impl std::fmt::Debug for Observers {
     }
 }
 
-/// What all clients share.
+/// The state that all clients share.
 pub(crate) struct Shared {
     pub(crate) endpoint: Endpoint,
     pub(crate) policy: Policy,
     pub(crate) rules: Arc<Rules>,
     pub(crate) users: Option<Arc<Users>>,
-    /// Whom destinations are reached by.
+    /// The other proxy through which destinations are reached.
     pub(crate) via: Option<Lanes>,
-    /// For clients that speak TLS.
+    /// For clients over TLS.
     pub(crate) acceptor: Option<TlsAcceptor>,
     pub(crate) limits: Limits,
     pub(crate) admission: Arc<Admission>,
     /// One permit for each UDP association or CONNECT-UDP tunnel that may still be opened.
     pub(crate) associations: Semaphore,
-    /// Destinations from which QUIC has had no answer, by the time since `epoch`.
+    /// Destinations that have not answered QUIC, with times since `epoch`.
     pub(crate) unanswered: Mutex<Unanswered>,
     pub(crate) epoch: Instant,
     pub(crate) counters: Counters,
     pub(crate) observers: Observers,
-    /// Cancelled when no new clients are wanted.
+    /// Cancelled when no new clients are to be accepted.
     pub(crate) drain: CancellationToken,
     /// Cancelled when everything is to end now.
     pub(crate) abort: CancellationToken,
@@ -69,24 +69,23 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Shared {
-    /// What it has done so far.
+    /// Returns the counters so far.
     pub(crate) fn stats(&self) -> Stats {
         let free = self.associations.available_permits();
         let associations = self.limits.associations.saturating_sub(free);
         self.counters.snapshot(self.admission.open(), associations)
     }
 
-    /// Returns for how much longer datagrams to a destination are refused, because QUIC has had no answer
-    /// from there.
+    /// Returns for how much longer datagrams to a destination are refused because it has not answered QUIC.
     pub(crate) fn unanswered_for(&self, destination: &Destination) -> Option<Duration> {
         let unanswered = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
         unanswered.refused_for(self.epoch.elapsed(), destination)
     }
 
-    /// Notes whether a client that began a connection of QUIC so long ago has had an answer.
-    pub(crate) fn note_quic(&self, destination: &Destination, asked: Duration, is_answered: bool) {
+    /// Notes whether a QUIC connection that a client began this long ago was answered.
+    pub(crate) fn note_quic(&self, destination: &Destination, age: Duration, is_answered: bool) {
         let mut unanswered = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
-        unanswered.ended(self.epoch.elapsed(), destination, asked, is_answered);
+        unanswered.ended(self.epoch.elapsed(), destination, age, is_answered);
     }
 
     /// Returns the permit for one more UDP association or CONNECT-UDP tunnel.

@@ -66,7 +66,7 @@ impl Counters {
         self.turned_away.fetch_add(1, Relaxed);
     }
 
-    /// Counts a client that has gone.
+    /// Counts a client that has disconnected.
     pub(crate) fn note(&self, report: &Report) {
         let one = |counter: &AtomicU64| counter.fetch_add(1, Relaxed);
         if let Some(protocol) = report.protocol {

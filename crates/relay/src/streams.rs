@@ -1,5 +1,6 @@
-//! Clients that ask by CONNECT on a stream of HTTP/2 (RFC 9113 §8.5) or HTTP/3 (RFC 9114 §4.4), or on one of
-//! SCTP, or by CONNECT-UDP (RFC 9298). Each stream is a client as a connection of TCP is: counted, held to the rules, and told of.
+//! Clients on streams: CONNECT over HTTP/2 (RFC 9113 §8.5), HTTP/3 (RFC 9114 §4.4) or SCTP, and CONNECT-UDP
+//! (RFC 9298). Each stream is a client like a TCP connection: the same limits and rules apply to it, and it has
+//! a report of its own.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -27,16 +28,16 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tower_service::Service;
 
 use crate::client::Client;
+use crate::connect::NoConnection;
 use crate::connect_udp::{self, CAPSULE_PROTOCOL, PROTOCOL};
-use crate::connect::Missed;
 use crate::connection::Life;
 use crate::handshake::{Destination, Protocol, Refusal, Refused, http_destination, http_user};
 use crate::proxy_status::{self, ErrorType};
 use crate::report::Ending;
 use crate::shared::Shared;
-use crate::via::Wanted;
+use crate::via::TunnelKind;
 
-/// What answers requests on streams.
+/// The service that answers requests on streams.
 #[derive(Clone)]
 pub(crate) struct Streams(pub(crate) Arc<Shared>);
 
@@ -52,24 +53,24 @@ impl Service<Request<RequestBody>> for Streams {
     fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
         let shared = Arc::clone(&self.0);
         Box::pin(async move {
-            let (responder, told) = oneshot::channel();
-            // In a task of its own, for it outlasts the response's head.
+            let (responder, response) = oneshot::channel();
+            // In a task of its own, since it outlives the head of the response.
             shared.tasks.spawn(serve(Arc::clone(&shared), request, responder));
             let stopped = || {
                 let error = ErrorType::ProxyInternalResponse;
                 text((StatusCode::SERVICE_UNAVAILABLE, error), "the proxy is stopping")
             };
-            Ok(told.await.unwrap_or_else(|_| stopped()))
+            Ok(response.await.unwrap_or_else(|_| stopped()))
         })
     }
 }
 
-/// The answer to a client on its stream.
+/// The body of the response to a client on its stream.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// Why it gets nothing.
+    /// A text, such as the reason of a refusal.
     Text(Option<Bytes>),
-    /// What its destination says; and who hears that the client has given the stream up.
+    /// The data of the destination, and a guard that is dropped when the client gives the stream up.
     Tunnel { body: PipeBody, _gone: DropGuard },
 }
 
@@ -112,10 +113,10 @@ fn refusal(refused: &Refused) -> Response<Answer> {
     response
 }
 
-/// Gives the client its response.
+/// Sends the client its response.
 type Responder = oneshot::Sender<Response<Answer>>;
 
-/// Serves a stream to its end, and reports what became of it.
+/// Serves a stream, and reports the outcome.
 async fn serve(shared: Arc<Shared>, request: Request<RequestBody>, responder: Responder) {
     let Some(client) = request.extensions().get::<PeerInfo>().map(|peer| peer.remote) else {
         return;
@@ -132,7 +133,7 @@ async fn serve(shared: Arc<Shared>, request: Request<RequestBody>, responder: Re
     };
     let mut stream = Stream { shared: &shared, life: Life::new(client), client };
     let ending = tokio::select! {
-        ending = stream.live(request, responder) => ending,
+        ending = stream.serve(request, responder) => ending,
         () = shared.abort.cancelled() => Ending::Stopped,
     };
     drop(permit);
@@ -147,22 +148,21 @@ struct Stream<'a> {
 }
 
 impl Stream<'_> {
-    async fn live(&mut self, request: Request<RequestBody>, responder: Responder) -> Ending {
-        tracing::debug!(client = %self.client, version = ?request.version(), "asked on a stream");
-        let wanted = wanted(&request);
-        self.life.protocol = Some(match wanted {
-            Wanted::Bytes => Protocol::Connect,
-            Wanted::Datagrams => Protocol::ConnectUdp,
+    async fn serve(&mut self, request: Request<RequestBody>, responder: Responder) -> Ending {
+        tracing::debug!(client = %self.client, version = ?request.version(), "request on a stream");
+        let kind = tunnel_kind(&request);
+        self.life.protocol = Some(match kind {
+            TunnelKind::Bytes => Protocol::Connect,
+            TunnelKind::Datagrams => Protocol::ConnectUdp,
         });
-        let asked = self.read(&request, wanted);
-        let destination = match asked {
+        let destination = match self.read(&request, kind) {
             Ok(destination) => destination,
             Err(why) => return refuse(responder, why.into()),
         };
         self.life.destination = Some(destination.clone());
-        match wanted {
-            Wanted::Bytes => self.bytes(request, responder, destination).await,
-            Wanted::Datagrams => self.datagrams(request, responder, destination).await,
+        match kind {
+            TunnelKind::Bytes => self.bytes(request, responder, destination).await,
+            TunnelKind::Datagrams => self.datagrams(request, responder, destination).await,
         }
     }
 
@@ -178,10 +178,10 @@ impl Stream<'_> {
         };
         let race = match reached {
             Ok(race) => race,
-            Err(Missed::Refused(refused)) => return refuse(responder, refused),
+            Err(NoConnection::Refused(refused)) => return refuse(responder, refused),
             Err(missed) => return missed.into(),
         };
-        let granted = granted(request, responder, Wanted::Bytes).await;
+        let granted = granted(request, responder, TunnelKind::Bytes).await;
         let Some(mut client) = granted else { return Ending::Left };
         let carried = self.life.carry(self.shared, &mut client, race, Bytes::new()).await;
         carried.unwrap_or_else(|ending| ending)
@@ -194,33 +194,33 @@ impl Stream<'_> {
         destination: Destination,
     ) -> Ending {
         let reached = tokio::select! {
-            reached = self.life.reach_by_datagrams(self.shared, &destination) => reached,
+            reached = self.life.reach_udp(self.shared, &destination) => reached,
             () = responder.closed() => return Ending::Left,
         };
         let (route, _permit) = match reached {
             Ok(reached) => reached,
             Err(refused) => return refuse(responder, refused),
         };
-        // Before it is granted: what the client sends then is not to be lost.
-        let beside = request.extensions_mut().remove::<StreamDatagrams>();
-        let beside = beside.map(|beside| beside.open());
-        let granted = granted(request, responder, Wanted::Datagrams).await;
+        // Before the response, so that no datagram that the client sends after it is lost.
+        let datagrams = request.extensions_mut().remove::<StreamDatagrams>();
+        let datagrams = datagrams.map(|datagrams| datagrams.open());
+        let granted = granted(request, responder, TunnelKind::Datagrams).await;
         let Some(mut client) = granted else { return Ending::Left };
         let route = (&destination, route);
-        self.life.carry_datagrams(self.shared, &mut client, route, (b"", beside)).await
+        self.life.carry_datagrams(self.shared, &mut client, route, (b"", datagrams)).await
     }
 
-    /// Where the client wants to go, if it shows that it may ask.
+    /// Authenticates the client, and returns its destination.
     fn read(
         &mut self,
         request: &Request<RequestBody>,
-        wanted: Wanted,
+        kind: TunnelKind,
     ) -> Result<Destination, Refusal> {
-        let mut shown = request.headers().get_all(PROXY_AUTHORIZATION).iter();
-        let only = shown.next().filter(|_| shown.next().is_none());
+        let mut fields = request.headers().get_all(PROXY_AUTHORIZATION).iter();
+        let field = fields.next().filter(|_| fields.next().is_none());
         let users = self.shared.users.as_deref();
-        self.life.user = http_user(users, only.map(HeaderValue::as_bytes))?;
-        if wanted == Wanted::Datagrams {
+        self.life.user = http_user(users, field.map(HeaderValue::as_bytes))?;
+        if kind == TunnelKind::Datagrams {
             return connect_udp::destination(request.uri().path());
         }
         if request.method() != Method::CONNECT {
@@ -235,8 +235,8 @@ impl Stream<'_> {
     }
 }
 
-/// What a request is for, by its protocol.
-fn wanted(request: &Request<RequestBody>) -> Wanted {
+/// Returns what a request is for, by its protocol.
+fn tunnel_kind(request: &Request<RequestBody>) -> TunnelKind {
     let is_udp = match request.extensions().get() {
         Some(ConnectProtocol(name)) => name.eq_ignore_ascii_case(PROTOCOL),
         None => {
@@ -245,7 +245,7 @@ fn wanted(request: &Request<RequestBody>) -> Wanted {
                 && connect_udp::asks_for_udp(request.headers())
         }
     };
-    if is_udp { Wanted::Datagrams } else { Wanted::Bytes }
+    if is_udp { TunnelKind::Datagrams } else { TunnelKind::Bytes }
 }
 
 fn refuse(responder: Responder, refused: Refused) -> Ending {
@@ -254,18 +254,18 @@ fn refuse(responder: Responder, refused: Refused) -> Ending {
     Ending::Refused(refused.why)
 }
 
-/// Tells a client that it is connected. It goes on by both bodies, or by what its connection of HTTP/1
-/// becomes.
+/// Sends a client its success response, and returns its stream: the bodies of request and response, or the
+/// upgraded connection of HTTP/1.
 async fn granted(
     mut request: Request<RequestBody>,
     responder: Responder,
-    wanted: Wanted,
+    kind: TunnelKind,
 ) -> Option<Client> {
     let gone = CancellationToken::new();
     let has_streams = matches!(request.version(), Version::HTTP_2 | Version::HTTP_3);
-    let say = |answer| {
+    let respond = |answer| {
         let mut response = Response::new(answer);
-        if wanted == Wanted::Datagrams {
+        if kind == TunnelKind::Datagrams {
             let (field, value) = CAPSULE_PROTOCOL;
             response.headers_mut().insert(field, value);
             if !has_streams {
@@ -278,13 +278,14 @@ async fn granted(
         responder.send(response).ok()
     };
     if let Some(upgrade) = request.extensions_mut().remove::<OnUpgrade>() {
-        say(Answer::Text(None))?;
+        respond(Answer::Text(None))?;
         let stream = TokioIo::new(upgrade.await.ok()?);
         return Some(Client::Stream(Box::new(stream), gone));
     }
-    let (hears, body) = pipe();
+    let (writer, body) = pipe();
     let _gone = gone.clone().drop_guard();
-    say(Answer::Tunnel { body, _gone })?;
-    let says = StreamReader::new(request.into_body().into_data_stream().map_err(io::Error::other));
-    Some(Client::Stream(Box::new(join(says, hears)), gone))
+    respond(Answer::Tunnel { body, _gone })?;
+    let data = request.into_body().into_data_stream();
+    let reader = StreamReader::new(data.map_err(io::Error::other));
+    Some(Client::Stream(Box::new(join(reader, writer)), gone))
 }

@@ -4,35 +4,35 @@ use std::fmt;
 
 use thiserror::Error;
 
-/// Users in one file; more are a sign that the file is something else.
+/// The limit on users in one file. A longer file is probably something else.
 const MAX_USERS: usize = 10_000;
 
-/// Names and passwords. Nothing of them shows in debugging output.
+/// Names and passwords, which do not appear in debugging output.
 #[derive(Clone, Default)]
 pub struct Users(Vec<(Vec<u8>, Vec<u8>)>);
 
-/// Why a text names no users.
+/// The error of parsing [`Users`].
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum UsersError {
-    /// A line has no colon, or nothing on one side of it.
+    /// A line has no colon, or an empty name or password.
     #[error("line {0} is not NAME:PASSWORD")]
     Line(usize),
-    /// A name or a password is longer than SOCKS5 can say.
+    /// A name or a password is too long for SOCKS5.
     #[error("line {0}: a name and a password have 255 bytes at most")]
     TooLong(usize),
     /// It contains no user.
     #[error("it contains no users: write NAME:PASSWORD, one per line")]
-    Nobody,
-    /// There are too many.
+    Empty,
+    /// There are too many users.
     #[error("it has more than {MAX_USERS} lines")]
     TooMany,
 }
 
 impl Users {
-    /// Reads `NAME:PASSWORD`, one a line. Empty lines and lines that begin with `#` say nothing.
+    /// Parses lines of `NAME:PASSWORD`. Empty lines and lines that begin with `#` are skipped.
     ///
     /// # Errors
-    /// The first line that makes no sense.
+    /// If a line is invalid, or there are no users or too many.
     pub fn parse(text: &str) -> Result<Self, UsersError> {
         let mut users = Vec::new();
         for (number, line) in text.lines().enumerate() {
@@ -51,23 +51,23 @@ impl Users {
             }
             users.push((name.as_bytes().to_vec(), password.as_bytes().to_vec()));
         }
-        if users.is_empty() { Err(UsersError::Nobody) } else { Ok(Self(users)) }
+        if users.is_empty() { Err(UsersError::Empty) } else { Ok(Self(users)) }
     }
 
-    /// Whether this is one of them. How long it takes does not tell how much of it was right.
-    pub(crate) fn know(&self, name: &[u8], password: &[u8]) -> bool {
-        self.0.iter().fold(false, |known, (one, secret)| {
-            known | (is_same(one, name) & is_same(secret, password))
+    /// Returns whether this is one of the users, in a time that does not depend on how much of it matches.
+    pub(crate) fn contains(&self, name: &[u8], password: &[u8]) -> bool {
+        self.0.iter().fold(false, |found, (one, secret)| {
+            found | (is_same(one, name) & is_same(secret, password))
         })
     }
 }
 
-fn is_same(wanted: &[u8], shown: &[u8]) -> bool {
-    let differences = (0..wanted.len().max(shown.len())).fold(0, |differences, at| {
-        let of = |bytes: &[u8]| bytes.get(at).copied().unwrap_or_default();
-        differences | (of(wanted) ^ of(shown))
+fn is_same(expected: &[u8], given: &[u8]) -> bool {
+    let differences = (0..expected.len().max(given.len())).fold(0, |differences, at| {
+        let byte = |bytes: &[u8]| bytes.get(at).copied().unwrap_or_default();
+        differences | (byte(expected) ^ byte(given))
     });
-    std::hint::black_box(differences) == 0 && wanted.len() == shown.len()
+    std::hint::black_box(differences) == 0 && expected.len() == given.len()
 }
 
 impl fmt::Debug for Users {
@@ -83,9 +83,9 @@ mod tests {
     #[test]
     fn a_user_has_a_name_and_a_password() {
         let users = Users::parse("# who may\n\nada:love:lace\nbob:x\n").expect("parses");
-        assert!(users.know(b"ada", b"love:lace") && users.know(b"bob", b"x"));
+        assert!(users.contains(b"ada", b"love:lace") && users.contains(b"bob", b"x"));
         for (name, password) in [("ada", "x"), ("ada", ""), ("", ""), ("ada", "love:lace\0")] {
-            assert!(!users.know(name.as_bytes(), password.as_bytes()), "{name}:{password}");
+            assert!(!users.contains(name.as_bytes(), password.as_bytes()), "{name}:{password}");
         }
         assert_eq!(format!("{users:?}"), "2 users");
     }
@@ -95,7 +95,7 @@ mod tests {
         let error = |text: &str| Users::parse(text).expect_err("refused");
         assert_eq!(error("ada:x\nbob\n"), UsersError::Line(2));
         assert_eq!(error(":x"), UsersError::Line(1));
-        assert_eq!(error("# nobody\n"), UsersError::Nobody);
+        assert_eq!(error("# none\n"), UsersError::Empty);
         assert_eq!(error(&format!("a:{}", "x".repeat(256))), UsersError::TooLong(1));
     }
 }

@@ -26,21 +26,21 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 
 use stage::{HANGS, Stage};
 
-/// Sends back what it hears.
+/// Starts a server that returns each datagram.
 async fn echo() -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").await.expect("loopback");
     let address = socket.local_addr().expect("bound");
     tokio::spawn(async move {
-        let mut heard = vec![0; 65_535];
-        while let Ok((length, from)) = socket.recv_from(&mut heard).await {
-            let _ = socket.send_to(&heard[..length], from).await;
+        let mut received = vec![0; 65_535];
+        while let Ok((length, from)) = socket.recv_from(&mut received).await {
+            let _ = socket.send_to(&received[..length], from).await;
         }
     });
     address
 }
 
 impl Stage {
-    /// A client of SOCKS5 that has an association.
+    /// Returns a SOCKS5 client with an association.
     async fn associate(&self) -> SocksClient {
         let mut tcp = TcpStream::connect(self.running.local_addr()).await.expect("it listens");
         tcp.write_all(b"\x05\x01\x00\x05\x03\x00\x01\0\0\0\0\0\0").await.expect("writes");
@@ -61,15 +61,15 @@ struct SocksClient {
 }
 
 impl SocksClient {
-    async fn say(&self, datagram: &[u8]) {
+    async fn send(&self, datagram: &[u8]) {
         self.socket.send_to(datagram, self.at).await.expect("sends");
     }
 
-    async fn hear(&self) -> Vec<u8> {
-        let mut heard = vec![0; 65_535];
-        let hearing = timeout(HANGS, self.socket.recv(&mut heard)).await;
-        heard.truncate(hearing.expect("it comes").expect("reads"));
-        heard
+    async fn receive(&self) -> Vec<u8> {
+        let mut received = vec![0; 65_535];
+        let receiving = timeout(HANGS, self.socket.recv(&mut received)).await;
+        received.truncate(receiving.expect("in time").expect("reads"));
+        received
     }
 }
 
@@ -78,9 +78,9 @@ fn to_name(name: &str, port: u16, data: &[u8]) -> Vec<u8> {
     [&[0, 0, 0, 3, length], name.as_bytes(), &port.to_be_bytes(), data].concat()
 }
 
-/// A proxy that goes through another one at this port, whose certificate it trusts.
+/// Starts a proxy that uses another one at this port, and trusts its certificate.
 fn near(trusted: &CertificateDer<'static>, port: u16, user: &str, versions: Versions) -> Stage {
-    // Nobody is at the other address: the way to a proxy is raced as any other.
+    // Nothing listens at the first address: connections to a proxy are raced as well.
     let both = vec![IpAddr::from(Ipv6Addr::LOCALHOST), IpAddr::from(Ipv4Addr::LOCALHOST)];
     let endpoint = Endpoint::builder()
         .resolver(Resolver::system().overriding("proxy.test", port, both))
@@ -91,13 +91,17 @@ fn near(trusted: &CertificateDer<'static>, port: u16, user: &str, versions: Vers
     Stage::new(endpoint, |proxy| proxy.via(via.versions(versions)))
 }
 
-/// A proxy that reaches another one over nothing but SCTP inside UDP.
+/// Starts a proxy that uses another one only over SCTP inside UDP.
 fn near_over_sctp(far: &FarEnd, user: &str) -> Stage {
     let proxy = &far.stage.running;
     let port = proxy.local_addr().port();
     let sctp = proxy.sctp().and_then(SctpListener::encapsulation_port).expect("SCTP inside UDP");
     let endpoint = Endpoint::builder()
-        .resolver(Resolver::system().overriding("proxy.test", port, vec![Ipv4Addr::LOCALHOST.into()]))
+        .resolver(Resolver::system().overriding(
+            "proxy.test",
+            port,
+            vec![Ipv4Addr::LOCALHOST.into()],
+        ))
         .security(SecurityParameters::platform().with_roots([far.trusted.clone()]))
         .sctp_encapsulation_port(sctp)
         .build()
@@ -109,7 +113,7 @@ fn near_over_sctp(far: &FarEnd, user: &str) -> Stage {
     Stage::new(endpoint, |proxy| proxy.policy(policy).via(via))
 }
 
-/// The proxy at the far end, which knows `ada`, and alone knows `name.test`. Nobody may go to port 1.
+/// The other proxy, with the user `ada`. Only it resolves `name.test`, and it denies port 1.
 struct FarEnd {
     stage: Stage,
     trusted: CertificateDer<'static>,
@@ -121,7 +125,7 @@ impl FarEnd {
         let trusted = identity.certificate().clone();
         let users = Users::parse("ada:love\n").expect("users");
         let sctp = SctpService::on_free_port();
-        let stage = knowing(name_port, |proxy| proxy.users(users).security(identity).sctp(sctp));
+        let stage = with_name(name_port, |proxy| proxy.users(users).security(identity).sctp(sctp));
         Self { stage, trusted }
     }
 
@@ -130,8 +134,8 @@ impl FarEnd {
     }
 }
 
-/// A proxy that knows `name.test` at this port.
-fn knowing(port: u16, set: impl FnOnce(ProxyBuilder) -> ProxyBuilder) -> Stage {
+/// Starts a proxy that resolves `name.test` at this port.
+fn with_name(port: u16, set: impl FnOnce(ProxyBuilder) -> ProxyBuilder) -> Stage {
     let here = vec![IpAddr::from(Ipv4Addr::LOCALHOST)];
     let resolver = Resolver::system().overriding("name.test", port, here);
     let endpoint = Endpoint::builder().resolver(resolver).build().expect("an endpoint");
@@ -146,25 +150,25 @@ async fn talk(near: &Stage, far: &Stage, server: SocketAddr, what: &str) {
     let client = near.associate().await;
     let mut bytes = 0;
     for data in [&b"hello"[..], b"", &[7; 1400], &[8; 9000]] {
-        client.say(&datagram::write(server, data)).await;
-        assert_eq!(client.hear().await, datagram::write(server, data), "{what}");
-        // What comes from a name has that name.
-        let said = to_name("name.test", server.port(), data);
-        client.say(&said).await;
-        assert_eq!(client.hear().await, said, "{what}");
+        client.send(&datagram::write(server, data)).await;
+        assert_eq!(client.receive().await, datagram::write(server, data), "{what}");
+        // Answers from a name have that name.
+        let sent = to_name("name.test", server.port(), data);
+        client.send(&sent).await;
+        assert_eq!(client.receive().await, sent, "{what}");
         bytes += data.len() as u64;
     }
     drop(client.tcp);
     let report = near.report().await;
     assert_eq!((report.sent, report.received, &report.end), (2 * bytes, 2 * bytes, &Ending::Done));
-    let datagrams = report.datagrams.expect("it asked for UDP");
+    let datagrams = report.datagrams.expect("it requested UDP");
     assert_eq!((datagrams.sent, datagrams.received, datagrams.refusal), (8, 8, None), "{what}");
     assert_eq!(datagrams.dropped.iter().sum::<u64>(), 0, "{what}");
     for _ in 0..2 {
         let report = far.report().await;
         assert_eq!((report.sent, report.received), (bytes, bytes), "{what}");
         assert_eq!((report.protocol, &report.end), (Some(Protocol::ConnectUdp), &Ending::Done));
-        let datagrams = report.datagrams.expect("it asked for UDP");
+        let datagrams = report.datagrams.expect("it requested UDP");
         assert_eq!((datagrams.sent, datagrams.received), (4, 4), "{what}");
         assert_eq!(report.destination.expect("one").port, server.port());
     }
@@ -191,7 +195,8 @@ async fn datagrams_of_an_association_go_through_another_proxy_over_sctp() {
     let far = FarEnd::new(server.port());
     let near = near_over_sctp(&far, "ada:love");
     talk(&near, &far.stage, server, "SCTP").await;
-    let datagrams = refused(&near_over_sctp(&far, "ada:hate"), &datagram::write(server, b"x")).await;
+    let datagrams =
+        refused(&near_over_sctp(&far, "ada:hate"), &datagram::write(server, b"x")).await;
     assert!(datagrams.refusal.expect("it was refused").to_string().contains("407"));
 }
 
@@ -204,7 +209,7 @@ async fn datagrams_of_a_tunnel_go_through_another_proxy_over_sctp() {
     let far = FarEnd::new(server.port());
     let near = near_over_sctp(&far, "ada:love");
     let path = format!("/.well-known/masque/udp/name.test/{}/", server.port());
-    let (mut tcp, head) = ask(&near, &path, UPGRADE).await;
+    let (mut tcp, head) = request(&near, &path, UPGRADE).await;
     assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
     let mut capsules = Capsules::default();
     for data in [&b"hello"[..], b"", &[7; 9000]] {
@@ -219,7 +224,7 @@ async fn datagrams_of_a_tunnel_go_through_another_proxy_over_sctp() {
         assert_eq!((report.sent, report.received, report.end), (9005, 9005, Ending::Done));
         assert_eq!(report.protocol, Some(Protocol::ConnectUdp));
     }
-    let (_tcp, head) = ask(&near, "/.well-known/masque/udp/name.test/1/", UPGRADE).await;
+    let (_tcp, head) = request(&near, "/.well-known/masque/udp/name.test/1/", UPGRADE).await;
     assert!(head.starts_with("HTTP/1.1 403 "), "{head}");
     assert!(head.contains("proxy-status: eyas; error=http_request_denied;"), "{head}");
 }
@@ -228,13 +233,13 @@ async fn datagrams_of_a_tunnel_go_through_another_proxy_over_sctp() {
 async fn tunnels_and_associations_share_a_limit() {
     let server = echo().await;
     let limits = Limits { associations: 1, ..Limits::default() };
-    let stage = knowing(server.port(), |proxy| proxy.limits(limits));
+    let stage = with_name(server.port(), |proxy| proxy.limits(limits));
     let path = format!("/.well-known/masque/udp/name.test/{}/", server.port());
-    let (tcp, head) = ask(&stage, &path, UPGRADE).await;
+    let (tcp, head) = request(&stage, &path, UPGRADE).await;
     assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
     assert_eq!(stage.running.stats().associations, 1);
 
-    let (_second, head) = ask(&stage, &path, UPGRADE).await;
+    let (_second, head) = request(&stage, &path, UPGRADE).await;
     assert!(head.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{head}");
     let status = "proxy-status: eyas; error=connection_limit_reached; details=\"the proxy serves";
     assert!(head.contains(status), "{head}");
@@ -250,12 +255,12 @@ async fn tunnels_and_associations_share_a_limit() {
     }
     let association = stage.associate().await;
     assert_eq!(stage.running.stats().associations, 1);
-    let (_third, head) = ask(&stage, &path, UPGRADE).await;
+    let (_third, head) = request(&stage, &path, UPGRADE).await;
     assert!(head.starts_with("HTTP/1.1 503 "), "{head}");
     drop(association);
 }
 
-/// A client that knows nothing of capsules sends QUIC DATAGRAM frames, and gets such.
+/// A client that sends only QUIC DATAGRAM frames also receives them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn over_http3_quic_datagrams_are_used_too() {
     let server = echo().await;
@@ -277,14 +282,14 @@ async fn over_http3_quic_datagrams_are_used_too() {
     let asked = client.upgrade(&url, "connect-udp", request, HANGS).await.expect("an answer");
     let Connected::Tunnel(mut tunnel) = asked else { panic!("{asked:?}") };
     let mut datagrams = tunnel.datagrams().expect("they are on offer");
-    // One of a context that nobody knows goes nowhere.
+    // A datagram with an unknown context is dropped.
     assert!(datagrams.send(&[b"\x02no"]));
     for data in [&b"hello"[..], b"", &[7; 1000]] {
         assert!(datagrams.send(&[b"\0", data]));
-        let heard = timeout(HANGS, poll_fn(|cx| datagrams.poll_next(cx))).await;
-        assert_eq!(heard.expect("it comes"), [b"\0", data].concat());
+        let received = timeout(HANGS, poll_fn(|cx| datagrams.poll_next(cx))).await;
+        assert_eq!(received.expect("in time"), [b"\0", data].concat());
     }
-    assert!(!datagrams.send(&[&[7; 9000]]), "no packet takes it");
+    assert!(!datagrams.send(&[&[7; 9000]]), "it is too long for a packet");
     tunnel.shutdown().await.expect("ends");
     let report = far.stage.report().await;
     assert_eq!((report.sent, report.received, report.end), (1005, 1005, Ending::Done));
@@ -293,7 +298,7 @@ async fn over_http3_quic_datagrams_are_used_too() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn datagrams_go_through_another_proxy_in_the_clear_and_through_two() {
     let server = echo().await;
-    let far = knowing(server.port(), |proxy| proxy);
+    let far = with_name(server.port(), |proxy| proxy);
     let behind = |stage: &Stage| {
         let via = Via::parse(&format!("http://{}", stage.running.local_addr())).expect("a proxy");
         let endpoint = Endpoint::builder().build().expect("an endpoint");
@@ -304,17 +309,17 @@ async fn datagrams_go_through_another_proxy_in_the_clear_and_through_two() {
     talk(&behind(&middle), &far, server, "two").await;
 }
 
-/// What is told of an association through which this was sent, and which lasted until the other proxy had
+/// Returns the report of an association through which this was sent, and which lasted until the other proxy had
 /// refused it.
-async fn refused(near: &Stage, said: &[u8]) -> Datagrams {
-    // That it has is seen only when the association is over.
+async fn refused(near: &Stage, sent: &[u8]) -> Datagrams {
+    // The refusal is reported only when the association is over.
     let mut patience = Duration::from_millis(50);
     loop {
         let client = near.associate().await;
-        client.say(said).await;
+        client.send(sent).await;
         tokio::time::sleep(patience).await;
         drop(client.tcp);
-        let datagrams = near.report().await.datagrams.expect("it asked for UDP");
+        let datagrams = near.report().await.datagrams.expect("it requested UDP");
         if datagrams.refusal.is_some() {
             return datagrams;
         }
@@ -331,14 +336,14 @@ async fn a_refusal_by_the_other_proxy_is_reported_and_its_datagrams_dropped() {
         (Versions::HTTP_3, "ada:love", denied, "403", Dropped::NotAllowed),
         (Versions::HTTP_2, "ada:love", denied, "403", Dropped::NotAllowed),
         (Versions::HTTP_1, "ada:love", denied, "403", Dropped::NotAllowed),
-        (Versions::HTTP_3, "ada:hate", server, "407", Dropped::NoWay),
-        (Versions::HTTP_2, "ada:hate", server, "407", Dropped::NoWay),
-        (Versions::HTTP_1, "ada:hate", server, "407", Dropped::NoWay),
+        (Versions::HTTP_3, "ada:hate", server, "407", Dropped::Unreachable),
+        (Versions::HTTP_2, "ada:hate", server, "407", Dropped::Unreachable),
+        (Versions::HTTP_1, "ada:hate", server, "407", Dropped::Unreachable),
     ] {
         let far = FarEnd::new(server.port());
         let near = far.near(user, versions);
         let datagrams = refused(&near, &datagram::write(to, b"hello")).await;
-        // An association that was over too early has also ended what it had begun at the far end.
+        // Associations that were over too early have other reports.
         loop {
             let end = far.stage.report().await.end;
             if matches!(end, Ending::Refused(Refusal::NotAllowed(_) | Refusal::NoUser)) {
@@ -374,8 +379,8 @@ async fn a_proxy_without_extended_connect_is_named() {
     assert!(refusal.contains("extended CONNECT") && refusal.contains("name.test:53"), "{refusal}");
 }
 
-/// A connection that has asked a proxy in the clear for datagrams, and the head of the answer.
-async fn ask(stage: &Stage, target: &str, fields: &str) -> (TcpStream, String) {
+/// Requests datagrams from an unencrypted proxy, and returns the connection and the head of the response.
+async fn request(stage: &Stage, target: &str, fields: &str) -> (TcpStream, String) {
     let mut tcp = TcpStream::connect(stage.running.local_addr()).await.expect("it listens");
     let request = format!("GET {target} HTTP/1.1\r\nHost: proxy.test\r\n{fields}\r\n");
     tcp.write_all(request.as_bytes()).await.expect("writes");
@@ -386,33 +391,33 @@ async fn ask(stage: &Stage, target: &str, fields: &str) -> (TcpStream, String) {
     (tcp, String::from_utf8(head).expect("text"))
 }
 
-/// HTTP/3 that nothing answers is not tried in vain a second time; what expects no answer is carried on.
+/// Unanswered HTTP/3 is refused the next time, but not protocols that expect no answer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_destination_that_does_not_answer_quic_is_refused_for_a_while() {
     let silent = UdpSocket::bind("127.0.0.1:0").await.expect("loopback");
     let port = silent.local_addr().expect("bound").port();
-    let stage = knowing(port, |proxy| proxy);
+    let stage = with_name(port, |proxy| proxy);
     let path = format!("/.well-known/masque/udp/name.test/{port}/");
     let long_header = [0xc3; 1200];
     for (data, then) in [(&b"syslog"[..], "101 "), (&long_header, "504 ")] {
-        let (mut tcp, head) = ask(&stage, &path, UPGRADE).await;
+        let (mut tcp, head) = request(&stage, &path, UPGRADE).await;
         assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
-        let mut said = BytesMut::new();
-        capsule::write(&mut said, data);
-        tcp.write_all(&said).await.expect("writes");
-        let mut heard = [0; 2000];
-        timeout(HANGS, silent.recv(&mut heard)).await.expect("it comes").expect("reads");
-        // As long as a tunnel has to last to show something.
+        let mut sent = BytesMut::new();
+        capsule::write(&mut sent, data);
+        tcp.write_all(&sent).await.expect("writes");
+        let mut received = [0; 2000];
+        timeout(HANGS, silent.recv(&mut received)).await.expect("in time").expect("reads");
+        // Longer than a tunnel must last to count.
         tokio::time::sleep(Duration::from_millis(150)).await;
         drop(tcp);
         let report = stage.report().await;
         assert_eq!(report.received, 0);
-        let (tcp, head) = ask(&stage, &path, UPGRADE).await;
+        let (tcp, head) = request(&stage, &path, UPGRADE).await;
         assert!(head.starts_with(&format!("HTTP/1.1 {then}")), "{head}");
         drop(tcp);
         stage.report().await;
     }
-    let (_tcp, head) = ask(&stage, &path.replace("name.test", "127.0.0.1"), UPGRADE).await;
+    let (_tcp, head) = request(&stage, &path.replace("name.test", "127.0.0.1"), UPGRADE).await;
     assert!(head.starts_with("HTTP/1.1 101 "), "another destination: {head}");
 }
 
@@ -424,7 +429,7 @@ async fn next(tcp: &mut TcpStream, capsules: &mut Capsules) -> Vec<u8> {
             return payload.to_vec();
         }
         let mut read = [0; 1000];
-        let length = timeout(HANGS, tcp.read(&mut read)).await.expect("it comes").expect("reads");
+        let length = timeout(HANGS, tcp.read(&mut read)).await.expect("in time").expect("reads");
         assert!(length > 0, "it ended");
         capsules.put(&read[..length]);
     }
@@ -433,20 +438,20 @@ async fn next(tcp: &mut TcpStream, capsules: &mut Capsules) -> Vec<u8> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_of_http1_goes_on_with_capsules_until_the_client_leaves() {
     let server = echo().await;
-    let stage = knowing(server.port(), |proxy| proxy);
+    let stage = with_name(server.port(), |proxy| proxy);
     let path = format!("/.well-known/masque/udp/name.test/{}/", server.port());
     for target in [path.clone(), format!("https://proxy.test{path}")] {
-        let (mut tcp, head) = ask(&stage, &target, UPGRADE).await;
+        let (mut tcp, head) = request(&stage, &target, UPGRADE).await;
         assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
         let fields = head.to_ascii_lowercase();
         for field in ["upgrade: connect-udp", "connection: upgrade", "capsule-protocol: ?1"] {
             assert!(fields.contains(field), "{head}");
         }
-        // One of an unknown type, one of an unknown context, and a datagram, cut anywhere.
-        let mut said = BytesMut::from(&b"\x17\x03abc\0\x03\x02no"[..]);
-        capsule::write(&mut said, b"hello");
+        // An unknown capsule, a datagram with an unknown context, and a datagram, split anywhere.
+        let mut sent = BytesMut::from(&b"\x17\x03abc\0\x03\x02no"[..]);
+        capsule::write(&mut sent, b"hello");
         let mut capsules = Capsules::default();
-        for byte in said {
+        for byte in sent {
             tcp.write_all(&[byte]).await.expect("writes");
         }
         assert_eq!(next(&mut tcp, &mut capsules).await, b"hello");
@@ -460,13 +465,13 @@ async fn a_connection_of_http1_goes_on_with_capsules_until_the_client_leaves() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_malformed_or_broken_client_is_disconnected() {
     let server = echo().await;
-    let stage = knowing(server.port(), |proxy| proxy);
+    let stage = with_name(server.port(), |proxy| proxy);
     let path = format!("/.well-known/masque/udp/{}/{}/", server.ip(), server.port());
-    // A datagram without a context, and half of one.
-    for said in [&b"\0\0"[..], b"\0\x09\0half"] {
-        let (mut tcp, head) = ask(&stage, &path, UPGRADE).await;
+    // A datagram without a context, and an incomplete one.
+    for sent in [&b"\0\0"[..], b"\0\x09\0half"] {
+        let (mut tcp, head) = request(&stage, &path, UPGRADE).await;
         assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
-        tcp.write_all(said).await.expect("writes");
+        tcp.write_all(sent).await.expect("writes");
         tcp.shutdown().await.expect("leaves");
         let _ = timeout(HANGS, tcp.read(&mut [0; 9])).await.expect("it ends");
         assert!(matches!(stage.report().await.end, Ending::Client(_)));
@@ -478,7 +483,7 @@ async fn a_malformed_or_broken_client_is_disconnected() {
         (&path, "Upgrade: connect-udp\r\n", "400"),
         (&path, "Connection: upgrade\r\nUpgrade: connect-ip\r\n", "400"),
     ] {
-        let (tcp, head) = ask(&stage, target, fields).await;
+        let (tcp, head) = request(&stage, target, fields).await;
         drop(tcp);
         assert_eq!(head.split(' ').nth(1), Some(status), "{target} {head}");
         assert!(matches!(stage.report().await.end, Ending::Refused(_)));
@@ -487,31 +492,31 @@ async fn a_malformed_or_broken_client_is_disconnected() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_does_not_read_is_bounded_and_an_idle_one_is_disconnected() {
-    // It sends ten times what it is sent.
+    // It answers each datagram with ten.
     let server = UdpSocket::bind("127.0.0.1:0").await.expect("loopback");
     let address = server.local_addr().expect("bound");
     tokio::spawn(async move {
-        let mut heard = [0; 2000];
-        while let Ok((_, from)) = server.recv_from(&mut heard).await {
+        let mut received = [0; 2000];
+        while let Ok((_, from)) = server.recv_from(&mut received).await {
             for _ in 0..10 {
                 let _ = server.send_to(&[7; 60_000], from).await;
             }
         }
     });
     let limits = Limits { idle_time: Duration::from_secs(2), ..Limits::default() };
-    let stage = knowing(1, |proxy| proxy.limits(limits));
+    let stage = with_name(1, |proxy| proxy.limits(limits));
     let path = format!("/.well-known/masque/udp/127.0.0.1/{}/", address.port());
-    let (mut tcp, _) = ask(&stage, &path, UPGRADE).await;
+    let (mut tcp, _) = request(&stage, &path, UPGRADE).await;
     for _ in 0..1000 {
-        let mut said = BytesMut::new();
-        capsule::write(&mut said, b"more");
-        tcp.write_all(&said).await.expect("it is read on");
+        let mut sent = BytesMut::new();
+        capsule::write(&mut sent, b"more");
+        tcp.write_all(&sent).await.expect("the proxy keeps reading");
     }
     let report = stage.report().await;
     assert_eq!(report.end, Ending::Idle);
-    let datagrams = report.datagrams.expect("it asked for UDP");
+    let datagrams = report.datagrams.expect("it requested UDP");
     assert!(datagrams.sent > 0);
-    // What the sockets of the connection hold, and what waits for them.
+    // The buffers of the connection's sockets, and the data that waits for them.
     assert!(report.received < 50_000_000, "{}", report.received);
     assert!(report.received > 60_000, "{}", report.received);
 }

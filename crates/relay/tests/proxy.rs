@@ -1,4 +1,4 @@
-//! The proxy as its clients meet it, on loopback.
+//! The proxy from the point of view of its clients, on loopback.
 
 #[path = "../../eyas/tests/ports/mod.rs"]
 mod ports;
@@ -17,7 +17,7 @@ use eyas_testserver::{Authority, Personality};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 
-/// Nothing here takes so long; what does hangs.
+/// Long enough for anything here; what takes longer hangs.
 const HANGS: Duration = Duration::from_secs(60);
 
 struct Stage {
@@ -27,18 +27,18 @@ struct Stage {
 }
 
 impl Stage {
-    /// A proxy that knows `name.test` at this port by both addresses of loopback.
+    /// Starts a proxy that resolves `name.test` at this port to both loopback addresses.
     fn new(port: u16, set: impl FnOnce(ProxyBuilder) -> ProxyBuilder) -> Self {
         let both = vec![IpAddr::from(Ipv6Addr::LOCALHOST), IpAddr::from(Ipv4Addr::LOCALHOST)];
         Self::with(Resolver::system().overriding("name.test", port, both), set)
     }
 
-    /// A proxy that asks this resolver.
+    /// Starts a proxy with this resolver.
     fn with(resolver: Resolver, set: impl FnOnce(ProxyBuilder) -> ProxyBuilder) -> Self {
         let endpoint = Endpoint::builder().resolver(resolver).build().expect("an endpoint");
         let (sender, reports) = channel();
         let builder = Proxy::builder(endpoint.clone()).reports(move |report| {
-            // A test that is over does not listen.
+            // The test may be over already.
             let _ = sender.send(report);
         });
         let running = set(builder).start().expect("a proxy");
@@ -49,7 +49,7 @@ impl Stage {
         TcpStream::connect(self.running.local_addr()).await.expect("the proxy listens")
     }
 
-    /// A client that has asked for `name.test` by SOCKS5, and what it was told.
+    /// Requests `name.test` by SOCKS5, and returns the client and the reply code.
     async fn socks(&self, port: u16) -> (TcpStream, u8) {
         let mut client = self.client().await;
         let mut request = b"\x05\x01\x00\x05\x01\x00\x03\x09name.test".to_vec();
@@ -66,7 +66,7 @@ impl Stage {
     }
 }
 
-/// Listeners on both addresses of loopback, at one port.
+/// Returns listeners on both loopback addresses, at one port.
 async fn both() -> (TcpListener, TcpListener, u16) {
     let port = ports::own_port();
     let six = TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await.expect("IPv6 on loopback");
@@ -74,23 +74,23 @@ async fn both() -> (TcpListener, TcpListener, u16) {
     (six, four, port)
 }
 
-/// Answers the first bytes of everybody with `says` and what they were, and then ends.
-fn answering(listener: TcpListener, says: &'static [u8]) {
+/// Answers the first data of each client with `prefix` and that data, and then closes the connection.
+fn answering(listener: TcpListener, prefix: &'static [u8]) {
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             tokio::spawn(async move {
-                let mut heard = vec![0; 4096];
-                let length = stream.read(&mut heard).await.expect("reads");
-                stream.write_all(&[says, &heard[..length]].concat()).await.expect("writes");
+                let mut received = vec![0; 4096];
+                let length = stream.read(&mut received).await.expect("reads");
+                stream.write_all(&[prefix, &received[..length]].concat()).await.expect("writes");
                 stream.shutdown().await.expect("ends");
-                // What is still to come is read, or the system would reset the connection.
-                let _ = stream.read_to_end(&mut heard).await;
+                // With unread data the system would reset the connection.
+                let _ = stream.read_to_end(&mut received).await;
             });
         }
     });
 }
 
-/// Accepts everybody and says nothing, until they leave.
+/// Accepts clients, and sends nothing until they leave.
 fn silent(listener: TcpListener) {
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
@@ -134,9 +134,9 @@ async fn a_client_of_socks5_reaches_its_destination() {
 }
 
 /// ```text
-/// 0      ::1 ──▶       accepts, hears the ClientHello, and says nothing
-/// 250    127.0.0.1 ──▶ accepts, hears the same, and answers: it wins
-/// later  ::1           is remembered as one that stays silent
+/// 0      ::1 ──▶       accepts, receives the ClientHello, and sends nothing
+/// 250    127.0.0.1 ──▶ accepts, receives the same, and answers: it wins
+/// later  ::1           is remembered as silent
 /// ```
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_destination_that_accepts_and_stays_silent_does_not_win() {
@@ -194,9 +194,9 @@ async fn a_server_that_speaks_first_wins() {
     tokio::spawn(async move {
         let (mut stream, _) = six.accept().await.expect("accepts");
         stream.write_all(b"220 ready\r\n").await.expect("writes");
-        let mut heard = Vec::new();
-        stream.read_to_end(&mut heard).await.expect("reads");
-        stream.write_all(&heard).await.expect("writes");
+        let mut received = Vec::new();
+        stream.read_to_end(&mut received).await.expect("reads");
+        stream.write_all(&received).await.expect("writes");
     });
     let stage = Stage::new(port, |proxy| proxy);
     let (mut client, _) = stage.socks(port).await;
@@ -214,14 +214,18 @@ async fn a_refused_client_gets_the_cause() {
     let (six, four, port) = both().await;
     drop((six, four));
     let stage = Stage::new(port, |proxy| proxy);
-    assert_eq!(stage.socks(port).await.1, 5, "nobody listens");
+    assert_eq!(stage.socks(port).await.1, 5, "nothing listens");
     let mut client = stage.client().await;
     let request = format!("CONNECT name.test:{port} HTTP/1.1\r\n\r\n");
     client.write_all(request.as_bytes()).await.unwrap();
-    let said = String::from_utf8(read_all(&mut client).await).expect("text");
-    assert!(said.starts_with("HTTP/1.1 502 Bad Gateway\r\n") && said.contains("refused"), "{said}");
-    let status = "\r\nproxy-status: eyas; error=connection_refused; details=\"cannot connect to name";
-    assert!(said.contains(status), "{said}");
+    let response = String::from_utf8(read_all(&mut client).await).expect("text");
+    assert!(
+        response.starts_with("HTTP/1.1 502 Bad Gateway\r\n") && response.contains("refused"),
+        "{response}"
+    );
+    let status =
+        "\r\nproxy-status: eyas; error=connection_refused; details=\"cannot connect to name";
+    assert!(response.contains(status), "{response}");
     let rules = Rules { deny: vec!["*".parse().expect("a pattern")], ..Rules::default() };
     let stage = Stage::new(port, |proxy| proxy.rules(rules));
     assert_eq!(stage.socks(port).await.1, 2, "by its addresses");
@@ -230,7 +234,7 @@ async fn a_refused_client_gets_the_cause() {
     assert_eq!(stage.socks(port).await.1, 2, "by its name");
 }
 
-/// A DNS server that gives every question this response code (RFC 1035 §4.1.1), or no answer.
+/// Starts a DNS server that answers every query with this response code (RFC 1035 §4.1.1), or no answer.
 async fn dns(code: Option<u8>) -> Resolver {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("loopback");
     let address = socket.local_addr().expect("an address");
@@ -241,7 +245,7 @@ async fn dns(code: Option<u8>) -> Resolver {
             let name = buffer[12..length].iter().position(|octet| *octet == 0).expect("a name");
             let mut answer = buffer[..12 + name + 1 + 4].to_vec();
             answer[2..4].copy_from_slice(&[0x81, 0x80 | code]);
-            // The question, and nothing else.
+            // Only the question.
             answer[4..12].copy_from_slice(&[0, 1, 0, 0, 0, 0, 0, 0]);
             let _ = socket.send_to(&answer, from).await;
         }
@@ -263,9 +267,9 @@ async fn an_unknown_name_is_distinguished_from_a_dns_timeout() {
         assert_eq!(stage.socks(443).await.1, socks, "{code:?}");
         let mut client = stage.client().await;
         client.write_all(b"CONNECT name.test:443 HTTP/1.1\r\n\r\n").await.unwrap();
-        let said = String::from_utf8(read_all(&mut client).await).expect("text");
-        assert!(said.starts_with(&format!("HTTP/1.1 {status}")), "{code:?}: {said}");
-        assert!(said.contains(&format!("eyas; error={error};")), "{code:?}: {said}");
+        let response = String::from_utf8(read_all(&mut client).await).expect("text");
+        assert!(response.starts_with(&format!("HTTP/1.1 {status}")), "{code:?}: {response}");
+        assert!(response.contains(&format!("eyas; error={error};")), "{code:?}: {response}");
         let Ending::Refused(why) = stage.report().end else { panic!("{code:?}: no refusal") };
         assert_eq!(why.name(), if code.is_some() { "dns" } else { "timeout" }, "{code:?}");
     }
@@ -275,8 +279,8 @@ async fn an_unknown_name_is_distinguished_from_a_dns_timeout() {
 async fn a_destination_that_never_answers_is_given_up() {
     let limits = || Limits { connect_time: Duration::from_millis(500), ..Limits::default() };
     let authority = Authority::new(["name.test"]).expect("an authority");
-    let nobody = Personality::AllSwallowed.start(&authority).await.expect("a server");
-    let port = nobody.local_addr().port();
+    let server = Personality::AllSwallowed.start(&authority).await.expect("a server");
+    let port = server.local_addr().port();
     let resolver =
         Resolver::system().overriding("name.test", port, vec![Ipv4Addr::LOCALHOST.into()]);
     let stage = Stage::with(resolver, |proxy| proxy.limits(limits()));
@@ -303,11 +307,11 @@ async fn a_client_that_leaves_ends_the_race() {
     let (mut client, _) = stage.socks(port).await;
     client.write_all(&client_hello()).await.unwrap();
     let (mut server, _) = six.accept().await.unwrap();
-    let mut heard = vec![0; client_hello().len()];
-    server.read_exact(&mut heard).await.unwrap();
+    let mut received = vec![0; client_hello().len()];
+    server.read_exact(&mut received).await.unwrap();
     drop(client);
     assert_eq!(stage.report().end, Ending::Left);
-    assert_eq!(tokio::time::timeout(HANGS, server.read(&mut heard)).await.unwrap().unwrap(), 0);
+    assert_eq!(tokio::time::timeout(HANGS, server.read(&mut received)).await.unwrap().unwrap(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -315,12 +319,12 @@ async fn a_request_with_a_url_is_forwarded_and_nothing_after_it() {
     let (six, _four, port) = both().await;
     tokio::spawn(async move {
         let (mut stream, _) = six.accept().await.expect("accepts");
-        let mut heard = Vec::new();
-        while !heard.ends_with(b"hi") {
-            stream.read_buf(&mut heard).await.expect("reads");
+        let mut received = Vec::new();
+        while !received.ends_with(b"hi") {
+            stream.read_buf(&mut received).await.expect("reads");
         }
         let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
-        stream.write_all(&[answer, &heard[..]].concat()).await.expect("writes");
+        stream.write_all(&[answer, &received[..]].concat()).await.expect("writes");
     });
     let stage = Stage::new(port, |proxy| proxy);
     let mut client = stage.client().await;
@@ -329,12 +333,12 @@ async fn a_request_with_a_url_is_forwarded_and_nothing_after_it() {
          GET http://elsewhere.test/ HTTP/1.1\r\n\r\n"
     );
     client.write_all(request.as_bytes()).await.unwrap();
-    let said = String::from_utf8(read_all(&mut client).await).expect("text");
-    let heard = format!(
+    let response = String::from_utf8(read_all(&mut client).await).expect("text");
+    let forwarded = format!(
         "okPOST /x HTTP/1.1\r\nHost: name.test:{port}\r\nContent-Length: 2\r\n\
          Connection: close\r\n\r\nhi"
     );
-    assert!(said.ends_with(&heard), "{said}");
+    assert!(response.ends_with(&forwarded), "{response}");
     drop(client);
     assert_eq!(stage.report().end, Ending::Done);
 }

@@ -1,4 +1,4 @@
-//! A proxy that is asked by CONNECT on streams of HTTP/2, on loopback.
+//! A proxy with clients on streams of HTTP/2 and SCTP, on loopback.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::mpsc::{Receiver, channel};
@@ -24,7 +24,7 @@ use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::time::timeout;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
-/// Nothing here takes so long; what does hangs.
+/// Long enough for anything here; what takes longer hangs.
 const HANGS: Duration = Duration::from_secs(60);
 
 /// `ada:love`, as RFC 7617 has it.
@@ -37,7 +37,7 @@ struct Stage {
     trusted: CertificateDer<'static>,
 }
 
-/// A connection to the proxy over TLS, by this transport, that has agreed on this protocol.
+/// Connects to the proxy over TLS with this transport and application protocol.
 async fn stream(
     running: &Running,
     trusted: &CertificateDer<'static>,
@@ -62,7 +62,7 @@ async fn stream(
 }
 
 impl Stage {
-    /// A proxy that speaks TLS and knows `ada`, who may not go to port 1, and a connection of HTTP/2.
+    /// Starts a proxy over TLS with the user `ada`, which denies port 1, and opens a connection of HTTP/2.
     async fn new() -> Self {
         let identity = ServerIdentity::self_signed(["proxy.test"]).expect("a certificate");
         let trusted = identity.certificate().clone();
@@ -75,7 +75,7 @@ impl Stage {
             .rules(rules)
             .sctp(SctpService::on_free_port())
             .reports(move |report| {
-                // A test that is over does not listen.
+                // The test may be over already.
                 let _ = sender.send(report);
             })
             .start()
@@ -86,8 +86,8 @@ impl Stage {
         Self { running, reports, h2, trusted }
     }
 
-    /// Asks for this, as `user`.
-    async fn ask(
+    /// Sends a request as `user`.
+    async fn request(
         &self,
         method: Method,
         target: &str,
@@ -102,9 +102,9 @@ impl Stage {
         (send, timeout(HANGS, response).await.expect("it answers").expect("an answer"))
     }
 
-    /// Goes to a destination, and says a byte there.
+    /// Connects to a destination, and sends a byte.
     async fn connect(&self, to: SocketAddr) -> (SendStream<Bytes>, RecvStream) {
-        let (mut send, response) = self.ask(Method::CONNECT, &to.to_string(), Some(ADA)).await;
+        let (mut send, response) = self.request(Method::CONNECT, &to.to_string(), Some(ADA)).await;
         assert_eq!(response.status(), StatusCode::OK);
         send.send_data(Bytes::from_static(b"x"), false).expect("sends");
         (send, response.into_body())
@@ -131,13 +131,13 @@ async fn all(mut body: RecvStream) -> Result<Vec<u8>, h2::Error> {
     Ok(read)
 }
 
-/// The connection on which something comes, of which a byte has been read. On a slow machine the race may
-/// have tried twice, and then it leaves the other one without a word.
+/// Returns the connection on which data arrives, after reading a byte. On a slow machine the race may have
+/// opened two, of which it closes the other.
 async fn accept(listener: &TcpListener) -> TcpStream {
     loop {
-        let accepted = timeout(HANGS, listener.accept()).await.expect("somebody comes");
+        let accepted = timeout(HANGS, listener.accept()).await.expect("a connection");
         let (mut stream, _) = accepted.expect("accepts");
-        if timeout(HANGS, stream.read_u8()).await.expect("it comes or ends").is_ok() {
+        if timeout(HANGS, stream.read_u8()).await.expect("data or the end").is_ok() {
             return stream;
         }
     }
@@ -152,18 +152,18 @@ async fn each_stream_is_a_connection_of_its_own() {
     let (mut second, heard_second) = stage.connect(address).await;
     let mut server_second = accept(&listener).await;
 
-    // One ends both ways while the other is open, and then the other one speaks.
-    for (send, server, heard) in [
+    // One ends in both directions while the other is open, and then the other one is used.
+    for (send, server, received) in [
         (&mut second, &mut server_second, heard_second),
         (&mut first, &mut server_first, heard_first),
     ] {
         send.send_data(Bytes::from_static(b"question"), true).expect("sends");
-        let mut asked = Vec::new();
-        timeout(HANGS, server.read_to_end(&mut asked)).await.expect("it ends").expect("reads");
-        assert_eq!(asked, b"question");
+        let mut question = Vec::new();
+        timeout(HANGS, server.read_to_end(&mut question)).await.expect("it ends").expect("reads");
+        assert_eq!(question, b"question");
         server.write_all(b"an answer").await.expect("writes");
         server.shutdown().await.expect("ends");
-        assert_eq!(all(heard).await.expect("ends well"), b"an answer");
+        assert_eq!(all(received).await.expect("ends well"), b"an answer");
         let report = stage.report();
         assert_eq!((report.sent, report.received, report.end), (9, 9, Ending::Done));
         assert_eq!(report.protocol, Some(Protocol::Connect));
@@ -178,8 +178,8 @@ async fn a_destination_that_reads_nothing_stops_only_its_own_stream() {
     let (listener, address) = listener().await;
     let (mut stuck, _heard) = stage.connect(address).await;
     let _reads_nothing = accept(&listener).await;
-    // Until the system's buffers, the proxy's and the window are full, whatever they hold.
-    let mut most = 0_usize;
+    // Until the buffers of system and proxy and the window are full, whatever their sizes.
+    let mut total = 0_usize;
     loop {
         stuck.reserve_capacity(64 * 1024);
         let room = std::future::poll_fn(|cx| stuck.poll_capacity(cx));
@@ -187,21 +187,21 @@ async fn a_destination_that_reads_nothing_stops_only_its_own_stream() {
             Ok(room) => {
                 let room = room.expect("open").expect("a window");
                 stuck.send_data(Bytes::from(vec![7; room]), false).expect("sends");
-                most += room;
+                total += room;
             }
-            Err(_) if most >= 1 << 20 => break,
+            Err(_) if total >= 1 << 20 => break,
             Err(_) => {}
         }
-        assert!(most < 64 << 20, "nothing holds it back");
+        assert!(total < 64 << 20, "nothing limits it");
     }
-    let (mut send, heard) = stage.connect(address).await;
+    let (mut send, received) = stage.connect(address).await;
     let mut server = accept(&listener).await;
     send.send_data(Bytes::from_static(b"hello"), true).expect("sends");
-    let mut asked = Vec::new();
-    timeout(HANGS, server.read_to_end(&mut asked)).await.expect("it ends").expect("reads");
-    assert_eq!(asked, b"hello");
+    let mut question = Vec::new();
+    timeout(HANGS, server.read_to_end(&mut question)).await.expect("it ends").expect("reads");
+    assert_eq!(question, b"hello");
     drop(server);
-    assert_eq!(all(heard).await.expect("ends well"), b"");
+    assert_eq!(all(received).await.expect("ends well"), b"");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -220,7 +220,7 @@ async fn a_failed_stream_gets_the_cause() {
         (Method::CONNECT, &there, Some(ADA), StatusCode::BAD_GATEWAY, "connection_refused"),
         (Method::GET, "http://a.test/", Some(ADA), StatusCode::NOT_IMPLEMENTED, denied),
     ] {
-        let (_send, response) = stage.ask(method.clone(), target, user).await;
+        let (_send, response) = stage.request(method.clone(), target, user).await;
         assert_eq!(response.status(), status, "{method} {target}");
         let proxy_status = response.headers()["proxy-status"].to_str().expect("printable ASCII");
         let starts = format!("eyas; error={error}; details=\"");
@@ -245,11 +245,11 @@ async fn a_reset_is_forwarded_as_a_reset() {
     drop(read);
     assert!(matches!(stage.report().end, Ending::Client(_)));
 
-    let (_send, heard) = stage.connect(address).await;
+    let (_send, received) = stage.connect(address).await;
     let server = accept(&listener).await;
     socket2::SockRef::from(&server).set_linger(Some(Duration::ZERO)).expect("a socket");
     drop(server);
-    let error = all(heard).await.expect_err("it was reset");
+    let error = all(received).await.expect_err("it was reset");
     assert!(error.is_reset(), "{error}");
     assert!(matches!(stage.report().end, Ending::Destination(_)));
 }
@@ -270,26 +270,26 @@ async fn an_association_of_sctp_becomes_a_connection() {
     assert!(head.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&head));
     client.write_all(b"xquestion").await.expect("writes");
     let mut server = accept(&listener).await;
-    let mut asked = [0; 8];
-    timeout(HANGS, server.read_exact(&mut asked)).await.expect("it comes").expect("reads");
+    let mut question = [0; 8];
+    timeout(HANGS, server.read_exact(&mut question)).await.expect("in time").expect("reads");
     server.write_all(b"an answer").await.expect("writes");
-    let mut heard = [0; 9];
-    timeout(HANGS, client.read_exact(&mut heard)).await.expect("it comes").expect("reads");
-    assert_eq!((&asked, &heard), (b"question", b"an answer"));
+    let mut received = [0; 9];
+    timeout(HANGS, client.read_exact(&mut received)).await.expect("in time").expect("reads");
+    assert_eq!((&question, &received), (b"question", b"an answer"));
     drop((client, server));
     let report = stage.report();
     assert_eq!((report.sent, report.received), (9, 9));
     assert_eq!(report.user.as_deref(), Some("ada"));
 }
 
-/// Sends back what it hears.
+/// Starts a server that returns each datagram.
 async fn echo() -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").await.expect("loopback");
     let address = socket.local_addr().expect("bound");
     tokio::spawn(async move {
-        let mut heard = [0; 2000];
-        while let Ok((length, from)) = socket.recv_from(&mut heard).await {
-            let _ = socket.send_to(&heard[..length], from).await;
+        let mut received = [0; 2000];
+        while let Ok((length, from)) = socket.recv_from(&mut received).await {
+            let _ = socket.send_to(&received[..length], from).await;
         }
     });
     address
@@ -308,7 +308,7 @@ async fn datagrams_go_over_a_stream_that_requests_them() {
     while !stage.h2.is_extended_connect_protocol_enabled() {
         tokio::task::yield_now().await;
     }
-    let ask = async |protocol: &'static str, port: u16, user: &str| {
+    let request = async |protocol: &'static str, port: u16, user: &str| {
         let path = format!("/.well-known/masque/udp/127.0.0.1/{port}/");
         let mut request = Request::connect(format!("https://proxy.test{path}"));
         if !user.is_empty() {
@@ -326,24 +326,25 @@ async fn datagrams_go_over_a_stream_that_requests_them() {
         ("connect-udp", 0, ADA, StatusCode::BAD_REQUEST),
         ("connect-ip", server.port(), ADA, StatusCode::NOT_IMPLEMENTED),
     ] {
-        let (_send, response) = ask(protocol, port, user).await;
+        let (_send, response) = request(protocol, port, user).await;
         assert_eq!(response.status(), status, "{protocol} {port}");
         assert!(matches!(stage.report().end, Ending::Refused(_)));
     }
-    let (mut send, response) = ask("connect-udp", server.port(), ADA).await;
+    let (mut send, response) = request("connect-udp", server.port(), ADA).await;
     assert_eq!(response.status(), StatusCode::OK);
     assert_eq!(response.headers()["capsule-protocol"], "?1");
     send.send_data(capsule(b"hello"), false).expect("sends");
     let mut body = response.into_body();
-    let heard = timeout(HANGS, body.data()).await.expect("it comes").expect("open").expect("data");
-    assert_eq!(heard, capsule(b"hello"));
+    let received =
+        timeout(HANGS, body.data()).await.expect("in time").expect("open").expect("data");
+    assert_eq!(received, capsule(b"hello"));
     send.send_data(Bytes::new(), true).expect("ends");
     assert_eq!(all(body).await.expect("ends well"), b"");
     let report = stage.report();
     assert_eq!((report.sent, report.received, report.end), (5, 5, Ending::Done));
     assert_eq!((report.protocol, report.user), (Some(Protocol::ConnectUdp), Some("ada".into())));
-    // A client that breaks off is one that broke off.
-    let (mut send, response) = ask("connect-udp", server.port(), ADA).await;
+    // A client that resets its stream is reported as such.
+    let (mut send, response) = request("connect-udp", server.port(), ADA).await;
     assert_eq!(response.status(), StatusCode::OK);
     send.send_reset(Reason::CANCEL);
     assert!(matches!(stage.report().end, Ending::Client(_)));
@@ -367,9 +368,9 @@ async fn datagrams_go_over_an_sctp_association() {
     let head = String::from_utf8_lossy(&head).to_ascii_lowercase();
     assert!(head.starts_with("http/1.1 101 ") && head.contains("capsule-protocol: ?1"), "{head}");
     client.write_all(&capsule(b"hello")).await.expect("writes");
-    let mut heard = [0; 8];
-    timeout(HANGS, client.read_exact(&mut heard)).await.expect("it comes").expect("reads");
-    assert_eq!(heard[..], capsule(b"hello"));
+    let mut received = [0; 8];
+    timeout(HANGS, client.read_exact(&mut received)).await.expect("in time").expect("reads");
+    assert_eq!(received[..], capsule(b"hello"));
     drop(client);
     let report = stage.report();
     assert_eq!((report.sent, report.received), (5, 5));

@@ -20,7 +20,7 @@ use tokio_rustls::server::TlsStream;
 use stage::{HANGS, Stage};
 
 impl Stage {
-    /// A client that has asked for this by SOCKS5, and what it was told.
+    /// Requests a destination by SOCKS5, and returns the client and the reply code.
     async fn socks(&self, name: &str, port: u16) -> (TcpStream, u8) {
         let mut client = TcpStream::connect(self.running.local_addr()).await.expect("it listens");
         let length = u8::try_from(name.len()).expect("short");
@@ -33,8 +33,7 @@ impl Stage {
     }
 }
 
-/// Both proxies: the near one, and the one at which it speaks TLS and shows who it is. That one alone
-/// knows `name.test`.
+/// Two proxies: the near one uses the far one over TLS and with a password. Only the far one resolves `name.test`.
 struct Chain {
     near: Stage,
     far: Stage,
@@ -56,20 +55,20 @@ impl Chain {
         Self { near, far, trusted, port }
     }
 
-    /// Another near one, which shows who it is, at whatever port the far one is now.
-    fn nearer(&self, set: impl FnOnce(Via) -> Via) -> Stage {
+    /// Starts another near one, with the right password and the current port of the far one.
+    fn another_near(&self, set: impl FnOnce(Via) -> Via) -> Stage {
         near(self.trusted.clone(), (self.port, "ada:love%3Alace"), set, Limits::default())
     }
 }
 
-/// A proxy that goes through another one at this port, whose certificate it trusts.
+/// Starts a proxy that uses another one at this port, and trusts its certificate.
 fn near(
     trusted: CertificateDer<'static>,
     (port, user): (u16, &str),
     set: impl FnOnce(Via) -> Via,
     limits: Limits,
 ) -> Stage {
-    // Nobody is at the other address: the way to a proxy is raced as any other.
+    // Nothing listens at the first address: connections to a proxy are raced as well.
     let both = vec![IpAddr::from(Ipv6Addr::LOCALHOST), IpAddr::from(Ipv4Addr::LOCALHOST)];
     let endpoint = Endpoint::builder()
         .resolver(Resolver::system().overriding("proxy.test", port, both))
@@ -79,7 +78,7 @@ fn near(
     Stage::new(endpoint, |proxy| proxy.via(set(via)).limits(limits))
 }
 
-/// Says what it has heard until the end, and before that a greeting of its own.
+/// Starts a server that sends a greeting, and then returns the data of the client.
 async fn greeting() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
     let address = listener.local_addr().expect("bound");
@@ -87,16 +86,16 @@ async fn greeting() -> SocketAddr {
         while let Ok((mut stream, _)) = listener.accept().await {
             tokio::spawn(async move {
                 stream.write_all(b"220 hello ").await.expect("writes");
-                let mut heard = Vec::new();
-                stream.read_to_end(&mut heard).await.expect("reads");
-                stream.write_all(&heard).await.expect("writes");
+                let mut received = Vec::new();
+                stream.read_to_end(&mut received).await.expect("reads");
+                stream.write_all(&received).await.expect("writes");
             });
         }
     });
     address
 }
 
-async fn talk(client: &mut TcpStream) -> Vec<u8> {
+async fn converse(client: &mut TcpStream) -> Vec<u8> {
     client.write_all(b"bytes").await.expect("writes");
     client.shutdown().await.expect("ends");
     let mut read = Vec::new();
@@ -114,7 +113,7 @@ async fn a_destination_is_reached_through_another_proxy() {
     let chain = Chain::new(server.port(), "ada:love%3Alace");
     let (mut client, code) = chain.near.socks("name.test", server.port()).await;
     assert_eq!(code, 0);
-    assert_eq!(talk(&mut client).await, b"220 hello bytes");
+    assert_eq!(converse(&mut client).await, b"220 hello bytes");
     let (near, far) = (chain.near.report().await, chain.far.report().await);
     assert_eq!((near.sent, near.received, near.end), (5, 15, Ending::Done));
     assert_eq!(near.won_by, Some(WonBy::Transport));
@@ -134,7 +133,7 @@ async fn a_refusal_by_the_other_proxy_is_reported() {
     assert!(why.to_string().contains("407"), "{why}");
     assert!(!why.to_string().contains("wrong"), "{why}");
     let chain = Chain::new(server.port(), "ada:love%3Alace");
-    // Port 1 of this machine: nobody listens there.
+    // Nothing listens at port 1 of this machine.
     assert_eq!(chain.near.socks("127.0.0.1", 1).await.1, 4);
 }
 
@@ -145,7 +144,7 @@ async fn a_client_without_tls_is_refused_where_tls_is_expected() {
     plain.write_all(b"CONNECT a.test:80 HTTP/1.1\r\nHost: a.test\r\n\r\n").await.expect("writes");
     let mut read = Vec::new();
     let reading = tokio::time::timeout(HANGS, plain.read_to_end(&mut read));
-    // What it is told, if anything, is an alert of TLS.
+    // It may get an alert of TLS.
     let _ = reading.await.expect("it ends");
     assert!(!read.starts_with(b"HTTP"), "{read:?}");
     let Ending::Refused(why) = chain.far.report().await.end else { panic!("it was refused") };
@@ -161,7 +160,7 @@ async fn many_destinations_share_a_connection_of_each_version_that_can() {
     ] {
         let server = greeting().await;
         let mut chain = Chain::new(server.port(), "ada:love%3Alace");
-        chain.near = chain.nearer(|via| via.versions(versions));
+        chain.near = chain.another_near(|via| via.versions(versions));
         let mut clients = Vec::new();
         for _ in 0..3 {
             let (client, code) = chain.near.socks("name.test", server.port()).await;
@@ -169,7 +168,7 @@ async fn many_destinations_share_a_connection_of_each_version_that_can() {
             clients.push(client);
         }
         for client in &mut clients {
-            assert_eq!(talk(client).await, b"220 hello bytes", "{alpn}");
+            assert_eq!(converse(client).await, b"220 hello bytes", "{alpn}");
         }
         let reports =
             [chain.near.report().await, chain.near.report().await, chain.near.report().await];
@@ -187,7 +186,7 @@ async fn many_destinations_share_a_connection_of_each_version_that_can() {
     }
 }
 
-/// What lies between two proxies: it carries TCP, and swallows UDP.
+/// A middlebox between two proxies, which forwards TCP, and swallows UDP.
 struct Front {
     port: u16,
     _swallows: UdpSocket,
@@ -222,7 +221,7 @@ impl Front {
         Self { port, _swallows: swallows, carrying }
     }
 
-    /// Cuts all connections that it carries now.
+    /// Cuts all current connections.
     fn cut(&self) {
         self.carrying.send_modify(|cuts| *cuts += 1);
     }
@@ -234,7 +233,7 @@ async fn where_udp_is_swallowed_it_is_http2_and_a_cut_connection_is_replaced() {
     let mut chain = Chain::new(server.port(), "ada:love%3Alace");
     let front = Front::new(chain.far.running.local_addr()).await;
     chain.port = front.port;
-    chain.near = chain.nearer(|via| via);
+    chain.near = chain.another_near(|via| via);
     let (mut kept, code) = chain.near.socks("name.test", server.port()).await;
     assert_eq!(code, 0);
     let mut greeted = [0; 10];
@@ -242,23 +241,23 @@ async fn where_udp_is_swallowed_it_is_http2_and_a_cut_connection_is_replaced() {
     front.cut();
     let mut rest = Vec::new();
     let reading = tokio::time::timeout(HANGS, kept.read_to_end(&mut rest));
-    assert!(reading.await.expect("it ends").is_err(), "what was cut has not ended");
+    assert!(reading.await.expect("it ends").is_err(), "a cut connection is reset");
     let report = chain.near.report().await;
     assert!(matches!(report.end, Ending::Destination(_)), "{:?}", report.end);
     assert_eq!(report.connection.expect("one").alpn.as_deref(), Some("h2"));
 
     let (mut client, code) = chain.near.socks("name.test", server.port()).await;
-    assert_eq!(code, 0, "there is a new one");
-    assert_eq!(talk(&mut client).await, b"220 hello bytes");
+    assert_eq!(code, 0, "over a new connection");
+    assert_eq!(converse(&mut client).await, b"220 hello bytes");
     let report = chain.near.report().await;
     assert_eq!(report.end, Ending::Done);
     assert_eq!(report.connection.expect("one").alpn.as_deref(), Some("h2"));
 }
 
-/// A proxy that does this with each connection over TLS that speaks `alpn`.
-async fn strange<F>(
+/// Starts a server that handles each connection over TLS with `alpn` in this way.
+async fn custom_proxy<F>(
     alpn: &[u8],
-    does: impl Fn(TlsStream<TcpStream>) -> F + Send + 'static,
+    handle: impl Fn(TlsStream<TcpStream>) -> F + Send + 'static,
 ) -> (CertificateDer<'static>, u16)
 where
     F: Future<Output = ()> + Send + 'static,
@@ -272,7 +271,7 @@ where
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             if let Ok(tls) = acceptor.accept(stream).await {
-                tokio::spawn(does(tls));
+                tokio::spawn(handle(tls));
             }
         }
     });
@@ -281,7 +280,7 @@ where
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_malformed_proxy_response_is_reported_with_the_destination() {
-    let (trusted, port) = strange(b"http/1.1", |mut tls| async move {
+    let (trusted, port) = custom_proxy(b"http/1.1", |mut tls| async move {
         let _ = tls.write_all(b"\x00\xffno HTTP at all\r\n\r\n").await;
         let _ = tls.read_to_end(&mut Vec::new()).await;
     })
@@ -297,8 +296,8 @@ async fn a_malformed_proxy_response_is_reported_with_the_destination() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_proxy_that_never_answers_does_not_hold_up_the_others() {
-    // One stream in two is answered, and the others never.
-    let (trusted, port) = strange(b"h2", |tls| async move {
+    // Requests for `silent.test` are never answered.
+    let (trusted, port) = custom_proxy(b"h2", |tls| async move {
         let mut connection = h2::server::handshake(tls).await.expect("HTTP/2");
         let mut ignored = Vec::new();
         while let Some(Ok((request, mut respond))) = connection.accept().await {
@@ -321,7 +320,7 @@ async fn a_proxy_that_never_answers_does_not_hold_up_the_others() {
     drop(silent);
     assert_eq!(stage.report().await.end, Ending::Left);
 
-    // This bounds how long there is no answer, and not how long one may take.
+    // The limit applies to the wait for an answer.
     let limits = Limits { connect_time: Duration::from_secs(2), ..Limits::default() };
     let stage = near(trusted, (port, "ada:x"), |via| via, limits);
     assert_eq!(stage.socks("silent.test", 80).await.1, 6);

@@ -1,5 +1,5 @@
-//! Two sides with two data channels between them, in memory: what a WebRTC stack does once DTLS is up.
-//! `cargo run -p eyas-sctp --example data-channels`
+//! Two sides with two data channels between them, in memory: what a WebRTC stack does once DTLS is
+//! connected. `cargo run -p eyas-sctp --example data-channels`
 #![allow(clippy::disallowed_macros, reason = "a program, not a core: it prints")]
 
 use std::collections::VecDeque;
@@ -30,12 +30,12 @@ impl Side {
         Self { name, endpoint, settings: Settings::new(role) }
     }
 
-    /// The line of the description.
+    /// The SDP attribute of this side.
     fn attribute(&mut self) -> String {
         self.endpoint.init_out_of_band(&self.settings.association()).to_attribute()
     }
 
-    /// DTLS is up; the peer stands for the session.
+    /// Connects once DTLS is established; `peer` stands for the session.
     fn connect(
         &mut self,
         peer: SocketAddr,
@@ -54,13 +54,13 @@ impl Side {
         Ok(DataChannels::new(endpoint, id, self.settings.clone()))
     }
 
-    /// Does what is due: packets to the other side, what happened to `told`.
+    /// Handles pending work: sends packets to the other side and appends events to `log`.
     fn drive(
         &mut self,
         now: Duration,
         channels: &mut DataChannels,
         wire: &mut VecDeque<Transmit>,
-        told: &mut Vec<String>,
+        log: &mut Vec<String>,
     ) -> Result<(), Box<dyn Error>> {
         loop {
             match channels.poll_output(now, &mut self.endpoint) {
@@ -68,16 +68,16 @@ impl Side {
                 Output::Endpoint(EndpointOutput::Timeout(_)) => return Ok(()),
                 Output::Channel(ChannelEvent::Opened { id, by_peer: true }) => {
                     let label = channels.get(id).map_or("", |channel| channel.label());
-                    told.push(format!("{}: the peer opened \"{label}\"", self.name));
+                    log.push(format!("{}: the peer opened \"{label}\"", self.name));
                     let words = format!("welcome to {label}");
                     channels.send(now, &mut self.endpoint, id, Kind::Text, words.into())?;
                 }
                 Output::Channel(ChannelEvent::Message { id, kind: Kind::Text, data }) => {
                     let (text, id) = (String::from_utf8_lossy(&data).into_owned(), id.0);
-                    told.push(format!("{}: \"{text}\" on {id}", self.name));
+                    log.push(format!("{}: \"{text}\" on {id}", self.name));
                 }
                 Output::Channel(ChannelEvent::Closed { id }) => {
-                    told.push(format!("{}: {} is closed", self.name, id.0));
+                    log.push(format!("{}: {} is closed", self.name, id.0));
                 }
                 _ => {}
             }
@@ -101,13 +101,13 @@ fn converse() -> Result<Vec<String>, Box<dyn Error>> {
     of_client.send(now, &mut client.endpoint, chat, Kind::Text, "hello".into())?;
     of_client.send(now, &mut client.endpoint, positions, Kind::Text, "1,2".into())?;
 
-    let (mut there, mut back, mut told) = (VecDeque::new(), VecDeque::new(), Vec::new());
+    let (mut there, mut back, mut log) = (VecDeque::new(), VecDeque::new(), Vec::new());
     for round in 0..20 {
         if round == 10 {
             of_client.close(now, &mut client.endpoint, chat)?;
         }
-        client.drive(now, &mut of_client, &mut there, &mut told)?;
-        server.drive(now, &mut of_server, &mut back, &mut told)?;
+        client.drive(now, &mut of_client, &mut there, &mut log)?;
+        server.drive(now, &mut of_server, &mut back, &mut log)?;
         now += Duration::from_millis(20);
         for transmit in there.drain(..) {
             server.endpoint.handle_input(now, Input::Packets(arrived(transmit, addresses[0])));
@@ -116,10 +116,10 @@ fn converse() -> Result<Vec<String>, Box<dyn Error>> {
             client.endpoint.handle_input(now, Input::Packets(arrived(transmit, addresses[1])));
         }
     }
-    Ok(told)
+    Ok(log)
 }
 
-/// What the other side of DTLS gets.
+/// The packet as the other side of DTLS receives it.
 fn arrived(transmit: Transmit, from: SocketAddr) -> Received {
     Received {
         local: None,

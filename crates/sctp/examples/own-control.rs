@@ -1,5 +1,5 @@
-//! An association whose congestion control and scheduler are the caller's own, between two endpoints
-//! in memory. `cargo run -p eyas-sctp --example own-control`
+//! An association with a custom congestion controller and scheduler, between two endpoints in
+//! memory. `cargo run -p eyas-sctp --example own-control`
 #![allow(clippy::disallowed_macros, reason = "a program, not a core: it prints")]
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use eyas_sctp::io::{Ecn, Input, Output, Received, Transmit};
 use eyas_sctp::message::SendInfo;
 use eyas_sctp::scheduler::{Scheduler, SchedulerFactory, StreamSlot, Turn};
 
-/// As much under way as a leased line is known to carry, whatever is lost on it.
+/// A fixed window, the known capacity of a leased line, regardless of losses.
 #[derive(Clone, Copy, Debug)]
 struct FixedWindow {
     bytes: usize,
@@ -43,7 +43,7 @@ impl CongestionControl for FixedWindow {
     fn on_timeout(&mut self, _event: &CongestionEvent) {}
 }
 
-/// Strict priority: the waiting stream of the lowest number.
+/// Strict priority: the pending stream with the lowest number.
 #[derive(Debug)]
 struct LowestFirst;
 
@@ -79,11 +79,11 @@ impl Scheduler for Waiting {
     }
 }
 
-/// Does what is due, and gives what is to be sent and what came in.
+/// Handles pending work; returns the packets to send, and appends received messages to `log`.
 fn drive(
     endpoint: &mut Endpoint,
     now: Duration,
-    told: &mut Vec<String>,
+    log: &mut Vec<String>,
 ) -> Result<Vec<Transmit>, Box<dyn Error>> {
     let mut packets = Vec::new();
     loop {
@@ -93,7 +93,7 @@ fn drive(
                 while let Some(message) = endpoint.receive(now, id) {
                     let stream = message.stream.0;
                     let bytes = message.into_bytes();
-                    told.push(format!("stream {stream}: {}", String::from_utf8_lossy(&bytes)));
+                    log.push(format!("stream {stream}: {}", String::from_utf8_lossy(&bytes)));
                 }
             }
             Output::Event(_, Event::Lost(why)) => return Err(format!("lost: {why:?}").into()),
@@ -122,10 +122,10 @@ fn converse() -> Result<Vec<String>, Box<dyn Error>> {
         let info = SendInfo { stream: StreamId(stream), ..SendInfo::default() };
         client.send(now, id, &info, text.into())?;
     }
-    let mut told = Vec::new();
+    let mut log = Vec::new();
     for _ in 0..10 {
-        let there = drive(&mut client, now, &mut told)?;
-        let back = drive(&mut server, now, &mut told)?;
+        let there = drive(&mut client, now, &mut log)?;
+        let back = drive(&mut server, now, &mut log)?;
         now += Duration::from_millis(20);
         for transmit in there {
             server.handle_input(now, Input::Packets(arrived(transmit, client_address)));
@@ -135,8 +135,8 @@ fn converse() -> Result<Vec<String>, Box<dyn Error>> {
         }
     }
     let status = client.status(id).ok_or("the association is gone")?;
-    told.push(format!("the window is {} bytes", status.paths[0].congestion_window));
-    Ok(told)
+    log.push(format!("the window is {} bytes", status.paths[0].congestion_window));
+    Ok(log)
 }
 
 fn arrived(transmit: Transmit, from: SocketAddr) -> Received {

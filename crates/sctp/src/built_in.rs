@@ -1,4 +1,4 @@
-//! The kinds of a built-in algorithm, where the caller can supply one instead: one list of them.
+//! Lists of built-in algorithms that callers can replace by their own.
 
 /// The list: an enum that names each one, with its name in plans and on command lines, what it is in
 /// one line, and the expression that makes it. The enum is a factory as a caller's own one would be.
@@ -56,7 +56,7 @@ macro_rules! built_in {
         }
 
         impl crate::config::Selection<$kind, dyn $factory> {
-            /// What makes the one selected.
+            /// Returns the factory of the selected one.
             pub(crate) fn factory(&self) -> &dyn $factory {
                 match self {
                     Self::BuiltIn(kind) => kind,

@@ -54,10 +54,10 @@ pub struct EndpointConfig {
     pub memory: usize,
     /// The maximum number of INIT ACKs per second to one source (an IPv4 address, or an IPv6 /64)
     /// that have not been answered with a cookie: with forged sources these would be sent to
-    /// somebody else.
+    /// uninvolved hosts.
     pub max_init_acks_per_source: u32,
     /// The maximum number of heartbeats per second to addresses that peers at one source have
-    /// listed but that have never answered: they may belong to somebody else.
+    /// listed but that have never answered: they may belong to other hosts.
     pub max_probes_per_source: u32,
     /// The configuration of associations opened by peers.
     pub association: AssociationConfig,

@@ -3,7 +3,7 @@
 //! callers can supply another one as a [`CongestionControlFactory`] in
 //! [`AssociationConfig::congestion_control`](crate::config::AssociationConfig::congestion_control).
 //!
-//! | module | what | source |
+//! | module | purpose | source |
 //! | --- | --- | --- |
 //! | `new_reno` | loss-based, the standard of SCTP | RFC 9260 §7.2 |
 //! | `cmt_rp_v1` | coupled by slow-start thresholds | Dreibholz et al., AINA 2010 |
@@ -61,7 +61,7 @@ use olia::Olia;
 pub(crate) use siblings::Member;
 pub use siblings::{Siblings, Standing};
 
-/// Those that are built in, public in [`crate::config`].
+/// The built-in ones, public in [`crate::config`].
 pub(crate) mod kind {
     use alloc::boxed::Box;
 
@@ -108,7 +108,7 @@ pub(crate) mod kind {
     }
 }
 
-/// The window to begin with (RFC 9260 §7.2.1), in bytes, for an MTU in bytes.
+/// Returns the initial window (RFC 9260 §7.2.1) in bytes, for an MTU in bytes.
 #[must_use]
 fn initial_window(mtu: usize) -> usize {
     InitialWindow::Rfc9260.bytes(mtu)

@@ -16,7 +16,7 @@
 //! let mut endpoint = Endpoint::new(EndpointConfig::default(), [7; 32], now);
 //! let peer = "192.0.2.1:9899".parse().unwrap();
 //! let id = endpoint.connect(now, &ConnectOptions::new(peer, 7)).unwrap();
-//! // The INIT is the first thing to send; then there is a time at which to come back.
+//! // The INIT is sent first; then the endpoint returns its next timeout.
 //! let Output::Transmit(transmit) = endpoint.poll_output(now) else { panic!() };
 //! assert_eq!(transmit.remote, peer);
 //! assert_eq!(endpoint.poll_output(now), Output::Timeout(Some(Duration::from_secs(1))));
@@ -60,7 +60,7 @@
 //!
 //! # From RFC sections to files
 //!
-//! | section of RFC 9260 | what | file |
+//! | section of RFC 9260 | subject | file |
 //! | --- | --- | --- |
 //! | §3.1 | packets | `wire/packet.rs`, `wire/writer.rs` |
 //! | §3.2 | unknown chunks and parameters | `wire/action.rs`, `association/report.rs` |
@@ -74,7 +74,7 @@
 //! | §5.1.3 | the cookie | `endpoint/cookie.rs` |
 //! | §5.2 | collisions and restarts | `association/collision.rs`, `endpoint/init.rs` |
 //! | §5.2.6 | stale cookies | `association/handshake.rs` |
-//! | §5.3 | negotiated streams | `association/init_params/reading.rs` |
+//! | §5.3 | negotiated streams | `association/init_params/parse.rs` |
 //! | §5.4 | verification of addresses | `path/verification.rs`, `path/heartbeat.rs` |
 //! | §6.1 | sending data | `send/fill.rs`, `path/allowance.rs` |
 //! | §6.1 A | zero-window probes | `send/peer_window.rs` |

@@ -1,7 +1,7 @@
 //! One path of an association: one transport address of the peer (RFC 9260 §1.3), and everything
 //! known about it.
 //!
-//! | module | what | source |
+//! | module | purpose | source |
 //! | --- | --- | --- |
 //! | `rto` | the retransmission timeout | RFC 9260 §6.3.1 |
 //! | `allowance` | what may be sent now: window, Max.Burst, pacing | RFC 9260 §6.1 |
@@ -17,7 +17,7 @@
 //! | `mtu` | packet sizes | RFC 8899 |
 //! | `ecn` | congestion marks | RFC 9260 appendix A |
 //! | `source` | the address to send from | RFC 9260 §6.4 |
-//! | `draw` | unpredictable numbers | |
+//! | `nonces` | unpredictable numbers | |
 //! | `paths` | all paths of an association, the primary one, path selection | RFC 9260 §6.4 |
 
 use alloc::boxed::Box;
@@ -32,7 +32,6 @@ use crate::identifier::PathId;
 
 mod allowance;
 mod doubt;
-mod draw;
 mod ecn;
 mod estimates;
 mod failed;
@@ -40,6 +39,7 @@ mod flight;
 mod flight_cap;
 mod heartbeat;
 mod mtu;
+mod nonces;
 mod one_way;
 mod paths;
 mod rto;
@@ -52,10 +52,10 @@ use allowance::Pacer;
 use doubt::Doubt;
 use ecn::PathEcn;
 use estimates::Estimates;
-use failed::FurtherBeats;
+use failed::AdditionalHeartbeats;
 pub use flight::Progress;
 use flight_cap::Plateau;
-use heartbeat::Beat;
+use heartbeat::HeartbeatTimer;
 pub use heartbeat::{HEARTBEAT_CHUNK, Heartbeat};
 use mtu::Mtu;
 pub use mtu::MtuState;
@@ -87,12 +87,12 @@ pub struct Path {
     mtu: Mtu,
     /// Bytes that a layer below adds to each packet.
     packet_overhead: u8,
-    beat: Beat,
-    /// Only while it has failed.
-    further: Option<Box<FurtherBeats>>,
+    heartbeats: HeartbeatTimer,
+    /// Only set while the path has failed.
+    additional: Option<Box<AdditionalHeartbeats>>,
     ecn: PathEcn,
-    /// Whether `local` is what the routing was seen to choose, and not the user's choice.
-    local_is_learnt: bool,
+    /// Whether `local` was learnt from routing, and is not the user's choice.
+    is_local_learnt: bool,
     outstanding: usize,
     rates: DeliveryRateEstimator,
     estimates: Estimates,
@@ -102,18 +102,19 @@ pub struct Path {
     doubt: Doubt,
     /// Whether buffers are short, so that the cap has no slack.
     is_lean: bool,
-    /// Packets that may leave whatever the window says.
+    /// Packets that may be sent regardless of the window.
     granted: u8,
-    /// Whether the window was in full use at some time since the last SACK.
+    /// Whether the window was full at some time since the last SACK.
     window_was_full: bool,
-    /// Whether an acknowledgement came since the last [`Path::on_sack`].
+    /// Whether data has been acknowledged since the last [`Path::on_sack`].
     acknowledged: bool,
     last_sent: Option<Duration>,
-    /// Whether data waits to be sent again here at once.
-    resends: bool,
-    /// Whether T3 ran out and nothing was acknowledged since: one packet at a time, then.
+    /// Whether retransmissions are pending on the path.
+    retransmits: bool,
+    /// Whether T3 expired and nothing has been acknowledged since: then one packet is sent at a
+    /// time.
     probing: bool,
-    /// When the window was last cut because nothing was sent.
+    /// When the window was last reduced because nothing was sent.
     decayed: Duration,
 }
 
@@ -129,9 +130,9 @@ impl Path {
         let mtu =
             Mtu::new(config.mtu, config.largest_mtu, remote.is_ipv4(), config.path_mtu_discovery);
         let limit = config.multipath.as_ref().map_or_else(BurstLimit::default, |cmt| cmt.burst);
-        // An address has to be verified before it is of use.
-        let mut beat = Beat::default();
-        beat.hasten();
+        // An address has to be verified before it can be used.
+        let mut heartbeats = HeartbeatTimer::default();
+        heartbeats.hasten();
         Self {
             id,
             remote,
@@ -141,10 +142,10 @@ impl Path {
             congestion: config.congestion_control.factory().build(config, mtu.current()),
             state: PathState::Unconfirmed,
             errors: 0,
-            beat,
-            further: None,
+            heartbeats,
+            additional: None,
             ecn: PathEcn::default(),
-            local_is_learnt: false,
+            is_local_learnt: false,
             outstanding: 0,
             rates: DeliveryRateEstimator::default(),
             estimates: Estimates::default(),
@@ -159,7 +160,7 @@ impl Path {
             window_was_full: false,
             acknowledged: false,
             last_sent: None,
-            resends: false,
+            retransmits: false,
             probing: false,
             decayed: Duration::ZERO,
         }

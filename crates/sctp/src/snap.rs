@@ -19,7 +19,8 @@ use crate::wire::{Chunk, EncodeChunk, InitChunk, Parameter};
 /// The name of the attribute: the line is `a=sctp-init:` followed by [`Init::to_attribute`].
 pub const ATTRIBUTE: &str = "sctp-init";
 
-/// The most bytes of an INIT that is read: several times what one with all extensions has.
+/// The maximum length in bytes of an INIT that is read: several times what one with all extensions
+/// has.
 const MAX_INIT: usize = 2048;
 
 /// An INIT chunk that was exchanged out of band.
@@ -50,12 +51,12 @@ impl Init {
         let whole = Bytes::copy_from_slice(bytes.get(..length)?);
         let Some(Chunk::Init(chunk)) = Chunk::alone(&whole) else { return None };
         let is_malformed = |parameter| matches!(parameter, Parameter::Malformed { .. });
-        let is_sound = chunk.initiate_tag.0 != 0
+        let is_valid = chunk.initiate_tag.0 != 0
             && chunk.outbound_streams > 0
             && chunk.inbound_streams > 0
-            && chunk.a_rwnd >= crate::association::init_params::LEAST_WINDOW
+            && chunk.a_rwnd >= crate::association::init_params::MIN_WINDOW
             && !chunk.parameters.iter().any(is_malformed);
-        is_sound.then_some(Self { chunk })
+        is_valid.then_some(Self { chunk })
     }
 
     /// Returns the chunk without padding.
@@ -96,7 +97,7 @@ mod tests {
     const ANSWER: &str = "AQAAHl+zdHQAUAAA/////6Gq3HTAAAAEgAgABoLA";
 
     #[test]
-    fn the_examples_of_the_draft_are_read_and_written() {
+    fn the_draft_examples_round_trip() {
         let offer = Init::from_attribute(OFFER).unwrap();
         assert_eq!(offer.chunk.initiate_tag, VerificationTag(0x896c_dd1d));
         assert_eq!(offer.chunk.a_rwnd, 0x0050_0000);
@@ -112,14 +113,14 @@ mod tests {
 
     #[test]
     fn anything_but_an_init_is_ignored() {
-        let good = Init::from_attribute(OFFER).unwrap().to_bytes();
+        let valid = Init::from_attribute(OFFER).unwrap().to_bytes();
         let with = |at: usize, value: &[u8]| {
-            let mut bytes = good.to_vec();
+            let mut bytes = valid.to_vec();
             bytes[at..at + value.len()].copy_from_slice(value);
             Init::from_bytes(&bytes)
         };
-        let padded = [&good[..], &[0, 0]].concat();
-        assert_eq!(Init::from_bytes(&padded), Init::from_bytes(&good));
+        let padded = [&valid[..], &[0, 0]].concat();
+        assert_eq!(Init::from_bytes(&padded), Init::from_bytes(&valid));
         for (what, read) in [
             ("an INIT ACK", with(0, &[2])),
             ("a tag of zero", with(4, &[0; 4])),
@@ -129,7 +130,7 @@ mod tests {
             ("longer than it is", with(2, &[0, 31])),
             ("shorter than its header", with(2, &[0, 19])),
             ("a parameter beyond the end", with(26, &[0, 99])),
-            ("more behind it", Init::from_bytes(&[&good[..], &[0; 4]].concat())),
+            ("more behind it", Init::from_bytes(&[&valid[..], &[0; 4]].concat())),
             ("nothing", Init::from_bytes(&[])),
             ("no Base64", Init::from_attribute("CookieMonster!")),
             ("a text in Base64", Init::from_attribute("Q29va2llTW9uc3Rlcg==")),

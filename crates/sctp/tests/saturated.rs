@@ -1,6 +1,6 @@
 //! Host `A` sends as much as it can to host `B`, over one link for each network that joins them.
 //!
-//! A message says when it was handed in and which one of its stream it is.
+//! Each message contains the time at which it was queued and its number within its stream.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -16,35 +16,36 @@ use eyas_sctp::message::SendInfo;
 
 use crate::network::{self, A, B, Datagram, Leaving, Network, PORT, Tap, address, address_v6};
 
-/// Two hosts and what is between them.
+/// Two hosts and the network between them.
 pub(crate) type World = network::World<Host, Arrivals>;
 
-/// What the sending user does.
+/// The behaviour of the sending user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum User {
-    /// Gives a message to each stream in turn while one is taken.
+    /// Queues a message on each stream in turn as long as they are accepted.
     InTurn,
-    /// Likewise, but skips streams that have their share of the send buffer queued.
+    /// The same, but skips streams that have their share of the send buffer queued.
     ByQueueInfo,
     /// Has nothing more to send.
     Silent,
 }
 
-/// What an association is like, and what goes over it.
+/// The configuration of an association and its traffic.
 #[derive(Clone, Debug)]
 pub(crate) struct Traffic {
     pub(crate) config: AssociationConfig,
     pub(crate) user: User,
     pub(crate) streams: usize,
-    /// Bytes of a message.
+    /// The bytes of a message.
     pub(crate) message: usize,
-    /// The port of the UDP encapsulation; 0 is directly over IP.
+    /// The UDP encapsulation port; 0 means directly over IP.
     pub(crate) udp: u16,
     pub(crate) ipv6: bool,
-    /// The networks on which hosts have addresses, and those on which the receiver tells of its own.
+    /// The number of networks on which hosts have addresses, and of those that the receiver
+    /// announces.
     pub(crate) networks: u8,
     /// See [`Self::networks`].
-    pub(crate) told: u8,
+    pub(crate) announced: u8,
 }
 
 impl Traffic {
@@ -59,7 +60,7 @@ impl Traffic {
             udp: network::UDP,
             ipv6: false,
             networks,
-            told: networks,
+            announced: networks,
         }
     }
 
@@ -74,7 +75,7 @@ impl Traffic {
             let mut config = EndpointConfig::default();
             config.listen_port = Some(PORT);
             config.association = self.config.clone();
-            let networks = if host == A { self.networks } else { self.told };
+            let networks = if host == A { self.networks } else { self.announced };
             config.addresses = (0..networks).map(|on| self.address(host, on).ip()).collect();
             Endpoint::new(config, [seed.wrapping_add(host as u8); 32], Duration::ZERO)
         };
@@ -82,7 +83,7 @@ impl Traffic {
         let mut options = ConnectOptions::new(self.address(B, 0), PORT);
         options.association = self.config.clone();
         if self.udp == 0 {
-            options.remotes = (0..self.told).map(|network| self.address(B, network)).collect();
+            options.remotes = (0..self.announced).map(|network| self.address(B, network)).collect();
         }
         let id = endpoints[A].connect(Duration::ZERO, &options).expect("the options are good");
         let [sender, receiver] = endpoints;
@@ -98,31 +99,31 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// From a message's being handed in to its delivery, in milliseconds.
+    /// The mean time from queueing a message to its delivery, in milliseconds.
     pub(crate) fn mean_delay(&self) -> f64 {
         self.delays.as_secs_f64() * 1000.0 / self.messages.max(1) as f64
     }
 }
 
-/// One that sends or one that receives.
+/// The sender or the receiver.
 pub(crate) struct Host {
     pub(crate) endpoint: Endpoint,
     pub(crate) user: User,
-    /// What happened, and when.
+    /// The events, with their times.
     pub(crate) events: Vec<(Duration, Event)>,
-    /// Messages handed in so far, by stream.
+    /// Messages queued so far, by stream.
     pub(crate) handed_in: Vec<u64>,
     /// Messages delivered so far, by stream.
     pub(crate) delivered: Vec<u64>,
-    /// Those since this was last cleared, by stream.
+    /// Messages delivered since this was last cleared, by stream.
     pub(crate) tallies: Vec<Tally>,
-    /// Bytes of user data that came, and when, in the order of coming.
+    /// The bytes of user data received, with their times, in order of arrival.
     pub(crate) deliveries: Vec<(Duration, usize)>,
     traffic: Traffic,
-    /// Where it sends.
+    /// The association on which it sends.
     association: Option<AssociationId>,
     turn: usize,
-    /// What came of the message that each stream is at.
+    /// The received bytes of the current message of each stream.
     parts: Vec<BytesMut>,
 }
 
@@ -144,14 +145,14 @@ impl Host {
         }
     }
 
-    /// Bytes of user data that came from one time to another.
+    /// The bytes of user data received in an interval.
     pub(crate) fn delivered(&self, from: Duration, to: Duration) -> usize {
         let within = |(at, _): &&(Duration, usize)| *at >= from && *at < to;
         self.deliveries.iter().filter(within).map(|(_, bytes)| bytes).sum()
     }
 
     /// The user sends.
-    fn hand_in(&mut self, now: Duration, id: AssociationId) {
+    fn send_messages(&mut self, now: Duration, id: AssociationId) {
         let Traffic { streams, message, ref config, .. } = self.traffic;
         let mut skipped = 0;
         while self.user != User::Silent && skipped < streams {
@@ -218,7 +219,7 @@ impl network::Host for Host {
 
     fn act(&mut self, now: Duration) {
         match self.association {
-            Some(id) => self.hand_in(now, id),
+            Some(id) => self.send_messages(now, id),
             None => self.read(now),
         }
     }
@@ -230,13 +231,13 @@ impl network::Host for Host {
     }
 }
 
-/// What arrives where, and routers that do not like ECN.
+/// Records arrivals, and models routers that drop ECN-capable packets.
 pub(crate) struct Arrivals {
-    /// For each network, when packets with data arrived over it at the receiver.
+    /// For each network, the times at which packets with data arrived at the receiver.
     pub(crate) data: Vec<Vec<Duration>>,
-    /// For each network, when heartbeats left the sender.
+    /// For each network, the times at which the sender sent heartbeats.
     pub(crate) heartbeats: Vec<Vec<Duration>>,
-    /// Whether packets that could be marked are dropped.
+    /// Whether ECN-capable packets are dropped.
     pub(crate) drops_markable: bool,
 }
 
@@ -265,12 +266,12 @@ impl Tap for Arrivals {
 }
 
 impl World {
-    /// Connects over the first network; the hosts tell each other of all.
+    /// Connects over the first network; the hosts announce all addresses to each other.
     pub(crate) fn connected(config: &AssociationConfig, links: &[LinkConfig]) -> Self {
         Self::with(Traffic::new(config, links.len()), links, 1)
     }
 
-    /// The same with traffic of the test's own.
+    /// The same with custom traffic.
     pub(crate) fn with(traffic: Traffic, links: &[LinkConfig], seed: u8) -> Self {
         let mut network = Network::of_two(links);
         network.seed(seed.into());
@@ -282,12 +283,12 @@ impl World {
         self.hosts[A].association.expect("connected")
     }
 
-    /// What the sender knows of it.
+    /// The status of the sender's association.
     pub(crate) fn status(&self) -> Status {
-        self.hosts[A].endpoint.status(self.id()).expect("it lives")
+        self.hosts[A].endpoint.status(self.id()).expect("it is alive")
     }
 
-    /// Bytes of user data delivered from one time to another.
+    /// The bytes of user data delivered in an interval.
     pub(crate) fn delivered(&self, from: Duration, to: Duration) -> usize {
         self.hosts[B].delivered(from, to)
     }

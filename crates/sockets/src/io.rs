@@ -49,7 +49,7 @@ pub enum Input {
     /// [`Received::local`] if it is known; otherwise sockets bound to single addresses receive
     /// nothing.
     Packets(Received),
-    /// The network reported that packets do not arrive.
+    /// The network reported that packets cannot be delivered.
     Unreachable {
         /// The destination of the packets; the port is that of the UDP encapsulation, 0 without.
         remote: SocketAddr,
@@ -59,7 +59,7 @@ pub enum Input {
         /// host.
         quoted: Option<Bytes>,
     },
-    /// The packets of an [`Output::Stranger`], if no other program of this host owns the port: they
+    /// The packets of an [`Output::OutOfTheBlue`], if no other program of this host owns the port: they
     /// are answered with an ABORT where required (RFC 9260 §8.4).
     Refused(Received),
     /// All local addresses, including loopback, most preferred first.
@@ -71,10 +71,10 @@ pub enum Input {
 pub enum Output {
     /// Send these packets: over UDP to the port of `remote`, or directly over IP if that is 0.
     Transmit(Transmit),
-    /// Packets directly over IP for an SCTP port that is not bound here. Another program of this
-    /// host may own it, with a raw socket of its own; if not, pass in [`Input::Refused`]. Packets
-    /// over UDP are always ours and answered here.
-    Stranger(Received),
+    /// Packets directly over IP for an SCTP port that is not bound here. Another program on this
+    /// host may own it through a raw socket; if not, pass in [`Input::Refused`]. Packets over UDP
+    /// always belong to this stack and are answered here.
+    OutOfTheBlue(Received),
     /// The `poll` result of this socket has changed. New sockets, including those from `accept` and
     /// `peeloff`, begin with [`Readiness::NOTHING`].
     Readiness(SocketId, Readiness),
@@ -111,12 +111,12 @@ impl core::fmt::Debug for Readiness {
             (poll::POLLERR, "ERR"),
             (poll::POLLHUP, "HUP"),
         ];
-        let mut before = "";
+        let mut separator = "";
         for (_, name) in names.iter().filter(|(bit, _)| self.has(*bit)) {
-            write!(f, "{before}{name}")?;
-            before = "|";
+            write!(f, "{separator}{name}")?;
+            separator = "|";
         }
-        if before.is_empty() { f.write_str("nothing") } else { Ok(()) }
+        if separator.is_empty() { f.write_str("nothing") } else { Ok(()) }
     }
 }
 
@@ -129,7 +129,7 @@ pub struct Outgoing<'a> {
     pub name: &'a [u8],
     /// `msg_control` as in the program's memory, including `cmsghdr`s.
     pub control: &'a [u8],
-    /// The flags of the call. Whether it blocks makes no difference here: nothing does.
+    /// The flags of the call. Calls never block here, whatever the flags.
     pub flags: i32,
 }
 
@@ -140,9 +140,10 @@ pub struct Sent {
     pub length: usize,
     /// The association.
     pub association: AssocId,
-    /// Whether the message opened the association: a blocking call then waits for as long as
-    /// [`crate::Stack::is_opening`] says so, and returns `length` whatever the outcome. A program that does not
-    /// wait, and closes the socket, closes it before anything was sent.
+    /// Whether the message opened the association: a blocking call then waits while
+    /// [`crate::Stack::is_opening`] returns true, and returns `length` whatever the outcome.
+    /// Otherwise a program that closes the socket at once would close it before anything has been
+    /// sent.
     pub connecting: bool,
 }
 

@@ -1,6 +1,6 @@
-//! What can be set of a socket or an association, with Linux's values to begin with.
+//! The settings of a socket or an association, with Linux's defaults.
 //!
-//! A socket has [`Settings`] for the associations to come; each association begins with a copy.
+//! A socket has [`Settings`] for future associations; each association starts with a copy.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -24,10 +24,10 @@ pub(crate) mod spp {
     pub(crate) const DSCP: u32 = 0x200;
 }
 
-/// What Linux sets `net.core.wmem_default` and `rmem_default` to.
+/// Linux's default for `net.core.wmem_default` and `rmem_default`.
 const DEFAULT_BUFFER: usize = 212_992;
 
-/// Bytes that Linux keeps of a receive buffer for itself: half.
+/// The share of a receive buffer that Linux reserves for overhead: half.
 const WINDOW_PART: usize = 2;
 
 /// `SCTP_RTOINFO`, in milliseconds.
@@ -58,7 +58,7 @@ pub(crate) struct PeerAddrParams {
     pub(crate) dscp: u8,
 }
 
-/// What every association has for itself.
+/// The settings of an association.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) rto: RtoInfo,
@@ -72,9 +72,9 @@ pub(crate) struct Settings {
     pub(crate) sack_frequency: u32,
     pub(crate) max_burst: u32,
     pub(crate) max_segment: u32,
-    /// What goes with a message that says nothing else.
+    /// The defaults for messages that specify nothing else.
     pub(crate) default_send: SndRcvInfo,
-    /// What is told with each message that comes in (`SCTP_CONTEXT`).
+    /// The context reported with each received message (`SCTP_CONTEXT`).
     pub(crate) receive_context: u32,
     pub(crate) scheduler: u32,
     pub(crate) stream_values: Vec<(StreamId, u16)>,
@@ -85,7 +85,7 @@ pub(crate) struct Settings {
     pub(crate) pf_threshold: u16,
     pub(crate) switchover_threshold: u16,
     pub(crate) expose_pf: u32,
-    /// In milliseconds; kept without an effect.
+    /// In milliseconds; stored without effect.
     pub(crate) probe_interval: u32,
     pub(crate) keys: SharedKeys,
 }
@@ -129,7 +129,7 @@ impl Default for Settings {
     }
 }
 
-/// What a socket has for itself and all its associations.
+/// The settings of a socket that apply to all its associations.
 #[derive(Clone, Debug)]
 pub(crate) struct SocketSettings {
     pub(crate) no_delay: bool,
@@ -143,21 +143,21 @@ pub(crate) struct SocketSettings {
     pub(crate) auto_asconf: bool,
     pub(crate) reuse_port: bool,
     pub(crate) reuse_address: bool,
-    /// In seconds; 0 for never.
+    /// In seconds; 0 means never.
     pub(crate) autoclose: u32,
     pub(crate) adaptation: u32,
-    /// As `getsockopt` gives it: twice what was asked for.
+    /// As `getsockopt` returns it: twice the requested size.
     pub(crate) send_buffer: usize,
     pub(crate) receive_buffer: usize,
     pub(crate) linger: Option<Duration>,
     pub(crate) extensions: Extensions,
-    /// The UDP port of peers, if the socket has one of its own.
+    /// The UDP port of peers, if it was set for this socket.
     pub(crate) encapsulation_port: Option<u16>,
     pub(crate) authenticated_chunks: Vec<u8>,
     pub(crate) hmacs: Vec<u16>,
 }
 
-/// What is offered to peers.
+/// The extensions offered to peers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extensions {
     pub(crate) partial_reliability: bool,
@@ -202,33 +202,36 @@ impl Default for SocketSettings {
     }
 }
 
-/// How an association with these settings behaves. What no option says is as in `base`.
+/// Returns the configuration of an association with these settings. What no option sets is taken
+/// from `base`.
 pub(crate) fn association_config(
     base: &AssociationConfig,
     socket: &SocketSettings,
-    own: &Settings,
+    association: &Settings,
 ) -> AssociationConfig {
     let mut config = base.clone();
-    let address = &own.peer_address;
-    config.rto_initial = milliseconds(own.rto.initial);
-    config.rto_min = milliseconds(own.rto.min);
-    config.rto_max = milliseconds(own.rto.max);
-    config.association_max_retrans = own.association_max_retrans.into();
+    let address = &association.peer_address;
+    config.rto_initial = milliseconds(association.rto.initial);
+    config.rto_min = milliseconds(association.rto.min);
+    config.rto_max = milliseconds(association.rto.max);
+    config.association_max_retrans = association.association_max_retrans.into();
     config.path_max_retrans = address.path_max_retrans.into();
-    config.potentially_failed_max_retrans = own.pf_threshold.into();
-    config.primary_switchover_max_retrans =
-        (own.switchover_threshold != u16::MAX).then(|| own.switchover_threshold.into());
-    config.max_init_retransmits = own.init.max_attempts.into();
-    config.max_init_timeout = Some(milliseconds(own.init.max_timeout.into()));
-    let beats = address.flags & spp::HB_ENABLE != 0 && address.hb_interval > 0;
-    config.hb_interval = beats.then(|| milliseconds(address.hb_interval));
-    config.max_burst = own.max_burst;
-    let delays = address.flags & spp::SACKDELAY_ENABLE != 0;
-    config.sack_delay = if delays { milliseconds(own.sack_delay) } else { Duration::ZERO };
-    config.sack_frequency = if delays { own.sack_frequency } else { 1 };
-    config.outbound_streams = own.init.outbound;
-    config.max_inbound_streams = own.init.max_inbound;
-    // A message is taken while any byte is free: so a message more than the program's buffer.
+    config.potentially_failed_max_retrans = association.pf_threshold.into();
+    config.primary_switchover_max_retrans = (association.switchover_threshold != u16::MAX)
+        .then(|| association.switchover_threshold.into());
+    config.max_init_retransmits = association.init.max_attempts.into();
+    config.max_init_timeout = Some(milliseconds(association.init.max_timeout.into()));
+    let sends_heartbeats = address.flags & spp::HB_ENABLE != 0 && address.hb_interval > 0;
+    config.hb_interval = sends_heartbeats.then(|| milliseconds(address.hb_interval));
+    config.max_burst = association.max_burst;
+    let delays_sacks = address.flags & spp::SACKDELAY_ENABLE != 0;
+    config.sack_delay =
+        if delays_sacks { milliseconds(association.sack_delay) } else { Duration::ZERO };
+    config.sack_frequency = if delays_sacks { association.sack_frequency } else { 1 };
+    config.outbound_streams = association.init.outbound;
+    config.max_inbound_streams = association.init.max_inbound;
+    // A message is accepted while any byte is free, so the queue can exceed the program's buffer by
+    // one message.
     config.send_buffer = socket.send_buffer.saturating_mul(2);
     config.receive_buffer = socket.receive_buffer;
     config.partial_delivery_point = Some(match socket.partial_delivery_point {
@@ -241,9 +244,9 @@ pub(crate) fn association_config(
         config.mtu = mtu;
         config.largest_mtu = mtu;
     }
-    config.max_segment = u16::try_from(own.max_segment).ok().filter(|most| *most > 0);
-    config.scheduler = scheduler(own.scheduler).into();
-    config.stream_values.clone_from(&own.stream_values);
+    config.max_segment = u16::try_from(association.max_segment).ok().filter(|max| *max > 0);
+    config.scheduler = scheduler(association.scheduler).into();
+    config.stream_values.clone_from(&association.stream_values);
     let offers = &socket.extensions;
     config.extensions.partial_reliability = offers.partial_reliability;
     config.extensions.reconfiguration = offers.reconfiguration;
@@ -253,11 +256,11 @@ pub(crate) fn association_config(
     config.extensions.ecn = offers.ecn;
     config.auto_asconf = socket.auto_asconf;
     config.authenticated_chunks.clone_from(&socket.authenticated_chunks);
-    config.shared_keys.clone_from(&own.keys);
+    config.shared_keys.clone_from(&association.keys);
     config
 }
 
-/// `SCTP_STREAM_SCHEDULER`, by Linux's numbers.
+/// Returns the scheduler with this number in `SCTP_STREAM_SCHEDULER`.
 fn scheduler(number: u32) -> SchedulerKind {
     match number {
         1 => SchedulerKind::Priority,
@@ -268,7 +271,7 @@ fn scheduler(number: u32) -> SchedulerKind {
     }
 }
 
-/// So many milliseconds.
+/// Returns a duration in milliseconds.
 pub(crate) fn milliseconds(count: u32) -> Duration {
     Duration::from_millis(count.into())
 }

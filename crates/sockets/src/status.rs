@@ -107,7 +107,8 @@ pub struct CounterStatus {
     pub packets_in: u64,
     /// Packets sent.
     pub packets_out: u64,
-    /// Packets directly over IP for a port that is not bound here: another program's, or nobody's.
+    /// Packets directly over IP for a port that is not bound here, whether or not another program
+    /// uses it.
     pub packets_for_others: u64,
     /// Packets without an association.
     pub out_of_the_blue: u64,

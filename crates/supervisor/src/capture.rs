@@ -16,15 +16,14 @@ use eyas::sctp::{Tap, Train};
 use eyas_netem::capture::{Capture, CaptureInterface};
 use eyas_netem::packet::{Packet, protocol};
 
-/// The number of bytes that are buffered until the file's thread takes them: more than a train can
-/// have.
-const LIMIT: usize = 1 << 20;
-/// Trains that can wait for the disk: at most 64 MiB.
-const WAITING: usize = 1024;
+/// The size of the capture's buffer, in bytes: more than the longest train.
+const BUFFER_BYTES: usize = 1 << 20;
+/// The number of trains that can be queued for the disk: at most 64 MiB.
+const QUEUE_LENGTH: usize = 1024;
 /// The size of a UDP header (RFC 768).
 const UDP_HEADER: usize = 8;
 
-/// A pcapng file. It is written by a thread of its own, so that a slow disk does not delay packets.
+/// A pcapng file. It is written by a separate thread, so that a slow disk does not delay packets.
 #[derive(Debug)]
 pub struct CaptureFile {
     recorder: Arc<Recorder>,
@@ -34,7 +33,7 @@ pub struct CaptureFile {
 /// Records packets to a capture.
 pub(crate) struct Recorder {
     inner: Mutex<Inner>,
-    missed: AtomicU64,
+    dropped: AtomicU64,
 }
 
 struct Inner {
@@ -46,7 +45,7 @@ struct Inner {
 
 impl fmt::Debug for Recorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recorder").field("missed", &self.missed).finish_non_exhaustive()
+        f.debug_struct("Recorder").field("missed", &self.dropped).finish_non_exhaustive()
     }
 }
 
@@ -57,16 +56,16 @@ impl CaptureFile {
     /// If it cannot be opened.
     pub fn create(path: &Path) -> io::Result<Self> {
         let file = File::create(path)?;
-        let mut capture = Capture::new(LIMIT);
+        let mut capture = Capture::new(BUFFER_BYTES);
         let interface = capture.interface("eyas sctp");
-        let (chunks, waiting) = sync_channel(WAITING);
-        // There is room.
+        let (chunks, queue) = sync_channel(QUEUE_LENGTH);
+        // The queue is empty, so this succeeds.
         let _ = chunks.send(capture.take());
         let writer = thread::Builder::new()
             .name("eyas-capture".to_owned())
-            .spawn(move || write(file, &waiting))?;
+            .spawn(move || write(file, &queue))?;
         let inner = Mutex::new(Inner { capture, interface, chunks: Some(chunks) });
-        let recorder = Arc::new(Recorder { inner, missed: AtomicU64::new(0) });
+        let recorder = Arc::new(Recorder { inner, dropped: AtomicU64::new(0) });
         Ok(Self { recorder, writer: Some(writer) })
     }
 
@@ -75,7 +74,7 @@ impl CaptureFile {
         Arc::clone(&self.recorder)
     }
 
-    /// Writes the rest, closes the file, and returns how many trains of packets were left out
+    /// Writes the rest, closes the file, and returns how many trains of packets were dropped
     /// because the disk was too slow.
     ///
     /// # Errors
@@ -85,7 +84,7 @@ impl CaptureFile {
         if let Some(Ok(written)) = self.writer.take().map(JoinHandle::join) {
             written?;
         }
-        Ok(self.recorder.missed.load(Ordering::Relaxed))
+        Ok(self.recorder.dropped.load(Ordering::Relaxed))
     }
 }
 
@@ -111,9 +110,9 @@ impl Tap for Recorder {
         for contents in train.contents.chunks(train.segment_size.max(1)) {
             capture.packet(now, *interface, &packet(train, contents), None);
         }
-        // A train for which there is no room or no receiver is lost.
+        // A train is dropped if the queue is full or closed.
         if chunks.try_send(capture.take()).is_err() {
-            self.missed.fetch_add(1, Ordering::Relaxed);
+            self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
@@ -137,7 +136,7 @@ fn packet(train: &Train<'_>, contents: &[u8]) -> Packet {
 /// Adds the UDP header, with the checksum that is otherwise computed by the kernel or the network
 /// card.
 fn datagram(source: SocketAddr, destination: SocketAddr, contents: &[u8]) -> Bytes {
-    // No datagram is longer.
+    // The length of a datagram fits into 16 bits.
     let length = (UDP_HEADER + contents.len()) as u16;
     let mut bytes = BytesMut::with_capacity(usize::from(length));
     for field in [source.port(), destination.port(), length, 0] {
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_train_is_written_as_its_packets() {
+    fn a_train_is_written_as_separate_packets() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("all.pcapng");
         let file = CaptureFile::create(&path).unwrap();
@@ -199,12 +198,12 @@ mod tests {
         let count = |part: &[u8]| written.windows(part.len()).filter(|one| *one == part).count();
         assert_eq!(count(&[192, 0, 2, 1, 192, 0, 2, 2, 7, 7]), 3, "each with its header");
         assert_eq!(count(&[8; 12]), 1);
-        assert_eq!(count(&[9; 12]), 0, "it was closed by then");
+        assert_eq!(count(&[9; 12]), 0, "the file was already closed");
     }
 
     #[test]
-    fn checksums_are_right() {
-        // With the checksum in it, the sum over header and addresses is all ones (RFC 1071).
+    fn checksums_are_correct() {
+        // The sum over header and addresses, including the checksum, is all ones (RFC 1071).
         let (source, destination) = ("127.0.0.1:1000", "127.0.0.1:2000");
         let datagram = datagram(source.parse().unwrap(), destination.parse().unwrap(), b"abc");
         assert_eq!(datagram[..6], [3, 232, 7, 208, 0, 11]);

@@ -12,22 +12,22 @@ use std::time::Duration;
 use crate::local::{ENVIRONMENT, Op, RESPONSE, Request, Response, key_of};
 use crate::place::NAME;
 
-/// How long a supervisor may take to answer; after that it is considered stuck or stopped.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a supervisor may take to answer before it is considered stuck or stopped.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// The kernel's list of the local sockets of this network namespace.
-const TABLE: &str = "/proc/thread-self/net/unix";
+const SOCKET_TABLE: &str = "/proc/thread-self/net/unix";
 /// The flags of listening sockets in that list.
-const LISTENS: &str = "00010000";
+const LISTENING_FLAGS: &str = "00010000";
 
-/// The address of a supervisor, and the key that proves that one was given it.
+/// The address of a supervisor, and the key that authorises requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    at: At,
+    location: Location,
     key: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum At {
+enum Location {
     Path(PathBuf),
     Name(Vec<u8>),
 }
@@ -46,9 +46,9 @@ pub enum AskError {
 impl fmt::Display for AskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreached(error) => write!(f, "nothing is reached there: {error}"),
+            Self::Unreached(error) => write!(f, "cannot reach a supervisor there: {error}"),
             Self::Silent(error) => write!(f, "no answer: {error}"),
-            Self::OtherVersion => f.write_str("another version of eyas serves there"),
+            Self::OtherVersion => f.write_str("another version of eyas is running there"),
         }
     }
 }
@@ -58,21 +58,21 @@ impl std::error::Error for AskError {}
 impl Address {
     /// Returns the supervisor at this path.
     pub fn of_path(path: &Path) -> Self {
-        Self { at: At::Path(path.to_owned()), key: 0 }
+        Self { location: Location::Path(path.to_owned()), key: 0 }
     }
 
     /// Returns the supervisor of a program with this value in its environment.
     pub fn parse(value: &OsStr) -> Option<Self> {
         let value = value.as_bytes();
         let (address, key) = match value.iter().rposition(|byte| *byte == b' ') {
-            Some(blank) => (&value[..blank], key_of(&value[blank + 1..])?),
+            Some(separator) => (&value[..separator], key_of(&value[separator + 1..])?),
             None => (value, 0),
         };
-        let at = match address.strip_prefix(b"@") {
-            Some(name) => At::Name(name.to_vec()),
-            None => At::Path(OsString::from_vec(address.to_vec()).into()),
+        let location = match address.strip_prefix(b"@") {
+            Some(name) => Location::Name(name.to_vec()),
+            None => Location::Path(OsString::from_vec(address.to_vec()).into()),
         };
-        Some(Self { at, key })
+        Some(Self { location, key })
     }
 
     /// Returns the supervisor of this process, if it was started under one.
@@ -85,15 +85,15 @@ impl Address {
     /// # Errors
     /// If the kernel does not list its sockets.
     pub fn all() -> io::Result<Vec<Self>> {
-        let table = std::fs::read_to_string(TABLE)?;
+        let table = std::fs::read_to_string(SOCKET_TABLE)?;
         Ok(table.lines().filter_map(listed).collect())
     }
 
     /// Returns the value for the environment of programs.
     pub fn value(&self) -> OsString {
-        let mut value = match &self.at {
-            At::Path(path) => path.clone().into_os_string(),
-            At::Name(name) => OsString::from_vec([b"@", &name[..]].concat()),
+        let mut value = match &self.location {
+            Location::Path(path) => path.clone().into_os_string(),
+            Location::Name(name) => OsString::from_vec([b"@", &name[..]].concat()),
         };
         value.push(format!(" {:x}", self.key));
         value
@@ -106,9 +106,9 @@ impl Address {
 
     /// Returns the path: an abstract name starts with a zero byte.
     pub(crate) fn path(&self) -> PathBuf {
-        match &self.at {
-            At::Path(path) => path.clone(),
-            At::Name(name) => OsString::from_vec([b"\0", &name[..]].concat()).into(),
+        match &self.location {
+            Location::Path(path) => path.clone(),
+            Location::Name(name) => OsString::from_vec([b"\0", &name[..]].concat()).into(),
         }
     }
 
@@ -121,13 +121,13 @@ impl Address {
         let mut stream = self.connect().map_err(AskError::Unreached)?;
         let request = Request { key: self.key, ..Request::new(Op::Status) };
         let mut head = [0; RESPONSE];
-        let mut ask = || -> io::Result<()> {
-            stream.set_read_timeout(Some(PATIENCE))?;
-            stream.set_write_timeout(Some(PATIENCE))?;
+        let mut exchange = || -> io::Result<()> {
+            stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+            stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
             stream.write_all(&request.encode())?;
             stream.read_exact(&mut head)
         };
-        ask().map_err(AskError::Silent)?;
+        exchange().map_err(AskError::Silent)?;
         let response = Response::parse(&head).ok_or(AskError::OtherVersion)?;
         if response.result < 0 {
             return Err(AskError::Silent(io::Error::from_raw_os_error(-response.result)));
@@ -138,9 +138,11 @@ impl Address {
     }
 
     fn connect(&self) -> io::Result<UnixStream> {
-        match &self.at {
-            At::Path(path) => UnixStream::connect(path),
-            At::Name(name) => UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?),
+        match &self.location {
+            Location::Path(path) => UnixStream::connect(path),
+            Location::Name(name) => {
+                UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?)
+            }
         }
     }
 }
@@ -150,8 +152,8 @@ fn listed(line: &str) -> Option<Address> {
     let mut fields = line.split_whitespace();
     let flags = fields.nth(3)?;
     let name = fields.nth(3)?.strip_prefix('@')?;
-    let is_one = flags == LISTENS && name.starts_with(NAME);
-    is_one.then(|| Address { at: At::Name(name.into()), key: 0 })
+    let is_supervisor = flags == LISTENING_FLAGS && name.starts_with(NAME);
+    is_supervisor.then(|| Address { location: Location::Name(name.into()), key: 0 })
 }
 
 #[cfg(test)]

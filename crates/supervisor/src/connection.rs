@@ -14,10 +14,10 @@ use tokio::sync::Notify;
 use crate::local::{Op, blocks};
 use crate::requests::{Refusal, Requests};
 use crate::service::{Call, Service};
-use crate::supervisor::{Reply, Supervisor, Tried, User};
+use crate::supervisor::{Attempt, Reply, Supervisor, User};
 
-/// Serves one connection, whose requests must contain this key, until the program, or its last
-/// process, closes it.
+/// Serves one connection, whose requests must contain this key, until the last process of the
+/// program that holds it closes it.
 pub(crate) async fn serve<S: Service>(mut stream: UnixStream, key: u64, user: User<S>) {
     let supervisor = &user.0;
     let mut requests = Requests::new(key, is_ours(&stream));
@@ -31,14 +31,14 @@ pub(crate) async fn serve<S: Service>(mut stream: UnixStream, key: u64, user: Us
             Ok(Err(Refusal::Key)) | Err(_) => return,
         };
         let reply = match call.request.op {
-            // What it was to end has already been done and answered.
+            // The call that it was meant to cancel has already been completed and answered.
             Op::Cancel => continue,
             Op::Closed => {
                 closed(supervisor, &call).await;
                 Ok(Reply::errno(0))
             }
             Op::Socket | Op::Status => attempt(supervisor, &mut stream, &mut requests, &call).await,
-            _ if supervisor.knows(&call) => {
+            _ if supervisor.has_socket(&call) => {
                 attempt(supervisor, &mut stream, &mut requests, &call).await
             }
             _ => Ok(Reply::errno(libc::ECONNRESET)),
@@ -61,7 +61,7 @@ async fn next(
             Ok(None) => {}
             Err(refusal) => return Ok(Err(refusal)),
         }
-        if stream.read_buf(&mut requests.room()).await? == 0 {
+        if stream.read_buf(&mut requests.buffer()).await? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
     }
@@ -86,49 +86,49 @@ async fn attempt<S: Service>(
     loop {
         let Some(retry) = &retry else {
             return Ok(match supervisor.attempt(call, true) {
-                Tried::Answered(reply) => *reply,
-                Tried::Opens(answer, _) => supervisor.opened(call, *answer),
-                Tried::Waits(errno) => Reply::errno(errno),
+                Attempt::Answered(reply) => *reply,
+                Attempt::Opens(answer, _) => supervisor.opened(call, *answer),
+                Attempt::Blocked(errno) => Reply::errno(errno),
             });
         };
         let mut notified = pin!(retry.notified());
-        // Enabled now, so that nothing is missed between the call and the wait.
+        // Enabled before the call, so that no notification between the call and the wait is missed.
         notified.as_mut().enable();
         match supervisor.attempt(call, is_first) {
-            Tried::Answered(reply) => return Ok(*reply),
-            Tried::Opens(answer, association) => {
+            Attempt::Answered(reply) => return Ok(*reply),
+            Attempt::Opens(answer, association) => {
                 if call.request.blocks == blocks::YES {
-                    let line = (&mut *stream, &mut *requests);
-                    until_open(supervisor, line, call, retry, association).await?;
+                    let connection = (&mut *stream, &mut *requests);
+                    until_open(supervisor, connection, call, retry, association).await?;
                 }
                 return Ok(supervisor.opened(call, *answer));
             }
-            Tried::Waits(errno) if call.request.blocks == blocks::NO => {
-                return Ok(supervisor.give_up(call, errno));
+            Attempt::Blocked(errno) if call.request.blocks == blocks::NO => {
+                return Ok(supervisor.cancel_call(call, errno));
             }
-            Tried::Waits(_) => {}
+            Attempt::Blocked(_) => {}
         }
         is_first = false;
         tokio::select! {
             () = notified => {
-                if !supervisor.knows(call) {
-                    // The socket was ended during the call.
+                if !supervisor.has_socket(call) {
+                    // The socket was closed during the call.
                     return Ok(Reply::errno(libc::ECONNRESET));
                 }
             }
-            ended = cancelled(stream, requests) => {
-                if ended.is_err() {
-                    supervisor.with(|service| service.given_up(call));
+            result = cancelled(stream, requests) => {
+                if result.is_err() {
+                    supervisor.with(|service| service.call_cancelled(call));
                 }
-                ended?;
-                return Ok(supervisor.give_up(call, libc::EINTR));
+                result?;
+                return Ok(supervisor.cancel_call(call, libc::EINTR));
             }
         }
     }
 }
 
-/// Waits until an association is established or has failed, or the program no longer wants to wait:
-/// the message that opened it has been accepted in any case.
+/// Waits until an association is established or has failed, or the program cancels the wait; the
+/// message that opened it has been accepted in any case.
 async fn until_open<S: Service>(
     supervisor: &Arc<Supervisor<S>>,
     (stream, requests): (&mut UnixStream, &mut Requests),
@@ -144,12 +144,12 @@ async fn until_open<S: Service>(
         }
         tokio::select! {
             () = notified => {}
-            ended = cancelled(stream, requests) => return ended,
+            result = cancelled(stream, requests) => return result,
         }
     }
 }
 
-/// Waits until the program no longer wants to wait.
+/// Waits until the program cancels the wait.
 async fn cancelled(stream: &mut UnixStream, requests: &mut Requests) -> io::Result<()> {
     match next(stream, requests).await? {
         Ok(call) if call.request.op == Op::Cancel => Ok(()),
@@ -159,26 +159,26 @@ async fn cancelled(stream: &mut UnixStream, requests: &mut Requests) -> io::Resu
 
 /// Handles a closed descriptor.
 async fn closed<S: Service>(supervisor: &Supervisor<S>, call: &Call) {
-    if !supervisor.knows(call) {
+    if !supervisor.has_socket(call) {
         return;
     }
     let socket = call.request.socket;
     if let Some((time, done)) = supervisor.closed(socket) {
         if call.request.blocks == blocks::YES {
-            // Whichever happens first.
+            // Return when either happens.
             let _ = tokio::time::timeout(time, done.notified()).await;
         }
-        supervisor.linger_no_more(socket);
+        supervisor.stop_lingering(socket);
     }
 }
 
 /// Sends a response, with its descriptor and its data.
 async fn send(stream: &UnixStream, reply: Reply) -> io::Result<()> {
     let header = reply.response.encode();
-    let whole = header.len() + reply.data.len();
+    let total = header.len() + reply.data.len();
     let descriptors: Vec<_> = reply.descriptor.iter().map(AsRawFd::as_raw_fd).collect();
     let mut done = 0;
-    while done < whole {
+    while done < total {
         stream.writable().await?;
         let head = header.get(done..).unwrap_or_default();
         let data = &reply.data[done.saturating_sub(header.len())..];

@@ -1,4 +1,4 @@
-//! A pair of local sockets, whose far end a program has.
+//! A pair of local sockets, one end of which belongs to a program.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -14,10 +14,10 @@ use tokio::sync::Notify;
 use crate::local::{Descriptor, FILLER, mark};
 use crate::service::poll;
 
-/// The token, which represents `POLLIN`.
+/// The token that represents `POLLIN`.
 const TOKEN: [u8; 1] = [1];
 
-/// Our end of a pair, and the state shown at the other one.
+/// Our end of a pair, and the readiness shown at the program's end.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) fd: Arc<OwnedFd>,
@@ -26,7 +26,7 @@ pub(crate) struct End {
     shows_in: bool,
     hides_out: bool,
     has_ended: bool,
-    /// Actions that are possible only at the other end.
+    /// Actions that only the holder of the program's end can perform.
     marks: u32,
 }
 
@@ -36,9 +36,9 @@ impl End {
         let flags = SockFlag::SOCK_CLOEXEC;
         let (ours, theirs) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags)?;
         let name = name.name();
-        // It starts with the zero byte that makes it abstract.
+        // The name starts with the zero byte that marks it as abstract, which nix adds itself.
         bind(ours.as_raw_fd(), &UnixAddr::new_abstract(&name[1..])?)?;
-        // The kernel makes it as small as possible.
+        // The kernel raises this to the smallest possible size.
         setsockopt(&theirs, sockopt::SndBuf, &1)?;
         send(theirs.as_raw_fd(), &[0; FILLER], MsgFlags::MSG_DONTWAIT)?;
         let end = Self {
@@ -64,8 +64,8 @@ impl End {
         }
     }
 
-    fn show_in(&mut self, wanted: bool) {
-        match (wanted, self.shows_in) {
+    fn show_in(&mut self, shown: bool) {
+        match (shown, self.shows_in) {
             (true, false) if self.marks & mark::REMOVE_TOKEN != 0 => {
                 self.marks &= !mark::REMOVE_TOKEN
             }
@@ -75,17 +75,17 @@ impl End {
             (false, true) => self.marks |= mark::REMOVE_TOKEN,
             _ => {}
         }
-        self.shows_in = wanted;
+        self.shows_in = shown;
     }
 
-    fn show_out(&mut self, wanted: bool) {
-        match (wanted, self.hides_out) {
+    fn show_out(&mut self, shown: bool) {
+        match (shown, self.hides_out) {
             (true, true) if self.marks & mark::ADD_FILLER != 0 => self.marks &= !mark::ADD_FILLER,
             (false, false) => self.marks |= mark::ADD_FILLER,
             _ => {}
         }
-        self.hides_out = !wanted;
-        self.empty();
+        self.hides_out = !shown;
+        self.remove_fillers();
     }
 
     /// Returns the actions for the library in the next response.
@@ -94,7 +94,7 @@ impl End {
     }
 
     /// Removes fillers that hide `POLLOUT`, if it is to be shown: a filler may arrive late.
-    pub(crate) fn empty(&self) {
+    pub(crate) fn remove_fillers(&self) {
         let mut filler = [0; FILLER];
         while !self.hides_out
             && recv(self.fd.as_raw_fd(), &mut filler, flags()).is_ok_and(|length| length > 0)

@@ -2,25 +2,25 @@
 //!
 //! | file | purpose |
 //! | --- | --- |
-//! | `service` | the interface of the sockets: an implementation provides SCTP |
+//! | `service` | the interface to the implementation of the sockets |
 //! | `supervisor` | the descriptors of the sockets, and the waiting calls |
 //! | `place`, `socket_file` | its address for programs: an abstract name, or a socket in a directory |
 //! | `client` | requests from processes other than its programs |
 //! | `status` | the state that `eyas sctp status` shows |
-//! | `descriptor` | one pair of local sockets, whose far end a program has |
+//! | `descriptor` | one pair of local sockets, one end of which belongs to a program |
 //! | `requests` | parsing the requests of programs |
 //! | `connection` | requests of programs, one after another |
-//! | `sockets` | the service that provides SCTP: `eyas-sockets` with the carriers of `eyas` |
-//! | `sockets/calls` | requests as calls of a stack |
+//! | `sockets` | the service that implements SCTP: `eyas-sockets` over the carriers of `eyas` |
+//! | `sockets/calls` | executing requests as calls on a stack |
 //! | `capture` | capturing the packets of the carrier's sockets for Wireshark |
 //! | `library` | the preloaded library, embedded |
-//! | `linkage` | which programs the library does not reach |
-//! | `trap/` | their calls, by seccomp user notification |
+//! | `linkage` | which programs the library cannot be preloaded into |
+//! | `trap/` | intercepting the calls of those programs by seccomp user notification |
 //!
-//! A program's descriptor carries no data. Its far end here shows the readiness of the socket to
-//! `poll`: a token represents `POLLIN`, and a message that fills the program's send buffer hides
-//! `POLLOUT`. Each call is a request on a separate connection; a socket lives until the last copy of
-//! its descriptor is closed, in any process.
+//! A program's descriptor carries no data. Through its other end, the supervisor shows the
+//! readiness of the socket to `poll`: a token represents `POLLIN`, and a message that fills the
+//! program's send buffer hides `POLLOUT`. Each call is a request on a separate connection; a socket
+//! lives until the last copy of its descriptor is closed, in any process.
 
 mod capture;
 mod client;
@@ -48,7 +48,7 @@ pub use place::Place;
 pub use requests::{Refusal, Requests};
 pub use service::{Answer, Call, Closing, Notice, Outcome, Service, poll};
 pub use socket_file::{SocketFile, is_open_to_all};
-pub use sockets::{Calls, Carrier, Settings, Sockets};
+pub use sockets::{Calls, Encapsulation, Settings, Sockets};
 pub use status::Status;
 pub use supervisor::Supervisor;
 pub use trap::{Trap, Trapped};

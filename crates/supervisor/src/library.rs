@@ -9,13 +9,13 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 const LIBRARY: &[u8] = include_bytes!(env!("EYAS_PRELOAD"));
 
-/// The library, which exists as long as this value. It is in no directory, so nothing is left
-/// behind however this process ends.
+/// The library in memory, for as long as this value exists. No directory contains it, so nothing is
+/// left behind however this process ends.
 #[derive(Debug)]
 pub struct Library(File);
 
 impl Library {
-    /// Writes the library to memory where programs of this user can open it.
+    /// Writes the library to memory, where programs of this user can open it.
     ///
     /// # Errors
     /// If the kernel does not provide memory for it.
@@ -31,21 +31,21 @@ impl Library {
     }
 }
 
-/// The library as a file, for programs without eyas: another container of the same pod. It is
-/// removed on drop, but not if the process is killed.
+/// The library as a file, for programs that run where eyas is not installed, such as another
+/// container of the same pod. It is removed on drop, but not if the process is killed.
 #[derive(Debug)]
 pub struct LibraryFile(PathBuf);
 
 impl LibraryFile {
-    /// Writes the file. A program that uses an older one keeps that.
+    /// Writes the file. A program that already uses an older version keeps it.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn write(path: &Path) -> io::Result<Self> {
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(".new");
-        std::fs::write(&beside, LIBRARY)?;
-        std::fs::rename(&beside, path)?;
+        let mut temporary = path.as_os_str().to_owned();
+        temporary.push(".new");
+        std::fs::write(&temporary, LIBRARY)?;
+        std::fs::rename(&temporary, path)?;
         Ok(Self(path.to_owned()))
     }
 }

@@ -1,4 +1,4 @@
-//! Which programs the preloaded library does not reach.
+//! Detects programs that the library cannot be preloaded into.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -21,11 +21,11 @@ const MAX_LINE: u64 = 256;
 /// How a program makes its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Linkage {
-    /// Through a libc provided by the dynamic linker, before which a library can be preloaded.
+    /// Through a dynamically linked libc, before which a library can be preloaded.
     Dynamic,
-    /// It is linked statically.
+    /// Through a statically linked libc.
     Static,
-    /// It is written in Go, which makes system calls directly.
+    /// Directly by system calls, as Go programs do.
     Go,
     /// Through musl, which cannot load a library built for glibc.
     Musl,
@@ -33,9 +33,9 @@ pub enum Linkage {
 
 impl Linkage {
     /// Returns how the program with this name makes its calls; for a script, how its interpreter
-    /// does. Returns `None` if it is not found, or is something else.
+    /// does. Returns `None` if the program is not found or is not an ELF file.
     pub fn of(program: &OsStr) -> Option<Self> {
-        let path = found(program)?;
+        let path = search_path(program)?;
         let mut file = File::open(&path).ok()?;
         let mut line = Vec::new();
         file.by_ref().take(MAX_LINE).read_to_end(&mut line).ok()?;
@@ -64,17 +64,17 @@ impl Linkage {
 }
 
 /// Returns the path of a program, searched for as `execvp` does.
-fn found(program: &OsStr) -> Option<PathBuf> {
+fn search_path(program: &OsStr) -> Option<PathBuf> {
     if program.as_bytes().contains(&b'/') {
         return Some(program.into());
     }
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| runs(path))
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| is_executable(path))
 }
 
-fn runs(path: &Path) -> bool {
-    let about = path.metadata();
-    about.is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+fn is_executable(path: &Path) -> bool {
+    let metadata = path.metadata();
+    metadata.is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(test)]
@@ -89,14 +89,14 @@ mod tests {
     }
 
     #[test]
-    fn the_interpreter_of_a_script_counts() {
+    fn the_interpreter_of_a_script_is_inspected() {
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("script");
         std::fs::write(&script, "#! /bin/sh -e\n").unwrap();
         assert_eq!(Linkage::of(script.as_os_str()), Some(Linkage::Dynamic));
         std::fs::write(&script, "#!/nowhere/at/all\n").unwrap();
         assert_eq!(Linkage::of(script.as_os_str()), None);
-        std::fs::write(&script, "no program").unwrap();
+        std::fs::write(&script, "not a program").unwrap();
         assert_eq!(Linkage::of(script.as_os_str()), None);
     }
 }

@@ -14,13 +14,12 @@ use crate::socket_file::SocketFile;
 /// The prefix of the abstract names of supervisors; a random number follows.
 pub(crate) const NAME: &str = "eyas-sctp/";
 
-/// Where programs find a supervisor.
+/// Where a supervisor listens for programs.
 #[derive(Clone, Debug)]
 pub enum Place {
-    /// An abstract name, for programs that are given it in their environment, in this network
-    /// namespace.
+    /// An abstract name in this network namespace, which programs receive in their environment.
     Private,
-    /// A path, for all users whom the file's mode allows to write.
+    /// A path, for all users whose access the file's mode permits.
     Path {
         /// The absolute path, because programs have their own working directories.
         path: PathBuf,
@@ -29,42 +28,42 @@ pub enum Place {
     },
 }
 
-/// What a supervisor listens on.
-pub(crate) struct Door {
+/// A listening socket of a supervisor.
+pub(crate) struct Entrance {
     pub(crate) listener: UnixListener,
     /// The key that requests must contain; for a socket file its mode is sufficient.
     pub(crate) key: u64,
 }
 
 /// The listening sockets of a supervisor.
-pub(crate) struct Opened {
-    pub(crate) doors: Vec<Door>,
+pub(crate) struct OpenPlace {
+    pub(crate) entrances: Vec<Entrance>,
     /// The value for the environment of programs.
     pub(crate) address: OsString,
     pub(crate) file: Option<SocketFile>,
 }
 
-/// Opens a place. In any case there is also an abstract name, by which the user who started it
-/// finds it (`/proc/net/unix`).
-pub(crate) fn open(place: &Place) -> io::Result<Opened> {
+/// Opens a place. There is always an abstract name too, by which the user who started the
+/// supervisor finds it (`/proc/net/unix`).
+pub(crate) fn open(place: &Place) -> io::Result<OpenPlace> {
     let (name, key) = (format!("{NAME}{:016x}", number()?), number()?);
-    let hidden = StdListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
-    let mut doors = vec![door(hidden, key)?];
+    let abstract_listener = StdListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
+    let mut entrances = vec![entrance(abstract_listener, key)?];
     let (address, file) = match place {
         Place::Private => (format!("@{name} {key:016x}").into(), None),
         Place::Path { path, mode } => {
             let (listener, file) = SocketFile::listen(path, *mode)?;
-            doors.push(door(listener, 0)?);
-            // For the library, a space ends the address.
+            entrances.push(entrance(listener, 0)?);
+            // The library parses the address up to a space.
             let mut address = path.clone().into_os_string();
             address.push(" 0");
             (address, Some(file))
         }
     };
-    Ok(Opened { doors, address, file })
+    Ok(OpenPlace { entrances, address, file })
 }
 
-fn door(listener: StdListener, key: u64) -> io::Result<Door> {
+fn entrance(listener: StdListener, key: u64) -> io::Result<Entrance> {
     listener.set_nonblocking(true)?;
-    Ok(Door { listener: UnixListener::from_std(listener)?, key })
+    Ok(Entrance { listener: UnixListener::from_std(listener)?, key })
 }

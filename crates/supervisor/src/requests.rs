@@ -6,53 +6,53 @@ use bytes::{Buf, Bytes, BytesMut};
 use crate::local::{Op, REQUEST, Request};
 use crate::service::Call;
 
-/// The maximum memory that is allocated for data that has only been announced.
-const AHEAD: usize = 256 * 1024;
-/// The number of bytes that are read at once if a header is expected: most requests are not longer,
-/// and arrive in one read.
-const AT_ONCE: usize = 4096;
+/// The maximum memory that is allocated for data that has been announced but has not arrived.
+const MAX_PREALLOCATION: usize = 256 * 1024;
+/// The number of bytes to read when a header is expected: most requests are no longer than this and
+/// arrive in one read.
+const READ_BYTES: usize = 4096;
 
-/// Parses the requests of one connection: bytes in, calls out. It stores only the received part of
-/// one request, whatever length is announced, and up to 4 KiB more.
+/// Parses the requests of one connection: bytes in, calls out. It stores at most the received part
+/// of one request, whatever its announced length, and 4 KiB more.
 #[derive(Debug)]
 pub struct Requests {
     key: u64,
-    shows_status: bool,
+    allows_status: bool,
     /// A header whose name, control and data have not arrived yet.
     request: Option<Request>,
     bytes: BytesMut,
 }
 
-/// Why nothing more is read from a connection.
+/// The reason why a connection can no longer be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// A header is of another version or invalid: the length of the request is unknown.
+    /// A header has another version or is invalid, so the length of the request is unknown.
     Version,
     /// A request contains a wrong key.
     Key,
 }
 
 impl Requests {
-    /// Creates a parser. Requests must contain this key, except [`Op::Status`] if `shows_status`.
+    /// Creates a parser. Requests must contain this key, except [`Op::Status`] if `allows_status`.
     #[must_use]
-    pub fn new(key: u64, shows_status: bool) -> Self {
-        Self { key, shows_status, request: None, bytes: BytesMut::new() }
+    pub fn new(key: u64, allows_status: bool) -> Self {
+        Self { key, allows_status, request: None, bytes: BytesMut::new() }
     }
 
     /// Returns a buffer for the next bytes, after [`Requests::call`] has found no further complete
     /// request.
-    pub fn room(&mut self) -> Limit<&mut BytesMut> {
-        let room = match self.request {
-            None => AT_ONCE,
-            // More than is missing: if a read leaves some of it empty, there is nothing else to
-            // read.
+    pub fn buffer(&mut self) -> Limit<&mut BytesMut> {
+        let buffer = match self.request {
+            None => READ_BYTES,
+            // One more than is missing: a read that does not fill it shows that there is nothing
+            // else to read.
             Some(_) => self.length() + 1,
         };
-        let room = room.saturating_sub(self.bytes.len());
-        if self.bytes.capacity() - self.bytes.len() < room.min(AT_ONCE) {
-            self.bytes.reserve(room.min(AHEAD));
+        let buffer = buffer.saturating_sub(self.bytes.len());
+        if self.bytes.capacity() - self.bytes.len() < buffer.min(READ_BYTES) {
+            self.bytes.reserve(buffer.min(MAX_PREALLOCATION));
         }
-        (&mut self.bytes).limit(room)
+        (&mut self.bytes).limit(buffer)
     }
 
     /// Returns the next call, if it is complete.
@@ -80,7 +80,7 @@ impl Requests {
     /// Parses a header that has arrived.
     fn header(&mut self) -> Result<Request, Refusal> {
         let header = self.bytes.get(..REQUEST).and_then(Request::parse).ok_or(Refusal::Version)?;
-        if header.key != self.key && !(header.op == Op::Status && self.shows_status) {
+        if header.key != self.key && !(header.op == Op::Status && self.allows_status) {
             return Err(Refusal::Key);
         }
         self.bytes.advance(REQUEST);
@@ -88,11 +88,12 @@ impl Requests {
         Ok(header)
     }
 
-    /// Returns what follows a header, which has arrived completely.
+    /// Returns the body of a request that has arrived completely.
     fn body(&mut self) -> Bytes {
         let length = self.length();
-        if length <= AT_ONCE {
-            // A message may be kept for long, and must not keep the buffer of other requests alive.
+        if length <= READ_BYTES {
+            // A message may be kept for a long time, and must not keep the buffer of other requests
+            // alive.
             let body = Bytes::copy_from_slice(&self.bytes[..length]);
             self.bytes.advance(length);
             return body;
@@ -102,7 +103,7 @@ impl Requests {
         std::mem::replace(&mut self.bytes, rest).freeze()
     }
 
-    /// Returns the number of bytes expected next: a header, or what follows it.
+    /// Returns the number of bytes expected next: those of a header or of a body.
     fn length(&self) -> usize {
         self.request.map_or(REQUEST, |request| {
             request.name as usize + request.control as usize + request.data as usize
@@ -116,24 +117,24 @@ mod tests {
 
     const KEY: u64 = 7;
 
-    fn spoken(key: u64, op: Op, data: &[u8]) -> Vec<u8> {
+    fn encoded(key: u64, op: Op, data: &[u8]) -> Vec<u8> {
         let request = Request { key, data: data.len() as u32, ..Request::new(op) };
         [&request.encode()[..], data].concat()
     }
 
-    /// Hands in as much as there is room for.
-    fn hear(requests: &mut Requests, bytes: &mut &[u8]) {
-        let mut room = requests.room();
-        let taken = room.remaining_mut().min(bytes.len());
-        room.put_slice(&bytes[..taken]);
+    /// Feeds in as many bytes as there is room for.
+    fn feed(requests: &mut Requests, bytes: &mut &[u8]) {
+        let mut buffer = requests.buffer();
+        let taken = buffer.remaining_mut().min(bytes.len());
+        buffer.put_slice(&bytes[..taken]);
         *bytes = &bytes[taken..];
     }
 
-    /// The calls that these bytes are.
+    /// Returns the calls that these bytes contain.
     fn read(requests: &mut Requests, mut bytes: &[u8]) -> Vec<(Op, Bytes)> {
         let mut found = Vec::new();
         while !bytes.is_empty() {
-            hear(requests, &mut bytes);
+            feed(requests, &mut bytes);
             while let Some(call) = requests.call().unwrap() {
                 found.push((call.request.op, call.data));
             }
@@ -142,11 +143,11 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_read_one_by_one() {
-        let long = vec![9; AT_ONCE + 1];
+    fn requests_are_parsed_one_by_one() {
+        let long = vec![9; READ_BYTES + 1];
         for message in [&b"hello"[..], &long] {
             let wanted = [(Op::Send, Bytes::copy_from_slice(message)), (Op::Accept, Bytes::new())];
-            let both = [spoken(KEY, Op::Send, message), spoken(KEY, Op::Accept, &[])].concat();
+            let both = [encoded(KEY, Op::Send, message), encoded(KEY, Op::Accept, &[])].concat();
             assert_eq!(read(&mut Requests::new(KEY, false), &both), wanted);
             let mut requests = Requests::new(KEY, false);
             let found: Vec<_> =
@@ -159,13 +160,13 @@ mod tests {
     fn a_short_request_takes_one_read_and_a_long_one_two() {
         let mut requests = Requests::new(KEY, false);
         for (length, reads) in [(0, 1), (1452, 1), (65_536, 2), (64, 1)] {
-            let bytes = spoken(KEY, Op::Send, &vec![1; length]);
+            let bytes = encoded(KEY, Op::Send, &vec![1; length]);
             let (mut rest, mut count) = (&bytes[..], 0);
             while !rest.is_empty() {
                 assert!(requests.call().unwrap().is_none());
-                // One that is filled may not be the last.
-                assert!(requests.room().remaining_mut() > rest.len() || rest.len() >= AT_ONCE);
-                hear(&mut requests, &mut rest);
+                // A read that fills the buffer may not be the last one.
+                assert!(requests.buffer().remaining_mut() > rest.len() || rest.len() >= READ_BYTES);
+                feed(&mut requests, &mut rest);
                 count += 1;
             }
             assert_eq!(requests.call().unwrap().unwrap().data.len(), length);
@@ -178,10 +179,10 @@ mod tests {
         let mut requests = Requests::new(KEY, false);
         let mut kept = Vec::new();
         for _ in 0..100 {
-            kept.extend(read(&mut requests, &spoken(KEY, Op::Send, &[1; 100])));
+            kept.extend(read(&mut requests, &encoded(KEY, Op::Send, &[1; 100])));
         }
-        assert!(requests.bytes.capacity() <= AT_ONCE, "{}", requests.bytes.capacity());
-        // One that is alone in its memory can be had as that, without a copy.
+        assert!(requests.bytes.capacity() <= READ_BYTES, "{}", requests.bytes.capacity());
+        // A message that does not share its memory can be converted without a copy.
         let (_, data) = kept.pop().unwrap();
         assert!(data.try_into_mut().is_ok_and(|data| data.capacity() == 100));
     }
@@ -191,26 +192,31 @@ mod tests {
         let request = Request { key: KEY, data: 8 << 20, ..Request::new(Op::Send) };
         let header = request.encode();
         let (mut requests, mut rest) = (Requests::new(KEY, false), &header[..]);
-        hear(&mut requests, &mut rest);
+        feed(&mut requests, &mut rest);
         assert!(requests.call().unwrap().is_none());
-        assert_eq!(requests.room().remaining_mut(), (8 << 20) + 1);
-        assert!(requests.bytes.capacity() <= 2 * AHEAD, "{}", requests.bytes.capacity());
+        assert_eq!(requests.buffer().remaining_mut(), (8 << 20) + 1);
+        assert!(
+            requests.bytes.capacity() <= 2 * MAX_PREALLOCATION,
+            "{}",
+            requests.bytes.capacity()
+        );
     }
 
     #[test]
-    fn without_the_key_nothing_is_read() {
-        for (key, op, shows_status, wanted) in [
+    fn requests_without_the_key_are_refused() {
+        for (key, op, allows_status, wanted) in [
             (KEY + 1, Op::Send, true, Err(Refusal::Key)),
             (KEY + 1, Op::Status, false, Err(Refusal::Key)),
             (KEY + 1, Op::Status, true, Ok(true)),
             (KEY, Op::Send, false, Ok(true)),
         ] {
-            let (mut requests, spoken) = (Requests::new(KEY, shows_status), spoken(key, op, &[]));
-            hear(&mut requests, &mut &spoken[..]);
+            let (mut requests, encoded) =
+                (Requests::new(KEY, allows_status), encoded(key, op, &[]));
+            feed(&mut requests, &mut &encoded[..]);
             assert_eq!(requests.call().map(|call| call.is_some()), wanted, "{key} {op:?}");
         }
         let mut requests = Requests::new(KEY, true);
-        hear(&mut requests, &mut &[0; REQUEST][..]);
+        feed(&mut requests, &mut &[0; REQUEST][..]);
         assert_eq!(requests.call().map(drop), Err(Refusal::Version));
     }
 }

@@ -1,4 +1,4 @@
-//! The interface of the sockets: an implementation provides SCTP.
+//! The interface to the implementation of the sockets.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::local::Request;
 
-/// Events of `poll`, as bits of Linux.
+/// The events of `poll`, with Linux's bits.
 pub mod poll {
     /// Something can be read, or accepted.
     pub const IN: u16 = 0x1;
@@ -23,7 +23,7 @@ pub mod poll {
 /// A call of a program.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// The operation, the socket, and its numbers.
+    /// The operation, the socket, and its numeric arguments.
     pub request: Request,
     /// One or several addresses.
     pub name: Bytes,
@@ -44,7 +44,7 @@ pub struct Answer {
     pub peer: Vec<u8>,
     /// Control messages.
     pub control: Vec<u8>,
-    /// A message, or the value of an option: not more than there was room for.
+    /// A message, or the value of an option, truncated to the program's buffer.
     pub data: Bytes,
     /// A socket for which the program gets a descriptor.
     pub socket: Option<u64>,
@@ -57,7 +57,7 @@ pub enum Outcome {
     Done(Answer),
     /// It failed with this errno.
     Failed(i32),
-    /// It is done, whatever becomes of the association that it opened: a blocking call returns once
+    /// It is done, and has opened an association: a blocking call returns once
     /// [`Service::is_opening`] returns false.
     Opens(Answer, i32),
     /// It would block: a non-blocking call fails with this errno. [`Notice::Retry`] reports when to
@@ -74,10 +74,10 @@ pub enum Closing {
     Lingers(Duration),
 }
 
-/// A change.
+/// A change to report to programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// The readiness of this socket is now this, in the bits of [`poll`]. A new socket has none.
+    /// The new readiness of this socket, in the bits of [`poll`]. A new socket has none.
     Ready(u64, u16),
     /// A call on this socket that would have blocked may succeed now.
     Retry(u64),
@@ -85,14 +85,14 @@ pub enum Notice {
     Closed(u64),
 }
 
-/// A provider of sockets. No call blocks.
+/// An implementation of sockets. No call blocks.
 pub trait Service: Send + 'static {
     /// Makes a call for the first time.
     fn call(&mut self, call: &Call) -> Outcome;
 
-    /// Repeats a call that would have blocked: most are simply made again, but one that opens an
-    /// association must not be.
-    fn again(&mut self, call: &Call) -> Outcome {
+    /// Repeats a call that would have blocked. By default it is simply made again, which is wrong
+    /// for calls that open an association.
+    fn retry(&mut self, call: &Call) -> Outcome {
         self.call(call)
     }
 
@@ -102,10 +102,10 @@ pub trait Service: Send + 'static {
         false
     }
 
-    /// A blocked call is cancelled.
-    fn given_up(&mut self, _call: &Call) {}
+    /// Handles the cancellation of a blocked call.
+    fn call_cancelled(&mut self, _call: &Call) {}
 
-    /// The last descriptor of a socket was closed.
+    /// Closes a socket whose last descriptor was closed.
     fn close(&mut self, socket: u64) -> Closing;
 
     /// Returns the next change; called after each call until there are no more.

@@ -1,4 +1,4 @@
-//! A local socket with a name in a directory, as long as the server runs.
+//! A local socket with a name in the file system, for as long as the server runs.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -11,7 +11,7 @@ use rustix::process::{geteuid, umask};
 
 /// The permission of other users to write.
 const OTHERS_WRITE: u32 = 0o002;
-/// In such a directory users can delete only their own files.
+/// The sticky bit: users can delete only their own files in such a directory.
 const STICKY: u32 = 0o1000;
 
 /// The name of a local socket, removed on drop.
@@ -32,20 +32,23 @@ impl SocketFile {
     /// and root, or if there is another kind of file.
     pub fn listen(path: &Path, mode: u32) -> io::Result<(UnixListener, Self)> {
         let directory = File::open(folder(path))?;
-        is_ours(&directory.metadata()?, "the folder")?;
-        // Held until this returns, because two processes starting at the same time would both find
-        // that no one serves.
+        check_owner(&directory.metadata()?, "the directory")?;
+        // Held until this returns, because two processes that start at the same time would both
+        // find no server.
         flock(&directory, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
-            io::Error::new(io::ErrorKind::AddrInUse, "another one begins in this folder just now")
+            io::Error::new(
+                io::ErrorKind::AddrInUse,
+                "another process is starting in this directory",
+            )
         })?;
-        make_room(path)?;
-        // No one can connect before the mode is set.
-        let usual = umask(Mode::from_raw_mode(0o177));
+        remove_stale_socket(path)?;
+        // Prevents connections before the mode is set.
+        let previous = umask(Mode::from_raw_mode(0o177));
         let listener = UnixListener::bind(path);
-        umask(usual);
+        umask(previous);
         let listener = listener?;
-        let made = fs::symlink_metadata(path)?;
-        let file = Self { path: path.to_owned(), identity: (made.dev(), made.ino()) };
+        let metadata = fs::symlink_metadata(path)?;
+        let file = Self { path: path.to_owned(), identity: (metadata.dev(), metadata.ino()) };
         fs::set_permissions(path, Permissions::from_mode(mode))?;
         Ok((listener, file))
     }
@@ -55,7 +58,7 @@ impl Drop for SocketFile {
     fn drop(&mut self) {
         let found = fs::symlink_metadata(&self.path);
         if found.is_ok_and(|found| (found.dev(), found.ino()) == self.identity) {
-            // It may be removed at this very moment.
+            // It may just have been removed.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -72,27 +75,27 @@ fn folder(path: &Path) -> &Path {
 }
 
 /// Checks the owner: files of another user are not trusted, unless that is root.
-fn is_ours(found: &fs::Metadata, what: &str) -> io::Result<()> {
+fn check_owner(found: &fs::Metadata, what: &str) -> io::Result<()> {
     if found.uid() == 0 || found.uid() == geteuid().as_raw() {
         return Ok(());
     }
-    let said = format!("{what} belongs to another user (id {})", found.uid());
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, said))
+    let message = format!("{what} belongs to another user (id {})", found.uid());
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
 }
 
-fn make_room(path: &Path) -> io::Result<()> {
+fn remove_stale_socket(path: &Path) -> io::Result<()> {
     let found = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         found => found?,
     };
     if !found.file_type().is_socket() {
-        let said = "there is a file that is not a socket";
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, said));
+        let message = "a file that is not a socket exists there";
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
     }
-    is_ours(&found, "the socket that is there")?;
+    check_owner(&found, "the existing socket")?;
     match UnixStream::connect(path) {
         Ok(_) => {
-            Err(io::Error::new(io::ErrorKind::AddrInUse, "another process serves there already"))
+            Err(io::Error::new(io::ErrorKind::AddrInUse, "another process already serves there"))
         }
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
         Err(error) => Err(error),
@@ -138,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_and_sockets_are_left_alone() {
+    fn other_files_and_sockets_are_not_removed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notes");
         fs::write(&path, "mine").unwrap();
@@ -150,7 +153,7 @@ mod tests {
         let other = UnixListener::bind(&file.path).unwrap();
         let kept = file.path.clone();
         drop(file);
-        assert!(kept.exists(), "it is another one's now");
+        assert!(kept.exists(), "it belongs to another process now");
         drop(other);
     }
 

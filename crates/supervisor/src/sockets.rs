@@ -1,7 +1,7 @@
-//! The service that provides SCTP: `eyas-sockets` with the carriers of `eyas`.
+//! The service that implements SCTP: `eyas-sockets` over the carriers of `eyas`.
 
 mod calls;
-mod strangers;
+mod other_stacks;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -23,26 +23,26 @@ use crate::service::{Answer, Call, Closing, Notice, Outcome, Service};
 use crate::status::Status;
 use crate::supervisor::Supervisor;
 pub use calls::Calls;
-use strangers::Strangers;
+use other_stacks::OtherStacks;
 
-/// The maximum number of round trips of packets within one call.
-const MOST_ROUNDS: u32 = 16;
+/// The maximum number of times that local packets are processed within one call.
+const MAX_ROUNDS: u32 = 16;
 
-/// The carrier of packets.
+/// How packets are encapsulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carrier {
-    /// UDP; packets to peers are sent to this port, and it is also the local port unless another
-    /// process of this host uses it.
+pub enum Encapsulation {
+    /// In UDP (RFC 6951). Packets to peers are sent to this port, which is also the local port
+    /// unless another process on this host uses it.
     Udp(u16),
-    /// IP, protocol 132.
+    /// Directly in IP, as protocol 132.
     Ip,
 }
 
 /// The settings of sockets.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The carrier.
-    pub carrier: Carrier,
+    /// How packets are encapsulated.
+    pub encapsulation: Encapsulation,
     /// The addresses to use; all if empty.
     pub addresses: Vec<IpAddr>,
     /// The configuration of associations, unless options of a socket override it.
@@ -58,15 +58,15 @@ pub struct Sockets {
     calls: Calls,
     wires: Arc<Wires>,
     start: Instant,
-    /// When the timer task polls the stack again: not later than necessary, and often earlier,
-    /// because most events that it waits for arrive in time.
+    /// When the timer task polls the stack again: never later than necessary, but often earlier,
+    /// because most timers are cancelled before they expire.
     alarm: Option<Duration>,
-    /// Tells the timer task that this time is now earlier.
+    /// Notifies the timer task that this time is now earlier.
     wake: Arc<Notify>,
-    strangers: Strangers,
-    /// Whether there is an unread packet that was sent to this host itself.
-    spoke_to_itself: bool,
-    /// How often packets that have arrived are read before the current call ends.
+    other_stacks: OtherStacks,
+    /// Whether there is an unread packet that this host has sent to itself.
+    has_local_packets: bool,
+    /// How many more times local packets may be processed before the current call ends.
     rounds: u32,
     buffers: Buffers,
 }
@@ -82,10 +82,11 @@ impl Sockets {
         place: &Place,
         capture: Option<&CaptureFile>,
     ) -> io::Result<Arc<Supervisor<Self>>> {
-        let (wires, port) = match settings.carrier {
-            Carrier::Ip => (Wires::raw(&settings.addresses)?, 0),
-            Carrier::Udp(port) => match Wires::udp(&settings.addresses, port) {
-                // Most likely another eyas: peers reply to the port from which packets come.
+        let (wires, port) = match settings.encapsulation {
+            Encapsulation::Ip => (Wires::raw(&settings.addresses)?, 0),
+            Encapsulation::Udp(port) => match Wires::udp(&settings.addresses, port) {
+                // Most likely used by another eyas. Any local port will do, because peers reply to
+                // the source port.
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                     (Wires::udp(&settings.addresses, 0)?, port)
                 }
@@ -110,8 +111,8 @@ impl Sockets {
             start: Instant::now(),
             alarm: None,
             wake: Arc::clone(&wake),
-            strangers: Strangers::new(wires.count()),
-            spoke_to_itself: false,
+            other_stacks: OtherStacks::new(wires.count()),
+            has_local_packets: false,
             rounds: 0,
             buffers: Buffers::default(),
         };
@@ -122,7 +123,7 @@ impl Sockets {
         }
         tokio::spawn(flush(weak()));
         tokio::spawn(watch_addresses(weak()));
-        tokio::spawn(keep_time(wake, Arc::downgrade(&supervisor)));
+        tokio::spawn(run_timers(wake, Arc::downgrade(&supervisor)));
         Ok(supervisor)
     }
 
@@ -150,9 +151,9 @@ impl Sockets {
         self.calls.stack.handle_input(self.now(), input);
     }
 
-    /// Returns whether a packet to this address comes back to this process: over IP to any address
-    /// of this host, inside UDP only to our port.
-    fn is_for_itself(&self, remote: SocketAddr) -> bool {
+    /// Returns whether a packet to this address is received by this process: over IP if the address
+    /// belongs to this host, inside UDP only if the port is ours as well.
+    fn is_looped_back(&self, remote: SocketAddr) -> bool {
         self.wires.udp_port().is_none_or(|port| port == remote.port())
             && self.calls.stack.is_local(remote.ip())
     }
@@ -160,8 +161,8 @@ impl Sockets {
     /// Processes packets that this host has sent to itself, and returns whether there were any. A
     /// kernel processes such packets before the call that sent them returns, and programs that
     /// communicate with themselves rely on it.
-    fn hear_itself(&mut self) -> bool {
-        if self.rounds == 0 || !std::mem::take(&mut self.spoke_to_itself) {
+    fn process_local_packets(&mut self) -> bool {
+        if self.rounds == 0 || !std::mem::take(&mut self.has_local_packets) {
             return false;
         }
         self.rounds -= 1;
@@ -180,34 +181,34 @@ impl Sockets {
 impl Service for Sockets {
     fn call(&mut self, call: &Call) -> Outcome {
         self.rounds = match call.request.op {
-            // The message and the reply to it. What ends one association of a one-to-many socket
-            // has no data.
+            // Enough for the message and the reply to it. Calls without data, such as those that
+            // end one association of a one-to-many socket, get the maximum.
             Op::Send if !call.data.is_empty() => 2,
-            _ => MOST_ROUNDS,
+            _ => MAX_ROUNDS,
         };
         match call.request.op {
             Op::Status => {
                 let status = serde_json::to_vec(&self.status()).unwrap_or_default();
                 Outcome::Done(Answer { data: status.into(), ..Answer::default() })
             }
-            _ => self.calls.make(self.now(), call),
+            _ => self.calls.call(self.now(), call),
         }
     }
 
-    fn again(&mut self, call: &Call) -> Outcome {
-        self.calls.make_again(self.now(), call)
+    fn retry(&mut self, call: &Call) -> Outcome {
+        self.calls.retry(self.now(), call)
     }
 
     fn is_opening(&mut self, socket: u64, association: i32) -> bool {
         self.calls.is_opening(self.now(), socket, association)
     }
 
-    fn given_up(&mut self, call: &Call) {
-        self.calls.given_up(call);
+    fn call_cancelled(&mut self, call: &Call) {
+        self.calls.call_cancelled(call);
     }
 
     fn close(&mut self, socket: u64) -> Closing {
-        self.rounds = MOST_ROUNDS;
+        self.rounds = MAX_ROUNDS;
         self.calls.close(self.now(), socket)
     }
 
@@ -215,19 +216,19 @@ impl Service for Sockets {
         loop {
             match self.calls.stack.poll_output(self.now()) {
                 Output::Transmit(transmit) => {
-                    self.spoke_to_itself |= self.is_for_itself(transmit.remote);
-                    let reported = self.wires.send(transmit);
-                    reported.into_iter().filter_map(input).for_each(|input| self.handle(input));
+                    self.has_local_packets |= self.is_looped_back(transmit.remote);
+                    let events = self.wires.send(transmit);
+                    events.into_iter().filter_map(input).for_each(|input| self.handle(input));
                 }
-                Output::Stranger(received) => {
-                    if self.strangers.may_refuse(Instant::now()) {
+                Output::OutOfTheBlue(received) => {
+                    if self.other_stacks.may_refuse(Instant::now()) {
                         self.handle(Input::Refused(received));
                     }
                 }
                 Output::Readiness(socket, bits) => return Some(Notice::Ready(socket.0, bits.0)),
                 Output::Retry(socket) => return Some(Notice::Retry(socket.0)),
                 Output::Closed(socket) => return Some(Notice::Closed(socket.0)),
-                Output::Timeout(_) if self.hear_itself() => {}
+                Output::Timeout(_) if self.process_local_packets() => {}
                 Output::Timeout(time) => {
                     self.rounds = 0;
                     if time.is_some_and(|time| self.alarm.is_none_or(|alarm| time < alarm)) {
@@ -241,33 +242,33 @@ impl Service for Sockets {
     }
 }
 
-/// The carrier, and the supervisor for its packets, as long as it exists.
-type Carried = (Arc<Wires>, Weak<Supervisor<Sockets>>);
+/// The carrier, and the supervisor that processes its packets, while that exists.
+type CarrierTask = (Arc<Wires>, Weak<Supervisor<Sockets>>);
 
 /// Reads one socket of the carrier.
-async fn read(index: usize, (wires, supervisor): Carried) {
+async fn read(index: usize, (wires, supervisor): CarrierTask) {
     let mut buffers = Buffers::default();
-    while hand_in(&supervisor, wires.receive(index, &mut buffers).await) {}
+    while deliver(&supervisor, wires.receive(index, &mut buffers).await) {}
 }
 
-/// Sends what full sockets did not accept.
-async fn flush((wires, supervisor): Carried) {
-    while hand_in(&supervisor, wires.flush().await) {}
+/// Sends what did not fit into full sockets before.
+async fn flush((wires, supervisor): CarrierTask) {
+    while deliver(&supervisor, wires.flush().await) {}
 }
 
 /// Reports addresses of this host as they are added and removed.
-async fn watch_addresses((wires, supervisor): Carried) {
+async fn watch_addresses((wires, supervisor): CarrierTask) {
     let mut changes = wires.changes();
     loop {
         let present = wires.changed(&mut changes).await;
-        if !hand_in(&supervisor, vec![Arrival::LocalAddresses(present)]) {
+        if !deliver(&supervisor, vec![Arrival::LocalAddresses(present)]) {
             return;
         }
     }
 }
 
 /// Passes packets to the supervisor, and returns whether it still exists.
-fn hand_in(supervisor: &Weak<Supervisor<Sockets>>, arrivals: Vec<Arrival>) -> bool {
+fn deliver(supervisor: &Weak<Supervisor<Sockets>>, arrivals: Vec<Arrival>) -> bool {
     let Some(supervisor) = supervisor.upgrade() else { return false };
     supervisor.with(|sockets| {
         arrivals.into_iter().filter_map(input).for_each(|input| sockets.handle(input));
@@ -287,11 +288,11 @@ fn input(arrival: Arrival) -> Option<Input> {
 }
 
 /// Polls the stack when it is due.
-async fn keep_time(wake: Arc<Notify>, supervisor: Weak<Supervisor<Sockets>>) {
+async fn run_timers(wake: Arc<Notify>, supervisor: Weak<Supervisor<Sockets>>) {
     loop {
-        let Some(serving) = supervisor.upgrade() else { return };
-        let due = serving.with(|sockets| sockets.alarm.map(|time| sockets.start + time));
-        drop(serving);
+        let Some(strong) = supervisor.upgrade() else { return };
+        let due = strong.with(|sockets| sockets.alarm.map(|time| sockets.start + time));
+        drop(strong);
         let time = async {
             match due {
                 // A timer rounds up to the next millisecond, so do not sleep if something is due.
@@ -304,9 +305,9 @@ async fn keep_time(wake: Arc<Notify>, supervisor: Weak<Supervisor<Sockets>>) {
             () = time => {}
             () = wake.notified() => continue,
         }
-        let Some(serving) = supervisor.upgrade() else { return };
-        // The next due time is reported after this.
-        serving.with(|sockets| {
+        let Some(strong) = supervisor.upgrade() else { return };
+        // After this the next due time is reported.
+        strong.with(|sockets| {
             sockets.alarm = None;
             sockets.handle(Input::Tick);
         });

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use eyas_sockets::StackStatus;
 use serde::Serialize;
 
-use crate::sockets::{Carrier, Settings};
+use crate::sockets::{Encapsulation, Settings};
 
-/// The state of a supervisor at one moment.
+/// A snapshot of a supervisor's state.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
     /// The process ID.
@@ -36,9 +36,9 @@ pub struct Status {
 impl Status {
     /// Creates the state from the settings.
     pub(crate) fn of(settings: &Settings, stack: StackStatus) -> Self {
-        let (carrier, peer_udp_port) = match settings.carrier {
-            Carrier::Udp(port) => ("udp", Some(port)),
-            Carrier::Ip => ("ip", None),
+        let (carrier, peer_udp_port) = match settings.encapsulation {
+            Encapsulation::Udp(port) => ("udp", Some(port)),
+            Encapsulation::Ip => ("ip", None),
         };
         Self {
             process: std::process::id(),

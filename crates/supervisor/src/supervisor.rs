@@ -14,7 +14,7 @@ use tokio::sync::{Notify, watch};
 use crate::connection::serve;
 use crate::descriptor::End;
 use crate::local::{Descriptor, Response};
-use crate::place::{Door, Place, open};
+use crate::place::{Entrance, Place, open};
 use crate::random::number;
 use crate::service::{Answer, Call, Closing, Notice, Outcome, Service};
 use crate::socket_file::SocketFile;
@@ -53,12 +53,12 @@ impl Reply {
 }
 
 /// The result of an attempt at a call.
-pub(crate) enum Tried {
+pub(crate) enum Attempt {
     Answered(Box<Reply>),
     /// This result, but a blocking call returns once this association is established or has failed.
     Opens(Box<Answer>, i32),
     /// No result yet; a non-blocking call gets this errno.
-    Waits(i32),
+    Blocked(i32),
 }
 
 impl<S: Service> Supervisor<S> {
@@ -72,8 +72,8 @@ impl<S: Service> Supervisor<S> {
         let state = Mutex::new(State { service, ends, lingering, file: opened.file });
         let (address, users) = (opened.address, watch::Sender::new(0));
         let supervisor = Arc::new(Self { state, instance: number()?, address, users });
-        for door in opened.doors {
-            tokio::spawn(accept(door, Arc::downgrade(&supervisor)));
+        for entrance in opened.entrances {
+            tokio::spawn(accept(entrance, Arc::downgrade(&supervisor)));
         }
         Ok(supervisor)
     }
@@ -128,31 +128,31 @@ impl<S: Service> Supervisor<S> {
 
     /// Returns whether the socket of a call belongs to this supervisor, rather than to one that
     /// served at the same place earlier and has ended.
-    pub(crate) fn knows(&self, call: &Call) -> bool {
+    pub(crate) fn has_socket(&self, call: &Call) -> bool {
         call.request.instance == self.instance
             && self.lock().ends.contains_key(&call.request.socket)
     }
 
     /// Makes or repeats a call.
-    pub(crate) fn attempt(self: &Arc<Self>, call: &Call, is_first: bool) -> Tried {
+    pub(crate) fn attempt(self: &Arc<Self>, call: &Call, is_first: bool) -> Attempt {
         let mut state = self.lock();
         let mut outcome = match is_first {
             true => state.service.call(call),
-            false => state.service.again(call),
+            false => state.service.retry(call),
         };
         if outcome == Outcome::Failed(libc::EADDRINUSE) && state.close_stale_sockets() {
             outcome = state.service.call(call);
         }
         if let Outcome::Opens(answer, association) = outcome {
             state.pass_on_notices();
-            return Tried::Opens(Box::new(answer), association);
+            return Attempt::Opens(Box::new(answer), association);
         }
         let reply = self.reply(&mut state, call, outcome);
         // Now that there is a new end that can show it.
         state.pass_on_notices();
         match reply {
-            Ok(reply) => Tried::Answered(Box::new(state.reply(call, reply))),
-            Err(errno) => Tried::Waits(errno),
+            Ok(reply) => Attempt::Answered(Box::new(state.reply(call, reply))),
+            Err(errno) => Attempt::Blocked(errno),
         }
     }
 
@@ -194,9 +194,9 @@ impl<S: Service> Supervisor<S> {
     }
 
     /// Returns the reply to a call that no longer waits.
-    pub(crate) fn give_up(&self, call: &Call, errno: i32) -> Reply {
+    pub(crate) fn cancel_call(&self, call: &Call, errno: i32) -> Reply {
         let mut state = self.lock();
-        state.service.given_up(call);
+        state.service.call_cancelled(call);
         state.reply(call, Reply::errno(errno))
     }
 
@@ -211,7 +211,7 @@ impl<S: Service> Supervisor<S> {
             while let Ok(mut ready) = fd.readable().await {
                 // First, so that later events are not missed.
                 ready.clear_ready();
-                if supervisor.0.look_at(socket) {
+                if supervisor.0.close_if_unused(socket) {
                     break;
                 }
             }
@@ -220,11 +220,11 @@ impl<S: Service> Supervisor<S> {
 
     /// Removes late fillers, and closes the socket if no program has it any more; returns whether
     /// it is gone.
-    fn look_at(&self, socket: u64) -> bool {
+    fn close_if_unused(&self, socket: u64) -> bool {
         let mut state = self.lock();
         match state.ends.get(&socket) {
             Some(end) if !end.is_closed() => {
-                end.empty();
+                end.remove_fillers();
                 return false;
             }
             Some(_) => state.close(socket),
@@ -252,7 +252,7 @@ impl<S: Service> Supervisor<S> {
     }
 
     /// Records that no call waits for a closed socket any more.
-    pub(crate) fn linger_no_more(&self, socket: u64) {
+    pub(crate) fn stop_lingering(&self, socket: u64) {
         self.lock().lingering.remove(&socket);
     }
 }
@@ -326,12 +326,12 @@ impl<S> Drop for User<S> {
     }
 }
 
-async fn accept<S: Service>(door: Door, supervisor: Weak<Supervisor<S>>) {
+async fn accept<S: Service>(entrance: Entrance, supervisor: Weak<Supervisor<S>>) {
     loop {
-        match door.listener.accept().await {
+        match entrance.listener.accept().await {
             Ok((stream, _)) => {
                 let Some(supervisor) = supervisor.upgrade() else { return };
-                tokio::spawn(serve(stream, door.key, supervisor.user()));
+                tokio::spawn(serve(stream, entrance.key, supervisor.user()));
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot take in programs for the moment");

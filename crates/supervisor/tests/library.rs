@@ -1,7 +1,7 @@
-//! The preloaded library and its supervisor, together: programs under the library are tests of this very
-//! file, run again in a process of their own.
+//! Tests of the preloaded library with its supervisor. The programs that run under the library are
+//! this test binary itself, started again as a child process.
 #![cfg(target_os = "linux")]
-#![allow(unsafe_code, reason = "programs call libc's functions, as C does")]
+#![allow(unsafe_code, reason = "the programs call libc's functions, as C does")]
 
 mod echo;
 mod programs;
@@ -15,16 +15,16 @@ use eyas_supervisor::local::ENVIRONMENT;
 use eyas_supervisor::{Library, Place, Supervisor};
 use programs::PROGRAM;
 
-/// Begins a program, where this process is to be one.
+/// Runs a program, if this process was started as one.
 #[test]
-fn programs_have_names_of_their_own() {
+fn programs_have_unique_names() {
     programs::begin();
 }
 
-/// Runs one of `programs` under the library; gives what the service saw.
+/// Runs one of `programs` under the library, and returns the sockets that the service saw closed.
 fn run(program: &str) -> Vec<u64> {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let _inside = runtime.enter();
+    let _runtime_context = runtime.enter();
     let supervisor = Supervisor::start(Echo::default(), &Place::Private).unwrap();
     let library = Library::new().unwrap();
     let status = under(program, &library, &supervisor).status().unwrap();
@@ -45,7 +45,7 @@ fn under(program: &str, library: &Library, supervisor: &Arc<Supervisor<Echo>>) -
 }
 
 #[test]
-fn a_message_comes_back_in_parts() {
+fn a_message_is_received_in_parts() {
     assert_eq!(run("message"), [1]);
 }
 
@@ -60,12 +60,12 @@ fn calls_wait_until_they_can_proceed() {
 }
 
 #[test]
-fn a_time_limit_and_a_signal_end_a_wait() {
+fn timeouts_and_signals_end_a_wait() {
     run("limits");
 }
 
 #[test]
-fn signals_take_no_message_away() {
+fn signals_lose_no_message() {
     run("interrupted");
 }
 
@@ -100,14 +100,14 @@ fn a_thread_that_waits_can_be_cancelled() {
 }
 
 #[test]
-fn other_protocols_go_to_the_kernel() {
+fn other_protocols_are_passed_to_the_kernel() {
     assert_eq!(run("others"), [] as [u64; 0]);
 }
 
 #[test]
 fn a_program_that_is_killed_leaves_no_socket() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let _inside = runtime.enter();
+    let _runtime_context = runtime.enter();
     let supervisor = Supervisor::start(Echo::default(), &Place::Private).unwrap();
     let library = Library::new().unwrap();
     let mut child = under("endless", &library, &supervisor).spawn().unwrap();
@@ -121,11 +121,11 @@ fn a_program_that_is_killed_leaves_no_socket() {
 }
 
 #[test]
-fn without_its_supervisor_a_program_gets_errors() {
+fn a_program_gets_errors_without_its_supervisor() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let library = Library::new().unwrap();
     let mut child = {
-        let _inside = runtime.enter();
+        let _runtime_context = runtime.enter();
         let supervisor = Supervisor::start(Echo::default(), &Place::Private).unwrap();
         let child = under("abandoned", &library, &supervisor).spawn().unwrap();
         while supervisor.with(|echo| echo.closed.is_empty()) {
@@ -144,7 +144,7 @@ fn a_service_that_ends_hangs_up_on_its_programs() {
     let path = folder.path().join("a socket");
     let place = Place::Path { path: path.clone(), mode: 0o600 };
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let _inside = runtime.enter();
+    let _runtime_context = runtime.enter();
     let supervisor = Supervisor::start(Echo::default(), &place).unwrap();
     let library = Library::new().unwrap();
     let mut child = under("ended", &library, &supervisor).spawn().unwrap();

@@ -1,4 +1,4 @@
-//! Who may speak to a supervisor, and who is told what.
+//! Tests of who may use a supervisor, and who may query it.
 #![cfg(target_os = "linux")]
 
 mod echo;
@@ -18,7 +18,7 @@ fn a_supervisor_at_a_path_answers_there() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sctp");
     let runtime = Runtime::new().unwrap();
-    let _inside = runtime.enter();
+    let _runtime_context = runtime.enter();
     let place = Place::Path { path: path.clone(), mode: 0o600 };
     let supervisor = Supervisor::start(Echo::default(), &place).unwrap();
     let address = Address::of_path(&path);
@@ -32,10 +32,10 @@ fn a_supervisor_at_a_path_answers_there() {
 #[test]
 fn the_owner_finds_it_and_may_query_it() {
     let runtime = Runtime::new().unwrap();
-    let _inside = runtime.enter();
+    let _runtime_context = runtime.enter();
     let supervisor = Supervisor::start(Echo::default(), &Place::Private).unwrap();
-    let told = Address::parse(supervisor.address()).unwrap();
-    assert_eq!(told.status().unwrap(), STATUS);
+    let given = Address::parse(supervisor.address()).unwrap();
+    assert_eq!(given.status().unwrap(), STATUS);
     let name = supervisor.address().to_str().unwrap().split(' ').next().unwrap();
     let listed = Address::parse(OsStr::new(name)).unwrap();
     assert!(Address::all().unwrap().contains(&listed));
@@ -43,9 +43,9 @@ fn the_owner_finds_it_and_may_query_it() {
 }
 
 #[test]
-fn without_the_key_there_are_no_sockets() {
+fn without_the_key_no_socket_is_created() {
     let runtime = Runtime::new().unwrap();
-    let _inside = runtime.enter();
+    let _runtime_context = runtime.enter();
     let supervisor = Supervisor::start(Echo::default(), &Place::Private).unwrap();
     let (name, key) = supervisor.address().to_str().unwrap().split_once(' ').unwrap();
     let name = SocketAddr::from_abstract_name(&name[1..]).unwrap();
@@ -63,7 +63,7 @@ fn another_version_is_distinguished_from_a_missing_supervisor() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sctp");
     let listener = UnixListener::bind(&path).unwrap();
-    let later = std::thread::spawn(move || {
+    let server = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         stream.read_exact(&mut [0; REQUEST]).unwrap();
         let mut answer = Response::new(-93).encode();
@@ -71,5 +71,5 @@ fn another_version_is_distinguished_from_a_missing_supervisor() {
         stream.write_all(&answer).unwrap();
     });
     assert!(matches!(Address::of_path(&path).status(), Err(AskError::OtherVersion)));
-    later.join().unwrap();
+    server.join().unwrap();
 }

@@ -1,6 +1,7 @@
-//! Whatever comes over a connection is read or refused, and what is written is read back.
+//! Property tests of the protocol: arbitrary input is parsed or refused, and encoded values are
+//! parsed back.
 
-use eyas_supervisor::local::control::give;
+use eyas_supervisor::local::control::copy_control;
 use eyas_supervisor::local::subject::addresses;
 use eyas_supervisor::local::{
     Descriptor, MAX_CONTROL, MAX_DATA, MAX_PEER, MAX_SIDE, REQUEST, RESPONSE, Request, Response,
@@ -28,7 +29,7 @@ proptest! {
     }
 
     #[test]
-    fn a_response_is_read_as_it_was_written(result in any::<i32>(), marks in any::<u32>(),
+    fn an_encoded_response_is_parsed_back(result in any::<i32>(), marks in any::<u32>(),
                                             flags in any::<i32>(), data in any::<u32>(),
                                             peer in prop::collection::vec(any::<u8>(), 0..64),
                                             control in prop::collection::vec(any::<u8>(), 0..300)) {
@@ -42,7 +43,7 @@ proptest! {
     }
 
     #[test]
-    fn no_response_makes_the_library_read_too_far(bytes in prop::collection::vec(any::<u8>(), RESPONSE)) {
+    fn no_response_exceeds_the_limits(bytes in prop::collection::vec(any::<u8>(), RESPONSE)) {
         let mut bytes = bytes;
         bytes[..4].copy_from_slice(&1_u32.to_ne_bytes());
         if let Some(response) = Response::parse(&bytes) {
@@ -53,21 +54,21 @@ proptest! {
 
     #[test]
     fn a_descriptor_is_identified_by_its_name(instance in any::<u64>(), socket in any::<u64>(),
-                                         strange in prop::collection::vec(any::<u8>(), 0..80)) {
+                                         arbitrary in prop::collection::vec(any::<u8>(), 0..80)) {
         let descriptor = Descriptor { instance, socket };
         prop_assert_eq!(Descriptor::parse(&descriptor.name()), Some(descriptor));
-        if let Some(found) = Descriptor::parse(&strange) {
-            prop_assert_eq!(&found.name()[..], &strange[..]);
+        if let Some(found) = Descriptor::parse(&arbitrary) {
+            prop_assert_eq!(&found.name()[..], &arbitrary[..]);
         }
     }
 
     #[test]
-    fn control_messages_fit_the_room_that_there_is(control in prop::collection::vec(any::<u8>(), 0..200),
+    fn control_messages_fit_the_available_room(control in prop::collection::vec(any::<u8>(), 0..200),
                                                    lengths in prop::collection::vec(0_usize..80, 0..4),
                                                    room in 0_usize..250) {
         let mut control = control;
         let mut at = 0;
-        // Most of them are messages, one behind the other.
+        // Most inputs are a sequence of messages.
         for length in lengths {
             if let Some(place) = control.get_mut(at..at + size_of::<usize>()) {
                 place.copy_from_slice(&length.to_ne_bytes());
@@ -75,13 +76,13 @@ proptest! {
             at += length.max(16).next_multiple_of(size_of::<usize>());
         }
         let mut memory = vec![0; room];
-        let given = give(&control, room, |at, bytes| {
+        let copied = copy_control(&control, room, |at, bytes| {
             memory[at..at + bytes.len()].copy_from_slice(bytes);
         });
-        prop_assert!(given.length <= room);
-        prop_assert!(memory[given.length..].iter().all(|byte| *byte == 0));
+        prop_assert!(copied.length <= room);
+        prop_assert!(memory[copied.length..].iter().all(|byte| *byte == 0));
         if room >= control.len() {
-            prop_assert!(!given.is_cut);
+            prop_assert!(!copied.is_truncated);
         }
     }
 
@@ -97,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn a_key_is_read_from_its_digits(key in any::<u64>()) {
+    fn a_key_is_parsed_from_its_digits(key in any::<u64>()) {
         prop_assert_eq!(key_of(format!("{key:016x}").as_bytes()), Some(key));
         prop_assert_eq!(key_of(format!("{key:017x}").as_bytes()), None);
     }

@@ -1,7 +1,7 @@
-//! Calls that a filter stops, and a supervisor, together: what makes system calls of its own is not
-//! told apart from what goes by libc, so the programs are those of the library's tests.
+//! Tests of intercepted calls with a supervisor. Direct system calls are not distinguished from
+//! those made through libc, so the programs are those of the library's tests.
 #![cfg(target_os = "linux")]
-#![allow(unsafe_code, reason = "programs call libc's functions, as C does")]
+#![allow(unsafe_code, reason = "the programs call libc's functions, as C does")]
 
 mod echo;
 mod programs;
@@ -16,13 +16,13 @@ use programs::PROGRAM;
 use tokio::process::{Child, Command};
 use tokio::runtime::Runtime;
 
-/// Begins a program, where this process is to be one.
+/// Runs a program, if this process was started as one.
 #[test]
-fn programs_have_names_of_their_own() {
+fn programs_have_unique_names() {
     programs::begin();
 }
 
-/// A supervisor, and a program whose calls stop for it.
+/// A supervisor, and a program whose calls are intercepted.
 struct Run {
     runtime: Runtime,
     supervisor: Arc<Supervisor<Echo>>,
@@ -31,10 +31,10 @@ struct Run {
 }
 
 impl Run {
-    /// Begins one of `programs`. None where the kernel does not do this.
-    fn begin(program: &str) -> Option<Self> {
+    /// Starts one of `programs`. Returns `None` if the kernel does not support this.
+    fn start(program: &str) -> Option<Self> {
         let runtime = Runtime::new().unwrap();
-        let inside = runtime.enter();
+        let runtime_context = runtime.enter();
         let supervisor = Supervisor::start(Echo::default(), &Place::Private).unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "--nocapture", "programs_have_names_of_their_own"]);
@@ -42,24 +42,25 @@ impl Run {
         let trap = match Trap::set(&mut command) {
             Ok(trap) => trap,
             Err(error) => {
-                eprintln!("skipped: the kernel stops no calls: {error}");
+                eprintln!("skipped: the kernel does not support user notification: {error}");
                 return None;
             }
         };
         let child = command.spawn().unwrap();
         let trapped = trap.serve(Address::parse(supervisor.address()).unwrap()).unwrap();
-        drop(inside);
+        drop(runtime_context);
         Some(Self { runtime, supervisor, child, trapped })
     }
 
-    /// Waits until the program has closed a socket.
-    fn until_it_signs(&self) {
+    /// Waits until the program has closed a socket, which is how programs signal that they are
+    /// ready.
+    fn until_ready(&self) {
         while self.supervisor.with(|echo| echo.closed.is_empty()) {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// Waits for the end of all; gives what the service saw.
+    /// Waits until everything has ended, and returns the exit status and the closed sockets.
     fn end(mut self) -> (ExitStatus, Vec<u64>) {
         let status = self.runtime.block_on(async {
             let status = self.child.wait().await.unwrap();
@@ -71,15 +72,16 @@ impl Run {
     }
 }
 
-/// Runs one of `programs`; gives what the service saw. None where the kernel does not do this.
+/// Runs one of `programs`, and returns the sockets that the service saw closed, or `None` if the
+/// kernel does not support this.
 fn run(program: &str) -> Option<Vec<u64>> {
-    let (status, closed) = Run::begin(program)?.end();
+    let (status, closed) = Run::start(program)?.end();
     assert!(status.success(), "{program}: {status}");
     Some(closed)
 }
 
 #[test]
-fn a_message_comes_back_in_parts() {
+fn a_message_is_received_in_parts() {
     if let Some(closed) = run("message") {
         assert_eq!(closed, [1]);
     }
@@ -96,12 +98,12 @@ fn calls_wait_until_they_can_proceed() {
 }
 
 #[test]
-fn a_time_limit_and_a_signal_end_a_wait() {
+fn timeouts_and_signals_end_a_wait() {
     run("limits");
 }
 
 #[test]
-fn signals_take_no_message_away() {
+fn signals_lose_no_message() {
     run("interrupted");
 }
 
@@ -113,7 +115,7 @@ fn connects_report_their_outcome() {
 #[test]
 fn a_socket_lives_until_its_last_descriptor_is_closed() {
     if let Some(mut closed) = run("copies") {
-        // Nobody says when a descriptor is closed, and what watches them runs in any order.
+        // Closes are not reported here, and the tasks that watch descriptors run in any order.
         closed.sort_unstable();
         assert_eq!(closed, [1, 2]);
     }
@@ -125,7 +127,7 @@ fn a_program_that_closes_all_descriptors_continues() {
 }
 
 #[test]
-fn other_protocols_go_to_the_kernel() {
+fn other_protocols_are_passed_to_the_kernel() {
     if let Some(closed) = run("others") {
         assert_eq!(closed, [] as [u64; 0]);
     }
@@ -133,16 +135,16 @@ fn other_protocols_go_to_the_kernel() {
 
 #[test]
 fn a_program_that_is_killed_leaves_no_socket() {
-    let Some(mut run) = Run::begin("endless") else { return };
-    run.until_it_signs();
+    let Some(mut run) = Run::start("endless") else { return };
+    run.until_ready();
     run.child.start_kill().unwrap();
     assert_eq!(run.end().1.len(), 2);
 }
 
 #[test]
 fn a_service_that_ends_hangs_up_on_its_programs() {
-    let Some(run) = Run::begin("ended") else { return };
-    run.until_it_signs();
+    let Some(run) = Run::start("ended") else { return };
+    run.until_ready();
     run.supervisor.end();
     let (status, closed) = run.end();
     assert!(status.success(), "{status}");

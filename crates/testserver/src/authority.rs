@@ -10,7 +10,7 @@ use rustls_pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use crate::Credentials;
 
 /// The name in certificates for another host.
-const OTHER_NAME: &str = "somebody-else.test";
+const OTHER_NAME: &str = "other.test";
 
 /// A generated certificate authority.
 pub struct Authority {
@@ -48,8 +48,8 @@ impl Authority {
             params.not_after = date_time_ymd(2002, 1, 1);
         }
         let certificate = if credentials == Credentials::UnknownIssuer {
-            let (_, stranger) = authority("an authority that nobody trusts")?;
-            params.signed_by(&key, &stranger)
+            let (_, untrusted) = authority("untrusted test authority")?;
+            params.signed_by(&key, &untrusted)
         } else {
             params.signed_by(&key, &self.issuer)
         };

@@ -70,8 +70,8 @@ pub(crate) fn hold(address: SocketAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Holds something as long as the server runs.
-pub(crate) async fn stand<T>(held: T) {
+/// Keeps something alive as long as the server runs.
+pub(crate) async fn keep_alive<T>(held: T) {
     std::future::pending::<()>().await;
     drop(held);
 }

@@ -62,7 +62,7 @@ pub struct Site {
 #[non_exhaustive]
 pub enum SiteError {
     /// The directory cannot be read.
-    #[error("cannot serve {}: {cause}; give a directory that exists", path.display())]
+    #[error("cannot serve {}: {cause}; choose a directory that exists", path.display())]
     Directory {
         /// The path.
         path: PathBuf,
@@ -70,7 +70,7 @@ pub enum SiteError {
         cause: io::Error,
     },
     /// The path is not a directory.
-    #[error("{} is a file, but a directory is needed; give the one that it is in", path.display())]
+    #[error("{} is a file, but a directory is needed; use the one that contains it", path.display())]
     NotADirectory {
         /// The path.
         path: PathBuf,
@@ -145,9 +145,11 @@ impl Site {
         let allowance = request.extensions_mut().remove();
         let reply = match peer.zip(allowance) {
             Some((peer, allowance)) => self.route(&Client { peer, allowance }, request).await,
-            None => error(StatusCode::INTERNAL_SERVER_ERROR, "This site wants a server of eyas."),
+            None => {
+                error(StatusCode::INTERNAL_SERVER_ERROR, "This site requires a server of eyas.")
+            }
         };
-        reply::signed(reply)
+        reply::with_server_fields(reply)
     }
 }
 
@@ -168,7 +170,7 @@ impl Service<Request<RequestBody>> for Site {
 
 const FETCHING: [Method; 2] = [Method::GET, Method::HEAD];
 
-const ROUTES: &str = "Nothing is here. There are: / (or /eyas), /bytes/N, /echo, /slow?ms=N, \
+const ROUTES: &str = "Not found. The routes are: / (or /eyas), /bytes/N, /echo, /slow?ms=N, \
                       /status/CODE, /redirect/N.";
 
 /// Answers GET and HEAD, and refuses other methods.
@@ -182,7 +184,7 @@ fn bytes(request: &Request<RequestBody>, count: &str) -> Reply {
         _ => {
             return error(
                 StatusCode::BAD_REQUEST,
-                "/bytes/N wants a whole number of bytes, at most 1073741824 (1 GiB).",
+                "/bytes/N requires a whole number of bytes, at most 1073741824 (1 GiB).",
             );
         }
     };
@@ -208,7 +210,7 @@ async fn slow(request: &Request<RequestBody>) -> Reply {
         }
         _ => error(
             StatusCode::BAD_REQUEST,
-            "/slow?ms=N wants a whole number of milliseconds, at most 60000.",
+            "/slow?ms=N requires a whole number of milliseconds, at most 60000.",
         ),
     }
 }
@@ -219,7 +221,7 @@ fn status(code: &str) -> Reply {
         // RFC 9110 §6.4.1: these have no content.
         Some(code @ (StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)) => reply::empty(code),
         Some(code) => reply::text(code, format!("{code}\n")),
-        None => error(StatusCode::BAD_REQUEST, "/status/CODE wants a code from 200 to 599."),
+        None => error(StatusCode::BAD_REQUEST, "/status/CODE requires a code from 200 to 599."),
     }
 }
 
@@ -229,6 +231,6 @@ fn redirects(count: &str) -> Reply {
         Ok(count) if count <= MAX_REDIRECTS => {
             redirect(StatusCode::FOUND, &format!("/redirect/{}", count - 1))
         }
-        _ => error(StatusCode::BAD_REQUEST, "/redirect/N wants a number from 0 to 100."),
+        _ => error(StatusCode::BAD_REQUEST, "/redirect/N requires a number from 0 to 100."),
     }
 }

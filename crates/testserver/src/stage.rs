@@ -15,8 +15,8 @@ use tokio::{net::TcpListener, task::JoinSet};
 
 use crate::{Authority, Face, Faces, Reach, SctpFace, silent, site::Site, tcp_shim, udp_shim};
 
-/// The application protocol of a server that supports none that a client wants.
-const STRANGE_ALPN: &[u8] = b"eyas-strange";
+/// The application protocol of a server that supports none of those that clients offer.
+const UNSUPPORTED_ALPN: &[u8] = b"eyas-strange";
 
 /// A running test server. Dropping it stops everything.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl TestServer {
         match faces.tcp.reach {
             Reach::Open => self.serve_tcp(authority, faces, address, tcp),
             Reach::Slow(by) => {
-                let listener = TcpListener::bind(anywhere(address)).await.map_err(cannot)?;
+                let listener = TcpListener::bind(free_port_at(address)).await.map_err(cannot)?;
                 let inner = listener.local_addr().map_err(cannot)?;
                 self.serve_tcp(authority, faces, address, listener)?;
                 self.tasks.spawn(tcp_shim::run(tcp, inner, by));
@@ -101,7 +101,7 @@ impl TestServer {
             }
             Reach::Swallowed => {
                 let full = silent::fill(tcp).await.map_err(cannot)?;
-                self.tasks.spawn(silent::stand(full));
+                self.tasks.spawn(silent::keep_alive(full));
                 Ok(())
             }
             Reach::Refused => {
@@ -109,7 +109,7 @@ impl TestServer {
                 // Bound but not listening: connections are refused, and no other program gets the
                 // port.
                 let held = silent::hold(address).map_err(cannot)?;
-                self.tasks.spawn(silent::stand(held));
+                self.tasks.spawn(silent::keep_alive(held));
                 Ok(())
             }
         }
@@ -126,7 +126,7 @@ impl TestServer {
         match faces.quic.reach {
             Reach::Open => self.serve_quic(authority, faces, address, udp),
             Reach::Slow(by) => {
-                let socket = UdpSocket::bind(anywhere(address)).map_err(cannot)?;
+                let socket = UdpSocket::bind(free_port_at(address)).map_err(cannot)?;
                 socket.set_nonblocking(true).map_err(cannot)?;
                 let inner = socket.local_addr().map_err(cannot)?;
                 self.serve_quic(authority, faces, inner, socket)?;
@@ -135,11 +135,12 @@ impl TestServer {
                 Ok(())
             }
             Reach::Silent | Reach::Swallowed => {
-                self.tasks.spawn(silent::stand(udp));
+                self.tasks.spawn(silent::keep_alive(udp));
                 Ok(())
             }
             Reach::Refused => {
-                self.tasks.spawn(silent::stand(silent::ignore_datagrams(udp).map_err(cannot)?));
+                self.tasks
+                    .spawn(silent::keep_alive(silent::ignore_datagrams(udp).map_err(cannot)?));
                 Ok(())
             }
         }
@@ -185,8 +186,8 @@ impl TestServer {
     }
 }
 
-/// Returns a free port at the same address, for what is behind a shim.
-fn anywhere(address: SocketAddr) -> SocketAddr {
+/// Returns the same address with port 0, for a server behind a shim.
+fn free_port_at(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip(), 0)
 }
 
@@ -194,7 +195,7 @@ fn builder(authority: &Authority, face: &Face, faces: &Faces) -> Result<ServerBu
     let builder = Server::builder().service(Site::new());
     let mut builder = builder.tls(authority.identity(face.credentials)?);
     if face.speaks_nothing {
-        builder = builder.alpn(vec![STRANGE_ALPN.to_vec()]);
+        builder = builder.alpn(vec![UNSUPPORTED_ALPN.to_vec()]);
     }
     if let Some(fault) = faces.fault {
         builder = builder.fault(fault);

@@ -43,7 +43,7 @@ pub(crate) async fn run(listener: TcpListener, inner: SocketAddr, by: Duration) 
 }
 
 async fn forward(client: TcpStream, inner: SocketAddr, by: Duration) {
-    // If the shim fails, the connection fails; there is no one else to report this to.
+    // If the shim fails, the connection fails, so there is nothing to report.
     let _ = try_forward(client, inner, by).await;
 }
 

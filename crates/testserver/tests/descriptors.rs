@@ -1,4 +1,5 @@
-//! Failed and cancelled requests leave no descriptor behind. Alone in its process, to count them.
+//! Tests that failed and cancelled requests close their descriptors. In its own process, to count
+//! them.
 #![cfg(target_os = "linux")]
 
 mod stage;
@@ -15,13 +16,13 @@ fn descriptors() -> usize {
 }
 
 /// Waits until no more descriptors are open than before.
-async fn settled(before: usize, what: &str) {
-    let settled = timeout(SOON, async {
+async fn wait_for_closing(before: usize, what: &str) {
+    let wait_for_closing = timeout(SOON, async {
         while descriptors() > before {
             sleep(Duration::from_millis(20)).await;
         }
     });
-    assert!(settled.await.is_ok(), "{what}: {before} before, {} after", descriptors());
+    assert!(wait_for_closing.await.is_ok(), "{what}: {before} before, {} after", descriptors());
 }
 
 #[tokio::test]
@@ -37,12 +38,12 @@ async fn nothing_is_left_open() {
         let before = descriptors();
         for _ in 0..5 {
             let client = stage.client();
-            // Some fail, some work, some are given up in the middle: all must close everything.
+            // Some fail, some succeed, some are cancelled: all must close everything.
             let _ = timeout(Duration::from_millis(150), async {
                 client.get(stage.url("/bytes/100000")).send().await?.bytes().await
             })
             .await;
         }
-        settled(before, &personality.to_string()).await;
+        wait_for_closing(before, &personality.to_string()).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Each personality does what it says.
+//! Tests of each personality.
 
 use std::{io, net::IpAddr, time::Duration};
 
@@ -10,14 +10,14 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-/// Those of the server's own tests.
-#[expect(dead_code, reason = "it has clients for more")]
+/// The clients of the server's own tests.
+#[expect(dead_code, reason = "not all clients are needed here")]
 #[path = "../../http/tests/serve/clients.rs"]
 mod clients;
 
 use clients::{Fetched, SOON, get, h3_exchange, h3_over, http1, http2, quic_to, tls_to};
 
-/// Long enough for anything on this machine that is not held up on purpose.
+/// Long enough for anything on this machine that is not delayed on purpose.
 const PATIENCE: Duration = Duration::from_millis(400);
 
 struct Stage {
@@ -72,7 +72,7 @@ impl Stage {
     }
 }
 
-/// An error and all its causes.
+/// Formats an error and all its causes.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(|cause| format!("{cause} / {cause:?}")).collect::<Vec<_>>().join(": ")
@@ -86,7 +86,7 @@ fn failure(outcome: Fetched) -> String {
 }
 
 #[tokio::test]
-async fn well() {
+async fn healthy() {
     let stage = stage(Personality::Healthy).await;
     stage.tcp_works().await;
     stage.quic_works().await;
@@ -176,7 +176,8 @@ async fn tcp_silent() {
     stage.quic_works().await;
 }
 
-/// The personality fails on its side with this word in the error, and works on the other.
+/// Checks that the personality fails on its side with this word in the error, and works on the
+/// other.
 async fn fails(personality: impl Fn(Side) -> Personality, word: &str) {
     let on_tcp = stage(personality(Side::Tcp)).await;
     let error = failure(on_tcp.over_tcp(Version::HTTP_2, get("/")).await);
@@ -245,7 +246,7 @@ async fn truncated_body() {
     );
     let error = failure(stage.over_tcp(Version::HTTP_2, get("/bytes/100000")).await);
     assert!(error.contains("PROTOCOL_ERROR"), "{error}");
-    // h3 leaves it to its user to hold the length against what was announced.
+    // h3 leaves the comparison with the announced length to its user.
     let response = stage.over_quic(get("/bytes/100000")).await.unwrap();
     assert_eq!(response.headers()[header::CONTENT_LENGTH], "100000");
     assert_eq!(response.body().len(), 5000);

@@ -1,4 +1,4 @@
-//! A large body over HTTP/3, whole and in constant memory.
+//! Tests that a large body arrives completely over HTTP/3 in constant memory.
 //!
 //! The default size keeps a test run short; `EYAS_LARGE_BYTES=104857600` is what a release must pass.
 #![cfg(target_os = "linux")]
@@ -13,11 +13,11 @@ use quinn::crypto::rustls::QuicClientConfig;
 /// The size without `EYAS_LARGE_BYTES`.
 const DEFAULT_BYTES: u64 = 32 * 1024 * 1024;
 
-/// What client and server together may add to the process meanwhile, in KiB: the windows of one
-/// connection on both sides, and room for the allocator. Keeping the body would take more.
+/// The maximum growth of the process with client and server, in KiB: the windows of one connection
+/// on both sides, and some for the allocator. Buffering the body would take more.
 const MAX_GROWTH_KIB: u64 = 28 * 1024;
 
-/// The most memory that this process has had, in KiB.
+/// Returns the peak memory of this process, in KiB.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("a process has a status");
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("with a peak");
@@ -25,7 +25,7 @@ fn peak_kib() -> u64 {
 }
 
 #[tokio::test]
-async fn a_large_body_is_whole_and_costs_no_memory() {
+async fn a_large_body_is_complete_and_not_buffered() {
     let count = std::env::var("EYAS_LARGE_BYTES")
         .map_or(DEFAULT_BYTES, |count| count.parse().expect("EYAS_LARGE_BYTES is a number"));
     let running = Server::builder().service(Site::new()).start().await.expect("the server starts");

@@ -1,4 +1,4 @@
-//! Clients of DTLS: one of ours, and one that speaks DTLS 1.2 alone.
+//! DTLS clients: ours, and one that supports only DTLS 1.2.
 
 use std::cell::RefCell;
 use std::sync::{Arc, LazyLock};
@@ -14,13 +14,13 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, Server
 use crate::SERVER;
 use crate::dtls::{Acceptance, Identity, Outcome, Sessions, State, Trust};
 
-/// What the server shows, made once: to make a key takes longer than a run.
-static SHOWN: LazyLock<ServerIdentity> = LazyLock::new(|| {
+/// The server's identity, created once: creating a key takes longer than a run.
+static SERVER_IDENTITY: LazyLock<ServerIdentity> = LazyLock::new(|| {
     let name = "peer.test".to_owned();
     ServerIdentity::on_the_spot(vec![name.clone()], name).expect("an identity")
 });
 
-/// What `eyas::ServerIdentity` is to the sessions, which see its key.
+/// A replacement for `eyas::ServerIdentity` with access to its key.
 pub struct ServerIdentity {
     certificate: CertificateDer<'static>,
     key: PrivateKeyDer<'static>,
@@ -46,15 +46,16 @@ impl ServerIdentity {
     }
 }
 
-/// What clients have to show, which nobody asks for.
-static NOBODY: LazyLock<Identity> = LazyLock::new(|| Identity::nobody().expect("an identity"));
+/// The clients' identity, which is never requested.
+static CLIENT_IDENTITY: LazyLock<Identity> =
+    LazyLock::new(|| Identity::nobody().expect("an identity"));
 
-/// The identity of the server.
+/// Returns the identity of the server.
 pub fn identity() -> Identity {
-    Identity::new(SHOWN.certificate(), SHOWN.key()).expect("a key of ECDSA")
+    Identity::new(SERVER_IDENTITY.certificate(), SERVER_IDENTITY.key()).expect("an ECDSA key")
 }
 
-/// Takes the certificate of the server, or none.
+/// Accepts the certificate of the server, or none.
 #[derive(Debug)]
 struct Verifier {
     accepts: bool,
@@ -69,7 +70,7 @@ impl ServerCertVerifier for Verifier {
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match self.accepts && certificate == SHOWN.certificate() {
+        match self.accepts && certificate == SERVER_IDENTITY.certificate() {
             true => Ok(ServerCertVerified::assertion()),
             false => Err(CertificateError::UnknownIssuer.into()),
         }
@@ -98,21 +99,21 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// The settings of one that speaks DTLS 1.2 alone.
+/// The settings of the DTLS 1.2 client.
 static SETTINGS: LazyLock<Arc<Config>> = LazyLock::new(Arc::default);
 
 thread_local! {
-    /// Sessions of clients that are gone: to make the settings takes longer than a handshake.
+    /// Sessions of previous clients: creating the settings takes longer than a handshake.
     static SPARE: RefCell<Vec<Sessions>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Who opens a session with the server.
+/// A client of the server.
 pub enum Client {
     Ours(Box<Ours>),
     Old(Box<Old>),
 }
 
-/// One of ours, that accepts the certificate of the server or none.
+/// Our client, which accepts the certificate of the server or none.
 pub struct Ours {
     sessions: Option<Sessions>,
     accepts: bool,
@@ -120,7 +121,7 @@ pub struct Ours {
 
 impl Ours {
     pub fn sessions(&mut self) -> &mut Sessions {
-        self.sessions.as_mut().expect("there until it is dropped")
+        self.sessions.as_mut().expect("present until it is dropped")
     }
 }
 
@@ -132,7 +133,7 @@ impl Drop for Ours {
     }
 }
 
-/// One that speaks DTLS 1.2 alone, and takes any certificate.
+/// A client that supports only DTLS 1.2, and accepts any certificate.
 pub struct Old {
     dtls: Dtls,
     state: State,
@@ -141,12 +142,12 @@ pub struct Old {
 }
 
 impl Client {
-    /// Opens a session, and gives the first flight.
+    /// Opens a session; returns it and its first flight.
     pub fn open(now: Instant, is_old: bool, accepts: bool) -> (Self, Outcome) {
         if is_old {
             let certificate = DtlsCertificate {
-                certificate: SHOWN.certificate().to_vec(),
-                private_key: SHOWN.key().secret_der().to_vec(),
+                certificate: SERVER_IDENTITY.certificate().to_vec(),
+                private_key: SERVER_IDENTITY.key().secret_der().to_vec(),
             };
             let mut dtls = Dtls::new_12(Arc::clone(&SETTINGS), certificate, now);
             dtls.set_active(true);
@@ -159,16 +160,19 @@ impl Client {
         let mut sessions = spare.unwrap_or_else(|| Sessions::new(Acceptance::Nobody));
         let name = ServerName::try_from("peer.test").expect("a name");
         let trust = Trust { verifier: Arc::new(Verifier { accepts }), name };
-        let first = sessions.open(now, SERVER, &NOBODY, trust, None);
+        let first = sessions.open(now, SERVER, &CLIENT_IDENTITY, trust, None);
         (Self::Ours(Box::new(Ours { sessions: Some(sessions), accepts })), first)
     }
 
-    /// Where it stands.
+    /// Returns the state of its session.
     pub fn state(&mut self) -> State {
         match self {
             Self::Ours(ours) => {
                 let state = ours.sessions().state(SERVER);
-                assert!(ours.accepts || !matches!(state, State::Up(_)), "up with nobody verified");
+                assert!(
+                    ours.accepts || !matches!(state, State::Up(_)),
+                    "established without verification"
+                );
                 state
             }
             Self::Old(old) => old.state.clone(),
@@ -206,7 +210,7 @@ impl Client {
         }
     }
 
-    /// When it wants to be called.
+    /// Returns the next timeout.
     pub fn next_timeout(&mut self) -> Option<Instant> {
         match self {
             Self::Ours(ours) => ours.sessions().next_timeout(),
@@ -219,7 +223,10 @@ impl Client {
             Self::Ours(ours) => {
                 let sessions = ours.sessions();
                 let all = sessions.handle_timeout(now);
-                assert!(sessions.next_timeout().is_none_or(|at| at > now), "a client stands still");
+                assert!(
+                    sessions.next_timeout().is_none_or(|at| at > now),
+                    "a client makes no progress"
+                );
                 all.into_iter().map(|(_, out)| out).collect()
             }
             Self::Old(old) => vec![old.act(|dtls| dtls.handle_timeout(now))],

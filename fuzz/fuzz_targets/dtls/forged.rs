@@ -1,13 +1,13 @@
-//! Datagrams that no client sent.
+//! Datagrams that no client has sent.
 
-/// The datagram cut short, with another bit, or with more behind it.
+/// Returns the datagram truncated, with a flipped bit, or with an appended byte.
 pub fn mangled(datagram: &[u8], place: u8, how: u8) -> Vec<u8> {
     let mut datagram = datagram.to_vec();
     let place = usize::from(place) * datagram.len() / 256;
     match how {
         0..16 => datagram.truncate(place),
         16..32 => datagram.push(place as u8),
-        // The headers are what most looks at.
+        // Mostly in the headers.
         32..128 if !datagram.is_empty() => {
             let place = place % datagram.len().min(32);
             datagram[place] ^= 1 << (how % 8);
@@ -17,7 +17,7 @@ pub fn mangled(datagram: &[u8], place: u8, how: u8) -> Vec<u8> {
     datagram
 }
 
-/// What anybody can send.
+/// Returns a datagram that requires no knowledge.
 pub fn junk(a: u8, b: u8) -> Vec<u8> {
     let contents: &[u8] = match b % 5 {
         0 => &[2, 40],

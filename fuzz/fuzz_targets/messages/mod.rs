@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 #[path = "../../../crates/eyas/src/sctp/messages/protection.rs"]
-#[allow(dead_code)]
+#[expect(dead_code, reason = "no TLS session exports the keys here")]
 mod protection;
 #[path = "../../../crates/eyas/src/sctp/messages/window.rs"]
 mod window;

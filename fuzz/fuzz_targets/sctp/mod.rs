@@ -1,4 +1,4 @@
-//! What the targets about SCTP associations share: a host in virtual time.
+//! Shared code of the targets for SCTP associations: a host in virtual time.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use std::net::{IpAddr, SocketAddr};
 /// The SCTP port of both sides.
 pub const PORT: u16 = 7;
 
-/// The most outputs that one input may lead to: more is a loop.
+/// The maximum outputs for one input; more are an endless loop.
 const MAX_OUTPUTS: usize = 20_000;
 
 /// How much of a packet an ICMP message quotes.
@@ -23,19 +23,19 @@ const QUOTED: usize = 28;
 /// The first two octets, and the third on the first network.
 const NETWORK: [u8; 3] = [192, 0, 2];
 
-/// The address of a side on a network, with the port of the encapsulation.
+/// Returns the address of a side on a network, with the UDP encapsulation port.
 pub fn socket(side: usize, network: u8) -> SocketAddr {
     let host = if side == 0 { 1 } else { 2 };
     SocketAddr::from(([NETWORK[0], NETWORK[1], NETWORK[2] + network, host], 9899))
 }
 
-/// The network that an address is on.
+/// Returns the network of an address.
 fn network_of(address: SocketAddr) -> u8 {
     let IpAddr::V4(address) = address.ip() else { return 0 };
     address.octets()[2].saturating_sub(NETWORK[2])
 }
 
-/// Buffers small enough to be filled.
+/// Returns a configuration with buffers small enough to be filled.
 pub fn association(bits: u8) -> AssociationConfig {
     let mut config = AssociationConfig::default();
     config.send_buffer = 1 << 16;
@@ -60,7 +60,7 @@ pub fn association(bits: u8) -> AssociationConfig {
     config
 }
 
-/// An endpoint and what it gave out.
+/// An endpoint and its outputs.
 pub struct Host {
     pub endpoint: Endpoint,
     pub packets: Vec<Transmit>,
@@ -69,7 +69,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// One that tells of these addresses.
+    /// Creates a host that announces these addresses.
     pub fn new(association: AssociationConfig, addresses: Vec<IpAddr>, seed: u8) -> Self {
         let mut config = EndpointConfig::default();
         config.listen_port = Some(PORT);
@@ -83,16 +83,22 @@ impl Host {
         }
     }
 
-    /// Hands in one packet.
-    pub fn take(&mut self, now: Duration, remote: SocketAddr, contents: Bytes) {
+    /// Handles one received packet.
+    pub fn handle_packet(&mut self, now: Duration, remote: SocketAddr, contents: Bytes) {
         let segment_size = contents.len().max(1);
         let ecn = Ecn::NotCapable;
         let received = Received { local: None, remote, ecn, contents, segment_size };
         self.endpoint.handle_input(now, Input::Packets(received));
     }
 
-    /// The network says that a packet to `remote` did not arrive; a packet is quoted as ICMP does.
-    pub fn hear(&mut self, now: Duration, remote: SocketAddr, kind: u8, quoted: Option<Bytes>) {
+    /// Reports by ICMP that a packet to `remote` did not arrive; the packet is quoted as in ICMP.
+    pub fn report_unreachable(
+        &mut self,
+        now: Duration,
+        remote: SocketAddr,
+        kind: u8,
+        quoted: Option<Bytes>,
+    ) {
         let reason = match kind % 4 {
             0 => Unreachable::Protocol,
             1 => Unreachable::Route,
@@ -102,7 +108,7 @@ impl Host {
         self.endpoint.handle_input(now, Input::Unreachable { remote, reason, quoted });
     }
 
-    /// Takes all outputs.
+    /// Collects all outputs.
     pub fn drain(&mut self, now: Duration) {
         for _ in 0..MAX_OUTPUTS {
             match self.endpoint.poll_output(now) {
@@ -112,17 +118,17 @@ impl Host {
                 }
                 Output::Event(id, event) => self.events.push((id, event)),
                 Output::Timeout(at) => {
-                    assert!(at.is_none_or(|at| at > now), "a timeout that is due: {at:?} {now:?}");
+                    assert!(at.is_none_or(|at| at > now), "a timeout in the past: {at:?} {now:?}");
                     self.timeout = at;
                     return;
                 }
                 _ => {}
             }
         }
-        panic!("no end of outputs");
+        panic!("too many outputs");
     }
 
-    /// The packets that were given out, one by one, and the network that each one takes.
+    /// Returns the packets to send one by one, each with its network.
     pub fn take_packets(&mut self) -> Vec<(u8, Bytes)> {
         let mut packets = Vec::new();
         for transmit in self.packets.drain(..) {
@@ -135,7 +141,7 @@ impl Host {
         packets
     }
 
-    /// Everything that can be received.
+    /// Returns all messages that can be received.
     pub fn receive(&mut self, now: Duration) -> Vec<Message> {
         let mut messages = Vec::new();
         for id in self.endpoint.associations() {

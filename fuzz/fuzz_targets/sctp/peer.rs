@@ -1,4 +1,4 @@
-//! A peer that knows the tags and says what it likes.
+//! A peer that knows the tags and sends arbitrary chunks.
 
 use arbitrary::Arbitrary;
 use bytes::{Bytes, BytesMut};
@@ -16,7 +16,7 @@ use eyas_sctp::wire::{
 
 /// A chunk, with numbers relative to those that the other side expects.
 #[derive(Arbitrary, Debug)]
-pub enum Deed {
+pub enum Action {
     Data {
         ahead: i8,
         stream: u8,
@@ -92,18 +92,18 @@ pub enum Deed {
     },
 }
 
-/// What the peer knows of the other side.
+/// The peer's knowledge of the other side.
 pub struct Peer {
-    /// The tag that it takes, and the ports.
+    /// The ports, and the tag that the other side expects.
     pub header: Header,
-    /// The first of our TSNs that it has not had.
+    /// The next TSN that the peer sends.
     pub next: Tsn,
-    /// Its highest TSN.
+    /// The highest TSN of the other side.
     pub highest: Tsn,
-    /// The numbers of re-configuration: ours, its.
+    /// The next re-configuration number of the peer, and that of the other side.
     pub ours: ReconfigurationNumber,
     pub theirs: ReconfigurationNumber,
-    /// What its last heartbeat carried.
+    /// The info of the other side's last heartbeat.
     pub heartbeat: Bytes,
 }
 
@@ -124,15 +124,15 @@ fn streams(list: &[u8]) -> Vec<StreamId> {
     list.iter().map(|stream| StreamId((*stream).into())).collect()
 }
 
-fn one(parameter: Parameter) -> Chunk {
+fn reconfig(parameter: Parameter) -> Chunk {
     Chunk::Reconfig(ReconfigChunk { parameters: [parameter].into_iter().collect() })
 }
 
 impl Peer {
-    /// Takes in a packet of the other side's.
+    /// Learns from a packet of the other side.
     pub fn learn(&mut self, packet: &Bytes) {
         let Ok((_, chunks)) = Packet::parse(packet, Checksum::Crc32c) else {
-            panic!("a packet that is none");
+            panic!("an invalid packet");
         };
         for chunk in chunks {
             match chunk {
@@ -149,30 +149,30 @@ impl Peer {
         }
     }
 
-    /// A packet with these chunks.
-    pub fn packet(&mut self, deeds: &[Deed]) -> Bytes {
+    /// Returns a packet with these chunks.
+    pub fn packet(&mut self, actions: &[Action]) -> Bytes {
         let mut buffer = BytesMut::new();
         let mut packet = PacketWriter::begin(&mut buffer, self.header, 20_000);
-        for deed in deeds {
-            let chunk = self.chunk(deed);
+        for action in actions {
+            let chunk = self.chunk(action);
             packet.put(&chunk);
         }
         packet.finish(Checksum::Crc32c);
         buffer.freeze()
     }
 
-    fn chunk(&mut self, deed: &Deed) -> Chunk {
-        match deed {
-            Deed::Data { ahead, stream, bits, number, fsn, length } => {
+    fn chunk(&mut self, action: &Action) -> Chunk {
+        match action {
+            Action::Data { ahead, stream, bits, number, fsn, length } => {
                 let tsn = offset(self.next, *ahead);
                 data(tsn, *stream, *bits, (*number, *fsn), usize::from(*length % 9000))
             }
-            Deed::NextData { stream, bits, number, length } => {
+            Action::NextData { stream, bits, number, length } => {
                 let tsn = self.next;
                 self.next = tsn.next();
                 data(tsn, *stream, *bits | 3, (*number, 0), usize::from(*length) + 1)
             }
-            Deed::Sack { ahead, window, blocks: gaps, nr, dups, is_nr } => Chunk::Sack(
+            Action::Sack { ahead, window, blocks: gaps, nr, dups, is_nr } => Chunk::Sack(
                 SackBuilder {
                     cumulative_tsn: offset(self.highest, *ahead),
                     a_rwnd: *window,
@@ -184,7 +184,7 @@ impl Peer {
                 }
                 .build(),
             ),
-            Deed::SackAll { window } => Chunk::Sack(
+            Action::SackAll { window } => Chunk::Sack(
                 SackBuilder {
                     cumulative_tsn: self.highest,
                     a_rwnd: u32::from(*window),
@@ -192,13 +192,14 @@ impl Peer {
                 }
                 .build(),
             ),
-            Deed::Forward { ahead, skipped, interleaved } => {
+            Action::Forward { ahead, skipped, interleaved } => {
                 self.forward(offset(self.next, *ahead), skipped, *interleaved)
             }
-            Deed::Reset { .. } | Deed::Add { .. } | Deed::ResetAll { .. } | Deed::Answer { .. } => {
-                self.reconfigure(deed)
-            }
-            deed => self.control(deed),
+            Action::Reset { .. }
+            | Action::Add { .. }
+            | Action::ResetAll { .. }
+            | Action::Answer { .. } => self.reconfigure(action),
+            action => self.control(action),
         }
     }
 
@@ -221,17 +222,17 @@ impl Peer {
         }
     }
 
-    fn reconfigure(&mut self, deed: &Deed) -> Chunk {
+    fn reconfigure(&mut self, action: &Action) -> Chunk {
         let number = |ahead: i8| {
             ReconfigurationNumber(self.ours.0.wrapping_add(i32::from(ahead).cast_unsigned()))
         };
-        let (asks, parameter) = match deed {
-            Deed::Reset { ahead, incoming: true, streams: list, .. } => {
+        let (asks, parameter) = match action {
+            Action::Reset { ahead, incoming: true, streams: list, .. } => {
                 let streams = StreamList::new(&streams(list));
                 let request = number(*ahead);
                 (ahead, Parameter::IncomingSsnReset(IncomingSsnReset { request, streams }))
             }
-            Deed::Reset { ahead, streams: list, last, .. } => {
+            Action::Reset { ahead, streams: list, last, .. } => {
                 let reset = OutgoingSsnReset {
                     request: number(*ahead),
                     response: self.theirs,
@@ -240,7 +241,7 @@ impl Peer {
                 };
                 (ahead, Parameter::OutgoingSsnReset(reset))
             }
-            Deed::Add { ahead, incoming, count } => {
+            Action::Add { ahead, incoming, count } => {
                 let add = AddStreams { request: number(*ahead), count: *count };
                 let parameter = match incoming {
                     true => Parameter::AddIncomingStreams(add),
@@ -248,7 +249,7 @@ impl Peer {
                 };
                 (ahead, parameter)
             }
-            Deed::Answer { ahead, result, tsns } => {
+            Action::Answer { ahead, result, tsns } => {
                 let response = ReconfigurationResponse {
                     response: ReconfigurationNumber(
                         self.theirs.0.wrapping_add(i32::from(*ahead).cast_unsigned()),
@@ -256,48 +257,50 @@ impl Peer {
                     result: ReconfigurationResult::from_number((*result).into()),
                     next_tsns: tsns.map(|(sender, receiver)| (Tsn(sender), Tsn(receiver))),
                 };
-                return one(Parameter::ReconfigurationResponse(response));
+                return reconfig(Parameter::ReconfigurationResponse(response));
             }
-            Deed::ResetAll { ahead } => (ahead, Parameter::SsnTsnReset { request: number(*ahead) }),
+            Action::ResetAll { ahead } => {
+                (ahead, Parameter::SsnTsnReset { request: number(*ahead) })
+            }
             _ => return Chunk::CookieAck,
         };
         if *asks == 0 {
             self.ours = self.ours.next();
         }
-        one(parameter)
+        reconfig(parameter)
     }
 
-    fn control(&self, deed: &Deed) -> Chunk {
+    fn control(&self, action: &Action) -> Chunk {
         let any = |chunk_type, flags, value: &[u8]| {
             let chunk_type = ChunkType(chunk_type);
             Chunk::Unknown(UnknownChunk { chunk_type, flags, value: Bytes::copy_from_slice(value) })
         };
-        match deed {
-            Deed::Heartbeat(info) => {
+        match action {
+            Action::Heartbeat(info) => {
                 Chunk::Heartbeat(HeartbeatChunk { info: Bytes::copy_from_slice(info) })
             }
-            Deed::Echo => Chunk::HeartbeatAck(HeartbeatChunk { info: self.heartbeat.clone() }),
-            Deed::InitAck { parameters, streams, extensions } => {
+            Action::Echo => Chunk::HeartbeatAck(HeartbeatChunk { info: self.heartbeat.clone() }),
+            Action::InitAck { parameters, streams, extensions } => {
                 self.init_ack(parameters, *streams, *extensions)
             }
-            Deed::CookieAck => Chunk::CookieAck,
-            Deed::Init(value) => any(1, 0, value),
-            Deed::CookieEcho(value) => any(10, 0, value),
-            Deed::Shutdown { ahead } => {
+            Action::CookieAck => Chunk::CookieAck,
+            Action::Init(value) => any(1, 0, value),
+            Action::CookieEcho(value) => any(10, 0, value),
+            Action::Shutdown { ahead } => {
                 Chunk::Shutdown { cumulative_tsn: offset(self.highest, *ahead) }
             }
-            Deed::ShutdownAck => Chunk::ShutdownAck,
-            Deed::ShutdownComplete => Chunk::ShutdownComplete { reflected: false },
-            Deed::Abort(causes) => Chunk::Abort(AbortChunk {
+            Action::ShutdownAck => Chunk::ShutdownAck,
+            Action::ShutdownComplete => Chunk::ShutdownComplete { reflected: false },
+            Action::Abort(causes) => Chunk::Abort(AbortChunk {
                 reflected: false,
                 causes: eyas_sctp::wire::Causes::from_bytes(Bytes::copy_from_slice(causes)),
             }),
-            Deed::Error(causes) => Chunk::Error(ErrorChunk {
+            Action::Error(causes) => Chunk::Error(ErrorChunk {
                 causes: eyas_sctp::wire::Causes::from_bytes(Bytes::copy_from_slice(causes)),
             }),
-            Deed::Ecne(ahead) => Chunk::Ecne { lowest_tsn: offset(self.highest, *ahead) },
-            Deed::Cwr(ahead) => Chunk::Cwr { lowest_tsn: offset(self.next, *ahead) },
-            Deed::Any { chunk_type, flags, value } => any(*chunk_type, *flags, value),
+            Action::Ecne(ahead) => Chunk::Ecne { lowest_tsn: offset(self.highest, *ahead) },
+            Action::Cwr(ahead) => Chunk::Cwr { lowest_tsn: offset(self.next, *ahead) },
+            Action::Any { chunk_type, flags, value } => any(*chunk_type, *flags, value),
             _ => Chunk::CookieAck,
         }
     }

@@ -1,4 +1,4 @@
-"""The cases, in the order of running. A case is a function with the peer that it is about."""
+"""The cases, in execution order. A case is a function with the name of the peer that it tests."""
 
 from . import (
     application, browser, connect_udp, data_channels, downloads, fetching, gateway, gateway_versions, names, planning,

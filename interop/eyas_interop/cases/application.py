@@ -1,4 +1,4 @@
-"""An axum application in a server of eyas, the example `axum`, answers the clients of others and ours."""
+"""An axum application on the eyas server, the example `axum`, with third-party clients and our own."""
 
 import re
 import shutil
@@ -12,25 +12,25 @@ from ..world import World
 from .case import about
 
 HOST = "application.eyas.test"
-# One request may take this long, in seconds.
+# The time limit of one request, in seconds.
 WITHIN = 30
 
 
 class Application:
-    """The example, on a free port of the client's own loopback."""
+    """The example, on a free port of the client's loopback."""
 
     def __init__(self, world: World) -> None:
         self.certificate = world.file("pem")
         command = [str(world.example("axum")), str(self.certificate)]
         self.peer = Peer("axum", command, world.file("log"))
         self.peer.wait_until(self._is_ready)
-        self.port = int(self._said().group(1))
+        self.port = int(self._listening().group(1))
 
-    def _said(self) -> re.Match | None:
-        return re.search(r"^https://localhost:(\d+)/$", self.peer.said(), re.MULTILINE)
+    def _listening(self) -> re.Match | None:
+        return re.search(r"^https://localhost:(\d+)/$", self.peer.tail(), re.MULTILINE)
 
     def _is_ready(self) -> bool:
-        return self._said() is not None
+        return self._listening() is not None
 
     def __enter__(self) -> "Application":
         return self
@@ -41,7 +41,7 @@ class Application:
 
 @about("curl")
 def case_application_over_h1_and_h2(world: World) -> None:
-    """A page, and a body that comes back."""
+    """A page, and an echoed body."""
     if shutil.which("curl") is None:
         raise Skip("curl is not installed (Debian: curl)")
     sent = "x" * 1_000_000
@@ -53,14 +53,14 @@ def case_application_over_h1_and_h2(world: World) -> None:
             good = f"this is {version} over" in page and "tcp" in page
             world.report.check("curl", f"an axum page over {version}", good, page.strip())
             back = run([*command, "--data-binary", "@-", f"{url}/echo"], sent)
-            detail = f"{len(back)} bytes came back"
+            detail = f"{len(back)} bytes echoed"
             world.report.check("curl", f"an axum echo over {version}", back == sent, detail)
 
 
-def run(command: list[str], said: str) -> str:
-    """What a program prints that reads this."""
+def run(command: list[str], stdin: str) -> str:
+    """Returns what a program prints for this input."""
     done = subprocess.run(
-        command, input=said, capture_output=True, text=True, timeout=WITHIN, check=False
+        command, input=stdin, capture_output=True, text=True, timeout=WITHIN, check=False
     )
     return done.stdout if done.returncode == 0 else f"status {done.returncode}: {done.stderr}"
 
@@ -75,13 +75,13 @@ def case_application_over_h3(world: World) -> None:
     good = "this is HTTP/3.0 over quic" in page.text and page.sessions == {"QUIC_SESSION"}
     detail = f"{page.text.strip()} {sorted(page.sessions)}"
     if not good:
-        detail += f" {page.complained[-300:]}"
+        detail += f" {page.stderr[-300:]}"
     world.report.check("chromium", "an axum page over HTTP/3", good, detail)
 
 
 @about("eyas")
 def case_application_over_sctp(world: World) -> None:
-    """`eyas get --prefer sctp` comes over SCTP, directly or inside UDP."""
+    """`eyas get --prefer sctp` uses SCTP, over IP or over UDP."""
     with Application(world) as app:
         page = world.file("page")
         ran = world.eyas.run(

@@ -16,13 +16,13 @@ def load(world: World, path: str, quic: bool) -> clients.Page:
 
 
 def check(world: World, quic: bool, session: str, protocol: str) -> None:
-    """The page of the server says over what it came, and so does Chromium's own log."""
+    """The server's page names the protocol, and so does Chromium's own log."""
     page = load(world, "/eyas", quic)
     good = f">{protocol}<" in page.text and page.sessions == {session}
     heading = next((line.strip() for line in page.text.splitlines() if "<h1" in line), "no heading")
     detail = f"{heading} {sorted(page.sessions)}"
     if not good:
-        detail += f" {page.text[-300:]} {page.complained[-300:]}"
+        detail += f" {page.text[-300:]} {page.stderr[-300:]}"
     world.report.check("chromium", f"the page says {protocol}", good, detail)
     page = load(world, "/page.html", quic)
     good = "loaded from eyas" in page.text and page.sessions == {session}

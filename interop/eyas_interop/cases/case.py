@@ -1,14 +1,14 @@
-"""How a function becomes a case."""
+"""Decorators that make functions into cases."""
 
 import functools
 from collections.abc import Callable, Iterable
 
-# The servers that others wrote, each with all versions of HTTP.
+# Third-party servers, each with all versions of HTTP.
 SERVERS = ("caddy", "hypercorn")
 
 
 def about(peer: str) -> Callable:
-    """Says which peer a case is about: the word at the front of its lines."""
+    """Sets the peer that a case tests, which begins its report lines."""
 
     def mark(function: Callable) -> Callable:
         function.peer = peer
@@ -18,7 +18,7 @@ def about(peer: str) -> Callable:
 
 
 def for_each_server(*functions: Callable) -> Iterable[Callable]:
-    """Cases of two arguments, once for each server."""
+    """Yields cases of two arguments, once for each server."""
     for peer in SERVERS:
         for function in functions:
             case = functools.partial(function, peer=peer)

@@ -15,7 +15,7 @@ NAME = f"masque.{dns.ORIGIN}"
 EYAS_PORT, MASQUE_PORT, SOCKS_PORT = 8443, 9443, 1080
 USER = "ada:love"
 LENGTHS = (5, 0, 1000)
-# For one datagram to come back, in seconds.
+# The time limit for one datagram to return, in seconds.
 PATIENCE = 10
 
 
@@ -38,10 +38,10 @@ class Echo:
 
     def _run(self) -> None:
         while True:
-            heard, client = self.socket.recvfrom(65535)
-            if heard == b"over":
+            datagram, client = self.socket.recvfrom(65535)
+            if datagram == b"over":
                 return
-            self.socket.sendto(heard, client)
+            self.socket.sendto(datagram, client)
 
     def stop(self) -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as last:
@@ -60,7 +60,7 @@ def is_up(port: int) -> bool:
 
 @about("masque-go")
 def case_client(world: World) -> None:
-    """Its datagrams go to their destination and come back; who shows no user gets none."""
+    """Its datagrams reach their destination and return; without valid credentials it is refused."""
     program, echo = masque(world), Echo()
     users = world.file("users")
     users.write_text(f"{USER}\n")
@@ -81,7 +81,7 @@ def case_client(world: World) -> None:
             else:
                 good = ran.returncode != 0 and "407" in ran.stderr
             name = "client" if is_granted else "client with a wrong password"
-            world.report.check("masque-go", name, good, f"came back: {back} {ran.stderr.strip()[-200:]}")
+            world.report.check("masque-go", name, good, f"returned: {back} {ran.stderr.strip()[-200:]}")
     finally:
         proxy.stop()
         echo.stop()
@@ -89,21 +89,21 @@ def case_client(world: World) -> None:
 
 @about("masque-go")
 def case_proxy(world: World) -> None:
-    """A SOCKS5 client's datagrams go through it."""
+    """A SOCKS5 client's datagrams pass through it."""
     program, echo = masque(world), Echo()
     far = Peer("masque proxy", [str(program), "proxy", NAME, str(MASQUE_PORT), str(world.identity.chain),
                                 str(world.identity.key)], world.file("log"))
     near = None
     try:
-        far.wait_until(lambda: "ready" in far.said())
+        far.wait_until(lambda: "ready" in far.tail())
         near = Peer("eyas proxy", [
             str(world.eyas_binary), "proxy", "--memory", "none", "--explain", "-l", f"127.0.0.1:{SOCKS_PORT}",
             "--via", f"https://{NAME}:{MASQUE_PORT}", "--via-cacert", str(world.authority.file),
             "--resolve", f"{NAME}:{MASQUE_PORT}:127.0.0.1"], world.file("log"))
         near.wait_until(lambda: is_up(SOCKS_PORT))
         back = through_socks(echo.port)
-        good = back == list(LENGTHS) and f"asked for 127.0.0.1:{echo.port}" in far.said()
-        world.report.check("masque-go", "proxy", good, f"came back: {back}" + ("" if good else f"; {far.said()}"))
+        good = back == list(LENGTHS) and f"asked for 127.0.0.1:{echo.port}" in far.tail()
+        world.report.check("masque-go", "proxy", good, f"returned: {back}" + ("" if good else f"; {far.tail()}"))
     finally:
         for peer in filter(None, (near, far)):
             peer.stop()
@@ -111,7 +111,7 @@ def case_proxy(world: World) -> None:
 
 
 def through_socks(port: int) -> list[int]:
-    """What comes back of datagrams that are sent by UDP ASSOCIATE (RFC 1928 §7)."""
+    """Sends datagrams by UDP ASSOCIATE (RFC 1928 §7); returns the lengths of those that return."""
     with socket.create_connection(("127.0.0.1", SOCKS_PORT), PATIENCE) as tcp, \
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         tcp.sendall(bytes([5, 1, 0, 5, 3, 0, 1, 0, 0, 0, 0, 0, 0]))
@@ -126,14 +126,14 @@ def through_socks(port: int) -> list[int]:
         udp.settimeout(PATIENCE)
         back = []
         for length in LENGTHS:
-            said = head + b"x" * length
-            udp.sendto(said, association)
+            sent = head + b"x" * length
+            udp.sendto(sent, association)
             try:
-                heard = udp.recv(65535)
+                received = udp.recv(65535)
             except TimeoutError:
                 break
-            if heard == said:
-                back.append(len(heard) - len(head))
+            if received == sent:
+                back.append(len(received) - len(head))
         return back
 
 

@@ -1,4 +1,4 @@
-"""A page in Chromium opens data channels to str0m on our SCTP; and str0m's own tests of them."""
+"""A page in Chromium opens data channels to str0m on our SCTP; and str0m's own data channel tests."""
 
 import json
 import os
@@ -12,65 +12,65 @@ from ..report import Skip
 from ..world import World
 from .case import about
 
-# Of loopback alone, and told to the other side as they are.
+# Loopback candidates only, and without mDNS names.
 CANDIDATES = ["--allow-loopback-in-peer-connection", "--disable-features=WebRtcHideLocalIpsWithMdns"]
 # The association's parameters go into the descriptions (SNAP).
 SNAP = ["--force-fieldtrials=WebRTC-Sctp-Snap/Enabled/"]
-# What the page and the program send each other: page.html and session.rs in peers/str0m/browser.
+# What the page and the program exchange: page.html and session.rs in peers/str0m/browser.
 MESSAGES = 2 * 16 + 2 * 8 + 8
 BYTES = (2 * 16 + 8) * (64 << 10) + 2 * 8 * (256 << 10)
 CHANNELS = 6
 WORDS = 5
-# The page with all its messages may take this long, in seconds.
+# The time limit of the page with all its messages, in seconds.
 WITHIN = 120
-# str0m may be compiled this long, in seconds.
-BUILT_WITHIN = 1800
+# The time limit of compiling str0m, in seconds.
+BUILD_WITHIN = 1800
 
 
 @about("chromium")
 def case_data_channels(world: World) -> None:
     """Ordered and unordered, 64 KiB and 256 KiB, both ways; text, empty messages; channels that close."""
     for name, flags in (("data channels", []), ("data channels, SNAP", SNAP)):
-        report = visited(world, flags)
+        report = visit(world, flags)
         if isinstance(report, str):
             world.report.failed("chromium", name, report)
             continue
-        judge(world, name, report["page"], report["program"])
+        check_reports(world, name, report["page"], report["program"])
         if flags:
             has_snap = report["program"]["snap"]
             world.report.check("chromium", "data channels, both INITs in the descriptions", has_snap)
 
 
-def visited(world: World, flags: list[str]) -> dict | str:
-    """What the page and the program report; or why they do not."""
+def visit(world: World, flags: list[str]) -> dict | str:
+    """Returns what the page and the program report, or an error message."""
     program = str0m("program").stdout.strip()
     profile = world.file("chromium")
     browser = clients.headless(profile)
-    serving = Peer("browser-peer", [program], world.file("log"))
+    server = Peer("browser-peer", [program], world.file("log"))
     page = None
     try:
-        serving.wait_until(lambda: serving.said().startswith("http://"))
-        url = serving.said().split()[0]
+        server.wait_until(lambda: server.tail().startswith("http://"))
+        url = server.tail().split()[0]
         page = Peer("chromium", [*browser, *CANDIDATES, *flags, url], world.file("log"))
-        status, told = serving.process.wait(WITHIN), serving.said().splitlines()[-1]
+        status, output = server.process.wait(WITHIN), server.tail().splitlines()[-1]
     except subprocess.TimeoutExpired:
-        status, told = -1, f"no end within {WITHIN} s"
+        status, output = -1, f"no end within {WITHIN} s"
     finally:
-        serving.stop()
+        server.stop()
         if page is not None:
             page.stop()
         shutil.rmtree(profile, ignore_errors=True)
-    return json.loads(told) if status == 0 else f"{told}; {page.said()}"
+    return json.loads(output) if status == 0 else f"{output}; {page.tail()}"
 
 
-def judge(world: World, what: str, page: dict, program: dict) -> None:
-    """What each side has received, and what became of the channels."""
+def check_reports(world: World, what: str, page: dict, program: dict) -> None:
+    """Checks what each side has received, and that the channels were opened and closed."""
     check = world.report.check
     for name, side in (("to the page", page), ("to str0m", program)):
         good = (side["messages"], side["bytes"], side["bad"], side["disordered"]) == (MESSAGES, BYTES, 0, 0)
         check("chromium", f"{what}, {name}", good and "error" not in side, json.dumps(side))
     good = page["echoed"] == program["echoed"] == WORDS
-    check("chromium", f"{what}, text and empty messages", good, f"{page['echoed']} of {WORDS} came back")
+    check("chromium", f"{what}, text and empty messages", good, f"{page['echoed']} of {WORDS} echoed")
     good = page["closed"] == program["closed"] == program["opened"] == CHANNELS
     good = good and page["opened_by_peer"] == 1 and program["mistaken"] == 0
     check("chromium", f"{what}, opened and closed by both", good, f"{page['closed']} of {CHANNELS} closed")
@@ -78,7 +78,7 @@ def judge(world: World, what: str, page: dict, program: dict) -> None:
 
 @about("str0m")
 def case_data_channels_of_str0m(world: World) -> None:
-    """Its own tests of data channels, as they are published."""
+    """Its own data channel tests, as published."""
     done = str0m("test")
     results = [line.split() for line in done.stdout.splitlines() if line.startswith("test result:")]
     passed, failed = (sum(int(line[at]) for line in results) for at in (3, 5))
@@ -86,16 +86,16 @@ def case_data_channels_of_str0m(world: World) -> None:
     detail += "".join(f"; {line}" for line in done.stdout.splitlines() if line.endswith("... FAILED"))
     if not results:
         detail = done.stderr[-300:]
-    world.report.check("str0m", "its own tests of data channels", done.returncode == 0 and passed > 0, detail)
+    world.report.check("str0m", "its own data channel tests", done.returncode == 0 and passed > 0, detail)
 
 
 def str0m(what: str) -> subprocess.CompletedProcess:
-    """Builds str0m on our SCTP, or runs its tests; it was fetched before, for there is no way out of here."""
+    """Builds str0m on our SCTP, or runs its tests. It was fetched before: the namespace has no route to the Internet."""
     if not (pathlib.Path(os.environ["EYAS_PEERS"]) / "str0m" / "source").exists():
-        raise Skip("str0m is not here: interop/install str0m says why")
+        raise Skip("str0m is not fetched; run interop/install str0m to see why")
     script = pathlib.Path(__file__).parents[2] / "peers" / "str0m" / "run"
     done = subprocess.run(
-        [str(script), what], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=BUILT_WITHIN,
+        [str(script), what], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=BUILD_WITHIN,
         check=False,
     )
     if what == "program" and done.returncode != 0:

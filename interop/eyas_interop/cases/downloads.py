@@ -14,7 +14,7 @@ PERIOD = 251
 
 
 def pattern_hash(length: int) -> str:
-    """The hash of what `/bytes/N` must give."""
+    """Returns the hash of the expected body of `/bytes/N`."""
     block = bytes(range(PERIOD)) * 4096
     digest = hashlib.sha256()
     while length > 0:
@@ -27,7 +27,7 @@ def pattern_hash(length: int) -> str:
 def case_libcurl_downloads(world: World) -> None:
     """100 MiB over each version, byte for byte."""
     world.server("eyas")
-    wanted = pattern_hash(LENGTH)
+    expected = pattern_hash(LENGTH)
     for version in ("http1.1", "h2", "h3"):
         try:
             got = clients.libcurl(
@@ -37,7 +37,7 @@ def case_libcurl_downloads(world: World) -> None:
             world.report.failed("libcurl", f"100 MiB over {version}", str(error))
             continue
         good = got["status"] == 200 and got["version"] == version
-        good = good and got["length"] == LENGTH and got["sha256"] == wanted
+        good = good and got["length"] == LENGTH and got["sha256"] == expected
         world.report.check("libcurl", f"100 MiB over {version}", good, str(got))
 
 
@@ -45,13 +45,13 @@ def case_libcurl_downloads(world: World) -> None:
 def case_own_downloads(world: World) -> None:
     """The same by `eyas get`, into a file."""
     world.server("eyas")
-    wanted = pattern_hash(LENGTH)
+    expected = pattern_hash(LENGTH)
     for flag in ("--http1.1", "--http2", "--http3-only"):
         file = world.file("bytes")
         ran = world.eyas.run(
             "get", URL, flag, "--json", "--memory", "none", "--output", str(file), *world.trust
         )
-        same = file.exists() and hashlib.sha256(file.read_bytes()).hexdigest() == wanted
+        same = file.exists() and hashlib.sha256(file.read_bytes()).hexdigest() == expected
         file.unlink(missing_ok=True)
         name = f"100 MiB by eyas get {flag}"
         world.report.check("eyas", name, ran.status == 0 and same, ran.outline())

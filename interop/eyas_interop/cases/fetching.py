@@ -3,7 +3,7 @@
 from ..world import World
 from .case import for_each_server
 
-# The flag that asks for a version, the transport it runs over, and what the servers call it.
+# The flag that selects a version, its transport, and the servers' names for it.
 VERSIONS = [
     ("--http1.1", "tcp", ("HTTP/1.1", "HTTP/1.1")),
     ("--http2", "tcp", ("HTTP/2.0", "HTTP/2")),
@@ -12,7 +12,7 @@ VERSIONS = [
 
 
 def case_get(world: World, peer: str) -> None:
-    """A page over each version; the server itself says which one it was."""
+    """A page over each version; the server's response names the version."""
     world.server(peer)
     for flag, transport, names in VERSIONS:
         page = world.file("page")
@@ -21,13 +21,13 @@ def case_get(world: World, peer: str) -> None:
             "--output", str(page), *world.trust,
         )
         body = page.read_text() if page.exists() else ""
-        spoken = any(f"{peer} {name} GET" in body for name in names)
-        good = ran.status == 0 and spoken and ran.winner.get("transport") == transport
+        has_version = any(f"{peer} {name} GET" in body for name in names)
+        good = ran.status == 0 and has_version and ran.winner.get("transport") == transport
         world.report.check(peer, f"get {flag}", good, f"{body} {ran.outline()}")
 
 
 def case_get_by_race(world: World, peer: str) -> None:
-    """Left to itself, it comes over HTTP/3; a busy machine may need a second race to show it."""
+    """Without flags the page comes over HTTP/3; a busy machine may need another race to show it."""
     world.server(peer)
     for _ in range(3):
         page = world.file("page")
@@ -43,21 +43,21 @@ def case_get_by_race(world: World, peer: str) -> None:
 
 
 def case_post(world: World, peer: str) -> None:
-    """A body goes up over HTTP/3."""
+    """A body is uploaded over HTTP/3."""
     world.server(peer)
     data = "x" * 100_000
     ran = world.eyas.run(
         "get", f"https://{peer}.eyas.test/", "--http3-only", "--memory", "none", "--data", data,
         "--output", "-", *world.trust,
     )
-    good = ran.status == 0 and " POST" in ran.said
+    good = ran.status == 0 and " POST" in ran.stdout
     if peer == "hypercorn":
-        good = good and f"POST {len(data)}" in ran.said
+        good = good and f"POST {len(data)}" in ran.stdout
     world.report.check(peer, "post over h3", good, str(ran))
 
 
 def case_race_all(world: World, peer: str) -> None:
-    """Every transport on both address families works, and the race says so."""
+    """Every transport works on both address families, and the race reports it."""
     world.server(peer)
     ran = world.eyas.run(
         "race", "--all", "--json", "--memory", "none", f"https://{peer}.eyas.test/", *world.trust
@@ -67,13 +67,13 @@ def case_race_all(world: World, peer: str) -> None:
         for it in ran.attempts
         if it.get("outcome") in ("won", "lost", "upgraded")
     }
-    wanted = {(transport, family) for transport in ("tcp", "quic") for family in "46"}
-    good = ran.status == 0 and wanted <= up
+    expected = {(transport, family) for transport in ("tcp", "quic") for family in "46"}
+    good = ran.status == 0 and expected <= up
     world.report.check(peer, "race --all", good, ran.outline())
 
 
 def case_race_wrong_trust(world: World, peer: str) -> None:
-    """Without the authority nothing wins, and the certificate is named as the cause."""
+    """Without the CA certificate no attempt wins, and the exit code names the certificate as the cause."""
     world.server(peer)
     ran = world.eyas.run("race", "--json", "--memory", "none", f"https://{peer}.eyas.test/")
     good = ran.status == 60 and not ran.winner

@@ -1,4 +1,4 @@
-"""`eyas serve --upstream` as others test it: h2spec, libcurl in every version, WebSockets over HTTP/2."""
+"""`eyas serve --upstream` with third-party clients: h2spec, libcurl in every version, WebSockets over HTTP/2."""
 
 import re
 import subprocess
@@ -7,18 +7,18 @@ from .. import clients, websocket_h2
 from ..certificates import spki_of
 from ..world import World
 from .case import about
-from .gateway import HOST, behind
+from .gateway import HOST, gateway
 
-# All of h2spec takes a second, and each of its cases this long at most.
+# The time limits of h2spec and of each of its cases, in seconds; all of it usually takes a second.
 H2SPEC_WITHIN, H2SPEC_CASE = 120, 5
 
 
 def with_h2spec(world: World, kind: str) -> None:
-    """What h2spec wants of HTTP/2."""
+    """h2spec's HTTP/2 conformance tests."""
     binary = world.binary("h2spec")
-    with behind(world, kind) as both:
+    with gateway(world, kind) as running:
         command = [
-            str(binary), "--host", "localhost", "--port", str(both.port), "--tls", "--insecure",
+            str(binary), "--host", "localhost", "--port", str(running.port), "--tls", "--insecure",
             "--timeout", str(H2SPEC_CASE),
         ]
         done = subprocess.run(
@@ -35,43 +35,43 @@ def with_h2spec(world: World, kind: str) -> None:
 
 def with_libcurl(world: World, kind: str) -> None:
     """A page, and a response with 103 in front of it and a trailer behind it, in each version."""
-    with behind(world, kind) as both:
+    with gateway(world, kind) as running:
         for version in ("http1.1", "h2", "h3"):
-            url = f"https://localhost:{both.port}"
+            url = f"https://localhost:{running.port}"
             page, hinted = (
-                clients.libcurl(f"{url}{path}", "localhost", "127.0.0.1", both.certificate, version)
+                clients.libcurl(f"{url}{path}", "localhost", "127.0.0.1", running.certificate, version)
                 for path in ("/", "/hints")
             )
-            expected = len(f"{kind} heard localhost:{both.port} over https\n")
+            expected = len(f"{kind} received localhost:{running.port} over https\n")
             good = page["version"] == version and (page["status"], page["length"]) == (200, expected)
             world.report.check("libcurl", f"{kind} behind a gateway, {version}", good, str(page))
-            heard = [line.lower() for line in hinted["fields"]]
-            good = hinted["length"] == len("hinted") and "x-end: yes" in heard
+            lines = [line.lower() for line in hinted["fields"]]
+            good = hinted["length"] == len("hinted") and "x-end: yes" in lines
             name = f"{kind} has trailers, {version}"
-            world.report.check("libcurl", name, good, str(heard))
+            world.report.check("libcurl", name, good, str(lines))
 
 
 def with_websocket(world: World, kind: str) -> None:
-    """A frame comes through."""
-    with behind(world, kind) as both:
+    """A frame passes through."""
+    with gateway(world, kind) as running:
         # An empty frame of text, with a mask of zeros.
-        heard = websocket_h2.connect(both.port, both.certificate, "/chat", b"\x81\x80\0\0\0\0")
-    good = heard.is_offered and heard.status == b"200" and heard.bytes == b"\x81\x05hello"
-    detail = f"{heard.status} {heard.bytes} {heard.end}"
-    world.report.check("websocket", f"{kind} behind a gateway, h2", good and heard.end == "ended", detail)
+        received = websocket_h2.connect(running.port, running.certificate, "/chat", b"\x81\x80\0\0\0\0")
+    good = received.is_offered and received.status == b"200" and received.bytes == b"\x81\x05hello"
+    detail = f"{received.status} {received.bytes} {received.end}"
+    world.report.check("websocket", f"{kind} behind a gateway, h2", good and received.end == "ended", detail)
 
 
 def with_chromium(world: World, kind: str) -> None:
-    """A page opens a WebSocket, from over HTTP/2 on the same connection."""
+    """A page opens a WebSocket; a page over HTTP/2 does so on the same connection."""
     for quic in (False, True):
-        with behind(world, kind) as both:
-            spki = spki_of(both.certificate.read_bytes())
-            url = f"https://{HOST}:{both.port}/page"
+        with gateway(world, kind) as running:
+            spki = spki_of(running.certificate.read_bytes())
+            url = f"https://{HOST}:{running.port}/page"
             page = clients.chromium(url, HOST, "127.0.0.1", spki, world.directory, quic)
-        good = "heard hello" in page.text and (quic or page.asked_to_connect)
-        detail = f"{page.text.strip()[:60]} {sorted(page.sessions)} {page.asked_to_connect}"
+        good = "received hello" in page.text and (quic or page.used_extended_connect)
+        detail = f"{page.text.strip()[:60]} {sorted(page.sessions)} {page.used_extended_connect}"
         if not good:
-            detail += f" {page.complained[-300:]}"
+            detail += f" {page.stderr[-300:]}"
         name = f"{kind}: a WebSocket from a page over {'h3' if quic else 'h2'}"
         world.report.check("chromium", name, good, detail)
 

@@ -1,12 +1,12 @@
-"""What HTTPS records can say, each served by CoreDNS."""
+"""The features of HTTPS records, each served by CoreDNS."""
 
-from ..network import CADDY, HYPERCORN, NOBODY, ipv4, ipv6
+from ..network import CADDY, HYPERCORN, BLACKHOLE, ipv4, ipv6
 from ..world import World
 from .case import about
 
 
 def fetch(world: World, name: str, *flags: str):
-    """Fetches the page of a name without memory; the run and the body."""
+    """Fetches the page of a name without memory; returns the run and the body."""
     world.server("caddy")
     world.server("hypercorn")
     page = world.file("page")
@@ -17,23 +17,23 @@ def fetch(world: World, name: str, *flags: str):
     return ran, page.read_text() if page.exists() else ""
 
 
-def to(host: int) -> tuple[str, str]:
-    """Both addresses of a host, as they stand in JSON before the port."""
+def address_prefixes(host: int) -> tuple[str, str]:
+    """Returns both addresses of a host as they begin in the JSON, before the port."""
     return f"{ipv4(host)}:", f"[{ipv6(host)}]:"
 
 
-# A race is run again up to so often if the other transport won: on a machine that is busy with
-# other things a handshake may take longer than the head start.
+# The number of races until the expected transport must win: on a busy machine a handshake may
+# take longer than the head start.
 TRIES = 3
 
 
 def expect(world: World, name: str, server: str, transport: str | None, host: int) -> None:
-    """The page of a name comes from that server, over that transport."""
+    """Checks that the page of a name comes from this server, over this transport."""
     for _ in range(TRIES):
         ran, body = fetch(world, name)
         winner = ran.winner
         good = ran.status == 0 and body.startswith(server)
-        good = good and str(winner.get("address", "")).startswith(to(host))
+        good = good and str(winner.get("address", "")).startswith(address_prefixes(host))
         if not good or transport in (None, winner.get("transport")):
             break
     else:
@@ -65,7 +65,7 @@ def case_records(world: World) -> None:
 
 @about("coredns")
 def case_record_without_h3_starts_no_quic(world: World) -> None:
-    """A record that names h2 alone: no packet of QUIC is sent."""
+    """A record with only h2: no QUIC packet is sent."""
     ran, _ = fetch(world, "no-h3")
     transports = [it["transport"] for it in ran.attempts]
     good = ran.status == 0 and transports != [] and "quic" not in transports
@@ -82,28 +82,28 @@ def case_port_is_followed(world: World) -> None:
 
 @about("coredns")
 def case_priority_order(world: World) -> None:
-    """The service of the lower number is tried first, and the next one in spite of its silence."""
+    """The service with the lower number is tried first, and the next one although the first does not answer."""
     ran, _ = fetch(world, "priority")
     first = ran.attempts[0]["address"] if ran.attempts else ""
-    good = ran.status == 0 and first.startswith(to(NOBODY))
+    good = ran.status == 0 and first.startswith(address_prefixes(BLACKHOLE))
     world.report.check("coredns", "priority 1 is tried before 2", good, ran.outline())
 
 
 @about("coredns")
 def case_circle(world: World) -> None:
-    """Aliases in a circle end in an error that names the host, and soon."""
+    """An alias loop ends early, in an error that names the host."""
     ran, _ = fetch(world, "circle")
-    said = ran.said + ran.complained
-    good = ran.status == 6 and "circle" in said and ran.took < 20
-    world.report.check("coredns", "aliases in a circle", good, f"{ran} after {ran.took:.1f} s")
+    output = ran.stdout + ran.stderr
+    good = ran.status == 6 and "circle" in output and ran.elapsed < 20
+    world.report.check("coredns", "alias loop", good, f"{ran} after {ran.elapsed:.1f} s")
 
 
 @about("coredns")
 def case_unknown_name(world: World) -> None:
-    """A name that is not there: curl's exit code for it, and the name in the message."""
+    """A name that does not exist: curl's exit code for it, and the name in the message."""
     ran, _ = fetch(world, "not-there")
-    said = ran.said + ran.complained
-    good = ran.status == 6 and "not-there.eyas.test" in said
+    output = ran.stdout + ran.stderr
+    good = ran.status == 6 and "not-there.eyas.test" in output
     world.report.check("coredns", "unknown name", good, str(ran))
 
 

@@ -5,7 +5,7 @@ from .case import for_each_server
 
 
 def url(peer: str) -> str:
-    """The page of a server."""
+    """Returns the URL of a server's page."""
     return f"https://{peer}.eyas.test/"
 
 
@@ -16,49 +16,49 @@ def case_plan(world: World, peer: str) -> None:
     entries = ran.json.get("entries") or []
     candidates = [entry.get("candidate", entry) for entry in entries]
     kinds = {(it.get("transport"), "[" in str(it.get("address"))) for it in candidates}
-    wanted = {(transport, six) for transport in ("quic", "tcp") for six in (True, False)}
-    good = ran.status == 0 and wanted <= kinds and candidates[0]["transport"] == "quic"
+    expected = {(transport, is_ipv6) for transport in ("quic", "tcp") for is_ipv6 in (True, False)}
+    good = ran.status == 0 and expected <= kinds and candidates[0]["transport"] == "quic"
     good = good and all(entry.get("reasons") for entry in entries)
     world.report.check(peer, "plan", good, str(ran))
 
 
 def case_memory(world: World, peer: str) -> None:
-    """A run is remembered, the next goes by it, and `forget` forgets."""
+    """A run is remembered, the next one uses the memory, and `forget` removes it."""
     world.server(peer)
     memory = ["--memory", str(world.file("sqlite"))]
     get = ["get", url(peer), "--json", "--output", str(world.file("page")), *memory, *world.trust]
     first = world.eyas.run(*get)
     listed = world.eyas.run("memory", "list", "--json", *memory, bare=True)
-    good = first.status == 0 and listed.status == 0 and f"{peer}.eyas.test" in listed.said
+    good = first.status == 0 and listed.status == 0 and f"{peer}.eyas.test" in listed.stdout
     world.report.check(peer, "memory list", good, str(listed))
     second = world.eyas.run(*get)
     good = second.status == 0 and second.json.get("from_memory") is True
     good = good and second.winner.get("transport") == "quic"
-    world.report.check(peer, "the second get goes by the memory", good, second.outline())
-    forgot = world.eyas.run("memory", "forget", f"{peer}.eyas.test", *memory, bare=True)
+    world.report.check(peer, "the second get uses the memory", good, second.outline())
+    forget = world.eyas.run("memory", "forget", f"{peer}.eyas.test", *memory, bare=True)
     listed = world.eyas.run("memory", "list", "--json", *memory, bare=True)
-    good = forgot.status == 0 and listed.status == 0 and f"{peer}.eyas.test" not in listed.said
-    world.report.check(peer, "memory forget", good, f"{forgot}; {listed}")
+    good = forget.status == 0 and listed.status == 0 and f"{peer}.eyas.test" not in listed.stdout
+    world.report.check(peer, "memory forget", good, f"{forget}; {listed}")
 
 
 def case_replay(world: World, peer: str) -> None:
-    """A recorded race runs again in the same way; a changed record is noticed."""
+    """A recorded race replays identically; a modified recording is detected."""
     world.server(peer)
     trace = world.file("jsonl")
     race = world.eyas.run("race", url(peer), "--memory", "none", "--trace", str(trace), *world.trust)
-    again = world.eyas.run("replay", str(trace), bare=True)
-    good = race.status == 0 and again.status == 0
-    world.report.check(peer, "replay", good, f"race {race}; replay {again}")
+    replay = world.eyas.run("replay", str(trace), bare=True)
+    good = race.status == 0 and replay.status == 0
+    world.report.check(peer, "replay", good, f"race {race}; replay {replay}")
     lines = trace.read_text().splitlines(keepends=True) if trace.exists() else []
     starts = [number for number, line in enumerate(lines) if '"start"' in line]
     if not starts:
-        world.report.failed(peer, "replay of a changed record", f"no start in {len(lines)} lines")
+        world.report.failed(peer, "replay of a modified recording", f"no start in {len(lines)} lines")
         return
-    # Without the line that started the first attempt, the record is no longer what happens.
+    # Without the line that starts the first attempt, the recording no longer matches.
     del lines[starts[0]]
     trace.write_text("".join(lines))
     changed = world.eyas.run("replay", str(trace), bare=True)
-    world.report.check(peer, "replay of a changed record", changed.status != 0, str(changed))
+    world.report.check(peer, "replay of a modified recording", changed.status != 0, str(changed))
 
 
 CASES = [*for_each_server(case_plan, case_memory, case_replay)]

@@ -1,4 +1,4 @@
-"""Programs of others through `eyas proxy run`, where IPv6 is dead, and where it accepts and stays silent."""
+"""Third-party programs through `eyas proxy run`, with unreachable IPv6 and with silent IPv6."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import subprocess
 import sys
 import zipfile
 
-from ..network import DNS, EYAS, NOBODY, ipv4, ipv6
+from ..network import DNS, EYAS, BLACKHOLE, ipv4, ipv6
 from ..process import Peer
 from ..report import Skip
 from ..world import World
@@ -16,13 +16,13 @@ from .case import about
 
 NAME = "proxied.eyas.test"
 URL = f"https://{NAME}"
-# Where a connection is accepted, and nothing follows.
+# An address that accepts connections and sends nothing.
 SILENT = ipv6(DNS)
-WAYS = (("dead IPv6", ipv6(NOBODY)), ("IPv6 that accepts and stays silent", SILENT))
+NETWORKS = (("dead IPv6", ipv6(BLACKHOLE)), ("IPv6 that accepts and stays silent", SILENT))
 LISTENS = "import socket, time; s = socket.create_server(('{}', 443), family=socket.AF_INET6); time.sleep(3600)"
 MODULE = "example.org/thing"
 WHEEL = "thing-1.2.3-py3-none-any.whl"
-# As `interop/install` has put them there.
+# As installed by `interop/install`.
 DENO, NODE = (str(pathlib.Path(os.environ.get("EYAS_PEERS", "")) / name / "node_modules" / ".bin" / name)
               for name in ("deno", "node"))
 
@@ -40,9 +40,9 @@ def git(files: pathlib.Path) -> tuple[list[str], str]:
             ["git", "-C", str(repository), *setting, "commit-tree", "-m", "x",
              "4b825dc642cb6eb9a060e54bf8d69288fbee4904"],
         ):
-            made = subprocess.run(command, capture_output=True, text=True, check=True)
+            result = subprocess.run(command, capture_output=True, text=True, check=True)
         tree = ["git", "-C", str(repository)]
-        subprocess.run([*tree, "update-ref", "refs/heads/main", made.stdout.strip()], check=True)
+        subprocess.run([*tree, "update-ref", "refs/heads/main", result.stdout.strip()], check=True)
         subprocess.run([*tree, "update-server-info"], check=True)
     return ["git", "ls-remote", f"{URL}/repository.git"], "refs/heads/main"
 
@@ -62,7 +62,7 @@ def pip(files: pathlib.Path) -> tuple[list[str], str]:
         wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: thing\nVersion: 1.2.3\n")
         wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr(f"{about}/RECORD", "")
-    # Each connection is to take its own way, and none is to take it again.
+    # Each connection is raced on its own, without retries.
     flags = ["--no-deps", "--no-cache-dir", "--retries", "0", "--index-url", f"{URL}/simple/"]
     return [sys.executable, "-m", "pip", "download", *flags, "thing==1.2.3"], f"Saved ./{WHEEL}"
 
@@ -93,7 +93,7 @@ def go(files: pathlib.Path) -> tuple[list[str], str]:
 
 
 def wget(_: pathlib.Path) -> tuple[list[str], str]:
-    # Debian's is built with GnuTLS, which finds its roots in no variable.
+    # Debian's wget uses GnuTLS, which takes no CA certificates from the environment.
     return ["wget", "--no-check-certificate", "-qO-", f"{URL}/page.html"], "loaded from eyas"
 
 
@@ -119,7 +119,7 @@ func main() {
 
 
 def static(files: pathlib.Path) -> tuple[list[str], str]:
-    """A program that is linked to nothing and asks its environment for no proxy."""
+    """A static program that ignores the proxy variables of its environment."""
     program = files / "static"
     if not program.exists():
         (files / "static.go").write_text(STATIC)
@@ -128,63 +128,63 @@ def static(files: pathlib.Path) -> tuple[list[str], str]:
     return [str(program), f"{URL}/page.html"], "loaded from eyas"
 
 
-# What goes through the proxy without being told of it.
-UNTOLD = (wget, static)
+# Programs that also run without proxy variables, with `--all-traffic`.
+WITHOUT_PROXY_VARIABLES = (wget, static)
 NEEDS = {static: "go", python: sys.executable, pip: sys.executable, deno: DENO, node: NODE}
-# What the command says where it can make no namespace.
+# The exit code where no namespace can be created.
 NO_NAMESPACE = 113
 
 
 def environment(world: World, home: pathlib.Path) -> dict[str, str]:
-    """What makes every program trust the server, and find nothing of the user's."""
+    """Returns an environment in which every program trusts the server and finds none of the user's settings."""
     home.mkdir()
-    kept = ("PATH", "LANG", "GOROOT")
+    inherited = ("PATH", "LANG", "GOROOT")
     trust = ("CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "npm_config_cafile",
              "PIP_CERT", "DENO_CERT")
-    found = {name: os.environ[name] for name in kept if name in os.environ}
+    found = {name: os.environ[name] for name in inherited if name in os.environ}
     found |= {name: str(world.authority.file) for name in trust}
     found |= {"HOME": str(home), "GOPROXY": URL, "GOSUMDB": "off", "GOTOOLCHAIN": "local",
               "PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1",
               "DENO_NO_UPDATE_CHECK": "1"}
-    # A module is not in the cache of an earlier run.
+    # An empty module cache.
     return found | {"GOPATH": str(home / "go"), "GOFLAGS": "-modcacherw"}
 
 
 @about("proxy")
 def case_programs(world: World) -> None:
-    """Each program once on each of the two networks, without a memory; some of them untold as well."""
+    """Each program on each of the two networks, without memory; some also without proxy variables."""
     world.server("eyas")
     silent = Peer("silent", world.network.on_server([sys.executable, "-c", LISTENS.format(SILENT)]),
                   world.directory / "silent.log")
-    runs = [(program, []) for program in PROGRAMS] + [(program, ["--all-traffic"]) for program in UNTOLD]
+    runs = [(program, []) for program in PROGRAMS] + [(program, ["--all-traffic"]) for program in WITHOUT_PROXY_VARIABLES]
     try:
         for program, flags in runs:
-            for way, six in WAYS:
-                name = " ".join([program.__name__, *flags, f"past {way}"])
+            for network, address in NETWORKS:
+                name = " ".join([program.__name__, *flags, f"past {network}"])
                 try:
-                    world.report.check("proxy", name, *through(world, program, flags, six))
+                    world.report.check("proxy", name, *through(world, program, flags, address))
                 except Skip as why:
                     world.report.skip("proxy", name, str(why))
     finally:
         silent.stop()
 
 
-def through(world: World, program, flags: list[str], six: str) -> tuple[bool, str]:
-    """Runs it; whether it got what it asked for, over IPv4."""
+def through(world: World, program, flags: list[str], address: str) -> tuple[bool, str]:
+    """Runs a program; returns whether it got the expected output over IPv4, and details."""
     needed = NEEDS.get(program, program.__name__)
     if shutil.which(needed) is None:
         raise Skip(f"{needed} is not installed")
-    command, wanted = program(world.directory / "files")
+    command, expected = program(world.directory / "files")
     proxy = [str(world.eyas_binary), "proxy", "run", *flags, "--json", "--memory", "none",
-             "--resolve", f"{NAME}:443:{six},{ipv4(EYAS)}", "--", *command]
+             "--resolve", f"{NAME}:443:{address},{ipv4(EYAS)}", "--", *command]
     home = world.file("home")
     ran = subprocess.run(proxy, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
                          timeout=60, env=environment(world, home), cwd=home, check=False)
     if ran.returncode == NO_NAMESPACE:
-        raise Skip("no namespaces can be made here")
+        raise Skip("no namespaces can be created here")
     lines = [json.loads(line) for line in ran.stdout.splitlines()]
     reached = [line["connection"] for line in lines if line["connection"]]
-    good = ran.returncode == 0 and wanted in ran.stderr and bool(reached)
+    good = ran.returncode == 0 and expected in ran.stderr and bool(reached)
     good = good and all(it["address"] == f"{ipv4(EYAS)}:443" for it in reached)
     times = ", ".join(f"{it['spoke_ms']} ms" for it in reached)
     return good, f"status {ran.returncode}, answered after {times or 'nothing'}" + ("" if good else f"; {ran.stderr[-300:]}")

@@ -1,4 +1,4 @@
-"""What sockets answer under `eyas sctp run`, line by line beside what a kernel answered."""
+"""The results of socket calls under `eyas sctp run`, compared with those of a kernel."""
 
 import os
 import pathlib
@@ -9,8 +9,8 @@ from .case import about
 from .sctp_guest import EXPECTED
 from .sctp_sockets import CARRIERS, client
 
-# `poll` cannot show an error alone: docs/sctp-run.md says so.
-OTHERWISE = {"poll, refused, and told: ERR": "poll, refused, and told: IN OUT"}
+# `poll` cannot report an error alone (docs/sctp-run.md).
+DIFFERENCES = {"poll, refused, and reported: ERR": "poll, refused, and reported: IN OUT"}
 
 
 @about("rfc6458")
@@ -18,17 +18,17 @@ def case_socket_behaviour(world: World) -> None:
     """Each call of peers/rfc6458/behaviour.c."""
     program = pathlib.Path(os.environ["EYAS_PEERS"]) / "sctp" / "linux" / "behaviour"
     if not program.exists():
-        raise Skip("the program is not built: interop/install sctp says why")
-    wanted = [OTHERWISE.get(line, line) for line in EXPECTED.read_text().splitlines()]
-    # And by stopped calls, over what is chosen then.
+        raise Skip("the program is not built; run interop/install sctp to see why")
+    expected = [DIFFERENCES.get(line, line) for line in EXPECTED.read_text().splitlines()]
+    # Also with trapped calls, over the carrier that is chosen then.
     for carrier in (*CARRIERS, "--seccomp"):
-        status, said = client(world, carrier, [str(program)])
-        if "cannot intercept the calls" in said:
-            raise Skip(said.strip())
-        lines = said.splitlines()
-        differ = [f"{ours!r} for {linux!r}" for ours, linux in zip(lines, wanted) if ours != linux]
-        good = status == 0 and lines == wanted
-        detail = "; ".join(differ) or f"{len(lines)} of {len(wanted)} lines"
+        status, output = client(world, carrier, [str(program)])
+        if "cannot intercept the calls" in output:
+            raise Skip(output.strip())
+        lines = output.splitlines()
+        differences = [f"{ours!r} for {linux!r}" for ours, linux in zip(lines, expected) if ours != linux]
+        good = status == 0 and lines == expected
+        detail = "; ".join(differences) or f"{len(lines)} of {len(expected)} lines"
         world.report.check("rfc6458", f"answers as Linux does, {carrier}", good, detail)
 
 

@@ -1,4 +1,5 @@
-"""Programs for the kernel's SCTP that were not made for each other, under `eyas sctp run`: each listens to each."""
+"""Programs for the kernel's SCTP that were not written for each other, under `eyas sctp run`: every listener with every
+client."""
 
 import dataclasses
 import importlib.util
@@ -8,38 +9,38 @@ import sys
 from ..process import READY_WITHIN, Peer
 from ..world import World
 from .case import about
-from .sctp_meeting import ended, shared, until
-from .sctp_pairs import ERLANG_HEARS, OPEN, PYTHON_HEARS, fill
-from .sctp_sockets import at_once, needs, on_terminal, under
+from .sctp_pair_runs import common_values, run_to_end, wait_until
+from .sctp_pairs import ERLANG_LISTENER, OPEN, PYTHON_LISTENER, fill
+from .sctp_sockets import in_parallel, on_terminal, require, sctp_run
 
-# What is sent. Who ends at once may be gone before it is accepted, and some listeners then ask in vain who it was: the
-# input of who sends ends once the listener has heard.
+# The message. A client that ends at once may be gone before it is accepted, and some listeners then fail to query its
+# address; so the client's input ends once the listener has printed the message.
 LINE = "crosswise"
-SAYS = f"(echo {LINE}; {{until}} {LINE} {{log}})"
+INPUT = f"(echo {LINE}; {{wait_for}} {LINE} {{log}})"
 
 
 @dataclasses.dataclass(frozen=True)
 class Listener:
-    """Prints what comes."""
+    """A program that prints what it receives."""
 
     program: str
     command: list[str]
-    # What it says once it listens.
+    # What it prints once it listens.
     ready: str
-    # How it says what has come.
-    hears: str = LINE
+    # How it prints the message.
+    prints: str = LINE
 
 
 @dataclasses.dataclass(frozen=True)
-class Speaker:
-    """Sends a line, and ends with this status."""
+class Client:
+    """A program that sends a line and ends with this status."""
 
     program: str
     command: str
     status: int = 0
 
 
-# The port that all of them take.
+# The port of all listeners.
 PORT = 5200
 LOOPBACK = {"server": "127.0.0.1", "server2": "127.0.0.2"}
 ERLANG = ["env", "ERL_CRASH_DUMP_BYTES=0", "erl", "-noshell", "-eval"]
@@ -50,49 +51,49 @@ LISTENERS = [
     Listener("sctp_darn -t", on_terminal(f"sctp_darn -t -H 127.0.0.1 -P {PORT} -l"), "listening", f":  {LINE}"),
     Listener("sctp_test", on_terminal(f"sctp_test -H 127.0.0.1 -P {PORT} -l"), "Receiving packets", f"bytes: {LINE}"),
     Listener("gensiot", ["sh", "-c", f"{OPEN} | gensiot -a -p -i 'stdio(self)' sctp,127.0.0.1,{PORT} 2>&1"], str(PORT)),
-    Listener("erl", [*ERLANG, fill(ERLANG_HEARS, LOOPBACK)], "listening"),
-    Listener("pysctp", [sys.executable, "-c", fill(PYTHON_HEARS, LOOPBACK)], "listening"),
+    Listener("erl", [*ERLANG, fill(ERLANG_LISTENER, LOOPBACK)], "listening"),
+    Listener("pysctp", [sys.executable, "-c", fill(PYTHON_LISTENER, LOOPBACK)], "listening"),
     Listener("java", ["java", "-cp", "{classes}", "Channels", "listen", "127.0.0.1"], "listening"),
 ]
 # These three wait for the end of their input.
-TALKS = (
+ERLANG_CLIENT = (
     f"{{ok, S}} = gen_sctp:open([{{active, false}}, binary]), {{ok, A}} = gen_sctp:connect(S, {{127,0,0,1}}, {PORT}, []),"
     f" ok = gen_sctp:send(S, A, 0, <<\"{LINE}\\n\">>), io:get_line([]), eof = io:get_line([]), halt(0)."
 )
-PYTHON_TALKS = (
+PYTHON_CLIENT = (
     "import sctp, socket, sys; client = sctp.sctpsocket_tcp(socket.AF_INET);"
     f" client.connect((\"127.0.0.1\", {PORT})); client.sctp_send(b\"{LINE}\\n\"); sys.stdin.read(); client.close()"
 )
-# sctp_darn ends with what it has read last.
-SPEAKERS = [
-    Speaker("socat", f"{SAYS} | socat -u STDIN SCTP:127.0.0.1:{PORT}"),
-    Speaker("ncat", f"{SAYS} | ncat --sctp --send-only 127.0.0.1 {PORT}"),
-    Speaker("sctp_darn", f"{SAYS} | sctp_darn -H 127.0.0.1 -P 5211 -h 127.0.0.1 -p {PORT} -s", len(LINE) + 2),
-    Speaker("sctp_darn -t", f"{SAYS} | sctp_darn -t -H 127.0.0.1 -P 5212 -h 127.0.0.1 -p {PORT} -s", len(LINE) + 2),
-    Speaker("gensiot", f"{SAYS} | gensiot -i 'stdio(self)' sctp,127.0.0.1,{PORT}"),
-    Speaker("erl", f"{SAYS} | env ERL_CRASH_DUMP_BYTES=0 erl -noshell -eval '{TALKS}'"),
-    Speaker("pysctp", f"{SAYS} | {sys.executable} -c '{PYTHON_TALKS}'"),
-    Speaker("java", f"{SAYS} | java -cp {{classes}} Channels say 127.0.0.1 {LINE}"),
+# The exit status of sctp_darn is the length of what it read last.
+CLIENTS = [
+    Client("socat", f"{INPUT} | socat -u STDIN SCTP:127.0.0.1:{PORT}"),
+    Client("ncat", f"{INPUT} | ncat --sctp --send-only 127.0.0.1 {PORT}"),
+    Client("sctp_darn", f"{INPUT} | sctp_darn -H 127.0.0.1 -P 5211 -h 127.0.0.1 -p {PORT} -s", len(LINE) + 2),
+    Client("sctp_darn -t", f"{INPUT} | sctp_darn -t -H 127.0.0.1 -P 5212 -h 127.0.0.1 -p {PORT} -s", len(LINE) + 2),
+    Client("gensiot", f"{INPUT} | gensiot -i 'stdio(self)' sctp,127.0.0.1,{PORT}"),
+    Client("erl", f"{INPUT} | env ERL_CRASH_DUMP_BYTES=0 erl -noshell -eval '{ERLANG_CLIENT}'"),
+    Client("pysctp", f"{INPUT} | {sys.executable} -c '{PYTHON_CLIENT}'"),
+    Client("java", f"{INPUT} | java -cp {{classes}} Channels say 127.0.0.1 {LINE}"),
 ]
 
 
-def is_here(one: Listener | Speaker) -> bool:
-    if one.program == "pysctp":
+def is_installed(program:  Listener | Client) -> bool:
+    if program.program == "pysctp":
         return importlib.util.find_spec("sctp") is not None
-    return shutil.which({"java": "javac"}.get(one.program, one.program.split()[0])) is not None
+    return shutil.which({"java": "javac"}.get(program.program, program.program.split()[0])) is not None
 
 
-def meet(world: World, carrier: str, listener: Listener, speaker: Speaker) -> str:
-    """What was not as it should be; empty if all was."""
-    hearing = [fill(word, shared(world)) for word in listener.command]
-    server = Peer(listener.program, under(world, carrier, hearing), world.file("log"))
+def run_pair(world: World, carrier: str, listener: Listener, client: Client) -> str:
+    """Returns what went wrong; empty if nothing did."""
+    listening = [fill(word, common_values(world)) for word in listener.command]
+    server = Peer(listener.program, sctp_run(world, carrier, listening), world.file("log"))
     try:
-        until(lambda: listener.ready in server.all())
-        saying = fill(speaker.command, {**shared(world), "log": str(server.log)})
-        status, said = ended(under(world, carrier, ["sh", "-c", saying]))
-        until(lambda: listener.hears in server.all(), READY_WITHIN / 6)
-        if listener.hears not in server.all() or status != speaker.status:
-            return f"{speaker.program}: status {status}, {said[-150:]}; heard: {server.all()[-150:]}"
+        wait_until(lambda: listener.ready in server.output())
+        sending = fill(client.command, {**common_values(world), "log": str(server.log)})
+        status, output = run_to_end(sctp_run(world, carrier, ["sh", "-c", sending]))
+        wait_until(lambda: listener.prints in server.output(), READY_WITHIN / 6)
+        if listener.prints not in server.output() or status != client.status:
+            return f"{client.program}: status {status}, {output[-150:]}; listener: {server.output()[-150:]}"
         return ""
     finally:
         server.stop()
@@ -100,22 +101,22 @@ def meet(world: World, carrier: str, listener: Listener, speaker: Speaker) -> st
 
 @about("sctp")
 def case_socket_crosswise(world: World) -> None:
-    """A line from each to each."""
-    needs("script")
-    speakers = [speaker for speaker in SPEAKERS if is_here(speaker)]
-    for program in {one.program for one in (*LISTENERS, *SPEAKERS) if not is_here(one)}:
+    """A line from every client to every listener."""
+    require("script")
+    clients = [client for client in CLIENTS if is_installed(client)]
+    for program in {one.program for one in (*LISTENERS, *CLIENTS) if not is_installed(one)}:
         world.report.skip("sctp", f"crosswise, {program}", "it is not installed")
 
-    def one(carrier: str) -> None:
-        for listener in filter(is_here, LISTENERS):
-            wrong = [meet(world, carrier, listener, speaker) for speaker in speakers]
-            detail = "; ".join(filter(None, wrong)) or ", ".join(speaker.program for speaker in speakers)
-            name = f"crosswise, {listener.program} hears all, {carrier}"
+    def check(carrier: str) -> None:
+        for listener in filter(is_installed, LISTENERS):
+            wrong = [run_pair(world, carrier, listener, client) for client in clients]
+            detail = "; ".join(filter(None, wrong)) or ", ".join(client.program for client in clients)
+            name = f"crosswise, {listener.program} with all clients, {carrier}"
             world.report.check(listener.program.split()[0], name, not any(wrong), detail)
 
-    # Before both carriers ask for it.
-    shared(world)
-    at_once(one)
+    # Computed once, before both carriers need it.
+    common_values(world)
+    in_parallel(check)
 
 
 CASES = [case_socket_crosswise]

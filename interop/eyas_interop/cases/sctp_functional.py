@@ -10,19 +10,19 @@ from ..world import World
 from .case import about
 from .sctp_sockets import CARRIERS
 
-# What they say on Linux 6.1.
+# The results on Linux 6.1.
 PROGRAMS = 43
 PASSES = 426
-# One program may run this long, in seconds; most of that some of them sleep.
+# The time limit of one program, in seconds; some sleep for most of it.
 WITHIN = 60
-# They mostly wait. Each has a network of its own, for they all take the same ports.
-AT_ONCE = 8
-ALONE = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+# They mostly wait. Each has its own network, because they all use the same ports.
+PARALLEL = 8
+OWN_NETWORK = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
 
 
 def run(world: World, carrier: str, program: pathlib.Path) -> tuple[int, str]:
-    """How many checks it passed, and what it said of the first that failed."""
-    command = [*ALONE, str(world.eyas_binary), "sctp", "run", carrier, "--", str(program)]
+    """Returns how many checks passed, and the lines of those that failed."""
+    command = [*OWN_NETWORK, str(world.eyas_binary), "sctp", "run", carrier, "--", str(program)]
     try:
         done = subprocess.run(
             command, timeout=WITHIN, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
@@ -37,21 +37,21 @@ def run(world: World, carrier: str, program: pathlib.Path) -> tuple[int, str]:
 
 @about("lksctp")
 def case_socket_functional(world: World) -> None:
-    """All that they check."""
+    """All of their checks."""
     directory = pathlib.Path(os.environ["EYAS_PEERS"]) / "lksctp"
     programs = sorted(directory.glob("test_*"))
     if len(programs) != PROGRAMS:
-        raise Skip("lksctp's functional tests are not built: interop/install lksctp says why")
+        raise Skip("lksctp's functional tests are not built; run interop/install lksctp to see why")
     for carrier in CARRIERS:
-        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        with concurrent.futures.ThreadPoolExecutor(PARALLEL) as pool:
             first = list(pool.map(lambda program: run(world, carrier, program), programs))
-        # They rely on timing here and there: one more try, alone, and aloud.
-        again = [program.name for program, (_, bad) in zip(programs, first) if bad]
-        told = [run(world, carrier, program) if bad else (passes, bad)
+        # Some depend on timing: a failed one is retried alone, which is reported.
+        retried = [program.name for program, (_, bad) in zip(programs, first) if bad]
+        results = [run(world, carrier, program) if bad else (passes, bad)
                 for program, (passes, bad) in zip(programs, first)]
-        passes = sum(passes for passes, _ in told)
-        detail = f"{passes} of {PASSES} checks" + (f", at the second try: {', '.join(again)}" if again else "")
-        detail += "".join(f"; {bad}" for _, bad in told if bad)
+        passes = sum(passes for passes, _ in results)
+        detail = f"{passes} of {PASSES} checks" + (f", second attempt: {', '.join(retried)}" if retried else "")
+        detail += "".join(f"; {bad}" for _, bad in results if bad)
         world.report.check("lksctp", f"functional tests, {carrier}", passes == PASSES, detail)
 
 

@@ -8,14 +8,14 @@ from ..network import NoNamespaces
 from ..report import Skip
 from ..sctp.guest import ROOT, Guest
 from ..sctp.network import TAPS, SctpNetwork, ours, theirs
-from ..sctp.tries import tries
+from ..sctp.retry import with_retry
 from ..world import World
 from .case import about
-from .sctp_meeting import Here, There, meet, shared
+from .sctp_pair_runs import GuestHost, OurHost, common_values, run_pair
 from .sctp_pairs import LANGUAGES, SIGNALLING, TOOLS, Pair
-from .sctp_sockets import at_once
+from .sctp_sockets import in_parallel
 
-# What Linux answered to each call of `behaviour`, when it was written down.
+# The recorded results of Linux for each call of `behaviour`.
 EXPECTED = ROOT / "peers" / "rfc6458" / "behaviour.linux-6.1"
 
 
@@ -28,27 +28,27 @@ class Linux:
         except NoNamespaces as missing:
             raise Skip(str(missing)) from missing
         try:
-            place = world.file("linux")
-            place.mkdir()
-            self.guest = Guest(self.network, place, [])
+            directory = world.file("linux")
+            directory.mkdir()
+            self.guest = Guest(self.network, directory, [])
         except Exception:
             self.network.remove()
             raise
         self.world = world
 
-    def meet(self, pair: Pair, it_listens: bool) -> tuple[bool, str]:
-        """Whether both say what they should; the guest listens, or connects."""
-        here, there = Here(self.world, "--ip", self.network, self.network.ours), There(self.guest)
-        server, client = (theirs, ours) if it_listens else (ours, theirs)
+    def run_pair(self, pair: Pair, guest_listens: bool) -> tuple[bool, str]:
+        """Runs a pair, in which the guest listens or connects; returns whether both outputs are as expected, and details."""
+        our_host, guest = OurHost(self.world, "--ip", self.network, self.network.ours), GuestHost(self.guest)
+        server, client = (theirs, ours) if guest_listens else (ours, theirs)
         addresses = {
-            "server": server(TAPS[0]), "server2": server(TAPS[1]), "server6": server(TAPS[0], six=True),
+            "server": server(TAPS[0]), "server2": server(TAPS[1]), "server6": server(TAPS[0], ipv6=True),
             "client": client(TAPS[0]), "client2": client(TAPS[1]),
         }
-        if not it_listens:
-            return meet(self.world, pair, here, there, addresses)
-        if pair.heard_by_linux is not None:
-            pair = dataclasses.replace(pair, heard=pair.heard_by_linux)
-        return meet(self.world, pair, there, here, addresses)
+        if not guest_listens:
+            return run_pair(self.world, pair, our_host, guest, addresses)
+        if pair.linux_listener_prints is not None:
+            pair = dataclasses.replace(pair, listener_prints=pair.linux_listener_prints)
+        return run_pair(self.world, pair, guest, our_host, addresses)
 
     def stop(self) -> None:
         self.guest.stop()
@@ -57,49 +57,49 @@ class Linux:
 
 @about("sctp")
 def case_socket_guest(world: World) -> None:
-    """All of them, with Linux as the listener and as the one that connects."""
+    """All pairs, with Linux as the listener and as the client."""
     linux = Linux(world)
     try:
-        answers(world, linux.guest)
+        check_recording(world, linux.guest)
         for pair in [*TOOLS, *LANGUAGES, *SIGNALLING]:
             if missing := pair.missing():
                 world.report.skip(pair.peer, f"Linux, {pair.name}", missing)
                 continue
-            both_ways(world, linux, pair)
+            both_directions(world, linux, pair)
     finally:
         linux.stop()
 
 
-def both_ways(world: World, linux: Linux, pair: Pair) -> None:
-    """A line for each way round."""
+def both_directions(world: World, linux: Linux, pair: Pair) -> None:
+    """Reports one line for each direction."""
 
-    def one(it_listens: bool) -> None:
-        name = f"Linux {'listens' if it_listens else 'connects'}, {pair.name}"
+    def check(guest_listens: bool) -> None:
+        name = f"Linux {'listens' if guest_listens else 'connects'}, {pair.name}"
         try:
-            outcome = tries(lambda: linux.meet(pair, it_listens), lambda: None)
-            world.report.check(pair.peer, name, outcome.fine, outcome.detail)
+            outcome = with_retry(lambda: linux.run_pair(pair, guest_listens), lambda: None)
+            world.report.check(pair.peer, name, outcome.passed, outcome.detail)
         except Skip as why:
             world.report.skip(pair.peer, name, str(why))
 
-    shared(world)
-    if pair.alone or pair.apart:
-        one(True)
-        one(False)
+    common_values(world)
+    if pair.uses_tcp_port or pair.needs_two_hosts:
+        check(True)
+        check(False)
     else:
-        at_once(one, (True, False))
+        in_parallel(check, (True, False))
 
 
-def answers(world: World, guest: Guest) -> None:
-    """The kernel answers what was written down of one."""
+def check_recording(world: World, guest: Guest) -> None:
+    """Checks that the guest's kernel gives the recorded results."""
     program = pathlib.Path(os.environ["EYAS_PEERS"]) / "sctp" / "linux" / "behaviour"
     if not program.exists():
-        world.report.skip("rfc6458", "Linux's answers", "the program is not built: interop/install sctp says why")
+        world.report.skip("rfc6458", "Linux's results", "the program is not built; run interop/install sctp to see why")
         return
-    _, said = There(guest).runs([str(program)])
-    told, known = said.splitlines(), EXPECTED.read_text().splitlines()
-    differ = [f"{now!r}, once {once!r}" for now, once in zip(told, known) if now != once]
-    detail = "; ".join(differ) or f"{len(told)} of {len(known)} lines"
-    world.report.check("rfc6458", "Linux answers as it was written down", told == known, detail)
+    _, output = GuestHost(guest).run([str(program)])
+    lines, recorded = output.splitlines(), EXPECTED.read_text().splitlines()
+    differences = [f"{now!r}, recorded {then!r}" for now, then in zip(lines, recorded) if now != then]
+    detail = "; ".join(differences) or f"{len(lines)} of {len(recorded)} lines"
+    world.report.check("rfc6458", "Linux gives the recorded results", lines == recorded, detail)
 
 
 CASES = [case_socket_guest]

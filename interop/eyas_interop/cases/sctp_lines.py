@@ -10,29 +10,29 @@ from ..report import Skip
 from ..sctp.network import CABLES, SctpNetwork, theirs
 from ..world import World
 from .case import about
-from .sctp_sockets import needs, on_terminal
+from .sctp_sockets import on_terminal, require
 
-# One program may run this long, in seconds.
+# The time limit of one program, in seconds.
 WITHIN = 30
-# Bytes on a line that is in use.
-BEGUN = 1_000_000
+# The bytes after which a line counts as used.
+USED = 1_000_000
 # Mbit/s of each of two lines.
 RATES = ([10.0, 10.0], [10.0, 100.0])
-# Of what two lines carry at most.
-WANTED = 0.9
+# The required share of the capacity of both lines.
+TARGET = 0.9
 LISTENING = ["iperf3", "-s", "-1", "-p", "5201", "--forceflush"]
 
 
 def listener(world: World, command: list[str]) -> Peer:
-    """A program that says when it listens."""
+    """Starts a program that prints when it listens."""
     peer = Peer("iperf3", command, world.file("log"))
     return peer.wait_until(lambda: "listening on" in peer.log.read_text())
 
 
 @about("iperf3")
 def case_socket_lines_failing(world: World) -> None:
-    """The line that carries all of it fails: the other one does."""
-    needs("iperf3", "nft")
+    """The line that carries all data fails: the other one takes over."""
+    require("iperf3", "nft")
     eyas = [str(world.eyas_binary), "sctp", "run", "--ip", "--"]
     try:
         network = SctpNetwork()
@@ -42,47 +42,47 @@ def case_socket_lines_failing(world: World) -> None:
         server = listener(world, network.inside(network.theirs, [*eyas, *LISTENING]))
         command = [*eyas, "iperf3", "--sctp", "-c", theirs(CABLES[0]), "-p", "5201", "-t", "4"]
         client = Peer("iperf3", network.inside(network.ours, command), world.file("log"))
-        client.wait_until(lambda: network.carried(CABLES)[0][0] > BEGUN)
-        # Its own connection to control the test, one of TCP, stays.
+        client.wait_until(lambda: network.carried(CABLES)[0][0] > USED)
+        # iperf3's TCP control connection stays.
         network.lose(CABLES[0], 1)
         lost = network.carried(CABLES)[0]
         good = client.process.wait(WITHIN) == 0 and server.process.wait(WITHIN) == 0
         after = network.carried(CABLES)[0]
-        detail = f"{after[1] - lost[1]} bytes on the other line then" if good else client.said()
-        world.report.check("iperf3", "a line fails, --ip", good and after[1] - lost[1] > BEGUN, detail)
+        detail = f"{after[1] - lost[1]} bytes on the other line then" if good else client.tail()
+        world.report.check("iperf3", "a line fails, --ip", good and after[1] - lost[1] > USED, detail)
     finally:
         network.remove()
 
 
 @about("lksctp")
 def case_socket_lines_silent(world: World) -> None:
-    """A line fails while nothing is said: what is said next takes the other one."""
-    needs("sctp_darn", "script", "nft")
+    """A line fails while the association is idle: the next message takes the other one."""
+    require("sctp_darn", "script", "nft")
     eyas = [str(world.eyas_binary), "sctp", "run", "--ip", "--"]
     try:
         network = SctpNetwork()
     except NoNamespaces as missing:
         raise Skip(str(missing)) from missing
-    words = world.file("words")
-    os.mkfifo(words)
+    fifo = world.file("words")
+    os.mkfifo(fifo)
     peers = []
     try:
         listening = [*eyas, *on_terminal("sctp_darn -H 0.0.0.0 -P 5005 -l")]
         peers.append(Peer("sctp_darn", network.inside(network.theirs, listening), world.file("log")))
-        heard = peers[0].log.read_text
-        peers[0].wait_until(lambda: "listening" in heard())
-        speaking = f"sctp_darn -H 0.0.0.0 -P 5006 -h {theirs(CABLES[0])} -p 5005 -s"
-        command = [*eyas, "sh", "-c", f"(echo hello; cat {words}) | {speaking}"]
+        received = peers[0].log.read_text
+        peers[0].wait_until(lambda: "listening" in received())
+        sending = f"sctp_darn -H 0.0.0.0 -P 5006 -h {theirs(CABLES[0])} -p 5005 -s"
+        command = [*eyas, "sh", "-c", f"(echo hello; cat {fifo}) | {sending}"]
         peers.append(Peer("sctp_darn", network.inside(network.ours, command), world.file("log")))
-        peers[0].wait_until(lambda: "DATA(7):  hello." in heard())
+        peers[0].wait_until(lambda: "DATA(7):  hello." in received())
         network.lose(CABLES[0], 1)
         before = network.carried(CABLES)[0]
-        words.write_text("second\n", encoding="ascii")
-        peers[0].wait_until(lambda: "DATA(8):  second." in heard())
+        fifo.write_text("second\n", encoding="ascii")
+        peers[0].wait_until(lambda: "DATA(8):  second." in received())
         after = network.carried(CABLES)[0]
-        # It says that first where nobody hears it.
+        # The message is first sent on the failed line.
         tried, carried = (after[line] - before[line] for line in range(2))
-        detail = f"{tried} bytes in vain, {carried} on the other line"
+        detail = f"{tried} bytes on the failed line, {carried} on the other line"
         world.report.check("lksctp", "sctp_darn, a line fails, --ip", carried > 0, detail)
     finally:
         for peer in reversed(peers):
@@ -92,8 +92,8 @@ def case_socket_lines_silent(world: World) -> None:
 
 @about("iperf3")
 def case_socket_lines_multipath(world: World) -> None:
-    """Both lines at once."""
-    needs("iperf3", "tc")
+    """Both lines simultaneously."""
+    require("iperf3", "tc")
     eyas = [str(world.eyas_binary), "sctp", "run", "--ip", "--multipath", "--"]
     for rates in RATES:
         try:
@@ -106,17 +106,17 @@ def case_socket_lines_multipath(world: World) -> None:
             done = subprocess.run(
                 lines.inside(lines.here, command), timeout=WITHIN, capture_output=True, text=True, check=False
             )
-            told = [line for line in done.stdout.splitlines() if "bits_per_second" in line]
-            rate = float(told[-1].split(":")[1].strip(" ,")) / 1e6 if told else 0.0
+            rate_lines = [line for line in done.stdout.splitlines() if "bits_per_second" in line]
+            rate = float(rate_lines[-1].split(":")[1].strip(" ,")) / 1e6 if rate_lines else 0.0
             server.process.wait(WITHIN)
             sent = lines.sent()
         finally:
             lines.remove()
         ceiling = sum(line.ceiling("ip") for line in lines.all)
-        detail = f"{rate:.2f} of {ceiling:.2f} Mbit/s" if told else done.stderr[-300:]
+        detail = f"{rate:.2f} of {ceiling:.2f} Mbit/s" if rate_lines else done.stderr[-300:]
         name = f"--multipath, {' + '.join(map(str, rates))} Mbit/s"
-        if world.report.check("iperf3", f"{name}: both are used", min(sent.values()) > BEGUN, f"{sent}; {detail}"):
-            world.report.figure("iperf3", f"{name}: {WANTED:.0%} of the ceiling", rate >= WANTED * ceiling, detail)
+        if world.report.check("iperf3", f"{name}: both are used", min(sent.values()) > USED, f"{sent}; {detail}"):
+            world.report.figure("iperf3", f"{name}: {TARGET:.0%} of the ceiling", rate >= TARGET * ceiling, detail)
 
 
 CASES = [case_socket_lines_failing, case_socket_lines_silent, case_socket_lines_multipath]

@@ -1,4 +1,4 @@
-"""UDP is swallowed: TCP wins, the next run knows, and HTTP/3 is found again by itself."""
+"""UDP is dropped: TCP wins, the next run remembers it, and HTTP/3 is rediscovered without help."""
 
 import time
 
@@ -6,12 +6,12 @@ from ..world import World
 from .case import about, for_each_server
 
 RETEST_AFTER = 2
-# HTTP/3 must be in use again this long after UDP works again, in seconds.
+# How soon HTTP/3 must be used after UDP works again, in seconds.
 FOUND_WITHIN = 10
 
 
 def case_swallowed(world: World, peer: str) -> None:
-    """The three runs of a user whose network starts and stops to drop UDP."""
+    """The runs of a user whose network drops UDP for a while."""
     world.server(peer)
     memory = ["--memory", str(world.file("sqlite")), "--retest-after", f"{RETEST_AFTER}s"]
     get = [
@@ -39,18 +39,18 @@ def case_swallowed(world: World, peer: str) -> None:
             break
         if ran.winner.get("transport") == "quic":
             break
-    took = time.monotonic() - healed
-    detail = f"after {took:.1f} s and {runs} runs; {ran.outline()}"
+    elapsed = time.monotonic() - healed
+    detail = f"after {elapsed:.1f} s and {runs} runs; {ran.outline()}"
     good = ran.status == 0 and ran.winner.get("transport") == "quic"
-    world.report.check(peer, "udp works again: h3 is found by itself", good, detail)
+    world.report.check(peer, "udp works again: h3 is rediscovered", good, detail)
 
 
 @about("caddy")
 def case_network_is_learnt(world: World) -> None:
-    """Where UDP is swallowed for some hosts, a host never seen before is not made to wait.
+    """After UDP was dropped for some hosts, a new host does not wait for it.
 
-    A network is learnt for each address family by itself, from three hosts; until IPv6 is known to
-    swallow UDP nobody asks IPv4, so it takes twice as many.
+    A network is learnt separately for each address family, from three hosts; IPv4 is not tried until IPv6
+    is known to drop UDP, so it takes twice as many.
     """
     world.server("caddy")
     world.server("hypercorn")
@@ -72,15 +72,15 @@ def case_network_is_learnt(world: World) -> None:
 
 @about("caddy")
 def case_http3_only_swallowed(world: World) -> None:
-    """HTTP/3 alone on a network that swallows it: an error with curl's code for a timeout."""
+    """HTTP/3 only, on a network that drops it: an error with curl's exit code for a timeout."""
     world.server("caddy")
     world.network.swallow_udp()
     ran = world.eyas.run(
         "get", "https://caddy.eyas.test/", "--http3-only", "--json", "--memory", "none", "--connect-timeout", "2s",
         *world.trust,
     )
-    good = ran.status == 28 and not ran.winner and ran.took < 20
-    world.report.check("caddy", "h3 only, udp swallowed", good, f"{ran} after {ran.took:.1f} s")
+    good = ran.status == 28 and not ran.winner and ran.elapsed < 20
+    world.report.check("caddy", "h3 only, udp swallowed", good, f"{ran} after {ran.elapsed:.1f} s")
 
 
 CASES = [*for_each_server(case_swallowed), case_network_is_learnt, case_http3_only_swallowed]

@@ -11,14 +11,14 @@ import time
 from ..report import Skip
 from ..world import World
 from .case import about
-from .tunnel_lines import DIES, LEAST, PATIENCE, Ends
+from .tunnel_lines import FAILS_AFTER, LEAST, PATIENCE, Ends
 
 NAME = "eyas-tun0"
 # The addresses of the client and of the server.
 HERE = ("10.9.0.2/24", "fd00:9::2/64")
 THERE = ("10.9.0.1/24", "fd00:9::1/64")
 PERMITS = ",".join(f'permit-tun="{address.split("/")[0]}"' for address in HERE)
-# Each on its own.
+# Each in turn.
 TRANSPORTS = ("sctp-udp", "quic", "tcp")
 
 
@@ -28,7 +28,7 @@ def tun(addresses: tuple[str, ...]) -> tuple[str, ...]:
 
 @about("tunnel")
 def case_tunnel_interfaces(world: World) -> None:
-    """One server, a client over each transport, and a line that dies under the last one."""
+    """One server, a client over each transport, and a line that fails under the last one."""
     if not os.access("/dev/net/tun", os.W_OK):
         raise Skip("/dev/net/tun cannot be opened here")
     if shutil.which("ping") is None:
@@ -39,12 +39,12 @@ def case_tunnel_interfaces(world: World) -> None:
         ends.serve(*tun(THERE), options=PERMITS)
         for over in reversed(TRANSPORTS):
             client = ends.client(f"{over}://", *tun(HERE))
-            client.wait_until(lambda client=client: "exchanges packets" in client.said())
+            client.wait_until(lambda client=client: "exchanges packets" in client.tail())
             pings(ends, world.report.check, over)
             if over == TRANSPORTS[0]:
                 status(ends, world.report.check)
                 iperf(ends, world)
-                # It has no time to clean up.
+                # It cannot clean up.
                 client.process.send_signal(signal.SIGKILL)
             client.process.terminate()
             client.process.wait()
@@ -60,50 +60,50 @@ def inside(ends: Ends, *command: str) -> subprocess.CompletedProcess:
 
 
 def pings(ends: Ends, check, over: str) -> None:
-    """Both families, with what fills a packet."""
+    """Both address families, with almost full packets."""
     for address in THERE:
-        # One answer is enough: what is lost on a busy machine is no fault of the tunnel.
+        # One answer suffices: a loss on a busy machine is not the tunnel's fault.
         ran = inside(ends, "ping", "-n", "-c", "1", "-w", str(PATIENCE), "-s", "1200", address.split("/")[0])
         check("tunnel", f"ping {address} over {over}", ran.returncode == 0, (ran.stdout + ran.stderr)[-200:])
 
 
 def status(ends: Ends, check) -> None:
-    """What the client counts."""
-    said = subprocess.run(ends.eyas("status", "--json"), capture_output=True, text=True, check=True,
+    """The counters in the client's status."""
+    output = subprocess.run(ends.eyas("status", "--json"), capture_output=True, text=True, check=True,
                           env=ends.environment()).stdout
-    counted = [session["packets"] for tunnel in json.loads(said)["tunnels"] if tunnel["role"] == "client"
+    counters = [session["packets"] for tunnel in json.loads(output)["tunnels"] if tunnel["role"] == "client"
                for session in tunnel["sessions"]]
-    good = len(counted) == 1 and min(counted[0]["sent"], counted[0]["received"]) >= len(THERE)
-    check("tunnel", "status counts packets", good and counted[0]["forged"] == 0, str(counted))
-    # The first ones are under way before the server has said that it takes messages.
-    check("tunnel", "packets are messages of SCTP", good and counted[0]["sent_as_datagrams"] > 0, str(counted))
+    good = len(counters) == 1 and min(counters[0]["sent"], counters[0]["received"]) >= len(THERE)
+    check("tunnel", "status counts packets", good and counters[0]["forged"] == 0, str(counters))
+    # The first packets are sent before the server has announced that it accepts datagrams.
+    check("tunnel", "packets are SCTP messages", good and counters[0]["sent_as_datagrams"] > 0, str(counters))
 
 
 def iperf(ends: Ends, world: World) -> None:
-    """TCP over packets while the second line fails, and a ping after that."""
+    """TCP over the interface while the second line fails, and a ping afterwards."""
     if shutil.which("iperf3") is None:
         world.report.skip("tunnel", "iperf3 by --tun", "iperf3 is not installed")
         return
     there = THERE[0].split("/")[0]
     server = ends.start(ends.lines.there, "iperf3-tun", ["iperf3", "-s", "-1", "-B", there, "--forceflush"])
-    server.wait_until(lambda: "listening on" in server.said())
-    dying = threading.Timer(DIES, lambda: ends.lines.cut(ends.lines.all[1]))
-    dying.start()
+    server.wait_until(lambda: "listening on" in server.tail())
+    failure = threading.Timer(FAILS_AFTER, lambda: ends.lines.cut(ends.lines.all[1]))
+    failure.start()
     ran = inside(ends, "iperf3", "-c", there, "-t", "3", "-J")
-    dying.join()
-    said = json.loads(ran.stdout)
-    amount = said.get("end", {}).get("sum_received", {}).get("bytes", 0)
+    failure.join()
+    result = json.loads(ran.stdout)
+    amount = result.get("end", {}).get("sum_received", {}).get("bytes", 0)
     world.report.check("tunnel", "iperf3 by --tun while a line fails", ran.returncode == 0 and amount >= LEAST,
-                       f"{amount} bytes {said.get('error', '')}")
-    pings(ends, world.report.check, "the line that is left")
+                       f"{amount} bytes {result.get('error', '')}")
+    pings(ends, world.report.check, "the remaining line")
 
 
 def check_gone(ends: Ends, check, over: str) -> None:
-    """The interface goes with its process, which the kernel takes a moment for."""
+    """Checks that the interface is removed with its process, which takes the kernel a moment."""
     deadline = time.monotonic() + PATIENCE
     while (ran := inside(ends, "ip", "link", "show", NAME)).returncode == 0 and time.monotonic() < deadline:
         time.sleep(0.1)
-    check("tunnel", f"no interface is left, {over}", ran.returncode != 0, ran.stdout[-200:])
+    check("tunnel", f"no interface is left behind, {over}", ran.returncode != 0, ran.stdout[-200:])
 
 
 CASES = [case_tunnel_interfaces]

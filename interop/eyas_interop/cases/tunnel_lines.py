@@ -1,4 +1,4 @@
-"""`eyas tunnel` between two hosts with two lines: both are used, one comes, changes its address, dies; UDP is blocked."""
+"""`eyas tunnel` between two hosts with two lines: both are used; one appears, changes its address, fails; UDP is blocked."""
 
 import hashlib
 import json
@@ -18,32 +18,32 @@ from ..world import World
 from .case import about
 
 PORT, WEB, IPERF, RSYNC = 4433, 8099, 5201, 8730
-# Where the client listens for those.
+# The ports at which the client listens for those.
 HERE = {IPERF: 15201, RSYNC: 18730}
-# Where the server listens for each client: it lets go of a port a moment after a client has gone.
+# The server's port for each client: it releases a port a moment after its client has ended.
 BOTH, BLOCKED = 18091, 18092
-# Mbit/s of the lines, and bytes that take some seconds on both.
+# Mbit/s of the lines, and an amount that takes some seconds on both.
 RATES = [20, 10]
 AMOUNT = 6_000_000
-# The share of the bytes that each line has to carry at least, if it is to count as used.
+# The minimum share of the bytes on each line that counts as used.
 SHARE = 0.15
-# Bytes that iperf3 has to bring across in its time, however slow this machine is.
+# The minimum bytes that iperf3 must transfer, even on a slow machine.
 LEAST = 100_000
 # When the second line fails, in seconds from the start.
-DIES = 0.7
-# How long a download may take, and a line until it is used, in seconds.
+FAILS_AFTER = 0.7
+# The time limit of a download, and of a line until it is used, in seconds.
 PATIENCE = 40
-# What the client has on the second line once that has changed its address: the host's number.
+# The client's new host number on the second line.
 OTHER = 7
 
 
 class Ends:
-    """Two ends of a tunnel in the namespaces of the lines, and a file at the client."""
+    """Both ends of a tunnel in the namespaces of the lines, and a file at the client."""
 
     def __init__(self, world: World, name: str = "lines") -> None:
         self.world = world
         try:
-            # The second line comes later.
+            # The second line gets its addresses later.
             self.lines = Lines(RATES, without_addresses=(1,))
         except NoNamespaces as missing:
             raise Skip(str(missing)) from missing
@@ -63,41 +63,41 @@ class Ends:
         return peer
 
     def environment(self) -> dict[str, str]:
-        """In which the tunnels of this case are found, and no others."""
+        """Returns an environment in which only the tunnels of this case are found."""
         return os.environ | {"XDG_RUNTIME_DIR": str(self.directory)}
 
     def active(self) -> list[tuple[str, str]]:
-        """The addresses at both ends of the client's lines that work."""
-        said = subprocess.run(self.eyas("status", "--json"), capture_output=True, text=True, check=True,
+        """Returns the local and remote addresses of the client's active paths."""
+        output = subprocess.run(self.eyas("status", "--json"), capture_output=True, text=True, check=True,
                               env=self.environment()).stdout
-        sessions = [session for tunnel in json.loads(said)["tunnels"] if tunnel["role"] == "client"
+        sessions = [session for tunnel in json.loads(output)["tunnels"] if tunnel["role"] == "client"
                     for session in tunnel["sessions"]]
         return [(path["local"], path["remote"].split(":")[0]) for session in sessions for path in session["paths"]
                 if path["state"] == "active"]
 
-    def wait_for_lines(self, wanted) -> tuple[bool, str]:
-        """Whether the lines that work become so."""
+    def wait_for_lines(self, condition) -> tuple[bool, str]:
+        """Waits until the active lines meet a condition; returns whether they do, and the lines."""
         deadline = time.monotonic() + PATIENCE
-        while not wanted(active := self.active()) and time.monotonic() < deadline:
+        while not condition(active := self.active()) and time.monotonic() < deadline:
             time.sleep(0.2)
-        return wanted(active), str(active)
+        return condition(active), str(active)
 
     def serve(self, *flags: str, options: str = "") -> None:
-        """The server, and what the client's key may there."""
+        """Starts the server, with options for the client's key."""
         key = subprocess.run(self.eyas("keygen", "--key", str(self.directory / "key.pem")),
                              capture_output=True, text=True, check=True).stdout
         (self.directory / "authorized_keys").write_text(f"{options} {key}")
         server = self.start(self.lines.there, "server", self.eyas(
             "serve", "--listen", f"0.0.0.0:{PORT}", "--key", str(self.directory / "host.pem"), "--multipath",
             "--authorized-keys", str(self.directory / "authorized_keys"), *flags))
-        server.wait_until(lambda: "listening on" in server.said())
+        server.wait_until(lambda: "listening on" in server.tail())
 
     def serve_web(self) -> None:
-        """What is served at the client."""
+        """Starts a web server at the client."""
         web = self.start(self.lines.here, "web", [
             sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1", str(WEB),
             "--directory", str(self.directory)])
-        web.wait_until(lambda: "Serving HTTP" in web.said())
+        web.wait_until(lambda: "Serving HTTP" in web.tail())
 
     def client(self, to: str, *flags: str) -> Peer:
         return self.start(self.lines.here, "client", self.eyas(
@@ -105,14 +105,14 @@ class Ends:
             "--key", str(self.directory / "key.pem"), "--known-hosts", str(self.directory / "known_hosts"), *flags))
 
     def connect(self, to: str, there: int) -> Peer:
-        """The client, which has the server listen."""
+        """Starts the client, with ports at both ends."""
         client = self.client(to, "-R", f"{there}:127.0.0.1:{WEB}",
                              *(word for port, here in HERE.items() for word in ("-L", f"{here}:127.0.0.1:{port}")))
-        client.wait_until(lambda: "leads to" in client.said())
+        client.wait_until(lambda: "leads to" in client.tail())
         return client
 
     def fetch(self, there: int) -> tuple[bool, float]:
-        """Loads the file over there; whether it came whole, and how long that took."""
+        """Downloads the file at the server's end; returns whether it is complete, and the duration."""
         command = ["curl", "-sS", "--max-time", str(PATIENCE), f"http://localhost:{there}/file"]
         began = time.monotonic()
         ran = subprocess.run(self.lines.inside(self.lines.there, command), capture_output=True, check=False)
@@ -132,7 +132,7 @@ class Ends:
 
 @about("tunnel")
 def case_tunnel_lines(world: World) -> None:
-    """One association over both lines, which is told by what has left on each."""
+    """One association over both lines, as shown by the bytes sent on each."""
     ends = Ends(world)
     try:
         ends.serve()
@@ -144,62 +144,62 @@ def case_tunnel_lines(world: World) -> None:
 
 
 def both(ends: Ends, world: World) -> None:
-    """A session over one line, over a second one that comes and changes its address, and without that again."""
+    """A session over one line, over a second one that appears and changes its address, and without it again."""
     check = world.report.check
     client = ends.connect("sctp-udp://", BOTH)
     second = ends.lines.all[1]
     ends.lines.add_addresses(second)
-    came = ends.wait_for_lines(lambda active: len({remote for _, remote in active}) == len(ends.lines.all))
-    check("tunnel", "a line comes", *came)
+    appeared = ends.wait_for_lines(lambda active: len({remote for _, remote in active}) == len(ends.lines.all))
+    check("tunnel", "a line appears", *appeared)
     is_used(ends, check, "a file over both lines", lambda: ends.fetch(BOTH)[0])
     iperf(ends, world)
     rsync(ends, world)
     old, new = second.address(1), second.address(OTHER)
-    # The kernel takes those of the same network away with the first of them.
+    # The kernel removes other addresses of the same network with the first of them.
     ip("-n", ends.lines.here, "address", "delete", f"{old}/24", "dev", second.name)
     ip("-n", ends.lines.here, "address", "add", f"{new}/24", "dev", second.name)
     moved = ends.wait_for_lines(lambda active: (new, second.address(2)) in active)
     check("tunnel", "a line changes its address", *moved)
     is_used(ends, check, "a file after that", lambda: ends.fetch(BOTH)[0])
-    dying = threading.Timer(DIES, lambda: ends.lines.cut(second))
-    dying.start()
-    is_whole, took = ends.fetch(BOTH)
-    dying.join()
-    check("tunnel", "a line fails in the middle", is_whole, f"{took:.1f} s; {client.said()[-200:]}")
+    failure = threading.Timer(FAILS_AFTER, lambda: ends.lines.cut(second))
+    failure.start()
+    is_whole, elapsed = ends.fetch(BOTH)
+    failure.join()
+    check("tunnel", "a line fails in the middle", is_whole, f"{elapsed:.1f} s; {client.tail()[-200:]}")
     client.stop()
 
 
-def is_used(ends: Ends, check, what: str, transfer) -> None:
-    """A transfer from here that both lines have a share of."""
+def is_used(ends: Ends, check, name: str, transfer) -> None:
+    """Checks that both lines carry a share of a transfer from the client."""
     before = ends.lines.sent()
     is_good = transfer()
     sent = {number: after - before[number] for number, after in ends.lines.sent().items()}
     shares = [count / sum(sent.values()) for count in sent.values()]
-    told = f"shares of the lines {', '.join(f'{share:.0%}' for share in shares)}"
-    check("tunnel", what, is_good and min(shares) >= SHARE, told)
+    detail = f"shares of the lines {', '.join(f'{share:.0%}' for share in shares)}"
+    check("tunnel", name, is_good and min(shares) >= SHARE, detail)
 
 
 def iperf(ends: Ends, world: World) -> None:
-    """iperf3 from here, which has two connections: its bytes and what it says of them."""
+    """iperf3 from the client, with its data and control connections."""
     if shutil.which("iperf3") is None:
         world.report.skip("tunnel", "iperf3 by -L", "iperf3 is not installed")
         return
     server = ends.start(ends.lines.there, "iperf3", [
         "iperf3", "-s", "-1", "-p", str(IPERF), "-B", "127.0.0.1", "--forceflush"])
-    server.wait_until(lambda: "listening on" in server.said())
+    server.wait_until(lambda: "listening on" in server.tail())
     command = ["iperf3", "-c", "127.0.0.1", "-p", str(HERE[IPERF]), "-t", "2", "-J"]
 
-    def measures() -> bool:
+    def transfers() -> bool:
         ran = subprocess.run(ends.lines.inside(ends.lines.here, command), capture_output=True, check=False,
                              timeout=PATIENCE)
-        said = json.loads(ran.stdout)
-        return ran.returncode == 0 and said["end"]["sum_received"]["bytes"] >= LEAST
+        result = json.loads(ran.stdout)
+        return ran.returncode == 0 and result["end"]["sum_received"]["bytes"] >= LEAST
 
-    is_used(ends, world.report.check, "iperf3 by -L over both lines", measures)
+    is_used(ends, world.report.check, "iperf3 by -L over both lines", transfers)
 
 
 def rsync(ends: Ends, world: World) -> None:
-    """rsync from its own server over there."""
+    """rsync from an rsync daemon at the server's end."""
     if shutil.which("rsync") is None:
         world.report.skip("tunnel", "rsync by -L", "rsync is not installed")
         return
@@ -210,7 +210,7 @@ def rsync(ends: Ends, world: World) -> None:
     copy = ends.directory / "copy"
     command = ["rsync", f"rsync://127.0.0.1:{HERE[RSYNC]}/files/file", str(copy)]
     deadline = time.monotonic() + PATIENCE
-    # It does not say when it listens.
+    # It does not report when it listens.
     while True:
         ran = subprocess.run(ends.lines.inside(ends.lines.here, command), capture_output=True, check=False)
         if ran.returncode == 0 or time.monotonic() > deadline:
@@ -222,12 +222,12 @@ def rsync(ends: Ends, world: World) -> None:
 
 
 def blocked(ends: Ends, check) -> None:
-    """Where no UDP gets through, TCP does."""
+    """Where UDP is blocked, TCP is used."""
     ends.block_udp()
     client = ends.connect("", BLOCKED)
-    is_whole, took = ends.fetch(BLOCKED)
-    good = is_whole and "connected over tcp" in client.said()
-    check("tunnel", "no UDP gets through", good, f"{took:.1f} s; {client.said()[-300:]}")
+    is_whole, elapsed = ends.fetch(BLOCKED)
+    good = is_whole and "connected over tcp" in client.tail()
+    check("tunnel", "no UDP gets through", good, f"{elapsed:.1f} s; {client.tail()[-300:]}")
 
 
 CASES = [case_tunnel_lines]

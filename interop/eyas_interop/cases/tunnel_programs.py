@@ -1,5 +1,5 @@
-"""Programs of others through `eyas tunnel` between two hosts with two lines: ssh, rsync by ssh, a browser, an end that
-stands still for a while."""
+"""Third-party programs through `eyas tunnel` between two hosts with two lines: ssh, rsync over ssh, a browser, and a client
+that is suspended for a while."""
 
 import shutil
 import signal
@@ -16,8 +16,8 @@ from .case import about
 from .tunnel_lines import PATIENCE, PORT, Ends, is_used
 
 WEB, SOCKS, LOCAL = 8098, 18082, 18080
-# What is over when an end has heard nothing of the other one for so long, and some more, in seconds.
-STANDS_STILL = 25
+# Longer than an end waits for the other one before it gives the session up, in seconds.
+SUSPENDED_FOR = 25
 PAGE = "<!doctype html><title>there</title><p id=page></p><script src=part.js></script>\n"
 PART = "document.getElementById('page').textContent = 'loaded through ' + 'the tunnel';\n"
 LOADED = "loaded through the tunnel"
@@ -25,7 +25,7 @@ LOADED = "loaded through the tunnel"
 
 @about("tunnel")
 def case_tunnel_programs(world: World) -> None:
-    """One client over both lines, and those that ssh and rsync start."""
+    """One client over both lines, and the clients that ssh and rsync start."""
     ends = Ends(world, "programs")
     check = world.report.check
     try:
@@ -37,21 +37,21 @@ def case_tunnel_programs(world: World) -> None:
         (site / "part.js").write_text(PART)
         web = ends.start(ends.lines.there, "web", [
             sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1", str(WEB), "--directory", str(site)])
-        web.wait_until(lambda: "Serving HTTP" in web.said())
+        web.wait_until(lambda: "Serving HTTP" in web.tail())
         client = ends.client("sctp-udp://", "-D", str(SOCKS), "-L", f"{LOCAL}:127.0.0.1:{WEB}")
-        client.wait_until(lambda: client.said().count(" leads to ") == 2)
+        client.wait_until(lambda: client.tail().count(" leads to ") == 2)
         for name, program in (("a browser's page by -D", browser), ("ssh and rsync by --stdio", ssh_and_rsync)):
             try:
                 program(ends, check)
             except Skip as why:
                 world.report.skip("tunnel", name, str(why))
-        stands_still(ends, client, check)
+        suspended(ends, client, check)
     finally:
         ends.stop()
 
 
 def browser(ends: Ends, check) -> None:
-    """Chromium, which leaves names to the proxy; the name here is the server's own loopback."""
+    """Chromium, which lets the proxy resolve names; `localhost` is the server's loopback here."""
     scratch = ends.directory / "browser"
     scratch.mkdir()
     inside = ends.lines.inside(ends.lines.here, [])
@@ -63,7 +63,7 @@ def ssh_and_rsync(ends: Ends, check) -> None:
     """ssh with a ProxyCommand, and rsync over that."""
     openssh = OpenSsh(ends.directory)
     sshd = ends.start(ends.lines.there, "sshd", openssh.server())
-    sshd.wait_until(lambda: "Server listening" in sshd.said())
+    sshd.wait_until(lambda: "Server listening" in sshd.tail())
     proxy = ends.eyas(f"sctp-udp://{ends.lines.all[0].address(2)}:{PORT}", "--memory", "none", "--multipath",
                       "--key", str(ends.directory / "key.pem"),
                       "--known-hosts", str(ends.directory / "known_hosts"), "--stdio", f"localhost:{SSH}")
@@ -76,7 +76,7 @@ def ssh_and_rsync(ends: Ends, check) -> None:
     copy = ends.directory / "copy"
 
     def copied() -> bool:
-        # ssh has words with spaces, which rsync reads as a shell does.
+        # ssh arguments contain spaces; rsync splits the string like a shell.
         words = " ".join(f"'{word}'" for word in command)
         ran = inside(ends, "rsync", "-e", words, str(ends.directory / "file"), f"root@tunnel.test:{copy}")
         return ran.returncode == 0 and copy.read_bytes() == ends.bytes
@@ -84,14 +84,14 @@ def ssh_and_rsync(ends: Ends, check) -> None:
     is_used(ends, check, "rsync by ssh over both lines", copied)
 
 
-def stands_still(ends: Ends, client, check) -> None:
-    """A client that is stopped, as when a laptop sleeps: to it, all clocks jump when it goes on."""
+def suspended(ends: Ends, client, check) -> None:
+    """A client that is stopped, as when a laptop sleeps: when it continues, its clocks have jumped."""
     client.process.send_signal(signal.SIGSTOP)
-    time.sleep(STANDS_STILL)
+    time.sleep(SUSPENDED_FOR)
     client.process.send_signal(signal.SIGCONT)
     ran = inside(ends, "curl", "-sS", "--max-time", str(PATIENCE), f"http://localhost:{LOCAL}/page.html")
-    good = ran.stdout == PAGE and "it is connected again" in client.said()
-    check("tunnel", "a client that stood still", good, f"{ran.stdout[:60]} {ran.stderr} {client.said()[-200:]}")
+    good = ran.stdout == PAGE and "it is connected again" in client.tail()
+    check("tunnel", "a suspended client", good, f"{ran.stdout[:60]} {ran.stderr} {client.tail()[-200:]}")
 
 
 def inside(ends: Ends, *command: str) -> subprocess.CompletedProcess:

@@ -1,4 +1,4 @@
-"""Routers and hosts say by ICMP that something cannot be reached: it is heard at once, and believed."""
+"""Routers and hosts report unreachable destinations by ICMP, which fails the attempts at once."""
 
 import pathlib
 
@@ -7,29 +7,29 @@ from ..network import REFUSING, ipv4, ipv6
 from ..world import World
 from .case import about
 
-# What the server's host says of packets to the address that refuses: the words of nft for ICMPv6 and for
-# ICMP, the cause that eyas is to tell, and words of its detail.
-SAID = (
+# The answers of the server's host for the refusing address: nft's names for ICMPv6 and ICMP types, the cause
+# that eyas must report, and words of its detail.
+REFUSALS = (
     ("no-route", "net-unreachable", "unreachable", "there is no route to it"),
     ("admin-prohibited", "admin-prohibited", "unreachable", "a filter or a policy forbids it"),
     ("addr-unreachable", "host-unreachable", "unreachable", "no host responds at this address"),
     ("port-unreachable", "port-unreachable", "refused", "nothing is listening on this port"),
 )
-# Sooner than any transport sends its first packet again, in ms. A machine that is busy may need a
-# second try to show it.
+# Earlier than any transport's first retransmission, in ms. A busy machine may need several tries to
+# show it.
 AT_ONCE = 900.0
 TRIES = 3
-# What follows where it is known who said so.
+# What follows where the sender of the message is known.
 NAMED = " (ICMP from "
-# There where the kernel speaks MPTCP.
+# Exists where the kernel supports MPTCP.
 MPTCP = pathlib.Path("/proc/sys/net/mptcp/enabled")
 
 
 @about("router")
 def case_unreachable(world: World) -> None:
-    """Each kind of message, about each transport, over each family."""
-    for six, four, cause, words in SAID:
-        world.network.refuse(six, four)
+    """Each ICMP type, for each transport, over each address family."""
+    for icmpv6_type, icmp_type, cause, words in REFUSALS:
+        world.network.refuse(icmpv6_type, icmp_type)
         try:
             for address in (f"[{ipv6(REFUSING)}]", ipv4(REFUSING)):
                 for transport in ("quic", "tcp"):
@@ -40,17 +40,17 @@ def case_unreachable(world: World) -> None:
 
 @about("router")
 def case_unreachable_far_away(world: World) -> None:
-    """A router that answers when the call to connect is over: MPTCP ends as soon, but knows not by whom."""
+    """A router that answers after connect() has returned: MPTCP fails as early, but without the sender."""
     with FarRouter():
         for address in (f"[{BEHIND6}]", BEHIND4):
-            told = f"no host responds at this address{NAMED}"
-            check(world, f"tcp://{address}:443", "unreachable", told)
+            words = f"no host responds at this address{NAMED}"
+            check(world, f"tcp://{address}:443", "unreachable", words)
             if MPTCP.exists():
                 check(world, f"mptcp://{address}:443", "unreachable", "No route to host")
 
 
 def check(world: World, target: str, cause: str, words: str) -> None:
-    """One attempt: told soon, by its cause and in words."""
+    """Checks that one attempt fails early, with this cause and these words."""
     for _ in range(TRIES):
         ran = world.eyas.run("race", target, "--json", "--memory", "none", *world.trust)
         attempts = ran.attempts
@@ -61,8 +61,8 @@ def check(world: World, target: str, cause: str, words: str) -> None:
         )
         if good:
             break
-    said = "; ".join(f"{it.get('ended_ms')} ms {it.get('reason')}" for it in attempts)
-    world.report.check("router", f"{target}: {words}", good, said or str(ran))
+    detail = "; ".join(f"{it.get('ended_ms')} ms {it.get('reason')}" for it in attempts)
+    world.report.check("router", f"{target}: {words}", good, detail or str(ran))
 
 
 CASES = [case_unreachable, case_unreachable_far_away]

@@ -1,1 +1,1 @@
-"""Attacks on eyas: what they cost it, and what honest clients get meanwhile."""
+"""Attacks on eyas: what they cost it, and whether honest clients are served meanwhile."""

@@ -1,4 +1,4 @@
-"""Runs the programs in `interop/hostile`, one after the other, each for a bounded time."""
+"""Runs the programs in `interop/hostile` one after the other, each with a time limit."""
 
 import os
 import pathlib
@@ -10,53 +10,53 @@ from ..report import Report
 from .stage import PEER
 
 PROGRAMS = pathlib.Path(__file__).resolve().parents[2] / "hostile"
-# No attack takes longer, in seconds.
+# The time limit of an attack, in seconds.
 LIMIT = 60
-# How a line of a program begins, by what it tells.
+# The first word of a program's report line, and the count that it belongs to.
 MARKS = {"ok": "passed", "FAIL": "failed", "MISS": "missed", "SKIP": "skipped"}
 
 
 def programs(only: list[str]) -> list[pathlib.Path]:
-    """All of them, or those with one of the words in their name; `hostile` is in all names."""
+    """Returns all programs, or those with one of the words in their name; `hostile` is in all names."""
     found = sorted(path for path in PROGRAMS.glob("*.py") if not path.name.startswith("_"))
     return [path for path in found if not only or any(word in f"{PEER} {path.stem}" for word in only)]
 
 
 def run(eyas: pathlib.Path, report: Report, only: list[str]) -> None:
-    """Runs them and takes their lines over."""
+    """Runs them and adds their lines to the report."""
     for program in programs(only):
-        said, problem = bounded([sys.executable, str(program), "--eyas", str(eyas)])
-        told = take_over(said, report)
-        if problem or not told:
-            report.failed(PEER, program.stem, problem or f"it told nothing: {said[-400:]}")
+        output, problem = run_with_limit([sys.executable, str(program), "--eyas", str(eyas)])
+        checks = add_to_report(output, report)
+        if problem or not checks:
+            report.failed(PEER, program.stem, problem or f"it reported no checks: {output[-400:]}")
 
 
-def bounded(command: list[str]) -> tuple[str, str]:
-    """What a program said, and what went wrong with it. It is ended with all that it has started."""
+def run_with_limit(command: list[str]) -> tuple[str, str]:
+    """Returns the output of a program and the problem with it, if any. At the limit it is killed with its child processes."""
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, errors="replace", start_new_session=True,
     )
     try:
-        said, _ = process.communicate(timeout=LIMIT)
-        problem = "" if process.returncode in (0, 1) else f"status {process.returncode}: {said[-400:]}"
+        output, _ = process.communicate(timeout=LIMIT)
+        problem = "" if process.returncode in (0, 1) else f"status {process.returncode}: {output[-400:]}"
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
-        said, _ = process.communicate()
+        output, _ = process.communicate()
         problem = f"no end after {LIMIT} s"
-    return said, problem
+    return output, problem
 
 
-def take_over(said: str, report: Report) -> int:
-    """Prints the lines of a program and counts its checks as the run's; says how many there were."""
-    told = 0
-    for line in said.splitlines():
+def add_to_report(output: str, report: Report) -> int:
+    """Prints the lines of a program and counts its checks in the report; returns their number."""
+    checks = 0
+    for line in output.splitlines():
         mark, _, rest = line.partition(" ")
         if mark in MARKS and rest.startswith(" "):
             report.counts[MARKS[mark]] += 1
-            told += 1
+            checks += 1
         elif not line.startswith("      "):
-            # The closing line is the run's own; what else is said is shown behind a failure.
+            # The run prints its own closing line; other output is shown with a failure.
             continue
         print(line, flush=True)
-    return told
+    return checks

@@ -1,4 +1,4 @@
-"""Where an attack happens: a victim under watch, honest clients, and the bounds."""
+"""What attacks share: a monitored victim, honest clients, and the bounds."""
 
 import argparse
 import contextlib
@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 
 from ..process import Peer
 from ..report import Report, Skip
-from .honest import Honest, Neighbour
+from .clients import HonestClient, Repeater
 from .usage import MIB, Usage, Watch
 
-# What the runner calls these lines' peer.
+# The peer in the report lines.
 PEER = "hostile"
-# Honest clients of a small file, over HTTP/2 and HTTP/3.
+# Honest clients that fetch a small file, over HTTP/2 and HTTP/3.
 SMALL = (("/small", "--http2"), ("/small", "--http3-only"))
 SMALL_SIZE = 200_000
 
@@ -26,23 +26,23 @@ SMALL_SIZE = 200_000
 class Server:
     """A running `eyas serve` on loopback."""
 
-    def __init__(self, peer: Peer, said: dict, trust: list[str]) -> None:
+    def __init__(self, peer: Peer, description: dict, trust: list[str]) -> None:
         self.peer = peer
         self.process = peer.process.pid
-        self.port = int(said["address"].rpartition(":")[2])
-        self.scheme = said["url"].partition(":")[0]
-        self.sctp_udp_port = said.get("sctp_udp_port")
-        self.metrics = said.get("metrics")
-        # The flags that make `eyas get` trust it.
+        self.port = int(description["address"].rpartition(":")[2])
+        self.scheme = description["url"].partition(":")[0]
+        self.sctp_udp_port = description.get("sctp_udp_port")
+        self.metrics = description.get("metrics")
+        # The flags with which `eyas get` trusts it.
         self.trust = trust
 
     def url(self, path: str) -> str:
-        """Where something of it is, for honest clients."""
+        """Returns the URL of a path, for honest clients."""
         return f"{self.scheme}://localhost:{self.port}{path}"
 
 
 class Stage:
-    """What an attack has to hand."""
+    """What an attack works with."""
 
     def __init__(self, eyas: pathlib.Path, directory: pathlib.Path, report: Report, name: str) -> None:
         self.eyas = eyas
@@ -52,8 +52,8 @@ class Stage:
         self._peers: list[Peer] = []
 
     def serve(self, *flags: str, files: pathlib.Path | None = None) -> Server:
-        """Starts `eyas serve` on free ports, to be attacked: with a certificate of its own unless it is to
-        be `--plain`, and with SCTP unless the flags say otherwise."""
+        """Starts `eyas serve` on free ports as the victim: with its own certificate unless `--plain` is
+        given, and with SCTP unless the flags say otherwise."""
         number = len(self._peers)
         certificate = self.directory / f"ca-{number}.pem"
         command = [str(self.eyas), "serve", "--json", "--listen", "0"]
@@ -65,10 +65,10 @@ class Stage:
         peer = self.start(command)
         peer.wait_until(lambda: peer.log.read_text().rstrip().endswith("}"))
         trust = [] if "--plain" in flags else ["--cacert", str(certificate)]
-        return self.told(peer, tuple(trust))
+        return self.listening_server(peer, tuple(trust))
 
     def start(self, command: list[str]) -> Peer:
-        """Starts a program that is ended with the attack; its output is in its log."""
+        """Starts a program that is ended with the attack; its output goes to its log."""
         name = f"{pathlib.Path(command[0]).stem}-{len(self._peers)}"
         environment = {name: value for name, value in os.environ.items() if not name.startswith("EYAS_")}
         peer = Peer(name, command, self.directory / f"{name}.log", env=environment | {
@@ -77,12 +77,12 @@ class Stage:
         return peer
 
     @staticmethod
-    def told(peer: Peer, trust: tuple[str, ...] = ()) -> Server:
-        """A server, as the object describes it that it has written once it listened."""
+    def listening_server(peer: Peer, trust: tuple[str, ...] = ()) -> Server:
+        """Returns a server from the JSON object that it prints once it listens."""
         return Server(peer, json.loads(peer.log.read_text()), list(trust))
 
     def files(self, **sizes: int) -> pathlib.Path:
-        """A directory with a file of zeros for each name, of that many bytes."""
+        """Returns a directory with a file of zeros for each name, of that many bytes."""
         home = self.directory / "files"
         home.mkdir(exist_ok=True)
         for name, size in sizes.items():
@@ -92,7 +92,7 @@ class Stage:
 
     @contextlib.contextmanager
     def watched(self, process: int) -> Iterator[Watch]:
-        """Watches a process while the block runs; after it, its figures are told in one line."""
+        """Watches a process while the block runs; then prints its figures on one line."""
         watch = Watch(process)
         try:
             yield watch
@@ -101,33 +101,33 @@ class Stage:
             print(f"      {self.name}: {watch.before}; at most {watch.peak}; {watch.last}", flush=True)
 
     @contextlib.contextmanager
-    def honest(self, server: Server, path: str, *flags: str) -> Iterator[Honest]:
+    def honest(self, server: Server, path: str, *flags: str) -> Iterator[HonestClient]:
         """Fetches from a server while the block runs."""
-        honest = Honest(self.eyas, server.url(path), [*server.trust, *flags])
+        client = HonestClient(self.eyas, server.url(path), [*server.trust, *flags])
         try:
-            yield honest
+            yield client
         finally:
-            honest.end()
+            client.end()
 
     @contextlib.contextmanager
-    def neighbour(self, ask: Callable[[], None]) -> Iterator[Neighbour]:
-        """Does something else than fetching while the block runs."""
-        neighbour = Neighbour(ask)
+    def repeat(self, request: Callable[[], None]) -> Iterator[Repeater]:
+        """Repeats another kind of request while the block runs."""
+        repeater = Repeater(request)
         try:
-            yield neighbour
+            yield repeater
         finally:
-            neighbour.end()
+            repeater.end()
 
     @contextlib.contextmanager
     def attacked(
         self, server: Server, *honest: tuple[str, ...], memory: float,
         descriptors: float | None = None, cpu: float | None = None,
     ) -> Iterator[Watch]:
-        """Watches a server while the block attacks it, beside honest clients: a path and flags for each.
-        After it the server must run, and have kept to the bounds: MiB, descriptors, seconds of CPU time."""
+        """Watches a server while the block attacks it, with honest clients: a path and flags for each.
+        Afterwards it checks that the server runs and that it kept the bounds: MiB, descriptors, seconds of CPU time."""
         with contextlib.ExitStack() as stack:
             watch = stack.enter_context(self.watched(server.process))
-            clients = [stack.enter_context(self.honest(server, *words)) for words in honest]
+            clients = [stack.enter_context(self.honest(server, *arguments)) for arguments in honest]
             yield watch
         self.alive(server)
         self.memory_within(watch, memory)
@@ -138,29 +138,29 @@ class Stage:
         if clients:
             self.honest_fetched(*clients)
 
-    def check(self, what: str, good: bool, detail: str = "") -> bool:
-        """Checks anything else."""
-        return self.report.check(PEER, f"{self.name}: {what}", good, detail)
+    def check(self, name: str, good: bool, detail: str = "") -> bool:
+        """Reports any other check."""
+        return self.report.check(PEER, f"{self.name}: {name}", good, detail)
 
-    def within(self, what: str, value: float, most: float, unit: str = "") -> bool:
-        """Checks a bound."""
+    def within(self, name: str, value: float, most: float, unit: str = "") -> bool:
+        """Reports the check of a bound."""
         detail = f"{value:.6g} {unit}, at most {most:.6g}"
-        return self.check(what, value <= most, detail)
+        return self.check(name, value <= most, detail)
 
     def memory_within(self, watch: Watch, mib: float) -> bool:
-        """Checks by how much the memory of the victim grew at most."""
+        """Checks the maximum growth of the victim's memory."""
         return self.within("memory grew", watch.grown_memory / MIB, mib, "MiB")
 
     def descriptors_within(self, watch: Watch, most: int) -> bool:
-        """Checks by how many the descriptors of the victim grew at most."""
+        """Checks the maximum growth of the victim's descriptors."""
         return self.within("descriptors grew", watch.grown_descriptors, most)
 
     def cpu_within(self, watch: Watch, seconds: float) -> bool:
-        """Checks the CPU time of the victim meanwhile."""
+        """Checks the victim's CPU time during the attack."""
         return self.within("CPU time", watch.cpu, seconds, "s")
 
-    def honest_fetched(self, *clients: Neighbour) -> bool:
-        """Checks that honest clients got everything that they asked for, and asked for something."""
+    def honest_fetched(self, *clients: Repeater) -> bool:
+        """Checks that every request of the honest clients succeeded, and that each made at least one."""
         good = all(client.times and not client.failures for client in clients)
         detail = "; ".join(client.detail for client in clients)
         return self.check("honest clients", good, detail)
@@ -168,11 +168,11 @@ class Stage:
     def alive(self, server: Server) -> bool:
         """Checks that the victim still runs."""
         status = server.peer.process.poll()
-        detail = "" if status is None else f"ended with {status}: {server.peer.said()}"
+        detail = "" if status is None else f"ended with {status}: {server.peer.tail()}"
         return self.check("the server runs", status is None, detail)
 
-    def settled(self, process: int, within: float, holds: Callable[[Usage], bool]) -> bool:
-        """Waits until what a process uses is as wanted, so long at most, in seconds."""
+    def wait_for_usage(self, process: int, within: float, holds: Callable[[Usage], bool]) -> bool:
+        """Waits until the usage of a process meets a condition, for a limited time in seconds; returns whether it does."""
         deadline = time.monotonic() + within
         while not holds(Usage.of(process)):
             if time.monotonic() > deadline:
@@ -181,20 +181,20 @@ class Stage:
         return True
 
     def end(self) -> None:
-        """Ends what was started."""
+        """Ends all started programs."""
         for peer in self._peers:
-            # Nobody waits for responses that an attacker does not take.
+            # Not gracefully: it would wait for responses that attackers do not read.
             peer.process.kill()
             peer.stop()
 
 
 def main(attack: Callable[[Stage], None]) -> None:
-    """The whole of a program in `interop/hostile`: runs the attack, prints a line for each check."""
+    """The main function of the programs in `interop/hostile`: runs the attack and prints a line for each check."""
     name = pathlib.Path(sys.argv[0]).stem
     parser = argparse.ArgumentParser(description=attack.__doc__)
     parser.add_argument("--eyas", type=pathlib.Path, required=True, help="the binary to attack")
     eyas = parser.parse_args().eyas.resolve()
-    # An attacker has as many connections as the system gives.
+    # As many connections as the system allows.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     report = Report()

@@ -1,19 +1,19 @@
-"""What a process uses, as Linux tells it."""
+"""The resource usage of a process, from /proc."""
 
 import dataclasses
 import os
 import pathlib
 import threading
 
-# Between two looks at a process, in seconds.
-LOOK_EVERY = 0.1
+# The sampling interval, in seconds.
+INTERVAL = 0.1
 TICKS = os.sysconf("SC_CLK_TCK")
 MIB = 1024 * 1024
 
 
 @dataclasses.dataclass(frozen=True)
 class Usage:
-    """What a process holds now, and has used since its start."""
+    """The current memory and descriptors of a process, and its CPU time since its start."""
 
     # Bytes in RAM.
     memory: int
@@ -24,11 +24,11 @@ class Usage:
 
     @classmethod
     def of(cls, process: int) -> "Usage":
-        """Reads it; an error if the process has ended."""
+        """Reads the usage; raises an error if the process has ended."""
         proc = pathlib.Path(f"/proc/{process}")
         status = (proc / "status").read_text()
         resident = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
-        # The name of the program is in brackets and may hold spaces.
+        # The program's name is in parentheses and may contain spaces.
         fields = (proc / "stat").read_text().rpartition(")")[2].split()
         return cls(
             memory=int(resident.split()[1]) * 1024,
@@ -41,44 +41,44 @@ class Usage:
 
 
 class Watch:
-    """Looks at a process again and again, for its highest figures."""
+    """Samples the usage of a process repeatedly, for its peak values."""
 
     def __init__(self, process: int) -> None:
         self.process = process
         self.before = Usage.of(process)
         self.peak = self.last = self.before
-        self._over = threading.Event()
+        self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def end(self) -> "Watch":
-        """Looks for the last time."""
-        self._over.set()
+        """Takes the last sample."""
+        self._stop.set()
         self._thread.join()
-        self._look()
+        self._sample()
         return self
 
     @property
     def grown_memory(self) -> int:
-        """By how many bytes the memory was above its start at most."""
+        """Returns the maximum growth of the memory, in bytes."""
         return self.peak.memory - self.before.memory
 
     @property
     def grown_descriptors(self) -> int:
-        """By how many the descriptors were above their start at most."""
+        """Returns the maximum growth of the number of descriptors."""
         return self.peak.descriptors - self.before.descriptors
 
     @property
     def cpu(self) -> float:
-        """CPU time meanwhile, in seconds."""
+        """Returns the CPU time during the watch, in seconds."""
         return self.last.cpu - self.before.cpu
 
     def _run(self) -> None:
-        while not self._over.wait(LOOK_EVERY):
-            if not self._look():
+        while not self._stop.wait(INTERVAL):
+            if not self._sample():
                 return
 
-    def _look(self) -> bool:
+    def _sample(self) -> bool:
         try:
             now = Usage.of(self.process)
         except (OSError, StopIteration):

@@ -1,1 +1,1 @@
-"""`eyas load` beside another load generator, on what both can do, in one run."""
+"""`eyas load` compared with another load generator, on features that both have, in one run."""

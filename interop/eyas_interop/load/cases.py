@@ -1,7 +1,7 @@
-"""The same load by both generators on one server: their numbers agree.
+"""The same load by both generators on one server: their figures must agree.
 
-The server waits 100 ms before it answers, so that what is compared is what both measure, and not
-what each of them costs the machine.
+The server waits 100 ms before it answers, so that the comparison shows how both measure, and not how
+much load each puts on the machine.
 """
 
 import json
@@ -14,8 +14,8 @@ from ..report import Report
 from .h2load import BEYOND, SECONDS, WARM_UP, Measured
 from .h2load import run as run_h2load
 
-# How far the numbers may be from each other.
-WANTED = 0.05
+# The maximum relative difference of the figures.
+TOLERANCE = 0.05
 # Milliseconds before the server answers.
 WAIT = 100
 # Name, whether TLS, connections, requests a second, flags of h2load, flags of eyas load.
@@ -26,7 +26,7 @@ LOADS = (
 )
 
 
-class Served:
+class Server:
     """`eyas serve` on loopback."""
 
     def __init__(self, eyas: pathlib.Path, tls: bool) -> None:
@@ -36,7 +36,7 @@ class Served:
             [*command, *plain], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
         )
         text = ""
-        # It prints one object once it listens, and nothing after it.
+        # It prints one object once it listens, and nothing afterwards.
         for line in self.process.stdout:
             text += line
             if line == "}\n":
@@ -45,7 +45,7 @@ class Served:
         self.url = f"{scheme}://{json.loads(text)['address']}/slow?ms={WAIT}"
 
     def stop(self) -> None:
-        """Ends it at once."""
+        """Kills it."""
         self.process.kill()
         self.process.wait()
         self.process.stdout.close()
@@ -55,44 +55,44 @@ def run_ours(
     eyas: pathlib.Path, url: str, connections: int, rate: int, flags: list[str],
     directory: pathlib.Path,
 ) -> Measured:
-    """The load by `eyas load`."""
-    words = [
+    """Runs the load with `eyas load`."""
+    arguments = [
         "load", "--json", "--insecure", "--arrivals=constant", f"--rate={rate}",
         f"--warm-up={WARM_UP}s", f"--duration={WARM_UP + SECONDS}s", f"--connections={connections}",
         *flags, url,
     ]
-    outcome = Command(eyas, directory, []).run(*words).json["outcome"]
+    outcome = Command(eyas, directory, []).run(*arguments).json["outcome"]
     if outcome["failed"] or outcome["refused"] or outcome["dropped"]:
-        raise RuntimeError(f"not all were answered: {outcome}")
+        raise RuntimeError(f"some requests were not answered: {outcome}")
     total = outcome["times_ms"]["total"]
     quantiles = {f"{name} ms": total[name] for name in ("p50", "p90", "p99")}
-    # As theirs: by when requests began, not by when the last response came.
+    # Like h2load's rate: until the last request began, not until the last response arrived.
     return Measured(outcome["answered"] / outcome["arriving_s"], total["mean"], quantiles)
 
 
 def compare(theirs: Measured, ours: Measured) -> tuple[bool, list[tuple[str, float, float, float]]]:
-    """Whether all numbers agree, and each of them."""
+    """Returns whether all figures agree, and each of them."""
     rows = []
-    for name, their in theirs.rows().items():
-        our = ours.rows()[name]
-        rows.append((name, their, our, our / their - 1))
-    return all(abs(row[3]) <= WANTED for row in rows), rows
+    for name, h2load in theirs.rows().items():
+        eyas = ours.rows()[name]
+        rows.append((name, h2load, eyas, eyas / h2load - 1))
+    return all(abs(row[3]) <= TOLERANCE for row in rows), rows
 
 
 def attempt(eyas: pathlib.Path, load: tuple, directory: pathlib.Path):
-    """Both on a server of their own, one after the other."""
+    """Runs both on one server, one after the other."""
     _, tls, connections, rate, their_flags, our_flags = load
-    served = Served(eyas, tls)
+    server = Server(eyas, tls)
     try:
-        theirs = run_h2load(served.url, connections, rate, their_flags, directory)
-        ours = run_ours(eyas, served.url, connections, rate, our_flags, directory)
+        theirs = run_h2load(server.url, connections, rate, their_flags, directory)
+        ours = run_ours(eyas, server.url, connections, rate, our_flags, directory)
     finally:
-        served.stop()
+        server.stop()
     return compare(theirs, ours)
 
 
 def run(directory: pathlib.Path, eyas: pathlib.Path, report: Report) -> None:
-    """Every load; the table comes at the end."""
+    """Runs every load, and prints the table at the end."""
     if not shutil.which("h2load"):
         report.skip("h2load", "all", "h2load is not installed (Debian: nghttp2-client)")
         return
@@ -101,29 +101,29 @@ def run(directory: pathlib.Path, eyas: pathlib.Path, report: Report) -> None:
         name = load[0]
         try:
             good, rows = attempt(eyas, load, directory)
-            again = ""
+            retried = ""
             if not good:
-                # A busy machine gets one more try, and is told of.
+                # On a busy machine a second attempt may succeed, which is reported.
                 good, rows = attempt(eyas, load, directory)
-                again = " (at the second try)"
+                retried = " (second attempt)"
         except Exception as error:  # one broken case must not hide the others
             report.failed("h2load", name, f"{type(error).__name__}: {error}")
             continue
         widest = max(rows, key=lambda row: abs(row[3]))
-        detail = f"at most {abs(widest[3]):.1%} apart, in {widest[0]}{again}"
+        detail = f"at most {abs(widest[3]):.1%} difference, in {widest[0]}{retried}"
         report.figure("h2load", name, good, detail)
         table.extend((name, *row) for row in rows)
     show(table)
 
 
 def show(table: list[tuple[str, str, float, float, float]]) -> None:
-    """Prints every number of both."""
+    """Prints every figure of both."""
     if not table:
         return
-    print(f"\n{'load':<28}{'':<12}{'h2load':>12}{'eyas load':>12}{'apart':>9}")
+    print(f"\n{'load':<28}{'':<12}{'h2load':>12}{'eyas load':>12}{'diff.':>9}")
     last = None
-    for name, what, theirs, ours, apart in table:
+    for name, figure, theirs, ours, difference in table:
         shown = name if name != last else ""
         last = name
-        print(f"{shown:<28}{what:<12}{theirs:>12.2f}{ours:>12.2f}{apart:>+9.1%}")
+        print(f"{shown:<28}{figure:<12}{theirs:>12.2f}{ours:>12.2f}{difference:>+9.1%}")
     print(flush=True)

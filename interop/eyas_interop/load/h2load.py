@@ -1,19 +1,19 @@
-"""What h2load measured: its log has a line for each request."""
+"""Runs h2load and reads its log, which has a line for each request."""
 
 import math
 import pathlib
 import subprocess
 
-# Warm-up of both generators, in seconds.
+# The warm-up of both generators, in seconds.
 WARM_UP = 2
-# Measuring after it, in seconds.
+# The measured time after the warm-up, in seconds.
 SECONDS = 10
-# How long a run may take beyond that, in seconds.
+# How much longer a run may take, in seconds.
 BEYOND = 60
 
 
 class Measured:
-    """Responses a second, and the distribution of their times in milliseconds."""
+    """Responses per second, and the distribution of their times in milliseconds."""
 
     def __init__(self, per_second: float, mean: float, quantiles: dict[str, float]) -> None:
         self.per_second = per_second
@@ -21,14 +21,14 @@ class Measured:
         self.quantiles = quantiles
 
     def rows(self) -> dict[str, float]:
-        """Every number with its name."""
+        """Returns every figure with its name."""
         return {"answered/s": self.per_second, "mean ms": self.mean, **self.quantiles}
 
 
 def run(
     url: str, connections: int, rate: int, flags: list[str], directory: pathlib.Path
 ) -> Measured:
-    """A constant rate over connections that are kept, after a warm-up."""
+    """Runs a constant rate over persistent connections, after a warm-up."""
     log = directory / "h2load.log"
     log.unlink(missing_ok=True)
     command = [
@@ -45,7 +45,7 @@ def run(
 
 
 def read(log: str) -> Measured:
-    """Columns: start and status of a request, and what it took, in microseconds."""
+    """Reads a log, whose columns are the start of a request, its status and its duration, in microseconds."""
     rows = [line.split("\t") for line in log.splitlines() if line]
     good = [row for row in rows if row[1] == "200"]
     if len(good) < 100:

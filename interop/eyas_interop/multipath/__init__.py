@@ -1,1 +1,1 @@
-"""Two hosts joined by lines of different rates, and one association over all of them."""
+"""Two hosts connected by lines of different rates, and one association over all of them."""

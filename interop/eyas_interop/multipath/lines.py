@@ -1,4 +1,4 @@
-"""Two hosts, each with an address on every one of several lines of limited rate.
+"""Two hosts with several rate-limited lines between them, and an address on each.
 
 Only addresses for documentation (RFC 5737) are used, and nothing leaves the namespaces.
 """
@@ -11,9 +11,9 @@ import subprocess
 from ..network import NoNamespaces, ip
 
 _NETWORKS = ("192.0.2", "198.51.100", "203.0.113")
-# What the queue in front of a line holds, in full packets, as in the published measurements.
+# The queue in front of a line, in full packets, as in the published measurements.
 QUEUE = 100
-# Bytes that leave at once: two frames.
+# The burst size, in bytes: two frames.
 BURST = 3100
 FRAME_HEADER = 14
 MTU = 1500
@@ -25,7 +25,7 @@ I_DATA_HEADER = 20
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """One line: its number, and what passes it, in Mbit/s of Ethernet frames."""
+    """One line: its number, and its rate in Mbit/s of Ethernet frames."""
 
     number: int
     rate: float
@@ -35,15 +35,15 @@ class Line:
         return f"line{self.number}"
 
     def address(self, host: int) -> str:
-        """The address of a host (1 or 2) on it."""
+        """Returns the address of a host (1 or 2) on it."""
         return f"{_NETWORKS[self.number]}.{host}"
 
     def queue_time(self) -> float:
-        """Seconds that a packet waits in a full queue."""
+        """Returns the seconds that a packet waits in a full queue."""
         return QUEUE * (FRAME_HEADER + MTU) * 8 / self.rate / 1e6
 
     def ceiling(self, carrier: str) -> float:
-        """Mbit/s of user data at most: full packets, and nothing but them."""
+        """Returns the maximum Mbit/s of user data, with only full packets."""
         packet = MTU - IP_HEADER - (UDP_HEADER if carrier == "udp" else 0)
         # Chunks are multiples of four bytes.
         packet -= packet % 4
@@ -82,12 +82,12 @@ class Lines:
         queue = QUEUE * (FRAME_HEADER + MTU)
         for namespace in (self.here, self.there):
             ip("-n", namespace, "link", "set", line.name, "up")
-            # A train that the card would cut counts as one frame there, and as its parts here.
+            # Without offload, which would make a train of packets count as one frame.
             offload = ["ethtool", "-K", line.name, "gso", "off", "tso", "off", "gro", "off"]
             subprocess.run(self.inside(namespace, offload), capture_output=True, check=False)
-            words = ["tc", "-n", namespace, "qdisc", "add", "dev", line.name, "root", "tbf",
+            command = ["tc", "-n", namespace, "qdisc", "add", "dev", line.name, "root", "tbf",
                      "rate", f"{int(line.rate * 1000)}kbit", "burst", str(BURST), "limit", str(queue)]
-            subprocess.run(words, capture_output=True, text=True, check=True)
+            subprocess.run(command, capture_output=True, text=True, check=True)
 
     def add_addresses(self, line: Line) -> None:
         """Gives both hosts their addresses on a line."""
@@ -95,7 +95,7 @@ class Lines:
             ip("-n", namespace, "address", "add", f"{line.address(host)}/24", "dev", line.name)
 
     def cut(self, line: Line) -> None:
-        """Whatever comes in at either end of a line vanishes from now on."""
+        """Drops all packets that arrive at either end of a line from now on."""
         rules = (
             "table inet cut { chain in { type filter hook prerouting priority -300;"
             f" iifname {line.name} drop; }}; }}\n"
@@ -105,18 +105,18 @@ class Lines:
             subprocess.run(command, input=rules, text=True, capture_output=True, check=True)
 
     def sent(self) -> dict[int, int]:
-        """Bytes that have left `here` on each line."""
-        words = ["ip", "-n", self.here, "-j", "-s", "link"]
-        said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-        counts = {link["ifname"]: link["stats64"]["tx"]["bytes"] for link in json.loads(said)}
+        """Returns the bytes that have left `here` on each line."""
+        command = ["ip", "-n", self.here, "-j", "-s", "link"]
+        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        counts = {link["ifname"]: link["stats64"]["tx"]["bytes"] for link in json.loads(output)}
         return {line.number: counts[line.name] for line in self.all}
 
     def inside(self, namespace: str, command: list[str]) -> list[str]:
-        """The command, to be run in a namespace."""
+        """Returns the command line that runs a command in a namespace."""
         return ["ip", "netns", "exec", namespace, *command]
 
     def remove(self) -> None:
-        """Takes the namespaces down, and with them their lines."""
+        """Removes the namespaces, and with them their lines."""
         for namespace in (self.here, self.there):
             try:
                 subprocess.run(["ip", "netns", "delete", namespace], capture_output=True, check=False)

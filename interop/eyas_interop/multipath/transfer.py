@@ -1,4 +1,4 @@
-"""One `eyas pipe` that sends to another one, watched at the receiver."""
+"""A transfer from one `eyas pipe` to another, measured at the receiver."""
 
 import os
 import pathlib
@@ -11,19 +11,19 @@ from ..process import READY_WITHIN
 from .lines import Lines
 
 PORT = 5000
-# Bytes handed over at a time.
+# The block size, in bytes.
 BLOCK = 64 * 1024
-# A transfer may take this many times as long as it should.
+# A transfer may take this many times the expected duration.
 PATIENCE = 4
-# The shares of the bytes between which the rate is taken: slow start is over, and no path has run
-# dry yet.
+# The shares of the bytes between which the rate is measured: after slow start, and before a path
+# runs out of data.
 FROM, TO = 0.2, 0.85
-# How far around these shares a moment is looked for at which nothing is held back.
+# The range around these shares in which a moment without reordered data is searched.
 AROUND = 0.1
 
 
 class Sender(threading.Thread):
-    """Feeds so many bytes that are not all alike."""
+    """Writes this many bytes of random data."""
 
     def __init__(self, sink, amount: int) -> None:
         super().__init__(daemon=True)
@@ -34,16 +34,16 @@ class Sender(threading.Thread):
     def run(self) -> None:
         try:
             while self.left > 0:
-                piece = self.block[: self.left]
-                self.sink.write(piece)
-                self.left -= len(piece)
+                block = self.block[: self.left]
+                self.sink.write(block)
+                self.left -= len(block)
             self.sink.close()
         except OSError:
             return
 
 
 class Transfer:
-    """What has come in, and when."""
+    """A transfer, with the times at which data arrived."""
 
     def __init__(self, lines: Lines, eyas: pathlib.Path, carrier: str, directory: pathlib.Path) -> None:
         self.lines = lines
@@ -55,7 +55,7 @@ class Transfer:
         self.amount = 0
 
     def run(self, seconds: float, midway=None, flags: tuple[str, ...] = ("--multipath",)) -> None:
-        """Moves what takes so many seconds at the ceiling. `midway` is called after a third."""
+        """Transfers what takes `seconds` at the ceiling. `midway` is called after a third."""
         ceiling = sum(line.ceiling(self.carrier) for line in self.lines.all)
         self.amount = int(ceiling * 1e6 / 8 * seconds)
         pipe = [str(self.eyas), "pipe", "--plain", "-v", *flags]
@@ -76,22 +76,22 @@ class Transfer:
             listen.kill()
 
     def _start(self, namespace: str, command: list[str], name: str) -> subprocess.Popen:
-        log = (self.directory / f"multipath-{name}.log").open("wb")
+        log_file = (self.directory / f"multipath-{name}.log").open("wb")
         environment = {**os.environ, "EYAS_MEMORY": "none"}
         return subprocess.Popen(
             self.lines.inside(namespace, command), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=log, env=environment,
+            stderr=log_file, env=environment,
         )
 
-    def said(self, name: str) -> str:
-        """What one end has said on standard error."""
+    def log(self, name: str) -> str:
+        """Returns the standard error of one end so far."""
         return (self.directory / f"multipath-{name}.log").read_text(errors="replace")
 
     def _wait_ready(self) -> None:
         deadline = time.monotonic() + READY_WITHIN
-        while "listening" not in self.said("listen"):
+        while "listening" not in self.log("listen"):
             if time.monotonic() > deadline:
-                raise RuntimeError(f"eyas does not listen: {self.said('listen')[-300:]}")
+                raise RuntimeError(f"eyas does not listen: {self.log('listen')[-300:]}")
             time.sleep(0.01)
 
     def _watch(self, listen: subprocess.Popen, seconds: float, midway) -> None:
@@ -100,7 +100,7 @@ class Transfer:
         selector.register(listen.stdout, selectors.EVENT_READ)
         while True:
             if not selector.select(deadline - time.monotonic()):
-                raise RuntimeError(f"{self.received} of {self.amount} bytes, and no more")
+                raise RuntimeError(f"the transfer stalled after {self.received} of {self.amount} bytes")
             piece = os.read(listen.stdout.fileno(), BLOCK)
             if not piece:
                 break
@@ -111,18 +111,18 @@ class Transfer:
                 midway = None
 
     def rate(self, begin: float = FROM, end: float = TO) -> float:
-        """Mbit/s of user data between two shares of all bytes. What comes early on one path waits
-        for its turn: at both ends that moment counts at which the least is waiting."""
+        """Returns the Mbit/s of user data between two shares of all bytes. Data that arrives early on one
+        path is held back, so the moments with the least held back around both shares are used."""
         pace = sum(line.ceiling(self.carrier) for line in self.lines.all) * 1e6 / 8
 
-        def settled(share: float) -> tuple[float, int]:
+        def moment_at(share: float) -> tuple[float, int]:
             near = [mark for mark in self.marks if abs(mark[1] / self.amount - share) <= AROUND]
             return max(near, key=lambda mark: mark[1] - pace * mark[0])
 
-        (start, before), (stop, after) = settled(begin), settled(end)
+        (start, before), (stop, after) = moment_at(begin), moment_at(end)
         return (after - before) * 8 / (stop - start) / 1e6
 
     def longest_pause(self, after: float, within: float) -> float:
-        """The longest time without anything new in so many seconds after a moment, in seconds."""
+        """Returns the longest time without new data in `within` seconds after a moment."""
         times = [moment for moment, _ in self.marks if after <= moment <= after + within]
-        return max((later - one for one, later in zip([after, *times], times)), default=within)
+        return max((later - earlier for earlier, later in zip([after, *times], times)), default=within)

@@ -1,1 +1,1 @@
-"""`eyas netem` beside `sch_netem` of Linux, measured by the same probe in the same run."""
+"""`eyas netem` compared with Linux's `sch_netem`, measured by the same probe in the same run."""

@@ -1,8 +1,8 @@
-"""Measures a path by ICMP echo, which the kernel at the other end answers. Prints one JSON object.
+"""Measures a path by ICMP echo, answered by the kernel at the other end. Prints one JSON object.
 
 Usage: probe.py delay|loss|rate ADDRESS COUNT PER_SECOND BYTES
 
-The times are those at which the kernel got the answers, so that a late probe measures no delay.
+It uses the kernel's receive timestamps, so that its own scheduling delays are not measured.
 """
 
 import json
@@ -16,7 +16,7 @@ import time
 # SOL_SOCKET, SO_TIMESTAMPNS of asm-generic/socket.h: the clock is CLOCK_REALTIME.
 _TIMESTAMP = 35
 _ECHO, _REPLY = 8, 0
-# After the last echo, answers are waited for so long, in seconds.
+# How long it waits for answers after the last echo, in seconds.
 _PATIENCE = 2.0
 
 
@@ -30,14 +30,14 @@ def checksum(data: bytes) -> int:
 
 
 def echo(number: int, size: int, tag: int) -> bytes:
-    """An echo request of `size` bytes with its IP header."""
+    """Returns an echo request of `size` bytes including its IP header."""
     body = struct.pack("!I", number) + bytes(size - 20 - 8 - 4)
     head = struct.pack("!BBHHH", _ECHO, 0, 0, tag, number & 0xFFFF)
     return struct.pack("!BBHHH", _ECHO, 0, checksum(head + body), tag, number & 0xFFFF) + body
 
 
 def run(address: str, count: int, per_second: float, size: int) -> dict[int, tuple[float, float]]:
-    """When each echo was sent, and when its answer came, if it did."""
+    """Returns when each echo was sent and answered; 0 without an answer."""
     tag = os.getpid() & 0xFFFF
     link = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
     link.setsockopt(socket.SOL_SOCKET, _TIMESTAMP, 1)
@@ -45,7 +45,7 @@ def run(address: str, count: int, per_second: float, size: int) -> dict[int, tup
     link.connect((address, 0))
     link.setblocking(False)
     echoes = [echo(number, size, tag) for number in range(count)]
-    sent, came = {}, {}
+    sent, received = {}, {}
 
     def read() -> None:
         while True:
@@ -54,10 +54,10 @@ def run(address: str, count: int, per_second: float, size: int) -> dict[int, tup
             except BlockingIOError:
                 return
             begin = (packet[0] & 15) * 4
-            kind, _, _, of, _, number = struct.unpack("!BBHHHI", packet[begin : begin + 12])
-            if kind == _REPLY and of == tag and ancillary:
+            kind, _, _, identifier, _, number = struct.unpack("!BBHHHI", packet[begin : begin + 12])
+            if kind == _REPLY and identifier == tag and ancillary:
                 seconds, nanoseconds = struct.unpack("qq", ancillary[0][2])
-                came.setdefault(number, seconds + nanoseconds * 1e-9)
+                received.setdefault(number, seconds + nanoseconds * 1e-9)
 
     start = time.monotonic()
     for number in range(count):
@@ -72,14 +72,14 @@ def run(address: str, count: int, per_second: float, size: int) -> dict[int, tup
             del sent[number]
         read()
     end = time.monotonic() + _PATIENCE
-    while time.monotonic() < end and len(came) < len(sent):
+    while time.monotonic() < end and len(received) < len(sent):
         select.select([link], [], [], 0.1)
         read()
-    return {number: (at, came.get(number, 0.0)) for number, at in sent.items()}
+    return {number: (at, received.get(number, 0.0)) for number, at in sent.items()}
 
 
-def wake_up_late() -> float:
-    """How late this machine wakes up a sleeper, in ms, at the 99th percentile."""
+def wakeup_latency() -> float:
+    """Returns how late this machine wakes a sleeping process, in ms, at the 99th percentile."""
     late = []
     for _ in range(1000):
         due = time.monotonic() + 0.001
@@ -89,18 +89,18 @@ def wake_up_late() -> float:
 
 
 def main() -> None:
-    what, address, count, per_second, size = sys.argv[1:6]
+    measurement, address, count, per_second, size = sys.argv[1:6]
     result = run(address, int(count), float(per_second), int(size))
-    answered = [(sent, came) for sent, came in result.values() if came]
+    answered = [(sent, received) for sent, received in result.values() if received]
     report: dict[str, float] = {"sent": len(result), "answered": len(answered)}
-    if what == "delay":
-        times = sorted((came - sent) * 1e3 for sent, came in answered)
-        share = lambda part: times[min(len(times) - 1, int(part * len(times)))]
-        report |= {"least": times[0], "p50": share(0.5), "p99": share(0.99), "most": times[-1]}
-        report["machine_p99"] = wake_up_late()
-    if what == "rate":
-        # The first answers pass an empty queue; from then on the link is never idle.
-        times = sorted(came for _, came in answered)
+    if measurement == "delay":
+        times = sorted((received - sent) * 1e3 for sent, received in answered)
+        quantile = lambda share: times[min(len(times) - 1, int(share * len(times)))]
+        report |= {"least": times[0], "p50": quantile(0.5), "p99": quantile(0.99), "most": times[-1]}
+        report["machine_p99"] = wakeup_latency()
+    if measurement == "rate":
+        # The first packets find an empty queue; afterwards the link is never idle.
+        times = sorted(received for _, received in answered)
         times = times[len(times) // 10 :]
         report["bits_per_second"] = (len(times) - 1) * int(size) * 8 / (times[-1] - times[0])
     print(json.dumps(report))

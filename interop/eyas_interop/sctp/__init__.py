@@ -1,1 +1,1 @@
-"""SCTP of eyas-sctp against the stacks of others: Linux in a User Mode guest, usrsctp, pion."""
+"""eyas-sctp against other SCTP stacks: Linux in a User Mode Linux guest, usrsctp, pion."""

@@ -1,4 +1,4 @@
-"""What Wireshark makes of the captures of the runs."""
+"""Checks the captures of the runs with Wireshark."""
 
 import dataclasses
 import pathlib
@@ -7,25 +7,25 @@ import subprocess
 
 from ..report import Skip
 
-# tshark may take this long for one capture, in seconds.
+# The time limit of tshark for one capture, in seconds.
 LIMIT = 60
-# What it says of a checksum that it has verified.
+# tshark's value for a verified checksum.
 GOOD = "1"
 
 
 @dataclasses.dataclass
-class Seen:
-    """Packets of SCTP of one capture."""
+class Packets:
+    """The SCTP packets of one capture."""
 
-    packets: int = 0
-    # Those that we sent and that are malformed or have a wrong checksum.
+    count: int = 0
+    # The packets that we sent that are malformed or have a wrong checksum.
     ours: list[str] = dataclasses.field(default_factory=list)
-    # The same of those that others sent, which we cannot mend: pion's HEARTBEAT is empty.
+    # The same for other stacks, which we cannot fix: pion's HEARTBEAT is empty.
     theirs: list[str] = dataclasses.field(default_factory=list)
 
 
-def read(capture: pathlib.Path, our_addresses: set[str]) -> Seen:
-    """What Wireshark says of each packet of a capture."""
+def read(capture: pathlib.Path, our_addresses: set[str]) -> Packets:
+    """Returns Wireshark's verdict on the packets of a capture."""
     if shutil.which("tshark") is None:
         raise Skip("tshark is not installed (Debian: tshark)")
     command = [
@@ -34,19 +34,19 @@ def read(capture: pathlib.Path, our_addresses: set[str]) -> Seen:
         "-e", "sctp.checksum.status", "-e", "ip.src", "-e", "ipv6.src", "-e", "_ws.col.Info",
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
-    seen = Seen()
+    packets = Packets()
     for line in done.stdout.splitlines():
-        number, malformed, checksum, four, six, info = line.split("\t")
-        seen.packets += 1
+        number, malformed, checksum, ipv4, ipv6, info = line.split("\t")
+        packets.count += 1
         if malformed or checksum != GOOD:
-            what = malformed or f"checksum {checksum or 'not looked at'}"
-            of = seen.ours if {four, six} & our_addresses else seen.theirs
-            of.append(f"{four or six} {capture.name} {number}: {info} ({what})")
-    return seen
+            problem = malformed or f"checksum {checksum or 'not verified'}"
+            problems = packets.ours if {ipv4, ipv6} & our_addresses else packets.theirs
+            problems.append(f"{ipv4 or ipv6} {capture.name} {number}: {info} ({problem})")
+    return packets
 
 
 def fields(capture: pathlib.Path, *names: str, where: str) -> list[tuple[str, ...]]:
-    """These fields of the packets that have `where`, each value of a packet by itself."""
+    """Returns these fields of the packets that match `where`, with one tuple per value."""
     if shutil.which("tshark") is None:
         raise Skip("tshark is not installed (Debian: tshark)")
     command = ["tshark", "-n", "-r", str(capture), "-Y", where, "-T", "fields"]

@@ -1,4 +1,4 @@
-"""Linux in a User Mode guest: a real kernel SCTP on the other end of two taps."""
+"""A User Mode Linux guest: the SCTP of a real kernel at the other end of two taps."""
 
 import itertools
 import os
@@ -13,11 +13,11 @@ from ..report import Skip
 from .network import TAPS, SctpNetwork, prefixes, theirs
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# The guest may take this long to come up, in seconds.
+# The time limit of booting the guest, in seconds.
 UP_WITHIN = 30
-# A command in the guest may take this long, in seconds.
+# The time limit of a command in the guest, in seconds.
 LIMIT = 60
-# A program in the guest may take this long to end after it was asked to, in seconds.
+# How long a program in the guest may take to end after a signal, in seconds.
 END_WITHIN = 5
 SETTINGS = (
     "net.sctp.addip_enable=1", "net.sctp.auth_enable=1", "net.sctp.reconf_enable=1",
@@ -28,7 +28,7 @@ SETTINGS = (
 
 
 class Guest:
-    """One guest, up until `stop`. Raises `Skip` where none can run."""
+    """A guest, which runs until `stop`. Raises `Skip` where none can run."""
 
     def __init__(self, network: SctpNetwork, directory: pathlib.Path, programs: list[pathlib.Path]) -> None:
         if shutil.which("linux.uml") is None:
@@ -58,17 +58,17 @@ class Guest:
 
     def _start(self, network: SctpNetwork, root: pathlib.Path) -> subprocess.Popen:
         addresses = [
-            f"eyas.a{number}=" + ",".join(prefixes(tap, theirs(tap, six)) for six in (False, True))
+            f"eyas.a{number}=" + ",".join(prefixes(tap, theirs(tap, ipv6)) for ipv6 in (False, True))
             for number, tap in enumerate(TAPS)
         ]
         taps = [f"vec{number}:transport=tap,ifname={tap},depth=128,gro=1" for number, tap in enumerate(TAPS)]
-        # One core: system calls of the guest cost half as much then.
+        # On one core, system calls of the guest cost half as much.
         core = str(max(os.sched_getaffinity(0)))
         command = ["taskset", "-c", core, "linux.uml", "mem=320M", f"initrd={root}",
                    f"umid=eyas-{os.getpid()}", f"uml_dir={self.share}/uml/", f"eyas.share={self.share}",
                    *addresses, *taps, "con=null", "con0=fd:0,fd:1", "quiet"]
         with self.log.open("wb") as sink:
-            # Read and write, or it would wait here for the other end.
+            # Opened for reading and writing: otherwise open() would block until the other end is open.
             self.keyboard = os.open(self.console, os.O_RDWR)
             return subprocess.Popen(
                 network.inside(network.ours, command), stdin=self.keyboard, stdout=sink,
@@ -80,27 +80,27 @@ class Guest:
         while not (self.share / "ready").exists():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.stop()
-                raise Skip(f"the guest did not come up: {self.log.read_text(errors='replace')[-300:]}")
+                raise Skip(f"the guest did not boot: {self.log.read_text(errors='replace')[-300:]}")
             time.sleep(0.05)
 
     def begin(self, command: str) -> int:
-        """Starts a command in the guest; gives its number."""
+        """Starts a command in the guest; returns its number."""
         number = next(self.numbers)
         (self.share / f"{number}.sh").write_text(command + "\n")
         os.write(self.keyboard, f"{number}\n".encode())
         return number
 
-    def said(self, number: int) -> str:
-        """What a command has said so far."""
+    def output(self, number: int) -> str:
+        """Returns the output of a command so far."""
         file = self.share / f"{number}.out"
         return file.read_text(errors="replace") if file.exists() else ""
 
     def has_ended(self, number: int) -> bool:
-        """Whether a command has ended."""
+        """Returns whether a command has ended."""
         return (self.share / f"{number}.status").exists()
 
     def run(self, command: str, limit: float = LIMIT) -> str:
-        """Runs a command to its end and gives what it said."""
+        """Runs a command to its end and returns its output."""
         number = self.begin(command)
         deadline = time.monotonic() + limit
         while not self.has_ended(number):
@@ -109,11 +109,11 @@ class Guest:
             time.sleep(0.02)
         status = (self.share / f"{number}.status").read_text().strip()
         if status != "0":
-            raise RuntimeError(f"status {status} in the guest: {command}: {self.said(number)}")
-        return self.said(number)
+            raise RuntimeError(f"status {status} in the guest: {command}: {self.output(number)}")
+        return self.output(number)
 
     def stop(self) -> None:
-        """Switches it off."""
+        """Shuts it down."""
         if self.process.poll() is None:
             os.write(self.keyboard, b"stop\n")
             try:
@@ -125,31 +125,31 @@ class Guest:
 
 
 class Program:
-    """A program of this host in the guest, over its kernel; all that it says is in one file."""
+    """A program of this host in the guest, on the guest's kernel, with all output in one file."""
 
-    # What it may write is gone with the guest.
-    PLACE = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/run TMPDIR=/run TERM=xterm LANG=C.UTF-8"
+    # Its writable directories are temporary.
+    ENVIRONMENT = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/run TMPDIR=/run TERM=xterm LANG=C.UTF-8"
 
     def __init__(self, guest: Guest, words: list[str]) -> None:
         self.guest = guest
-        # With their whole names these are not those of busybox, which would then do the rest by itself, too.
-        command = f"chroot /debian /usr/bin/env -i {self.PLACE} /bin/sh -c 'cd /run && exec \"$@\"' sh {shlex.join(words)}"
-        # A session of its own, to be ended with all that it has started.
+        # Absolute paths, because busybox would otherwise run its own applets.
+        command = f"chroot /debian /usr/bin/env -i {self.ENVIRONMENT} /bin/sh -c 'cd /run && exec \"$@\"' sh {shlex.join(words)}"
+        # Its own session, so that it can be ended with its child processes.
         self.number = guest.begin(f"echo $$ >${{0%.sh}}.pid; exec setsid {command}")
         self.log = guest.share / f"{self.number}.out"
 
-    def all(self) -> str:
-        """All of its output."""
-        return self.guest.said(self.number)
+    def output(self) -> str:
+        """Returns all of its output."""
+        return self.guest.output(self.number)
 
     def status(self) -> int | None:
-        """Its exit status, once it has ended."""
+        """Returns its exit status once it has ended."""
         if not self.guest.has_ended(self.number):
             return None
         return int((self.guest.share / f"{self.number}.status").read_text())
 
     def stop(self) -> None:
-        """Asks it to end, and what it has started, then makes them."""
+        """Ends it and its child processes: SIGTERM, then SIGKILL if necessary."""
         for signal_name in ("TERM", "KILL"):
             if self.status() is None:
                 self.guest.run(f"kill -{signal_name} -$(cat /host/{self.number}.pid); true")

@@ -1,4 +1,4 @@
-"""Stacks without sockets of their own, in memory: interop/peers/memory runs every case."""
+"""Stacks without sockets, in memory: interop/peers/memory runs every case."""
 
 import json
 import os
@@ -12,20 +12,20 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2] / "peers" / "memory"
 NAMES = ("dcsctp", "rtc-sctp")
 
 
-def is_wanted(only: list[str]) -> bool:
-    """Whether some of its cases shall run: all of SCTP, `memory`, or one of its peers."""
+def is_selected(only: list[str]) -> bool:
+    """Returns whether some of its cases run: `sctp`, `memory`, or one of its peers."""
     return not only or any(_parts(word) is not None for word in only)
 
 
 def _parts(word: str) -> list[str] | None:
-    """What the names of the cases must have that a word of `--only` wants; `None`: none is wanted."""
+    """Returns the words that must be in the names of the cases selected by a word of `--only`; `None` if it selects none."""
     if word in ("sctp", "memory"):
         return []
     if word in NAMES:
         return [word]
     parts = word.removeprefix("sctp:").split("+")
-    wanted = word.startswith("sctp:") and parts[0] not in ("linux", "usrsctp", "pion")
-    return [part for part in parts if part != "memory"] if wanted else None
+    selected = word.startswith("sctp:") and parts[0] not in ("linux", "usrsctp", "pion")
+    return [part for part in parts if part != "memory"] if selected else None
 
 
 def run(report: Report, only: list[str]) -> None:
@@ -33,25 +33,25 @@ def run(report: Report, only: list[str]) -> None:
     try:
         binary = build()
     except (OSError, subprocess.CalledProcessError) as error:
-        report.failed("memory", "sctp", f"interop/peers/memory is not built: {error}")
+        report.failed("memory", "sctp", f"interop/peers/memory cannot be built: {error}")
         return
-    wanted = [parts for word in only if (parts := _parts(word)) is not None]
+    selected = [parts for word in only if (parts := _parts(word)) is not None]
     columns: list[str] = []
     cells: dict[tuple[str, str], str] = {}
-    for words in wanted or [[]]:
+    for words in selected or [[]]:
         command = [str(binary), *words]
         with subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
         ) as program:
             for line in program.stdout:
-                one(json.loads(line), report, columns, cells)
+                report_case(json.loads(line), report, columns, cells)
         if program.returncode != 0:
             report.failed("memory", "sctp", f"the program ended with {program.returncode}")
     table.show("SCTP in memory", columns, cells)
 
 
-def one(case: dict, report: Report, columns: list[str], cells: dict[tuple[str, str], str]) -> None:
-    """What came of one case."""
+def report_case(case: dict, report: Report, columns: list[str], cells: dict[tuple[str, str], str]) -> None:
+    """Reports the result of one case."""
     peer, we_connect = case["peer"], case["we_connect"]
     column = f"{peer} {'→' if we_connect else '←'}"
     if column not in columns:

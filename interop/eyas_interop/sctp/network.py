@@ -1,4 +1,4 @@
-"""Three hosts: ours, a neighbour on two cables, and room for a guest on two taps.
+"""Three hosts: ours, a neighbour on two cables, and optionally a guest on two taps.
 
 Only addresses for documentation (RFC 5737, RFC 3849) are used, and nothing leaves the namespaces.
 """
@@ -19,29 +19,29 @@ _OFFSETS = {"tap1": 128}
 _NETWORKS6 = {"cable0": 1, "cable1": 2, "tap0": 3, "tap1": 4}
 
 
-def ours(link: str, six: bool = False) -> str:
-    """Our address on a link."""
-    return _address(link, 1, six)
+def ours(link: str, ipv6: bool = False) -> str:
+    """Returns our address on a link."""
+    return _address(link, 1, ipv6)
 
 
-def theirs(link: str, six: bool = False) -> str:
-    """The address of whoever is at the other end of it."""
-    return _address(link, 2, six)
+def theirs(link: str, ipv6: bool = False) -> str:
+    """Returns the address of the host at the other end of a link."""
+    return _address(link, 2, ipv6)
 
 
 def our_addresses() -> set[str]:
-    """All of our addresses."""
-    return {ours(link, six) for link in _NETWORKS for six in (False, True)}
+    """Returns all of our addresses."""
+    return {ours(link, ipv6) for link in _NETWORKS for ipv6 in (False, True)}
 
 
-def _address(link: str, host: int, six: bool) -> str:
-    if six:
+def _address(link: str, host: int, ipv6: bool) -> str:
+    if ipv6:
         return f"2001:db8:{_NETWORKS6[link]}::{host}"
     return f"{_NETWORKS[link]}.{host + _OFFSETS.get(link, 0)}"
 
 
 def prefixes(link: str, address: str) -> str:
-    """The address with the length of its network."""
+    """Returns the address with its prefix length."""
     return f"{address}/64" if ":" in address else f"{address}/25"
 
 
@@ -69,33 +69,33 @@ class SctpNetwork:
         for cable in CABLES:
             ip("-n", self.ours, "link", "add", cable, "type", "veth",
                "peer", "name", cable, "netns", self.theirs)
-            for namespace, of in ((self.ours, ours), (self.theirs, theirs)):
-                self._up(namespace, cable, of)
+            for namespace, address_on in ((self.ours, ours), (self.theirs, theirs)):
+                self._up(namespace, cable, address_on)
         if pathlib.Path("/dev/net/tun").exists():
             for tap in TAPS:
                 ip("-n", self.ours, "tuntap", "add", "dev", tap, "mode", "tap", "vnet_hdr")
                 self._up(self.ours, tap, ours)
-                self._without_offload(tap)
+                self._disable_offload(tap)
 
-    def _up(self, namespace: str, link: str, of) -> None:
+    def _up(self, namespace: str, link: str, address_on) -> None:
         sysctl(namespace, f"net.ipv6.conf.{link}.accept_dad=0")
-        for six in (False, True):
-            address = prefixes(link, of(link, six))
-            words = ["address", "add", address, "dev", link, *(["nodad"] if six else [])]
+        for ipv6 in (False, True):
+            address = prefixes(link, address_on(link, ipv6))
+            words = ["address", "add", address, "dev", link, *(["nodad"] if ipv6 else [])]
             ip("-n", namespace, *words)
         ip("-n", namespace, "link", "set", link, "up")
 
-    def _without_offload(self, tap: str) -> None:
-        """The guest does not finish checksums that are left to its network card."""
+    def _disable_offload(self, tap: str) -> None:
+        """Disables offload: the guest does not complete checksums that are left to its network card."""
         command = ["ethtool", "-K", tap, "tx", "off", "tso", "off", "gso", "off"]
         subprocess.run(self.inside(self.ours, command), capture_output=True, text=True, check=True)
 
     def inside(self, namespace: str, command: list[str]) -> list[str]:
-        """The command, to be run in a namespace."""
+        """Returns the command line that runs a command in a namespace."""
         return ["ip", "netns", "exec", namespace, *command]
 
     def cut(self, link: str) -> None:
-        """Everything that comes in on our end of a link vanishes, and all that goes out."""
+        """Drops all packets at our end of a link, incoming and outgoing."""
         self._filter(
             "table inet cut {"
             f" chain in {{ type filter hook prerouting priority -300; iifname {link} drop; }};"
@@ -103,7 +103,7 @@ class SctpNetwork:
         )
 
     def lose(self, link: str, one_in: int) -> None:
-        """One packet in so many is lost on a link, in either direction."""
+        """Drops one packet in `one_in` on a link, in each direction."""
         packets = "meta l4proto { udp, 132 }"
         packets += f" numgen random mod {one_in} 0 drop" if one_in > 1 else " drop"
         self._filter(
@@ -113,7 +113,7 @@ class SctpNetwork:
         )
 
     def heal(self) -> None:
-        """Takes `cut` and `lose` back."""
+        """Undoes `cut` and `lose`."""
         self._filter("table inet cut\ndelete table inet cut\n")
 
     def _filter(self, rules: str) -> None:
@@ -121,14 +121,14 @@ class SctpNetwork:
         subprocess.run(command, input=rules, text=True, capture_output=True, check=True)
 
     def carried(self, links: tuple[str, ...]) -> tuple[list[int], list[int]]:
-        """Bytes that have left us on each of these links, and that have come."""
+        """Returns the bytes sent and the bytes received on each of these links."""
         words = ["ip", "-n", self.ours, "-j", "-s", "link"]
-        said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-        counts = {link["ifname"]: link["stats64"] for link in json.loads(said)}
-        return tuple([counts[link][way]["bytes"] for link in links] for way in ("tx", "rx"))
+        output = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        counts = {link["ifname"]: link["stats64"] for link in json.loads(output)}
+        return tuple([counts[link][direction]["bytes"] for link in links] for direction in ("tx", "rx"))
 
     def remove(self) -> None:
-        """Takes the namespaces down, and with them their links."""
+        """Removes the namespaces, and with them their links."""
         for namespace in (self.ours, self.theirs):
             try:
                 subprocess.run(["ip", "netns", "delete", namespace], capture_output=True, check=False)

@@ -1,6 +1,6 @@
-"""Peers that do steps: ours, and those of others, each on its own host.
+"""Peers that execute steps: ours and those of other stacks, each on its own host.
 
-All understand the same command line and end with the same line of JSON: interop/peers/README.md.
+All have the same command line and print the same JSON line at their end: interop/peers/README.md.
 """
 
 import json
@@ -12,12 +12,12 @@ from ..report import Skip
 from .guest import Guest
 from .network import SctpNetwork
 
-# A listener may take this long until it listens, in seconds.
+# How long a listener may take to become ready, in seconds.
 READY_WITHIN = 60
 
 
 class Running:
-    """A peer that runs on a host of this machine."""
+    """A peer that runs in a namespace of this machine."""
 
     def __init__(self, command: list[str], log: pathlib.Path) -> None:
         self.log = log
@@ -26,16 +26,16 @@ class Running:
                 command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT
             )
 
-    def said(self) -> str:
-        """What it has said so far."""
+    def output(self) -> str:
+        """Returns its output so far."""
         return self.log.read_text(errors="replace")
 
     def has_ended(self) -> bool:
-        """Whether it has ended."""
+        """Returns whether it has ended."""
         return self.process.poll() is not None
 
     def kill(self) -> None:
-        """Ends it without a word to anybody."""
+        """Kills it."""
         if not self.has_ended():
             self.process.kill()
         self.process.wait()
@@ -48,16 +48,16 @@ class RunningInGuest:
         self.guest = guest
         self.number = guest.begin(f"exec {command}")
 
-    def said(self) -> str:
-        """What it has said so far."""
-        return self.guest.said(self.number)
+    def output(self) -> str:
+        """Returns its output so far."""
+        return self.guest.output(self.number)
 
     def has_ended(self) -> bool:
-        """Whether it has ended."""
+        """Returns whether it has ended."""
         return self.guest.has_ended(self.number)
 
     def kill(self) -> None:
-        """Ends it; its kernel would say goodbye for it, if the link were not cut."""
+        """Kills it; unless the link is cut, its kernel ends the association with the peer."""
         if not self.has_ended():
             self.guest.run("killall -9 peer; true")
 
@@ -70,7 +70,7 @@ class Host:
         guest: Guest | None = None, links: tuple[str, str] = ("cable0", "cable1"),
     ) -> None:
         if guest is None and not program.exists():
-            raise Skip(f"{name} is not built: interop/install sctp says why")
+            raise Skip(f"{name} is not built; run interop/install sctp to see why")
         self.name = name
         self.network = network
         self.program = program
@@ -78,39 +78,39 @@ class Host:
         self.guest = guest
         self.links = links
 
-    def start(self, words: list[str], log: pathlib.Path) -> Running | RunningInGuest:
-        """Starts a peer with these words."""
+    def start(self, arguments: list[str], log: pathlib.Path) -> Running | RunningInGuest:
+        """Starts a peer with these arguments."""
         if self.guest is not None:
-            return RunningInGuest(self.guest, " ".join(["peer", *words]))
-        return Running(self.network.inside(self.namespace, [str(self.program), *words]), log)
+            return RunningInGuest(self.guest, " ".join(["peer", *arguments]))
+        return Running(self.network.inside(self.namespace, [str(self.program), *arguments]), log)
 
 
 def wait_ready(peer: Running | RunningInGuest) -> None:
     """Waits until a listener listens."""
     deadline = time.monotonic() + READY_WITHIN
-    while "ready" not in peer.said():
+    while "ready" not in peer.output():
         if peer.has_ended() or time.monotonic() > deadline:
-            raise RuntimeError(f"the listener does not listen: {peer.said()[-300:]}")
+            raise RuntimeError(f"the listener does not listen: {peer.output()[-300:]}")
         time.sleep(0.01)
 
 
 def result(peer: Running | RunningInGuest, within: float) -> dict:
-    """Waits for the end of a peer and gives its line of JSON; `error` is in it if that is none."""
+    """Waits for the end of a peer and returns its JSON line; without one, an object with `error`."""
     deadline = time.monotonic() + within
     while not peer.has_ended():
         if time.monotonic() > deadline:
-            said = peer.said()[-300:]
+            output = peer.output()[-300:]
             peer.kill()
-            return _whole({"error": f"no end after {within:.0f} s: {said}"})
+            return _with_defaults({"error": f"no end after {within:.0f} s: {output}"})
         time.sleep(0.01)
-    lines = peer.said().strip().splitlines() or [""]
+    lines = peer.output().strip().splitlines() or [""]
     try:
-        return _whole(json.loads(lines[-1]))
+        return _with_defaults(json.loads(lines[-1]))
     except ValueError:
-        return _whole({"error": " ".join(peer.said().split())[-400:]})
+        return _with_defaults({"error": " ".join(peer.output().split())[-400:]})
 
 
-def _whole(value: dict) -> dict:
+def _with_defaults(value: dict) -> dict:
     for name in ("messages", "bytes", "bad", "disordered"):
         value.setdefault(name, -1)
     value.setdefault("events", [])

@@ -10,65 +10,66 @@ from ..network import NoNamespaces
 from ..report import Report, Skip
 from . import captures, cases, kernel, table
 from .guest import Guest
-from .meeting import Meeting
+from .exchange import Exchange
 from .network import TAPS, SctpNetwork, our_addresses
 from .peers import Host
-from .tries import Seen, tries
+from .retry import Result, with_retry
 
-# Peers that speak SCTP on links and the carriers that they know, those in memory are in memory.py; `kernel` is the command over the kernel's SCTP.
+# The peers on real links and their carriers; those in memory are in memory.py, and `kernel` is the command over the
+# kernel's SCTP.
 PEERS = (("linux", ("raw", "udp")), ("usrsctp", ("raw", "udp")), ("pion", ("udp",)))
 NAMES = ("linux", "usrsctp", "pion", "kernel")
 
 
 class Cells:
-    """What came of each case with each peer."""
+    """The result of each case with each peer."""
 
     def __init__(self) -> None:
         self.cells: dict[tuple[str, str], str] = {}
         self.columns: list[str] = []
 
-    def one(
-        self, report: Report, peer: str, column: str, where: str, name: str, case: Callable[[], Seen],
+    def run(
+        self, report: Report, peer: str, column: str, where: str, name: str, case: Callable[[], Result],
         heal: Callable[[], None],
     ) -> None:
-        """Tries one case and says how it went."""
+        """Runs one case and reports its result."""
         if column not in self.columns:
             self.columns.append(column)
         start = time.monotonic()
         try:
-            outcome = tries(case, heal)
+            outcome = with_retry(case, heal)
         except Skip as why:
             report.skip(peer, f"{where}: {name}", str(why))
             self.cells[name, column] = "skip"
             return
-        took = time.monotonic() - start
-        report.check(peer, f"{where}: {name}", outcome.fine, f"{took:.1f} s; {outcome.detail}")
+        elapsed = time.monotonic() - start
+        report.check(peer, f"{where}: {name}", outcome.passed, f"{elapsed:.1f} s; {outcome.detail}")
         self.cells[name, column] = outcome.cell
 
     def table(self) -> None:
-        """The cases by row, the peers by column; → where we connect, ← where they do."""
+        """Prints the cases as rows and the peers as columns; → where we connect, ← where they do."""
         table.show("SCTP", self.columns, self.cells)
 
 
 def title(case: Callable) -> str:
-    """A case for people."""
+    """Returns the readable name of a case."""
     return case.__name__.replace("_", " ")
 
 
-def chosen(label: str, words: list[str]) -> bool:
-    """Whether one of the words chooses it: all parts of it are in its name."""
+def is_case_selected(label: str, words: list[str]) -> bool:
+    """Returns whether one of the words selects a case: all parts of the word are in its name."""
     return not words or any(all(part in label for part in word.split("+")) for word in words)
 
 
-def wanted(name: str, only: list[str], words: list[str]) -> bool:
-    """Whether anything of this peer is wanted."""
+def is_peer_selected(name: str, only: list[str], words: list[str]) -> bool:
+    """Returns whether any case of this peer is selected."""
     if only and not any(word in f"sctp {name}" or word.startswith("sctp:") for word in only):
         return False
     firsts = [word.split("+")[0] for word in words]
     return not words or any(first == name or first not in NAMES for first in firsts)
 
 class Sctp:
-    """The hosts, the meetings, and what came of them."""
+    """The hosts and the results of the cases."""
 
     def __init__(
         self, directory: pathlib.Path, example: pathlib.Path, eyas: pathlib.Path, report: Report
@@ -80,18 +81,18 @@ class Sctp:
         self.network = SctpNetwork()
         self.us = Host("eyas", self.network, example, namespace=self.network.ours)
         self.guest: Guest | None = None
-        # Why there is none: it is started once.
+        # Why there is no guest; starting it is tried once.
         self.no_guest: Skip | None = None
         self.cells = Cells()
         self.captures: list[tuple[str, pathlib.Path]] = []
 
     def peer(self, name: str) -> Host:
-        """A peer, started if it has to be."""
+        """Returns a peer's host; starts the guest if necessary."""
         program = self.binaries / name / "peer"
         if name != "linux":
             return Host(name, self.network, program, namespace=self.network.theirs)
         if not program.exists():
-            raise Skip("the peer for Linux is not built: interop/install sctp says why")
+            raise Skip("the peer for Linux is not built; run interop/install sctp to see why")
         if self.no_guest:
             raise self.no_guest
         try:
@@ -105,7 +106,7 @@ class Sctp:
         """Every case with every peer."""
         words = [word.removeprefix("sctp:") for word in only if word.startswith("sctp:")]
         for name, carriers in PEERS:
-            if not wanted(name, only, words):
+            if not is_peer_selected(name, only, words):
                 continue
             try:
                 peer = self.peer(name)
@@ -114,22 +115,22 @@ class Sctp:
                 continue
             for carrier in carriers:
                 for we_connect in (True, False):
-                    meeting = Meeting(self.network, self.us, peer, carrier, we_connect, self.directory)
-                    for case in cases.EVERYWHERE + (cases.PION if name == "pion" else cases.WHOLE):
-                        if chosen(f"{name} {carrier} {case.__name__}", words):
-                            self.one(meeting, case)
-                    self.captures += [(f"{name}, {meeting.name}", it) for it in meeting.captures]
-        if wanted("kernel", only, words):
+                    exchange = Exchange(self.network, self.us, peer, carrier, we_connect, self.directory)
+                    for case in cases.EVERYWHERE + (cases.PION_ONLY if name == "pion" else cases.FULL_SCTP):
+                        if is_case_selected(f"{name} {carrier} {case.__name__}", words):
+                            self.run_case(exchange, case)
+                    self.captures += [(f"{name}, {exchange.name}", it) for it in exchange.captures]
+        if is_peer_selected("kernel", only, words):
             self.run_command(words)
         self.read_captures()
         self.cells.table()
 
-    def one(self, meeting: Meeting, case) -> None:
-        """One case of a meeting."""
-        self.cells.one(
-            self.report, meeting.peer.name,
-            f"{meeting.peer.name} {meeting.carrier} {'→' if meeting.we_connect else '←'}", meeting.name,
-            title(case), lambda: case(meeting), self.network.heal,
+    def run_case(self, exchange: Exchange, case) -> None:
+        """Runs one case."""
+        self.cells.run(
+            self.report, exchange.peer.name,
+            f"{exchange.peer.name} {exchange.carrier} {'→' if exchange.we_connect else '←'}", exchange.name,
+            title(case), lambda: case(exchange), self.network.heal,
         )
 
     def run_command(self, words: list[str]) -> None:
@@ -142,34 +143,34 @@ class Sctp:
         for listener, connector in kernel.PAIRS:
             command = kernel.Command(self.network, self.guest, self.eyas, listener, connector)
             for case in kernel.EVERYWHERE + ([] if listener == connector else kernel.BETWEEN_HOSTS):
-                if chosen(f"kernel {case.__name__}", words):
-                    self.cells.one(
+                if is_case_selected(f"kernel {case.__name__}", words):
+                    self.cells.run(
                         self.report, "kernel", f"kernel {kernel.ARROWS[listener, connector]}", command.name,
                         title(case), lambda: case(command), self.network.heal,
                     )
             self.captures += [(f"kernel, {command.name}", it) for it in command.captures]
 
     def read_captures(self) -> None:
-        """Wireshark finds nothing wrong with any packet that we sent."""
-        by_meeting: dict[str, list[pathlib.Path]] = {}
+        """Checks that Wireshark finds no problem in any packet that we sent."""
+        by_exchange: dict[str, list[pathlib.Path]] = {}
         for name, file in self.captures:
-            by_meeting.setdefault(name, []).append(file)
-        for name, files in by_meeting.items():
+            by_exchange.setdefault(name, []).append(file)
+        for name, files in by_exchange.items():
             try:
-                seen = [captures.read(file, our_addresses()) for file in files]
+                results = [captures.read(file, our_addresses()) for file in files]
             except Skip as why:
                 self.report.skip("tshark", name, str(why))
                 continue
-            packets = sum(it.packets for it in seen)
-            bad = [first for it in seen for first in it.ours]
-            theirs = [first for it in seen for first in it.theirs]
+            packets = sum(it.count for it in results)
+            bad = [first for it in results for first in it.ours]
+            theirs = [first for it in results for first in it.theirs]
             detail = f"{packets} packets, {len(bad)} of ours malformed or with a wrong checksum"
             detail += f", the first: {bad[0]}" if bad else ""
             detail += f"; {len(theirs)} of theirs, the first: {theirs[0]}" if theirs else ""
             self.report.check("tshark", name, packets > 0 and not bad, detail)
 
     def stop(self) -> None:
-        """Takes everything down."""
+        """Stops the guest and removes the network."""
         with contextlib.suppress(OSError):
             if self.guest is not None:
                 self.guest.stop()
@@ -179,7 +180,7 @@ class Sctp:
 def run(
     directory: pathlib.Path, example: pathlib.Path, eyas: pathlib.Path, report: Report, only: list[str]
 ) -> None:
-    """The whole of it."""
+    """Runs the SCTP cases."""
     try:
         sctp = Sctp(directory, example, eyas, report)
     except NoNamespaces as missing:

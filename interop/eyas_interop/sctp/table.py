@@ -1,8 +1,8 @@
-"""The table at the end of a run: cases by row, peers by column."""
+"""The table at the end of a run, with cases as rows and peers as columns."""
 
 
 def show(title: str, columns: list[str], cells: dict[tuple[str, str], str]) -> None:
-    """Prints it; a cell that is not there is a case that was not run."""
+    """Prints the table; a missing cell is a case that was not run."""
     rows = list(dict.fromkeys(row for row, _ in cells))
     if not rows:
         return

@@ -1,1 +1,1 @@
-"""Tests of the runner itself: python3 -m unittest discover -t interop interop/eyas_interop/tests"""
+"""Tests of the runner: python3 -m unittest discover -t interop interop/eyas_interop/tests"""

@@ -1,4 +1,4 @@
-"""That a malformed packet and a wrong checksum are seen, and whose they are."""
+"""Malformed packets and wrong checksums are detected and assigned to their sender."""
 
 import ipaddress
 import pathlib
@@ -26,7 +26,7 @@ def crc32c(data: bytes) -> int:
 
 
 def packet(source: str, chunk: bytes, wrong: int = 0) -> bytes:
-    """SCTP over IPv4, without a link layer."""
+    """Returns an SCTP packet over IPv4, without a link layer."""
     header = struct.pack("!HHI", 5000, 5000, 1)
     checksum = struct.pack("<I", crc32c(header + bytes(4) + chunk) ^ wrong)
     sctp = header + checksum + chunk
@@ -34,29 +34,29 @@ def packet(source: str, chunk: bytes, wrong: int = 0) -> bytes:
     return struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(sctp), 0, 0, 64, 132, 0) + addresses + sctp
 
 
-def written(packets: list[bytes]) -> bytes:
-    """As a capture of raw IP."""
+def pcap(packets: list[bytes]) -> bytes:
+    """Returns a capture of raw IP packets."""
     head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
     return head + b"".join(struct.pack("<IIII", 0, 0, len(it), len(it)) + it for it in packets)
 
 
 @unittest.skipUnless(shutil.which("tshark"), "tshark is not installed")
 class Captures(unittest.TestCase):
-    def read(self, *packets: bytes) -> captures.Seen:
+    def read(self, *packets: bytes) -> captures.Packets:
         with tempfile.TemporaryDirectory() as directory:
             file = pathlib.Path(directory) / "some.pcap"
-            file.write_bytes(written(list(packets)))
+            file.write_bytes(pcap(list(packets)))
             return captures.read(file, {OURS})
 
-    def test_nothing_is_wrong_with_good_packets(self):
-        seen = self.read(packet(OURS, GOOD), packet(THEIRS, GOOD))
-        self.assertEqual((seen.packets, seen.ours, seen.theirs), (2, [], []))
+    def test_good_packets_have_no_problems(self):
+        result = self.read(packet(OURS, GOOD), packet(THEIRS, GOOD))
+        self.assertEqual((result.count, result.ours, result.theirs), (2, [], []))
 
-    def test_each_packet_counts_for_who_sent_it(self):
-        seen = self.read(packet(OURS, GOOD), packet(OURS, GOOD, wrong=1), packet(THEIRS, EMPTY))
-        self.assertEqual((seen.packets, len(seen.ours), len(seen.theirs)), (3, 1, 1))
-        self.assertIn("checksum 0", seen.ours[0])
-        self.assertIn("Malformed", seen.theirs[0])
+    def test_problems_are_assigned_to_the_sender(self):
+        result = self.read(packet(OURS, GOOD), packet(OURS, GOOD, wrong=1), packet(THEIRS, EMPTY))
+        self.assertEqual((result.count, len(result.ours), len(result.theirs)), (3, 1, 1))
+        self.assertIn("checksum 0", result.ours[0])
+        self.assertIn("Malformed", result.theirs[0])
 
-    def test_what_we_malform_counts_as_ours(self):
+    def test_a_malformed_packet_of_ours_counts_as_ours(self):
         self.assertEqual(len(self.read(packet(OURS, EMPTY)).ours), 1)

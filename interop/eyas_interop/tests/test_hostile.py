@@ -1,4 +1,4 @@
-"""What the run makes of the programs that attack."""
+"""Running the attack programs, and the checks of bounds."""
 
 import contextlib
 import io
@@ -16,25 +16,25 @@ from ..report import Report
 
 class Programs(unittest.TestCase):
     def test_their_lines_are_counted(self) -> None:
-        said = "ok    hostile    a: one\nFAIL  hostile    a: two\n      figures\n1 passed, 1 failed\n"
+        output = "ok    hostile    a: one\nFAIL  hostile    a: two\n      figures\n1 passed, 1 failed\n"
         report = Report()
         with contextlib.redirect_stdout(io.StringIO()) as shown:
-            self.assertEqual(run.take_over(said, report), 2)
+            self.assertEqual(run.add_to_report(output, report), 2)
         self.assertEqual((report.counts["passed"], report.counts["failed"]), (1, 1))
         self.assertIn("figures", shown.getvalue())
         self.assertNotIn("1 passed", shown.getvalue())
 
-    def test_one_that_does_not_end_is_ended(self) -> None:
+    def test_a_program_at_the_limit_is_killed(self) -> None:
         sleeper = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(600)'])"
         with mock.patch.object(run, "LIMIT", 1):
-            _, problem = run.bounded([sys.executable, "-c", sleeper])
+            _, problem = run.run_with_limit([sys.executable, "-c", sleeper])
         self.assertIn("no end", problem)
 
-    def test_one_that_breaks_is_told(self) -> None:
-        _, problem = run.bounded([sys.executable, "-c", "import sys; sys.exit(7)"])
+    def test_an_exit_status_above_1_is_a_problem(self) -> None:
+        _, problem = run.run_with_limit([sys.executable, "-c", "import sys; sys.exit(7)"])
         self.assertIn("status 7", problem)
 
-    def test_a_word_chooses(self) -> None:
+    def test_words_select_programs(self) -> None:
         names = [path.stem for path in run.programs(["tiny_windows"])]
         self.assertEqual(names, ["h2_tiny_windows"])
         self.assertEqual(run.programs(["hostile"]), run.programs([]))
@@ -43,7 +43,7 @@ class Programs(unittest.TestCase):
 class Attacked(unittest.TestCase):
     @contextlib.contextmanager
     def attacked(self, **bounds: float) -> Iterator[Report]:
-        """What is reported of a victim that does nothing."""
+        """Reports an attack on an idle victim."""
         report = Report()
         stage = Stage(pathlib.Path("eyas"), pathlib.Path(), report, "attack")
         with (
@@ -63,7 +63,7 @@ class Attacked(unittest.TestCase):
             self.assertEqual(report.counts["passed"], 0)
         self.assertEqual((report.counts["passed"], report.counts["failed"]), (4, 0))
 
-    def test_what_is_beyond_a_bound_fails(self) -> None:
+    def test_an_exceeded_bound_fails(self) -> None:
         with self.attacked(memory=-1, descriptors=-1) as report:
             pass
         self.assertEqual((report.counts["passed"], report.counts["failed"]), (1, 2))

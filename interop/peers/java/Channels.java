@@ -14,12 +14,12 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
-/** One end of each kind of channel that OpenJDK has for SCTP, of which the other end is this program, too; says what it has seen. */
+/** Both ends of each kind of SCTP channel of OpenJDK; prints what it receives. */
 public class Channels {
     private static final int ONE = 5200;
     private static final int MANY = 5201;
 
-    /** Notes what becomes of associations, and goes on. */
+    /** Records changes of associations. */
     private static class Changes extends AbstractNotificationHandler<List<String>> {
         @Override
         public HandlerResult handleNotification(AssociationChangeNotification change, List<String> seen) {
@@ -28,14 +28,14 @@ public class Channels {
         }
     }
 
-    /** `listen ADDRESS`, `connect ADDRESS`, or `say ADDRESS LINE` to whoever listens there. */
-    public static void main(String[] words) throws Exception {
-        InetSocketAddress one = new InetSocketAddress(words[1], ONE);
-        InetSocketAddress many = new InetSocketAddress(words[1], MANY);
-        switch (words[0]) {
+    /** `listen ADDRESS`, `connect ADDRESS`, or `say ADDRESS LINE` to a listener there. */
+    public static void main(String[] args) throws Exception {
+        InetSocketAddress one = new InetSocketAddress(args[1], ONE);
+        InetSocketAddress many = new InetSocketAddress(args[1], MANY);
+        switch (args[0]) {
             case "listen" -> listen(one, many);
             case "connect" -> connect(one, many);
-            default -> say(one, words[2] + "\n");
+            default -> sendLine(one, args[2] + "\n");
         }
     }
 
@@ -60,10 +60,10 @@ public class Channels {
         System.out.println("the end of the connector");
     }
 
-    private static void say(InetSocketAddress one, String text) throws Exception {
+    private static void sendLine(InetSocketAddress one, String text) throws Exception {
         SctpChannel client = SctpChannel.open(one, 0, 0);
         client.send(bytes(text), MessageInfo.createOutgoing(null, 0));
-        // Its input ends once the listener has heard.
+        // Its input ends once the listener has received the line.
         System.in.readAllBytes();
         client.shutdown();
         client.close();
@@ -83,7 +83,7 @@ public class Channels {
         ByteBuffer buffer = ByteBuffer.allocate(1000);
         MessageInfo info = peer.receive(buffer, seen, new Changes());
         String text = text(buffer);
-        System.out.println("heard " + text + " on " + info.streamNumber());
+        System.out.println("received " + text + " on " + info.streamNumber());
         peer.send(bytes(text), MessageInfo.createOutgoing(null, info.streamNumber()));
         buffer.clear();
         info = peer.receive(buffer, seen, new Changes());
@@ -130,7 +130,7 @@ public class Channels {
 
     private static void closeFromAnotherThread(InetSocketAddress one) throws Exception {
         SctpChannel client = SctpChannel.open(one, 0, 0);
-        Thread waits = new Thread(() -> {
+        Thread waiting = new Thread(() -> {
             try {
                 client.receive(ByteBuffer.allocate(1000), null, null);
                 System.out.println("received, though closed");
@@ -140,12 +140,12 @@ public class Channels {
                 System.out.println("closing: " + error);
             }
         });
-        waits.start();
-        while (waits.getState() != Thread.State.RUNNABLE) {
+        waiting.start();
+        while (waiting.getState() != Thread.State.RUNNABLE) {
             Thread.sleep(5);
         }
         Thread.sleep(300);
         client.close();
-        waits.join(10_000);
+        waiting.join(10_000);
     }
 }

@@ -1,9 +1,9 @@
-// A client, and a proxy, of UDP over HTTP/3 (RFC 9298) with masque-go, which knows QUIC datagrams alone.
+// A client and a proxy for UDP over HTTP/3 (RFC 9298) with masque-go, which supports only QUIC datagrams.
 //
 //	masque client HOST PORT TARGET CA NAME:PASSWORD
 //	masque proxy HOST PORT CERTIFICATE KEY
 //
-// HOST is who the proxy is; it listens on 127.0.0.1.
+// HOST is the name of the proxy, which listens on 127.0.0.1.
 package main
 
 import (
@@ -26,7 +26,7 @@ import (
 
 const patience = 10 * time.Second
 
-// Bytes of the datagrams that are sent and come back.
+// Lengths of the datagrams that are sent and echoed.
 var lengths = []int{5, 0, 1000}
 
 func check(err error) {
@@ -59,14 +59,14 @@ func client(host, port, target, ca, user string) {
 	conn, _, err := transport.Dial(request)
 	check(err)
 	for _, length := range lengths {
-		said := strings.Repeat("x", length)
-		_, err = conn.WriteTo([]byte(said), nil)
+		sent := strings.Repeat("x", length)
+		_, err = conn.WriteTo([]byte(sent), nil)
 		check(err)
 		check(conn.SetReadDeadline(time.Now().Add(patience)))
-		heard := make([]byte, 2000)
-		count, _, err := conn.ReadFrom(heard)
+		received := make([]byte, 2000)
+		count, _, err := conn.ReadFrom(received)
 		check(err)
-		if string(heard[:count]) != said {
+		if string(received[:count]) != sent {
 			log.Fatalf("%d bytes came back as %d others", length, count)
 		}
 		fmt.Println("back", count)

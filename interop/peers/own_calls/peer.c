@@ -1,5 +1,5 @@
 /* A program that is linked statically, so that no library comes between it and the kernel: an SCTP
- * server or client by plain system calls. It exits with the line of what failed. */
+ * server or client with plain system calls. If a check fails, it prints the line and exits. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -42,37 +42,37 @@ static int listening(const struct sockaddr_in *name) {
 static void server(const char *port) {
     struct sockaddr_in name = address(port), peer;
     socklen_t length = sizeof peer;
-    int fd = listening(&name), guest;
+    int fd = listening(&name), accepted;
     fd_set ready;
     puts("listening");
     fflush(stdout);
     FD_ZERO(&ready);
     FD_SET(fd, &ready);
     CHECK(select(fd + 1, &ready, NULL, NULL, NULL) == 1);
-    guest = accept4(fd, (struct sockaddr *)&peer, &length, SOCK_CLOEXEC);
-    CHECK(guest >= 0 && length == sizeof peer && peer.sin_addr.s_addr == name.sin_addr.s_addr);
-    CHECK(fcntl(guest, F_GETFD) == FD_CLOEXEC);
-    /* A copy in a child, which answers; ours goes. */
+    accepted = accept4(fd, (struct sockaddr *)&peer, &length, SOCK_CLOEXEC);
+    CHECK(accepted >= 0 && length == sizeof peer && peer.sin_addr.s_addr == name.sin_addr.s_addr);
+    CHECK(fcntl(accepted, F_GETFD) == FD_CLOEXEC);
+    /* A child answers on a copy of the descriptor; the parent closes its own. */
     if (fork() == 0) {
         char room[64];
-        int copy = dup(guest);
+        int copy = dup(accepted);
         ssize_t got;
-        CHECK(copy >= 0 && close(guest) == 0);
+        CHECK(copy >= 0 && close(accepted) == 0);
         while ((got = read(copy, room, sizeof room)) > 0)
             CHECK(write(copy, room, got) == got);
         CHECK(got == 0);
         exit(0);
     }
-    CHECK(close(guest) == 0 && close(fd) == 0);
+    CHECK(close(accepted) == 0 && close(fd) == 0);
     int status;
     CHECK(wait(&status) > 0 && status == 0);
     puts("end");
-    /* The port is free as soon as nobody has the descriptor any more. */
+    /* The port is free as soon as the last descriptor is closed. */
     for (int index = 0; index < 20; index++) {
-        struct sockaddr_in again = {.sin_family = AF_INET, .sin_port = htons(atoi(port) + 1)};
-        CHECK(close(listening(&again)) == 0);
+        struct sockaddr_in next = {.sin_family = AF_INET, .sin_port = htons(atoi(port) + 1)};
+        CHECK(close(listening(&next)) == 0);
     }
-    puts("again");
+    puts("reused");
 }
 
 static void client(const char *port) {
@@ -88,16 +88,16 @@ static void client(const char *port) {
     CHECK(recv(fd, room, sizeof room, 0) < 0 && errno == EAGAIN);
     CHECK(fcntl(fd, F_SETFL, O_RDWR) == 0);
     for (int index = 0; index < MESSAGES; index++) {
-        char said[64];
-        int size = snprintf(said, sizeof said, "message %d", index);
-        struct iovec out[] = {{said, 3}, {said + 3, size - 3}}, in[] = {{room, 5}, {room + 5, 59}};
+        char sent[64];
+        int size = snprintf(sent, sizeof sent, "message %d", index);
+        struct iovec out[] = {{sent, 3}, {sent + 3, size - 3}}, in[] = {{room, 5}, {room + 5, 59}};
         struct msghdr header = {.msg_iov = out, .msg_iovlen = 2};
         CHECK(sendmsg(fd, &header, 0) == size);
         header.msg_iov = in;
         CHECK(recvmsg(fd, &header, 0) == size && header.msg_flags & MSG_EOR);
-        CHECK(memcmp(room, said, size) == 0);
+        CHECK(memcmp(room, sent, size) == 0);
     }
-    /* A number whose calls nobody sees is refused. */
+    /* A descriptor number whose calls are not trapped is refused. */
     CHECK(dup2(fd, 0) < 0 && errno == EINVAL);
     CHECK(send(fd, (void *)8, 100, 0) < 0 && errno == EFAULT);
     puts("echoed");

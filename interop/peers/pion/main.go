@@ -1,5 +1,5 @@
-// A peer of SCTP on pion/sctp, over UDP. The command line and the line of JSON at the end are those
-// of ../rfc6458/peer.c, as far as pion can do it: one address, UDP only, ports 5000.
+// An SCTP peer with pion/sctp, over UDP. The command line and the JSON line at the end are those of
+// ../rfc6458/peer.c, as far as pion supports it: one address, only UDP, SCTP port 5000.
 package main
 
 import (
@@ -22,9 +22,9 @@ import (
 const (
 	buffer  = 4 << 20
 	largest = 4 << 20
-	// Nobody else's: what reads captures would look for another protocol inside.
+	// A private value: Wireshark would decode the payload of an assigned one.
 	ppid = sctp.PayloadProtocolIdentifier(0x65796173)
-	// What is stayed for what the last step caused.
+	// How long the peer stays for the effects of the last step.
 	linger = 300 * time.Millisecond
 )
 
@@ -71,8 +71,8 @@ func (p *peer) event(text string) {
 	p.changed.Broadcast()
 }
 
-// look checks a message; last is the number of the one before it on its stream.
-func (p *peer) look(data []byte, last int64) int64 {
+// check checks a message; last is the number of the previous one on its stream.
+func (p *peer) check(data []byte, last int64) int64 {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	p.Messages++
@@ -104,7 +104,7 @@ func (p *peer) read(stream *sctp.Stream) {
 			p.event(fmt.Sprintf("stream %d: %v", stream.StreamIdentifier(), err))
 			return
 		}
-		last = p.look(data[:length], last)
+		last = p.check(data[:length], last)
 		if p.echo {
 			if _, err := stream.WriteSCTP(data[:length], ppid); err != nil {
 				p.event("echo: " + err.Error())
@@ -146,10 +146,10 @@ func (p *peer) stream(id uint16) (*sctp.Stream, error) {
 	return stream, nil
 }
 
-func (p *peer) until(holds func() bool) {
+func (p *peer) waitUntil(condition func() bool) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	for !holds() && !p.ended {
+	for !condition() && !p.ended {
 		p.changed.Wait()
 	}
 }
@@ -204,7 +204,7 @@ func (p *peer) step(text string) error {
 		return p.send(words[1:])
 	case "receive":
 		count := uint64(number(words[1]))
-		p.until(func() bool { return p.Messages >= count })
+		p.waitUntil(func() bool { return p.Messages >= count })
 	case "dry":
 		for p.association.BufferedAmount() > 0 && !p.hasEnded() {
 			time.Sleep(5 * time.Millisecond)
@@ -232,20 +232,20 @@ func (p *peer) step(text string) error {
 		p.association.Abort("away")
 		p.event("aborted")
 	case "wait":
-		p.until(func() bool { return false })
+		p.waitUntil(func() bool { return false })
 	default:
-		return errors.New("there is no such step: " + text)
+		return errors.New("unknown step: " + text)
 	}
 	return nil
 }
 
-// answering learns from the first packet where the peer is.
-type answering struct {
+// peerConn learns the peer's address from the first packet.
+type peerConn struct {
 	*net.UDPConn
 	peer *net.UDPAddr
 }
 
-func (a *answering) Read(data []byte) (int, error) {
+func (a *peerConn) Read(data []byte) (int, error) {
 	length, from, err := a.ReadFromUDP(data)
 	if a.peer == nil {
 		a.peer = from
@@ -253,7 +253,7 @@ func (a *answering) Read(data []byte) (int, error) {
 	return length, err
 }
 
-func (a *answering) Write(data []byte) (int, error) {
+func (a *peerConn) Write(data []byte) (int, error) {
 	return a.WriteToUDP(data, a.peer)
 }
 
@@ -302,9 +302,9 @@ func (o options) conn() (net.Conn, error) {
 	}
 	if o.listens {
 		fmt.Println("ready")
-		return &answering{UDPConn: conn}, nil
+		return &peerConn{UDPConn: conn}, nil
 	}
-	return &answering{conn, &net.UDPAddr{IP: net.ParseIP(o.remote), Port: number(theirs)}}, nil
+	return &peerConn{conn, &net.UDPAddr{IP: net.ParseIP(o.remote), Port: number(theirs)}}, nil
 }
 
 func run() error {

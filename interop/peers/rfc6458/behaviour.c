@@ -1,7 +1,7 @@
-/* What SCTP sockets answer: one line for each call, to be compared between stacks.
+/* The results of SCTP socket calls: one line for each call, to be compared between stacks.
  *
- * All of it happens on the loopback of one host. What is printed is what was returned, the name of the
- * errno, lengths, states and what poll says; nothing that differs from run to run. */
+ * Everything happens on the loopback of one host. It prints return values, names of errnos, lengths,
+ * states and poll events, but nothing that differs between runs. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,21 +22,21 @@
 #define SCTP_GET_ASSOC_STATS 112
 #endif
 
-static void say(const char *what, long result) {
+static void print_result(const char *what, long result) {
     if (result < 0) {
         printf("%s: %s\n", what, strerrorname_np(errno));
     } else {
         printf("%s: %ld\n", what, result);
     }
 }
-#define SAY(what, call) do { errno = 0; long result_ = (call); say(what, result_); } while (0)
+#define PRINT(what, call) do { errno = 0; long result_ = (call); print_result(what, result_); } while (0)
 /* Descriptors and identifiers differ from stack to stack. */
-#define DONE(what, call) do { errno = 0; long result_ = (call); say(what, result_ < 0 ? -1 : 0); } while (0)
+#define PRINT_STATUS(what, call) do { errno = 0; long result_ = (call); print_result(what, result_ < 0 ? -1 : 0); } while (0)
 
-/* Packets and timers of one host need no longer. */
+/* Long enough for packets and timers on one host. */
 static void settle(void) { usleep(60000); }
 
-static void look(const char *what, int fd) {
+static void print_poll(const char *what, int fd) {
     static const struct { short bit; const char *name; } names[] = {
         {POLLIN, "IN"}, {POLLOUT, "OUT"}, {POLLRDHUP, "RDHUP"}, {POLLERR, "ERR"}, {POLLHUP, "HUP"}};
     struct pollfd one = {fd, POLLIN | POLLOUT | POLLRDHUP, 0};
@@ -56,9 +56,9 @@ static struct sockaddr_in at(const char *ip, int port) {
 #define NAME(value) ((struct sockaddr *)&(value)), sizeof(value)
 
 static int stream(void) { return socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP); }
-static int many(void) { return socket(AF_INET, SOCK_SEQPACKET, IPPROTO_SCTP); }
+static int one_to_many(void) { return socket(AF_INET, SOCK_SEQPACKET, IPPROTO_SCTP); }
 
-static void hear_all(int fd) {
+static void enable_events(int fd) {
     unsigned char events[14] = {1, 1, 0, 1, 1, 1};
     setsockopt(fd, SOL_SCTP, SCTP_EVENTS, events, sizeof events);
     int on = 1;
@@ -76,16 +76,16 @@ static int listening(int fd, int port) {
 static void pair(int port, int *client, int *server, int *listener) {
     struct sockaddr_in name = at("127.0.0.1", port);
     *listener = stream();
-    hear_all(*listener);
+    enable_events(*listener);
     listening(*listener, port);
     *client = stream();
-    hear_all(*client);
+    enable_events(*client);
     if (connect(*client, NAME(name)) < 0) perror("connect");
     *server = accept(*listener, NULL, NULL);
 }
 
-/* Receives once, and prints what it was. */
-static void take(const char *what, int fd, size_t room, int flags) {
+/* Receives once, and prints the result. */
+static void receive(const char *what, int fd, size_t room, int flags) {
     char data[4096], control[256];
     struct iovec part = {data, room};
     struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
@@ -97,10 +97,10 @@ static void take(const char *what, int fd, size_t room, int flags) {
     }
     printf("%s: %zd", what, got);
     if (header.msg_flags & MSG_NOTIFICATION && got >= 4) {
-        union sctp_notification *told = (void *)data;
-        printf(" notification %#x", told->sn_header.sn_type);
-        if (told->sn_header.sn_type == SCTP_ASSOC_CHANGE && got >= 20) {
-            printf(" state %d error %d", told->sn_assoc_change.sac_state, told->sn_assoc_change.sac_error);
+        union sctp_notification *notification = (void *)data;
+        printf(" notification %#x", notification->sn_header.sn_type);
+        if (notification->sn_header.sn_type == SCTP_ASSOC_CHANGE && got >= 20) {
+            printf(" state %d error %d", notification->sn_assoc_change.sac_state, notification->sn_assoc_change.sac_error);
         }
     } else {
         printf(" '%.*s'", (int)got, data);
@@ -122,18 +122,18 @@ static int with_info(int fd, const char *data, size_t length, int stream_number,
     return sctp_send(fd, data, length, &info, MSG_DONTWAIT);
 }
 
-static void making(void) {
-    DONE("socket, SEQPACKET and no protocol", socket(AF_INET, SOCK_SEQPACKET, 0));
-    DONE("socket, DGRAM", socket(AF_INET, SOCK_DGRAM, IPPROTO_SCTP));
-    DONE("socket, type -1", socket(AF_INET, -1, IPPROTO_SCTP));
-    DONE("socket, domain -1", socket(-1, SOCK_STREAM, IPPROTO_SCTP));
-    int one = stream(), other = many();
-    SAY("SO_TYPE, one to one", value_of(one, SOL_SOCKET, SO_TYPE));
-    SAY("SO_TYPE, one to many", value_of(other, SOL_SOCKET, SO_TYPE));
-    SAY("SO_PROTOCOL", value_of(one, SOL_SOCKET, SO_PROTOCOL));
-    SAY("SO_DOMAIN", value_of(one, SOL_SOCKET, SO_DOMAIN));
-    SAY("SO_SNDBUF", value_of(one, SOL_SOCKET, SO_SNDBUF));
-    SAY("SO_RCVBUF", value_of(one, SOL_SOCKET, SO_RCVBUF));
+static void creating(void) {
+    PRINT_STATUS("socket, SEQPACKET and no protocol", socket(AF_INET, SOCK_SEQPACKET, 0));
+    PRINT_STATUS("socket, DGRAM", socket(AF_INET, SOCK_DGRAM, IPPROTO_SCTP));
+    PRINT_STATUS("socket, type -1", socket(AF_INET, -1, IPPROTO_SCTP));
+    PRINT_STATUS("socket, domain -1", socket(-1, SOCK_STREAM, IPPROTO_SCTP));
+    int one = stream(), other = one_to_many();
+    PRINT("SO_TYPE, one to one", value_of(one, SOL_SOCKET, SO_TYPE));
+    PRINT("SO_TYPE, one to many", value_of(other, SOL_SOCKET, SO_TYPE));
+    PRINT("SO_PROTOCOL", value_of(one, SOL_SOCKET, SO_PROTOCOL));
+    PRINT("SO_DOMAIN", value_of(one, SOL_SOCKET, SO_DOMAIN));
+    PRINT("SO_SNDBUF", value_of(one, SOL_SOCKET, SO_SNDBUF));
+    PRINT("SO_RCVBUF", value_of(one, SOL_SOCKET, SO_RCVBUF));
     close(one);
     close(other);
 }
@@ -142,75 +142,75 @@ static void binding(void) {
     struct sockaddr_in here = at("127.0.0.1", 6000), far = at("192.0.2.77", 6001), any = at("127.0.0.2", 6002);
     struct sockaddr_un path = {.sun_family = AF_UNIX};
     int one = stream(), other = stream(), on = 1;
-    SAY("bind, another family", bind(one, (void *)&path, sizeof(struct sockaddr_in)));
-    SAY("bind, too short", bind(one, (void *)&here, 10));
-    SAY("bind, foreign", bind(one, NAME(far)));
-    SAY("bind", bind(one, NAME(here)));
-    SAY("bind, again", bind(one, NAME(here)));
-    SAY("bind, taken", bind(other, NAME(here)));
-    SAY("bindx, another port", sctp_bindx(one, (void *)&any, 1, SCTP_BINDX_ADD_ADDR));
-    SAY("bindx, the last one goes", sctp_bindx(one, (void *)&here, 1, SCTP_BINDX_REM_ADDR));
+    PRINT("bind, another family", bind(one, (void *)&path, sizeof(struct sockaddr_in)));
+    PRINT("bind, too short", bind(one, (void *)&here, 10));
+    PRINT("bind, foreign", bind(one, NAME(far)));
+    PRINT("bind", bind(one, NAME(here)));
+    PRINT("bind, again", bind(one, NAME(here)));
+    PRINT("bind, taken", bind(other, NAME(here)));
+    PRINT("bindx, another port", sctp_bindx(one, (void *)&any, 1, SCTP_BINDX_ADD_ADDR));
+    PRINT("bindx, remove the last one", sctp_bindx(one, (void *)&here, 1, SCTP_BINDX_REM_ADDR));
     any.sin_port = here.sin_port;
-    SAY("bindx, a second one", sctp_bindx(one, (void *)&any, 1, SCTP_BINDX_ADD_ADDR));
-    SAY("bindx, the first one goes", sctp_bindx(one, (void *)&here, 1, SCTP_BINDX_REM_ADDR));
+    PRINT("bindx, add a second one", sctp_bindx(one, (void *)&any, 1, SCTP_BINDX_ADD_ADDR));
+    PRINT("bindx, remove the first one", sctp_bindx(one, (void *)&here, 1, SCTP_BINDX_REM_ADDR));
     close(one);
     close(other);
     one = stream(), other = stream();
     setsockopt(one, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     setsockopt(other, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     here = at("127.0.0.1", 6003);
-    SAY("bind, shared, first", bind(one, NAME(here)));
-    SAY("bind, shared, second", bind(other, NAME(here)));
-    SAY("listen, shared, first", listen(one, 1));
-    SAY("listen, shared, second", listen(other, 1));
+    PRINT("bind, shared, first", bind(one, NAME(here)));
+    PRINT("bind, shared, second", bind(other, NAME(here)));
+    PRINT("listen, shared, first", listen(one, 1));
+    PRINT("listen, shared, second", listen(other, 1));
     close(one);
     close(other);
-    int six = socket(AF_INET6, SOCK_STREAM, IPPROTO_SCTP);
+    int ipv6 = socket(AF_INET6, SOCK_STREAM, IPPROTO_SCTP);
     here = at("127.0.0.1", 6004);
-    SAY("bindx, IPv4 on IPv6", sctp_bindx(six, (void *)&here, 1, SCTP_BINDX_ADD_ADDR));
-    close(six);
+    PRINT("bindx, IPv4 on IPv6", sctp_bindx(ipv6, (void *)&here, 1, SCTP_BINDX_ADD_ADDR));
+    close(ipv6);
 }
 
 static void connecting(void) {
-    struct sockaddr_in nobody = at("127.0.0.1", 6010), any = at("0.0.0.0", 6010), group = at("224.0.0.1", 6010),
+    struct sockaddr_in unused = at("127.0.0.1", 6010), any = at("0.0.0.0", 6010), group = at("224.0.0.1", 6010),
                        all = at("255.255.255.255", 6010), port = at("127.0.0.1", 0);
     struct sockaddr_un path = {.sun_family = AF_UNIX};
     int one = stream();
-    look("fresh", one);
-    SAY("connect, refused", connect(one, NAME(nobody)));
-    look("refused, and told", one);
-    SAY("connect, multicast", connect(one, NAME(group)));
-    SAY("connect, broadcast", connect(one, NAME(all)));
-    SAY("connect, port 0", connect(one, NAME(port)));
-    SAY("connect, any", connect(one, NAME(any)));
-    SAY("connect, another family", connect(one, (void *)&path, sizeof(struct sockaddr_in)));
-    SAY("connect, too short", connect(one, (void *)&nobody, 8));
+    print_poll("fresh", one);
+    PRINT("connect, refused", connect(one, NAME(unused)));
+    print_poll("refused, and reported", one);
+    PRINT("connect, multicast", connect(one, NAME(group)));
+    PRINT("connect, broadcast", connect(one, NAME(all)));
+    PRINT("connect, port 0", connect(one, NAME(port)));
+    PRINT("connect, any", connect(one, NAME(any)));
+    PRINT("connect, another family", connect(one, (void *)&path, sizeof(struct sockaddr_in)));
+    PRINT("connect, too short", connect(one, (void *)&unused, 8));
     close(one);
     one = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, IPPROTO_SCTP);
-    SAY("connect, refused, without waiting", connect(one, NAME(nobody)));
+    PRINT("connect, refused, without waiting", connect(one, NAME(unused)));
     settle();
-    SAY("SO_ERROR then", value_of(one, SOL_SOCKET, SO_ERROR));
-    SAY("SO_ERROR again", value_of(one, SOL_SOCKET, SO_ERROR));
+    PRINT("SO_ERROR then", value_of(one, SOL_SOCKET, SO_ERROR));
+    PRINT("SO_ERROR again", value_of(one, SOL_SOCKET, SO_ERROR));
     close(one);
     struct sockaddr_in list[2] = {at("127.0.0.9", 6011), at("127.0.0.1", 6011)};
     int listener = listening(stream(), 6011);
-    look("listening", listener);
-    SAY("connect of a listener", connect(listener, NAME(list[1])));
-    SAY("shutdown of a listener", shutdown(listener, SHUT_RDWR));
-    SAY("accept, nobody", fcntl(listener, F_SETFL, O_NONBLOCK) < 0 ? 0 : accept(listener, NULL, NULL));
+    print_poll("listening", listener);
+    PRINT("connect of a listener", connect(listener, NAME(list[1])));
+    PRINT("shutdown of a listener", shutdown(listener, SHUT_RDWR));
+    PRINT("accept, no connection", fcntl(listener, F_SETFL, O_NONBLOCK) < 0 ? 0 : accept(listener, NULL, NULL));
     one = stream();
-    SAY("connectx, one refuses", sctp_connectx(one, (void *)list, 2, NULL));
+    PRINT("connectx, one refuses", sctp_connectx(one, (void *)list, 2, NULL));
     close(one);
     one = stream();
-    SAY("connectx", sctp_connectx(one, (void *)&list[1], 1, NULL));
+    PRINT("connectx", sctp_connectx(one, (void *)&list[1], 1, NULL));
     settle();
-    look("somebody waits", listener);
-    look("connected", one);
-    SAY("connect, connected", connect(one, NAME(list[1])));
-    SAY("listen, connected", listen(one, 1));
-    int other = many();
-    SAY("accept, one to many", accept(other, NULL, NULL));
-    SAY("accept, not listening", accept(one, NULL, NULL));
+    print_poll("connection pending", listener);
+    print_poll("connected", one);
+    PRINT("connect, connected", connect(one, NAME(list[1])));
+    PRINT("listen, connected", listen(one, 1));
+    int other = one_to_many();
+    PRINT("accept, one to many", accept(other, NULL, NULL));
+    PRINT("accept, not listening", accept(one, NULL, NULL));
     close(other);
     close(one);
     close(listener);
@@ -218,21 +218,21 @@ static void connecting(void) {
 
 static void without_a_peer(void) {
     char data[10];
-    int one = stream(), other = many(), listener = listening(stream(), 6020);
-    look("one to many, fresh", other);
-    SAY("send, nobody", send(one, "x", 1, 0));
-    SAY("recv, nobody", recv(one, data, 10, 0));
-    SAY("recv, nobody, without waiting", recv(one, data, 10, MSG_DONTWAIT));
-    SAY("shutdown, nobody", shutdown(one, SHUT_WR));
+    int one = stream(), other = one_to_many(), listener = listening(stream(), 6020);
+    print_poll("one to many, fresh", other);
+    PRINT("send, no peer", send(one, "x", 1, 0));
+    PRINT("recv, no peer", recv(one, data, 10, 0));
+    PRINT("recv, no peer, without waiting", recv(one, data, 10, MSG_DONTWAIT));
+    PRINT("shutdown, no peer", shutdown(one, SHUT_WR));
     struct sockaddr_in peer;
     socklen_t length = sizeof peer;
-    SAY("getpeername, nobody", getpeername(one, (void *)&peer, &length));
-    SAY("send, one to many, nobody", send(other, "x", 1, 0));
-    SAY("shutdown, one to many", shutdown(other, SHUT_RDWR));
-    SAY("send, listener", send(listener, "x", 1, 0));
-    SAY("recv, listener", recv(listener, data, 10, 0));
+    PRINT("getpeername, no peer", getpeername(one, (void *)&peer, &length));
+    PRINT("send, one to many, no peer", send(other, "x", 1, 0));
+    PRINT("shutdown, one to many", shutdown(other, SHUT_RDWR));
+    PRINT("send, listener", send(listener, "x", 1, 0));
+    PRINT("recv, listener", recv(listener, data, 10, 0));
     int count;
-    SAY("FIONREAD, listener", ioctl(listener, FIONREAD, &count));
+    PRINT("FIONREAD, listener", ioctl(listener, FIONREAD, &count));
     close(one);
     close(other);
     close(listener);
@@ -242,28 +242,28 @@ static void messages(void) {
     static char big[300000];
     int client, server, listener, on = 1, count = 0;
     pair(6030, &client, &server, &listener);
-    take("recv, the beginning", server, 4096, 0);
-    look("connected, nothing there", server);
-    SAY("send, nothing", send(client, "", 0, 0));
-    SAY("send, longer than the buffer", send(client, big, sizeof big, MSG_DONTWAIT));
-    SAY("send, stream 10", with_info(client, "x", 1, 10, 0, 0));
-    SAY("send, stream 9", with_info(client, "x", 1, 9, 0, 0));
-    SAY("send, unknown flag", with_info(client, "x", 1, 0, 0x4000, 0));
-    SAY("send, EOF", with_info(client, NULL, 0, 0, SCTP_EOF, 0));
-    SAY("send, ABORT", with_info(client, NULL, 0, 0, SCTP_ABORT, 0));
-    struct sockaddr_in stranger = at("127.0.0.1", 6039);
-    SAY("send to a stranger", sendto(client, "x", 1, 0, NAME(stranger)));
-    SAY("send, MSG_OOB", send(client, "oob", 3, MSG_OOB));
+    receive("recv, up", server, 4096, 0);
+    print_poll("connected, no data", server);
+    PRINT("send, empty", send(client, "", 0, 0));
+    PRINT("send, longer than the buffer", send(client, big, sizeof big, MSG_DONTWAIT));
+    PRINT("send, stream 10", with_info(client, "x", 1, 10, 0, 0));
+    PRINT("send, stream 9", with_info(client, "x", 1, 9, 0, 0));
+    PRINT("send, unknown flag", with_info(client, "x", 1, 0, 0x4000, 0));
+    PRINT("send, EOF", with_info(client, NULL, 0, 0, SCTP_EOF, 0));
+    PRINT("send, ABORT", with_info(client, NULL, 0, 0, SCTP_ABORT, 0));
+    struct sockaddr_in unknown = at("127.0.0.1", 6039);
+    PRINT("send to an unknown address", sendto(client, "x", 1, 0, NAME(unknown)));
+    PRINT("send, MSG_OOB", send(client, "oob", 3, MSG_OOB));
     setsockopt(client, SOL_SCTP, SCTP_DISABLE_FRAGMENTS, &on, sizeof on);
-    SAY("send, whole and too long", send(client, big, 100000, MSG_DONTWAIT));
+    PRINT("send, unfragmented and too long", send(client, big, 100000, MSG_DONTWAIT));
     settle();
-    SAY("FIONREAD", ioctl(server, FIONREAD, &count) < 0 ? -1 : count);
-    take("recv, peek", server, 4096, MSG_PEEK);
-    take("recv, stream 9", server, 4096, MSG_WAITALL);
-    take("recv, no room", server, 0, 0);
-    take("recv, a part", server, 2, 0);
-    take("recv, the rest", server, 2, 0);
-    take("recv, empty", server, 4096, 0);
+    PRINT("FIONREAD", ioctl(server, FIONREAD, &count) < 0 ? -1 : count);
+    receive("recv, peek", server, 4096, MSG_PEEK);
+    receive("recv, stream 9", server, 4096, MSG_WAITALL);
+    receive("recv, no room", server, 0, 0);
+    receive("recv, a part", server, 2, 0);
+    receive("recv, the rest", server, 2, 0);
+    receive("recv, empty", server, 4096, 0);
     close(client);
     close(server);
     close(listener);
@@ -273,81 +273,81 @@ static void ends(void) {
     char data[100];
     int client, server, listener;
     pair(6040, &client, &server, &listener);
-    take("recv, up", client, 4096, 0);
-    SAY("send, last words", send(client, "last", 4, 0));
-    SAY("shutdown, writing", shutdown(client, SHUT_WR));
+    receive("recv, up", client, 4096, 0);
+    PRINT("send, last words", send(client, "last", 4, 0));
+    PRINT("shutdown, writing", shutdown(client, SHUT_WR));
     settle();
-    look("own end", client);
-    take("recv, own end, told", client, 4096, 0);
-    SAY("recv, own end", recv(client, data, sizeof data, 0));
-    take("recv, own end, without waiting", client, 4096, 0);
-    SAY("send, own end", send(client, "x", 1, MSG_NOSIGNAL));
-    look("peer's end, data there", server);
-    for (int n = 0; n < 6; n++) take("recv, peer's end", server, 4096, 0);
-    look("peer's end, all read", server);
-    SAY("SO_ERROR, peer's end", value_of(server, SOL_SOCKET, SO_ERROR));
-    SAY("send, peer's end", send(server, "x", 1, MSG_NOSIGNAL));
+    print_poll("own end", client);
+    receive("recv, own end, notification", client, 4096, 0);
+    PRINT("recv, own end", recv(client, data, sizeof data, 0));
+    receive("recv, own end, without waiting", client, 4096, 0);
+    PRINT("send, own end", send(client, "x", 1, MSG_NOSIGNAL));
+    print_poll("peer's end, data pending", server);
+    for (int n = 0; n < 6; n++) receive("recv, peer's end", server, 4096, 0);
+    print_poll("peer's end, all read", server);
+    PRINT("SO_ERROR, peer's end", value_of(server, SOL_SOCKET, SO_ERROR));
+    PRINT("send, peer's end", send(server, "x", 1, MSG_NOSIGNAL));
     close(client);
     close(server);
     close(listener);
     pair(6041, &client, &server, &listener);
-    SAY("shutdown, reading", shutdown(client, SHUT_RD));
-    look("own SHUT_RD", client);
+    PRINT("shutdown, reading", shutdown(client, SHUT_RD));
+    print_poll("own SHUT_RD", client);
     close(client);
     close(server);
     close(listener);
     pair(6042, &client, &server, &listener);
-    take("recv, up", server, 4096, 0);
+    receive("recv, up", server, 4096, 0);
     struct linger at_once = {1, 0};
     setsockopt(client, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-    SAY("send, before the abort", send(client, "before", 6, 0));
+    PRINT("send, before the abort", send(client, "before", 6, 0));
     settle();
     close(client);
     settle();
-    for (int n = 0; n < 4; n++) take("recv, aborted", server, 4096, 0);
-    SAY("recv, aborted, waiting", recv(server, data, sizeof data, 0));
-    SAY("send, aborted", send(server, "x", 1, MSG_NOSIGNAL));
-    SAY("send, aborted, again", send(server, "x", 1, MSG_NOSIGNAL));
+    for (int n = 0; n < 4; n++) receive("recv, aborted", server, 4096, 0);
+    PRINT("recv, aborted, waiting", recv(server, data, sizeof data, 0));
+    PRINT("send, aborted", send(server, "x", 1, MSG_NOSIGNAL));
+    PRINT("send, aborted, again", send(server, "x", 1, MSG_NOSIGNAL));
     close(server);
     close(listener);
 }
 
 static void several(void) {
-    struct sockaddr_in name = at("127.0.0.1", 6050), nobody = at("127.0.0.1", 6059);
-    int server = many(), client = many();
-    hear_all(server);
-    hear_all(client);
+    struct sockaddr_in name = at("127.0.0.1", 6050), unused = at("127.0.0.1", 6059);
+    int server = one_to_many(), client = one_to_many();
+    enable_events(server);
+    enable_events(client);
     listening(server, 6050);
-    SAY("sendto, opens", sendto(client, "first", 5, 0, NAME(name)));
+    PRINT("sendto, opens", sendto(client, "first", 5, 0, NAME(name)));
     settle();
-    SAY("connect, one to many, again", connect(client, NAME(name)));
-    take("one to many, up", server, 4096, 0);
-    take("one to many, data", server, 4096, 0);
-    look("one to many", server);
+    PRINT("connect, one to many, again", connect(client, NAME(name)));
+    receive("one to many, up", server, 4096, 0);
+    receive("one to many, data", server, 4096, 0);
+    print_poll("one to many", server);
     struct sctp_assoc_ids { uint32_t number; sctp_assoc_t id[4]; } ids = {0};
     socklen_t length = sizeof ids;
-    SAY("SCTP_GET_ASSOC_ID_LIST", getsockopt(server, SOL_SCTP, SCTP_GET_ASSOC_ID_LIST, &ids, &length));
+    PRINT("SCTP_GET_ASSOC_ID_LIST", getsockopt(server, SOL_SCTP, SCTP_GET_ASSOC_ID_LIST, &ids, &length));
     printf("associations: %u, %u bytes\n", ids.number, length);
-    SAY("EOF with data", with_info(server, "x", 1, 0, SCTP_EOF, ids.id[0]));
-    SAY("unknown association", with_info(server, "x", 1, 0, 0, 4711));
-    SAY("peeloff, unknown", sctp_peeloff(server, 4711));
+    PRINT("EOF with data", with_info(server, "x", 1, 0, SCTP_EOF, ids.id[0]));
+    PRINT("unknown association", with_info(server, "x", 1, 0, 0, 4711));
+    PRINT("peeloff, unknown", sctp_peeloff(server, 4711));
     int peeled = sctp_peeloff(server, ids.id[0]);
-    SAY("peeled off, SO_TYPE", value_of(peeled, SOL_SOCKET, SO_TYPE));
-    SAY("peeled off, listen", listen(peeled, 1));
-    SAY("peeled off, peeloff", sctp_peeloff(peeled, ids.id[0]));
-    SAY("peeled off, shutdown", shutdown(peeled, SHUT_RDWR));
-    SAY("peeled off, send", send(peeled, "peeled", 6, 0));
-    SAY("peeled off, the old one sends", with_info(server, "x", 1, 0, 0, ids.id[0]));
+    PRINT("peeled off, SO_TYPE", value_of(peeled, SOL_SOCKET, SO_TYPE));
+    PRINT("peeled off, listen", listen(peeled, 1));
+    PRINT("peeled off, peeloff", sctp_peeloff(peeled, ids.id[0]));
+    PRINT("peeled off, shutdown", shutdown(peeled, SHUT_RDWR));
+    PRINT("peeled off, send", send(peeled, "peeled", 6, 0));
+    PRINT("peeled off, the old one sends", with_info(server, "x", 1, 0, 0, ids.id[0]));
     settle();
-    take("peer of the peeled, up", client, 4096, 0);
-    take("peer of the peeled, data", client, 4096, 0);
+    receive("peer of the peeled, up", client, 4096, 0);
+    receive("peer of the peeled, data", client, 4096, 0);
     close(peeled);
     settle();
-    for (int n = 0; n < 3; n++) take("peer of the peeled, end", client, 4096, 0);
-    SAY("sendto, nobody", sendto(client, "lost", 4, 0, NAME(nobody)));
+    for (int n = 0; n < 3; n++) receive("peer of the peeled, end", client, 4096, 0);
+    PRINT("sendto, unused port", sendto(client, "lost", 4, 0, NAME(unused)));
     settle();
-    for (int n = 0; n < 3; n++) take("to nobody", client, 4096, 0);
-    SAY("SO_ERROR, one to many", value_of(client, SOL_SOCKET, SO_ERROR));
+    for (int n = 0; n < 3; n++) receive("to an unused port", client, 4096, 0);
+    PRINT("SO_ERROR, one to many", value_of(client, SOL_SOCKET, SO_ERROR));
     close(client);
     close(server);
 }
@@ -382,20 +382,20 @@ static void lengths(void) {
         errno = 0;
         int got = getsockopt(one, SOL_SCTP, gets[n].option, value, &length);
         snprintf(what, sizeof what, "getsockopt %s, %d bytes", gets[n].name, gets[n].given);
-        say(what, got < 0 ? -1 : (long)length);
+        print_result(what, got < 0 ? -1 : (long)length);
     }
     memset(value, 0, sizeof value);
     for (unsigned n = 0; n < sizeof sets / sizeof *sets; n++) {
         snprintf(what, sizeof what, "setsockopt %s, %d bytes", sets[n].name, sets[n].given);
-        SAY(what, setsockopt(one, SOL_SCTP, sets[n].option, value, sets[n].given));
+        PRINT(what, setsockopt(one, SOL_SCTP, sets[n].option, value, sets[n].given));
     }
-    SAY("setsockopt of TCP", setsockopt(one, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on));
-    SAY("setsockopt IPV6_V6ONLY on IPv4", setsockopt(one, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on));
+    PRINT("setsockopt of TCP", setsockopt(one, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on));
+    PRINT("setsockopt IPV6_V6ONLY on IPv4", setsockopt(one, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on));
     close(one);
 }
 
 static void defaults(void) {
-    int one = many();
+    int one = one_to_many();
     struct sctp_initmsg init;
     struct sctp_rtoinfo rto = {0};
     struct sctp_assocparams params = {0};
@@ -423,14 +423,14 @@ static void defaults(void) {
         {"I_WANT_MAPPED_V4_ADDR", SCTP_I_WANT_MAPPED_V4_ADDR}, {"FRAGMENT_INTERLEAVE", SCTP_FRAGMENT_INTERLEAVE},
         {"PARTIAL_DELIVERY_POINT", SCTP_PARTIAL_DELIVERY_POINT}, {"RECVRCVINFO", SCTP_RECVRCVINFO},
         {"RECVNXTINFO", SCTP_RECVNXTINFO}, {"MAX_BURST", SCTP_MAX_BURST}, {"MAXSEG", SCTP_MAXSEG}};
-    for (unsigned n = 0; n < sizeof numbers / sizeof *numbers; n++) SAY(numbers[n].name, value_of(one, SOL_SCTP, numbers[n].option));
+    for (unsigned n = 0; n < sizeof numbers / sizeof *numbers; n++) PRINT(numbers[n].name, value_of(one, SOL_SCTP, numbers[n].option));
     close(one);
 }
 
 int main(void) {
     signal(SIGPIPE, SIG_IGN);
     alarm(30);
-    making();
+    creating();
     binding();
     connecting();
     without_a_peer();

@@ -1,26 +1,26 @@
-/* A peer of SCTP on the socket API of usrsctp, or with -DKERNEL on that of Linux.
+/* An SCTP peer with the socket API of usrsctp, or with -DKERNEL with that of Linux.
  *
  *   peer connect|listen [--local A,B] [--remote A,B] [--port P] [--local-port P] [--udp LOCAL,REMOTE]
  *        [--streams N] [--echo] [--interleave] [--multipath] [--untuned] [--buffer BYTES] [--arrivals] STEP...
  *
- * Steps are done in their order; meanwhile everything that comes is received
+ * Steps are executed in order; meanwhile everything that arrives is received
  * and checked.
  *
  *   send:COUNT:SIZES:STREAMS[:unordered|:lifetime=MS|:retransmit=N]   SIZES is N or N,N,...
- *   pour:SIZE:STREAMS   messages of this size without end, until the association ends
- *   receive:COUNT    until that many messages came in all
+ *   pour:SIZE:STREAMS   messages of this size, endlessly, until the association ends
+ *   receive:COUNT    until that many messages have arrived in total
  *   dry              until everything is acknowledged
  *   reset:LIST       resets outgoing streams
  *   add:A, remove:A  an address of this host
  *   sleep:MS, shutdown, abort, wait (until the association ends)
  *
- * The end is one line of JSON. Content: README.md of the directory above. */
+ * At the end it prints one line of JSON. Content of messages: README.md of the directory above. */
 #include <pthread.h>
 
 #include "sockets.h"
 
-enum { MOST_STREAMS = 65536, MOST_MESSAGE = 4 << 20, BUFFER = 16 << 20, MOST_ADDRESSES = 8 };
-/* Nobody else's: what reads captures would look for another protocol inside. */
+enum { MAX_STREAMS = 65536, MAX_MESSAGE = 4 << 20, BUFFER = 16 << 20, MAX_ADDRESSES = 8 };
+/* A private value: Wireshark would decode the payload of an assigned one. */
 enum { PPID = 0x65796173 };
 
 struct arrival {
@@ -35,7 +35,7 @@ static struct {
     uint64_t messages, bytes, bad, disordered;
     bool up, ended, echo, arrivals;
     char events[4096];
-    struct arrival streams[MOST_STREAMS];
+    struct arrival streams[MAX_STREAMS];
     sock socket;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -111,7 +111,7 @@ static void association_changed(const struct sctp_assoc_change *change) {
         break;
     case SCTP_RESTART:
         event("restart");
-        for (size_t at = 0; at < MOST_STREAMS; at++) {
+        for (size_t at = 0; at < MAX_STREAMS; at++) {
             state.streams[at].last = -1;
             state.streams[at].length = 0;
         }
@@ -130,7 +130,7 @@ static void notified(const void *data) {
     case SCTP_PEER_ADDR_CHANGE: {
         unsigned state_now = (unsigned)it->sn_paddr_change.spc_state;
 #ifndef KERNEL
-        /* usrsctp counts from 1 and in another order. */
+        /* usrsctp numbers them from 1 and in another order. */
         static const char *const others[] = {"?", "available", "unreachable", "removed", "added", "primary", "confirmed"};
         event_of("path", state_now < 7 ? others[state_now] : "?");
         (void)changes;
@@ -152,11 +152,11 @@ static void notified(const void *data) {
 
 static void arrived(const uint8_t *data, size_t length, const struct sctp_rcvinfo *info, bool whole) {
     struct arrival *stream = &state.streams[info->rcv_sid];
-    if (stream->length + length > MOST_MESSAGE) fail("too long a message");
+    if (stream->length + length > MAX_MESSAGE) fail("message too long");
     if (stream->room < stream->length + length) {
         stream->room = (stream->length + length) * 2;
         stream->data = realloc(stream->data, stream->room);
-        if (stream->data == NULL) fail("memory");
+        if (stream->data == NULL) fail("realloc");
     }
     memcpy(stream->data + stream->length, data, length);
     stream->length += length;
@@ -200,12 +200,12 @@ static void *receive_all(void *unused) {
 
 /* ---- steps ---- */
 
-static bool holds(bool (*condition)(uint64_t), uint64_t value) {
+static bool wait_for(bool (*condition)(uint64_t), uint64_t value) {
     pthread_mutex_lock(&state.lock);
     while (!condition(value) && !state.ended) pthread_cond_wait(&state.changed, &state.lock);
-    bool yes = condition(value);
+    bool met = condition(value);
     pthread_mutex_unlock(&state.lock);
-    return yes;
+    return met;
 }
 
 static bool is_up(uint64_t unused) { (void)unused; return state.up; }
@@ -232,7 +232,7 @@ static void step_send(char *words) {
         info.sendv_flags |= SCTP_SEND_PRINFO_VALID;
         info.sendv_prinfo.pr_policy = SCTP_PR_SCTP_RTX, info.sendv_prinfo.pr_value = value;
     }
-    static uint8_t message[MOST_MESSAGE];
+    static uint8_t message[MAX_MESSAGE];
     for (unsigned long at = 0; at < count; at++, next_index++) {
         size_t size = sizes[at % kinds];
         fill(message, size, next_index);
@@ -246,8 +246,8 @@ static void step_send(char *words) {
 static void step_pour(char *words) {
     size_t size = strtoul(strtok(words, ":"), NULL, 10);
     unsigned long across = strtoul(strtok(NULL, ":"), NULL, 10);
-    static uint8_t message[MOST_MESSAGE];
-    if (size > MOST_MESSAGE || across == 0) fail("pour");
+    static uint8_t message[MAX_MESSAGE];
+    if (size > MAX_MESSAGE || across == 0) fail("pour");
     for (; !state.ended; next_index++) {
         struct sctp_sndinfo info = {.snd_sid = (uint16_t)(next_index % across), .snd_ppid = htonl(PPID)};
         fill(message, size, next_index);
@@ -256,13 +256,13 @@ static void step_pour(char *words) {
     }
 }
 
-/* An association that has ended has no status; how it ended is among the events. */
+/* An association that has ended has no status; its end is one of the events. */
 static void step_dry(void) {
     for (;;) {
         struct sctp_status status;
         memset(&status, 0, sizeof status);
         socklen_t length = sizeof status;
-        if (sock_ask(state.socket, SCTP_STATUS, &status, &length) < 0) return;
+        if (sock_get_option(state.socket, SCTP_STATUS, &status, &length) < 0) return;
         if (status.sstat_unackdata == 0 && status.sstat_penddata == 0) return;
         usleep(5000);
     }
@@ -282,34 +282,34 @@ static void step_reset(char *list) {
     if (sock_option(state.socket, SCTP_RESET_STREAMS, &request, length) < 0) fail("SCTP_RESET_STREAMS");
 }
 
-/* Addresses one behind the other, as the socket API wants them. */
+/* Packs addresses one after another, as the socket API expects them. */
 static int parse(char *list, uint16_t port, uint8_t *packed) {
     int count = 0;
     for (char *next = strtok(list, ","); next != NULL; next = strtok(NULL, ",")) {
-        struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(port)};
-        struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
-        if (inet_pton(AF_INET, next, &four.sin_addr) == 1) {
-            memcpy(packed, &four, sizeof four);
-            packed += sizeof four;
-        } else if (inet_pton(AF_INET6, next, &six.sin6_addr) == 1) {
-            memcpy(packed, &six, sizeof six);
-            packed += sizeof six;
+        struct sockaddr_in ipv4 = {.sin_family = AF_INET, .sin_port = htons(port)};
+        struct sockaddr_in6 ipv6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+        if (inet_pton(AF_INET, next, &ipv4.sin_addr) == 1) {
+            memcpy(packed, &ipv4, sizeof ipv4);
+            packed += sizeof ipv4;
+        } else if (inet_pton(AF_INET6, next, &ipv6.sin6_addr) == 1) {
+            memcpy(packed, &ipv6, sizeof ipv6);
+            packed += sizeof ipv6;
         } else
             fail(next);
-        if (++count > MOST_ADDRESSES) fail("too many addresses");
+        if (++count > MAX_ADDRESSES) fail("too many addresses");
     }
     return count;
 }
 
 static void step_address(char *text, uint16_t port, int how) {
-    uint8_t packed[MOST_ADDRESSES * sizeof(struct sockaddr_in6)];
+    uint8_t packed[MAX_ADDRESSES * sizeof(struct sockaddr_in6)];
     int count = parse(text, port, packed);
     if (sock_bindx(state.socket, (struct sockaddr *)packed, count, how) < 0) fail("bindx");
 }
 
 static void step_abort(void) {
 #ifdef KERNEL
-    /* Linux takes SCTP_ABORT on one-to-many sockets only; here the end of the process aborts. */
+    /* Linux supports SCTP_ABORT only on one-to-many sockets; here the end of the process aborts. */
     end("aborted");
     return;
 #endif
@@ -323,7 +323,7 @@ static void step(char *text, uint16_t port) {
     if (rest != NULL) *rest++ = 0;
     if (strcmp(text, "send") == 0) step_send(rest);
     else if (strcmp(text, "pour") == 0) step_pour(rest);
-    else if (strcmp(text, "receive") == 0) holds(has_received, strtoull(rest, NULL, 10));
+    else if (strcmp(text, "receive") == 0) wait_for(has_received, strtoull(rest, NULL, 10));
     else if (strcmp(text, "dry") == 0) step_dry();
     else if (strcmp(text, "reset") == 0) step_reset(rest);
     else if (strcmp(text, "add") == 0) step_address(rest, port, SCTP_BINDX_ADD_ADDR);
@@ -331,9 +331,9 @@ static void step(char *text, uint16_t port) {
     else if (strcmp(text, "sleep") == 0) usleep((useconds_t)atoi(rest) * 1000);
     else if (strcmp(text, "shutdown") == 0) {
         sock_shutdown(state.socket);
-        holds(is_ended, 0);
+        wait_for(is_ended, 0);
     } else if (strcmp(text, "abort") == 0) step_abort();
-    else if (strcmp(text, "wait") == 0) holds(is_ended, 0);
+    else if (strcmp(text, "wait") == 0) wait_for(is_ended, 0);
     else fail(text);
 }
 
@@ -346,20 +346,20 @@ static struct {
     uint16_t port, local_port, udp_local, udp_remote, streams;
 } options = {.port = 5000, .streams = 16, .buffer = BUFFER};
 
-static void switch_on(sock s, int name, uint32_t value, const char *what) {
+static void enable(sock s, int name, uint32_t value, const char *what) {
     struct sctp_assoc_value on = {.assoc_id = SCTP_FUTURE_ASSOC, .assoc_value = value};
     if (sock_option(s, name, &on, sizeof on) < 0) fail(what);
 }
 
-/* An association that is still there when the process ends is aborted, with one packet. */
+/* Aborts an association that is still open when the process ends, with one packet. */
 static void abort_at_end(sock s) {
     struct linger linger = {.l_onoff = 1, .l_linger = 0};
     if (sock_general(s, SO_LINGER, &linger, sizeof linger) < 0) fail("SO_LINGER");
 }
 
 static sock prepare(void) {
-    bool six = strchr(options.local != NULL ? options.local : options.remote, ':') != NULL;
-    sock s = sock_new(six ? AF_INET6 : AF_INET);
+    bool is_ipv6 = strchr(options.local != NULL ? options.local : options.remote, ':') != NULL;
+    sock s = sock_new(is_ipv6 ? AF_INET6 : AF_INET);
     if (s == NO_SOCK) fail("socket");
     int size = options.buffer, on = 1;
     sock_general(s, SO_RCVBUF, &size, sizeof size);
@@ -368,30 +368,30 @@ static sock prepare(void) {
     if (sock_option(s, SCTP_INITMSG, &init, sizeof init) < 0) fail("SCTP_INITMSG");
     if (sock_option(s, SCTP_NODELAY, &on, sizeof on) < 0) fail("SCTP_NODELAY");
     if (sock_option(s, SCTP_RECVRCVINFO, &on, sizeof on) < 0) fail("SCTP_RECVRCVINFO");
-    /* Quick timers make quick cases; what is measured has its own. */
+    /* Short timers for fast cases; measurements use --untuned. */
     struct sctp_rtoinfo rto = {.srto_initial = 500, .srto_min = 200, .srto_max = 2000};
     if (!options.untuned && sock_option(s, SCTP_RTOINFO, &rto, sizeof rto) < 0) fail("SCTP_RTOINFO");
     static const uint16_t events[] = {SCTP_ASSOC_CHANGE, SCTP_PEER_ADDR_CHANGE, SCTP_SHUTDOWN_EVENT, SCTP_STREAM_RESET_EVENT};
     for (size_t at = 0; at < sizeof events / sizeof *events; at++) {
-        struct sctp_event wanted = {.se_assoc_id = SCTP_FUTURE_ASSOC, .se_type = events[at], .se_on = 1};
-        if (sock_option(s, SCTP_EVENT, &wanted, sizeof wanted) < 0) fail("SCTP_EVENT");
+        struct sctp_event subscription = {.se_assoc_id = SCTP_FUTURE_ASSOC, .se_type = events[at], .se_on = 1};
+        if (sock_option(s, SCTP_EVENT, &subscription, sizeof subscription) < 0) fail("SCTP_EVENT");
     }
-    switch_on(s, SCTP_ENABLE_STREAM_RESET, SCTP_ENABLE_RESET_STREAM_REQ, "SCTP_ENABLE_STREAM_RESET");
+    enable(s, SCTP_ENABLE_STREAM_RESET, SCTP_ENABLE_RESET_STREAM_REQ, "SCTP_ENABLE_STREAM_RESET");
     if (options.interleave) {
         int level = 2;
         if (sock_option(s, SCTP_FRAGMENT_INTERLEAVE, &level, sizeof level) < 0) fail("SCTP_FRAGMENT_INTERLEAVE");
-        switch_on(s, SCTP_INTERLEAVING_SUPPORTED, 1, "SCTP_INTERLEAVING_SUPPORTED");
+        enable(s, SCTP_INTERLEAVING_SUPPORTED, 1, "SCTP_INTERLEAVING_SUPPORTED");
     }
     if (options.udp_remote != 0) {
         struct sctp_udpencaps udp = {.sue_port = htons(options.udp_remote)};
-        udp.sue_address.ss_family = six ? AF_INET6 : AF_INET;
+        udp.sue_address.ss_family = is_ipv6 ? AF_INET6 : AF_INET;
         if (sock_option(s, SCTP_REMOTE_UDP_ENCAPS_PORT, &udp, sizeof udp) < 0) fail("SCTP_REMOTE_UDP_ENCAPS_PORT");
     }
     struct sctp_paddrparams path = {.spp_hbinterval = 500, .spp_pathmaxrxt = 2, .spp_flags = SPP_HB_ENABLE};
-    path.spp_address.ss_family = six ? AF_INET6 : AF_INET;
+    path.spp_address.ss_family = is_ipv6 ? AF_INET6 : AF_INET;
     if (!options.untuned && sock_option(s, SCTP_PEER_ADDR_PARAMS, &path, sizeof path) < 0) fail("SCTP_PEER_ADDR_PARAMS");
     if (options.local != NULL) {
-        uint8_t packed[MOST_ADDRESSES * sizeof(struct sockaddr_in6)];
+        uint8_t packed[MAX_ADDRESSES * sizeof(struct sockaddr_in6)];
         int count = parse(options.local, options.local_port, packed);
         if (sock_bindx(s, (struct sockaddr *)packed, count, SCTP_BINDX_ADD_ADDR) < 0) fail("bindx");
     }
@@ -407,11 +407,11 @@ static void establish(void) {
         state.socket = sock_accept(s);
         if (state.socket == NO_SOCK) fail("accept");
         abort_at_end(state.socket);
-        /* The accepted one has not told of its coming up in every implementation. */
+        /* Not every implementation reports COMM_UP on an accepted socket. */
         state.up = true;
         return;
     }
-    uint8_t packed[MOST_ADDRESSES * sizeof(struct sockaddr_in6)];
+    uint8_t packed[MAX_ADDRESSES * sizeof(struct sockaddr_in6)];
     int count = parse(options.remote, options.port, packed);
     state.socket = s;
     abort_at_end(s);
@@ -444,7 +444,7 @@ static int parse_options(int count, char **words) {
 
 int main(int count, char **words) {
     if (count < 3) {
-        fputs("peer connect|listen [OPTION]... STEP...; peer.c says which\n", stderr);
+        fputs("peer connect|listen [OPTION]... STEP... (see peer.c)\n", stderr);
         return 2;
     }
     int at = parse_options(count, words);
@@ -460,17 +460,17 @@ int main(int count, char **words) {
         usrsctp_sysctl_set_sctp_nrsack_enable(1);
     }
     if (options.untuned) {
-        /* Only so many chunks may wait by default, however large the buffer is. */
+        /* The default limit of queued chunks does not depend on the buffer size. */
         usrsctp_sysctl_set_sctp_max_chunks_on_queue(1 << 16);
     }
 #endif
-    for (size_t stream = 0; stream < MOST_STREAMS; stream++) state.streams[stream].last = -1;
+    for (size_t stream = 0; stream < MAX_STREAMS; stream++) state.streams[stream].last = -1;
     establish();
     pthread_t receiver;
     if (pthread_create(&receiver, NULL, receive_all, NULL) != 0) fail("thread");
-    if (holds(is_up, 0))
+    if (wait_for(is_up, 0))
         for (; at < count; at++) step(words[at], options.local_port);
-    /* What the last step caused may still be on its way. */
+    /* Packets of the last step may still be in flight. */
     usleep(200000);
     pthread_mutex_lock(&state.lock);
     printf("{\"messages\": %llu, \"bytes\": %llu, \"bad\": %llu, \"disordered\": %llu, \"events\": [%s]}\n",

@@ -1,5 +1,5 @@
-/* The socket API for SCTP (RFC 6458), of usrsctp or, with -DKERNEL, of Linux: the few places in
- * which the two differ. */
+/* The socket API for SCTP (RFC 6458) of usrsctp or, with -DKERNEL, of Linux: wrappers for the few
+ * differences. */
 #pragma once
 
 #include <arpa/inet.h>
@@ -22,7 +22,7 @@
 typedef int sock;
 #define NO_SOCK (-1)
 #define sock_option(s, name, value, length) setsockopt(s, IPPROTO_SCTP, name, value, length)
-#define sock_ask(s, name, value, length) getsockopt(s, IPPROTO_SCTP, name, value, length)
+#define sock_get_option(s, name, value, length) getsockopt(s, IPPROTO_SCTP, name, value, length)
 #define sock_general(s, name, value, length) setsockopt(s, SOL_SOCKET, name, value, length)
 #define sock_bindx(s, addresses, count, how) sctp_bindx(s, addresses, count, how)
 #define sock_connectx(s, addresses, count) sctp_connectx(s, addresses, count, NULL)
@@ -53,7 +53,7 @@ static inline ssize_t sock_receive(sock s, void *data, size_t size, struct sctp_
 
 #include <usrsctp.h>
 
-/* The library has it (RFC 8260), its header does not. */
+/* The library supports it (RFC 8260), but its header lacks the constant. */
 #ifndef SCTP_INTERLEAVING_SUPPORTED
 #define SCTP_INTERLEAVING_SUPPORTED 0x00001206
 #endif
@@ -61,7 +61,7 @@ static inline ssize_t sock_receive(sock s, void *data, size_t size, struct sctp_
 typedef struct socket *sock;
 #define NO_SOCK NULL
 #define sock_option(s, name, value, length) usrsctp_setsockopt(s, IPPROTO_SCTP, name, value, length)
-#define sock_ask(s, name, value, length) usrsctp_getsockopt(s, IPPROTO_SCTP, name, value, length)
+#define sock_get_option(s, name, value, length) usrsctp_getsockopt(s, IPPROTO_SCTP, name, value, length)
 #define sock_general(s, name, value, length) usrsctp_setsockopt(s, SOL_SOCKET, name, value, length)
 #define sock_bindx(s, addresses, count, how) usrsctp_bindx(s, addresses, count, how)
 #define sock_connectx(s, addresses, count) usrsctp_connectx(s, addresses, count, NULL)

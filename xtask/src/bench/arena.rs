@@ -1,9 +1,9 @@
-//! A network namespace with Caddy in it, and packet filters that swallow what a scenario says.
+//! A network namespace with Caddy in it, and packet filters that drop what a scenario requires.
 //!
-//! Everything is on the namespace's own loopback interface; a cable that leads nowhere has the
-//! default routes, so that clients find themselves on a network. The host's own network is
-//! neither used nor changed. The namespaces have no names: they are gone with the last process in
-//! them, however it ends.
+//! Everything is on the namespace's own loopback interface; a veth pair that leads nowhere has the
+//! default routes, so that clients detect a network. The host's own network is neither used nor
+//! changed. The namespaces have no names: they disappear with the last process in them, however it
+//! ends.
 
 use std::fs;
 use std::io::Write as _;
@@ -19,31 +19,31 @@ use crate::run::{check, command, output, workspace};
 const IPV4: &str = "127.0.0.1";
 const IPV6: &str = "::1";
 
-/// A host name, the port it is served on, and what is swallowed there.
-pub(super) struct Place {
-    /// In the certificate of the arena.
+/// A host name, the port on which it is served, and the packets that are dropped there.
+pub(super) struct Site {
+    /// It is in the certificate of the arena.
     pub(super) host: &'static str,
-    /// TCP and UDP alike.
+    /// The same for TCP and UDP.
     pub(super) port: u16,
-    /// An nft match; packets that it takes vanish.
+    /// An nft match; matching packets are dropped.
     swallowed: Option<&'static str>,
 }
 
-/// Both transports on both families.
-pub(super) const WELL: Place = Place { host: "well.bench.test", port: 443, swallowed: None };
-/// UDP vanishes.
-pub(super) const WITHOUT_UDP: Place =
-    Place { host: "tcp.bench.test", port: 444, swallowed: Some("udp dport 444") };
-/// Everything vanishes that goes over IPv6.
-pub(super) const WITHOUT_IPV6: Place = Place {
+/// Both transports work over both address families.
+pub(super) const HEALTHY: Site = Site { host: "well.bench.test", port: 443, swallowed: None };
+/// UDP is dropped.
+pub(super) const WITHOUT_UDP: Site =
+    Site { host: "tcp.bench.test", port: 444, swallowed: Some("udp dport 444") };
+/// Everything over IPv6 is dropped.
+pub(super) const WITHOUT_IPV6: Site = Site {
     host: "ipv4.bench.test",
     port: 445,
     swallowed: Some("meta nfproto ipv6 meta l4proto { tcp, udp } th dport 445"),
 };
-const PLACES: [&Place; 3] = [&WELL, &WITHOUT_UDP, &WITHOUT_IPV6];
+const SITES: [&Site; 3] = [&HEALTHY, &WITHOUT_UDP, &WITHOUT_IPV6];
 
-impl Place {
-    /// The page that every round fetches.
+impl Site {
+    /// Returns the URL of the page that every round fetches.
     pub(super) fn url(&self) -> String {
         match self.port {
             443 => format!("https://{}/", self.host),
@@ -51,72 +51,72 @@ impl Place {
         }
     }
 
-    /// The same page for connections that are all to different hosts; `*` is a number. These
-    /// hosts have their IPv4 address alone.
+    /// Returns the same for connections that are all to different hosts; `*` is a number. These
+    /// hosts only have an IPv4 address.
     pub(super) fn many_urls(&self) -> String {
         format!("https://c*.bench.test:{}/", self.port)
     }
 
-    /// The addresses, for clients that are told instead of asking: `HOST:PORT:ADDR,ADDR`.
+    /// Returns the addresses for clients that do not use DNS: `HOST:PORT:ADDR,ADDR`.
     pub(super) fn resolve(&self) -> String {
         format!("{}:{}:{IPV6},{IPV4}", self.host, self.port)
     }
 }
 
-/// Runs this program again in namespaces of its own for network and mounts.
-pub(super) fn enter(words: &[&str]) -> Result<(), String> {
+/// Runs this program again in new network and mount namespaces.
+pub(super) fn enter(args: &[&str]) -> Result<(), String> {
     let program = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
     let mut unshare = command("unshare", &["--net", "--mount"]);
     if output(&mut command("id", &["-u"]))?.trim() != "0" {
         unshare.arg("--map-root-user");
     }
-    check(unshare.arg(program).args(words))
+    check(unshare.arg(program).args(args))
 }
 
-/// What is laid into the namespaces that [`enter`] made.
+/// The network and the server in the namespaces that [`enter`] created.
 pub(super) struct Arena {
     directory: PathBuf,
     caddy: Option<Server>,
 }
 
 impl Arena {
-    /// Lays the network, makes the certificates with `certificate.py`, and starts Caddy.
+    /// Sets up the network, creates the certificates with `certificate.py`, and starts Caddy.
     pub(super) fn new(caddy: &Path, python: &Path) -> Result<Self, String> {
-        let mut arena = Self::lay()?;
+        let mut arena = Self::set_up()?;
         arena.filter()?;
-        arena.certify(python)?;
+        arena.create_certificates(python)?;
         arena.start_caddy(caddy)?;
         Ok(arena)
     }
 
-    /// Lays the network and names the hosts.
-    pub(super) fn lay() -> Result<Self, String> {
+    /// Sets up the network and the hosts file.
+    pub(super) fn set_up() -> Result<Self, String> {
         let directory = workspace().join(format!("bench/.cache/arena-{}", std::process::id()));
         fs::create_dir_all(&directory).map_err(|error| format!("{directory:?}: {error}"))?;
         let arena = Self { directory, caddy: None };
-        arena.lay_network()?;
-        arena.name_hosts()?;
+        arena.set_up_network()?;
+        arena.mount_hosts_file()?;
         Ok(arena)
     }
 
-    /// Where what belongs to the run is written; gone with it.
+    /// Returns the directory for the files of the run, which is removed afterwards.
     pub(super) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Makes an authority, and a certificate for every place.
-    pub(super) fn certify(&self, python: &Path) -> Result<(), String> {
+    /// Creates an authority, and a certificate for every site.
+    pub(super) fn create_certificates(&self, python: &Path) -> Result<(), String> {
         let script = workspace().join("bench/rivals/certificate.py");
         output(Command::new(python).arg(script).arg(&self.directory)).map(|_| ())
     }
 
-    /// The authority that the clients trust.
+    /// Returns the certificate of the authority that the clients trust.
     pub(super) fn authority(&self) -> PathBuf {
         self.directory.join("authority.pem")
     }
 
-    fn lay_network(&self) -> Result<(), String> {
-        for words in [
+    fn set_up_network(&self) -> Result<(), String> {
+        for args in [
             &["link", "set", "lo", "up"][..],
             &["link", "add", "wire", "type", "veth", "peer", "name", "nowhere"],
             &["link", "set", "wire", "up"],
@@ -126,24 +126,24 @@ impl Arena {
             &["route", "add", "default", "dev", "wire"],
             &["-6", "route", "add", "default", "dev", "wire"],
         ] {
-            output(&mut command("ip", words))?;
+            output(&mut command("ip", args))?;
         }
         Ok(())
     }
 
-    /// Lays a hosts file over the host's own, in this mount namespace alone.
-    fn name_hosts(&self) -> Result<(), String> {
-        let hosts: String = PLACES
+    /// Mounts a hosts file over the host's own, only in this mount namespace.
+    fn mount_hosts_file(&self) -> Result<(), String> {
+        let hosts: String = SITES
             .iter()
-            .map(|place| format!("{IPV6} {host}\n{IPV4} {host}\n", host = place.host))
+            .map(|site| format!("{IPV6} {host}\n{IPV4} {host}\n", host = site.host))
             .collect();
         let file = self.write("hosts", &hosts)?;
         let mut mount = command("mount", &["--bind"]);
         output(mount.arg(file).arg("/etc/hosts")).map(|_| ())
     }
 
-    /// Names one more host, with its addresses, where [`name_hosts`](Self::name_hosts) has laid the file.
-    pub(super) fn name_one_more(&self, host: &str, addresses: &[&str]) -> Result<(), String> {
+    /// Adds a host with its addresses to the file that [`mount_hosts_file`](Self::mount_hosts_file) has mounted.
+    pub(super) fn add_host(&self, host: &str, addresses: &[&str]) -> Result<(), String> {
         let mut hosts =
             fs::OpenOptions::new().append(true).open("/etc/hosts").map_err(|it| it.to_string())?;
         let lines: String = addresses.iter().map(|it| format!("{it} {host}\n")).collect();
@@ -151,21 +151,21 @@ impl Arena {
     }
 
     fn filter(&self) -> Result<(), String> {
-        let rules = filter_of(PLACES.iter().filter_map(|place| place.swallowed));
+        let rules = filter_of(SITES.iter().filter_map(|site| site.swallowed));
         let file = self.write("filter.nft", &rules)?;
         check(command("nft", &["-f"]).arg(file))
     }
 
     fn start_caddy(&mut self, caddy: &Path) -> Result<(), String> {
-        let of = |place: &&Place| [IPV4, IPV6].map(|address| authority(address, place.port));
-        let listen: Vec<String> = PLACES.iter().flat_map(of).collect();
+        let of = |site: &&Site| [IPV4, IPV6].map(|address| authority(address, site.port));
+        let listen: Vec<String> = SITES.iter().flat_map(of).collect();
         let page = json!({ "handler": "static_response", "body": "well\n" });
-        let listens = SocketAddr::from(([127, 0, 0, 1], WELL.port));
+        let listens = SocketAddr::from(([127, 0, 0, 1], HEALTHY.port));
         self.caddy = Some(self::caddy(caddy, &self.directory, listens, (&listen, &page))?);
         Ok(())
     }
 
-    /// Writes a file that belongs to the run.
+    /// Writes a file into the directory of the run.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf, String> {
         let file = self.directory.join(name);
         fs::write(&file, text).map_err(|error| format!("{file:?}: {error}"))?;
@@ -175,16 +175,16 @@ impl Arena {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        // It writes there.
+        // It writes to the directory.
         drop(self.caddy.take());
         if let Err(error) = fs::remove_dir_all(&self.directory) {
-            eprintln!("{:?} is still there: {error}", self.directory);
+            eprintln!("cannot remove {:?}: {error}", self.directory);
         }
     }
 }
 
-/// Caddy with one answer for everything that it is asked, once it listens there and elsewhere. What it
-/// needs is in that directory.
+/// Starts Caddy with one handler for all requests, and waits until it listens at this address and the
+/// others. Its files are in this directory.
 pub(super) fn caddy(
     program: &Path,
     directory: &Path,
@@ -199,7 +199,7 @@ pub(super) fn caddy(
     Server::start("Caddy", &caddy, listens, directory)
 }
 
-/// Rules of nft that let what these match vanish.
+/// Returns nft rules that drop all packets matching one of these.
 pub(super) fn filter_of<'a>(swallowed: impl IntoIterator<Item = &'a str>) -> String {
     let mut rules = String::from("table inet arena {\nchain incoming {\n");
     rules.push_str("type filter hook prerouting priority -300;\n");
@@ -214,7 +214,7 @@ fn authority(address: &str, port: u16) -> String {
     if address.contains(':') { format!("[{address}]:{port}") } else { format!("{address}:{port}") }
 }
 
-/// All versions of HTTP, with a certificate of the arena's own.
+/// Returns the configuration of Caddy: all versions of HTTP, with the certificate of the arena.
 fn configuration(directory: &Path, listen: &[String], handler: &Value) -> Value {
     json!({
         "admin": { "disabled": true },

@@ -1,65 +1,65 @@
-//! CPU and memory per connection beside plain hyper and quinn: what the race, the pool and the
-//! memory cost when there is nothing to race. noq in the place of quinn is beside them, to tell
-//! what another QUIC would change.
+//! CPU and memory per connection, compared with plain hyper and quinn: the cost of the race, the pool
+//! and the memory when there is nothing to race. noq instead of quinn is shown as well, to see what
+//! another QUIC implementation would change.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::time::Duration;
 
-use super::arena::{Arena, WELL};
+use super::arena::{Arena, HEALTHY};
 use super::programs::{NOQ, PLAIN, Programs};
 use super::rival::Rival;
 
 /// Connections of one measurement of CPU time; the kernel counts it in hundredths of a second.
 const MANY: u32 = 1000;
-/// The same, for a quick look.
+/// The same with `--quick`.
 const QUICK_MANY: u32 = 300;
-/// Connections of one batch that is held open; memory is measured with one and with two.
+/// Connections of one batch that is kept open; memory is measured with one batch and with two.
 const HELD: u32 = 500;
-/// Until a race that has been won has learnt what it wants to: `Policy::dns_after_win`, and more.
+/// How long a race still learns after it has been won: `Policy::dns_after_win`, and more.
 const SETTLE_TIME: Duration = Duration::from_secs(2);
-/// Measurements of each kind, in turns; the smallest counts, for disturbance only adds.
+/// Measurements of each kind, in turns; the smallest counts, because disturbances only add.
 const TURNS: usize = 3;
-/// The same, for a quick look.
+/// The same with `--quick`.
 const QUICK_TURNS: usize = 1;
-/// eyas may take this much of the plain libraries' CPU time, and of their memory.
-const MOST_PROCESSOR: f64 = 1.10;
-const MOST_MEMORY: f64 = 1.20;
+/// The maximum CPU time and memory of eyas, relative to the plain libraries.
+const MAX_CPU_TIME: f64 = 1.10;
+const MAX_MEMORY: f64 = 1.20;
 const MODES: [&str; 3] = ["h1", "h2", "h3"];
 /// The kernel's unit of CPU time in `/proc`, in milliseconds.
 const TICK: f64 = 10.0;
-/// The kernel's page, in KiB.
+/// The kernel's page size, in KiB.
 const PAGE: f64 = 4.0;
 
-/// What one connection costs.
+/// The cost of one connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cost {
     /// CPU time of connecting, one request and closing, in milliseconds.
-    processor: f64,
+    cpu_time: f64,
     /// Resident memory while it is open and idle, in KiB.
     memory: f64,
 }
 
-/// The costs of one version of HTTP: of eyas, and of the plain libraries.
+/// The costs of one version of HTTP, for eyas and for the plain libraries.
 pub(super) struct Row {
     mode: &'static str,
     eyas: Cost,
     plain: Cost,
-    /// Of HTTP/3 alone.
+    /// Only for HTTP/3.
     noq: Option<Cost>,
 }
 
-/// One of the two things that a connection costs.
+/// CPU time or memory.
 #[derive(Clone, Copy)]
 struct Kind {
     name: &'static str,
     unit: &'static str,
-    /// What eyas may take of the plain libraries' figure.
+    /// The maximum of eyas, relative to the plain libraries.
     most: f64,
     figure: fn(&Cost) -> f64,
 }
 
-/// Measures the clients in turns.
+/// Measures the clients in turn.
 pub(super) fn measure(programs: &Programs, arena: &Arena, quick: bool) -> Result<Vec<Row>, String> {
     let (turns, many) = if quick { (QUICK_TURNS, QUICK_MANY) } else { (TURNS, MANY) };
     let mut rows = Vec::new();
@@ -69,7 +69,7 @@ pub(super) fn measure(programs: &Programs, arena: &Arena, quick: bool) -> Result
         let mut plain = Vec::new();
         let mut noq = Vec::new();
         for _ in 0..turns {
-            // New processes: what an allocator has kept from before would hide what is taken now.
+            // New processes, because memory that an allocator has retained would hide new allocations.
             eyas.push(one(&mut programs.start_eyas(arena)?, mode, many)?);
             plain.push(one(&mut programs.start_plain(arena)?, mode, many)?);
             let mut other = programs.start_noq(arena)?;
@@ -84,38 +84,38 @@ pub(super) fn measure(programs: &Programs, arena: &Arena, quick: bool) -> Result
 }
 
 fn one(client: &mut Rival, mode: &str, many: u32) -> Result<Cost, String> {
-    // The first connections make what all later ones share.
-    client.ask(&format!("many {mode} 20 {}", WELL.many_urls()))?;
-    // What the first batch took to connect is free again for the second, as in a program that
-    // runs for long: the difference is what connections take that are open and idle.
+    // The first connections create what all later ones share.
+    client.query(&format!("many {mode} 20 {}", HEALTHY.many_urls()))?;
+    // Memory that the first batch needed to connect is reused by the second, as in a long-running
+    // program: the difference is the memory of open, idle connections.
     let mut after = [0.0; 2];
     for resident_after in &mut after {
-        client.ask(&format!("hold {mode} {HELD} {}", WELL.many_urls()))?;
+        client.query(&format!("hold {mode} {HELD} {}", HEALTHY.many_urls()))?;
         std::thread::sleep(SETTLE_TIME);
         *resident_after = resident(client.id())?;
     }
     let memory = (after[1] - after[0]) / f64::from(HELD);
-    client.ask("drop")?;
-    let before = processor(client.id())?;
-    client.ask(&format!("many {mode} {many} {}", WELL.many_urls()))?;
-    let processor = (processor(client.id())? - before) / f64::from(many);
-    Ok(Cost { processor, memory })
+    client.query("drop")?;
+    let before = cpu_time(client.id())?;
+    client.query(&format!("many {mode} {many} {}", HEALTHY.many_urls()))?;
+    let cpu_time = (cpu_time(client.id())? - before) / f64::from(many);
+    Ok(Cost { cpu_time, memory })
 }
 
 fn smallest(costs: &[Cost]) -> Cost {
     let least = |of: fn(&Cost) -> f64| costs.iter().map(of).fold(f64::INFINITY, f64::min);
-    Cost { processor: least(|cost| cost.processor), memory: least(|cost| cost.memory) }
+    Cost { cpu_time: least(|cost| cost.cpu_time), memory: least(|cost| cost.memory) }
 }
 
-/// Both costs of all clients, and whether the ratios hold.
+/// Returns a table of both costs of all clients, and whether the ratios hold.
 pub(super) fn table(rows: &[Row]) -> String {
     let mut text = format!(
         "| per connection | eyas | {PLAIN} | ratio | target | met | {NOQ} |\n\
          | --- | ---: | ---: | ---: | ---: | --- | ---: |\n"
     );
     let kinds = [
-        Kind { name: "CPU", unit: "ms", most: MOST_PROCESSOR, figure: |cost| cost.processor },
-        Kind { name: "memory", unit: "KiB", most: MOST_MEMORY, figure: |cost| cost.memory },
+        Kind { name: "CPU", unit: "ms", most: MAX_CPU_TIME, figure: |cost| cost.cpu_time },
+        Kind { name: "memory", unit: "KiB", most: MAX_MEMORY, figure: |cost| cost.memory },
     ];
     for row in rows {
         for Kind { name, unit, most, figure } in kinds {
@@ -135,14 +135,14 @@ pub(super) fn table(rows: &[Row]) -> String {
     text
 }
 
-/// CPU time of a process so far, of user and kernel, in milliseconds.
-pub(super) fn processor(id: u32) -> Result<f64, String> {
+/// Returns the user and system CPU time of a process so far, in milliseconds.
+pub(super) fn cpu_time(id: u32) -> Result<f64, String> {
     let path = format!("/proc/{id}/stat");
     let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
-    ticks(&text).map(|ticks| ticks * TICK).ok_or_else(|| format!("{path} is not understood"))
+    ticks(&text).map(|ticks| ticks * TICK).ok_or_else(|| format!("cannot parse {path}"))
 }
 
-/// Fields 14 and 15 of `stat`; the second one, in parentheses, may hold spaces.
+/// Returns the sum of fields 14 and 15 of `stat`; field 2, in parentheses, may contain spaces.
 fn ticks(stat: &str) -> Option<f64> {
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace().skip(11);
@@ -151,12 +151,12 @@ fn ticks(stat: &str) -> Option<f64> {
     Some(user + kernel)
 }
 
-/// Resident memory of a process, in KiB.
+/// Returns the resident memory of a process, in KiB.
 pub(super) fn resident(id: u32) -> Result<f64, String> {
     let path = format!("/proc/{id}/statm");
     let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
     let pages = text.split_whitespace().nth(1).and_then(|word| word.parse::<f64>().ok());
-    pages.map(|pages| pages * PAGE).ok_or_else(|| format!("{path} is not understood"))
+    pages.map(|pages| pages * PAGE).ok_or_else(|| format!("cannot parse {path}"))
 }
 
 #[cfg(test)]
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processor_time_of_a_stat_line() {
+    fn cpu_time_is_parsed_from_a_stat_line() {
         let line = "7 (a ) b) S 1 7 7 0 -1 4194304 100 0 0 0 12 30 0 0 20 0 1 0 5 6 7";
         assert_eq!(ticks(line), Some(42.0));
         assert_eq!(ticks("nothing"), None);
@@ -174,13 +174,13 @@ mod tests {
     fn the_cost_of_this_process_is_measured() {
         let id = std::process::id();
         assert!(resident(id).unwrap() > 0.0);
-        assert!(processor(id).unwrap() >= 0.0);
-        assert!(processor(u32::MAX).is_err());
+        assert!(cpu_time(id).unwrap() >= 0.0);
+        assert!(cpu_time(u32::MAX).is_err());
     }
 
     #[test]
     fn ratios() {
-        let cost = |processor, memory| Cost { processor, memory };
+        let cost = |cpu_time, memory| Cost { cpu_time, memory };
         let row = Row {
             mode: "h3",
             eyas: cost(1.0, 30.0),

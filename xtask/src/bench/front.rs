@@ -1,5 +1,5 @@
-//! What of the run of `http` stands in the README: the clients that race HTTP/3 against HTTP over
-//! TCP, on a network without a fault and on two where it is not.
+//! The part of the results of `http` that is in the README: the clients that race HTTP/3 against HTTP
+//! over TCP, on a network without a fault and on two with one.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use super::http::Results;
 use super::versions::Versions;
 
 const CLIENTS: [&str; 3] = ["eyas", "libcurl", "niquests"];
-/// The heads of the columns, here and in the table of all clients.
+/// The headings of the columns, here and in the table of all clients.
 const COLUMNS: [(&str, &str); 4] = [
     ("no fault", "race"),
     ("UDP dropped: first request", "no UDP, first"),
@@ -15,7 +15,7 @@ const COLUMNS: [(&str, &str); 4] = [
     ("IPv6 dropped", "no IPv6"),
 ];
 
-/// Medians.
+/// Returns the table of medians.
 pub(super) fn table(results: &Results, versions: &Versions) -> String {
     let mut text = String::from("| time to first byte |");
     for (head, _) in COLUMNS {
@@ -36,7 +36,7 @@ pub(super) fn table(results: &Results, versions: &Versions) -> String {
     text
 }
 
-/// Milliseconds, with two digits or three.
+/// Formats milliseconds with two or three digits.
 fn shown(milliseconds: f64) -> String {
     match milliseconds {
         time if time < 10.0 => format!("{time:.1} ms"),
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_have_their_version_and_times_a_unit() {
+    fn clients_have_versions_and_times_have_units() {
         let mut results = Results::new();
         for (column, time) in [("race", 1.74), ("no UDP, first", 208.9), ("no IPv6", 11_701.0)] {
             let rounds = Rounds { times: vec![time], errors: Vec::new() };

@@ -1,63 +1,63 @@
-//! `cargo xtask bench http`: time to first byte with fresh connections, beside other clients.
+//! `cargo xtask bench http`: time to first byte with fresh connections, compared with other clients.
 //!
-//! Every client is one process that lives through the whole run. A round is one request by each
-//! client in each scenario, so that whatever else the machine does falls on all of them alike; the
-//! order of the clients turns by one from round to round.
+//! Every client is one process that runs during the whole benchmark. A round is one request by each
+//! client in each scenario, so that other load of the machine affects all of them equally; the order of
+//! the clients rotates by one from round to round.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::arena::{self, Arena, Place, WELL, WITHOUT_IPV6, WITHOUT_UDP};
+use super::arena::{self, Arena, HEALTHY, Site, WITHOUT_IPV6, WITHOUT_UDP};
 use super::programs::Programs;
 use super::rival::Rival;
 use super::statistics::Rounds;
 use super::{Options, cost, front, page, verdict};
 
-/// Rounds, if the caller does not say how many.
+/// The default number of rounds.
 const ROUNDS: usize = 1000;
-/// Rounds of a quick look.
+/// The number of rounds with `--quick`.
 const QUICK_ROUNDS: usize = 40;
-/// Rounds before counting starts: caches, lazily made tables and the server's own are warm then.
+/// Rounds that are not counted, until caches and lazily created tables of clients and server are warm.
 const WARM_UP: usize = 20;
-/// Milliseconds. A client that takes longer in a scenario waits for something there, which differs
+/// Milliseconds. A client that takes longer in a scenario is waiting for a timer, so its time varies
 /// little from round to round.
 const SLOW: f64 = 20.0;
-/// Such a client is asked only in every so manieth round.
+/// Such a client only takes part in every 20th round.
 const SLOW_EVERY: usize = 20;
 
 /// One column of the table.
 pub(super) struct Scenario {
-    /// The head of the column.
+    /// The heading of the column.
     pub(super) name: &'static str,
-    /// What the clients are told to do.
+    /// The mode of the clients.
     pub(super) mode: &'static str,
-    pub(super) place: &'static Place,
+    pub(super) site: &'static Site,
 }
 
-/// All well; UDP swallowed, first and later; both swallowed on IPv6.
+/// No fault; UDP dropped, first and later requests; everything over IPv6 dropped.
 pub(super) const SCENARIOS: [Scenario; 7] = [
-    Scenario { name: "h1", mode: "h1", place: &WELL },
-    Scenario { name: "h2", mode: "h2", place: &WELL },
-    Scenario { name: "h3", mode: "h3", place: &WELL },
-    Scenario { name: "race", mode: "race", place: &WELL },
-    Scenario { name: "no UDP, first", mode: "race", place: &WITHOUT_UDP },
-    Scenario { name: "no UDP, later", mode: "later", place: &WITHOUT_UDP },
-    Scenario { name: "no IPv6", mode: "race", place: &WITHOUT_IPV6 },
+    Scenario { name: "h1", mode: "h1", site: &HEALTHY },
+    Scenario { name: "h2", mode: "h2", site: &HEALTHY },
+    Scenario { name: "h3", mode: "h3", site: &HEALTHY },
+    Scenario { name: "race", mode: "race", site: &HEALTHY },
+    Scenario { name: "no UDP, first", mode: "race", site: &WITHOUT_UDP },
+    Scenario { name: "no UDP, later", mode: "later", site: &WITHOUT_UDP },
+    Scenario { name: "no IPv6", mode: "race", site: &WITHOUT_IPV6 },
 ];
 
-/// The rounds of each client, by client and head of the column.
+/// The rounds of each client, by client and heading of the column.
 pub(super) type Results = BTreeMap<(&'static str, &'static str), Rounds>;
 
-/// Runs the benchmark and writes its table. What is measured runs in namespaces of its own, which
-/// this program enters by starting itself again.
-pub(super) fn main(words: &[&str]) -> Result<(), String> {
-    let options = Options::parse(words)?;
+/// Runs the benchmark and writes its table. It runs in its own namespaces, which this program enters by
+/// starting itself again.
+pub(super) fn main(args: &[&str]) -> Result<(), String> {
+    let options = Options::parse(args)?;
     if !options.inside {
         Programs::install()?;
         if options.build {
             return Ok(());
         }
-        return arena::enter(&[&["bench", "http", "--inside"], words].concat());
+        return arena::enter(&[&["bench", "http", "--inside"], args].concat());
     }
     let rounds = options.rounds.unwrap_or(if options.quick { QUICK_ROUNDS } else { ROUNDS });
     let programs = Programs::installed();
@@ -81,17 +81,17 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
     page::publish_in(page::README, "http", &front, options.dry)
 }
 
-/// Lets every client make a request in each scenario, round after round.
+/// Has every client make a request in each scenario, round after round.
 pub(super) fn run(rivals: &mut [Rival], scenarios: &[Scenario], rounds: usize) -> Results {
     let mut results = Results::new();
-    // When each client was last asked in a scenario, and whether it took long.
+    // When each client last took part in a scenario, and whether it was slow.
     let mut last: BTreeMap<(&str, &str), (usize, bool)> = BTreeMap::new();
     for round in 0..WARM_UP + rounds {
         if round >= WARM_UP && (round - WARM_UP).is_multiple_of(100) {
             println!("round {} of {rounds}", round - WARM_UP);
         }
         for scenario in scenarios {
-            let url = scenario.place.url();
+            let url = scenario.site.url();
             for turn in 0..rivals.len() {
                 let index = (turn + round) % rivals.len();
                 let rival = &mut rivals[index];
@@ -99,7 +99,8 @@ pub(super) fn run(rivals: &mut [Rival], scenarios: &[Scenario], rounds: usize) -
                     continue;
                 }
                 let key = (rival.name, scenario.name);
-                if last.get(&key).is_some_and(|(then, slow)| *slow && round < then + SLOW_EVERY) {
+                if last.get(&key).is_some_and(|(before, slow)| *slow && round < before + SLOW_EVERY)
+                {
                     continue;
                 }
                 let answer = rival.round(scenario.mode, &url);
@@ -112,16 +113,16 @@ pub(super) fn run(rivals: &mut [Rival], scenarios: &[Scenario], rounds: usize) -
         }
     }
     for ((client, column), rounds) in &results {
-        // A client that does not know a mode says so; that is a dash in the table.
+        // A client that does not support a mode reports that; it is a dash in the table.
         let errors = rounds.errors.iter().filter(|error| !error.contains(" not know "));
         for error in errors.take(1) {
-            println!("{client}, {column}: {} failed, as with: {error}", rounds.errors.len());
+            println!("{client}, {column}: {} failed, for example: {error}", rounds.errors.len());
         }
     }
     results
 }
 
-/// Medians with the 95th percentiles behind them, in milliseconds.
+/// Returns a table of medians with the 95th percentiles in parentheses, in milliseconds.
 pub(super) fn table(names: &[&str], scenarios: &[Scenario], results: &Results) -> String {
     let mut text = String::from("| client |");
     for scenario in scenarios {
@@ -146,9 +147,9 @@ pub(super) fn table(names: &[&str], scenarios: &[Scenario], results: &Results) -
 fn cell(rounds: &Rounds) -> String {
     match (rounds.median(), rounds.p95()) {
         (Some(median), Some(p95)) => {
-            let lost = rounds.errors.len();
-            let lost = if lost == 0 { String::new() } else { format!(", {lost} failed") };
-            format!("{median:.2} ({p95:.2}{lost})")
+            let failed = rounds.errors.len();
+            let failed = if failed == 0 { String::new() } else { format!(", {failed} failed") };
+            format!("{median:.2} ({p95:.2}{failed})")
         }
         _ => "–".into(),
     }

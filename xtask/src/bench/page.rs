@@ -1,12 +1,12 @@
-//! Writing between the marks of a page; what machine and what commit it was.
+//! Writes tables between the marks of a page; describes the machine and the commit.
 
 use std::fs;
 
 use crate::run::{command, output, workspace};
 
-/// Where all tables are.
+/// The page with all tables.
 const PAGE: &str = "docs/benchmarks.md";
-/// Where one of them is, in short.
+/// The page with a short version of one of them.
 pub(super) const README: &str = "README.md";
 
 /// Prints a table and, unless it is a dry run, puts it between the marks of that name.
@@ -14,7 +14,7 @@ pub(super) fn publish(name: &str, table: &str, dry: bool) -> Result<(), String> 
     publish_in(PAGE, name, table, dry)
 }
 
-/// The same on another page of this repository.
+/// The same for another page of this repository.
 pub(super) fn publish_in(page: &str, name: &str, table: &str, dry: bool) -> Result<(), String> {
     println!("\n{table}");
     if dry {
@@ -28,7 +28,7 @@ pub(super) fn publish_in(page: &str, name: &str, table: &str, dry: bool) -> Resu
     Ok(())
 }
 
-/// The page with new content between `<!-- NAME -->` and `<!-- /NAME -->`.
+/// Returns the page with new content between `<!-- NAME -->` and `<!-- /NAME -->`.
 fn replaced(page: &str, name: &str, content: &str) -> Result<String, String> {
     let (open, close) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
     let missing = || format!("has no {} … {close}", open.trim());
@@ -37,21 +37,21 @@ fn replaced(page: &str, name: &str, content: &str) -> Result<String, String> {
     Ok(format!("{before}{open}{}\n{close}{after}", content.trim_end()))
 }
 
-/// One paragraph: the command, the commit, the machine.
+/// Returns one paragraph: the command, the commit, the machine.
 pub(super) fn circumstances(line: &str) -> String {
-    let ask = |program: &str, words: &[&str]| {
-        output(&mut command(program, words)).map(|text| text.trim().to_owned()).unwrap_or_default()
+    let run = |program: &str, args: &[&str]| {
+        output(&mut command(program, args)).map(|text| text.trim().to_owned()).unwrap_or_default()
     };
-    let commit = ask("git", &["rev-parse", "--short=12", "HEAD"]);
-    // Tables of a benchmark that ran before change nothing that is measured.
+    let commit = run("git", &["rev-parse", "--short=12", "HEAD"]);
+    // Tables written by an earlier benchmark do not affect measurements.
     let pages = [PAGE, README, super::lab::PAGE].map(|page| format!(":(exclude){page}"));
     let status = ["status", "--porcelain", "--untracked-files=no", "--", "."];
     let status: Vec<&str> = status.into_iter().chain(pages.iter().map(String::as_str)).collect();
-    let changed = !ask("git", &status).is_empty();
+    let changed = !run("git", &status).is_empty();
     let changed = if changed { " with changes" } else { "" };
-    let rust = ask("rustc", &["--version"]);
-    let kernel = ask("uname", &["-sr"]);
-    let day = ask("date", &["-u", "+%Y-%m-%d"]);
+    let rust = run("rustc", &["--version"]);
+    let kernel = run("uname", &["-sr"]);
+    let day = run("date", &["-u", "+%Y-%m-%d"]);
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let processor = processor();
     format!("`{line}` at {commit}{changed}, {day}; {processor}, {cores} cores, {kernel}; {rust}.\n")
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn content_is_replaced_between_the_marks_alone() {
+    fn only_content_between_the_marks_is_replaced() {
         let page = "a\n<!-- x -->\nold\n<!-- /x -->\nb\n<!-- y -->\nkept\n<!-- /y -->\n";
         let expected = "a\n<!-- x -->\nnew\n<!-- /x -->\nb\n<!-- y -->\nkept\n<!-- /y -->\n";
         assert_eq!(replaced(page, "x", "new\n").unwrap(), expected);

@@ -1,28 +1,28 @@
-//! The programs that are measured: where they are, how they are installed and started.
+//! The programs that are measured: where they are, and how they are installed and started.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::arena::{Arena, Place, WELL, WITHOUT_IPV6, WITHOUT_UDP};
+use super::arena::{Arena, HEALTHY, Site, WITHOUT_IPV6, WITHOUT_UDP};
 use super::rival::Rival;
 use super::versions::{self, Versions};
 use crate::run::{check, command, works, workspace};
 
-/// Release, with what the rivals in Rust have in their own release profiles.
+/// A release profile with the same settings as the release profiles of the rivals in Rust.
 const OUR_PROFILE: &str = "measured";
-/// What the tables call hyper and quinn without anything of eyas.
+/// The name of hyper and quinn without eyas in the tables.
 pub(super) const PLAIN: &str = "plain hyper, quinn";
-/// What they call the same with noq in the place of quinn.
+/// The same with noq instead of quinn.
 pub(super) const NOQ: &str = "plain noq";
-/// What eyas is built on and `plain` as well: a ratio of the two is fair where these are the same.
+/// What both eyas and `plain` are built on: a ratio of the two is fair if the versions are the same.
 const FOUNDATION: [&str; 6] = ["hyper", "h2", "quinn", "h3", "rustls", "tokio"];
 
-/// These print what the interpreter has of the rivals from PyPI.
+/// These print the versions of the rivals from PyPI.
 const LIBCURL: &str = "import pycurl; print(pycurl.version.split('libcurl/')[1])";
 pub(super) const NIQUESTS: &str =
     "import niquests as it, qh3; print(it.__version__, 'qh3', qh3.__version__)";
 
-/// Where each program is, once installed.
+/// The paths of the programs, once installed.
 pub(super) struct Programs {
     /// The server.
     pub(super) caddy: PathBuf,
@@ -45,14 +45,14 @@ impl Programs {
         check(build_ours().args(["-p", "eyas-http", "--example", "ttfb"]))?;
         for name in ["reqwest", "plain", "noq"] {
             let manifest = Path::new("bench/rivals").join(name).join("Cargo.toml");
-            // reqwest has HTTP/3 for those who say that they know it to be unstable.
+            // reqwest only has HTTP/3 with this flag, because it is unstable.
             let mut build = build(&manifest, &cache().join("target"));
             check(build.env("RUSTFLAGS", "--cfg reqwest_unstable"))?;
         }
         programs.install_go()
     }
 
-    /// The client in Go.
+    /// Installs the client in Go.
     pub(super) fn install_go(&self) -> Result<(), String> {
         if works("go", &["version"]) {
             let directory = workspace().join("bench/rivals/go");
@@ -64,7 +64,7 @@ impl Programs {
         }
     }
 
-    /// Where everything is.
+    /// Returns where everything is.
     pub(super) fn installed() -> Self {
         let peers = std::env::var_os("EYAS_PEERS")
             .map_or_else(|| workspace().join("interop/.peers"), PathBuf::from);
@@ -80,20 +80,20 @@ impl Programs {
         }
     }
 
-    /// The server.
+    /// Installs the server.
     pub(super) fn install_caddy(&self) -> Result<(), String> {
         check(&mut command("interop/install", &["caddy"]))?;
         if self.caddy.exists() { Ok(()) } else { Err("Caddy could not be installed".into()) }
     }
 
-    /// The interpreter, which also makes the certificates.
+    /// Installs the interpreter, which also creates the certificates.
     pub(super) fn install_python(&self) -> Result<(), String> {
         if !self.python.exists() {
             check(command("python3", &["-m", "venv"]).arg(cache().join("venv")))?;
         }
         let requirements = "bench/rivals/requirements.txt";
-        let words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
-        check(command(&self.python.to_string_lossy(), &words).arg(requirements))
+        let args = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
+        check(command(&self.python.to_string_lossy(), &args).arg(requirements))
     }
 
     /// Starts every client.
@@ -114,7 +114,7 @@ impl Programs {
         Ok(rivals)
     }
 
-    /// What is measured, as the programs themselves and the lock files they were built by say.
+    /// Returns the versions, as reported by the programs and by the lock files that they were built with.
     pub(super) fn versions(&self) -> Result<Versions, String> {
         let python = |expression| versions::python(&self.python, expression);
         let lock = |rival: &str| format!("bench/rivals/{rival}/Cargo.lock");
@@ -133,12 +133,12 @@ impl Programs {
         Ok(Versions(all))
     }
 
-    /// What the interpreter has of libcurl.
+    /// Returns the version of libcurl that the interpreter has.
     pub(super) fn libcurl_version(&self) -> Result<String, String> {
         versions::python(&self.python, LIBCURL)
     }
 
-    /// Caddy itself knows its version only where its own release process built it.
+    /// Returns the version of Caddy, which only knows it itself if its own release process built it.
     pub(super) fn caddy_version(&self) -> String {
         let caddy = versions::modules(&self.caddy, &["github.com/caddyserver/caddy/v2"]);
         caddy.unwrap_or_else(|_| "unknown".into())
@@ -154,54 +154,55 @@ impl Programs {
         start(arena, PLAIN, Command::new(&self.plain))
     }
 
-    /// Starts the same with noq in the place of quinn: over TCP there is no difference.
+    /// Starts the same with noq instead of quinn: over TCP there is no difference.
     pub(super) fn start_noq(&self, arena: &Arena) -> Result<Rival, String> {
         Ok(start(arena, NOQ, Command::new(&self.noq))?.only("h3"))
     }
 }
 
-/// Every client is told whom to trust, and the addresses of every place.
+/// Starts a client with the authority to trust and the addresses of every site.
 pub(super) fn start(
     arena: &Arena,
     name: &'static str,
     mut command: Command,
 ) -> Result<Rival, String> {
-    let places = [&WELL, &WITHOUT_UDP, &WITHOUT_IPV6].map(Place::resolve);
-    command.arg(arena.authority()).args(places);
+    let addresses = [&HEALTHY, &WITHOUT_UDP, &WITHOUT_IPV6].map(Site::resolve);
+    command.arg(arena.authority()).args(addresses);
     Rival::start(name, command)
 }
 
-/// A build of the workspace, optimised as the rivals are; what is built is still to be said.
+/// Returns a build command for the workspace, with the same optimisation as the rivals; the caller
+/// adds what to build.
 pub(super) fn build_ours() -> Command {
     let mut cargo = command("cargo", &["build", "--profile", OUR_PROFILE, "--target-dir"]);
     cargo.arg(our_target());
     cargo
 }
 
-/// Where such a build leaves an example.
+/// Returns where such a build places an example.
 pub(super) fn our_example(name: &str) -> PathBuf {
     our_target().join(OUR_PROFILE).join("examples").join(name)
 }
 
-/// Where it leaves a program.
+/// Returns where it places a program.
 pub(super) fn our_program(name: &str) -> PathBuf {
     our_target().join(OUR_PROFILE).join(name)
 }
 
-/// A build of a package of Rust that is not in the workspace.
+/// Returns a build command for a Rust package outside the workspace.
 pub(super) fn build(manifest: &Path, target: &Path) -> Command {
     let mut cargo = command("cargo", &["build", "--release", "--manifest-path"]);
     cargo.arg(manifest).arg("--target-dir").arg(target);
     cargo
 }
 
-/// Where the workspace's own binaries are built.
+/// Returns the target directory of the workspace.
 pub(super) fn our_target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| workspace().join("target"), |directory| workspace().join(directory))
 }
 
-/// What git ignores and a second run finds again.
+/// Returns the directory of files that git ignores and that later runs reuse.
 pub(super) fn cache() -> PathBuf {
     workspace().join("bench/.cache")
 }
@@ -211,16 +212,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_in_rust_is_optimised_alike() {
+    fn all_rust_programs_have_the_same_optimisation() {
         let rivals = ["reqwest", "plain", "noq", "sctp"].map(|name| format!("bench/rivals/{name}"));
         let outside = rivals.iter().map(String::as_str).chain(["bench/simulation"]);
         let manifests = outside.map(|directory| (format!("{directory}/Cargo.toml"), "release"));
         for (manifest, profile) in manifests.chain([("Cargo.toml".to_owned(), OUR_PROFILE)]) {
             let text = std::fs::read_to_string(workspace().join(&manifest)).unwrap();
-            let (_, said) = text.split_once(&format!("[profile.{profile}]\n")).expect(&manifest);
-            let said = said.split("\n[").next().unwrap();
+            let (_, settings) =
+                text.split_once(&format!("[profile.{profile}]\n")).expect(&manifest);
+            let settings = settings.split("\n[").next().unwrap();
             for line in ["lto = \"fat\"", "codegen-units = 1"] {
-                assert!(said.lines().any(|it| it == line), "{manifest} lacks {line}");
+                assert!(settings.lines().any(|it| it == line), "{manifest} lacks {line}");
             }
         }
     }

@@ -1,14 +1,14 @@
-//! `cargo xtask bench python`: the package for Python beside other clients for Python.
+//! `cargo xtask bench python`: the Python package, compared with other Python clients.
 //!
-//! Rounds and places are those of `http`. Then every client makes many requests over one connection,
-//! one after another, in turns.
+//! Rounds and sites are those of `http`. Then each client in turn makes many requests over one
+//! connection, one after another.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use super::arena::{self, Arena, WELL, WITHOUT_UDP};
+use super::arena::{self, Arena, HEALTHY, WITHOUT_UDP};
 use super::http::{self, Results, Scenario};
 use super::programs::{self, NIQUESTS, Programs};
 use super::rival::Rival;
@@ -19,30 +19,30 @@ use super::{Options, page};
 use crate::python::{environment, install, wheel};
 use crate::run::workspace;
 
-/// Rounds, if the caller does not say how many.
+/// The default number of rounds.
 const ROUNDS: usize = 500;
-/// Rounds of a quick look.
+/// The number of rounds with `--quick`.
 const QUICK_ROUNDS: usize = 10;
-/// How often each client makes its requests over one connection, and how many they are.
+/// How often each client makes its requests over one connection, and their number.
 const TURNS: usize = 7;
 const QUICK_TURNS: usize = 1;
 const REQUESTS: u32 = 300;
-/// How much slower eyas may be than the quickest of the others, over HTTP/1.1 and HTTP/2.
+/// The maximum time of eyas relative to the fastest of the others, over HTTP/1.1 and HTTP/2.
 const RATIO: f64 = 1.10;
-/// Milliseconds within which the first request of a client without memory is answered.
+/// The maximum time to the first response of a client without memory, in milliseconds.
 const FIRST: f64 = 60.0;
 
 const SCENARIOS: [Scenario; 5] = [
-    Scenario { name: "h1", mode: "h1", place: &WELL },
-    Scenario { name: "h2", mode: "h2", place: &WELL },
-    Scenario { name: "h3", mode: "h3", place: &WELL },
-    Scenario { name: "race", mode: "race", place: &WELL },
-    Scenario { name: "no UDP, first", mode: "race", place: &WITHOUT_UDP },
+    Scenario { name: "h1", mode: "h1", site: &HEALTHY },
+    Scenario { name: "h2", mode: "h2", site: &HEALTHY },
+    Scenario { name: "h3", mode: "h3", site: &HEALTHY },
+    Scenario { name: "race", mode: "race", site: &HEALTHY },
+    Scenario { name: "no UDP, first", mode: "race", site: &WITHOUT_UDP },
 ];
 const MODES: [&str; 3] = ["h1", "h2", "h3"];
 
-/// What the tables call each client of `python_rounds.py`, what the script calls it, and what prints
-/// its version.
+/// The name of each client of `python_rounds.py` in the tables, its name in the script, and the code
+/// that prints its version.
 const CLIENTS: [(&str, &str, &str); 6] = [
     ("eyas", "eyas", "import importlib.metadata as it; print(it.version('eyas'))"),
     ("eyas, asyncio", "eyas-asyncio", "import sys; print('Python', *sys.version.split()[:1])"),
@@ -64,10 +64,10 @@ const OTHERS: [&str; 5] = ["httpx", "aiohttp", "requests", "curl_cffi", "niquest
 /// Requests a second over one connection, by client and version of HTTP.
 type Rates = BTreeMap<(&'static str, &'static str), Rounds>;
 
-/// Runs the benchmark and writes its tables; what is measured runs in namespaces of its own, which this
-/// program enters by starting itself again.
-pub(super) fn main(words: &[&str]) -> Result<(), String> {
-    let options = Options::parse(words)?;
+/// Runs the benchmark and writes its tables. It runs in its own namespaces, which this program enters by
+/// starting itself again.
+pub(super) fn main(args: &[&str]) -> Result<(), String> {
+    let options = Options::parse(args)?;
     let python = programs::cache().join("venv-python/bin/python");
     if !options.inside {
         let programs = Programs::installed();
@@ -81,7 +81,7 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
         if options.build {
             return Ok(());
         }
-        return arena::enter(&[&["bench", "python", "--inside"], words].concat());
+        return arena::enter(&[&["bench", "python", "--inside"], args].concat());
     }
     let rounds = options.rounds.unwrap_or(if options.quick { QUICK_ROUNDS } else { ROUNDS });
     let programs = Programs::installed();
@@ -127,21 +127,21 @@ fn installed_versions(programs: &Programs, python: &Path) -> Result<Versions, St
     Ok(Versions(all))
 }
 
-/// Many requests over one connection, by each client in turns.
+/// Has each client in turn make many requests over one connection.
 fn reuse(rivals: &mut [Rival], turns: usize) -> Rates {
     let mut rates = Rates::new();
     for turn in 0..turns {
         println!("requests over one connection, turn {} of {turns}", turn + 1);
         for mode in MODES {
             for rival in rivals.iter_mut() {
-                let answer = rival.ask(&format!("reuse {mode} {REQUESTS} {}", WELL.url()));
+                let answer = rival.query(&format!("reuse {mode} {REQUESTS} {}", HEALTHY.url()));
                 let rate = answer.map(|time| f64::from(REQUESTS) / time * 1000.0);
                 rates.entry((rival.name, mode)).or_default().add(rate);
             }
         }
     }
     for ((client, mode), rounds) in &rates {
-        // As in the rounds: a client that does not know a mode says so.
+        // As in the rounds, a client that does not support a mode reports that.
         if let Some(error) = rounds.errors.iter().find(|error| !error.contains(" not know ")) {
             println!("{client}, {mode}: {error}");
         }
@@ -171,7 +171,7 @@ fn expectations(results: &Results, rates: &Rates) -> Vec<Expectation> {
     let of = |client: &'static str, column: &'static str| {
         results.get(&(client, column)).and_then(Rounds::median)
     };
-    let quickest =
+    let fastest =
         |column| OTHERS.into_iter().filter_map(|other| of(other, column)).min_by(f64::total_cmp);
     let rate = |client: &'static str, mode: &'static str| {
         rates.get(&(client, mode)).and_then(Rounds::median)
@@ -181,13 +181,13 @@ fn expectations(results: &Results, rates: &Rates) -> Vec<Expectation> {
     };
     let mut expectations = Vec::new();
     for (column, bound) in [("h1", RATIO), ("h2", RATIO), ("h3", 1.0), ("race", 1.0)] {
-        let wanted = format!("{column}: at most {bound:.2} × the quickest of the others");
-        expectations.push(verdict::ratio(wanted, of("eyas", column), quickest(column), bound));
+        let target = format!("{column}: at most {bound:.2} × the fastest of the others");
+        expectations.push(verdict::ratio(target, of("eyas", column), fastest(column), bound));
     }
     for (mode, least) in [("h1", 1.0 / RATIO), ("h2", 1.0 / RATIO), ("h3", 1.0)] {
-        let wanted =
+        let target =
             format!("{mode}, requests per second: at least {least:.2} × the best of the others");
-        expectations.push(verdict::rate(wanted, rate("eyas", mode), most(mode), least));
+        expectations.push(verdict::rate(target, rate("eyas", mode), most(mode), least));
     }
     let first = of("eyas", "no UDP, first");
     expectations.push(verdict::bound(format!("no UDP, first: within {FIRST} ms"), first, FIRST));
@@ -203,14 +203,14 @@ mod tests {
     }
 
     #[test]
-    fn the_quickest_of_the_others_is_the_measure() {
+    fn eyas_is_compared_with_the_fastest_of_the_others() {
         let results = Results::from([
             (("eyas", "h1"), one(1.1)),
             (("httpx", "h1"), one(3.0)),
             (("requests", "h1"), one(1.0)),
             (("eyas", "h3"), one(2.0)),
             (("niquests", "h3"), one(1.9)),
-            // Ours is no other.
+            // Another client of ours does not count as a rival.
             (("eyas, asyncio", "h3"), one(0.1)),
         ]);
         let rates = Rates::from([(("eyas", "h1"), one(950.0)), (("aiohttp", "h1"), one(1000.0))]);

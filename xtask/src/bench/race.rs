@@ -1,8 +1,8 @@
 //! `cargo xtask bench race`: instructions per operation of the race engine, and of a whole connect
 //! with it, counted by callgrind.
 //!
-//! A count is the same from run to run on a machine that is busy with other things, which a time
-//! is not. Each case runs with two numbers of repetitions; the difference is free of start-up.
+//! Unlike a time, a count is the same in every run, even on a busy machine. Each case runs with two
+//! numbers of repetitions; the difference excludes the start-up.
 
 use std::path::{Path, PathBuf};
 
@@ -11,14 +11,14 @@ use serde_json::Value;
 use super::{Options, page};
 use crate::run::{command, output, works};
 
-/// Repetitions of the longer run over the shorter one.
+/// Additional repetitions of the longer run.
 const REPETITIONS: u64 = 50;
 /// The programs with the cases: package and name.
 const BENCHES: [(&str, &str); 2] = [("eyas-race", "instructions"), ("eyas", "connect")];
 
 /// Runs the benchmark and writes its table.
-pub(super) fn main(words: &[&str]) -> Result<(), String> {
-    let options = Options::parse(words)?;
+pub(super) fn main(args: &[&str]) -> Result<(), String> {
+    let options = Options::parse(args)?;
     if !works("valgrind", &["--version"]) {
         return Err("valgrind is missing (Debian: valgrind)".into());
     }
@@ -44,19 +44,19 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
     page::publish("race", &text, options.dry)
 }
 
-/// Builds the benchmark; cargo says where it is.
+/// Builds the benchmark and returns where cargo has placed it.
 fn build(package: &str, bench: &str) -> Result<PathBuf, String> {
-    let words = ["bench", "--no-run", "--message-format=json", "-p", package, "--bench", bench];
-    let messages = output(&mut command("cargo", &words))?;
+    let args = ["bench", "--no-run", "--message-format=json", "-p", package, "--bench", bench];
+    let messages = output(&mut command("cargo", &args))?;
     let executable = messages
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
         .filter(|message| message["target"]["name"] == bench)
         .find_map(|message| message["executable"].as_str().map(PathBuf::from));
-    executable.ok_or_else(|| "cargo says nothing of the benchmark's executable".into())
+    executable.ok_or_else(|| "cargo does not report the benchmark's executable".into())
 }
 
-/// Instructions of one run, from the summary of callgrind's file.
+/// Returns the instructions of one run, from the summary of callgrind's file.
 fn instructions(binary: &Path, case: &str, repetitions: u64) -> Result<u64, String> {
     let file = std::env::temp_dir().join(format!("eyas-callgrind-{}", std::process::id()));
     let mut valgrind = command("valgrind", &["--tool=callgrind", "--quiet"]);
@@ -74,7 +74,7 @@ fn summary(text: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// `1234567` as `1,234,567`.
+/// Formats `1234567` as `1,234,567`.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,24 +1,23 @@
-//! `cargo xtask bench relay`: what unmodified programs gain from eyas, compared with similar
-//! programs.
+//! `cargo xtask bench relay`: eyas for unmodified programs, compared with similar programs.
 //!
-//! | module | job |
+//! | module | purpose |
 //! | --- | --- |
 //! | `gateway` | `eyas serve --upstream` |
-//! | `trouble` | `eyas proxy` and programs without it on networks where something fails |
+//! | `faults` | programs with and without `eyas proxy` on networks with faults |
 //! | `tunnel` | `eyas tunnel` over two lines and over loopback |
-//! | `lines` | what runs on either side of those lines |
+//! | `lines` | the two sides of those lines |
 //! | `programs` | where the programs are, and which are installed |
 //! | `proxy` | `eyas proxy` on a path without a fault |
 //! | `traffic` | the server behind a proxy, and the clients before it |
-//! | `tables` | what was measured, as tables |
+//! | `tables` | the measurements as tables |
 
+mod faults;
 mod gateway;
 mod lines;
 mod programs;
 mod proxy;
 mod tables;
 mod traffic;
-mod trouble;
 mod tunnel;
 
 use std::path::Path;
@@ -28,36 +27,36 @@ use super::{Options, page, verdict};
 use crate::run::{command, works};
 use programs::Programs;
 
-/// Rounds, if the caller does not say how many.
+/// The default number of rounds.
 const ROUNDS: usize = 3;
 
-/// Runs the benchmark and writes its tables, in namespaces of its own, which this program enters by
+/// Runs the benchmark and writes its tables. It runs in its own namespaces, which this program enters by
 /// starting itself again.
-pub(super) fn main(words: &[&str]) -> Result<(), String> {
-    if let Some(done) = side(words) {
+pub(super) fn main(args: &[&str]) -> Result<(), String> {
+    if let Some(done) = side(args) {
         return done;
     }
-    let options = Options::parse(words)?;
+    let options = Options::parse(args)?;
     if !options.inside {
         Programs::install()?;
         if options.build {
             return Ok(());
         }
-        return arena::enter(&[&["bench", "relay", "--inside"], words].concat());
+        return arena::enter(&[&["bench", "relay", "--inside"], args].concat());
     }
     raise_limit();
     let programs = Programs::find();
     let versions = programs.versions()?;
-    let arena = Arena::lay()?;
-    arena.certify(&programs.python)?;
+    let arena = Arena::set_up()?;
+    arena.create_certificates(&programs.python)?;
     let amounts = Amounts::of(&options);
     let healthy = proxy::measure(&programs, &arena, &amounts.proxy)?;
     let gateway = gateway::measure(&programs, &arena, &amounts.gateway)?;
-    let faults = trouble::measure(&programs, &arena, amounts.rounds)?;
+    let faults = faults::measure(&programs, &arena, amounts.rounds)?;
     let tunnel = tunnel::measure(&programs, &arena, &amounts.tunnel)?;
     let expectations: Vec<_> = [
         healthy.expectations(),
-        trouble::expectations(&faults),
+        faults::expectations(&faults),
         gateway.expectations(),
         tunnel.expectations(),
     ]
@@ -66,7 +65,7 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
     .collect();
     let mut text =
         page::circumstances(&format!("cargo xtask bench relay --rounds {}", amounts.rounds));
-    let front = [healthy.table(), trouble::table(&faults), gateway.table()]
+    let front = [healthy.table(), faults::table(&faults), gateway.table()]
         .into_iter()
         .chain(tunnel.tables());
     for table in front.chain([versions.table(), verdict::table(&expectations)]) {
@@ -76,19 +75,20 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
     page::publish("relay", &text, options.dry)
 }
 
-/// What this program is in a namespace of `eyas netem run`, if these words say so.
-fn side(words: &[&str]) -> Option<Result<(), String>> {
-    let number = |word: &str| word.parse::<u64>().map_err(|error| format!("{word}: {error}"));
+/// Runs the part of this program that runs in a namespace of `eyas netem run`, if these arguments
+/// request one.
+fn side(args: &[&str]) -> Option<Result<(), String>> {
+    let number = |arg: &str| arg.parse::<u64>().map_err(|error| format!("{arg}: {error}"));
     let programs = Programs::find;
-    Some(match words {
-        ["--far", place] => lines::far(&programs(), Path::new(place)),
-        ["--near", place, bytes, typed] => number(bytes).and_then(|bytes| {
-            let amounts = lines::Amounts { bytes, keystrokes: number(typed)? as usize };
-            lines::near(&programs(), Path::new(place), &amounts)
+    Some(match args {
+        ["--far", directory] => lines::far(&programs(), Path::new(directory)),
+        ["--near", directory, bytes, keystrokes] => number(bytes).and_then(|bytes| {
+            let amounts = lines::Amounts { bytes, keystrokes: number(keystrokes)? as usize };
+            lines::near(&programs(), Path::new(directory), &amounts)
         }),
-        ["--far-fault", place, fault] => trouble::far(&programs(), Path::new(place), fault),
-        ["--near-fault", place, fault, rounds] => number(rounds).and_then(|rounds| {
-            trouble::near(&programs(), Path::new(place), fault, rounds as usize)
+        ["--far-fault", directory, fault] => faults::far(&programs(), Path::new(directory), fault),
+        ["--near-fault", directory, fault, rounds] => number(rounds).and_then(|rounds| {
+            faults::near(&programs(), Path::new(directory), fault, rounds as usize)
         }),
         _ => return None,
     })
@@ -123,13 +123,13 @@ impl Amounts {
     }
 }
 
-/// Lets this process and those that it starts have as many descriptors as they may: both ends of every
-/// connection are here.
+/// Raises the limit of descriptors of this process and its children to the hard limit, because both
+/// ends of every connection are here.
 fn raise_limit() {
     let id = std::process::id().to_string();
     let hard = crate::run::output(&mut command("sh", &["-c", "ulimit -Hn"]));
     let most = hard.map(|text| format!("--nofile={}", text.trim())).unwrap_or_default();
     if !works("prlimit", &["--pid", &id, &most]) {
-        println!("the limit on descriptors stays as it is: there are fewer connections at once");
+        println!("the limit of descriptors cannot be raised: fewer connections are measured");
     }
 }

@@ -1,13 +1,13 @@
-//! A client that answers rounds: one line `MODE URL` in, one line of milliseconds out.
+//! A client that runs rounds: it reads a line `MODE URL` and writes a line with milliseconds.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// One client, running.
 pub(super) struct Rival {
-    /// What the tables call it.
+    /// Its name in the tables.
     pub(super) name: &'static str,
-    /// The one mode that it is asked about, if not about all.
+    /// The only mode that is measured; all if `None`.
     only: Option<&'static str>,
     child: Child,
     input: ChildStdin,
@@ -25,34 +25,34 @@ impl Rival {
         Ok(Self { name, only: None, child, input, output: BufReader::new(output) })
     }
 
-    /// Lets it be asked about one mode alone, where it would answer others as another client does.
+    /// Restricts it to one mode, if it does not differ from another client in the others.
     pub(super) fn only(mut self, mode: &'static str) -> Self {
         self.only = Some(mode);
         self
     }
 
-    /// Whether it is to be asked about a mode.
+    /// Returns whether it is measured in a mode.
     pub(super) fn is_for(&self, mode: &str) -> bool {
         self.only.is_none_or(|only| only == mode)
     }
 
-    /// Runs one round and gives its milliseconds.
+    /// Runs one round and returns its time in milliseconds.
     pub(super) fn round(&mut self, mode: &str, url: &str) -> Result<f64, String> {
-        self.ask(&format!("{mode} {url}"))
+        self.query(&format!("{mode} {url}"))
     }
 
-    /// Its process.
+    /// Returns its process ID.
     pub(super) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Says one line and gives the number that it answers; an error is what it said instead, or
-    /// says that the client is gone.
-    pub(super) fn ask(&mut self, line: &str) -> Result<f64, String> {
-        let gone = |error: std::io::Error| format!("{} is gone: {error}", self.name);
-        writeln!(self.input, "{line}").and_then(|()| self.input.flush()).map_err(gone)?;
+    /// Writes one line and returns the number in the reply; the error is another reply, or that the
+    /// client has ended.
+    pub(super) fn query(&mut self, line: &str) -> Result<f64, String> {
+        let ended = |error: std::io::Error| format!("{} has ended: {error}", self.name);
+        writeln!(self.input, "{line}").and_then(|()| self.input.flush()).map_err(ended)?;
         let mut line = String::new();
-        if self.output.read_line(&mut line).map_err(gone)? == 0 {
+        if self.output.read_line(&mut line).map_err(ended)? == 0 {
             return Err(format!("{} ended in the middle of a round", self.name));
         }
         parse(&line)
@@ -61,13 +61,13 @@ impl Rival {
 
 impl Drop for Rival {
     fn drop(&mut self) {
-        // What cannot be ended has ended already.
+        // If it cannot be killed, it has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Milliseconds, or `error` and what went wrong.
+/// Parses milliseconds, or `error` and a message.
 fn parse(line: &str) -> Result<f64, String> {
     let line = line.trim();
     match line.parse::<f64>() {

@@ -1,15 +1,15 @@
-//! `cargo xtask bench sctp`: messages through an association, beside other stacks of SCTP.
+//! `cargo xtask bench sctp`: messages over an association, compared with other SCTP stacks.
 //!
-//! Every stack is a program that carries so many bytes in messages of one size and says what that
-//! took. A round is one run of each program in each column, so that whatever else the machine
-//! does falls on all of them alike; ratios are taken within a round, and their median counts.
+//! Every stack is a program that transfers a number of bytes in messages of one size and reports the
+//! cost. A round is one run of each program in each column, so that other load of the machine affects
+//! all of them equally; ratios are taken within a round, and their median counts.
 //!
-//! | module | job |
+//! | module | purpose |
 //! | --- | --- |
-//! | `programs` | which programs there are, how they are built and run |
+//! | `programs` | the programs, and how they are built and run |
 //! | `run` | one run of one program, in memory or as two processes over UDP |
-//! | `tables` | what was measured, as tables |
-//! | `expectations` | whether the ratios that we want hold |
+//! | `tables` | the measurements as tables |
+//! | `expectations` | whether the target ratios hold |
 
 mod expectations;
 pub(super) mod programs;
@@ -22,18 +22,18 @@ use super::{Options, page};
 use programs::{OURS, Program, Programs};
 use run::Answer;
 
-/// Rounds, if the caller does not say how many.
+/// The default number of rounds.
 const ROUNDS: usize = 5;
-/// Rounds of a quick look.
+/// The number of rounds with `--quick`.
 const QUICK_ROUNDS: usize = 1;
-/// Sizes of messages, in bytes. 1,452 does not fit one packet beside the headers.
+/// Sizes of messages, in bytes. 1,452 does not fit in one packet with the headers.
 const SIZES: [usize; 5] = [64, 1024, 1452, 16_384, 65_536];
-/// Bytes of the first run of a program in a column, from which the length of later ones is taken.
+/// Bytes of the first run of a program in a column, from which the length of later runs is derived.
 const FIRST_BYTES: u64 = 4 << 20;
-/// CPU time that a run is meant to take, in seconds.
-const WANTED_CPU: f64 = 0.4;
-/// The most bytes of one run.
-const MOST_BYTES: u64 = 512 << 20;
+/// The intended CPU time of a run, in seconds.
+const TARGET_CPU: f64 = 0.4;
+/// The maximum number of bytes of one run.
+const MAX_BYTES: u64 = 512 << 20;
 /// Associations of one run in memory.
 const ASSOCIATIONS: u64 = 5000;
 /// Associations of one run over sockets.
@@ -56,8 +56,8 @@ enum Column {
 type Results = BTreeMap<(&'static str, Column), Vec<Option<Answer>>>;
 
 /// Runs the benchmark and writes its tables.
-pub(super) fn main(words: &[&str]) -> Result<(), String> {
-    let options = Options::parse(words)?;
+pub(super) fn main(args: &[&str]) -> Result<(), String> {
+    let options = Options::parse(args)?;
     let rounds = options.rounds.unwrap_or(if options.quick { QUICK_ROUNDS } else { ROUNDS });
     let programs = Programs::build()?;
     if options.build {
@@ -96,7 +96,7 @@ fn measure(programs: &[Program], rounds: usize) -> Results {
         for column in &columns {
             for turn in 0..programs.len() {
                 let program = &programs[(turn + round) % programs.len()];
-                // The programs of the others have one association for a socket.
+                // The other programs use one socket per association.
                 if *column == Column::Sockets && program.name != OURS {
                     continue;
                 }
@@ -106,9 +106,9 @@ fn measure(programs: &[Program], rounds: usize) -> Results {
                 if let Err(error) = &answer {
                     println!("{}, {column:?}: {error}", program.name);
                 }
-                // The first round is too short to count: it only says how much to carry.
+                // The first round is too short to count: it only determines how much to transfer.
                 if round == 0 {
-                    bytes.insert(key, answer.map_or(FIRST_BYTES, |answer| enough(&answer)));
+                    bytes.insert(key, answer.map_or(FIRST_BYTES, |answer| bytes_for(&answer)));
                 } else {
                     results.entry(key).or_default().push(answer.ok());
                 }
@@ -118,10 +118,10 @@ fn measure(programs: &[Program], rounds: usize) -> Results {
     results
 }
 
-/// As many bytes as take about the wanted time.
-fn enough(answer: &Answer) -> u64 {
-    let bytes = answer.bytes as f64 * WANTED_CPU / answer.cpu.max(1e-6);
-    (bytes as u64).clamp(FIRST_BYTES, MOST_BYTES)
+/// Returns the number of bytes that take about the intended time.
+fn bytes_for(answer: &Answer) -> u64 {
+    let bytes = answer.bytes as f64 * TARGET_CPU / answer.cpu.max(1e-6);
+    (bytes as u64).clamp(FIRST_BYTES, MAX_BYTES)
 }
 
 #[cfg(test)]
@@ -129,11 +129,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_long_enough_and_not_too_long() {
+    fn the_length_of_a_run_follows_the_first_one() {
         let answer = |cpu| Answer { bytes: FIRST_BYTES, cpu, ..Answer::default() };
-        assert_eq!(enough(&answer(WANTED_CPU)), FIRST_BYTES);
-        assert_eq!(enough(&answer(WANTED_CPU / 4.0)), 4 * FIRST_BYTES);
-        assert_eq!(enough(&answer(0.0)), MOST_BYTES);
-        assert_eq!(enough(&answer(100.0)), FIRST_BYTES);
+        assert_eq!(bytes_for(&answer(TARGET_CPU)), FIRST_BYTES);
+        assert_eq!(bytes_for(&answer(TARGET_CPU / 4.0)), 4 * FIRST_BYTES);
+        assert_eq!(bytes_for(&answer(0.0)), MAX_BYTES);
+        assert_eq!(bytes_for(&answer(100.0)), FIRST_BYTES);
     }
 }

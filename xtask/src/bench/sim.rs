@@ -1,15 +1,14 @@
-//! `cargo xtask bench sim`: what a simulated second costs, beside ns-3.
+//! `cargo xtask bench sim`: the cost of a simulated second, compared with ns-3.
 //!
-//! Two disjoint paths of 10 Mbit/s and 10 ms, each between access links of 1 Gbit/s. Ours carry one
-//! association with Concurrent Multipath Transfer, every packet encoded and parsed; ns-3, which has
-//! no SCTP, carries one TCP connection over each. Both run in one thread, in turns, so that whatever
-//! else the machine does falls on both alike; ratios are taken within a round, and their median
-//! counts.
+//! Two disjoint paths of 10 Mbit/s and 10 ms, each between access links of 1 Gbit/s. Ours simulates one
+//! association with Concurrent Multipath Transfer, with every packet encoded and parsed; ns-3, which has
+//! no SCTP, simulates one TCP connection over each. Both run in one thread, in turn, so that other load
+//! of the machine affects both equally; ratios are taken within a round, and their median counts.
 //!
-//! | module | job |
+//! | module | purpose |
 //! | --- | --- |
-//! | `programs` | which programs there are, how they are built and run |
-//! | `tables` | what was measured, as tables, and whether what we want holds |
+//! | `programs` | the programs, and how they are built and run |
+//! | `tables` | the measurements as tables, and whether the targets are met |
 
 mod programs;
 mod tables;
@@ -17,36 +16,36 @@ mod tables;
 use super::{Options, page};
 use programs::{Answer, Programs};
 
-/// Rounds, if the caller does not say how many.
+/// The default number of rounds.
 const ROUNDS: usize = 3;
-/// Simulated seconds of a run, and of one in a hurry.
+/// Simulated seconds of a run, normally and with `--quick`.
 const SECONDS: u32 = 320;
 const QUICK_SECONDS: u32 = 20;
 /// Streams of the association in the first table.
 const STREAMS: u32 = 2;
-/// Streams of the runs that show what streams cost.
+/// Streams of the runs that show the cost of streams.
 const STREAM_COUNTS: [u32; 4] = [2, 10, 100, 1000];
-/// Links of the worlds that show what size costs.
+/// Links of the worlds that show the cost of size.
 const WORLD_SIZES: [u32; 5] = [1, 10, 100, 1000, 10_000];
 /// Events of a run of such a world.
 const WORLD_EVENTS: u64 = 4_000_000;
 
-/// What was measured.
+/// The measurements.
 #[derive(Default)]
 struct Results {
-    /// One of each round.
+    /// One answer per round.
     ours: Vec<Answer>,
-    /// Likewise, if there is ns-3.
+    /// The same for ns-3, if it is available.
     ns3: Vec<Answer>,
-    /// For each count of streams, one of each round.
+    /// For each number of streams, one answer per round.
     streams: Vec<(u32, Vec<Answer>)>,
-    /// For each size of a world, one of each round.
+    /// For each size of a world, one answer per round.
     worlds: Vec<(u32, Vec<Answer>)>,
 }
 
 /// Runs the benchmark and writes its tables.
-pub(super) fn main(words: &[&str]) -> Result<(), String> {
-    let options = Options::parse(words)?;
+pub(super) fn main(args: &[&str]) -> Result<(), String> {
+    let options = Options::parse(args)?;
     let rounds = options.rounds.unwrap_or(if options.quick { 1 } else { ROUNDS });
     let seconds = if options.quick { QUICK_SECONDS } else { SECONDS };
     let programs = Programs::build()?;

@@ -1,13 +1,13 @@
-//! `cargo xtask bench sockets`: programs that were written for the kernel's SCTP, under `eyas sctp run`.
+//! `cargo xtask bench sockets`: programs written for the kernel's SCTP, under `eyas sctp run`.
 //!
-//! One is ours, in C, and one is iperf3. Beside them the same messages go through usrsctp's own API, and
-//! through the driver that eyas has for Rust; everything over UDP on loopback, two processes and, where
-//! there is one, the process of `eyas sctp run` beside each. A round is one run of each.
+//! One is our own, in C, and one is iperf3. For comparison, the same messages are sent with usrsctp's own
+//! API, and with the eyas driver for Rust; everything over UDP on loopback, between two processes, each of
+//! which has its own `eyas sctp run` process where it is used. A round is one run of each.
 //!
-//! | module | job |
+//! | module | purpose |
 //! | --- | --- |
-//! | `run` | one run: which processes, what they said, what they took |
-//! | `tables` | what was measured, as tables, and whether what we want holds |
+//! | `run` | one run: its processes, their output and their cost |
+//! | `tables` | the measurements as tables, and whether the targets are met |
 
 mod run;
 mod tables;
@@ -20,23 +20,23 @@ use super::sctp::programs::usrsctp;
 use super::sctp::run::Answer;
 use super::{Options, page};
 use crate::run::{check, command};
-use run::{Kept, Many};
+use run::{AfterClosing, Many};
 
-/// Rounds, if the caller does not say how many.
+/// The default number of rounds.
 const ROUNDS: usize = 5;
 /// Sizes of messages, in bytes.
 const SIZES: [usize; 3] = [1024, 16_384, 65_536];
 
 /// Messages below this size, in bytes, are small.
 const SMALL: usize = 4096;
-/// Associations that are wanted at once.
+/// The target number of concurrent associations.
 const AT_ONCE: u64 = 20_000;
-/// Descriptors that a process has for other things, and some to spare.
+/// Descriptors that a process needs for other things, with a margin.
 const OTHER_DESCRIPTORS: u64 = 200;
 
-/// What carries messages.
+/// The stack that carries messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Way {
+enum Stack {
     /// The program in C under `eyas sctp run`.
     Sockets,
     /// iperf3 under `eyas sctp run`.
@@ -47,26 +47,26 @@ enum Way {
     Driver,
 }
 
-/// What is measured of it.
+/// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Column {
     /// Messages of that size.
     Messages(usize),
-    /// Messages of 64 bytes, there and back.
-    Asked,
-    /// `sendmsg` and `recvmsg` on TCP: by the program alone where the way is [`Way::Driver`].
+    /// Messages of 64 bytes, sent back by the receiver.
+    RoundTrips,
+    /// `sendmsg` and `recvmsg` on TCP: without `eyas sctp run` if the stack is [`Stack::Driver`].
     Tcp,
 }
 
-/// The runs of each way, in the order of the rounds.
-type Results = BTreeMap<(Way, Column), Vec<Answer>>;
+/// The runs of each stack, in the order of the rounds.
+type Results = BTreeMap<(Stack, Column), Vec<Answer>>;
 
 /// How much is measured.
 struct Amounts {
     rounds: usize,
-    /// Of large messages.
+    /// Bytes of large messages.
     bytes: u64,
-    asked: u64,
+    round_trips: u64,
     tcp: u64,
     associations: u64,
     turns: u64,
@@ -75,37 +75,37 @@ struct Amounts {
 
 impl Amounts {
     fn of(options: &Options) -> Self {
-        let (bytes, asked, tcp) = (256 << 20, 20_000, 200_000);
+        let (bytes, round_trips, tcp) = (256 << 20, 20_000, 200_000);
         let (associations, turns, seconds) = (AT_ONCE, 10_000, 5);
-        let all = Self { rounds: ROUNDS, bytes, asked, tcp, associations, turns, seconds };
-        let (bytes, asked, tcp) = (8 << 20, 300, 20_000);
+        let all = Self { rounds: ROUNDS, bytes, round_trips, tcp, associations, turns, seconds };
+        let (bytes, round_trips, tcp) = (8 << 20, 300, 20_000);
         let (associations, turns, seconds) = (300, 300, 1);
-        let little = Self { rounds: 1, bytes, asked, tcp, associations, turns, seconds };
-        let chosen = if options.quick { little } else { all };
-        let associations = chosen.associations.min(possible());
+        let quick = Self { rounds: 1, bytes, round_trips, tcp, associations, turns, seconds };
+        let chosen = if options.quick { quick } else { all };
+        let associations = chosen.associations.min(max_associations());
         Self { rounds: options.rounds.unwrap_or(chosen.rounds), associations, ..chosen }
     }
 
-    /// Bytes in messages of this size: small ones take longer.
+    /// Returns the bytes to send in messages of this size: small ones take longer.
     fn of_size(&self, size: usize) -> u64 {
         if size < SMALL { self.bytes / 4 } else { self.bytes }
     }
 }
 
-/// How many associations a process can have at once: each takes a descriptor, of as many as `ulimit -Hn`
-/// says.
-fn possible() -> u64 {
+/// Returns how many concurrent associations a process can have: each needs a descriptor, and `ulimit -Hn`
+/// is the limit.
+fn max_associations() -> u64 {
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    most_descriptors(&limits).map_or(u64::MAX, |most| most.saturating_sub(OTHER_DESCRIPTORS))
+    max_descriptors(&limits).map_or(u64::MAX, |most| most.saturating_sub(OTHER_DESCRIPTORS))
 }
 
-/// The hard limit of descriptors among the limits of a process; of one that has none, nothing.
-fn most_descriptors(limits: &str) -> Option<u64> {
+/// Parses the hard limit of descriptors from the limits of a process; `None` if it is unlimited.
+fn max_descriptors(limits: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Where the programs are.
+/// The paths of the programs.
 struct Programs {
     eyas: PathBuf,
     sockets: PathBuf,
@@ -114,7 +114,7 @@ struct Programs {
 }
 
 impl Programs {
-    /// Builds whatever is not up to date. usrsctp is left out, aloud, where it is not installed.
+    /// Builds whatever is not up to date. usrsctp is left out, with a message, if it is not installed.
     fn build() -> Result<Self, String> {
         check(build_ours().args(["-p", "eyas-cli"]))?;
         let driver = ["-p", "eyas", "--features", "sctp", "--example", "sctp-transfer"];
@@ -130,8 +130,8 @@ impl Programs {
 }
 
 /// Runs the benchmark and writes its tables.
-pub(super) fn main(words: &[&str]) -> Result<(), String> {
-    let options = Options::parse(words)?;
+pub(super) fn main(args: &[&str]) -> Result<(), String> {
+    let options = Options::parse(args)?;
     let amounts = Amounts::of(&options);
     let programs = Programs::build()?;
     if options.build {
@@ -141,15 +141,15 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
     println!("{} associations at once", amounts.associations);
     let many: Many = run::many(&programs, amounts.associations)?;
     println!("{} associations opened and closed", amounts.turns);
-    let kept: Kept = run::opened_and_closed(&programs, amounts.turns)?;
+    let after_closing: AfterClosing = run::opened_and_closed(&programs, amounts.turns)?;
     let line = format!("cargo xtask bench sockets --rounds {}", amounts.rounds);
     let mut text = page::circumstances(&line);
     for table in [
         tables::messages(&results),
         tables::answers(&results),
         tables::many(&many),
-        tables::kept(&kept),
-        tables::expectations(&results, &many, &kept),
+        tables::after_closing(&after_closing),
+        tables::expectations(&results, &many, &after_closing),
     ] {
         text.push('\n');
         text.push_str(&table);
@@ -161,26 +161,29 @@ fn measure(programs: &Programs, amounts: &Amounts) -> Result<Results, String> {
     let mut results = Results::new();
     for round in 1..=amounts.rounds {
         println!("round {round} of {}", amounts.rounds);
-        let mut keep = |key, answer: Result<Answer, String>| match answer {
+        let mut add = |key, answer: Result<Answer, String>| match answer {
             Ok(answer) => {
                 results.entry(key).or_default().push(answer);
                 Ok(())
             }
             Err(error) => Err(format!("{key:?}: {error}")),
         };
-        for way in [Way::Sockets, Way::Usrsctp, Way::Driver] {
-            if way == Way::Usrsctp && programs.usrsctp.is_none() {
+        for stack in [Stack::Sockets, Stack::Usrsctp, Stack::Driver] {
+            if stack == Stack::Usrsctp && programs.usrsctp.is_none() {
                 continue;
             }
             for size in SIZES {
-                let carried = run::carried(programs, way, size, amounts.of_size(size));
-                keep((way, Column::Messages(size)), carried)?;
+                let messages = run::messages(programs, stack, size, amounts.of_size(size));
+                add((stack, Column::Messages(size)), messages)?;
             }
         }
-        keep((Way::Iperf, Column::Messages(65_536)), run::iperf(programs, amounts.seconds))?;
-        for way in [Way::Sockets, Way::Driver] {
-            keep((way, Column::Asked), run::asked(programs, way, amounts.asked))?;
-            keep((way, Column::Tcp), run::tcp(programs, way, amounts.tcp))?;
+        add((Stack::Iperf, Column::Messages(65_536)), run::iperf(programs, amounts.seconds))?;
+        for stack in [Stack::Sockets, Stack::Driver] {
+            add(
+                (stack, Column::RoundTrips),
+                run::round_trips(programs, stack, amounts.round_trips),
+            )?;
+            add((stack, Column::Tcp), run::tcp(programs, stack, amounts.tcp))?;
         }
     }
     Ok(results)
@@ -194,7 +197,7 @@ mod tests {
     fn the_hard_limit_counts() {
         let limits = "Limit  Soft Limit  Hard Limit  Units\n\
             Max cpu time  unlimited  unlimited  seconds\nMax open files  1024  20000  files\n";
-        assert_eq!(most_descriptors(limits), Some(20_000));
-        assert_eq!(most_descriptors("Max open files  1024  unlimited  files"), None);
+        assert_eq!(max_descriptors(limits), Some(20_000));
+        assert_eq!(max_descriptors("Max open files  1024  unlimited  files"), None);
     }
 }

@@ -3,14 +3,14 @@
 /// The rounds of one client in one scenario.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rounds {
-    /// Milliseconds of each round that gave an answer.
+    /// The times of successful rounds, in milliseconds.
     pub(super) times: Vec<f64>,
-    /// What was said in the rounds that gave none.
+    /// The errors of failed rounds.
     pub(super) errors: Vec<String>,
 }
 
 impl Rounds {
-    /// Takes the answer of one round.
+    /// Adds the result of one round.
     pub(super) fn add(&mut self, answer: Result<f64, String>) {
         match answer {
             Ok(time) => self.times.push(time),
@@ -18,22 +18,22 @@ impl Rounds {
         }
     }
 
-    /// The median, if more than half of the rounds gave an answer.
+    /// Returns the median, if more than half of the rounds succeeded.
     pub(super) fn median(&self) -> Option<f64> {
         (self.times.len() > self.errors.len()).then(|| self.quantile(0.5))
     }
 
-    /// The 95th percentile, on the same condition.
+    /// Returns the 95th percentile under the same condition.
     pub(super) fn p95(&self) -> Option<f64> {
         (self.times.len() > self.errors.len()).then(|| self.quantile(0.95))
     }
 
-    /// The 99th percentile, on the same condition.
+    /// Returns the 99th percentile under the same condition.
     pub(super) fn p99(&self) -> Option<f64> {
         (self.times.len() > self.errors.len()).then(|| self.quantile(0.99))
     }
 
-    /// The smallest time that at least this share of the rounds did not exceed.
+    /// Returns the smallest time that at least this share of the rounds did not exceed.
     fn quantile(&self, share: f64) -> f64 {
         let mut sorted = self.times.clone();
         sorted.sort_by(f64::total_cmp);

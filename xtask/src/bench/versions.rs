@@ -1,5 +1,5 @@
-//! Which versions were measured: asked from the programs, and of what is written in Rust from the
-//! lock files that it was built by, for a crate does not tell its version while it runs.
+//! The versions that were measured: reported by the programs, and for programs in Rust read from the
+//! lock files that they were built with, because a crate does not report its version at run time.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,11 +7,11 @@ use std::path::Path;
 
 use crate::run::{command, output, workspace};
 
-/// What each program is called in the tables, and its version with those of what it stands on.
+/// The name of each program in the tables, and its version with those of its main dependencies.
 pub(super) struct Versions(pub(super) Vec<(&'static str, String)>);
 
 impl Versions {
-    /// One row for each program.
+    /// Returns a table with one row for each program.
     pub(super) fn table(&self) -> String {
         let mut text = String::from("| program | versions |\n| --- | --- |\n");
         for (name, versions) in &self.0 {
@@ -20,7 +20,7 @@ impl Versions {
         text
     }
 
-    /// The version of a program itself.
+    /// Returns the version of a program itself.
     pub(super) fn of(&self, name: &str) -> Option<&str> {
         let (_, versions) = self.0.iter().find(|(program, _)| *program == name)?;
         let mut words = versions.split_whitespace();
@@ -29,8 +29,8 @@ impl Versions {
     }
 }
 
-/// The versions of some crates in a lock file; `hyper 1.2.3, quinn 0.11.1`. One of a crate's several
-/// versions would be a guess, so that is an error.
+/// Returns the versions of some crates in a lock file: `hyper 1.2.3, quinn 0.11.1`. Several versions of
+/// a crate are an error, because choosing one would be a guess.
 pub(super) fn locked(lock: &str, crates: &[&str]) -> Result<String, String> {
     let text =
         fs::read_to_string(workspace().join(lock)).map_err(|error| format!("{lock}: {error}"))?;
@@ -44,7 +44,7 @@ pub(super) fn locked(lock: &str, crates: &[&str]) -> Result<String, String> {
     found.collect::<Result<Vec<_>, _>>().map(|found| found.join(", "))
 }
 
-/// Each package begins with its name and its version, a line each.
+/// Returns the versions of a package: its entries begin with a line for the name and one for the version.
 fn in_lock<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     let head = format!("name = \"{name}\"");
     let lines = text.lines().zip(text.lines().skip(1));
@@ -54,26 +54,26 @@ fn in_lock<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     versions.collect()
 }
 
-/// What an interpreter prints of its packages.
+/// Returns what a program in Python prints about installed packages.
 pub(super) fn python(python: &Path, program: &str) -> Result<String, String> {
-    let said = output(&mut command(&python.to_string_lossy(), &["-c", program]))?;
-    Ok(said.trim().to_owned())
+    let output = output(&mut command(&python.to_string_lossy(), &["-c", program]))?;
+    Ok(output.trim().to_owned())
 }
 
-/// The versions of some modules in a program in Go, and of Go itself.
+/// Returns the versions of some modules in a program in Go, and of Go itself.
 pub(super) fn modules(program: &Path, modules: &[&str]) -> Result<String, String> {
-    let said = output(command("go", &["version", "-m"]).arg(program))?;
-    in_program(&said, modules)
-        .ok_or_else(|| format!("{program:?} does not say what is in it: {said}"))
+    let output = output(command("go", &["version", "-m"]).arg(program))?;
+    in_program(&output, modules)
+        .ok_or_else(|| format!("cannot parse the build information of {program:?}: {output}"))
 }
 
-/// The first line is `PROGRAM: goVERSION`, those of modules are `dep NAME vVERSION HASH`, with `mod`
-/// for the program's own. The name of a module may end with its major version.
-fn in_program(said: &str, modules: &[&str]) -> Option<String> {
-    let (_, go) = said.lines().next()?.rsplit_once(": go")?;
+/// Parses build information: the first line is `PROGRAM: goVERSION`, those of modules are `dep NAME
+/// vVERSION HASH`, with `mod` for the program's own. The name of a module may end with its major version.
+fn in_program(output: &str, modules: &[&str]) -> Option<String> {
+    let (_, go) = output.lines().next()?.rsplit_once(": go")?;
     let mut found = Vec::new();
     for module in modules {
-        let mut lines = said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let mut lines = output.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         let line = lines.find(
             |words| matches!(words.as_slice(), ["dep" | "mod", name, ..] if name == module),
         )?;
@@ -103,29 +103,29 @@ mod tests {
 
     #[test]
     fn versions_of_a_program_in_go() {
-        let said = "/x/rival: go1.26.8\n\tpath\tx\n\tmod\tx\t(devel)\t\n\
+        let output = "/x/rival: go1.26.8\n\tpath\tx\n\tmod\tx\t(devel)\t\n\
                     \tdep\tgithub.com/pion/sctp\tv1.12.1\th1:abc=\n";
-        let found = in_program(said, &["github.com/pion/sctp"]).unwrap();
+        let found = in_program(output, &["github.com/pion/sctp"]).unwrap();
         assert_eq!(found, "sctp 1.12.1, Go 1.26.8");
-        assert_eq!(in_program(said, &["github.com/quic-go/quic-go"]), None);
+        assert_eq!(in_program(output, &["github.com/quic-go/quic-go"]), None);
     }
 
     #[test]
     fn the_version_of_a_program_in_go_itself() {
-        let said = "caddy: go1.26.8\n\tmod\tgithub.com/caddyserver/caddy/v2\tv2.11.9\th1:abc=\n";
-        let found = in_program(said, &["github.com/caddyserver/caddy/v2"]);
+        let output = "caddy: go1.26.8\n\tmod\tgithub.com/caddyserver/caddy/v2\tv2.11.9\th1:abc=\n";
+        let found = in_program(output, &["github.com/caddyserver/caddy/v2"]);
         assert_eq!(found.as_deref(), Some("caddy 2.11.9, Go 1.26.8"));
     }
 
     #[test]
-    fn the_version_of_a_program_is_the_first_one_named() {
+    fn the_version_of_a_program_is_the_first_number() {
         let versions = Versions(vec![
             ("libcurl", "8.23.0 OpenSSL/3.6.5".into()),
             ("reqwest", "reqwest 0.13.5, hyper 1.12.0".into()),
         ]);
         assert_eq!(versions.of("libcurl"), Some("8.23.0"));
         assert_eq!(versions.of("reqwest"), Some("0.13.5"));
-        assert_eq!(versions.of("nobody"), None);
+        assert_eq!(versions.of("unknown"), None);
         assert!(versions.table().ends_with("| reqwest | reqwest 0.13.5, hyper 1.12.0 |\n"));
     }
 }

@@ -5,13 +5,13 @@ use serde_json::Value;
 use super::{Outcome, Step, fuzz};
 use crate::run::{check, command, output, works};
 
-/// How often each property test draws (the tests' own default is 256).
+/// The number of cases of each property test (the tests' own default is 256).
 const PROPERTY_CASES: &str = "10000";
-/// How many draws that an assumption turns down are put up with; the default goes with 256 cases.
+/// The maximum number of cases that assumptions reject; the default is meant for 256 cases.
 const PROPERTY_REJECTS: &str = "100000";
-/// Seconds after which nobody answers who could give the database of advisories.
+/// The time limit for fetching the database of advisories, in seconds.
 const FETCH_SECONDS: &str = "60";
-/// The target without an operating system that proves the pure crates pure.
+/// A target without an operating system, for which the pure crates must build.
 const BARE_TARGET: &str = "x86_64-unknown-none";
 /// The crates that must build for it.
 const PURE_CRATES: [&str; 4] = ["eyas-race", "eyas-sctp", "eyas-netem", "eyas-sockets"];
@@ -19,19 +19,23 @@ const PURE_CRATES: [&str; 4] = ["eyas-race", "eyas-sctp", "eyas-netem", "eyas-so
 /// Every step, in the order of running.
 pub(crate) const STEPS: &[Step] = &[
     Step { name: "fmt", about: "the code is formatted", run: fmt },
-    Step { name: "tidy", about: "the house rules hold", run: tidy },
+    Step { name: "tidy", about: "the rules of this repository hold", run: tidy },
     Step { name: "deny", about: "licences, bans and sources of dependencies", run: deny },
     Step { name: "advisories", about: "known faults of dependencies", run: advisories },
     Step {
         name: "clippy",
-        about: "no warning, all targets, all features, fuzz targets too",
+        about: "no warnings in all targets with all features, nor in fuzz targets",
         run: clippy,
     },
-    Step { name: "features", about: "each feature of each crate builds alone", run: features },
+    Step { name: "features", about: "each feature of each crate builds on its own", run: features },
     Step { name: "bare", about: "the pure crates build without an operating system", run: bare },
     Step { name: "docs", about: "the documentation builds without a warning", run: docs },
-    Step { name: "api", about: "what is public is what was reviewed", run: api },
-    Step { name: "semver", about: "what the last release promised still holds", run: semver },
+    Step { name: "api", about: "the public API is the reviewed one", run: api },
+    Step {
+        name: "semver",
+        about: "the public API is compatible with the last release",
+        run: semver,
+    },
     Step { name: "test", about: "tests and documentation tests", run: test },
     Step { name: "properties", about: "property tests, 10,000 cases each", run: properties },
     Step {
@@ -39,13 +43,13 @@ pub(crate) const STEPS: &[Step] = &[
         about: "each fuzz target for some seconds, and what it reached",
         run: fuzz::run,
     },
-    Step { name: "msrv", about: "the oldest Rust that is promised", run: msrv },
+    Step { name: "msrv", about: "the minimum supported Rust version", run: msrv },
 ];
 
-/// Steps that cost too much to run each time: only by name.
+/// Steps that take too long to run each time: only by name.
 pub(crate) const ON_REQUEST: &[Step] = &[Step {
     name: "feature-tests",
-    about: "the tests of each crate without features, and with each of them alone",
+    about: "the tests of each crate without features, and with each feature on its own",
     run: feature_tests,
 }];
 
@@ -64,7 +68,7 @@ fn tidy() -> Result<Outcome, String> {
 
 fn clippy() -> Result<Outcome, String> {
     cargo("clippy --workspace --all-targets --all-features -- -D warnings")?;
-    // The fuzz targets are a workspace of their own: nothing else reads them on a stable Rust.
+    // The fuzz targets are a separate workspace: nothing else checks them with a stable Rust.
     let metadata = metadata()?;
     let target = metadata["target_directory"].as_str().unwrap_or("target");
     cargo(&format!("clippy --manifest-path fuzz/Cargo.toml --target-dir {target} -- -D warnings"))
@@ -73,7 +77,7 @@ fn clippy() -> Result<Outcome, String> {
 fn docs() -> Result<Outcome, String> {
     let arguments = ["doc", "--workspace", "--no-deps", "--all-features"];
     check(command("cargo", &arguments).env("RUSTDOCFLAGS", "-D warnings"))?;
-    // What is not public without `internals` cannot be linked to from what is.
+    // Public items must not link to items that are public only with `internals`.
     let arguments = ["doc", "-p", "eyas-sctp", "--no-deps"];
     check(command("cargo", &arguments).env("RUSTDOCFLAGS", "-D warnings")).map(|()| Outcome::Passed)
 }
@@ -97,24 +101,24 @@ fn deny() -> Result<Outcome, String> {
     cargo("deny --all-features check licenses bans sources")
 }
 
-/// The fourth check of cargo-deny, which wants a database from a host that not every machine reaches.
+/// Runs the fourth check of cargo-deny, which needs a database from a host that not every machine reaches.
 fn advisories() -> Result<Outcome, String> {
     if !works("cargo", &["deny", "--version"]) {
         let how = "cargo-deny is missing: cargo install --locked cargo-deny";
         return Ok(Outcome::Skipped(how.into()));
     }
     if !works("timeout", &[FETCH_SECONDS, "cargo", "deny", "fetch", "db"]) {
-        let why = "the database is not to be had here: cargo deny fetch db says why";
+        let why = "the database cannot be fetched here: cargo deny fetch db prints the reason";
         return Ok(Outcome::Skipped(why.into()));
     }
     cargo("deny --all-features check --disable-fetch advisories")
 }
 
-/// Holds the public surface against that of the last release, the latest tag that is a version.
+/// Compares the public API with that of the last release: the latest tag that is a version.
 fn semver() -> Result<Outcome, String> {
     let tags = output(&mut command("git", &["tag", "--list", "v[0-9]*", "--sort=-v:refname"]))?;
     let Some(release) = tags.lines().next() else {
-        let why = "there is no release yet: no tag such as v0.1.0 to hold the API against";
+        let why = "there is no release yet: no tag such as v0.1.0 to compare the API with";
         return Ok(Outcome::Skipped(why.into()));
     };
     if !works("cargo", &["semver-checks", "--version"]) {
@@ -136,17 +140,18 @@ fn bare() -> Result<Outcome, String> {
 }
 
 fn features() -> Result<Outcome, String> {
-    let each = each_feature_alone(&metadata()?);
-    each.iter().try_for_each(|alone| cargo(&format!("clippy {alone} -- -D warnings")).map(drop))?;
+    let each = each_feature_separately(&metadata()?);
+    each.iter()
+        .try_for_each(|feature| cargo(&format!("clippy {feature} -- -D warnings")).map(drop))?;
     Ok(Outcome::Passed)
 }
 
-/// Goes on after a failure: what fails with one feature often fails with others as well.
+/// Continues after a failure, because what fails with one feature often fails with others as well.
 fn feature_tests() -> Result<Outcome, String> {
-    let each = each_feature_alone(&metadata()?);
+    let each = each_feature_separately(&metadata()?);
     let failed: Vec<_> = each
         .into_iter()
-        .filter(|alone| cargo(&format!("test --no-fail-fast {alone}")).is_err())
+        .filter(|feature| cargo(&format!("test --no-fail-fast {feature}")).is_err())
         .collect();
     if failed.is_empty() {
         return Ok(Outcome::Passed);
@@ -154,8 +159,8 @@ fn feature_tests() -> Result<Outcome, String> {
     Err(format!("cargo test with {}", failed.join("; with ")))
 }
 
-/// The options of cargo that choose each package without features, and with each of its features alone.
-fn each_feature_alone(metadata: &Value) -> Vec<String> {
+/// Returns the cargo options that select each package without features, and with each of its features separately.
+fn each_feature_separately(metadata: &Value) -> Vec<String> {
     let mut each = Vec::new();
     for (package, features) in features_of(metadata) {
         let without = format!("-p {package} --no-default-features");
@@ -171,7 +176,7 @@ fn metadata() -> Result<Value, String> {
     serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))
 }
 
-/// The packages that have features, and these.
+/// Returns the packages that have features, with their features.
 fn features_of(metadata: &Value) -> Vec<(String, Vec<String>)> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let features = packages.filter_map(|package| {
@@ -183,7 +188,7 @@ fn features_of(metadata: &Value) -> Vec<(String, Vec<String>)> {
     features.filter(|(_, names)| !names.is_empty()).collect()
 }
 
-/// The programs of a package's `tests/`.
+/// Returns the programs in a package's `tests/`.
 fn integration_tests(metadata: &Value, package: &str) -> Vec<String> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let targets = packages
@@ -194,8 +199,8 @@ fn integration_tests(metadata: &Value, package: &str) -> Vec<String> {
 }
 
 fn properties() -> Result<Outcome, String> {
-    // Optimised, for a thousand times the default would take minutes otherwise. Nothing of the command is
-    // built here: named as well, it has its dependencies be as its own build left them, features and all.
+    // Optimised, because so many cases would otherwise take minutes. Nothing of eyas-cli is tested here: it
+    // is named so that dependencies have the same features as in its own build and are not rebuilt.
     let mut tests =
         command("cargo", &["test", "--release", "-p", "eyas-race", "-p", "eyas-cli", "--lib"]);
     for name in integration_tests(&metadata()?, "eyas-race") {
@@ -210,13 +215,14 @@ fn msrv() -> Result<Outcome, String> {
     let metadata = metadata()?;
     let version = metadata["packages"][0]["rust_version"].as_str().unwrap_or_default().to_owned();
     if version.is_empty() {
-        return Err("Cargo.toml gives no rust-version".into());
+        return Err("Cargo.toml has no rust-version".into());
     }
     let toolchain = format!("+{version}");
     if !works("cargo", &[&toolchain, "--version"]) {
         let install = ["toolchain", "install", &version, "--profile", "minimal"];
         if check(&mut command("rustup", &install)).is_err() {
-            let why = format!("Rust {version} is not to be had here; rust-version alone was read");
+            let why =
+                format!("Rust {version} cannot be installed here; only rust-version was read");
             return Ok(Outcome::Skipped(why));
         }
     }
@@ -238,14 +244,14 @@ mod tests {
         });
         let names = ["quic".to_owned(), "sqlite".to_owned()];
         assert_eq!(features_of(&metadata), [("eyas".to_owned(), names.to_vec())]);
-        let alone = ["--features quic", "--features sqlite", ""];
-        let alone =
-            alone.map(|one| format!("-p eyas --no-default-features {one}").trim().to_owned());
-        assert_eq!(each_feature_alone(&metadata), alone);
+        let feature = ["--features quic", "--features sqlite", ""];
+        let feature =
+            feature.map(|one| format!("-p eyas --no-default-features {one}").trim().to_owned());
+        assert_eq!(each_feature_separately(&metadata), feature);
     }
 
     #[test]
-    fn the_tests_beside_a_library_are_read_from_metadata() {
+    fn integration_tests_are_read_from_metadata() {
         let tests = integration_tests(&metadata().unwrap(), "eyas-race");
         assert!(tests.iter().any(|name| name == "late_answers"), "{tests:?}");
         assert!(integration_tests(&metadata().unwrap(), "eyas-none").is_empty());

@@ -1,30 +1,29 @@
-//! Why a race decides differently than before.
+//! The causes for which a race decides differently than before.
 
 use super::World;
 
 /// The cause shown by the first difference between two races.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
-    /// DNS leads to other candidates, or to another order of them.
+    /// DNS results in other candidates, or in another order of them.
     Plan,
     /// An attempt made room for a candidate that waited, or starts are closer once as many as may
     /// be in flight have been tried.
     Turns,
-    /// A decision that followed from another one is taken at once.
+    /// A decision that follows from another one is made immediately.
     WokenUp,
-    /// Nothing comes after the end.
+    /// Nothing happens after the end.
     AfterTheEnd,
-    /// What is complete and below `win_at` is closed at the deadline.
+    /// Complete attempts below `win_at` are closed at the deadline.
     ClosedAtDeadline,
-    /// A second try beside a connection that works says so.
+    /// A second try beside a working connection is marked as one in the background.
     Background,
-    /// A second try comes at another time, or not at all.
+    /// A second try starts at another time, or not at all.
     SecondTry,
-    /// An attempt that is connected and silent goes on beside a peer that has spoken, to be remembered
-    /// as that.
+    /// A connected but silent attempt continues beside a peer that has replied, to be remembered as silent.
     Silent,
-    /// Something else is tried beside the winner: the last attempt there is kept for what could take
-    /// its place.
+    /// Something else is tried beside the winner: the last attempt is reserved for a candidate that could
+    /// replace it.
     Beside,
     /// None of these.
     Unexplained,
@@ -33,21 +32,23 @@ pub(super) enum Cause {
 impl Cause {
     pub(super) const fn text(self) -> &'static str {
         match self {
-            Self::Plan => "DNS leads to other candidates or another order",
+            Self::Plan => "DNS results in other candidates or another order",
             Self::Turns => "silent attempts make room for others",
-            Self::WokenUp => "what follows from a decision is decided at once",
-            Self::AfterTheEnd => "nothing comes after the end",
+            Self::WokenUp => "a decision that follows from another one is made immediately",
+            Self::AfterTheEnd => "nothing happens after the end",
             Self::ClosedAtDeadline => "complete attempts below `win_at` close at the deadline",
             Self::Background => "a second try beside the winner is in the background",
-            Self::SecondTry => "second tries come at other times, and end with the win",
-            Self::Silent => "who is connected and silent beside a peer that spoke is remembered",
-            Self::Beside => "the last attempt beside a winner is kept for what could replace it",
+            Self::SecondTry => "second tries start at other times, and end with the win",
+            Self::Silent => "a connected but silent peer beside one that replied is remembered",
+            Self::Beside => {
+                "the last attempt beside a winner is reserved for what could replace it"
+            }
             Self::Unexplained => "unexplained",
         }
     }
 }
 
-/// The cause, and the first lines that differ; `None` if both decided the same.
+/// Returns the cause, and the first lines that differ; `None` if both decided the same.
 pub(super) fn of(old: &World, new: &World) -> Option<(Cause, String)> {
     let place = (0..old.lines.len().max(new.lines.len()))
         .find(|place| old.lines.get(*place) != new.lines.get(*place))?;
@@ -85,15 +86,15 @@ fn classify(old: &World, new: &World, place: usize) -> Cause {
     if starts("failed ") && at == time(was) {
         return Cause::Plan;
     }
-    // Either an attempt made room, or the next one starts sooner than it would have: maybe just in
-    // the place of a second try, or before the plan of an instant was told.
+    // Either an attempt made room, or the next one starts sooner than it would have: possibly instead of
+    // a second try, or before the plan of the same instant was printed.
     if same_instant(new, "MadeRoom") || starts("start ") && is_crowded(new, before) {
         return Cause::Turns;
     }
     if is_second_try(old, place) || is_second_try(new, place) {
         return Cause::SecondTry;
     }
-    // Giving up on a refusing host begins with what is learnt.
+    // Giving up on a refusing host starts with what is learnt.
     let is_verdict = ["usable ", "better ", "proceed ", "close "].iter().any(|what| starts(what))
         || is.is_some_and(|is| is.contains("HostRefused"));
     if is_verdict && at < time(was) {
@@ -114,7 +115,7 @@ fn classify(old: &World, new: &World, place: usize) -> Cause {
 /// The deadline of every world, in milliseconds.
 const DEADLINE: u64 = 30_000;
 
-/// Whether the two plans differ by then or from that instant on: a plan is printed after its
+/// Returns whether the two plans differ up to this instant, inclusive: a plan is printed after its
 /// consequences.
 fn is_of_the_plan(old: &World, new: &World, place: usize) -> bool {
     let at = time(old.lines.get(place).map(String::as_str))
@@ -125,12 +126,12 @@ fn is_of_the_plan(old: &World, new: &World, place: usize) -> bool {
         };
         world.lines.iter().filter(until).cloned().collect()
     };
-    let asks =
+    let queries =
         |world: &World| world.lines.get(place).is_some_and(|line| event(line).starts_with("ask "));
-    asks(old) || asks(new) || plans(old) != plans(new)
+    queries(old) || queries(new) || plans(old) != plans(new)
 }
 
-/// Whether an attempt starts here at a candidate that had been started before.
+/// Returns whether an attempt starts here whose candidate was started before.
 fn is_second_try(world: &World, place: usize) -> bool {
     let started = |line: &String| {
         let mut words = event(line).split(' ');
@@ -140,19 +141,19 @@ fn is_second_try(world: &World, place: usize) -> bool {
     world.lines[..place].iter().filter_map(started).any(|other| other == candidate)
 }
 
-/// Whether as many attempts had started as may be in flight.
+/// Returns whether as many attempts had started as may be in flight.
 fn is_crowded(world: &World, before: &[String]) -> bool {
     let limit = world.title.split("max_in_flight=").nth(1).and_then(|rest| rest.split(' ').next());
     let started = before.iter().filter(|line| event(line).starts_with("start ")).count();
     limit.and_then(|limit| limit.parse().ok()).is_some_and(|limit: usize| started >= limit)
 }
 
-/// Milliseconds; a missing time sorts last.
+/// Returns the time in milliseconds; a missing time sorts last.
 fn time(line: Option<&str>) -> u64 {
     line.and_then(|line| line.split(' ').next()?.parse().ok()).unwrap_or(u64::MAX)
 }
 
-/// A line without its time.
+/// Returns a line without its time.
 fn event(line: &str) -> &str {
     line.split_once(' ').map_or("", |(_, event)| event)
 }
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn each_cause_is_known_by_its_first_difference() {
+    fn each_cause_is_identified_by_its_first_difference() {
         let start = "0 start 0 tcp@192.0.2.1:443";
         assert_eq!(cause(&[start], &[start]), None);
         let usable = ["1350 usable 0", "30000 usable 0"];
@@ -182,8 +183,8 @@ mod tests {
         let background = "0 start 0 tcp@192.0.2.1:443 background";
         assert_eq!(cause(&[start], &[background]), Some(Cause::Background));
         assert_eq!(cause(&[start, "0 plan a+0"], &[start, "0 plan b+0"]), Some(Cause::Plan));
-        let again = ["250 start 1 tcp@192.0.2.1:443", "300 start 1 tcp@192.0.2.1:443"];
-        assert_eq!(cause(&[start, again[0]], &[start, again[1]]), Some(Cause::SecondTry));
+        let second_try = ["250 start 1 tcp@192.0.2.1:443", "300 start 1 tcp@192.0.2.1:443"];
+        assert_eq!(cause(&[start, second_try[0]], &[start, second_try[1]]), Some(Cause::SecondTry));
         let other = "250 start 1 tcp@192.0.2.2:443";
         assert_eq!(cause(&[start, other], &[start, "300 learn x"]), Some(Cause::Unexplained));
         let lost = "550 close 0 Lost";

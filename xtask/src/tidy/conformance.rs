@@ -1,28 +1,28 @@
-//! A page of `docs/conformance/` is named in the index, and each clause on it says by what it is
-//! shown to be followed, or that it is not: a clause without either is a promise.
+//! Each page of `docs/conformance/` is in the index, and each of its clauses names the evidence that it is
+//! followed, or states that it is not.
 
 use super::Finding;
 
 /// The index of the pages.
 pub(super) const INDEX: &str = "docs/conformance.md";
 
-/// Where the pages are.
+/// The directory of the pages.
 const PAGES: &str = "docs/conformance/";
 
-/// How the last cell of a clause may begin when it names no test.
+/// How the last cell of a clause may start if it names no test.
 const WITHOUT_TEST: [&str; 3] = ["**not met**", "**otherwise**", "no test:"];
 
 /// Cells of a clause: section, requirement, what is done here, evidence.
 const CELLS: usize = 4;
 
-/// Holds one document against the index; others than pages are left alone.
+/// Checks one document; documents other than pages are ignored.
 pub(super) fn check(file: &str, content: &str, index: &str) -> Vec<Finding> {
     let Some(page) = file.strip_prefix(PAGES).filter(|page| page.ends_with(".md")) else {
         return Vec::new();
     };
     let mut findings = Vec::new();
     if !index.contains(&format!("(conformance/{page})")) {
-        findings.push(Finding::error(file, 0, format!("{INDEX} does not lead here")));
+        findings.push(Finding::error(file, 0, format!("{INDEX} does not link to this page")));
     }
     let mut in_table = false;
     let mut clauses = 0;
@@ -31,7 +31,7 @@ pub(super) fn check(file: &str, content: &str, index: &str) -> Vec<Finding> {
             in_table = false;
             continue;
         };
-        // The first row of a table names its columns, the second draws a line.
+        // The first row of a table has the headings, the second is the delimiter.
         if !in_table {
             in_table = true;
             continue;
@@ -45,12 +45,12 @@ pub(super) fn check(file: &str, content: &str, index: &str) -> Vec<Finding> {
             let message = format!("a clause has {CELLS} cells, none of them empty");
             findings.push(Finding::error(file, index + 1, message));
         } else if !is_evidence(cells[CELLS - 1]) {
-            let message = "neither a test (`path.rs::name`) nor why there is none";
+            let message = "name a test (`path.rs::name`), or state why there is none";
             findings.push(Finding::error(file, index + 1, message));
         }
     }
     if clauses == 0 {
-        findings.push(Finding::error(file, 0, "there is no clause here"));
+        findings.push(Finding::error(file, 0, "the page has no clause"));
     }
     findings
 }
@@ -74,7 +74,7 @@ mod tests {
     const INDEXED: &str = "| A | [a](conformance/a.md) |";
 
     #[test]
-    fn a_test_or_why_there_is_none_is_evidence() {
+    fn a_test_or_a_reason_for_none_is_evidence() {
         for evidence in [
             "`crates/a/src/b.rs::works`",
             "**not met**",
@@ -88,18 +88,18 @@ mod tests {
 
     #[test]
     fn a_clause_without_evidence_is_named() {
-        let neither = ["neither a test (`path.rs::name`) nor why there is none"];
+        let neither = ["name a test (`path.rs::name`), or state why there is none"];
         assert_eq!(messages("| §1 | MUST | done | surely |", INDEXED), neither);
         let cells = ["a clause has 4 cells, none of them empty"];
         assert_eq!(messages("| §1 | MUST | done |", INDEXED), cells);
         assert_eq!(messages("| §1 | MUST |  | `a.rs::b` |", INDEXED), cells);
-        assert_eq!(messages("text", INDEXED), ["there is no clause here"]);
+        assert_eq!(messages("text", INDEXED), ["the page has no clause"]);
     }
 
     #[test]
     fn a_page_missing_from_the_index_is_named() {
         let row = "| §1 | MUST | done | `a.rs::b` |";
-        assert_eq!(messages(row, ""), ["docs/conformance.md does not lead here"]);
+        assert_eq!(messages(row, ""), ["docs/conformance.md does not link to this page"]);
         assert_eq!(check("docs/other.md", "text", ""), []);
     }
 }

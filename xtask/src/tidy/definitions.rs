@@ -1,9 +1,9 @@
-//! A test or a bound that a document names with its file, as in `crates/x/src/y.rs::NAME`, is
-//! defined there: a claim whose evidence is gone is worse than none.
+//! A test or a bound that a document names with its file, as in `crates/x/src/y.rs::NAME`, is defined
+//! there, so that no claim refers to evidence that no longer exists.
 
 use super::Finding;
 
-/// Holds one document against the files that it names. `read` gives the content of a file.
+/// Checks one document against the files that it names. `read` returns the content of a file.
 pub(super) fn check(
     file: &str,
     content: &str,
@@ -31,7 +31,7 @@ fn is_source(path: &str) -> bool {
     roots.iter().any(|root| path.starts_with(root)) && path.ends_with(".rs")
 }
 
-/// Whether a function, a constant or a field is called so.
+/// Returns whether a function, a constant or a field has this name.
 fn defines(source: &str, name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let begins = ["fn ", "const ", "pub ", "struct "];

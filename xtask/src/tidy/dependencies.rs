@@ -1,8 +1,8 @@
-//! Which of our crates may depend on which: the whole list.
+//! The complete list of which of our crates may depend on which.
 //!
 //! `race`, `sctp` and `netem` do not depend on each other, except that tests of `sctp` run over networks
-//! of `netem`. There is no crate of things in common: a few repeated lines cost less than a leaf that
-//! locks every release together.
+//! of `netem`. There is no crate for common code: a few repeated lines cost less than a crate that ties
+//! all releases together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::Finding;
 use crate::run::{command, output};
 
-/// Every crate of ours and the crates of ours that it may name. A crate that is not there yet is
-/// no error; one that is not in the list is.
+/// Each of our crates, and those of our crates that it may depend on. A crate that does not exist is not an
+/// error; one that is not in the list is.
 const ALLOWED: [(&str, &[&str]); 16] = [
     (
         "eyas-cli",
@@ -36,15 +36,15 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     ("xtask", &[]),
 ];
 
-/// Who may name whom besides, in tests alone.
+/// Additional dependencies that are allowed only in tests.
 const ALLOWED_IN_TESTS: [(&str, &str); 1] = [("eyas-sctp", "eyas-netem")];
 
-/// Crates that must build without an operating system name no crate that brings one.
+/// Crates that must build without an operating system do not depend on crates that require one.
 const PURE_CRATES: [&str; 4] = ["eyas-race", "eyas-sctp", "eyas-netem", "eyas-sockets"];
 const IMPURE: [&str; 9] =
     ["tokio", "async-std", "smol", "mio", "socket2", "rand", "getrandom", "chrono", "libc"];
 
-/// Reads `cargo metadata` and holds it against the list.
+/// Checks `cargo metadata` against the list.
 pub(super) fn check() -> Result<Vec<Finding>, String> {
     let arguments = ["metadata", "--format-version", "1", "--no-deps", "--all-features"];
     let text = output(&mut command("cargo", &arguments))?;
@@ -62,18 +62,19 @@ fn check_metadata(metadata: &Value) -> Vec<Finding> {
     for package in packages {
         let name = package["name"].as_str().unwrap_or_default();
         let Some(may) = allowed.get(name) else {
-            let message = "the dependency list of tidy does not know this crate";
+            let message = "this crate is not in tidy's list of dependencies";
             findings.push(Finding::error(name, 0, message));
             continue;
         };
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
             let other = dependency["name"].as_str().unwrap_or_default();
             let for_tests = dependency["kind"] == "dev";
-            // A crate's tests may want a feature of its own.
+            // A crate's tests may enable a feature of the crate itself.
             let is_itself = other == name;
             let may_in_tests = for_tests && ALLOWED_IN_TESTS.contains(&(name, other));
             if ours.contains(other) && !is_itself && !may.contains(&other) && !may_in_tests {
-                let message = format!("must not depend on {other}; it may on [{}]", may.join(", "));
+                let message =
+                    format!("must not depend on {other}; allowed are [{}]", may.join(", "));
                 findings.push(Finding::error(name, 0, message));
             }
             if PURE_CRATES.contains(&name) && IMPURE.contains(&other) && !for_tests {
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn only_tests_of_sctp_know_netem() {
+    fn only_tests_of_sctp_depend_on_netem() {
         let dependency = |kind| json!([{ "name": "eyas-netem", "kind": kind }]);
         let sctp = |kind| json!({ "name": "eyas-sctp", "dependencies": dependency(kind) });
         let netem = package("eyas-netem", &[]);
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn pure_crates_name_no_runtime_but_tests_may() {
+    fn pure_crates_depend_on_no_runtime_but_their_tests_may() {
         assert_eq!(messages(&[package("eyas-race", &["tokio"])]).len(), 1);
         let test_only = json!({
             "name": "eyas-race",

@@ -1,14 +1,14 @@
-//! A path that a document names is there: a map that leads nowhere is worse than none.
+//! Paths that documents name exist.
 
 use std::collections::BTreeSet;
 
 use super::Finding;
 
-/// Directories whose files are named from the root of the repository.
+/// Directories whose files are named relative to the root of the repository.
 const ROOTS: [&str; 9] =
     ["crates/", "bindings/", "xtask/", "interop/", "bench/", "fuzz/", "docs/", ".ci/", ".cargo/"];
 
-/// Every file that git knows, and every directory above one.
+/// Returns every file that git knows, and every directory above one.
 pub(super) fn places(files: &[String]) -> BTreeSet<String> {
     let mut places = BTreeSet::new();
     for file in files {
@@ -20,7 +20,7 @@ pub(super) fn places(files: &[String]) -> BTreeSet<String> {
     places
 }
 
-/// Holds one document against what is there.
+/// Checks the paths in one document.
 pub(super) fn check(file: &str, content: &str, places: &BTreeSet<String>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut fenced = false;
@@ -31,15 +31,15 @@ pub(super) fn check(file: &str, content: &str, places: &BTreeSet<String>) -> Vec
         }
         for quoted in line.split('`').skip(1).step_by(2) {
             if is_path(quoted) && !places.contains(quoted.trim_end_matches('/')) {
-                findings.push(Finding::error(file, index + 1, format!("{quoted} is not there")));
+                findings.push(Finding::error(file, index + 1, format!("{quoted} does not exist")));
             }
         }
     }
     findings
 }
 
-/// Holds the tables in front of a crate, which lead from documents to files, against what is there.
-/// Their paths begin at the file that they stand in.
+/// Checks the tables at the top of a crate, which map documents to files. Their paths are relative to the
+/// file that contains them.
 pub(super) fn check_map(file: &str, content: &str, places: &BTreeSet<String>) -> Vec<Finding> {
     let Some(source) = file.strip_suffix("lib.rs").filter(|_| file.starts_with("crates/")) else {
         return Vec::new();
@@ -47,18 +47,18 @@ pub(super) fn check_map(file: &str, content: &str, places: &BTreeSet<String>) ->
     let mut findings = Vec::new();
     for (index, line) in content.lines().enumerate().filter(|(_, line)| line.starts_with("//! |")) {
         for quoted in line.split('`').skip(1).step_by(2) {
-            let leads = quoted.ends_with(".rs") || quoted.ends_with('/');
+            let is_path = quoted.ends_with(".rs") || quoted.ends_with('/');
             let place = format!("{source}{}", quoted.trim_end_matches('/'));
-            if leads && !places.contains(&place) && !places.contains(quoted) {
-                findings.push(Finding::error(file, index + 1, format!("{place} is not there")));
+            if is_path && !places.contains(&place) && !places.contains(quoted) {
+                findings.push(Finding::error(file, index + 1, format!("{place} does not exist")));
             }
         }
     }
     findings
 }
 
-/// Whether the words between two backticks are one path of this repository. What git ignores on
-/// purpose (a directory of caches has a dot in front) is not looked for.
+/// Returns whether the text between two backticks is a path of this repository. Paths that git ignores
+/// (cache directories, which start with a dot) are not checked.
 fn is_path(quoted: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
     ROOTS.iter().any(|root| quoted.starts_with(root))
@@ -86,19 +86,19 @@ mod tests {
     fn missing_files_are_named() {
         assert_eq!(
             messages("see `crates/race/src/rase.rs`"),
-            ["crates/race/src/rase.rs is not there"]
+            ["crates/race/src/rase.rs does not exist"]
         );
     }
 
     #[test]
-    fn the_map_of_a_crate_leads_to_files() {
+    fn paths_in_the_map_of_a_crate_are_checked() {
         let files = ["crates/a/src/lib.rs".to_owned(), "crates/a/src/b/c.rs".to_owned()];
         let places = places(&files);
         let map = "//! | chapter | `b/c.rs`, `b/` |\n//! | other | `b/d.rs` |\n//! `x.rs`\n";
         let found = check_map("crates/a/src/lib.rs", map, &places);
         assert_eq!(
             found,
-            [Finding::error("crates/a/src/lib.rs", 2, "crates/a/src/b/d.rs is not there")]
+            [Finding::error("crates/a/src/lib.rs", 2, "crates/a/src/b/d.rs does not exist")]
         );
         assert_eq!(check_map("xtask/src/lib.rs", map, &places), []);
     }

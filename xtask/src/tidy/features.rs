@@ -1,5 +1,5 @@
-//! The wheel for Python and the command are made of the same dependencies, with the same features: else a
-//! build of both compiles what they share twice, and everything above it.
+//! The Python wheel and the command have the same dependencies with the same features. Otherwise a build of
+//! both compiles shared dependencies, and everything that depends on them, twice.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ pub(super) fn check() -> Result<Vec<Finding>, String> {
 }
 
 fn features(package: &str) -> Result<Features, String> {
-    let words = ["tree", "--package", package, "--edges", "normal", "--prefix", "none"];
-    let tree = output(command("cargo", &words).args(["--no-dedupe", "--format", "{p}|{f}"]))?;
+    let args = ["tree", "--package", package, "--edges", "normal", "--prefix", "none"];
+    let tree = output(command("cargo", &args).args(["--no-dedupe", "--format", "{p}|{f}"]))?;
     Ok(read(&tree))
 }
 

@@ -1,25 +1,25 @@
-//! Which module of a crate names which other one, as its source says.
+//! The dependencies between the modules of a crate, according to their source.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Peekable;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree, token_stream};
 
-/// A module by its path from the root of its crate; the root's is empty.
+/// A module, by its path from the root of its crate; the path of the root is empty.
 pub(super) type Module = Vec<String>;
 
 /// The modules of one crate.
 #[derive(Debug, Default)]
 pub(super) struct Modules {
-    /// Where each module is written.
+    /// The file of each module.
     pub(super) files: BTreeMap<Module, String>,
-    /// What each names of its own crate, with the line of the first time. Tests are left out.
+    /// The modules of its own crate that each module names, with the first line. Tests are ignored.
     pub(super) names: BTreeMap<Module, BTreeMap<Module, usize>>,
 }
 
 impl Modules {
-    /// Those of a crate, from its files: pairs of path and text. `source` is its directory, with a
-    /// slash at the end.
+    /// Parses the modules of a crate from its files: pairs of path and text. `source` is its directory, with
+    /// a slash at the end.
     pub(super) fn of<'a>(
         source: &str,
         files: impl Iterator<Item = (&'a String, &'a String)>,
@@ -48,21 +48,21 @@ impl Modules {
         modules
     }
 
-    /// Groups of modules that all name each other, directly or through others. That a module names
-    /// one inside it, or one that it is inside of, counts for nothing.
-    pub(super) fn circles(&self) -> Vec<Vec<&Module>> {
+    /// Returns groups of modules that all depend on each other, directly or indirectly. Dependencies between
+    /// a module and one inside it do not count.
+    pub(super) fn cycles(&self) -> Vec<Vec<&Module>> {
         let reached: BTreeMap<&Module, BTreeSet<&Module>> =
             self.files.keys().map(|module| (module, self.reach(module))).collect();
         let mut seen = BTreeSet::new();
-        let mut circles = Vec::new();
+        let mut cycles = Vec::new();
         for module in self.files.keys() {
             let both_ways = |other: &&&Module| reached[**other].contains(module);
-            let circle: Vec<&Module> = reached[module].iter().filter(both_ways).copied().collect();
-            if circle.len() > 1 && seen.insert(circle.clone()) {
-                circles.push(circle);
+            let cycle: Vec<&Module> = reached[module].iter().filter(both_ways).copied().collect();
+            if cycle.len() > 1 && seen.insert(cycle.clone()) {
+                cycles.push(cycle);
             }
         }
-        circles
+        cycles
     }
 
     fn reach<'a>(&'a self, from: &'a Module) -> BTreeSet<&'a Module> {
@@ -70,14 +70,15 @@ impl Modules {
         let mut open = vec![from];
         while let Some(module) = open.pop() {
             let names = self.names.get(module).into_iter().flat_map(BTreeMap::keys);
-            let apart = |other: &&Module| !other.starts_with(module) && !module.starts_with(other);
-            open.extend(names.filter(apart).filter(|other| reached.insert(*other)));
+            let is_unrelated =
+                |other: &&Module| !other.starts_with(module) && !module.starts_with(other);
+            open.extend(names.filter(is_unrelated).filter(|other| reached.insert(*other)));
         }
         reached
     }
 }
 
-/// `a/b.rs` and `a/b/mod.rs` are `a::b`; tests and binaries are none.
+/// Returns the module of a file: `a/b.rs` and `a/b/mod.rs` are `a::b`; tests and binaries have none.
 fn module_of(file: &str) -> Option<Module> {
     let path = file.strip_suffix(".rs")?;
     let path = path.strip_suffix("/mod").unwrap_or(path);
@@ -92,7 +93,7 @@ fn module_of(file: &str) -> Option<Module> {
 
 type Tokens = Peekable<token_stream::IntoIter>;
 
-/// Every path of the crate that is written in this module, from the root, with its line.
+/// Collects every path of the crate that this module names, from the root, with its line.
 fn collect(stream: TokenStream, module: &[String], paths: &mut Vec<(Module, usize)>) {
     let mut tokens = stream.into_iter().peekable();
     let mut before_path = false;
@@ -102,7 +103,7 @@ fn collect(stream: TokenStream, module: &[String], paths: &mut Vec<(Module, usiz
                 skip_item(&mut tokens);
             }
             TokenTree::Group(group) => collect(group.stream(), module, paths),
-            // What follows `a::` is no beginning.
+            // An identifier after `a::` does not start a path.
             TokenTree::Ident(ident) if !before_path => {
                 let line = ident.span().start().line;
                 let start = match ident.to_string().as_str() {
@@ -111,7 +112,7 @@ fn collect(stream: TokenStream, module: &[String], paths: &mut Vec<(Module, usiz
                     _ => None,
                 };
                 if let Some(start) = start {
-                    follow(&mut tokens, start, line, paths);
+                    read_path(&mut tokens, start, line, paths);
                 }
             }
             _ => {}
@@ -120,8 +121,8 @@ fn collect(stream: TokenStream, module: &[String], paths: &mut Vec<(Module, usiz
     }
 }
 
-/// Reads on after `crate` or `super`, through braces.
-fn follow(tokens: &mut Tokens, mut path: Module, line: usize, paths: &mut Vec<(Module, usize)>) {
+/// Reads the rest of a path after `crate` or `super`, including braces.
+fn read_path(tokens: &mut Tokens, mut path: Module, line: usize, paths: &mut Vec<(Module, usize)>) {
     while take_colons(tokens) {
         match tokens.peek() {
             Some(TokenTree::Ident(ident)) => {
@@ -143,7 +144,7 @@ fn follow(tokens: &mut Tokens, mut path: Module, line: usize, paths: &mut Vec<(M
                         if ident != "self" {
                             path.push(ident.to_string());
                         }
-                        follow(&mut inner, path, ident.span().start().line, paths);
+                        read_path(&mut inner, path, ident.span().start().line, paths);
                     }
                 }
                 return;
@@ -160,14 +161,14 @@ fn take_colons(tokens: &mut Tokens) -> bool {
     colon().is_some() && colon().is_some()
 }
 
-/// `[cfg(test)]`, or with more conditions beside it.
+/// Returns whether this is `[cfg(test)]`, or has more conditions as well.
 fn is_for_tests(tree: Option<&TokenTree>) -> bool {
     let Some(TokenTree::Group(group)) = tree else { return false };
     let text: String = group.stream().to_string().split_whitespace().collect();
     text == "cfg(test)" || text.starts_with("cfg(all(test,")
 }
 
-/// Up to the end of the item: its braces or its semicolon.
+/// Skips to the end of the item: its braces or its semicolon.
 fn skip_item(tokens: &mut Tokens) {
     for tree in tokens.by_ref() {
         match tree {
@@ -225,13 +226,12 @@ mod tests {
     fn a_cycle_is_found_but_a_parent_and_its_child_are_not_one() {
         let one = ("a.rs", "use crate::b::B;");
         let found = modules(&[("lib.rs", ""), one, ("b.rs", "use crate::c;"), ("c.rs", "")]);
-        assert!(found.circles().is_empty());
+        assert!(found.cycles().is_empty());
         let back = ("c.rs", "use crate::a::A;");
         let found = modules(&[("lib.rs", ""), one, ("b.rs", "use crate::c;"), back]);
-        let names: Vec<String> =
-            found.circles()[0].iter().map(|module| module.join("::")).collect();
-        assert_eq!((found.circles().len(), names), (1, vec!["a".into(), "b".into(), "c".into()]));
+        let names: Vec<String> = found.cycles()[0].iter().map(|module| module.join("::")).collect();
+        assert_eq!((found.cycles().len(), names), (1, vec!["a".into(), "b".into(), "c".into()]));
         let family = [("lib.rs", ""), ("a/mod.rs", "use b::B;"), ("a/b.rs", "use super::A;")];
-        assert!(modules(&family).circles().is_empty());
+        assert!(modules(&family).cycles().is_empty());
     }
 }

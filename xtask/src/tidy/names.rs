@@ -1,23 +1,23 @@
-//! The words in the names of public types and modules: they stand in the glossary, or the type or its
-//! module names the source that they come from.
+//! The words in names of public types and modules are in the glossary, or the type or its module names the
+//! source of the word.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Finding;
 
-/// The crates that are held to it, by the names of their directories.
+/// The crates that are checked, by the names of their directories.
 const CORE: [&str; 6] = ["race", "sctp", "netem", "eyas", "http", "sockets"];
 
-/// Where the words stand.
+/// The glossary.
 pub(super) const GLOSSARY: &str = "GLOSSARY.md";
 
-/// What a line of documentation that names its source has in it.
+/// Texts that identify a line of documentation that names a source.
 const SOURCES: [&str; 6] = ["RFC ", "draft-", "HEv3", "et al.", "§", "Linux"];
 
-/// What begins the definition of something that has a name.
+/// The beginnings of definitions.
 const DEFINITIONS: [&str; 5] = ["pub struct ", "pub enum ", "pub trait ", "pub type ", "pub mod "];
 
-/// Holds the names in these sources against the glossary.
+/// Checks the names in these sources against the glossary.
 pub(super) fn check(sources: &BTreeMap<String, String>, glossary: &str) -> Vec<Finding> {
     let known = words_of_glossary(glossary);
     let is_core =
@@ -59,13 +59,13 @@ fn check_file(file: &str, source: &str, known: &BTreeSet<String>) -> Vec<Finding
     findings
 }
 
-/// What a line defines for others.
+/// Returns the name of the public item that a line defines.
 fn name_of(line: &str) -> Option<&str> {
     let rest = DEFINITIONS.iter().find_map(|begin| line.strip_prefix(begin))?;
     rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()
 }
 
-/// The words of a name, in small letters: of `SackPath`, `sack_path` and `SACK path` the same.
+/// Returns the words of a name in lower case: the same for `SackPath`, `sack_path` and `SACK path`.
 fn words(name: &str) -> Vec<String> {
     let mut spaced = String::new();
     let mut was_capital = true;
@@ -80,7 +80,7 @@ fn words(name: &str) -> Vec<String> {
     parts.filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// The words that the table explains, and those of the list behind it that need no explanation.
+/// Returns the words that the table explains, and those of the list after it, which need no explanation.
 fn words_of_glossary(glossary: &str) -> BTreeSet<String> {
     let explained = glossary.lines().filter_map(|line| line.strip_prefix("| ")?.split('|').next());
     let plain = glossary.split("## Plain words").nth(1).into_iter();

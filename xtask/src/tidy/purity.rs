@@ -5,16 +5,16 @@ use proc_macro2::{TokenStream, TokenTree};
 
 use super::Finding;
 
-/// Collections whose order of iteration differs from run to run.
+/// Collections whose order of iteration differs between runs.
 const HASHED: [&str; 4] = ["HashMap", "HashSet", "RandomState", "hashbrown"];
 
-/// Holds one file of a pure crate against the rules.
+/// Checks one file of a pure crate.
 pub(super) fn check(file: &str, content: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     if file.ends_with("/src/lib.rs") {
         for wanted in ["forbid(unsafe_code)", "no_std"] {
             if !content.lines().any(|line| line.starts_with("#![") && line.contains(wanted)) {
-                let message = format!("a pure crate says #![{wanted}]");
+                let message = format!("a pure crate must have #![{wanted}]");
                 findings.push(Finding::error(file, 0, message));
             }
         }
@@ -29,7 +29,8 @@ fn hashed(file: &str, stream: TokenStream, findings: &mut Vec<Finding>) {
     for tree in stream {
         match tree {
             TokenTree::Ident(ident) if HASHED.iter().any(|name| ident == name) => {
-                let message = format!("{ident}: iterate in a stated order, with a BTreeMap");
+                let message =
+                    format!("{ident}: use a BTreeMap, which has a defined order of iteration");
                 findings.push(Finding::error(file, ident.span().start().line, message));
             }
             TokenTree::Group(group) => hashed(file, group.stream(), findings),

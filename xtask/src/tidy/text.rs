@@ -1,25 +1,25 @@
-//! Rules about lines: how many, and what must not be in them.
+//! Rules about lines: their number, and what they must not contain.
 
 use super::Finding;
 
-/// A Rust file of more lines is split.
+/// The maximum number of lines of a Rust file.
 const MAX_LINES: usize = 600;
-/// A Rust file of more lines wants a look.
+/// A Rust file with more lines causes a warning.
 const WARN_LINES: usize = 500;
-/// Files whose form is not ours: generated, or fixed by others.
+/// Files that are generated or come from others.
 const FOREIGN: [&str; 4] = ["Cargo.lock", "LICENSE-APACHE", "LICENSE-MIT", "go.sum"];
-/// Endings of files that hold bytes for machines, or pictures of a terminal with its spaces.
+/// Extensions of files with binary or generated content, or with terminal output and its spaces.
 const RAW_ENDINGS: [&str; 5] = [".snap", ".bin", ".jsonl", ".svg", ".lock"];
 /// Seeds of the fuzzers, in which a newline would be one more byte of input.
 const RAW_FOLDER: &str = "fuzz/seeds/";
 
-/// Words that mark work as not done. Written in halves, for this file is checked as well.
+/// Words that mark unfinished work. They are split in two, because this file is checked as well.
 const MARKS: [&str; 3] = [concat!("FIX", "ME"), concat!("TO", "DO"), concat!("XX", "X")];
-/// Places that exist on one machine only.
+/// Paths that exist on one machine only.
 const MACHINE_PATHS: [&str; 4] =
     [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
 
-/// Holds one file against the rules.
+/// Checks one file.
 pub(super) fn check(file: &str, content: &str) -> Vec<Finding> {
     let name = file.rsplit('/').next().unwrap_or(file);
     let is_raw =
@@ -41,11 +41,11 @@ pub(super) fn check(file: &str, content: &str) -> Vec<Finding> {
             findings.push(Finding::error(file, number, "a tab; use spaces"));
         }
         for mark in MARKS.iter().filter(|mark| has_word(line, mark)) {
-            let message = format!("{mark}: do it now, or open an issue and name it");
+            let message = format!("{mark}: do it now, or open an issue and refer to it");
             findings.push(Finding::error(file, number, message));
         }
         for path in MACHINE_PATHS.iter().filter(|path| has_path(line, path)) {
-            let message = format!("{path} is a place on one machine only");
+            let message = format!("{path} is a path of one machine");
             findings.push(Finding::error(file, number, message));
         }
     }
@@ -57,7 +57,7 @@ pub(super) fn check(file: &str, content: &str) -> Vec<Finding> {
 
 fn length(file: &str, lines: usize) -> Option<Finding> {
     if lines > MAX_LINES {
-        let message = format!("{lines} lines; split it by jobs, at most {MAX_LINES}");
+        let message = format!("{lines} lines, at most {MAX_LINES}; split it by responsibility");
         Some(Finding::error(file, 0, message))
     } else if lines > WARN_LINES {
         Some(Finding::warning(file, 0, format!("{lines} lines, more than {WARN_LINES}")))
@@ -66,7 +66,7 @@ fn length(file: &str, lines: usize) -> Option<Finding> {
     }
 }
 
-/// Whether the word stands in the line with no letter, digit or underscore beside it.
+/// Returns whether the line contains the word with no letter, digit or underscore next to it.
 fn has_word(line: &str, word: &str) -> bool {
     let part_of_word = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(at, _)| {
@@ -76,7 +76,8 @@ fn has_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// Whether an absolute path starts so: as part of a URL or of a longer path it is no place.
+/// Returns whether the line contains an absolute path that starts with `path`, not as part of a URL or of
+/// a longer path.
 fn has_path(line: &str, path: &str) -> bool {
     let continues = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '}' | ']' | '~');
     line.match_indices(path).any(|(at, _)| {

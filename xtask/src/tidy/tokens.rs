@@ -1,16 +1,16 @@
-//! Rules about Rust as the compiler reads it: token trees, so that text in strings and comments
-//! counts for nothing and functions inside of macros count as well.
+//! Rules about Rust code as token trees, so that text in strings and comments is ignored and functions
+//! inside macros are checked as well.
 
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 
 use super::Finding;
 
-/// A function of more lines, from `fn` to its closing brace, is split.
+/// The maximum number of lines of a function, from `fn` to its closing brace.
 const MAX_FUNCTION_LINES: usize = 70;
-/// Macros that say "not done".
+/// Macros for unfinished work.
 const BANNED_MACROS: [&str; 3] = ["todo", "unimplemented", "dbg"];
 
-/// Holds one Rust file against the rules.
+/// Checks one Rust file.
 pub(super) fn check(file: &str, content: &str) -> Vec<Finding> {
     match content.parse::<TokenStream>() {
         Ok(stream) => {
@@ -18,7 +18,7 @@ pub(super) fn check(file: &str, content: &str) -> Vec<Finding> {
             walk(file, stream, &mut findings);
             findings
         }
-        Err(error) => vec![Finding::error(file, error.span().start().line, "is not Rust")],
+        Err(error) => vec![Finding::error(file, error.span().start().line, "is not valid Rust")],
     }
 }
 
@@ -43,7 +43,7 @@ fn walk(file: &str, stream: TokenStream, findings: &mut Vec<Finding>) {
     }
 }
 
-/// A function that is declared here (a pointer type has no name) and is too long.
+/// Returns a finding if a function is defined here (a pointer type has no name) and is too long.
 fn function(file: &str, keyword: &TokenTree, rest: &[TokenTree]) -> Option<Finding> {
     let Some(TokenTree::Ident(name)) = rest.first() else { return None };
     let body = rest.iter().find_map(|tree| match tree {
@@ -59,10 +59,10 @@ fn function(file: &str, keyword: &TokenTree, rest: &[TokenTree]) -> Option<Findi
     })
 }
 
-/// What is public with a feature is used by nobody without it. With the feature the lint holds.
+/// Items that are public only with this feature are unused without it. With the feature the lint applies.
 const WITHOUT_INTERNALS: &str = "cfg_attr(not(feature=\"internals\"),";
 
-/// `#[ignore]` hides a test; `allow(dead_code)` hides what nobody calls.
+/// Returns a finding for `#[ignore]`, which hides a test, and for `allow(dead_code)`, which hides unused code.
 fn attribute(file: &str, rest: &[TokenTree]) -> Option<Finding> {
     let rest = if is_punct(rest.first(), '!') { &rest[1..] } else { rest };
     let Some(TokenTree::Group(group)) = rest.first() else { return None };

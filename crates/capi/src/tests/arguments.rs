@@ -1,8 +1,8 @@
-//! Arguments that are NULL or mean nothing give an error.
+//! Tests of arguments that are NULL or invalid: they return an error.
 
 use std::{mem::MaybeUninit, ptr};
 
-use super::{called, done, endpoint, made, target};
+use super::{call_with_error, done, endpoint, new_handle, target};
 use crate::{
     association::eyas_association_send,
     code::{EYAS_INVALID, EYAS_OK, EYAS_TLS},
@@ -27,28 +27,29 @@ use crate::{
 };
 
 #[test]
-fn null_is_an_error_that_names_the_argument() {
-    let (code, text) = called(|error| eyas_endpoint_new(None, Out::nowhere(), error));
+fn null_is_an_error_with_the_name_of_the_argument() {
+    let (code, text) = call_with_error(|error| eyas_endpoint_new(None, Out::null(), error));
     assert_eq!((code, text.as_str()), (EYAS_INVALID, "endpoint is NULL"));
-    let refused = made(|place, error| eyas_target_new(Text::null(), 1, place, error));
+    let refused = new_handle(|place, error| eyas_target_new(Text::null(), 1, place, error));
     assert_eq!(refused.err(), Some((EYAS_INVALID, "host is NULL".into())));
-    let refused = made(|place, error| eyas_connect(None, None, -1, place, error));
+    let refused = new_handle(|place, error| eyas_connect(None, None, -1, place, error));
     assert_eq!(refused.err(), Some((EYAS_INVALID, "endpoint is NULL".into())));
     let mut length = MaybeUninit::new(7);
-    let mut room = [0; 4];
-    let (code, _) = called(|error| {
-        eyas_connection_read(None, room[..].as_mut().into(), 4, Out::to(&mut length), 0, error)
+    let mut buffer = [0; 4];
+    let (code, _) = call_with_error(|error| {
+        eyas_connection_read(None, buffer[..].as_mut().into(), 4, Out::to(&mut length), 0, error)
     });
     // SAFETY: it was set above.
     assert_eq!((code, unsafe { length.assume_init() }), (EYAS_INVALID, 0));
-    let (code, text) = called(|error| eyas_association_send(None, Data::null(), 1, None, 0, error));
+    let (code, text) =
+        call_with_error(|error| eyas_association_send(None, Data::null(), 1, None, 0, error));
     assert_eq!((code, text.as_str()), (EYAS_INVALID, "association is NULL"));
 }
 
 #[test]
 fn without_an_error_pointer_the_code_is_returned() {
-    assert_eq!(eyas_endpoint_new(None, Out::nowhere(), Out::nowhere()), EYAS_INVALID);
-    let written = eyas_connection_write(None, Data::null(), 1, Out::nowhere(), 0, Out::nowhere());
+    assert_eq!(eyas_endpoint_new(None, Out::null(), Out::null()), EYAS_INVALID);
+    let written = eyas_connection_write(None, Data::null(), 1, Out::null(), 0, Out::null());
     assert_eq!(written, EYAS_INVALID);
 }
 
@@ -65,25 +66,26 @@ fn freeing_and_querying_null_is_allowed() {
 }
 
 #[test]
-fn invalid_texts_are_refused_with_what_to_write() {
+fn invalid_texts_are_refused_with_a_suggestion() {
     let mut target = target(7, c"tcp");
     let mut set = |text: &std::ffi::CStr| {
-        called(|error| eyas_target_set_transports(Some(&mut target), text.into(), error))
+        call_with_error(|error| eyas_target_set_transports(Some(&mut target), text.into(), error))
     };
     assert_eq!(set(c"quic, sctp-udp").0, EYAS_OK);
     for (text, part) in
         [(c"carrier-pigeon", "there are tcp, mptcp"), (c"tcp,tcp", "twice"), (c"", "there are tcp")]
     {
-        let (code, said) = set(text);
+        let (code, message) = set(text);
         assert_eq!(code, EYAS_INVALID);
-        assert!(said.contains(part), "{said}");
+        assert!(message.contains(part), "{message}");
     }
-    let (code, said) = set(c"\xff");
-    assert_eq!((code, said.as_str()), (EYAS_INVALID, "transports is not UTF-8"));
-    let refused = made(|place, error| eyas_target_new(c"1.2.3".into(), 1, place, error));
-    assert!(refused.is_err_and(|(_, said)| said.contains("write 192.0.2.1")));
-    let refused = made(|place, error| eyas_listen_options_new(c"localhost".into(), place, error));
-    assert!(refused.is_err_and(|(_, said)| said.contains("[::]:4433")));
+    let (code, message) = set(c"\xff");
+    assert_eq!((code, message.as_str()), (EYAS_INVALID, "transports is not UTF-8"));
+    let refused = new_handle(|place, error| eyas_target_new(c"1.2.3".into(), 1, place, error));
+    assert!(refused.is_err_and(|(_, message)| message.contains("write 192.0.2.1")));
+    let refused =
+        new_handle(|place, error| eyas_listen_options_new(c"localhost".into(), place, error));
+    assert!(refused.is_err_and(|(_, message)| message.contains("[::]:4433")));
 }
 
 #[test]
@@ -91,8 +93,8 @@ fn values_of_a_target_have_bounds() {
     let mut target: Box<Target> = target(7, c"tcp");
     let target = &mut *target;
     let mut refused = |call: &mut dyn FnMut(&mut Target, Out<'_, _>) -> i32| {
-        let (code, said) = called(|error| call(target, error));
-        assert_eq!(code, EYAS_INVALID, "{said}");
+        let (code, message) = call_with_error(|error| call(target, error));
+        assert_eq!(code, EYAS_INVALID, "{message}");
     };
     refused(&mut |target, error| eyas_target_set_deadline(Some(target), 0, error));
     refused(&mut |target, error| eyas_target_set_deadline(Some(target), u32::MAX, error));
@@ -102,7 +104,7 @@ fn values_of_a_target_have_bounds() {
 }
 
 #[test]
-fn a_target_that_allows_nothing_cannot_be_raced_to() {
+fn a_target_without_transports_is_refused() {
     let (endpoint, mut target) = (endpoint(), target(7, c"tcp"));
     done(|error| eyas_target_prohibit(Some(&mut target), c"tcp".into(), error)).expect("done");
     let refused = super::connect(&endpoint, &target);
@@ -112,18 +114,18 @@ fn a_target_that_allows_nothing_cannot_be_raced_to() {
 #[test]
 fn options_of_an_endpoint_are_checked_when_they_are_set() {
     let mut options: Box<EndpointOptions> =
-        made(|place, error| eyas_endpoint_options_new(place, error)).expect("options");
-    let (code, said) = called(|error| {
+        new_handle(|place, error| eyas_endpoint_options_new(place, error)).expect("options");
+    let (code, message) = call_with_error(|error| {
         eyas_endpoint_options_set_dns_server(Some(&mut options), c"192.0.2.53".into(), error)
     });
     assert_eq!(code, EYAS_INVALID);
-    assert!(said.contains("192.0.2.53:53"), "{said}");
-    let (code, _) = called(|error| {
+    assert!(message.contains("192.0.2.53:53"), "{message}");
+    let (code, _) = call_with_error(|error| {
         eyas_endpoint_options_add_local_address(Some(&mut options), c"here".into(), error)
     });
     assert_eq!(code, EYAS_INVALID);
     let pem = &b"no certificate"[..];
-    let (code, _) = called(|error| {
+    let (code, _) = call_with_error(|error| {
         eyas_endpoint_options_set_roots(Some(&mut options), pem.into(), pem.len(), error)
     });
     assert_eq!(code, EYAS_TLS);
@@ -133,18 +135,18 @@ fn options_of_an_endpoint_are_checked_when_they_are_set() {
 #[test]
 fn a_size_larger_than_memory_is_refused() {
     let (here, there) = super::pair(&endpoint());
-    let (code, said) = called(|error| {
+    let (code, message) = call_with_error(|error| {
         let data = (&b"x"[..]).into();
-        eyas_connection_write(Some(&here), data, usize::MAX, Out::nowhere(), 0, error)
+        eyas_connection_write(Some(&here), data, usize::MAX, Out::null(), 0, error)
     });
-    assert_eq!(code, EYAS_INVALID, "{said}");
+    assert_eq!(code, EYAS_INVALID, "{message}");
     super::free([here, there]);
 }
 
 #[test]
 fn connecting_without_waiting_is_refused() {
-    let refused = made(|place, error| {
+    let refused = new_handle(|place, error| {
         eyas_connect(Some(&endpoint()), Some(&target(7, c"tcp")), 0, place, error)
     });
-    assert!(refused.is_err_and(|(_, said)| said.contains("eyas_race_start")));
+    assert!(refused.is_err_and(|(_, message)| message.contains("eyas_race_start")));
 }

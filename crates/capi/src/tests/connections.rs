@@ -1,4 +1,4 @@
-//! Connections as streams of bytes.
+//! Tests of connections as byte streams.
 
 use std::{
     io::{Read, Write},
@@ -10,8 +10,8 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    PATIENCE, Refused, accept_greeting, called, connect, done, endpoint, free, given,
-    listen_options, listener, made, pair, port, target, text_of,
+    CallError, PATIENCE, accept_greeting, call_with_error, connect, done, endpoint, free, get_text,
+    get_value, listen_options, listener, new_handle, pair, port, target,
 };
 use crate::{
     code::{
@@ -32,24 +32,35 @@ use crate::{
     target::eyas_target_new,
 };
 
-pub(super) fn write(connection: &Connection, data: &[u8]) -> Result<usize, Refused> {
-    given(|written, error| {
+pub(super) fn write(connection: &Connection, data: &[u8]) -> Result<usize, CallError> {
+    get_value(|written, error| {
         let size = data.len();
         eyas_connection_write(Some(connection), data.into(), size, written, PATIENCE, error)
     })
 }
 
-/// What comes next, at most so much and within so many milliseconds.
-pub(super) fn read(connection: &Connection, most: usize, timeout: i32) -> Result<Vec<u8>, Refused> {
-    let mut room = vec![0; most];
-    let length = given(|length, error| {
-        eyas_connection_read(Some(connection), (&mut room[..]).into(), most, length, timeout, error)
+/// Reads up to `max` bytes, waiting up to `timeout` milliseconds.
+pub(super) fn read(
+    connection: &Connection,
+    max: usize,
+    timeout: i32,
+) -> Result<Vec<u8>, CallError> {
+    let mut buffer = vec![0; max];
+    let length = get_value(|length, error| {
+        eyas_connection_read(
+            Some(connection),
+            (&mut buffer[..]).into(),
+            max,
+            length,
+            timeout,
+            error,
+        )
     })?;
-    room.truncate(length);
-    Ok(room)
+    buffer.truncate(length);
+    Ok(buffer)
 }
 
-pub(super) fn code<T: std::fmt::Debug>(outcome: Result<T, Refused>) -> i32 {
+pub(super) fn code<T: std::fmt::Debug>(outcome: Result<T, CallError>) -> i32 {
     outcome.expect_err("it fails").0
 }
 
@@ -76,35 +87,36 @@ fn quic_and_tcp_race_under_tls() {
             eyas_listen_options_set_self_signed(Some(&mut options), c"127.0.0.1".into(), error)
         })
         .expect("a certificate");
-        let pem =
-            text_of(|text, error| eyas_listen_options_certificate_pem(Some(&options), text, error))
-                .expect("a certificate");
+        let pem = get_text(|text, error| {
+            eyas_listen_options_certificate_pem(Some(&options), text, error)
+        })
+        .expect("a certificate");
         let listener = listener(&own, &options);
         let mut trust: Box<EndpointOptions> =
-            made(|place, error| eyas_endpoint_options_new(place, error)).expect("options");
+            new_handle(|place, error| eyas_endpoint_options_new(place, error)).expect("options");
         let pem = pem.as_bytes();
         done(|error| {
             eyas_endpoint_options_set_roots(Some(&mut trust), pem.into(), pem.len(), error)
         })
         .expect("roots");
-        let client = made(|place, error| eyas_endpoint_new(Some(&trust), place, error));
+        let client = new_handle(|place, error| eyas_endpoint_new(Some(&trust), place, error));
         let client = client.expect("an endpoint");
         let (to, port) = (c"127.0.0.1", port(&listener));
-        let target = made(|place, error| eyas_target_new(to.into(), port, place, error));
+        let target = new_handle(|place, error| eyas_target_new(to.into(), port, place, error));
         let here = connect(&client, &target.expect("a target")).expect("a connection");
         assert_eq!(write(&here, b"!hello"), Ok(6));
         let there = accept_greeting(&listener);
         assert_eq!(read(&there, 64, PATIENCE), Ok(b"hello".to_vec()));
-        let info = text_of(|text, error| eyas_connection_info_json(Some(&here), text, error));
+        let info = get_text(|text, error| eyas_connection_info_json(Some(&here), text, error));
         let info: Value = serde_json::from_str(&info.expect("facts")).expect("JSON");
         assert_eq!(info["transport"], transport.to_str().expect("UTF-8"));
         assert_eq!(info["security"], "tls");
-        let race = text_of(|text, error| eyas_connection_race_json(Some(&here), text, error));
+        let race = get_text(|text, error| eyas_connection_race_json(Some(&here), text, error));
         let race: Value = serde_json::from_str(&race.expect("a race")).expect("JSON");
         assert_eq!(race["winner"]["transport"], info["transport"]);
         assert!(race["plan"]["entries"].as_array().is_some_and(|entries| !entries.is_empty()));
-        // Who was connected to has not raced.
-        let none = text_of(|text, error| eyas_connection_race_json(Some(&there), text, error));
+        // The accepting side has not raced.
+        let none = get_text(|text, error| eyas_connection_race_json(Some(&there), text, error));
         assert_eq!(code(none), EYAS_UNSUPPORTED);
         done(|error| eyas_connection_close(Some(&there), PATIENCE, error)).expect("closed");
         free([here, there]);
@@ -127,7 +139,7 @@ fn aborting_ends_a_call_that_waits_in_another_thread() {
     thread::scope(|scope| {
         let reading = scope.spawn(|| code(read(&here, 64, -1)));
         done(|error| eyas_connection_abort(Some(&here), error)).expect("aborted");
-        // It may come to read only then.
+        // The thread may start to read only after the abort.
         assert!([EYAS_CANCELLED, EYAS_CLOSED].contains(&reading.join().expect("no panic")));
     });
     assert!([EYAS_CANCELLED, EYAS_CLOSED].contains(&code(write(&here, b"x"))));
@@ -139,7 +151,7 @@ fn two_threads_cannot_read_at_the_same_time() {
     let (here, there) = pair(&endpoint());
     thread::scope(|scope| {
         let readers: Vec<_> = (0..2).map(|_| scope.spawn(|| read(&here, 64, PATIENCE))).collect();
-        // One of them is refused at once; the other one gets what comes then.
+        // One of them is refused at once; the other one reads the data.
         while !readers.iter().any(|reader| reader.is_finished()) {
             thread::yield_now();
         }
@@ -154,10 +166,10 @@ fn two_threads_cannot_read_at_the_same_time() {
 }
 
 #[test]
-fn a_tcp_winner_goes_on_as_a_descriptor() {
+fn a_tcp_winner_can_be_converted_to_a_descriptor() {
     let (here, there) = pair(&endpoint());
-    let fd = given(|fd, error| eyas_connection_into_fd(Some(&here), fd, error)).expect("one");
-    // SAFETY: the descriptor was given to us.
+    let fd = get_value(|fd, error| eyas_connection_into_fd(Some(&here), fd, error)).expect("one");
+    // SAFETY: we own the returned descriptor.
     let mut socket = unsafe { TcpStream::from_raw_fd(fd) };
     socket.write_all(b"plain").expect("written");
     assert_eq!(read(&there, 64, PATIENCE), Ok(b"plain".to_vec()));
@@ -168,7 +180,7 @@ fn a_tcp_winner_goes_on_as_a_descriptor() {
     assert_eq!(&answer, b"answer");
     assert_eq!(code(read(&here, 64, PATIENCE)), EYAS_MISUSE);
     assert_eq!(
-        code(given::<i32>(|fd, error| eyas_connection_into_fd(Some(&here), fd, error))),
+        code(get_value::<i32>(|fd, error| eyas_connection_into_fd(Some(&here), fd, error))),
         EYAS_MISUSE
     );
     free([here, there]);
@@ -177,10 +189,11 @@ fn a_tcp_winner_goes_on_as_a_descriptor() {
 #[test]
 fn a_refused_conversion_leaves_the_connection_usable() {
     let (here, there) = pair(&endpoint());
-    let refused = made(|place, error| eyas_connection_into_association(Some(&here), place, error));
-    let (refused, said) = refused.err().expect("TCP carries no messages");
+    let refused =
+        new_handle(|place, error| eyas_connection_into_association(Some(&here), place, error));
+    let (refused, message) = refused.err().expect("TCP carries no messages");
     assert_eq!(refused, EYAS_UNSUPPORTED);
-    assert!(said.contains("this is tcp"), "{said}");
+    assert!(message.contains("this is tcp"), "{message}");
     assert_eq!(write(&here, b"still"), Ok(5));
     assert_eq!(read(&there, 64, PATIENCE), Ok(b"still".to_vec()));
     free([here, there]);
@@ -202,7 +215,7 @@ fn accepting_ends_when_the_listener_is_cancelled() {
     let listener: Box<Listener> = listener(&endpoint, &listen_options(c"tcp"));
     thread::scope(|scope| {
         let accepting = scope.spawn(|| {
-            made(|place, error| eyas_listener_accept(Some(&listener), -1, place, error)).err()
+            new_handle(|place, error| eyas_listener_accept(Some(&listener), -1, place, error)).err()
         });
         done(|error| eyas_listener_cancel(Some(&listener), error)).expect("cancelled");
         let refused = accepting.join().expect("no panic");
@@ -216,13 +229,13 @@ fn a_reset_by_the_peer_is_an_error_and_not_a_signal() {
     let to = target(outside.local_addr().expect("an address").port(), c"tcp");
     let here = connect(&endpoint(), &to).expect("a connection");
     assert_eq!(write(&here, b"unread"), Ok(6));
-    // What the peer has not read when it goes becomes a reset. Those that have lost the race say nothing.
+    // Closing with unread data causes a reset. Connections that have lost the race send nothing.
     while outside.accept().expect("a peer").0.read(&mut [0]).expect("read") == 0 {}
     let mut outcome = (EYAS_OK, String::new());
     while outcome.0 == EYAS_OK {
-        outcome = called(|error| {
-            let (data, nowhere) = ((&b"x"[..]).into(), Out::nowhere());
-            eyas_connection_write(Some(&here), data, 1, nowhere, PATIENCE, error)
+        outcome = call_with_error(|error| {
+            let (data, null) = ((&b"x"[..]).into(), Out::null());
+            eyas_connection_write(Some(&here), data, 1, null, PATIENCE, error)
         });
     }
     assert_eq!(outcome.0, EYAS_CLOSED, "{}", outcome.1);

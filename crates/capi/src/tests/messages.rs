@@ -1,12 +1,12 @@
-//! SCTP with messages.
+//! Tests of SCTP with messages.
 
 use std::mem::MaybeUninit;
 
 use serde_json::Value;
 
 use super::{
-    PATIENCE, accept, connect, connections::code, done, endpoint, free, given, listen_options,
-    listener, made, port, target, text_of,
+    PATIENCE, accept, connect, connections::code, done, endpoint, free, get_text, get_value,
+    listen_options, listener, new_handle, port, target,
 };
 use crate::{
     association::{
@@ -31,16 +31,16 @@ use crate::{
     target::eyas_target_set_sctp_udp_port,
 };
 
-/// Both ends of an association inside UDP.
+/// Returns both ends of an association over UDP.
 fn pair(endpoint: &Endpoint) -> (Box<Association>, Box<Association>) {
     let listener = listener(endpoint, &listen_options(c"sctp-udp"));
-    let udp = given(|port, error| eyas_listener_sctp_udp_port(Some(&listener), port, error));
+    let udp = get_value(|port, error| eyas_listener_sctp_udp_port(Some(&listener), port, error));
     let mut target = target(port(&listener), c"sctp-udp");
     let udp = udp.expect("a port");
     done(|error| eyas_target_set_sctp_udp_port(Some(&mut target), udp, error)).expect("set");
     let ends = [connect(endpoint, &target).expect("a connection"), accept(&listener)];
     let [here, there] = ends.each_ref().map(|end| {
-        made(|place, error| eyas_connection_into_association(Some(end), place, error))
+        new_handle(|place, error| eyas_connection_into_association(Some(end), place, error))
             .expect("an association")
     });
     free(ends);
@@ -55,15 +55,15 @@ fn send(association: &Association, data: &[u8], options: Option<&SendOptions>) -
     sent.map_or_else(|(code, _)| code, |()| 0)
 }
 
-fn receive(association: &Association) -> Result<Box<Message>, super::Refused> {
-    made(|place, error| eyas_association_receive(Some(association), PATIENCE, place, error))
+fn receive(association: &Association) -> Result<Box<Message>, super::CallError> {
+    new_handle(|place, error| eyas_association_receive(Some(association), PATIENCE, place, error))
 }
 
 fn text(message: &Message) -> Vec<u8> {
     let (mut data, mut size) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     done(|error| eyas_message_data(Some(message), Out::to(&mut data), Out::to(&mut size), error))
         .expect("a message");
-    // SAFETY: the call has set both, to bytes that live as long as the message.
+    // SAFETY: the call has set both, to bytes that are valid as long as the message.
     let bytes =
         unsafe { std::slice::from_raw_parts(data.assume_init().cast::<u8>(), size.assume_init()) };
     assert_eq!(bytes.len(), eyas_message_size(Some(message)));
@@ -74,7 +74,7 @@ fn text(message: &Message) -> Vec<u8> {
 fn messages_keep_their_stream_identifier_and_order() {
     let (here, there) = pair(&endpoint());
     let mut options: Box<SendOptions> =
-        made(|place, error| eyas_send_options_new(place, error)).expect("options");
+        new_handle(|place, error| eyas_send_options_new(place, error)).expect("options");
     done(|error| eyas_send_options_set_stream(Some(&mut options), 3, error)).expect("set");
     done(|error| eyas_send_options_set_ppid(Some(&mut options), 51, error)).expect("set");
     done(|error| eyas_send_options_set_unordered(Some(&mut options), true, error)).expect("set");
@@ -95,9 +95,10 @@ fn messages_keep_their_stream_identifier_and_order() {
 fn an_association_reports_events_and_shuts_down_gracefully() {
     let endpoint = endpoint();
     let (here, there) = pair(&endpoint);
-    let event = made(|place, error| eyas_association_event(Some(&here), PATIENCE, place, error));
+    let event =
+        new_handle(|place, error| eyas_association_event(Some(&here), PATIENCE, place, error));
     assert!(event.is_ok_and(|event| !eyas_event_name(Some(&event)).is_null()));
-    let status = text_of(|text, error| eyas_association_status_json(Some(&here), text, error));
+    let status = get_text(|text, error| eyas_association_status_json(Some(&here), text, error));
     let status: Value = serde_json::from_str(&status.expect("a status")).expect("JSON");
     assert_eq!(status["state"], "established");
     assert_eq!(status["paths"][0]["remote"], "127.0.0.1");
@@ -113,29 +114,31 @@ fn an_association_reports_events_and_shuts_down_gracefully() {
 }
 
 #[test]
-fn the_peer_hears_why_an_association_was_aborted() {
+fn the_peer_receives_the_reason_of_an_abort() {
     let (here, there) = pair(&endpoint());
     let reason = Text::from(c"enough");
     done(|error| eyas_association_abort(Some(&here), reason, error)).expect("aborted");
-    let (code, said) = receive(&there).err().expect("it was lost");
+    let (code, message) = receive(&there).err().expect("it was lost");
     assert_eq!(code, EYAS_CLOSED);
-    assert!(said.contains("enough"), "{said}");
+    assert!(message.contains("enough"), "{message}");
 }
 
 #[test]
 fn an_association_keeps_the_info_of_its_connection() {
     let endpoint = endpoint();
     let listener = listener(&endpoint, &listen_options(c"sctp-udp"));
-    let udp = given(|port, error| eyas_listener_sctp_udp_port(Some(&listener), port, error));
+    let udp = get_value(|port, error| eyas_listener_sctp_udp_port(Some(&listener), port, error));
     let mut target = target(port(&listener), c"sctp-udp");
     done(|error| eyas_target_set_sctp_udp_port(Some(&mut target), udp.expect("a port"), error))
         .expect("set");
     let connection = connect(&endpoint, &target).expect("a connection");
-    let taken =
-        made(|place, error| eyas_connection_into_association(Some(&connection), place, error));
-    assert!(taken.is_ok());
-    let again =
-        made(|place, error| eyas_connection_into_association(Some(&connection), place, error));
-    assert_eq!(again.err().map(|(code, _)| code), Some(EYAS_MISUSE));
+    let first = new_handle(|place, error| {
+        eyas_connection_into_association(Some(&connection), place, error)
+    });
+    assert!(first.is_ok());
+    let second = new_handle(|place, error| {
+        eyas_connection_into_association(Some(&connection), place, error)
+    });
+    assert_eq!(second.err().map(|(code, _)| code), Some(EYAS_MISUSE));
     free([connection]);
 }

@@ -1,4 +1,4 @@
-//! Calls as a program of C makes them, of whose pointers Rust knows that they are good.
+//! Tests: calls as C programs make them, with pointers that Rust has checked.
 
 mod arguments;
 mod connections;
@@ -29,63 +29,63 @@ use crate::{
     target::{Target, eyas_target_new, eyas_target_set_security, eyas_target_set_transports},
 };
 
-/// What a test waits for at most, in milliseconds: a busy machine takes its time.
+/// The maximum wait in tests, in milliseconds: generous, for busy machines.
 const PATIENCE: i32 = 60_000;
 
-/// A code that is no success, with its text.
-type Refused = (Code, String);
+/// The code of a failure, with its text.
+type CallError = (Code, String);
 
-/// Calls what takes a place for its error, and takes it out of there.
-fn called(call: impl FnOnce(Out<'_, *mut Failure>) -> Code) -> (Code, String) {
+/// Makes a call that stores its error, and returns its code and error text.
+fn call_with_error(call: impl FnOnce(Out<'_, *mut Failure>) -> Code) -> (Code, String) {
     let mut error = MaybeUninit::new(ptr::dangling_mut());
     let code = call(Out::to(&mut error));
-    // SAFETY: every call sets it, to NULL or to an error that is given to the caller.
+    // SAFETY: every call sets it to NULL or to an error that the caller owns.
     let error = unsafe {
         let error = error.assume_init();
         (!error.is_null()).then(|| Box::from_raw(error))
     };
     let Some(error) = error else { return (code, String::new()) };
     assert_eq!(eyas_error_code(Some(&error)), code);
-    // SAFETY: the text of an error that lives.
+    // SAFETY: the text is valid as long as the error.
     let text = unsafe { CStr::from_ptr(eyas_error_message(Some(&error))) };
     let text = text.to_str().expect("UTF-8").to_owned();
     eyas_error_free(Some(error));
     (code, text)
 }
 
-/// The same of a call that gives nothing.
-fn done(call: impl FnOnce(Out<'_, *mut Failure>) -> Code) -> Result<(), Refused> {
-    let (code, text) = called(call);
+/// Makes a call that returns only success or failure.
+fn done(call: impl FnOnce(Out<'_, *mut Failure>) -> Code) -> Result<(), CallError> {
+    let (code, text) = call_with_error(call);
     if code == EYAS_OK { Ok(()) } else { Err((code, text)) }
 }
 
-/// The same of a call that gives a value.
-fn given<T: Default>(
+/// Makes a call that returns a value.
+fn get_value<T: Default>(
     call: impl FnOnce(Out<'_, T>, Out<'_, *mut Failure>) -> Code,
-) -> Result<T, Refused> {
+) -> Result<T, CallError> {
     let mut place = MaybeUninit::new(T::default());
     let outcome = done(|error| call(Out::to(&mut place), error));
-    // SAFETY: it was set here, and calls set it only to values of its type.
+    // SAFETY: it was initialised above, and calls set it only to values of its type.
     outcome.map(|()| unsafe { place.assume_init() })
 }
 
-/// The same of a call that gives a handle.
-fn made<T>(
+/// Makes a call that returns a handle.
+fn new_handle<T>(
     call: impl FnOnce(Out<'_, *mut T>, Out<'_, *mut Failure>) -> Code,
-) -> Result<Box<T>, Refused> {
+) -> Result<Box<T>, CallError> {
     let mut place = MaybeUninit::new(ptr::null_mut());
     let outcome = done(|error| call(Out::to(&mut place), error));
-    // SAFETY: the call has set it, to a handle that is ours if it was a success.
+    // SAFETY: on success, the call has set it to a handle that we own.
     outcome.map(|()| unsafe { Box::from_raw(place.assume_init()) })
 }
 
-/// The same of a call that gives a text.
-fn text_of(
+/// Makes a call that returns a text.
+fn get_text(
     call: impl FnOnce(Out<'_, *mut c_char>, Out<'_, *mut Failure>) -> Code,
-) -> Result<String, Refused> {
+) -> Result<String, CallError> {
     let mut place = MaybeUninit::new(ptr::null_mut());
     done(|error| call(Out::to(&mut place), error))?;
-    // SAFETY: a text that is ours now, until it is freed.
+    // SAFETY: we own the text until it is freed.
     unsafe {
         let text = place.assume_init();
         let copy = CStr::from_ptr(text).to_str().expect("UTF-8").to_owned();
@@ -95,12 +95,12 @@ fn text_of(
 }
 
 fn endpoint() -> Box<Endpoint> {
-    made(|place, error| eyas_endpoint_new(None, place, error)).expect("an endpoint")
+    new_handle(|place, error| eyas_endpoint_new(None, place, error)).expect("an endpoint")
 }
 
 fn listen_options(transports: &CStr) -> Box<ListenOptions> {
     let mut options =
-        made(|place, error| eyas_listen_options_new(c"127.0.0.1:0".into(), place, error))
+        new_handle(|place, error| eyas_listen_options_new(c"127.0.0.1:0".into(), place, error))
             .expect("options");
     done(|error| eyas_listen_options_set_transports(Some(&mut options), transports.into(), error))
         .expect("transports");
@@ -110,18 +110,19 @@ fn listen_options(transports: &CStr) -> Box<ListenOptions> {
 }
 
 fn listener(endpoint: &Endpoint, options: &ListenOptions) -> Box<Listener> {
-    made(|place, error| eyas_listen(Some(endpoint), Some(options), place, error))
+    new_handle(|place, error| eyas_listen(Some(endpoint), Some(options), place, error))
         .expect("a listener")
 }
 
 fn port(listener: &Listener) -> u16 {
-    given(|place, error| eyas_listener_port(Some(listener), place, error)).expect("a port")
+    get_value(|place, error| eyas_listener_port(Some(listener), place, error)).expect("a port")
 }
 
-/// A target on this host, without security.
+/// Returns a target on this host, without security.
 fn target(port: u16, transports: &CStr) -> Box<Target> {
-    let mut target = made(|place, error| eyas_target_new(c"127.0.0.1".into(), port, place, error))
-        .expect("a target");
+    let mut target =
+        new_handle(|place, error| eyas_target_new(c"127.0.0.1".into(), port, place, error))
+            .expect("a target");
     done(|error| eyas_target_set_transports(Some(&mut target), transports.into(), error))
         .expect("transports");
     done(|error| eyas_target_set_security(Some(&mut target), c"none".into(), error))
@@ -129,19 +130,19 @@ fn target(port: u16, transports: &CStr) -> Box<Target> {
     target
 }
 
-fn connect(endpoint: &Endpoint, target: &Target) -> Result<Box<Connection>, Refused> {
-    made(|place, error| eyas_connect(Some(endpoint), Some(target), PATIENCE, place, error))
+fn connect(endpoint: &Endpoint, target: &Target) -> Result<Box<Connection>, CallError> {
+    new_handle(|place, error| eyas_connect(Some(endpoint), Some(target), PATIENCE, place, error))
 }
 
 fn accept(listener: &Listener) -> Box<Connection> {
-    made(|place, error| eyas_listener_accept(Some(listener), PATIENCE, place, error))
+    new_handle(|place, error| eyas_listener_accept(Some(listener), PATIENCE, place, error))
         .expect("a connection")
 }
 
-/// What a client says first, so that its connection can be told from those that lost its race.
+/// Sent first by clients, to distinguish their connection from those that lost the race.
 const GREETING: &[u8] = b"!";
 
-/// The first connection that greets; those that have lost a race end without a word.
+/// Accepts the first connection that sends the greeting; those that have lost a race send nothing.
 fn accept_greeting(listener: &Listener) -> Box<Connection> {
     loop {
         let connection = accept(listener);
@@ -151,7 +152,7 @@ fn accept_greeting(listener: &Listener) -> Box<Connection> {
     }
 }
 
-/// Both ends of a TCP connection without security.
+/// Returns both ends of a TCP connection without security.
 fn pair(endpoint: &Endpoint) -> (Box<Connection>, Box<Connection>) {
     let listener = listener(endpoint, &listen_options(c"tcp"));
     let here = connect(endpoint, &target(port(&listener), c"tcp")).expect("a connection");

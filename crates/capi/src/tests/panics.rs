@@ -1,14 +1,15 @@
-//! Panics stay on this side of the border.
+//! Tests that panics do not reach C.
 
-use super::called;
+use super::call_with_error;
 use crate::{
-    call::{answer, release},
+    call::{ffi_call_with_code, release},
     code::EYAS_BUG,
 };
 
 #[test]
-fn a_panic_becomes_an_error_with_its_words() {
-    let (code, text) = called(|error| answer(error, || panic!("the {} is broken", "core")));
+fn a_panic_becomes_an_error_with_its_message() {
+    let (code, text) =
+        call_with_error(|error| ffi_call_with_code(error, || panic!("the {} is broken", "core")));
     assert_eq!(code, EYAS_BUG);
     assert!(text.contains("the core is broken"), "{text}");
 }

@@ -1,4 +1,4 @@
-//! Calls that do not wait, and the descriptors that tell when to make them again.
+//! Tests of calls that do not wait, and of the descriptors to poll.
 
 use std::{mem::MaybeUninit, os::fd::BorrowedFd};
 
@@ -8,8 +8,8 @@ use rustix::{
 };
 
 use super::{
-    PATIENCE, called, connections::write, endpoint, free, given, listen_options, listener, made,
-    pair, port, target,
+    PATIENCE, call_with_error, connections::write, endpoint, free, get_value, listen_options,
+    listener, new_handle, pair, port, target,
 };
 use crate::{
     code::{EYAS_OK, EYAS_WOULD_BLOCK},
@@ -22,9 +22,9 @@ use crate::{
     race::{Race, eyas_race_fd, eyas_race_finish, eyas_race_start},
 };
 
-/// Whether a descriptor is readable within so many milliseconds.
+/// Returns whether a descriptor becomes readable within this time.
 fn is_readable(fd: RawFd, milliseconds: i64) -> bool {
-    // SAFETY: the handle that it belongs to lives.
+    // SAFETY: the handle that it belongs to exists.
     let fd = unsafe { BorrowedFd::borrow_raw(fd) };
     let limit = Timespec { tv_sec: milliseconds / 1000, tv_nsec: milliseconds % 1000 * 1_000_000 };
     let ready = poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&limit));
@@ -32,25 +32,26 @@ fn is_readable(fd: RawFd, milliseconds: i64) -> bool {
 }
 
 fn try_read(connection: &Connection) -> (i32, Vec<u8>) {
-    let (mut room, mut length) = ([0; 64], MaybeUninit::new(0));
-    let (code, _) = called(|error| {
-        let (size, place) = (room.len(), Out::to(&mut length));
-        eyas_connection_read(Some(connection), (&mut room[..]).into(), size, place, 0, error)
+    let (mut buffer, mut length) = ([0; 64], MaybeUninit::new(0));
+    let (code, _) = call_with_error(|error| {
+        let (size, place) = (buffer.len(), Out::to(&mut length));
+        eyas_connection_read(Some(connection), (&mut buffer[..]).into(), size, place, 0, error)
     });
     // SAFETY: it was set above.
-    (code, room[..unsafe { length.assume_init() }].to_vec())
+    (code, buffer[..unsafe { length.assume_init() }].to_vec())
 }
 
 fn read_fd(connection: &Connection) -> RawFd {
-    given(|fd, error| eyas_connection_read_fd(Some(connection), fd, error)).expect("a descriptor")
+    get_value(|fd, error| eyas_connection_read_fd(Some(connection), fd, error))
+        .expect("a descriptor")
 }
 
 #[test]
 fn a_descriptor_is_readable_until_reading_would_block() {
     let (here, there) = pair(&endpoint());
     let fd = read_fd(&here);
-    assert_eq!(fd, read_fd(&here), "one descriptor for all who ask");
-    // Nobody has tried yet.
+    assert_eq!(fd, read_fd(&here), "one descriptor for all calls");
+    // No call has been made yet.
     assert!(is_readable(fd, 0));
     assert_eq!(try_read(&here), (EYAS_WOULD_BLOCK, Vec::new()));
     assert!(!is_readable(fd, 0));
@@ -59,21 +60,21 @@ fn a_descriptor_is_readable_until_reading_would_block() {
     assert_eq!(try_read(&here), (EYAS_OK, b"x".to_vec()));
     assert!(is_readable(fd, 0), "there may be more");
     assert_eq!(try_read(&here), (EYAS_WOULD_BLOCK, Vec::new()));
-    // Whoever aborts it wakes those who poll.
-    assert_eq!(eyas_connection_abort(Some(&here), Out::nowhere()), EYAS_OK);
+    // Aborting wakes those that poll.
+    assert_eq!(eyas_connection_abort(Some(&here), Out::null()), EYAS_OK);
     assert!(is_readable(fd, 0));
     free([here, there]);
 }
 
 #[test]
-fn writing_stops_without_room_and_resumes_with_it() {
+fn writing_stops_and_resumes_with_buffer_space() {
     let (here, there) = pair(&endpoint());
-    let fd = given(|fd, error| eyas_connection_write_fd(Some(&here), fd, error)).expect("one");
+    let fd = get_value(|fd, error| eyas_connection_write_fd(Some(&here), fd, error)).expect("one");
     let block = vec![b'x'; 1 << 20];
     let mut sent = 0;
     let try_write = || {
         let mut written = MaybeUninit::new(0);
-        let (code, _) = called(|error| {
+        let (code, _) = call_with_error(|error| {
             let (data, place) = ((&block[..]).into(), Out::to(&mut written));
             eyas_connection_write(Some(&here), data, block.len(), place, 0, error)
         });
@@ -107,26 +108,27 @@ fn one_thread_connects_and_accepts_without_waiting_for_either() {
     let endpoint = endpoint();
     let listener = listener(&endpoint, &listen_options(c"tcp"));
     let target = target(port(&listener), c"tcp");
-    let accepting = given(|fd, error| eyas_listener_fd(Some(&listener), fd, error)).expect("one");
-    let none = called(|error| {
+    let accepting =
+        get_value(|fd, error| eyas_listener_fd(Some(&listener), fd, error)).expect("one");
+    let none = call_with_error(|error| {
         eyas_listener_accept(Some(&listener), 0, Out::to(&mut MaybeUninit::uninit()), error)
     });
     assert_eq!(none.0, EYAS_WOULD_BLOCK);
     assert!(!is_readable(accepting, 0));
     let race: Box<Race> =
-        made(|place, error| eyas_race_start(Some(&endpoint), Some(&target), place, error))
+        new_handle(|place, error| eyas_race_start(Some(&endpoint), Some(&target), place, error))
             .expect("a race");
-    let racing = given(|fd, error| eyas_race_fd(Some(&race), fd, error)).expect("a descriptor");
+    let racing = get_value(|fd, error| eyas_race_fd(Some(&race), fd, error)).expect("a descriptor");
     let here = loop {
         assert!(is_readable(racing, PATIENCE.into()));
-        match made(|place, error| eyas_race_finish(Some(&race), 0, place, error)) {
+        match new_handle(|place, error| eyas_race_finish(Some(&race), 0, place, error)) {
             Ok(connection) => break connection,
             Err((code, text)) => assert_eq!(code, EYAS_WOULD_BLOCK, "{text}"),
         }
     };
     let there = loop {
         assert!(is_readable(accepting, PATIENCE.into()));
-        match made(|place, error| eyas_listener_accept(Some(&listener), 0, place, error)) {
+        match new_handle(|place, error| eyas_listener_accept(Some(&listener), 0, place, error)) {
             Ok(connection) => break connection,
             Err((code, text)) => assert_eq!(code, EYAS_WOULD_BLOCK, "{text}"),
         }

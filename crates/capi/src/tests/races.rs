@@ -1,4 +1,4 @@
-//! Races, plans and what is remembered of them.
+//! Tests of races, plans and the memory.
 
 use std::{
     ffi::{CStr, CString},
@@ -10,8 +10,8 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    PATIENCE, connect, connections::code, done, endpoint, free, given, listen_options, listener,
-    made, port, target, text_of,
+    PATIENCE, connect, connections::code, done, endpoint, free, get_text, get_value,
+    listen_options, listener, new_handle, port, target,
 };
 use crate::{
     code::{EYAS_CANCELLED, EYAS_CONNECT, EYAS_END, EYAS_MISUSE},
@@ -30,19 +30,19 @@ use crate::{
     target::{Target, eyas_target_ask_https_records, eyas_target_new, eyas_target_set_security},
 };
 
-/// A port that nobody listens at.
-fn refusing() -> u16 {
+/// Returns a port that nothing listens on.
+fn unused_port() -> u16 {
     let socket = TcpListener::bind("127.0.0.1:0").expect("a socket");
     socket.local_addr().expect("an address").port()
 }
 
-fn json(text: Result<String, super::Refused>) -> Value {
+fn json(text: Result<String, super::CallError>) -> Value {
     serde_json::from_str(&text.expect("a text")).expect("JSON")
 }
 
 #[test]
 fn an_error_lists_each_candidate() {
-    let (endpoint, target) = (endpoint(), target(refusing(), c"tcp"));
+    let (endpoint, target) = (endpoint(), target(unused_port(), c"tcp"));
     let (mut place, mut error) = (MaybeUninit::uninit(), MaybeUninit::new(ptr::null_mut()));
     let code = eyas_connect(
         Some(&endpoint),
@@ -52,12 +52,12 @@ fn an_error_lists_each_candidate() {
         Out::to(&mut error),
     );
     assert_eq!(code, EYAS_CONNECT);
-    // SAFETY: the call has failed, so it has set its error, which is ours.
+    // SAFETY: the call has failed, so it has set the error, which we own.
     let error = unsafe { Box::from_raw(error.assume_init()) };
     // SAFETY: it has set its place to NULL.
     assert!(unsafe { place.assume_init() }.is_null());
     assert_eq!(eyas_error_code(Some(&error)), code);
-    // SAFETY: the text belongs to the error, which lives.
+    // SAFETY: the text is valid as long as the error.
     let race = unsafe { CStr::from_ptr(eyas_error_race_json(Some(&error))) };
     let race: Value = serde_json::from_str(race.to_str().expect("UTF-8")).expect("JSON");
     assert_eq!(race["winner"], Value::Null);
@@ -70,33 +70,34 @@ fn a_race_returns_its_winner_once_and_then_better_connections() {
     let listener = listener(&endpoint, &listen_options(c"tcp"));
     let target = target(port(&listener), c"tcp");
     let race: Box<Race> =
-        made(|place, error| eyas_race_start(Some(&endpoint), Some(&target), place, error))
+        new_handle(|place, error| eyas_race_start(Some(&endpoint), Some(&target), place, error))
             .expect("a race");
-    let early = made(|place, error| eyas_race_better(Some(&race), PATIENCE, place, error));
+    let early = new_handle(|place, error| eyas_race_better(Some(&race), PATIENCE, place, error));
     assert_eq!(early.err().map(|(code, _)| code), Some(EYAS_MISUSE));
-    let won = made(|place, error| eyas_race_finish(Some(&race), PATIENCE, place, error));
-    let again = made(|place, error| eyas_race_finish(Some(&race), PATIENCE, place, error));
-    assert_eq!(again.err().map(|(code, _)| code), Some(EYAS_MISUSE));
-    let better = made(|place, error| eyas_race_better(Some(&race), PATIENCE, place, error));
+    let won = new_handle(|place, error| eyas_race_finish(Some(&race), PATIENCE, place, error));
+    let second = new_handle(|place, error| eyas_race_finish(Some(&race), PATIENCE, place, error));
+    assert_eq!(second.err().map(|(code, _)| code), Some(EYAS_MISUSE));
+    let better = new_handle(|place, error| eyas_race_better(Some(&race), PATIENCE, place, error));
     assert_eq!(better.err().map(|(code, _)| code), Some(EYAS_END));
-    let text_of = json(text_of(|text, error| eyas_race_json(Some(&race), text, error)));
-    assert_eq!(text_of["winner"]["transport"], "tcp");
+    let get_text = json(get_text(|text, error| eyas_race_json(Some(&race), text, error)));
+    assert_eq!(get_text["winner"]["transport"], "tcp");
     free([won.expect("a connection")]);
 }
 
 #[test]
 fn cancelling_a_race_wakes_its_waiter() {
     let endpoint = endpoint();
-    // It takes what comes and never answers.
+    // It never answers.
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let mut target = target(silent.local_addr().expect("an address").port(), c"quic");
     done(|error| eyas_target_set_security(Some(&mut target), c"tls".into(), error)).expect("set");
     let race: Box<Race> =
-        made(|place, error| eyas_race_start(Some(&endpoint), Some(&target), place, error))
+        new_handle(|place, error| eyas_race_start(Some(&endpoint), Some(&target), place, error))
             .expect("a race");
     thread::scope(|scope| {
-        let waiting = scope
-            .spawn(|| made(|place, error| eyas_race_finish(Some(&race), -1, place, error)).err());
+        let waiting = scope.spawn(|| {
+            new_handle(|place, error| eyas_race_finish(Some(&race), -1, place, error)).err()
+        });
         done(|error| eyas_race_cancel(Some(&race), error)).expect("cancelled");
         let (code, text) = waiting.join().expect("no panic").expect("no connection");
         assert_eq!(code, EYAS_CANCELLED, "{text}");
@@ -104,9 +105,9 @@ fn cancelling_a_race_wakes_its_waiter() {
 }
 
 #[test]
-fn a_plan_has_reasons_and_connects_to_nobody() {
-    let (endpoint, target) = (endpoint(), target(refusing(), c"sctp-udp,tcp"));
-    let plan = json(text_of(|text, error| {
+fn a_plan_has_reasons_and_makes_no_connection() {
+    let (endpoint, target) = (endpoint(), target(unused_port(), c"sctp-udp,tcp"));
+    let plan = json(get_text(|text, error| {
         eyas_plan_json(Some(&endpoint), Some(&target), PATIENCE, text, error)
     }));
     let entries = plan["entries"].as_array().expect("entries");
@@ -115,11 +116,11 @@ fn a_plan_has_reasons_and_connects_to_nobody() {
     assert!(entries.iter().all(|one| one["reasons"].as_array().is_some_and(|all| !all.is_empty())));
 }
 
-/// Answers questions: `HTTPS 1 . port=8443 ipv4hint=192.0.2.7`, and nothing of any other type.
+/// Answers HTTPS queries with `1 . port=8443 ipv4hint=192.0.2.7`, and others with no data.
 fn dns(socket: &UdpSocket) {
     let mut question = [0; 512];
     while let Ok((length, from)) = socket.recv_from(&mut question) {
-        // Behind the name: its type, 65 for HTTPS, and its class. What follows that is an option (EDNS).
+        // The name is followed by the type, 65 for HTTPS, and the class; after that comes EDNS.
         let end = 12 + question[12..].iter().position(|byte| *byte == 0).expect("a name") + 5;
         let is_https = question[end - 4..end - 2] == [0, 65];
         let mut answer = question[..end.min(length)].to_vec();
@@ -139,51 +140,51 @@ fn https_records_are_followed_if_requested() {
     let address = CString::new(server.local_addr().expect("an address").to_string());
     thread::spawn(move || dns(&server));
     let mut options =
-        made(|place, error| eyas_endpoint_options_new(place, error)).expect("options");
+        new_handle(|place, error| eyas_endpoint_options_new(place, error)).expect("options");
     let address = address.expect("a text");
     done(|error| {
         eyas_endpoint_options_set_dns_server(Some(&mut options), address.as_c_str().into(), error)
     })
     .expect("set");
-    let endpoint =
-        made(|place, error| eyas_endpoint_new(Some(&options), place, error)).expect("an endpoint");
+    let endpoint = new_handle(|place, error| eyas_endpoint_new(Some(&options), place, error))
+        .expect("an endpoint");
     let host = c"service.example";
-    let mut target =
-        made(|place, error| eyas_target_new(host.into(), 443, place, error)).expect("a target");
+    let mut target = new_handle(|place, error| eyas_target_new(host.into(), 443, place, error))
+        .expect("a target");
     let plan = |target: &Target| {
-        json(text_of(|text, error| {
+        json(get_text(|text, error| {
             eyas_plan_json(Some(&endpoint), Some(target), PATIENCE, text, error)
         }))
     };
     assert_eq!(plan(&target)["entries"].as_array().map_or(0, Vec::len), 0);
     done(|error| eyas_target_ask_https_records(Some(&mut target), error)).expect("set");
     let entries = plan(&target)["entries"].clone();
-    let text_of = |one: &Value| (one["transport"].to_string(), one["address"].to_string());
-    let text_of: Vec<_> = entries.as_array().expect("entries").iter().map(text_of).collect();
-    assert_eq!(text_of, [("\"tcp\"".into(), "\"192.0.2.7:8443\"".into())]);
+    let get_text = |one: &Value| (one["transport"].to_string(), one["address"].to_string());
+    let get_text: Vec<_> = entries.as_array().expect("entries").iter().map(get_text).collect();
+    assert_eq!(get_text, [("\"tcp\"".into(), "\"192.0.2.7:8443\"".into())]);
 }
 
 #[test]
-fn what_was_learnt_can_be_read_and_forgotten() {
+fn the_memory_can_be_read_and_deleted() {
     let endpoint = endpoint();
     let memory = |host: Option<&CStr>| {
         let host = host.map_or_else(Text::null, Text::from);
-        json(text_of(|text, error| eyas_memory_json(Some(&endpoint), host, text, error)))
+        json(get_text(|text, error| eyas_memory_json(Some(&endpoint), host, text, error)))
     };
     assert_eq!(memory(None), Value::Array(Vec::new()));
-    let refused = connect(&endpoint, &target(refusing(), c"tcp")).map(|_| ());
+    let refused = connect(&endpoint, &target(unused_port(), c"tcp")).map(|_| ());
     assert_eq!(code(refused), EYAS_CONNECT);
     let rows = memory(Some(c"127.0.0.1"));
     assert_eq!((&rows[0]["host"], &rows[0]["verdict"]), (&"127.0.0.1".into(), &"bad".into()));
     assert_eq!(memory(Some(c"other.example")), Value::Array(Vec::new()));
-    let forgotten: usize = given(|count, error| {
+    let forgotten: usize = get_value(|count, error| {
         eyas_memory_forget(Some(&endpoint), c"127.0.0.1".into(), count, error)
     })
     .expect("forgotten");
     assert!(forgotten > 0);
     assert_eq!(memory(Some(c"127.0.0.1")), Value::Array(Vec::new()));
     done(|error| eyas_memory_clear(Some(&endpoint), error)).expect("cleared");
-    let warnings = text_of(|text, error| eyas_memory_warnings_json(Some(&endpoint), text, error));
+    let warnings = get_text(|text, error| eyas_memory_warnings_json(Some(&endpoint), text, error));
     assert_eq!(json(warnings), Value::Array(Vec::new()));
     eyas_endpoint_free(Some(endpoint));
 }

@@ -1,7 +1,7 @@
 /*
- * What the library promises about signals and forks, in a program that does nothing about either: writing to
- * a connection that the peer has reset gives a code and no SIGPIPE, over TCP as over TLS; a signal does not
- * end a call that waits; and a child can free what its parent has made, and no more.
+ * Tests the guarantees about signals and forks in a program that handles neither: writing to a connection that
+ * the peer has reset returns a code and raises no SIGPIPE, over TCP and over TLS; a signal does not end a
+ * waiting call; and a child can only free the handles of its parent.
  */
 #include <eyas.h>
 
@@ -37,7 +37,7 @@ static void count(int number)
     alarms++;
 }
 
-/* Both ends of a connection over TCP, under TLS if that is wanted. */
+/* Opens both ends of a connection over TCP, with TLS if requested. */
 struct pair {
     eyas_endpoint *server, *client;
     eyas_listener *listener;
@@ -109,7 +109,7 @@ static void write_after_reset(bool tls)
     int again;
 
     open_pair(&pair, tls);
-    /* What the peer has not read when it goes becomes a reset. */
+    /* Closing with unread data causes a reset. */
     check(eyas_connection_write(pair.here, "unread", 6, NULL, PATIENCE, &error), error, "write");
     check(eyas_connection_abort(pair.there, &error), error, "abort");
     do {
@@ -117,7 +117,7 @@ static void write_after_reset(bool tls)
     } while (code == EYAS_OK);
     if (code != EYAS_CLOSED)
         fail("a connection that was reset is not closed");
-    /* The kernel tells of the reset once, and raises the signal from then on. */
+    /* The kernel reports the reset once, and raises the signal from then on. */
     for (again = 0; again < 3; again++)
         if (eyas_connection_write(pair.here, "x", 1, NULL, PATIENCE, NULL) != EYAS_CLOSED)
             fail("a connection that was reset is open again");

@@ -14,39 +14,39 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::failure::{Failure, Kind};
 
-/// How long the command may take to end after SIGTERM; then it is killed.
-const COMMAND_ENDS: Duration = Duration::from_secs(5);
+/// How long the command may take to end after SIGTERM before it is killed.
+const TERMINATION_TIMEOUT: Duration = Duration::from_secs(5);
 /// The offset that a shell adds to the number of a signal that ended a command.
-const SIGNALLED: i32 = 128;
+const SIGNAL_EXIT_BASE: i32 = 128;
 
 /// Returns the failure of a command that could not be run, with the exit codes of a shell.
 pub(super) fn not_run(program: &OsStr, cause: &io::Error) -> Failure {
     let name = program.to_string_lossy();
     let is_path = name.contains('/');
-    let said = |kind, why: &str| Failure::new(kind, format!("cannot run {name}: {why}"));
+    let failure = |kind, why: &str| Failure::new(kind, format!("cannot run {name}: {why}"));
     match cause.kind() {
         // The kernel reports the same for a script whose interpreter does not exist.
         io::ErrorKind::NotFound if is_path && Path::new(program).exists() => {
-            said(Kind::NotExecutable, "its interpreter does not exist")
+            failure(Kind::NotExecutable, "its interpreter does not exist")
                 .hint("its first line, or its ELF header, names a program that is not installed")
         }
-        io::ErrorKind::NotFound if is_path => said(Kind::NotFound, "there is no such file")
+        io::ErrorKind::NotFound if is_path => failure(Kind::NotFound, "there is no such file")
             .hint("relative paths start at the directory where eyas was started"),
-        io::ErrorKind::NotFound => said(Kind::NotFound, "command not found in PATH")
+        io::ErrorKind::NotFound => failure(Kind::NotFound, "command not found in PATH")
             .hint("the command comes after --, each argument a word; a line for the shell: -- sh -c 'LINE'"),
-        io::ErrorKind::PermissionDenied => said(Kind::NotExecutable, "it is not executable")
+        io::ErrorKind::PermissionDenied => failure(Kind::NotExecutable, "it is not executable")
             .hint("a file needs chmod +x; a directory cannot be run"),
-        _ => said(Kind::NotExecutable, &cause.to_string()),
+        _ => failure(Kind::NotExecutable, &cause.to_string()),
     }
 }
 
 /// Returns the exit code, as a shell does.
 pub(super) fn code(status: ExitStatus) -> u8 {
-    let code = status.code().or_else(|| status.signal().map(|signal| SIGNALLED + signal));
+    let code = status.code().or_else(|| status.signal().map(|signal| SIGNAL_EXIT_BASE + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }
 
-pub(super) fn pass_on(child: &Child, signal: Signal) {
+pub(super) fn forward(child: &Child, signal: Signal) {
     let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     if let Some(id) = id {
         // It may have ended meanwhile.
@@ -56,27 +56,27 @@ pub(super) fn pass_on(child: &Child, signal: Signal) {
 
 /// Forwards signals of this process to the command, which decides how to handle them; only SIGTERM
 /// is followed by a kill.
-pub(super) struct PassingOn {
+pub(super) struct SignalForwarder {
     interrupt: Signals,
     terminate: Signals,
     hang_up: Signals,
-    last_chance: Option<Instant>,
+    kill_at: Option<Instant>,
 }
 
-impl PassingOn {
+impl SignalForwarder {
     /// Starts listening for signals.
     pub(super) fn listen() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
-            last_chance: None,
+            kill_at: None,
         })
     }
 
-    /// Waits for the next thing to do about the command. Cancel-safe.
+    /// Waits for the next signal to forward to the command. Cancel-safe.
     pub(super) async fn next(&mut self) -> Next {
-        let last = self.last_chance.unwrap_or_else(Instant::now);
+        let kill_time = self.kill_at.unwrap_or_else(Instant::now);
         let signal = tokio::select! {
             // A terminal notifies the command itself.
             _ = self.interrupt.recv() => {
@@ -84,12 +84,12 @@ impl PassingOn {
                 (!is_terminal).then_some(Signal::INT)
             }
             _ = self.terminate.recv() => {
-                self.last_chance.get_or_insert_with(|| Instant::now() + COMMAND_ENDS);
+                self.kill_at.get_or_insert_with(|| Instant::now() + TERMINATION_TIMEOUT);
                 Some(Signal::TERM)
             }
             _ = self.hang_up.recv() => Some(Signal::HUP),
-            () = sleep_until(last), if self.last_chance.is_some() => {
-                self.last_chance = None;
+            () = sleep_until(kill_time), if self.kill_at.is_some() => {
+                self.kill_at = None;
                 Some(Signal::KILL)
             }
         };
@@ -103,19 +103,19 @@ impl PassingOn {
                 status = child.wait() => return status,
                 next = self.next() => next,
             };
-            next.pass_on(child);
+            next.forward(child);
         }
     }
 }
 
-/// A signal for the command, if it is to have one.
+/// A signal for the command, if one must be sent.
 pub(super) struct Next(Option<Signal>);
 
 impl Next {
     /// Sends it.
-    pub(super) fn pass_on(self, child: &Child) {
+    pub(super) fn forward(self, child: &Child) {
         if let Some(signal) = self.0 {
-            pass_on(child, signal);
+            forward(child, signal);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How many descriptors this process may have.
+//! The limit of descriptors of this process.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

@@ -14,9 +14,9 @@ use crate::flags::{Cli, ManFlags};
 
 /// The start of the part of a command's help that has its own section in the man page.
 const EXAMPLES: &str = "Examples:\n";
-/// The indentation of examples on a man page. At that of its text they would not fit in eighty
-/// columns.
-const EXAMPLES_AT: &str = "2n";
+/// The indentation of examples on a man page. With the indentation of text they would not fit in
+/// eighty columns.
+const EXAMPLES_INDENT: &str = "2n";
 
 /// Prints the completions of a shell.
 pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
@@ -30,7 +30,7 @@ pub(crate) fn man(flags: &ManFlags) -> Result<(), Failure> {
     let mut root = Cli::command().disable_help_subcommand(true);
     root.build();
     let Some(directory) = &flags.out else {
-        return print(&page(named(&root, &flags.command)?));
+        return print(&page(find_command(&root, &flags.command)?));
     };
     let failed = |cause: io::Error| Failure::write(&directory.display().to_string(), &cause);
     fs::create_dir_all(directory).map_err(failed)?;
@@ -44,7 +44,10 @@ fn print(text: &[u8]) -> Result<(), Failure> {
         .map_err(|cause| Failure::write("standard output", &cause))
 }
 
-fn named<'a>(root: &'a clap::Command, words: &[String]) -> Result<&'a clap::Command, Failure> {
+fn find_command<'a>(
+    root: &'a clap::Command,
+    words: &[String],
+) -> Result<&'a clap::Command, Failure> {
     words.iter().try_fold(root, |command, word| {
         command.find_subcommand(word).ok_or_else(|| {
             let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
@@ -62,7 +65,7 @@ fn write(command: &clap::Command, directory: &Path) -> Result<(), Failure> {
     let path = directory.join(format!("{}.1", name(command)));
     fs::write(&path, page(command))
         .map_err(|cause| Failure::write(&path.display().to_string(), &cause))?;
-    command.get_subcommands().try_for_each(|below| write(below, directory))
+    command.get_subcommands().try_for_each(|command| write(command, directory))
 }
 
 /// Returns the name with hyphens, as in names of man pages.
@@ -79,7 +82,7 @@ fn page(command: &clap::Command) -> Vec<u8> {
 
 fn render(command: &clap::Command, page: &mut Vec<u8>) -> io::Result<()> {
     // An empty date would be no argument at all.
-    let man = Man::new(command.clone().mut_args(whole))
+    let man = Man::new(command.clone().mut_args(with_full_help))
         .title(name(command).to_uppercase())
         .date(" ")
         .source(concat!("eyas ", env!("CARGO_PKG_VERSION")))
@@ -94,7 +97,7 @@ fn render(command: &clap::Command, page: &mut Vec<u8>) -> io::Result<()> {
     }
     let mut rest = Roff::new();
     if let Some(text) = command.get_after_help() {
-        below(&mut rest, &text.to_string());
+        sections_after_flags(&mut rest, &text.to_string());
     }
     if name(command) != "eyas" {
         rest.control("SH", ["SEE ALSO"]).text([roman("eyas(1)")]);
@@ -103,7 +106,7 @@ fn render(command: &clap::Command, page: &mut Vec<u8>) -> io::Result<()> {
 }
 
 /// Returns a flag with the text that the short help leaves out, and with its aliases.
-fn whole(flag: Arg) -> Arg {
+fn with_full_help(flag: Arg) -> Arg {
     let flag = flag.hide_short_help(false);
     let others = flag.get_visible_aliases().unwrap_or_default().join(", --");
     match (others.as_str(), flag.get_long_help().or(flag.get_help())) {
@@ -116,10 +119,10 @@ fn whole(flag: Arg) -> Arg {
 }
 
 /// Adds what follows the flags: the examples, whose lines are kept, then text.
-fn below(roff: &mut Roff, text: &str) {
+fn sections_after_flags(roff: &mut Roff, text: &str) {
     let mut parts = text.split("\n\n");
     if let Some(examples) = text.starts_with(EXAMPLES).then(|| parts.next()).flatten() {
-        roff.control("SH", ["EXAMPLES"]).control("in", [EXAMPLES_AT]).control("nf", []);
+        roff.control("SH", ["EXAMPLES"]).control("in", [EXAMPLES_INDENT]).control("nf", []);
         for line in examples.lines().skip(1) {
             roff.text([roman(line.strip_prefix("  ").unwrap_or(line))]);
         }

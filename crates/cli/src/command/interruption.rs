@@ -1,5 +1,5 @@
-//! Ctrl-C and other requests to end: SIGTERM, which a service manager sends, and SIGHUP, which a
-//! terminal sends when it closes.
+//! Ctrl-C and other signals to terminate: SIGTERM, as sent by a service manager, and SIGHUP, as
+//! sent when a terminal closes.
 
 use std::io;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::failure::Kind;
 
 /// How long an interrupted run may take to end by itself. It may be blocked in a call that cannot
 /// be woken, such as opening a pipe without a reader.
-const TIME_TO_END: Duration = Duration::from_secs(1);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Receives interruptions from its creation on.
 pub(super) struct Interruption {
@@ -84,10 +84,10 @@ impl Interruption {
 ///
 /// This runs on a thread of the runtime, in parallel with the work, so that it is executed even if
 /// the work is blocked in a call.
-pub(super) fn end_what_is_stuck(mut interruption: Interruption) {
+pub(super) fn exit_if_stuck(mut interruption: Interruption) {
     tokio::spawn(async move {
         let kind = interruption.next().await;
-        tokio::time::sleep(TIME_TO_END).await;
+        tokio::time::sleep(EXIT_TIMEOUT).await;
         std::process::exit(kind.exit_code().into());
     });
 }

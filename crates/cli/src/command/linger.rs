@@ -1,9 +1,9 @@
-//! What a short run still learns after its work is done.
+//! Lets a short run learn more after its work is done.
 //!
-//! A run that won over TCP may end before it is known whether QUIC works. If it exited at once, the
-//! next run would know no more. It therefore stays for a moment, at most [`LONGEST`], which is not
-//! noticeable: an attempt that has been answered gets the time to complete, and one that has had no
-//! answer in several round trips is remembered as silent with doubt, and soon tested again.
+//! A run that won over TCP may finish before it is known whether QUIC works. If it exited at once,
+//! the next run would know no more. It therefore continues for a moment, at most [`MAX_TIME`], which
+//! is not noticeable: an attempt that has been answered gets the time to complete, and one that has
+//! had no answer in several round trips is remembered as silent with doubt, and soon tested again.
 //! Attempts for such a test start a moment after the win, so they are waited for too.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,24 +13,25 @@ use eyas::race::evidence::{Cause, Doubt, Evidence, Failure, Level};
 use eyas::race::race::{Attempt, AttemptState};
 use eyas::race::trace::{Trace, replay};
 
-/// How long a run stays at most.
-const LONGEST: Duration = Duration::from_millis(400);
+/// The longest time to continue.
+const MAX_TIME: Duration = Duration::from_millis(400);
 /// Bounds of the time after which an attempt without an answer counts as silent.
 const SILENT_AFTER: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(1));
-/// Round trips of the winner after which it does.
+/// The number of the winner's round trips after which an attempt without an answer counts as
+/// silent.
 const ROUND_TRIPS: u32 = 3;
 /// How often the race is checked.
 const CHECK_EVERY: Duration = Duration::from_millis(10);
 
-/// Stays until nothing more can be learnt, but not for long.
+/// Waits until nothing more can be learnt, but not for long.
 pub(super) async fn linger(trace: impl Fn() -> Trace, memory: &MemoryStore) {
-    let until = tokio::time::Instant::now() + LONGEST;
+    let until = tokio::time::Instant::now() + MAX_TIME;
     loop {
         // A race that cannot be replayed provides no information.
         let trace = trace();
         let Ok(race) = replay(&trace) else { return };
-        let under_way = |attempt: &&Attempt| matches!(attempt.state, AttemptState::UnderWay(_));
-        let open: Vec<&Attempt> = race.attempts().iter().filter(under_way).collect();
+        let in_progress = |attempt: &&Attempt| matches!(attempt.state, AttemptState::UnderWay(_));
+        let open: Vec<&Attempt> = race.attempts().iter().filter(in_progress).collect();
         let winner = race.attempts().iter().find_map(|attempt| match attempt.state {
             AttemptState::Usable(_) => Some(attempt.rtt.unwrap_or_default()),
             _ => None,

@@ -25,10 +25,10 @@ pub(crate) fn run(flags: &MemoryFlags, common: &CommonFlags) -> Result<(), Failu
     };
     let action = flags.action.clone().unwrap_or(MemoryAction::List { host: None });
     if matches!(action, MemoryAction::Path) {
-        return say_path(&path, common);
+        return print_path(&path, common);
     }
     if path.symlink_metadata().is_err_and(|cause| cause.kind() == ErrorKind::NotFound) {
-        return nothing_there(&path, &action, common);
+        return without_file(&path, &action, common);
     }
     let store = MemoryStore::open(&path);
     if !store.is_persistent() {
@@ -47,17 +47,17 @@ pub(crate) fn run(flags: &MemoryFlags, common: &CommonFlags) -> Result<(), Failu
             list(&path, host.as_ref(), &rows, &store.warnings(), common)
         }
         MemoryAction::Forget { host } => {
-            let gone = store.forget(&parse(&host)?);
+            let removed = store.forget(&parse(&host)?);
             changed(&store, &path)?;
-            forgotten(&path, gone, common)
+            forgotten(&path, removed, common)
         }
         MemoryAction::Clear => {
-            let gone = store.entries().len();
+            let removed = store.entries().len();
             store.clear();
             changed(&store, &path)?;
-            forgotten(&path, gone, common)
+            forgotten(&path, removed, common)
         }
-        MemoryAction::Path => say_path(&path, common),
+        MemoryAction::Path => print_path(&path, common),
     }
 }
 
@@ -74,14 +74,14 @@ fn parse(host: &str) -> Result<Host, Failure> {
     Host::parse(host).map_err(|cause| Failure::new(Kind::Url, cause.to_string()))
 }
 
-fn nothing_there(path: &Path, action: &MemoryAction, common: &CommonFlags) -> Result<(), Failure> {
+fn without_file(path: &Path, action: &MemoryAction, common: &CommonFlags) -> Result<(), Failure> {
     match action {
         MemoryAction::List { .. } => list(path, None, &[], &[], common),
         _ => forgotten(path, 0, common),
     }
 }
 
-fn say_path(path: &Path, common: &CommonFlags) -> Result<(), Failure> {
+fn print_path(path: &Path, common: &CommonFlags) -> Result<(), Failure> {
     let text = path.display().to_string();
     match common.json {
         true => output::object(&json!({ "path": text })),
@@ -145,7 +145,7 @@ fn by_network(rows: &[MemoryRowJson], style: OutputStyle) -> Vec<Line> {
     for network in &networks {
         let name = network.network_name.as_deref().unwrap_or("an unnamed network");
         let shares_name = |other: &&&MemoryRowJson| other.network_name == network.network_name;
-        // Two home networks may look the same from the inside.
+        // Different home networks may have the same name.
         let mark = match networks.iter().filter(shares_name).count() {
             1 => String::new(),
             _ => format!("  ({})", network.network.get(..6).unwrap_or(&network.network)),
@@ -182,14 +182,14 @@ fn offered(shape: &MemoryRowJson) -> Option<String> {
 }
 
 /// Returns the transport, and its security protocol if there is more than one possibility.
-fn over(shape: &MemoryRowJson) -> String {
+fn transport_column(shape: &MemoryRowJson) -> String {
     match (shape.transport, shape.security) {
         ("quic", _) | (_, None | Some("none")) => shape.transport.to_owned(),
         (transport, Some(security)) => format!("{transport} {security}"),
     }
 }
 
-/// Address and port, or which of the network's ways it is.
+/// Returns the address and port, or the address family for a row about a network.
 fn address(shape: &MemoryRowJson) -> String {
     match (&shape.host, shape.address.split_once(':')) {
         (None, Some((family, port))) => {
@@ -225,7 +225,7 @@ fn row(shape: &MemoryRowJson) -> Vec<(Paint, String)> {
     }
     vec![
         (Paint::Plain, shape.host.clone().unwrap_or_else(|| "(any)".to_owned())),
-        (Paint::Plain, over(shape)),
+        (Paint::Plain, transport_column(shape)),
         (Paint::Plain, address(shape)),
         (Paint::Dim, span(shape.age_ms)),
         (Paint::Dim, shape.rtt_ms.map(span).unwrap_or_default()),

@@ -41,7 +41,7 @@ use interruption::Interruption;
 /// Runs the given command line, and returns the exit code of a successful run.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let common = cli.common;
-    let done = match cli.command {
+    let result = match cli.command {
         #[cfg(target_os = "linux")]
         Command::Netem(flags) => return netem::run(flags, &common),
         #[cfg(not(target_os = "linux"))]
@@ -75,7 +75,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Pipe(flags) => on_runtime(until_interrupted(pipe::run(&flags, &common))),
         Command::Plan(flags) => on_runtime(until_interrupted(plan::run(&flags, &common))),
     };
-    done.map(|()| ExitCode::SUCCESS)
+    result.map(|()| ExitCode::SUCCESS)
 }
 
 /// Runs a future on a new runtime. Blocking operations that remain when it is done, such as a read
@@ -84,8 +84,8 @@ fn on_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Fa
     on(Builder::new_multi_thread(), work)
 }
 
-/// The same on only this thread: for work behind a single lock, which would only wake other threads
-/// to wait for it.
+/// Runs a future on this thread only: for work behind a single lock, where other threads would only
+/// wait.
 #[cfg(target_os = "linux")]
 fn on_one_thread<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     on(Builder::new_current_thread(), work)
@@ -109,7 +109,7 @@ async fn until_interrupted<T>(
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
     let mut interruption = listen()?;
-    interruption::end_what_is_stuck(listen()?);
+    interruption::exit_if_stuck(listen()?);
     tokio::select! {
         result = work => result,
         kind = interruption.next() => Err(Failure::new(kind, "interrupted")),

@@ -1,4 +1,4 @@
-//! Paths of an association, for people and for machines.
+//! Reports the paths of an association, as text and as objects.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use crate::output;
 use crate::shape::PathShape;
 use crate::terminal::{Line, OutputStyle, Paint, time};
 
-/// Reports changes of paths on standard error, if requested, and keeps their state for when the
-/// association is over, because the peer may end it at any moment.
+/// Reports changes of paths on standard error, if requested. Keeps their last state, because the
+/// peer may end the association at any moment.
 #[derive(Debug)]
 pub(crate) struct PathReporter {
     style: Option<OutputStyle>,
@@ -61,7 +61,7 @@ impl PathReporter {
 fn text(event: &Event) -> Option<String> {
     match event {
         Event::Path { remote, change, .. } => {
-            Some(format!("path to {}: {}", remote.ip(), became(*change)))
+            Some(format!("path to {}: {}", remote.ip(), state_text(*change)))
         }
         Event::OwnAddress { address, change, cause } => {
             let what = match change {
@@ -78,7 +78,7 @@ fn text(event: &Event) -> Option<String> {
     }
 }
 
-fn became(change: PathChange) -> &'static str {
+fn state_text(change: PathChange) -> &'static str {
     match change {
         PathChange::Confirmed => "verified",
         PathChange::Active => "works again",

@@ -3,7 +3,7 @@
 use eyas::race::report::PlanJson;
 use serde_json::Value;
 
-use super::setting::{self, Means};
+use super::setting::{self, RaceContext};
 use super::target;
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, PlanFlags};
@@ -15,15 +15,15 @@ use crate::terminal::{Line, OutputStyle, Paint};
 /// Queries DNS and the memory, and reports what would be tried.
 pub(crate) async fn run(flags: &PlanFlags, common: &CommonFlags) -> Result<(), Failure> {
     let target = target::parse(&flags.target, &flags.service, flags.versions)?;
-    let means = Means::new(&flags.choice, &flags.reach, &flags.trust, &target).await?;
+    let context = RaceContext::new(&flags.choice, &flags.reach, &flags.trust, &target).await?;
     let policy = setting::policy(flags.policy, &flags.choice, &flags.reach, &target)?;
     let name = target.to_string();
-    let mut preconnection = means.endpoint.preconnection(target).policy(policy);
+    let mut preconnection = context.endpoint.preconnection(target).policy(policy);
     if let Some(seed) = flags.choice.seed {
         preconnection = preconnection.seed(seed);
     }
     let plan = preconnection.plan().await;
-    means.warn(common);
+    context.warn(common);
     // What was left out has a reason; a name without addresses has nothing to report about.
     let is_unknown = plan.entries.is_empty() && plan.dropped.is_empty();
     let failure = is_unknown.then(|| {

@@ -1,4 +1,4 @@
-//! `eyas race`: race, show how it went, fetch nothing.
+//! `eyas race`: races, and shows the result, without fetching anything.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::linger::linger;
 use super::paths::{shapes, summary};
-use super::setting::{self, Means};
+use super::setting::{self, RaceContext};
 use super::target;
 use crate::failure::Failure;
 use crate::flags::{CommonFlags, RaceFlags};
@@ -25,13 +25,13 @@ use crate::timeline;
 
 /// The default time of each candidate with `--all`: enough for two retransmissions.
 const ALL_DEADLINE: Duration = Duration::from_secs(8);
-/// How long a finished race is watched for the late switch.
-const WATCHED: Duration = Duration::from_secs(1);
+/// How long to wait for the late switch after a race was won.
+const WATCH_TIME: Duration = Duration::from_secs(1);
 
 /// Races and reports.
 pub(crate) async fn run(flags: &RaceFlags, common: &CommonFlags) -> Result<(), Failure> {
     let target = target::parse(&flags.target, &flags.service, flags.versions)?;
-    let means = Means::new(&flags.choice, &flags.reach, &flags.trust, &target).await?;
+    let context = RaceContext::new(&flags.choice, &flags.reach, &flags.trust, &target).await?;
     let mut policy = setting::policy(flags.policy, &flags.choice, &flags.reach, &target)?;
     if flags.all {
         policy.exhaustive = true;
@@ -47,7 +47,7 @@ pub(crate) async fn run(flags: &RaceFlags, common: &CommonFlags) -> Result<(), F
             policy.deadline = ALL_DEADLINE;
         }
     }
-    let mut preconnection = means.endpoint.preconnection(target).policy(policy);
+    let mut preconnection = context.endpoint.preconnection(target).policy(policy);
     if let Some(seed) = flags.choice.seed {
         preconnection = preconnection.seed(seed);
     }
@@ -55,16 +55,16 @@ pub(crate) async fn run(flags: &RaceFlags, common: &CommonFlags) -> Result<(), F
     let connected = initiation.usable().await;
     if connected.is_ok() {
         // The late switch is part of the picture; waiting longer would not show more.
-        let _ = tokio::time::timeout(WATCHED, initiation.finished()).await;
-        linger(|| initiation.trace(), &means.memory).await;
+        let _ = tokio::time::timeout(WATCH_TIME, initiation.finished()).await;
+        linger(|| initiation.trace(), &context.memory).await;
     }
-    let won = connected.as_ref().ok().and_then(Connection::sctp);
-    let paths = won.map(SctpAssociation::paths).unwrap_or_default();
+    let association = connected.as_ref().ok().and_then(Connection::sctp);
+    let paths = association.map(SctpAssociation::paths).unwrap_or_default();
     let race_report = RaceReport::of(initiation.trace())?;
     if let Some(path) = &flags.trace {
         race_report::write(path, &race_report.trace)?;
     }
-    means.warn(common);
+    context.warn(common);
     print(&race_report, &paths, flags, common)
 }
 

@@ -1,4 +1,4 @@
-//! `eyas replay`: a recorded race, run again.
+//! `eyas replay`: replays a recorded race.
 
 use eyas::race::report::{PlanJson, RaceJson};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::shape::value;
 use crate::terminal::{Line, OutputStyle, Paint};
 use crate::timeline;
 
-/// Runs it again; a decision that differs is a failure that names the step.
+/// Replays the race; a different decision is a failure that names the step.
 pub(crate) fn run(flags: &ReplayFlags, common: &CommonFlags) -> Result<(), Failure> {
     let race_report = RaceReport::of(race_report::read(&flags.file)?)?;
     if common.json {
@@ -34,7 +34,7 @@ pub(crate) fn run(flags: &ReplayFlags, common: &CommonFlags) -> Result<(), Failu
         lines.extend(explanation(&race_report.report.plan, style));
     }
     let steps = race_report.trace.steps.len();
-    let said = format!("{steps} steps, all as recorded.");
-    lines.extend([Line::new(), Line::new().with(Paint::Good, said)]);
+    let text = format!("{steps} steps, all as recorded.");
+    lines.extend([Line::new(), Line::new().with(Paint::Good, text)]);
     output::page(&lines, style)
 }

@@ -1,4 +1,4 @@
-//! From flags to the parameters of a race: policy, security parameters, resolver, memory.
+//! Converts flags to the parameters of a race: policy, security parameters, resolver, memory.
 
 use std::fs;
 use std::net::IpAddr;
@@ -31,18 +31,18 @@ const MEMORY_FILE: &str = "eyas/memory.sqlite";
 
 /// The size of the send and receive buffers if several paths are used concurrently.
 const MULTIPATH_BUFFER: usize = 4 << 20;
-/// A path that is back is used within this time and a round trip.
+/// A path that has recovered is used again within this time and a round trip.
 const MAX_PROBE_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The means of connecting in a run.
-pub(crate) struct Means {
-    /// Makes the connections.
+/// The endpoint of a run and its memory.
+pub(crate) struct RaceContext {
+    /// The endpoint, which makes the connections.
     pub(crate) endpoint: Endpoint,
     /// Its memory.
     pub(crate) memory: MemoryStore,
 }
 
-impl Means {
+impl RaceContext {
     /// Creates them from the flags, for this target.
     pub(crate) async fn new(
         choice: &ChoiceFlags,
@@ -148,9 +148,9 @@ pub(crate) fn association(paths: &PathFlags) -> AssociationConfig {
     config
 }
 
-/// Returns the policy for trying candidates in this way.
-pub(crate) fn tried(how: RacePolicy, mut policy: Policy) -> Policy {
-    match how {
+/// Applies a race policy from the command line.
+pub(crate) fn with_race_policy(race_policy: RacePolicy, mut policy: Policy) -> Policy {
+    match race_policy {
         RacePolicy::Race => {}
         RacePolicy::Naive => policy = policy.naive(),
         RacePolicy::Serial => {
@@ -164,7 +164,7 @@ pub(crate) fn tried(how: RacePolicy, mut policy: Policy) -> Policy {
 
 /// Returns the policy of a race.
 pub(crate) fn policy(
-    how: RacePolicy,
+    race_policy: RacePolicy,
     choice: &ChoiceFlags,
     reach: &ReachFlags,
     target: &Target,
@@ -178,7 +178,7 @@ pub(crate) fn policy(
         policy.transports.retain(|transport| !preferred.contains(transport));
         policy.transports.splice(0..0, preferred);
     }
-    policy = tried(how, policy);
+    policy = with_race_policy(race_policy, policy);
     policy.only_family = only_family(reach);
     if let Some(head_start) = choice.head_start {
         policy = policy.with_head_start(head_start);
@@ -256,14 +256,14 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 fn unusable(path: &Path, cause: &eyas::Error) -> Failure {
-    let cause = what_is_wrong(cause);
+    let cause = description_of(cause);
     Failure::new(Kind::Identity, format!("cannot use {}: {cause}", path.display()))
         .hint("the file must be PEM: text with -----BEGIN in it")
 }
 
 /// Describes what is wrong with a certificate or a key, for a sentence that already says that it
 /// cannot be used.
-pub(crate) fn what_is_wrong(cause: &eyas::Error) -> String {
+pub(crate) fn description_of(cause: &eyas::Error) -> String {
     match cause {
         eyas::Error::Identity(what) => what.clone(),
         other => other.to_string(),
@@ -307,17 +307,17 @@ pub(crate) fn memory_path(choice: Option<&MemoryChoice>) -> Result<Option<PathBu
     match choice.cloned().or_else(MemoryChoice::from_env) {
         Some(MemoryChoice::None) => Ok(None),
         Some(MemoryChoice::File(path)) => Ok(Some(path)),
-        None => {
-            usual_memory(variable("XDG_STATE_HOME"), variable("HOME")).map(Some).ok_or_else(|| {
+        None => default_memory(variable("XDG_STATE_HOME"), variable("HOME")).map(Some).ok_or_else(
+            || {
                 Failure::new(Kind::Memory, "neither XDG_STATE_HOME nor HOME is set")
                     .hint("choose the memory file with --memory FILE, or use --memory none")
-            })
-        }
+            },
+        ),
     }
 }
 
 /// Follows the XDG base directory specification: a relative path in the environment is ignored.
-fn usual_memory(state: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
+fn default_memory(state: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
     let state = state.filter(|path| path.is_absolute());
     let home = home.filter(|path| path.is_absolute());
     Some(state.or_else(|| home.map(|home| home.join(".local/state")))?.join(MEMORY_FILE))
@@ -328,9 +328,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_memory_is_where_xdg_says() {
+    fn the_memory_follows_the_xdg_specification() {
         let path = |state: Option<&str>, home: Option<&str>| {
-            usual_memory(state.map(PathBuf::from), home.map(PathBuf::from))
+            default_memory(state.map(PathBuf::from), home.map(PathBuf::from))
         };
         let home = Some("/users/ada");
         let expected = Some(PathBuf::from("/users/ada/.local/state/eyas/memory.sqlite"));
@@ -354,7 +354,7 @@ mod tests {
         use clap::Parser as _;
         use eyas::race::candidate::Security;
         let line = Line::try_parse_from(line.split_whitespace())
-            .map_err(|refused| Failure::new(Kind::Usage, refused.to_string()))?;
+            .map_err(|error| Failure::new(Kind::Usage, error.to_string()))?;
         let host = Host::parse("a.test").expect("a name");
         let target = Target::plain(host, 443, vec![Transport::Tcp], Security::Tls);
         policy(line.policy, &line.choice, &line.reach, &target)
@@ -368,13 +368,13 @@ mod tests {
     }
 
     #[test]
-    fn second_tries_are_made_unless_they_are_switched_off() {
+    fn second_tries_are_made_unless_disabled() {
         let tries = |line: &str| policy_of(line).map(|policy| policy.second_tries).ok();
         assert_eq!(tries("eyas"), Some(3));
         assert_eq!(tries("eyas --second-tries 0"), Some(0));
         assert_eq!(tries("eyas --policy naive"), Some(0));
         assert_eq!(tries("eyas --policy serial"), Some(0));
         assert_eq!(tries("eyas --policy naive --second-tries 1"), Some(1));
-        assert_eq!(tries("eyas --second-tries 9"), None, "more than a race bears");
+        assert_eq!(tries("eyas --second-tries 9"), None, "more than a race allows");
     }
 }

@@ -8,11 +8,11 @@ use url::Url;
 use crate::failure::{Failure, Kind};
 use crate::flags::{ServiceFlags, VersionFlags};
 
-/// The port of a host that is named without one: raced as https.
+/// The port of a host without one, which is raced as https.
 const HTTPS_PORT: u16 = 443;
-/// The port of a server of tunnels that is named without one.
+/// The port of a tunnel server without one.
 const TUNNEL_PORT: u16 = 4433;
-/// The advice if a URL is required, and if transports can be named as well.
+/// The hints if a URL is required, without and with the option of naming transports.
 const SCHEMES: &str = "use https:// or http://";
 const SCHEMES_AND_TRANSPORTS: &str =
     "use https://, http://, or transports such as sctp+tcp://host:port";
@@ -127,8 +127,9 @@ pub(crate) fn of_url(url: &Url, versions: VersionFlags) -> Result<Target, Failur
 
 /// Parses a URL; the default scheme is https.
 pub(crate) fn url(text: &str) -> Result<Url, Failure> {
-    let whole = if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
-    let url = Url::parse(&whole).map_err(|cause| {
+    let with_scheme =
+        if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
+    let url = Url::parse(&with_scheme).map_err(|cause| {
         Failure::new(Kind::Url, format!("{:?} is not a URL: {cause}", shown(text)))
             .hint("write it as https://example.org/path")
     })?;
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_target_says_why() {
+    fn an_invalid_target_is_explained() {
         for text in ["", "exa mple.org", "example.org:0", "example.org:99999", "example.org:x"] {
             assert_eq!(read(text).expect_err(text).kind, Kind::Url, "{text}");
         }
@@ -272,12 +273,12 @@ mod tests {
     }
 
     #[test]
-    fn versions_leave_candidates_out() {
+    fn versions_restrict_candidates() {
         let alpn = |versions: VersionFlags| {
             let target = parse("a.example", &ServiceFlags::default(), versions).expect("parses");
             match target.service {
                 Service::Http { stream_alpn, quic_alpn } => (stream_alpn, quic_alpn),
-                other => panic!("HTTP was asked for, not {other:?}"),
+                other => panic!("not HTTP: {other:?}"),
             }
         };
         let all = VersionFlags::default();

@@ -13,23 +13,23 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   eyas get https://example.org/           the page on standard output
   eyas get -v https://example.org/        with the race, on standard error
-  eyas get -O https://example.org/a.iso   into a.iso, moved there when whole
-  eyas get -I https://example.org/        headers alone
+  eyas get -O https://example.org/a.iso   into a.iso, once complete
+  eyas get -I https://example.org/        only the headers
   eyas get -d name=value https://example.org/form
   eyas get --json -o page https://example.org/
                                           status, timings, race as one object
   eyas get --cacert ca.pem --resolve test.example:8443:127.0.0.1 \\
            https://test.example:8443/
 
-Two flags are not curl's of the same name. --json prints what happened as one
-object, where curl's sends JSON: that is -d DATA with -H 'Content-Type:
-application/json' here. --trace records the race for 'eyas replay', where
-curl's writes down all bytes.
+Two flags differ from curl's flags of the same name. --json prints the results
+as one object, while curl's sends JSON: use -d DATA with -H 'Content-Type:
+application/json' for that. --trace records the race for 'eyas replay', while
+curl's logs all bytes.
 
 'eyas URL' is short for 'eyas get URL'.
 
-A run that wins over TCP while HTTP/3 stays silent remembers so; the next one
-goes to TCP at once.";
+A run that wins over TCP while HTTP/3 stays silent remembers that; the next one
+uses TCP at once.";
 
 /// Flags of `eyas get`.
 #[derive(Args, Clone, Debug)]

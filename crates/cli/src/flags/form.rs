@@ -74,16 +74,16 @@ enum Attribute {
 fn split(value: &str) -> (&str, Vec<(Attribute, String)>) {
     const KNOWN: [(&str, Attribute); 2] =
         [("type=", Attribute::Type), ("filename=", Attribute::FileName)];
-    let begins = |rest: &str| {
+    let parse_attribute = |rest: &str| {
         let rest = rest.trim_start();
         KNOWN.iter().find_map(|(word, kind)| Some((*kind, rest.strip_prefix(word)?.to_owned())))
     };
     let mut attributes: Vec<(Attribute, String)> = Vec::new();
     let mut end = value.len();
-    // From the back: each is cut off at its semicolon, until what is left has none.
+    // From the end: cut off each attribute at its semicolon.
     for (at, _) in semicolons(value).into_iter().rev() {
-        let Some((kind, text)) = begins(&value[at + 1..end]) else {
-            // Such as the `charset` of a type: it belongs to what stands before it.
+        let Some((kind, text)) = parse_attribute(&value[at + 1..end]) else {
+            // A parameter such as the `charset` of a type belongs to what precedes it.
             continue;
         };
         attributes.push((kind, unquoted(text.trim_end())));
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> (String, FieldContent, Option<String>, Option<String>) {
-        let field = field(text).expect("it is a field");
+        let field = field(text).expect("a field");
         let content_type = field.content_type.map(|it| it.to_str().unwrap().to_owned());
         (field.name, field.content, content_type, field.file_name)
     }
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_plain_field_is_taken_as_it_is() {
-        let field = plain_field("a=@x;type=y").expect("it is a field");
+        let field = plain_field("a=@x;type=y").expect("a field");
         assert_eq!(field.content, text("@x;type=y"));
         assert_eq!(field.content_type, None);
     }

@@ -14,7 +14,7 @@ pub(super) const MAN_EXAMPLES: &str = "\
 Examples:
   eyas man | man -l -                     the page of eyas
   eyas man lab run | man -l -             the page of one command
-  eyas man --out ~/.local/share/man/man1  all pages, each in a file of its own
+  eyas man --out ~/.local/share/man/man1  all pages, each in its own file
 
 Without --out no file is written.";
 

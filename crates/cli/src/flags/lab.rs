@@ -14,13 +14,13 @@ Examples:
   eyas lab run cmt-delay --set path.B.delay='100 ms' --runs 4
   eyas lab run cmt-delay --format parquet       every run, for data frames
   eyas lab run he-clients --client mine.toml    your HTTP client beside others
-  eyas lab show cmt-delay > my.toml  a plan to begin with
+  eyas lab show cmt-delay > my.toml  a template for a plan
   eyas lab run my.toml               your own
   eyas lab report eyas-lab/my        write the report of finished runs again
   eyas lab run cmt-delay --shard 1/4 --out a    a quarter of the runs, here
-  eyas lab merge a b c d             four quarters make the whole result
+  eyas lab merge a b c d             merge four quarters into the result
 
-Runs are kept: after Ctrl-C, the same command goes on where it stood.
+Finished runs are kept: after Ctrl-C, the same command continues from there.
 docs/lab.md explains how to write a plan.";
 
 /// Flags of `eyas lab`.

@@ -24,7 +24,7 @@ Examples:
 
 Beside the files: /bytes/N (N bytes, up to 1 GiB), /echo, /slow?ms=N.
 docs/gateway.md has the details of --upstream.
-Ctrl-C stops it once the requests under way are answered; a second Ctrl-C stops
+Ctrl-C stops it once the requests in flight are answered; a second Ctrl-C stops
 it at once.";
 
 /// Flags of `eyas serve`.
@@ -81,7 +81,7 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "no_files"],
           help_heading = "Upstream")]
     pub(crate) upstream: Option<Upstream>,
-    /// Trust what this proxy says about clients (Forwarded, X-Forwarded-For and the like): an
+    /// Trust what this proxy states about clients (Forwarded, X-Forwarded-For and the like): an
     /// address, or a network such as 10.0.0.0/8; can be repeated
     #[arg(long, value_name = "NETWORK", requires = "upstream", help_heading = "Upstream")]
     pub(crate) trusted_proxy: Vec<Network>,

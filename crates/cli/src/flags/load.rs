@@ -15,20 +15,20 @@ use super::values::{self, AddressRange, HeaderLine};
 pub(super) const EXAMPLES: &str = "\
 Examples:
   eyas load -k https://localhost:8443/          100 requests a second for 10 s,
-                                                each on a connection of its own
+                                                each on a new connection
   eyas load -r 1000 -d 60s --warm-up 10s http://localhost:8080/bytes/1024
   eyas load -r 10000 -c 50 --arrivals constant http://localhost:8080/
-                                                on 50 connections that are kept
-  eyas load -r 100..2000 -d 1m URL              where does it bend?
+                                                on 50 persistent connections
+  eyas load -r 100..2000 -d 1m URL              where does latency rise?
   eyas load --transport sctp-udp,tcp --policy naive --hit-rate 80% \\
             --outcome tcp --http1.0 --source 127.0.0.1-127.0.0.50 URL
                                                 the race of 2016 and its cache
   eyas load --csv run.csv --histogram run.hlog --json URL > run.json
 
-An arrival waits for nobody: every time counts from the intended start, and
-what cannot begin is counted as dropped. --max-time holds for each request.
-Ctrl-C ends the load and prints what has happened so far. docs/load.md explains
-the numbers.";
+Requests do not wait for earlier ones: every time is measured from the intended
+start, and requests that cannot start are counted as dropped. --max-time applies
+to each request. Ctrl-C ends the load and prints the results so far.
+docs/load.md explains the numbers.";
 
 /// Flags of `eyas load`.
 #[derive(Args, Clone, Debug)]
@@ -60,7 +60,7 @@ pub(crate) struct LoadFlags {
 pub(crate) struct ArrivalFlags {
     /// Requests per second; FROM..TO changes linearly over the duration
     #[arg(short, long, value_name = "RATE", default_value = "100", value_parser = rate)]
-    pub(crate) rate: RateWanted,
+    pub(crate) rate: RateFlag,
     /// How requests are spaced
     #[arg(long, value_name = "SPACING", default_value = "poisson")]
     pub(crate) arrivals: SpacingName,
@@ -205,14 +205,14 @@ impl From<SpacingName> for Spacing {
 
 /// A constant rate, or a ramp over the duration of the load.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum RateWanted {
+pub(crate) enum RateFlag {
     /// A constant rate.
     Fixed(f64),
     /// From the first rate to the second.
     Ramp(f64, f64),
 }
 
-impl RateWanted {
+impl RateFlag {
     /// Returns the rate over this duration.
     pub(crate) fn over(self, over: Duration) -> Rate {
         match self {
@@ -223,19 +223,19 @@ impl RateWanted {
 }
 
 /// Parses `100`, `0.5` or `100..2000`.
-fn rate(text: &str) -> Result<RateWanted, String> {
-    let wanted = "expected requests a second, such as 100, or FROM..TO";
+fn rate(text: &str) -> Result<RateFlag, String> {
+    let expected = "expected requests a second, such as 100, or FROM..TO";
     let one = |text: &str| match text.trim().parse::<f64>() {
         Ok(rate) if rate.is_finite() && rate >= 0.0 => Ok(rate),
-        _ => Err(format!("{text:?} is no rate; {wanted}")),
+        _ => Err(format!("{text:?} is not a rate; {expected}")),
     };
     let rate = match text.split_once("..") {
-        Some((from, to)) => RateWanted::Ramp(one(from)?, one(to)?),
-        None => RateWanted::Fixed(one(text)?),
+        Some((from, to)) => RateFlag::Ramp(one(from)?, one(to)?),
+        None => RateFlag::Fixed(one(text)?),
     };
     match rate {
-        RateWanted::Fixed(0.0) | RateWanted::Ramp(0.0, 0.0) => {
-            Err(format!("nothing would ever arrive; {wanted}"))
+        RateFlag::Fixed(0.0) | RateFlag::Ramp(0.0, 0.0) => {
+            Err(format!("nothing would ever arrive; {expected}"))
         }
         rate => Ok(rate),
     }

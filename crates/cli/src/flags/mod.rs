@@ -91,13 +91,13 @@ impl Cli {
         line: impl IntoIterator<Item = OsString>,
         columns: usize,
     ) -> Result<Self, clap::Error> {
-        let mut root = narrow::fitted(Self::command(), columns);
+        let mut root = narrow::fit(Self::command(), columns);
         let line = shortcut::with_get(&root, line.into_iter().collect());
         let read = root.try_get_matches_from_mut(line);
-        let read = read.and_then(|mut given| {
-            Self::from_arg_matches_mut(&mut given).map_err(|refused| refused.format(&mut root))
+        let read = read.and_then(|mut matches| {
+            Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut root))
         });
-        read.map_err(|refused| slip::with_suggestion(refused, &root))
+        read.map_err(|error| slip::with_suggestion(error, &root))
     }
 }
 
@@ -109,15 +109,15 @@ Examples:
   eyas get -v https://example.org/  the same, and draw how the race ran
   eyas race --all example.org       which transports get through, and why
                                     not the others?
-  eyas pipe sctp+tcp://host:5000    standard input and output over the best way
+  eyas pipe sctp+tcp://host:5000    standard input and output over what works
   eyas plan example.org             what would be tried, when, and why
   eyas memory                       what eyas has learnt about your networks
   eyas lab run cmt-delay --quick    a published experiment, simulated
-  eyas load -k https://localhost/   what does the server stand?
+  eyas load -k https://localhost/   how much load can the server take?
   eyas netem run --delay 40ms --loss 5% -- COMMAND
                                     a command behind a bad network
   eyas serve                        an HTTP/1.1, 2 and 3 server to try it on
-  eyas proxy run COMMAND            any program, over what really gets through
+  eyas proxy run COMMAND            any program, over what really works
   eyas tunnel HOST -L 8080:localhost:80
                                     another host's web server, here
   eyas sctp run COMMAND             SCTP for a program on a kernel without it
@@ -223,7 +223,7 @@ pub(crate) enum Command {
 const DEMO_EXAMPLES: &str = "\
 Examples:
   eyas demo            all nine networks
-  eyas demo --explain  and why each candidate stood where it did
+  eyas demo --explain  and why each candidate is ranked where it is
   eyas demo --json     the same as data, one object";
 
 /// Flags of `eyas demo`.
@@ -239,7 +239,7 @@ Examples:
   eyas race example.org                 who wins, drawn as a timeline
   eyas race --all example.org           let every candidate finish: what works,
                                         how fast, and why the others fail
-  eyas race --explain example.org       why each candidate stood where it did
+  eyas race --explain example.org       why each candidate is ranked where it is
   eyas race --alpn imap mail.example.org:993
   eyas race --plain localhost:8080      without TLS
   eyas race sctp+tcp://localhost:8443 --prefer sctp
@@ -250,7 +250,7 @@ Examples:
 
 A TARGET is an https:// or http:// URL, host:port, or a host alone (port 443).
 host:port is raced as https unless --plain or --alpn says that something else
-is spoken there. TRANSPORT[+TRANSPORT]://host:port names the transports to race;
+is used there. TRANSPORT[+TRANSPORT]://host:port names the transports to race;
 sctp means directly over IP and inside UDP.";
 
 /// Flags of `eyas race`.
@@ -325,8 +325,8 @@ Examples:
   eyas race --trace bug.jsonl example.org   record
   eyas replay bug.jsonl                     draw it again, and check it
 
-A trace holds names and addresses that you connected to: look at it before you
-send it on.";
+A trace contains names and addresses that you connected to: check it before you
+share it.";
 
 /// Flags of `eyas replay`.
 #[derive(Args, Clone, Debug)]

@@ -14,13 +14,13 @@ Examples:
                  --path lte:rate=5mbit,delay=40ms,forward.loss=1% -- bash
   eyas netem run --topology bad.toml --pcapng all.pcapng -- COMMAND
   eyas netem change --loss 20%           while one runs, from anywhere
-  eyas netem show                        what has become of the packets
+  eyas netem show                        what happened to the packets
 
 The command is the client, at 198.18.1.1 and 2001:2:0:1::1. At the other end of
-the link, at 198.18.1.2 and 2001:2:0:1::2, is the server, in a network of its
-own; --server runs a command there. Neither reaches this machine's own network.
-The command's exit status is passed on; 127 says that it was not found, 126 that
-it cannot be run. docs/netem.md has the details.";
+the link, at 198.18.1.2 and 2001:2:0:1::2, is the server, in its own network;
+--server runs a command there. Neither reaches this machine's own network.
+The exit status is the command's, 127 if it was not found, or 126 if it cannot
+be run. docs/netem.md has the details.";
 
 /// Flags of `eyas netem`.
 #[derive(Args, Clone, Debug)]

@@ -13,24 +13,24 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   eyas pipe -l 5000 --plain                     wait for a peer
   eyas pipe --plain sctp+tcp://localhost:5000   elsewhere: be that peer
-  eyas pipe -l 5000 --save-cert ca.pem          the same under TLS
-  eyas pipe --cacert ca.pem localhost:5000      and the peer, who checks it
+  eyas pipe -l 5000 --save-cert ca.pem          the same over TLS
+  eyas pipe --cacert ca.pem localhost:5000      and the peer, which verifies it
   eyas pipe -l '[::]:5000' --cert chain.pem --key key.pem > file
   eyas pipe --cacert ca.pem quic+tcp://example.org:5000 < file
   eyas pipe --plain --messages --stream 3 sctp://localhost:5000
                                                 each line is one SCTP message
   eyas pipe --plain --multipath -v sctp://host:5000 < file
                                                 over all paths between the hosts
-  echo QUIT | eyas pipe mail.example.org:993    TLS to anybody who speaks it
+  echo QUIT | eyas pipe mail.example.org:993    TLS to any server
 
 A TARGET is TRANSPORT[+TRANSPORT]://host:port, which races these transports, or
-host:port, which races quic and tcp. Without --plain the connection is under
-TLS, and a listener without --cert shows a certificate made on the spot. The
-other side trusts it with -k, or with --cacert where --save-cert has written it.
+host:port, which races quic and tcp. Without --plain the connection uses TLS,
+and a listener without --cert presents a generated certificate. The other side
+accepts it with -k, or trusts the file of --save-cert with --cacert.
 
-SCTP tells the peer of all addresses of this host that it can reach, and follows
-them as they come and go: each is another path. Data takes one path, and another
-when that one fails, unless --multipath is given.";
+SCTP announces all addresses of this host that the peer can reach, and follows
+changes: each is another path. Data takes one path, and another when that one
+fails, unless --multipath is given.";
 
 /// Flags of `eyas pipe`.
 #[derive(Args, Clone, Debug)]

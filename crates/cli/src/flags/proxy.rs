@@ -16,7 +16,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   eyas proxy run npm ci                  a command, and all that it fetches
   eyas proxy run -- curl -v https://example.org/
-  eyas proxy                             for programs that are told of it:
+  eyas proxy                             for programs that are configured for it:
   curl -x socks5h://127.0.0.1:1080 https://example.org/
   https_proxy=http://127.0.0.1:1080 git clone https://example.org/x.git
   eyas proxy --explain                   a line for each connection
@@ -25,7 +25,7 @@ Examples:
   eyas proxy -l '[::]:443' --users users.txt --tls-cert c.pem --tls-key k.pem
   eyas proxy run --via https://NAME:PASSWORD@proxy.example -- git pull
 
-One port speaks SOCKS5, SOCKS4, SOCKS4a, HTTP CONNECT and HTTP with whole URLs.
+One port supports SOCKS5, SOCKS4, SOCKS4a, HTTP CONNECT and HTTP proxy requests.
 Every destination is raced over its addresses, and what is learnt is kept in the
 memory of this machine. Where the client begins with TLS, the race is won by the
 first server that answers it, and not by one that accepts and stays silent.

@@ -9,13 +9,14 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   eyas memory                      everything, newest first
   eyas memory list example.org     one host
-  eyas memory forget example.org   as if eyas had never been there
+  eyas memory forget example.org   as if eyas had never connected to it
   eyas memory clear                everything
   eyas memory path                 where the file is
 
-The memory says which hosts you have connected to: it is a browsing history,
-readable by you alone. Good news lasts 10 minutes; bad news 5 minutes, doubling
-up to 2 days, and is tested again in the background of a connection that works.
+The memory contains the hosts you have connected to: it is a browsing history,
+readable only by you. Successes count for 10 minutes, failures for 5 minutes,
+doubling up to 2 days; they are retested in the background of a connection that
+works.
 '--memory none' runs without it.";
 
 /// Flags of `eyas memory`.
@@ -62,12 +63,12 @@ impl MemoryChoice {
     /// Returns the choice of the environment. It is not read with the flags, because the value of
     /// the environment would then appear in error messages about the command line.
     pub(crate) fn from_env() -> Option<Self> {
-        std::env::var_os("EYAS_MEMORY").filter(|said| !said.is_empty()).map(Self::from)
+        std::env::var_os("EYAS_MEMORY").filter(|value| !value.is_empty()).map(Self::from)
     }
 }
 
 impl From<OsString> for MemoryChoice {
-    fn from(said: OsString) -> Self {
-        if said == "none" { Self::None } else { Self::File(PathBuf::from(said)) }
+    fn from(value: OsString) -> Self {
+        if value == "none" { Self::None } else { Self::File(PathBuf::from(value)) }
     }
 }

@@ -39,8 +39,8 @@ Examples:
   eyas sctp serve --udp --socket /run/shared/sctp
   eyas sctp serve --ip --mode 660 --library /run/shared/sctp.so
 
-Anybody who may write to the socket can use it with 'eyas sctp run --join
-SOCKET', also from another container or network namespace that has its folder.
+Anyone who may write to the socket can use it with 'eyas sctp run --join
+SOCKET', also from another container or network namespace that has its directory.
 Ctrl-C closes the programs' sockets, and shuts their associations down.";
 
 pub(super) const STATUS_EXAMPLES: &str = "\
@@ -49,7 +49,7 @@ Examples:
   eyas sctp status --socket /run/shared/sctp --json
 
 Below 'eyas sctp run' it shows that one, and elsewhere all that this user has
-started in this network namespace; root sees everybody's.";
+started in this network namespace; root sees those of all users.";
 
 /// Flags of `eyas sctp`.
 #[derive(Args, Clone, Debug)]

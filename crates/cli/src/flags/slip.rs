@@ -4,29 +4,29 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Command, Error};
 
 /// The maximum number of wrong, missing, additional or transposed letters.
-const SLIPS: usize = 2;
+const MAX_TYPOS: usize = 2;
 
 /// Adds the most similar command if clap suggests none: clap does not recognise short words with
 /// transposed letters.
-pub(super) fn with_suggestion(mut refused: Error, root: &Command) -> Error {
-    if refused.get(ContextKind::SuggestedSubcommand).is_some() {
-        return refused;
+pub(super) fn with_suggestion(mut error: Error, root: &Command) -> Error {
+    if error.get(ContextKind::SuggestedSubcommand).is_some() {
+        return error;
     }
-    if let Some(ContextValue::String(given)) = refused.get(ContextKind::InvalidSubcommand)
-        && let Some(meant) = nearest(given, root.get_subcommands().map(Command::get_name))
+    if let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand)
+        && let Some(suggestion) = nearest(given, root.get_subcommands().map(Command::get_name))
     {
-        let meant = ContextValue::Strings(vec![meant.to_owned()]);
-        refused.insert(ContextKind::SuggestedSubcommand, meant);
+        let suggestion = ContextValue::Strings(vec![suggestion.to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, suggestion);
     }
-    refused
+    error
 }
 
 /// Returns the most similar name, if any is similar enough.
 pub(crate) fn nearest<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let near = names.map(|name| (strsim::osa_distance(given, name), name));
-    let (slips, name) = near.min()?;
-    // Of a word of which less than half is left, anything could be meant.
-    (slips <= SLIPS && 2 * slips < name.len()).then_some(name)
+    let (typos, name) = near.min()?;
+    // If less than half of the word is right, it could be any command.
+    (typos <= MAX_TYPOS && 2 * typos < name.len()).then_some(name)
 }
 
 #[cfg(test)]
@@ -40,9 +40,10 @@ mod tests {
     fn swapped_letters_are_recognised() {
         let root = Cli::command();
         let nearest = |given: &str| nearest(given, root.get_subcommands().map(Command::get_name));
-        for (given, meant) in [("gte", "get"), ("raec", "race"), ("sevre", "serve"), ("ge", "get")]
+        for (given, suggestion) in
+            [("gte", "get"), ("raec", "race"), ("sevre", "serve"), ("ge", "get")]
         {
-            assert_eq!(nearest(given), Some(meant));
+            assert_eq!(nearest(given), Some(suggestion));
         }
         for given in ["xyz", "fetch", "download"] {
             assert_eq!(nearest(given), None);

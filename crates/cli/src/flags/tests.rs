@@ -51,7 +51,7 @@ fn resolve_accepts_what_curl_accepts() {
 }
 
 #[test]
-fn connect_to_leaves_out_what_does_not_matter() {
+fn connect_to_allows_empty_parts() {
     let all = values::connect_to("a:1:b:2").expect("parses");
     assert_eq!((all.host.as_deref(), all.port), (Some("a"), Some(1)));
     assert_eq!((all.to_host.as_deref(), all.to_port), (Some("b"), Some(2)));
@@ -90,7 +90,7 @@ fn names_of_a_certificate_are_hosts() {
 }
 
 #[test]
-fn headers_can_be_set_emptied_and_left_out() {
+fn headers_can_be_set_emptied_and_omitted() {
     let value = |text: &str| values::header(text).expect("parses").value;
     assert_eq!(value("Accept: text/html").expect("set"), "text/html");
     assert_eq!(value("Accept;").expect("set"), "");
@@ -120,8 +120,8 @@ fn conflicting_flags_are_refused() {
         "eyas race --plain --alpn imap a:1",
         "eyas get",
     ] {
-        let refused = parse(line).expect_err(line);
-        assert_eq!(refused.exit_code(), 2, "{line}");
+        let error = parse(line).expect_err(line);
+        assert_eq!(error.exit_code(), 2, "{line}");
     }
 }
 
@@ -129,7 +129,7 @@ fn conflicting_flags_are_refused() {
 fn the_memory_can_be_none_or_a_file() {
     let Command::Get(flags) = parse("eyas get --memory none https://a/").expect("parses").command
     else {
-        panic!("get was asked for");
+        panic!("the get command");
     };
     assert_eq!(flags.choice.memory, Some(MemoryChoice::None));
     assert_eq!(MemoryChoice::from(OsString::from("x")), MemoryChoice::File("x".into()));
@@ -191,7 +191,7 @@ fn rates_are_one_or_two() {
     let rate = |text: &str| {
         let line = format!("eyas load -r {text} http://a/");
         let Command::Load(flags) = parse(&line).expect("parses").command else {
-            panic!("load was asked for");
+            panic!("the load command");
         };
         flags.arrivals.rate.over(Duration::from_secs(5))
     };

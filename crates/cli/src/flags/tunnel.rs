@@ -22,15 +22,15 @@ Examples:
                                            its web server as localhost:8080
   eyas tunnel gate.example -D 1080         curl -x socks5h://localhost:1080 ...
   eyas tunnel gate.example -R 2222:localhost:22
-                                           this host's ssh, from over there
+                                           this host's ssh, from the server
   eyas tunnel sctp+tcp://gate.example --multipath -D 1080
   eyas tunnel gate.example --tun eyas0 --tun-address 10.9.0.2/24,fd00:9::2/64
                                            packets of any protocol, as root
   ssh -o ProxyCommand='eyas tunnel gate.example --stdio localhost:22' ada@gate
 
 All connections share one session over SCTP, QUIC or TCP, whichever gets through
-first, and both ends prove who they are. When the session dies, its connections
-are reset, and a new one is made. docs/tunnel.md has the details.";
+first, and both ends authenticate each other. When the session fails, its
+connections are reset, and a new one is opened. docs/tunnel.md has the details.";
 
 pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:
@@ -40,10 +40,10 @@ Examples:
 
 A line of authorized_keys is a key as 'eyas tunnel keygen' prints it, after what
 it may do: permit-open=\"HOST:PORT\" and permit-listen=\"[ADDR:]PORT\", each
-as often as wanted, or none. Without them a key may connect anywhere and listen
-on loopback. permit-tun=\"ADDRESS\" or a network says from where a key may send
-packets by --tun, and which it gets; without it there are none. The file is read
-anew for each connection.";
+any number of times. Without them a key may connect anywhere and listen
+on loopback. permit-tun=\"ADDRESS\", or a network, defines from where a key may
+send packets with --tun, and which it receives; without it, none. The file is
+read again for each connection.";
 
 pub(super) const KEYGEN_EXAMPLES: &str = "\
 Examples:

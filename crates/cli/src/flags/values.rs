@@ -11,7 +11,7 @@ use eyas::sctp::protocol::config::CongestionControlKind;
 use url::Url;
 
 /// The longest duration of a flag, 10 years, so that sums of times cannot overflow.
-const LONGEST: Duration = Duration::from_secs(10 * 366 * 86_400);
+const MAX_DURATION: Duration = Duration::from_secs(10 * 366 * 86_400);
 
 /// Parses a time such as `2s`, `500ms` or `1m 30s`; a bare number is in seconds, as in curl.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
@@ -21,7 +21,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
         Err(_) => humantime::parse_duration(text).ok(),
     };
     match parsed {
-        Some(duration) if duration <= LONGEST => Ok(duration),
+        Some(duration) if duration <= MAX_DURATION => Ok(duration),
         Some(_) => Err("longer than ten years".to_owned()),
         None => Err("expected a time such as 2s, 500ms or 1m30s".to_owned()),
     }
@@ -67,19 +67,19 @@ fn host_before_colon(text: &str) -> Option<(&str, &str)> {
 
 /// Parses `HOST:PORT:ADDR[,ADDR]...`; IPv6 addresses with or without brackets.
 pub(super) fn resolve(text: &str) -> Result<Addresses, String> {
-    let wanted = "expected HOST:PORT:ADDR[,ADDR], such as example.org:443:127.0.0.1";
+    let expected = "expected HOST:PORT:ADDR[,ADDR], such as example.org:443:127.0.0.1";
     let text = text.strip_prefix('+').unwrap_or(text);
-    let (host, rest) = host_before_colon(text).ok_or(wanted)?;
-    let (port, list) = rest.split_once(':').ok_or(wanted)?;
+    let (host, rest) = host_before_colon(text).ok_or(expected)?;
+    let (port, list) = rest.split_once(':').ok_or(expected)?;
     if host.is_empty() || list.is_empty() {
-        return Err(wanted.to_owned());
+        return Err(expected.to_owned());
     }
-    let port = port.parse().map_err(|_| format!("{port:?} is not a port; {wanted}"))?;
+    let port = port.parse().map_err(|_| format!("{port:?} is not a port; {expected}"))?;
     let addresses = list
         .split(',')
         .map(|address| {
-            let bare = address.trim().trim_start_matches('[').trim_end_matches(']');
-            bare.parse().map_err(|_| format!("{address:?} is not an IP address; {wanted}"))
+            let address = address.trim().trim_start_matches('[').trim_end_matches(']');
+            address.parse().map_err(|_| format!("{address:?} is not an IP address; {expected}"))
         })
         .collect::<Result<_, _>>()?;
     Ok(Addresses { host: host.to_owned(), port, addresses })
@@ -100,15 +100,15 @@ pub(crate) struct ConnectTo {
 
 /// Parses `HOST1:PORT1:HOST2:PORT2`.
 pub(super) fn connect_to(text: &str) -> Result<ConnectTo, String> {
-    let wanted = "expected HOST1:PORT1:HOST2:PORT2, such as example.org:443:127.0.0.1:8443";
+    let expected = "expected HOST1:PORT1:HOST2:PORT2, such as example.org:443:127.0.0.1:8443";
     let port = |text: &str| match text {
         "" => Ok(None),
-        text => text.parse().map(Some).map_err(|_| format!("{text:?} is not a port; {wanted}")),
+        text => text.parse().map(Some).map_err(|_| format!("{text:?} is not a port; {expected}")),
     };
     let host = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    let (from_host, rest) = host_before_colon(text).ok_or(wanted)?;
-    let (from_port, rest) = rest.split_once(':').ok_or(wanted)?;
-    let (to_host, to_port) = host_before_colon(rest).ok_or(wanted)?;
+    let (from_host, rest) = host_before_colon(text).ok_or(expected)?;
+    let (from_port, rest) = rest.split_once(':').ok_or(expected)?;
+    let (to_host, to_port) = host_before_colon(rest).ok_or(expected)?;
     Ok(ConnectTo {
         host: host(from_host),
         port: port(from_port)?,
@@ -128,25 +128,25 @@ pub(crate) enum DnsServer {
 
 /// Parses `ADDR`, `ADDR:PORT`, `[v6]:PORT` or `tls://ADDR[:PORT]#NAME`.
 pub(super) fn dns_server(text: &str) -> Result<DnsServer, String> {
-    let wanted = "expected ADDR, ADDR:PORT or tls://ADDR#NAME, such as 9.9.9.9 or [::1]:5353";
+    let expected = "expected ADDR, ADDR:PORT or tls://ADDR#NAME, such as 9.9.9.9 or [::1]:5353";
     match text.strip_prefix("tls://") {
         Some(rest) => {
-            let (address, name) = rest.split_once('#').ok_or(wanted)?;
-            let address = address_or_port(address, 853).ok_or(wanted)?;
+            let (address, name) = rest.split_once('#').ok_or(expected)?;
+            let address = address_or_port(address, 853).ok_or(expected)?;
             if name.is_empty() {
-                return Err(wanted.to_owned());
+                return Err(expected.to_owned());
             }
             Ok(DnsServer::Tls(address, name.to_owned()))
         }
-        None => Ok(DnsServer::Plain(address_or_port(text, 53).ok_or(wanted)?)),
+        None => Ok(DnsServer::Plain(address_or_port(text, 53).ok_or(expected)?)),
     }
 }
 
 /// Parses an address with a port, or with the default port.
-fn address_or_port(text: &str, usual_port: u16) -> Option<SocketAddr> {
-    let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
-    match bare.parse::<IpAddr>() {
-        Ok(address) => Some(SocketAddr::new(address, usual_port)),
+fn address_or_port(text: &str, default_port: u16) -> Option<SocketAddr> {
+    let address = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    match address.parse::<IpAddr>() {
+        Ok(address) => Some(SocketAddr::new(address, default_port)),
         Err(_) => text.parse().ok(),
     }
 }
@@ -175,15 +175,16 @@ pub(crate) struct HeaderLine {
 
 /// Parses `Name: value`, `Name;` for an empty value, or `Name:` to omit it.
 pub(super) fn header(text: &str) -> Result<HeaderLine, String> {
-    let wanted = "expected 'Name: value'";
+    let expected = "expected 'Name: value'";
     let (name, value) = match (text.split_once(':'), text.strip_suffix(';')) {
         (Some((name, value)), _) => (name, Some(value.trim()).filter(|value| !value.is_empty())),
         (None, Some(name)) => (name, Some("")),
-        (None, None) => return Err(wanted.to_owned()),
+        (None, None) => return Err(expected.to_owned()),
     };
-    let name = name.trim().parse().map_err(|_| format!("{name:?} is no header name; {wanted}"))?;
+    let name =
+        name.trim().parse().map_err(|_| format!("{name:?} is not a header name; {expected}"))?;
     let value = value
-        .map(|value| value.parse().map_err(|_| format!("the value cannot be sent; {wanted}")))
+        .map(|value| value.parse().map_err(|_| format!("the value cannot be sent; {expected}")))
         .transpose()?;
     Ok(HeaderLine { name, value })
 }
@@ -209,7 +210,7 @@ pub(super) fn certificate_name(text: &str) -> Result<String, String> {
 
 /// Parses a size in bytes: `1024`, `1KiB`, `35 KiB`, `1MB`.
 pub(super) fn size(text: &str) -> Result<u64, String> {
-    let wanted = "expected a size such as 1024, 35KiB or 1MB";
+    let expected = "expected a size such as 1024, 35KiB or 1MB";
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -219,12 +220,12 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
         "KiB" => 1 << 10,
         "MB" => 1_000_000,
         "MiB" => 1 << 20,
-        _ => return Err(format!("{text:?} is no size; {wanted}")),
+        _ => return Err(format!("{text:?} is not a size; {expected}")),
     };
     let number: Option<u64> = number.parse().ok();
     number
         .and_then(|number| number.checked_mul(factor))
-        .ok_or_else(|| format!("{text:?} is no size; {wanted}"))
+        .ok_or_else(|| format!("{text:?} is not a size; {expected}"))
 }
 
 /// Parses a share: `80%` or `0.8`.
@@ -248,21 +249,23 @@ pub(crate) struct AddressRange(pub(crate) Vec<IpAddr>);
 
 /// Parses `127.0.0.1` or `127.0.0.1-127.0.0.50`.
 pub(super) fn addresses(text: &str) -> Result<AddressRange, String> {
-    let wanted = "expected an address, or a range such as 127.0.0.1-127.0.0.50";
+    let expected = "expected an address, or a range such as 127.0.0.1-127.0.0.50";
     let address = |text: &str| {
         let parsed = text.trim().parse::<IpAddr>();
-        parsed.map_err(|_| format!("{text:?} is no IP address; {wanted}"))
+        parsed.map_err(|_| format!("{text:?} is not an IP address; {expected}"))
     };
     let Some((from, to)) = text.split_once('-') else {
         return Ok(AddressRange(vec![address(text)?]));
     };
     let (IpAddr::V4(from), IpAddr::V4(to)) = (address(from)?, address(to)?) else {
-        return Err(format!("ranges are of IPv4 addresses; {wanted}"));
+        return Err(format!("only IPv4 addresses can form ranges; {expected}"));
     };
     let (from, to) = (from.to_bits(), to.to_bits());
     match to.checked_sub(from) {
-        None => Err(format!("the range ends before it begins; {wanted}")),
-        Some(more) if more >= MAX_RANGE => Err(format!("more than {MAX_RANGE} addresses")),
+        None => Err(format!("the range ends before it begins; {expected}")),
+        Some(difference) if difference >= MAX_RANGE => {
+            Err(format!("more than {MAX_RANGE} addresses"))
+        }
         Some(_) => {
             Ok(AddressRange((from..=to).map(|bits| Ipv4Addr::from_bits(bits).into()).collect()))
         }

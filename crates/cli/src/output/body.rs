@@ -1,4 +1,5 @@
-//! A body's place: standard output, a device, or a file that appears when it is whole.
+//! The destination of a body: standard output, a device, or a file that appears when it is
+//! complete.
 
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -6,20 +7,20 @@ use std::path::{Path, PathBuf};
 use eyas_http::without_password;
 use tokio::io::AsyncWriteExt;
 
-use super::place::Place;
+use super::destination::Destination;
 use super::replacement::Replacement;
 use super::unfinished::Unfinished;
 use crate::failure::{Failure, Kind};
 
 /// The destination of a body.
 pub(crate) struct BodySink {
-    place: String,
+    destination: String,
     out: Out,
     written: u64,
 }
 
 enum Out {
-    Nowhere,
+    Discard,
     Stdout(tokio::io::Stdout),
     /// A device or pipe, which cannot be replaced by a file.
     Device(tokio::fs::File),
@@ -34,34 +35,35 @@ enum Out {
 
 impl BodySink {
     /// Returns a sink that discards the body.
-    pub(crate) fn nowhere() -> Self {
-        Self { place: "nowhere".to_owned(), out: Out::Nowhere, written: 0 }
+    pub(crate) fn discard() -> Self {
+        Self { destination: "nowhere".to_owned(), out: Out::Discard, written: 0 }
     }
 
     /// Returns a sink that writes to standard output.
     pub(crate) fn stdout() -> Self {
         let out = Out::Stdout(tokio::io::stdout());
-        Self { place: "standard output".to_owned(), out, written: 0 }
+        Self { destination: "standard output".to_owned(), out, written: 0 }
     }
 
     /// Opens a file, device or pipe by its name; `-` is standard output.
     ///
-    /// A pipe without a reader is waited for in a separate thread, so that the caller can give up.
+    /// Opening a pipe without a reader blocks a separate thread, so that the caller can give up.
     /// What is written to a file counts as unfinished until it is complete.
     pub(crate) async fn file(path: &Path, unfinished: &Unfinished) -> Result<Self, Failure> {
         if path == Path::new("-") {
             return Ok(Self::stdout());
         }
-        let place = path.display().to_string();
+        let destination = path.display().to_string();
         let path = path.to_owned();
-        let opened = aside(move || Place::open(&path)).await;
-        let Place { file, replacement } = opened.map_err(|cause| Failure::write(&place, &cause))?;
+        let opened = on_blocking_thread(move || Destination::open(&path)).await;
+        let Destination { file, replacement } =
+            opened.map_err(|cause| Failure::write(&destination, &cause))?;
         let (file, unfinished) = (file.into(), unfinished.clone());
         let out = match replacement {
             Some(replacement) => Out::File { file, replacement, unfinished },
             None => Out::Device(file),
         };
-        Ok(Self { place, out, written: 0 })
+        Ok(Self { destination, out, written: 0 })
     }
 
     /// Returns whether the body is written to the terminal, where a progress bar would interfere.
@@ -77,7 +79,7 @@ impl BodySink {
     /// Writes a piece of the body.
     pub(crate) async fn write(&mut self, piece: &[u8]) -> Result<(), Failure> {
         let result = match &mut self.out {
-            Out::Nowhere => Ok(()),
+            Out::Discard => Ok(()),
             Out::Stdout(out) => write_through(out, piece).await,
             Out::Device(file) => file.write_all(piece).await,
             Out::File { file, unfinished, .. } => {
@@ -86,49 +88,49 @@ impl BodySink {
             }
         };
         self.written += piece.len() as u64;
-        result.map_err(|cause| Failure::write(&self.place, &cause))
+        result.map_err(|cause| Failure::write(&self.destination, &cause))
     }
 
     /// Completes the body: it is now available under its name, and written to disk.
     pub(crate) async fn finish(self) -> Result<(), Failure> {
-        let Self { place, out, .. } = self;
+        let Self { destination, out, .. } = self;
         let result = match out {
-            Out::Nowhere => Ok(()),
+            Out::Discard => Ok(()),
             Out::Stdout(mut out) => out.flush().await,
             Out::Device(mut file) => file.flush().await,
             Out::File { mut file, replacement, unfinished } => match file.flush().await {
                 Ok(()) => {
                     let mut file = file.into_std().await;
-                    let mut abandoned = Abandoned(Some(replacement.beside().to_owned()));
-                    let finished = aside(move || replacement.finish(&mut file)).await;
-                    abandoned.0 = None;
+                    let mut guard = RemoveOnDrop(Some(replacement.temporary().to_owned()));
+                    let finished = on_blocking_thread(move || replacement.finish(&mut file)).await;
+                    guard.0 = None;
                     if finished.is_ok() {
-                        unfinished.is_whole();
+                        unfinished.completed();
                     }
                     finished
                 }
                 Err(cause) => Err(cause),
             },
         };
-        result.map_err(|cause| Failure::write(&place, &cause))
+        result.map_err(|cause| Failure::write(&destination, &cause))
     }
 }
 
 /// Removes a file if its completion is not awaited any more: the disk may take long, and the
 /// process may have ended when the thread that completes the file is done.
-struct Abandoned(Option<PathBuf>);
+struct RemoveOnDrop(Option<PathBuf>);
 
-impl Drop for Abandoned {
+impl Drop for RemoveOnDrop {
     fn drop(&mut self) {
         if let Some(path) = &self.0 {
-            // It may have moved to its place a moment ago.
+            // It may just have been moved to its destination.
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
 /// Runs something that may block in a separate thread.
-async fn aside<T: Send + 'static>(
+async fn on_blocking_thread<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|cause| Err(io::Error::other(cause)))
@@ -144,12 +146,12 @@ async fn write_through(out: &mut tokio::io::Stdout, piece: &[u8]) -> io::Result<
 /// name.
 pub(crate) fn remote_name(url: &url::Url) -> Result<PathBuf, Failure> {
     let last = url.path_segments().and_then(|mut parts| parts.next_back()).unwrap_or("");
-    let harmless = !last.is_empty()
+    let is_plain_name = !last.is_empty()
         && last != "."
         && last != ".."
         && !last.contains(['\\', ':'])
         && !last.chars().any(char::is_control);
-    match harmless {
+    match is_plain_name {
         true => Ok(PathBuf::from(last)),
         false => {
             Err(Failure::new(Kind::Usage, format!("no file name in {}", without_password(url)))

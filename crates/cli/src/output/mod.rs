@@ -1,8 +1,8 @@
 //! Output: pages and objects to standard output, bodies to their destinations.
 
 mod body;
-mod complaint;
-mod place;
+mod destination;
+mod message;
 mod progress;
 mod replacement;
 mod unfinished;
@@ -18,8 +18,8 @@ use crate::failure::Failure;
 use crate::terminal::{Line, OutputStyle};
 
 pub(crate) use body::{BodySink, remote_name};
-pub(crate) use complaint::complaint;
-pub(crate) use place::WholeFile;
+pub(crate) use destination::AtomicFile;
+pub(crate) use message::message_lines;
 pub(crate) use progress::Progress;
 pub(crate) use unfinished::Unfinished;
 

@@ -8,10 +8,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::flags::ColorChoice;
 use crate::terminal::{self, OutputStyle};
 
-/// Bodies announced shorter than this get no bar.
+/// Bodies with a smaller announced length get no bar.
 const SMALL: u64 = 1 << 20;
-/// How often it is drawn, in times a second.
-const DRAWN_PER_SECOND: u8 = 8;
+/// The number of times that it is drawn per second.
+const DRAWS_PER_SECOND: u8 = 8;
 /// How often the rate is drawn while nothing arrives.
 const TICK: Duration = Duration::from_millis(500);
 
@@ -66,9 +66,9 @@ impl Progress {
         Self::on_stderr(bar, RUNS, color)
     }
 
-    /// Returns a line that is filled by [`say`](Self::say), if it is `wanted` and shown on a
+    /// Returns a line that is filled by [`set_text`](Self::set_text), if it is `wanted` and shown on a
     /// terminal.
-    pub(crate) fn of_words(wanted: bool, color: ColorChoice) -> Self {
+    pub(crate) fn text_line(wanted: bool, color: ColorChoice) -> Self {
         if !wanted || !std::io::stderr().is_terminal() {
             return Self(None);
         }
@@ -76,20 +76,20 @@ impl Progress {
     }
 
     /// Sets the text of the line.
-    pub(crate) fn say(&self, words: String) {
+    pub(crate) fn set_text(&self, text: String) {
         if let Some(bar) = &self.0 {
-            bar.set_message(words);
+            bar.set_message(text);
         }
     }
 
     fn on_stderr(bar: ProgressBar, forms: Forms, color: ColorChoice) -> Self {
-        bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(DRAWN_PER_SECOND));
-        Self::drawn(bar, forms, OutputStyle::of_stderr(color), terminal::room())
+        bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(DRAWS_PER_SECOND));
+        Self::fitted(bar, forms, OutputStyle::of_stderr(color), terminal::current_width())
     }
 
     /// Returns a bar with as much as fits, in characters that the terminal supports.
-    fn drawn(bar: ProgressBar, forms: Forms, style: OutputStyle, room: usize) -> Self {
-        let fitting = forms.iter().find(|(columns, _)| *columns <= room);
+    fn fitted(bar: ProgressBar, forms: Forms, style: OutputStyle, width: usize) -> Self {
+        let fitting = forms.iter().find(|(columns, _)| *columns <= width);
         let mut template = fitting.map_or(String::new(), |(_, template)| (*template).to_owned());
         if style.colour {
             template = template.replace("{wide_bar}", "{wide_bar:.cyan/dim}");
@@ -119,7 +119,7 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn clear(&self) {
         if let Some(bar) = &self.0 {
             bar.finish_and_clear();
@@ -144,12 +144,12 @@ mod tests {
 
     /// A terminal of this width, and the lines that were drawn on it.
     #[derive(Clone, Debug)]
-    struct Paper {
+    struct FakeTerminal {
         width: u16,
         lines: Arc<Mutex<Vec<String>>>,
     }
 
-    impl TermLike for Paper {
+    impl TermLike for FakeTerminal {
         fn width(&self) -> u16 {
             self.width
         }
@@ -188,18 +188,18 @@ mod tests {
     type Case = (&'static str, Forms, fn() -> ProgressBar);
 
     /// What is drawn at this width while a bar passes through its middle.
-    fn drawn(bar: ProgressBar, forms: Forms, width: u16, unicode: bool) -> Vec<String> {
+    fn fitted(bar: ProgressBar, forms: Forms, width: u16, unicode: bool) -> Vec<String> {
         let lines = Arc::new(Mutex::new(vec![String::new()]));
-        let paper = Paper { width, lines: lines.clone() };
-        bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(paper)));
+        let terminal_lines = FakeTerminal { width, lines: lines.clone() };
+        bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(terminal_lines)));
         let style = OutputStyle { colour: false, unicode, width: 80 };
-        let progress = Progress::drawn(bar, forms, style, usize::from(width));
-        progress.say("words ".repeat(40));
+        let progress = Progress::fitted(bar, forms, style, usize::from(width));
+        progress.set_text("words ".repeat(40));
         for _ in 0..4 {
             progress.add(999 << 18);
         }
-        let drawn = lines.lock().expect("not poisoned").clone();
-        drawn.into_iter().filter(|line| !line.trim().is_empty()).collect()
+        let fitted = lines.lock().expect("not poisoned").clone();
+        fitted.into_iter().filter(|line| !line.trim().is_empty()).collect()
     }
 
     #[test]
@@ -213,7 +213,7 @@ mod tests {
         for (name, forms, bar) in all {
             for width in [20, 39, 40, 60, 67, 68, 80, 200] {
                 for unicode in [false, true] {
-                    let lines = drawn(bar(), forms, width, unicode);
+                    let lines = fitted(bar(), forms, width, unicode);
                     assert!(!lines.is_empty(), "{name} at {width}");
                     for line in lines {
                         let columns = terminal::columns(&line);

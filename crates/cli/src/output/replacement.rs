@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempPath;
 
-/// Links that a name is followed through, as in the kernel.
+/// The maximum number of links to follow, as in the kernel.
 #[cfg(unix)]
 const MAX_LINKS: usize = 40;
 
-/// A file in the making; dropped, it is deleted, and all is as it was.
+/// An incomplete file, which is deleted on drop without any other effect.
 pub(super) struct Replacement {
-    beside: TempPath,
+    temporary: TempPath,
     target: PathBuf,
     /// The existing file, if it must be overwritten because a new one could not take its place.
     #[cfg(unix)]
@@ -26,13 +26,13 @@ pub(super) struct Replacement {
 impl Replacement {
     /// Starts a replacement of the file at `path`, if there is one, and returns the file to write
     /// to.
-    pub(super) fn begin(path: &Path, there: Option<&Metadata>) -> io::Result<(File, Self)> {
-        let target = match there {
+    pub(super) fn start(path: &Path, existing: Option<&Metadata>) -> io::Result<(File, Self)> {
+        let target = match existing {
             Some(_) => fs::canonicalize(path)?,
-            None => through_links(path)?,
+            None => resolve_links(path)?,
         };
         #[cfg(unix)]
-        let writable = there.map(|_| is_writable(&target)).transpose()?.flatten();
+        let writable = existing.map(|_| is_writable(&target)).transpose()?.flatten();
         let name = target.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
         let mut prefix = std::ffi::OsString::from(".");
         prefix.push(name);
@@ -43,18 +43,19 @@ impl Replacement {
         {
             use std::os::unix::fs::PermissionsExt;
             // A new file has the usual mode, restricted by the umask.
-            let mode = if there.is_some() { 0o600 } else { 0o666 };
+            let mode = if existing.is_some() { 0o600 } else { 0o666 };
             builder.permissions(fs::Permissions::from_mode(mode));
         }
-        let made = builder.tempfile_in(directory_of(&target)).map_err(|cause| unnamed(&cause))?;
-        let (file, beside) = made.into_parts();
+        let created =
+            builder.tempfile_in(directory_of(&target)).map_err(|cause| without_path(&cause))?;
+        let (file, temporary) = created.into_parts();
         #[cfg(unix)]
-        let kept = match there {
-            Some(there) if !takes_after(&file, there)? => writable,
+        let kept = match existing {
+            Some(existing) if !copy_owner_and_mode(&file, existing)? => writable,
             _ => None,
         };
         let replacement = Self {
-            beside,
+            temporary,
             target,
             #[cfg(unix)]
             kept,
@@ -63,8 +64,8 @@ impl Replacement {
     }
 
     /// Returns the path of the temporary file.
-    pub(super) fn beside(&self) -> &Path {
-        &self.beside
+    pub(super) fn temporary(&self) -> &Path {
+        &self.temporary
     }
 
     /// Completes the file: it replaces the other one, on disk too.
@@ -74,13 +75,13 @@ impl Replacement {
             return write_over(file, &mut kept);
         }
         on_disk(file.sync_all())?;
-        self.beside.persist(&self.target).map_err(|failed| failed.error)?;
+        self.temporary.persist(&self.target).map_err(|failed| failed.error)?;
         on_disk(File::open(directory_of(&self.target)).and_then(|directory| directory.sync_all()))
     }
 }
 
 /// Returns an error without the name of the temporary file, which the user does not know.
-fn unnamed(cause: &io::Error) -> io::Error {
+fn without_path(cause: &io::Error) -> io::Error {
     let text = cause.to_string();
     let what = text.split_once(" at path ").map_or(&*text, |(what, _)| what);
     io::Error::new(cause.kind(), what)
@@ -107,7 +108,7 @@ fn directory_of(path: &Path) -> &Path {
 
 /// Resolves a name without a file, which may be a link to nothing.
 #[cfg(unix)]
-fn through_links(path: &Path) -> io::Result<PathBuf> {
+fn resolve_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
         match fs::read_link(&path) {
@@ -119,7 +120,7 @@ fn through_links(path: &Path) -> io::Result<PathBuf> {
 }
 
 #[cfg(not(unix))]
-fn through_links(path: &Path) -> io::Result<PathBuf> {
+fn resolve_links(path: &Path) -> io::Result<PathBuf> {
     Ok(path.to_owned())
 }
 
@@ -140,18 +141,18 @@ fn is_writable(target: &Path) -> io::Result<Option<File>> {
 /// Gives a new file the owner and mode of another. Returns `false` if that is not possible, or if
 /// the other one has several names, which would then differ.
 #[cfg(unix)]
-fn takes_after(file: &File, there: &Metadata) -> io::Result<bool> {
+fn copy_owner_and_mode(file: &File, existing: &Metadata) -> io::Result<bool> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
     let new = file.metadata()?;
-    if there.nlink() > 1 {
+    if existing.nlink() > 1 {
         return Ok(false);
     }
-    let is_other = (new.uid(), new.gid()) != (there.uid(), there.gid());
-    if is_other && fchown(file, Some(there.uid()), Some(there.gid())).is_err() {
+    let is_other = (new.uid(), new.gid()) != (existing.uid(), existing.gid());
+    if is_other && fchown(file, Some(existing.uid()), Some(existing.gid())).is_err() {
         return Ok(false);
     }
     // The privileges of a program belong to its old content, not to something from the network.
-    file.set_permissions(fs::Permissions::from_mode(there.mode() & 0o777))?;
+    file.set_permissions(fs::Permissions::from_mode(existing.mode() & 0o777))?;
     Ok(true)
 }
 

@@ -1,4 +1,4 @@
-//! Bodies on disk: whole or not there.
+//! Tests of bodies on disk: complete or absent.
 
 use std::fs;
 
@@ -86,7 +86,7 @@ mod existing {
 
     use super::*;
 
-    /// A file of this mode in a directory of its own.
+    /// Creates a file of this mode in a new directory.
     fn file(mode: u32) -> (tempfile::TempDir, PathBuf) {
         let directory = tempfile::tempdir().expect("a directory");
         let target = directory.path().join("page");
@@ -174,10 +174,10 @@ fn removals_are_reported_only_after_an_interrupt() {
     unfinished.add(1_234_567);
     for kind in [Kind::Interrupted, Kind::Terminated, Kind::HungUp] {
         let hint = reported(kind).expect("a hint");
-        assert_eq!(hint, "the 1,234,567 bytes that had come were removed");
+        assert_eq!(hint, "the 1,234,567 bytes received so far were removed");
     }
     assert_eq!(reported(Kind::Partial), None);
-    unfinished.is_whole();
+    unfinished.completed();
     assert_eq!(reported(Kind::Interrupted), None);
 }
 

@@ -16,7 +16,7 @@ impl Unfinished {
     }
 
     /// Records that the body is complete.
-    pub(super) fn is_whole(&self) {
+    pub(super) fn completed(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 
@@ -25,7 +25,7 @@ impl Unfinished {
         match self.0.load(Ordering::Relaxed) {
             bytes if bytes > 0 && failure.kind.is_interruption() => {
                 let bytes = count(bytes);
-                failure.hint(format!("the {bytes} bytes that had come were removed"))
+                failure.hint(format!("the {bytes} bytes received so far were removed"))
             }
             _ => failure,
         }

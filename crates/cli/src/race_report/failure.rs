@@ -12,8 +12,8 @@ use super::RaceReport;
 use crate::failure::{Failure, Kind};
 use crate::shape::value;
 
-/// Candidates that a message names at most; `--all` and `--json` have them all.
-const NAMED: usize = 4;
+/// The maximum number of candidates in a message; `--all` and `--json` show all of them.
+const MAX_CANDIDATES: usize = 4;
 
 impl RaceReport {
     /// Returns the failure if the race found no connection.
@@ -30,8 +30,8 @@ fn of_race(failure: &RaceFailure, target: &Target, is_explained: bool) -> Failur
     match failure {
         RaceFailure::NoAddress(failures) => no_address(failures, target),
         RaceFailure::NoCandidate => {
-            Failure::new(Kind::Connect, format!("nothing may be tried to reach {target}"))
-                .hint("eyas plan with the same flags says why each candidate is left out")
+            Failure::new(Kind::Connect, format!("no candidate is allowed for {target}"))
+                .hint("eyas plan with the same flags shows why each candidate is omitted")
         }
         RaceFailure::AllFailed(tried) => {
             let failures = tried.iter().map(|(candidate, failure)| (candidate, Some(failure)));
@@ -51,7 +51,7 @@ fn no_address(failures: &[(RecordType, DnsFailure)], target: &Target) -> Failure
     let has = |wanted: &DnsFailure| failures.iter().any(|(_, failure)| failure == wanted);
     let host = &target.host;
     if has(&DnsFailure::NoSuchName) {
-        return Failure::new(Kind::Dns, format!("{host} does not exist, says DNS"))
+        return Failure::new(Kind::Dns, format!("DNS reports that {host} does not exist"))
             .hint("is the name right? --dns-server ADDR asks another server");
     }
     let reported: Vec<String> = failures
@@ -59,18 +59,18 @@ fn no_address(failures: &[(RecordType, DnsFailure)], target: &Target) -> Failure
         .map(|(record_type, failure)| format!("{}: {}", record_type.name(), failure.name()))
         .collect();
     let hint = if failures.iter().all(|(_, failure)| *failure == DnsFailure::NoData) {
-        "the name exists but has no address of the wanted family"
+        "the name exists but has no address of the requested family"
     } else {
         "is the resolver up? --dns-server ADDR asks another one, --resolve none at all"
     };
-    Failure::new(Kind::Dns, format!("DNS gives no address for {host} ({})", reported.join(", ")))
+    Failure::new(Kind::Dns, format!("DNS returned no address for {host} ({})", reported.join(", ")))
         .hint(hint)
 }
 
 type Tried<'a> = Vec<(&'a Candidate, Option<&'a evidence::Failure>)>;
 
 fn of_attempts(
-    otherwise: Kind,
+    default_kind: Kind,
     mut tried: Tried<'_>,
     target: &Target,
     is_explained: bool,
@@ -85,10 +85,12 @@ fn of_attempts(
         let message = format!("cannot connect to {target}: {}", failure.detail);
         return Failure::new(Kind::Certificate, message).hint(about_certificate(fault));
     }
-    let kind = furthest.map_or(otherwise, kind);
+    let kind = furthest.map_or(default_kind, kind);
     let message = format!("cannot connect to {target}: {}", failures_of(&tried));
     let hint = match furthest.map(|failure| failure.cause) {
-        Some(Cause::Certificate) => "if it wants one of us: --cert FILE --key FILE".to_owned(),
+        Some(Cause::Certificate) => {
+            "if it requires a client certificate: --cert FILE --key FILE".to_owned()
+        }
         _ => hint(kind, target, is_explained),
     };
     Failure::new(kind, message).hint(hint)
@@ -96,8 +98,8 @@ fn of_attempts(
 
 /// Describes the failures of the candidates, combining equal ones.
 fn failures_of(tried: &Tried<'_>) -> String {
-    let mut met: Vec<(Vec<String>, String)> = Vec::new();
-    for (candidate, failure) in tried.iter().take(NAMED) {
+    let mut groups: Vec<(Vec<String>, String)> = Vec::new();
+    for (candidate, failure) in tried.iter().take(MAX_CANDIDATES) {
         let what = match failure {
             None => "no answer in time".to_owned(),
             // The senders of the errors are shown only in a table.
@@ -106,23 +108,23 @@ fn failures_of(tried: &Tried<'_>) -> String {
                 what.split_once(" (ICMP from ").map_or(&*what, |(what, _)| what).to_owned()
             }
         };
-        match met.iter_mut().find(|(_, known)| *known == what) {
+        match groups.iter_mut().find(|(_, known)| *known == what) {
             Some((candidates, _)) => candidates.push(candidate.to_string()),
-            None => met.push((vec![candidate.to_string()], what)),
+            None => groups.push((vec![candidate.to_string()], what)),
         }
     }
     let reported =
-        met.iter().map(|(candidates, what)| format!("{}: {what}", candidates.join(", ")));
+        groups.iter().map(|(candidates, what)| format!("{}: {what}", candidates.join(", ")));
     let mut reported: Vec<String> = reported.collect();
-    if tried.len() > NAMED {
-        reported.push(format!("and {} more", tried.len() - NAMED));
+    if tried.len() > MAX_CANDIDATES {
+        reported.push(format!("and {} more", tried.len() - MAX_CANDIDATES));
     }
     reported.join("; ")
 }
 
 /// Returns how informative a failure is: by its level, then by its specificity.
 fn rank(failure: &evidence::Failure) -> (Level, u8) {
-    let particular = match failure.cause {
+    let specificity = match failure.cause {
         Cause::Certificate => 5,
         Cause::Tls => 4,
         Cause::Protocol | Cause::Reset => 3,
@@ -130,7 +132,7 @@ fn rank(failure: &evidence::Failure) -> (Level, u8) {
         Cause::Unreachable | Cause::Silent | Cause::Deadline => 1,
         _ => 0,
     };
-    (failure.reached, particular)
+    (failure.reached, specificity)
 }
 
 fn kind(failure: &evidence::Failure) -> Kind {
@@ -149,12 +151,12 @@ fn hint(kind: Kind, target: &Target, is_explained: bool) -> String {
         Kind::Tls => "does the server speak TLS at that port? http:// goes without".to_owned(),
         Kind::Timeout => "--connect-timeout gives it more time".to_owned(),
         _ if is_explained => "is the port right, and does the server run?".to_owned(),
-        _ => format!("eyas race --all {} shows why each candidate fails", typed(target)),
+        _ => format!("eyas race --all {} shows why each candidate fails", as_argument(target)),
     }
 }
 
 /// Returns the target as entered for `eyas race`, with the necessary flags.
-fn typed(target: &Target) -> String {
+fn as_argument(target: &Target) -> String {
     let is_plain = target.security == Security::None;
     match &target.service {
         Service::Plain { transports, alpn } => {
@@ -194,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_is_named_so_that_it_can_be_typed() {
+    fn a_target_is_shown_as_it_can_be_entered() {
         let host = || Host::parse("a.test").expect("a name");
         let pipe = |security| {
             Target::plain(host(), 5000, vec![Transport::SctpUdp, Transport::Tcp], security)
@@ -210,7 +212,7 @@ mod tests {
             (pipe(Security::None), "--plain sctp-udp+tcp://a.test:5000"),
             (mail, "--alpn imap sctp-udp+tcp://a.test:5000"),
         ] {
-            assert_eq!(typed(&target), wanted);
+            assert_eq!(as_argument(&target), wanted);
         }
     }
 }

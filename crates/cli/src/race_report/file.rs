@@ -1,4 +1,4 @@
-//! Trace files: one JSON object a line, the header first.
+//! Trace files: one JSON object per line, the header first.
 
 use std::fs;
 use std::io::{self, BufRead, Write};
@@ -8,10 +8,10 @@ use eyas::race::trace::{Header, HeaderVersion, MAX_STEPS, Step, Trace};
 
 use crate::failure::{Failure, Kind};
 
-/// The longest line of a trace that is read: an answer of DNS at its largest is far below.
+/// The longest line of a trace that is read; the largest DNS response is far below it.
 const MAX_LINE: u64 = 1 << 20;
 
-/// Writes a trace, for its owner only: it names hosts.
+/// Writes a trace, readable only by its owner because it contains host names.
 pub(crate) fn write(path: &Path, trace: &Trace) -> Result<(), Failure> {
     let place = path.display().to_string();
     write_lines(path, trace).map_err(|cause| Failure::write(&place, &cause))
@@ -46,14 +46,14 @@ pub(crate) fn read(path: &Path) -> Result<Trace, Failure> {
 }
 
 pub(super) fn parse(input: &mut dyn BufRead, place: &str) -> Result<Trace, Failure> {
-    let header = line(input, place)?.ok_or_else(|| no_trace(place, 1, &"it is empty"))?;
+    let header = line(input, place)?.ok_or_else(|| not_a_trace(place, 1, &"it is empty"))?;
     let version: HeaderVersion = object(&header, place, 1)?;
-    version.check().map_err(|unknown| no_trace(place, 1, &unknown))?;
+    version.check().map_err(|unknown| not_a_trace(place, 1, &unknown))?;
     let header: Header = object(&header, place, 1)?;
     let mut steps = Vec::new();
     while let Some(text) = line(input, place)? {
         if steps.len() == MAX_STEPS {
-            return Err(no_trace(place, steps.len() + 2, &"it has too many steps"));
+            return Err(not_a_trace(place, steps.len() + 2, &"it has too many steps"));
         }
         let step: Step = object(&text, place, steps.len() + 2)?;
         steps.push(step);
@@ -79,10 +79,10 @@ fn object<T: serde::de::DeserializeOwned>(
     place: &str,
     number: usize,
 ) -> Result<T, Failure> {
-    serde_json::from_str(text).map_err(|cause| no_trace(place, number, &cause))
+    serde_json::from_str(text).map_err(|cause| not_a_trace(place, number, &cause))
 }
 
-fn no_trace(place: &str, number: usize, cause: &dyn std::fmt::Display) -> Failure {
-    Failure::new(Kind::Replay, format!("{place} is no trace: line {number}: {cause}"))
+fn not_a_trace(place: &str, number: usize, cause: &dyn std::fmt::Display) -> Failure {
+    Failure::new(Kind::Replay, format!("{place} is not a trace: line {number}: {cause}"))
         .hint("record one with eyas race --trace FILE TARGET")
 }

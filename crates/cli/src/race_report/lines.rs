@@ -6,8 +6,8 @@ use eyas::race::plan::{Plan, Reason};
 use super::picture::paint;
 use crate::terminal::{Line, OutputStyle, Paint, time, wrapped};
 
-/// Columns before a reason.
-const REASONS_AT: usize = 12;
+/// The indentation of a reason.
+const REASON_INDENT: usize = 12;
 
 /// Returns what is tried, when and why, and what is not.
 pub(crate) fn plan_lines(plan: &Plan, style: OutputStyle) -> Vec<Line> {
@@ -49,13 +49,13 @@ fn candidate(line: &mut Line, candidate: &Candidate) {
 
 fn reasons(lines: &mut Vec<Line>, reasons: &[Reason], style: OutputStyle) {
     for reason in reasons {
-        lines.extend(wrapped(Paint::Dim, &reason.to_string(), REASONS_AT, style));
+        lines.extend(wrapped(Paint::Dim, &reason.to_string(), REASON_INDENT, style));
     }
 }
 
 /// Returns the heading and the lines of `--explain`.
 pub(crate) fn explanation(plan: &Plan, style: OutputStyle) -> Vec<Line> {
-    let heading = Line::new().with(Paint::Head, "Why each candidate stands where it does");
+    let heading = Line::new().with(Paint::Head, "Why each candidate is ranked where it is");
     let mut lines = vec![Line::new(), heading];
     lines.extend(plan_lines(plan, style));
     lines

@@ -22,7 +22,7 @@ impl RaceReport {
         Timeline { lanes: attempts.iter().map(|attempt| self.lane(attempt, width)).collect() }
     }
 
-    /// Returns the same with a lane for each DNS query above.
+    /// Returns the picture with a lane for each DNS query above the attempts.
     pub(crate) fn picture_with_dns(&self) -> Timeline {
         let mut timeline = self.picture();
         let questions = self.report.dns.iter().map(dns_lane);
@@ -48,19 +48,19 @@ impl RaceReport {
     /// that.
     fn name(&self, attempt: &Attempt, width: usize) -> String {
         let Candidate { transport, address, security, .. } = &attempt.candidate;
-        let is_twin = |other: &Attempt| {
+        let differs_only_in_security = |other: &Attempt| {
             let other = &other.candidate;
             (other.transport, &other.address) == (*transport, address)
                 && other.security != *security
         };
         let name = format!("{:width$} {address}", attempt.transport());
-        match self.race.attempts().iter().any(is_twin) {
+        match self.race.attempts().iter().any(differs_only_in_security) {
             true => format!("{name} {}", security.name()),
             false => name,
         }
     }
 
-    /// Returns when an attempt reached which level.
+    /// Returns the levels that an attempt reached, with their times.
     fn progress(&self, attempt: AttemptId) -> Vec<(Duration, Level)> {
         let steps = self.trace.steps.iter().filter_map(|step| match &step.event {
             Event::Input(Input::Progress { id, level, .. }) if *id == attempt => {

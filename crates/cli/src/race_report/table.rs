@@ -1,4 +1,5 @@
-//! What became of each candidate, as a table: what works, how long it took, why the others failed.
+//! The outcome of each candidate as a table: what works, how long it took, and why the others
+//! failed.
 
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use super::RaceReport;
 use crate::terminal::{Line, OutputStyle, Paint, table, time, wrapped};
 
 impl RaceReport {
-    /// Returns one row for each attempt, then what is wrong with certificates, each once, then what
-    /// was not tried.
+    /// Returns one row for each attempt, then each problem with a certificate once, then the
+    /// candidates that were not tried.
     pub(crate) fn table(&self, style: OutputStyle) -> Vec<Line> {
         let rows: Vec<_> = self.report.attempts.iter().map(|attempt| self.row(attempt)).collect();
         let mut lines = match rows.is_empty() {
@@ -29,15 +30,15 @@ impl RaceReport {
         lines
     }
 
-    /// Returns what is wrong with the certificates that were presented, except what the failure of
-    /// the race says itself.
+    /// Returns the problems with the presented certificates, except those that the failure of the
+    /// race reports.
     fn certificates(&self) -> Vec<String> {
-        let said = self.failure().map(|failure| failure.message).unwrap_or_default();
+        let failure_message = self.failure().map(|failure| failure.message).unwrap_or_default();
         let mut sentences: Vec<String> = Vec::new();
         for attempt in self.race.attempts() {
             if let Some(failure) = attempt.failure()
                 && CertificateFault::of(failure).is_some()
-                && !said.contains(&failure.detail)
+                && !failure_message.contains(&failure.detail)
                 && !sentences.contains(&failure.detail)
             {
                 sentences.push(failure.detail.clone());
@@ -62,7 +63,7 @@ impl RaceReport {
 
     fn why_not(&self, attempt: &AttemptReport) -> String {
         if let Some(fault) = self.failed(attempt).and_then(CertificateFault::of) {
-            return in_a_word(fault).to_owned();
+            return short_description(fault).to_owned();
         }
         match (attempt.outcome, attempt.level, attempt.ended_ms) {
             (Outcome::Closed, Level::Started, Some(ended)) => {
@@ -78,9 +79,8 @@ impl RaceReport {
     }
 }
 
-/// Returns what is wrong with a certificate in a word, for use if the sentence about it is
-/// elsewhere.
-const fn in_a_word(fault: CertificateFault) -> &'static str {
+/// Returns a short description of the problem, for use where the full sentence is elsewhere.
+const fn short_description(fault: CertificateFault) -> &'static str {
     match fault {
         CertificateFault::Expired => "certificate expired",
         CertificateFault::NotYetValid => "certificate not valid yet",

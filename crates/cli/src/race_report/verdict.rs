@@ -70,19 +70,19 @@ fn other_than(attempt: &Attempt) -> &'static str {
     if attempt.candidate.transport.has_http3() { "TCP" } else { "QUIC" }
 }
 
-/// Returns what keeps a QUIC attempt from becoming a connection, in words that suggest a remedy.
+/// Returns why a QUIC attempt is not connected, in words that suggest a remedy.
 fn failure_text(attempt: &Attempt) -> &'static str {
     let is_answered = attempt.level >= Level::Answered;
     match &attempt.state {
         AttemptState::Failed { failure, .. } => match failure.cause {
-            Cause::Refused => "nobody listens on UDP at that port",
+            Cause::Refused => "nothing listens on UDP at that port",
             Cause::Unreachable => "there is no route for UDP to it",
             Cause::Silent | Cause::Deadline if is_answered => ANSWERED,
             Cause::Silent | Cause::Deadline => SILENT,
             Cause::Reset => "the server closed the QUIC connection in its handshake",
             Cause::Tls => "the TLS handshake over QUIC failed",
             Cause::Certificate => "the certificate shown over QUIC is not accepted",
-            Cause::Protocol => "what answers on UDP does not speak QUIC as it should",
+            Cause::Protocol => "what answers on UDP does not follow the QUIC protocol",
             Cause::Unsupported => "this machine cannot send UDP there",
             _ => "this machine is out of sockets or memory",
         },
@@ -97,10 +97,10 @@ fn failure_text(attempt: &Attempt) -> &'static str {
     }
 }
 
-const SILENT: &str = "nothing comes back over UDP, so the network swallows it or the server \
-                      does not speak HTTP/3";
+const SILENT: &str = "nothing comes back over UDP, so the network drops it or the server \
+                      does not support HTTP/3";
 
-const ANSWERED: &str = "QUIC was answered, but its handshake did not come to an end";
+const ANSWERED: &str = "QUIC was answered, but its handshake did not complete";
 
 /// Converts a sentence to a clause: without its capital letter and its full stop.
 fn lowered(sentence: &str) -> String {

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::OutputStyle;
 
-/// Letters that texts of ours have, and how they are written without them.
-const SPELT: [(char, &str); 31] = [
+/// Characters in our texts, and their replacements.
+const REPLACEMENTS: [(char, &str); 31] = [
     ('–', "-"),
     ('—', "-"),
     ('‘', "'"),
@@ -40,19 +40,19 @@ const SPELT: [(char, &str); 31] = [
 ];
 
 impl OutputStyle {
-    /// Returns the text with characters that the locale has.
-    pub(crate) fn spelt(self, text: &str) -> Cow<'_, str> {
+    /// Returns the text, with characters outside the locale replaced.
+    pub(crate) fn transliterate(self, text: &str) -> Cow<'_, str> {
         if self.unicode || text.is_ascii() {
             return Cow::Borrowed(text);
         }
-        let mut spelt = String::with_capacity(text.len());
+        let mut transliterate = String::with_capacity(text.len());
         for letter in text.chars() {
-            match SPELT.iter().find(|(known, _)| *known == letter) {
-                _ if letter.is_ascii() => spelt.push(letter),
-                Some((_, how)) => spelt.push_str(how),
-                None => spelt.push('?'),
+            match REPLACEMENTS.iter().find(|(known, _)| *known == letter) {
+                _ if letter.is_ascii() => transliterate.push(letter),
+                Some((_, replacement)) => transliterate.push_str(replacement),
+                None => transliterate.push('?'),
             }
         }
-        Cow::Owned(spelt)
+        Cow::Owned(transliterate)
     }
 }

@@ -9,5 +9,5 @@ mod table;
 mod tests;
 
 pub(crate) use amount::{count, time};
-pub(crate) use paint::{Line, OutputStyle, Paint, columns, room, wrapped};
+pub(crate) use paint::{Line, OutputStyle, Paint, columns, current_width, wrapped};
 pub(crate) use table::{table, table_of_numbers};

@@ -101,14 +101,14 @@ impl OutputStyle {
 }
 
 /// Returns the actual columns of the terminal, for lines that are redrawn.
-pub(crate) fn room() -> usize {
+pub(crate) fn current_width() -> usize {
     terminal_width(std::env::var("COLUMNS").ok())
 }
 
 fn terminal_width(columns: Option<String>) -> usize {
-    let told = columns.and_then(|columns| columns.parse().ok());
-    let seen = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    told.or_else(seen).filter(|width| *width > 0).unwrap_or(PIPED_WIDTH)
+    let from_environment = columns.and_then(|columns| columns.parse().ok());
+    let from_terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    from_environment.or_else(from_terminal).filter(|width| *width > 0).unwrap_or(PIPED_WIDTH)
 }
 
 /// Returns the number of columns of a text.
@@ -137,7 +137,7 @@ impl Line {
     pub(crate) fn push(&mut self, paint: Paint, text: impl Into<String>) {
         let text = text.into();
         match self.0.last_mut() {
-            Some((last, sofar)) if *last == paint => sofar.push_str(&text),
+            Some((last, text_so_far)) if *last == paint => text_so_far.push_str(&text),
             _ => self.0.push((paint, text)),
         }
     }
@@ -170,13 +170,13 @@ impl Line {
     }
 }
 
-/// Wraps text at spaces into lines that fit behind this column, with characters that the locale
-/// has.
+/// Wraps text at spaces into lines that fit behind this column, with characters outside the locale
+/// replaced.
 pub(crate) fn wrapped(paint: Paint, text: &str, column: usize, style: OutputStyle) -> Vec<Line> {
     let room = style.width.saturating_sub(column).max(20);
     let mut lines = Vec::new();
     let mut current = String::new();
-    for word in style.spelt(text).split_whitespace() {
+    for word in style.transliterate(text).split_whitespace() {
         if !current.is_empty() && columns(&current) + 1 + columns(word) > room {
             lines.push(std::mem::take(&mut current));
         }

@@ -1,32 +1,31 @@
-//! Tables that fit the screen.
+//! Tables that fit the width of the terminal.
 
 use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Table};
 
 use super::{Line, OutputStyle, Paint, columns, wrapped};
 
-/// Columns before a table, and before what stands below a row of it.
+/// The indentation of a table, and of text below one of its rows.
 const INDENT: usize = 2;
 const BELOW: usize = 6;
-/// Columns free behind each column, before the one that the library leaves between two.
+/// Spaces after each column, in addition to the one that the library puts between two columns.
 const GAP: u16 = 2;
-/// No column that may be broken into lines.
+/// Stands for no column: none is wrapped.
 const NONE: usize = usize::MAX;
 
 /// A rule below the header and no other line, in the order that comfy-table reads its presets.
 const UNICODE: &str = "     ──            ";
 const ASCII: &str = "     --            ";
 
-/// Columns that the last column of a table wants where it is broken into lines: words of which no
-/// two stand beside one another are hard to read.
+/// The minimum width of a wrapped last column: text with one word per line is hard to read.
 const READABLE: usize = 24;
 
 /// A row: its cells.
 type Row = Vec<(Paint, String)>;
 
-/// Lays out a table; what is too wide in the last column is broken into lines, and where the others
-/// leave it no room, it stands below them.
+/// Lays out a table. The last column is wrapped if it is too wide, and printed below the others if
+/// they leave no room for it.
 pub(crate) fn table(header: &[&str], rows: Vec<Row>, style: OutputStyle) -> Vec<Line> {
-    let rows = spelt(rows, style);
+    let rows = transliterate(rows, style);
     let (last, gap) = (header.len().saturating_sub(1), usize::from(GAP));
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|(_, text)| columns(text));
@@ -42,7 +41,7 @@ pub(crate) fn table(header: &[&str], rows: Vec<Row>, style: OutputStyle) -> Vec<
     let texts = rows.iter().filter_map(|row| row.get(last)).map(|(_, text)| text);
     let words = texts.flat_map(|text| text.split_whitespace());
     let longest = words.map(columns).max().unwrap_or_default();
-    // No word is broken, either.
+    // Words are not broken, either.
     match last > 0 && room < width(last).min(READABLE.max(longest)) {
         true => last_below(header, rows, style),
         false => lay_out(header, rows, last, style),
@@ -71,15 +70,15 @@ fn table_without(
     table(&header, rows, style)
 }
 
-/// Returns a table whose last column is below the others, as text.
+/// Returns a table whose last column is printed below the others, as text.
 fn last_below(header: &[&str], mut rows: Vec<Row>, style: OutputStyle) -> Vec<Line> {
-    let told: Vec<(Paint, String)> = rows.iter_mut().filter_map(Vec::pop).collect();
+    let last_cells: Vec<(Paint, String)> = rows.iter_mut().filter_map(Vec::pop).collect();
     let (last, header) = header.split_last().unwrap_or((&"", header));
     let mut above = lay_out(header, rows, NONE, style).into_iter();
     let mut lines: Vec<Line> = above.next().into_iter().collect();
     lines.extend(wrapped(Paint::Dim, last, BELOW, style));
     lines.extend(above.next());
-    for (line, (paint, text)) in above.zip(told) {
+    for (line, (paint, text)) in above.zip(last_cells) {
         lines.push(line);
         if !text.is_empty() {
             lines.extend(wrapped(paint, &text, BELOW, style));
@@ -88,19 +87,24 @@ fn last_below(header: &[&str], mut rows: Vec<Row>, style: OutputStyle) -> Vec<Li
     lines
 }
 
-fn spelt(rows: Vec<Row>, style: OutputStyle) -> Vec<Row> {
-    let cell = |(paint, text): (Paint, String)| (paint, style.spelt(&text).into_owned());
+fn transliterate(rows: Vec<Row>, style: OutputStyle) -> Vec<Row> {
+    let cell = |(paint, text): (Paint, String)| (paint, style.transliterate(&text).into_owned());
     rows.into_iter().map(|row| row.into_iter().map(cell).collect()).collect()
 }
 
-/// Does the same for numbers after names: the names are wrapped.
+/// Lays out a table of numbers after names; the names are wrapped.
 pub(crate) fn table_of_numbers(header: &[&str], rows: Vec<Row>, style: OutputStyle) -> Vec<Line> {
-    let header: Vec<_> = header.iter().map(|text| style.spelt(text)).collect();
+    let header: Vec<_> = header.iter().map(|text| style.transliterate(text)).collect();
     let header: Vec<&str> = header.iter().map(AsRef::as_ref).collect();
-    lay_out(&header, spelt(rows, style), 0, style)
+    lay_out(&header, transliterate(rows, style), 0, style)
 }
 
-fn lay_out(header: &[&str], rows: Vec<Row>, breaks: usize, style: OutputStyle) -> Vec<Line> {
+fn lay_out(
+    header: &[&str],
+    rows: Vec<Row>,
+    wrapped_column: usize,
+    style: OutputStyle,
+) -> Vec<Line> {
     let mut table = Table::new();
     table.load_preset(if style.unicode { UNICODE } else { ASCII });
     table.set_content_arrangement(ContentArrangement::Dynamic);
@@ -111,7 +115,7 @@ fn lay_out(header: &[&str], rows: Vec<Row>, breaks: usize, style: OutputStyle) -
     }
     for (number, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, GAP));
-        if number != breaks {
+        if number != wrapped_column {
             column.set_constraint(ColumnConstraint::ContentWidth);
         }
     }

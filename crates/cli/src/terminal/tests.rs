@@ -1,4 +1,4 @@
-//! Colours only where they are wanted; amounts that can be read at a glance.
+//! Tests of colours, tables, durations and counts.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ fn style(choice: ColorChoice, terminal: bool, environment: &[(&str, &str)]) -> O
 }
 
 #[test]
-fn colours_need_a_terminal_and_no_objection() {
+fn colours_need_a_terminal_and_no_opt_out() {
     use ColorChoice::{Always, Auto, Never};
     assert!(style(Auto, true, &[]).colour);
     assert!(!style(Auto, false, &[]).colour);
@@ -24,7 +24,7 @@ fn colours_need_a_terminal_and_no_objection() {
 }
 
 #[test]
-fn ascii_is_for_locales_without_unicode() {
+fn locales_without_unicode_get_ascii() {
     let unicode =
         |environment: &[(&str, &str)]| style(ColorChoice::Auto, true, environment).unicode;
     assert!(unicode(&[]));
@@ -50,7 +50,7 @@ fn a_line_without_colour_is_its_text() {
 }
 
 #[test]
-fn numbers_stay_whole_beside_long_names() {
+fn numbers_are_not_wrapped_next_to_long_names() {
     let narrow = OutputStyle { width: 40, ..style(ColorChoice::Never, false, &[]) };
     let row = ["a name that is longer than the screen is wide", "203.5"];
     let row = row.map(|text| (Paint::Plain, text.to_owned())).to_vec();
@@ -63,30 +63,30 @@ fn numbers_stay_whole_beside_long_names() {
 }
 
 #[test]
-fn a_text_without_room_beside_its_row_stands_below_it() {
+fn a_last_column_without_room_is_printed_below() {
     let address = "[2001:db8:1234:5678:9abc:def0:1234:5678]:443";
     let why = "unreachable: no route leads to the network that this address is in";
     let row =
         |address: &str| [address, "no", why].map(|text| (Paint::Plain, text.to_owned())).to_vec();
-    let told = |address: &str, width: usize| -> Vec<String> {
+    let render = |address: &str, width: usize| -> Vec<String> {
         let style = OutputStyle { width, unicode: false, ..style(ColorChoice::Never, false, &[]) };
         let lines = table(&["address", "works", "why not"], vec![row(address)], style);
         lines.iter().map(|line| line.to_text(false)).collect()
     };
     for width in [60, 80, 110] {
         for address in [address, "192.0.2.1:443"] {
-            let lines = told(address, width);
+            let lines = render(address, width);
             assert!(lines.iter().all(|line| columns(line) <= width), "{lines:#?}");
             let words: Vec<&str> = lines.iter().flat_map(|line| line.split_whitespace()).collect();
             assert!(why.split(' ').all(|word| words.contains(&word)), "whole words: {lines:#?}");
         }
     }
-    assert_eq!(told("192.0.2.1:443", 80).len(), 4, "beside it where there is room");
-    insta::assert_snapshot!(told(address, 60).join("\n"));
+    assert_eq!(render("192.0.2.1:443", 80).len(), 4, "beside it where there is room");
+    insta::assert_snapshot!(render(address, 60).join("\n"));
 }
 
 #[test]
-fn a_cell_as_wide_as_the_screen_stands_below_its_row_too() {
+fn a_cell_as_wide_as_the_terminal_is_printed_below() {
     let address = "[2001:db8:1234:5678:9abc:def0:1234:5678]:443";
     let cells = ["a.name.of.some.length.example.org", "sctp-udp dtls", address, "5 min", "good"];
     let row = cells.map(|text| (Paint::Plain, text.to_owned())).to_vec();
@@ -102,11 +102,11 @@ fn a_cell_as_wide_as_the_screen_stands_below_its_row_too() {
 }
 
 #[test]
-fn characters_outside_the_locale_are_spelt_out() {
+fn characters_outside_the_locale_are_replaced() {
     let ascii = OutputStyle { unicode: false, ..style(ColorChoice::Never, false, &[]) };
-    assert_eq!(ascii.spelt("1.5 ms ± 0.2, ≥ 3, σ"), "1.5 ms +/- 0.2, >= 3, sigma");
-    assert_eq!(ascii.spelt("日"), "?");
-    assert_eq!(OutputStyle { unicode: true, ..ascii }.spelt("± 日"), "± 日");
+    assert_eq!(ascii.transliterate("1.5 ms ± 0.2, ≥ 3, σ"), "1.5 ms +/- 0.2, >= 3, sigma");
+    assert_eq!(ascii.transliterate("日"), "?");
+    assert_eq!(OutputStyle { unicode: true, ..ascii }.transliterate("± 日"), "± 日");
     let cell = vec![(Paint::Plain, "103 µs".to_owned())];
     let mut lines = table(&["round trip"], vec![cell.clone()], ascii);
     lines.extend(table_of_numbers(&["≥ 3 ms"], vec![cell], ascii));

@@ -1,4 +1,4 @@
-//! Lanes to lines.
+//! Draws lanes as lines.
 
 use eyas::race::evidence::Level;
 
@@ -6,15 +6,15 @@ use super::scale::Scale;
 use super::{End, Lane, Timeline};
 use crate::terminal::{Line, OutputStyle, Paint, columns};
 
-/// Columns before the names.
+/// The indentation of the names.
 const INDENT: usize = 2;
-/// The widest name that is drawn whole.
+/// The maximum width of names; longer ones are shortened.
 const NAME_MAX: usize = 30;
-/// Columns of the bars, at least.
+/// The minimum width of the bars.
 const BAR_MIN: usize = 12;
-/// Columns of the bars, at most: a longer bar is harder to compare, not easier.
+/// The maximum width of the bars: longer ones are harder to compare, not easier.
 const BAR_MAX: usize = 48;
-/// The widest note that the bars make room for.
+/// The maximum space reserved for notes.
 const NOTE_MAX: usize = 26;
 
 /// The characters of a picture.
@@ -28,7 +28,7 @@ struct Glyphs {
     ready: char,
     failed: char,
     closed: char,
-    goes_on: char,
+    continues: char,
     grid: char,
     ellipsis: char,
 }
@@ -43,7 +43,7 @@ const UNICODE: Glyphs = Glyphs {
     ready: '●',
     failed: '✘',
     closed: '○',
-    goes_on: '▸',
+    continues: '▸',
     grid: '·',
     ellipsis: '…',
 };
@@ -58,7 +58,7 @@ const ASCII: Glyphs = Glyphs {
     ready: '+',
     failed: 'x',
     closed: 'o',
-    goes_on: '>',
+    continues: '>',
     grid: ' ',
     ellipsis: '~',
 };
@@ -84,7 +84,7 @@ impl Glyphs {
             End::Ready => self.ready,
             End::Failed => self.failed,
             End::Closed => self.closed,
-            End::UnderWay => self.goes_on,
+            End::UnderWay => self.continues,
         }
     }
 }
@@ -103,14 +103,14 @@ pub(crate) fn draw(timeline: &Timeline, style: OutputStyle) -> Vec<Line> {
     draw_titled("", timeline, style)
 }
 
-/// Does the same, with a title to the left of the scale.
+/// Like [`draw`], with a title to the left of the scale.
 pub(crate) fn draw_titled(title: &str, timeline: &Timeline, style: OutputStyle) -> Vec<Line> {
     if timeline.lanes.is_empty() {
         return Vec::new();
     }
     let glyphs = Glyphs::of(style);
-    let widest = |text: fn(&Lane) -> &str, most: usize| {
-        timeline.lanes.iter().map(|lane| columns(text(lane))).max().unwrap_or(0).min(most)
+    let widest = |text: fn(&Lane) -> &str, max: usize| {
+        timeline.lanes.iter().map(|lane| columns(text(lane))).max().unwrap_or(0).min(max)
     };
     let names = widest(|lane| &lane.name, NAME_MAX);
     let notes = widest(|lane| &lane.note, NOTE_MAX);
@@ -163,12 +163,12 @@ fn bar(line: &mut Line, lane: &Lane, scale: &Scale, glyphs: &Glyphs) {
     let start = scale.column(lane.started);
     let end = lane.ended.and_then(|ended| scale.column(ended));
     for column in 0..scale.columns {
-        let begun = start.is_some_and(|start| column >= start);
-        let over = end.is_some_and(|end| column > end);
-        match (begun && !over, Some(column) == end) {
+        let has_started = start.is_some_and(|start| column >= start);
+        let has_ended = end.is_some_and(|end| column > end);
+        match (has_started && !has_ended, Some(column) == end) {
             (true, true) => line.push(end_paint(lane.end), glyphs.end(lane.end)),
             (true, false) if end.is_none() && column + 1 == scale.columns => {
-                line.push(Paint::Dim, glyphs.goes_on);
+                line.push(Paint::Dim, glyphs.continues);
             }
             (true, false) => {
                 let glyph = glyphs.phase(lane.level_at(scale.middle(column)));

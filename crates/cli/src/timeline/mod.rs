@@ -17,29 +17,29 @@ use crate::terminal::Paint;
 
 pub(crate) use draw::{draw, draw_titled, legend};
 
-/// What is drawn.
+/// The lanes to draw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Timeline {
     /// From top to bottom.
     pub(crate) lanes: Vec<Lane>,
 }
 
-/// One attempt, or one question to DNS.
+/// One attempt or DNS query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Lane {
-    /// What it is: `quic 127.0.0.1:443`.
+    /// Its name, such as `quic 127.0.0.1:443`.
     pub(crate) name: String,
     /// The colour of its kind.
     pub(crate) paint: Paint,
-    /// When it began, since the start of the race.
+    /// Its start, since the start of the race.
     pub(crate) started: Duration,
-    /// When it came to which level, in order.
+    /// The levels that it reached and when, in order.
     pub(crate) progress: Vec<(Duration, Level)>,
-    /// When it ended, since the start of the race; `None` if it was still under way.
+    /// Its end, since the start of the race; `None` if it was still in progress.
     pub(crate) ended: Option<Duration>,
     /// How it ended.
     pub(crate) end: End,
-    /// What is said behind it, in few words.
+    /// A short note, printed after the bar.
     pub(crate) note: String,
 }
 
@@ -48,15 +48,15 @@ pub(crate) struct Lane {
 pub(crate) enum End {
     /// It won the race.
     Won,
-    /// It was ready later and took over, being the more wanted one.
+    /// It was ready later and took over because it is preferred.
     TookOver,
     /// It was ready, but another was used.
     Ready,
     /// It failed.
     Failed,
-    /// It was closed, for another had won or time was up.
+    /// It was closed because another had won or the time was up.
     Closed,
-    /// It goes on.
+    /// It is still in progress.
     UnderWay,
 }
 
@@ -67,7 +67,7 @@ impl Lane {
         reached.map(|(_, level)| *level).max().unwrap_or(Level::Started)
     }
 
-    /// Returns the last moment that must be in the picture: what follows is waiting in vain.
+    /// Returns the last moment that must be in the picture; after it, the lane only waits.
     fn last_event(&self) -> Duration {
         let last = self.progress.last().map_or(self.started, |(at, _)| *at);
         match (self.end, self.ended) {

@@ -1,21 +1,21 @@
-//! From time to columns, and the numbers above them.
+//! Maps time to columns, and the numbers above them.
 
 use std::time::Duration;
 
 use super::Timeline;
 
-/// Waiting in vain is drawn up to this many times the span of all that happened; what waits longer
-/// runs out of the picture.
-const VAIN_FACTOR: u32 = 3;
-/// The shortest span that a picture shows, so that a race on loopback still has a scale.
-const SHORTEST: Duration = Duration::from_micros(200);
-/// Columns from one number above the picture to the next, at least.
+/// Waiting without a result is drawn for up to this many times the span of all events; longer waits
+/// extend beyond the picture.
+const WAIT_FACTOR: u32 = 3;
+/// The minimum span of a picture, so that a race on loopback still has a scale.
+const MIN_SPAN: Duration = Duration::from_micros(200);
+/// The minimum distance between numbers above the picture, in columns.
 const COLUMNS_PER_TICK: u32 = 10;
 
-/// How time becomes columns.
+/// A mapping of time to columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Scale {
-    /// Time of the whole width.
+    /// The time that the whole width covers.
     pub(super) span: Duration,
     /// The width in columns, at least 1.
     pub(super) columns: usize,
@@ -25,8 +25,8 @@ impl Scale {
     /// Returns a scale that shows everything of interest.
     pub(super) fn fit(timeline: &Timeline, columns: usize) -> Self {
         let events = timeline.lanes.iter().map(super::Lane::last_event);
-        let busy = events.max().unwrap_or_default().max(SHORTEST);
-        let limit = busy.saturating_mul(VAIN_FACTOR);
+        let busy = events.max().unwrap_or_default().max(MIN_SPAN);
+        let limit = busy.saturating_mul(WAIT_FACTOR);
         let ends = timeline.lanes.iter().filter_map(|lane| lane.ended);
         let last = ends.filter(|ended| *ended <= limit).max().unwrap_or_default();
         Self { span: busy.max(last), columns: columns.max(1) }
@@ -75,15 +75,15 @@ impl Scale {
         ticks
     }
 
-    /// Nanoseconds between two numbers: 1, 2 or 5 times a power of ten.
+    /// Returns the nanoseconds between two numbers: 1, 2 or 5 times a power of ten.
     fn step(&self) -> u64 {
-        let wanted = (self.columns as u128 / u128::from(COLUMNS_PER_TICK)).max(1);
-        let least = u64::try_from(self.span.as_nanos() / wanted).unwrap_or(u64::MAX).max(1);
+        let max_ticks = (self.columns as u128 / u128::from(COLUMNS_PER_TICK)).max(1);
+        let min_step = u64::try_from(self.span.as_nanos() / max_ticks).unwrap_or(u64::MAX).max(1);
         let mut step = 10_000_u64;
         loop {
             for factor in [1, 2, 5] {
                 let candidate = step.saturating_mul(factor);
-                if candidate >= least {
+                if candidate >= min_step {
                     return candidate;
                 }
             }

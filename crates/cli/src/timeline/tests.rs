@@ -1,4 +1,4 @@
-//! Pictures of races, as they appear in a terminal and in a pipe.
+//! Tests of pictures of races, as they appear in a terminal and in a pipe.
 
 use eyas::race::evidence::Level;
 
@@ -35,7 +35,7 @@ fn lane(name: &str, started: u64, progress: &[(u64, Level)], ended: Option<u64>,
     }
 }
 
-fn udp_swallowed() -> Timeline {
+fn udp_dropped() -> Timeline {
     Timeline {
         lanes: vec![
             lane("quic 127.0.0.1:8443", 0, &[], Some(2_000), End::Closed),
@@ -69,7 +69,7 @@ fn late_switch() -> Timeline {
 
 #[test]
 fn silence_extends_to_the_edge() {
-    insta::assert_snapshot!(picture(&udp_swallowed(), PLAIN));
+    insta::assert_snapshot!(picture(&udp_dropped(), PLAIN));
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn ascii_draws_the_same() {
 
 #[test]
 fn colours_are_around_the_same_text() {
-    let coloured = picture(&udp_swallowed(), OutputStyle { colour: true, ..PLAIN });
+    let coloured = picture(&udp_dropped(), OutputStyle { colour: true, ..PLAIN });
     insta::assert_snapshot!(coloured.replace('\u{1b}', "ESC"));
     let mut plain = String::new();
     let mut rest = coloured.as_str();
@@ -93,13 +93,13 @@ fn colours_are_around_the_same_text() {
         rest = escape.split_once('m').expect("a colour ends with m").1;
     }
     plain.push_str(rest);
-    assert_eq!(plain, picture(&udp_swallowed(), PLAIN));
+    assert_eq!(plain, picture(&udp_dropped(), PLAIN));
 }
 
 #[test]
 fn every_width_is_respected() {
     for width in [60, 72, 80, 100, 110] {
-        for timeline in [udp_swallowed(), late_switch()] {
+        for timeline in [udp_dropped(), late_switch()] {
             for line in picture(&timeline, OutputStyle { width, ..PLAIN }).lines() {
                 assert!(columns(line) <= width, "{width}: {line}");
             }

@@ -1,4 +1,4 @@
-//! `eyas demo`: a user's first sight of eyas.
+//! Tests of `eyas demo`.
 
 use serde_json::Value;
 
@@ -28,12 +28,12 @@ fn it_shows_every_scene_and_ends_by_itself() {
 }
 
 #[test]
-fn colours_come_when_asked() {
+fn colours_are_used_on_request() {
     let shown = Eyas::new("demo --color always").run().exits(0);
     assert!(shown.out.contains('\u{1b}'));
 }
 
-/// The race of a scene, and the transport that won it.
+/// Returns the transport that won the race of a scene, and the race.
 fn race<'a>(object: &'a Value, scene: usize, when: &str) -> (&'a str, &'a Value) {
     let race = &object["scenes"][scene][when];
     (race["winner"]["transport"].as_str().unwrap_or("none"), race)
@@ -67,14 +67,14 @@ fn the_object_has_the_result_of_each_network() {
         let winner = &race(&object, 8, when).1["winner"]["address"];
         assert!(winner.as_str().is_some_and(|at| at.starts_with("127.0.0.1:")), "{object:#}");
     }
-    let again = race(&object, 1, "with_memory").1;
-    assert_eq!(again["from_memory"], true, "{object:#}");
-    assert_eq!(again["attempts"][0]["transport"], "tcp", "it goes straight there: {object:#}");
+    let second_race = race(&object, 1, "with_memory").1;
+    assert_eq!(second_race["from_memory"], true, "{object:#}");
+    assert_eq!(second_race["attempts"][0]["transport"], "tcp", "it is tried directly: {object:#}");
 }
 
-/// Whether the fast and the preferred won, where both could. The demo counts in tens of
-/// milliseconds, which a busy machine may take for anything.
-fn is_as_told(object: &Value) -> bool {
+/// Returns whether the fast and the preferred transports won, where both could. The demo uses
+/// delays of tens of milliseconds, which are not reliable on a busy machine.
+fn matches_texts(object: &Value) -> bool {
     race(object, 0, "without_memory").0 == "quic"
         && attempts(race(object, 1, "with_memory").1) == 1
         && race(object, 3, "without_memory").1["upgraded_to"] == "quic"
@@ -90,7 +90,7 @@ fn is_as_told(object: &Value) -> bool {
 fn the_scenes_show_what_their_texts_claim() {
     let shown: Vec<Value> = (0..20)
         .map(|_| Eyas::new("demo --json").run().exits(0).json())
-        .take_while(|object| !is_as_told(object))
+        .take_while(|object| !matches_texts(object))
         .collect();
     assert!(shown.len() < 20, "not once in {} times: {:#}", shown.len(), shown[0]);
 }

@@ -1,4 +1,4 @@
-//! Every fault has its exit code, names the cause, and leaves nothing half done.
+//! Tests that every fault has its exit code, names the cause, and leaves no partial result.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
@@ -9,7 +9,7 @@ use crate::stage::{DnsStub, Eyas, Faulty, Peer, validate};
 use eyas_testserver::{Personality, Side};
 use serde_json::Value;
 
-/// Runs a line with `--json` to a failure with this code, and gives the error.
+/// Runs a command line with `--json` that fails with this code, and returns its object.
 fn fails(eyas: Eyas, code: i32) -> Value {
     let object = eyas.arg("--json").run().exits(code).json();
     validate("error", &object);
@@ -28,7 +28,7 @@ fn is_empty(directory: &Path) -> bool {
 }
 
 #[test]
-fn a_command_line_that_makes_no_sense() {
+fn an_invalid_command_line() {
     for line in ["get", "get --no-such-flag x", "race --plain --alpn x y", "nonsense"] {
         let object = fails(Eyas::new(line), 2);
         assert_eq!(object["error"]["kind"], "usage", "{line}");
@@ -67,9 +67,9 @@ fn a_malformed_url() {
 fn an_unknown_host() {
     let dns = DnsStub::start(&[]);
     for command in ["get", "race", "plan"] {
-        let line = format!("{command} nobody.test --dns-server {}", dns.address);
+        let line = format!("{command} unknown.test --dns-server {}", dns.address);
         let object = fails(Eyas::new(&line), 6);
-        assert!(message(&object).contains("nobody.test"), "{object}");
+        assert!(message(&object).contains("unknown.test"), "{object}");
     }
 }
 
@@ -82,7 +82,7 @@ fn no_dns_at_all() {
 }
 
 #[test]
-fn names_come_from_the_server_that_was_named() {
+fn names_are_resolved_by_the_given_server() {
     let peer = Peer::start(Personality::Healthy);
     let dns = DnsStub::start(&[("peer.test", Ipv4Addr::LOCALHOST)]);
     let line =
@@ -113,11 +113,11 @@ fn silent() {
     }
 }
 
-/// What is wrong with the certificates of these servers, in the words of the command.
+/// Servers with invalid certificates, and the messages of the command.
 const BAD_CERTIFICATES: [(Personality, &str, &str); 3] = [
     (
         Personality::WrongCertificate(Side::Both),
-        "the certificate's issuer \"an authority that nobody trusts\" is not trusted here \
+        "the certificate's issuer \"untrusted test authority\" is not trusted here \
          (subject \"eyas test server\")",
         "--cacert FILE",
     ),
@@ -128,7 +128,7 @@ const BAD_CERTIFICATES: [(Personality, &str, &str); 3] = [
     ),
     (
         Personality::WrongName(Side::Both),
-        "the certificate is for somebody-else.test, not for peer.test (",
+        "the certificate is for other.test, not for peer.test (",
         "use a name that it is for",
     ),
 ];
@@ -145,7 +145,7 @@ fn certificates_that_are_not_accepted() {
             assert_eq!(text.matches(sentence).count(), 1, "{personality:?}: {object}");
             let hint = object["error"]["hint"].as_str().expect("a hint");
             assert!(hint.contains(next) && hint.contains("-k"), "{personality:?}: {hint}");
-            // Not the code's own words.
+            // No internal terms.
             for word in ["UnknownIssuer", "(UNIX)", "DnsName", "Context", "invalid peer"] {
                 assert!(!object.to_string().contains(word), "{word}: {object}");
             }
@@ -153,7 +153,7 @@ fn certificates_that_are_not_accepted() {
     }
 }
 
-/// One line, one hint, and with -v what each candidate met.
+/// One line and one hint, and with -v a table of the candidates.
 #[test]
 fn a_certificate_error_is_one_line_and_with_v_a_table() {
     for (personality, sentence, _) in BAD_CERTIFICATES {
@@ -170,7 +170,7 @@ fn a_certificate_error_is_one_line_and_with_v_a_table() {
     }
 }
 
-/// Where one way works there is no failure to say it.
+/// If one transport works there is no failure that would report it.
 #[test]
 fn a_certificate_error_of_one_transport_is_below_the_table() {
     let peer = Peer::start(Personality::ExpiredCertificate(Side::Quic));
@@ -194,12 +194,12 @@ fn a_body_that_ends_early_leaves_no_file() {
     for personality in cases {
         let peer = Peer::start(personality);
         for version in ["--http1.1", "--http2", "--http3-only"] {
-            let place = tempfile::tempdir().expect("a directory");
+            let directory = tempfile::tempdir().expect("a directory");
             let line = format!("get {version} {}", peer.url("/bytes/100000"));
-            let eyas = peer.eyas(&line).arg("-o").arg(place.path().join("body"));
+            let eyas = peer.eyas(&line).arg("-o").arg(directory.path().join("body"));
             let object = eyas.arg("--json").run().exits(18).json();
             validate("error", &object);
-            assert!(is_empty(place.path()), "{personality:?} {version}");
+            assert!(is_empty(directory.path()), "{personality:?} {version}");
         }
     }
 }
@@ -208,17 +208,19 @@ fn a_body_that_ends_early_leaves_no_file() {
 fn faults_of_plain_http() {
     let cases = [(Faulty::Truncated, 18), (Faulty::Gibberish, 56), (Faulty::Reset, 18)];
     for (faulty, code) in cases {
-        let place = tempfile::tempdir().expect("a directory");
+        let directory = tempfile::tempdir().expect("a directory");
         let line = format!("get http://{}/", faulty.start());
-        fails(Eyas::new(&line).arg("-o").arg(place.path().join("body")), code);
-        assert!(is_empty(place.path()), "{code}");
+        fails(Eyas::new(&line).arg("-o").arg(directory.path().join("body")), code);
+        assert!(is_empty(directory.path()), "{code}");
     }
-    for faulty in [Faulty::Part, Faulty::Switches, Faulty::Coded, Faulty::NothingNew] {
-        let place = tempfile::tempdir().expect("a directory");
+    for faulty in
+        [Faulty::PartialContent, Faulty::Switches, Faulty::TransferCoded, Faulty::NotModified]
+    {
+        let directory = tempfile::tempdir().expect("a directory");
         let line = format!("get http://{}/", faulty.start());
-        let object = fails(Eyas::new(&line).arg("-o").arg(place.path().join("body")), 56);
+        let object = fails(Eyas::new(&line).arg("-o").arg(directory.path().join("body")), 56);
         assert_eq!(object["error"]["kind"], "protocol");
-        assert!(is_empty(place.path()));
+        assert!(is_empty(directory.path()));
     }
     let object = fails(Eyas::new(&format!("get http://{}/", Faulty::Announces.start())), 56);
     assert!(message(&object).contains("16 informational"), "{object}");

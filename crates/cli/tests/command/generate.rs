@@ -1,4 +1,4 @@
-//! `eyas completions` and `eyas man`.
+//! Tests of `eyas completions` and `eyas man`.
 
 use std::fs;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::stage::Eyas;
 
 #[test]
-fn completions_know_the_flags_in_every_shell() {
+fn completions_include_the_flags_in_every_shell() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = Eyas::new("completions").arg(shell).run().exits(0).out;
         assert!(script.contains("doh-url"), "{shell}");
@@ -21,14 +21,14 @@ fn help_describes_both() {
     }
 }
 
-/// Every page is there under its name, with that name in it, and with every flag and its text.
+/// Every page has its name as file name and title, and contains every flag.
 #[test]
 fn man_pages_have_what_the_help_has() {
-    let place = tempfile::tempdir().expect("a directory");
-    Eyas::new("man --out man1").within(place.path()).run().exits(0);
+    let directory = tempfile::tempdir().expect("a directory");
+    Eyas::new("man --out man1").within(directory.path()).run().exits(0);
     let pages = ["", "-get", "-race", "-pipe", "-serve", "-memory", "-man", "-lab-run"];
     for page in pages {
-        let file = place.path().join("man1").join(format!("eyas{page}.1"));
+        let file = directory.path().join("man1").join(format!("eyas{page}.1"));
         let text = fs::read_to_string(&file).expect(page);
         let title = format!(".TH EYAS{} 1 \" \" \"eyas ", page.to_uppercase());
         assert!(text.contains(&title), "{page}: {text}");
@@ -43,21 +43,21 @@ fn man_pages_have_what_the_help_has() {
         let printed = Eyas::new(&format!("man {words}")).run().exits(0).out;
         assert_eq!(printed, text, "{page}");
     }
-    let get = fs::read_to_string(place.path().join("man1/eyas-get.1")).expect("a page");
+    let get = fs::read_to_string(directory.path().join("man1/eyas-get.1")).expect("a page");
     assert!(get.contains("Delay between two attempts when nothing is remembered"), "{get}");
     assert!(get.contains(".nf\n"), "{get}");
 }
 
-/// As the program sets them that sets man pages; without it this counts for nothing.
+/// As formatted by nroff; skipped without it.
 #[test]
 fn man_pages_fit_eighty_columns() {
-    let place = tempfile::tempdir().expect("a directory");
-    Eyas::new("man --out man1").within(place.path()).run().exits(0);
-    for file in fs::read_dir(place.path().join("man1")).expect("reads") {
+    let directory = tempfile::tempdir().expect("a directory");
+    Eyas::new("man --out man1").within(directory.path()).run().exits(0);
+    for file in fs::read_dir(directory.path().join("man1")).expect("reads") {
         let file = file.expect("a file").path();
         let set = Command::new("nroff").args(["-man", "-c", "-rLL=80n"]).arg(&file).output();
         let Ok(set) = set else { return eprintln!("SKIPPED: there is no nroff") };
-        // What is bold is printed twice in its place.
+        // Bold letters are printed twice, with a backspace.
         let page = String::from_utf8_lossy(&set.stdout);
         let mut letters = String::new();
         for letter in page.chars() {
@@ -74,11 +74,11 @@ fn man_pages_fit_eighty_columns() {
 
 #[test]
 fn no_file_is_written_unless_requested() {
-    let place = tempfile::tempdir().expect("a directory");
+    let directory = tempfile::tempdir().expect("a directory");
     for line in ["man", "man get", "completions bash"] {
-        Eyas::new(line).within(place.path()).run().exits(0);
+        Eyas::new(line).within(directory.path()).run().exits(0);
     }
-    let refused = Eyas::new("man man1").within(place.path()).run().exits(2);
+    let refused = Eyas::new("man man1").within(directory.path()).run().exits(2);
     assert!(refused.err.contains("--out"), "{}", refused.err);
-    assert_eq!(fs::read_dir(place.path()).expect("reads").count(), 0);
+    assert_eq!(fs::read_dir(directory.path()).expect("reads").count(), 0);
 }

@@ -1,4 +1,4 @@
-//! `eyas get`: over each transport, with what curl's users know.
+//! Tests of `eyas get` over each transport, and of the flags known from curl.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use eyas_testserver::Personality;
 fn every_version_uses_its_transport() {
     let peer = Peer::start(Personality::Healthy);
     let cases = [
-        // On a busy machine the 30 ms without it are soon over.
+        // On a busy machine, the default of 30 ms is too short.
         ("--head-start 2s", "HTTP/3", "quic"),
         ("--http3-only", "HTTP/3", "quic"),
         ("--http2", "HTTP/2", "tcp"),
@@ -56,7 +56,7 @@ fn verbose_draws_the_race_on_standard_error() {
 }
 
 #[test]
-fn a_file_appears_when_it_is_whole() {
+fn a_file_appears_when_it_is_complete() {
     let peer = Peer::start(Personality::Healthy);
     let line = format!("get --json -o page {}", peer.url("/bytes/100000"));
     let object = peer.eyas(&line).run().exits(0).json();
@@ -68,7 +68,7 @@ fn a_file_appears_when_it_is_whole() {
 }
 
 #[test]
-fn a_large_body_arrives_whole_over_each_version() {
+fn a_large_body_arrives_completely_over_each_version() {
     let peer = Peer::start(Personality::Healthy);
     for flags in ["--http3-only", "--http2", "--http1.1"] {
         let line = format!("get {flags} --json -o big {}", peer.url("/bytes/20000000"));
@@ -84,9 +84,9 @@ fn data_is_posted_and_headers_are_sent() {
     let peer = Peer::start(Personality::Healthy);
     let line = format!("get -d a=1 -d b=2 {}", peer.url("/echo"));
     assert_eq!(peer.eyas(&line).run().exits(0).out, "a=1&b=2");
-    let line = format!("get -A somebody -u ada:secret {}", peer.url("/echo"));
+    let line = format!("get -A test-agent -u ada:secret {}", peer.url("/echo"));
     let out = peer.eyas(&line).arg("-H").arg("X-Mine: yes").run().exits(0).out;
-    for part in ["somebody", "Basic YWRhOnNlY3JldA==", "x-mine", "yes"] {
+    for part in ["test-agent", "Basic YWRhOnNlY3JldA==", "x-mine", "yes"] {
         assert!(out.to_lowercase().contains(&part.to_lowercase()), "{part}: {out}");
     }
 }
@@ -115,7 +115,7 @@ fn forms_and_files_are_sent_over_each_version() {
 }
 
 #[test]
-fn head_prints_headers_alone() {
+fn head_prints_only_headers() {
     let peer = Peer::start(Personality::Healthy);
     let got =
         peer.eyas(&format!("get -I --head-start 2s {}", peer.url("/bytes/1000"))).run().exits(0);
@@ -124,18 +124,18 @@ fn head_prints_headers_alone() {
 }
 
 #[test]
-fn redirects_are_followed_when_asked() {
+fn redirects_are_followed_on_request() {
     let peer = Peer::start(Personality::Healthy);
     let url = peer.url("/redirect/3");
-    let stays = peer.eyas(&format!("get --json {url}")).run().exits(0).json();
-    assert!(stays["status"].as_u64().is_some_and(|status| (300..400).contains(&status)));
-    let goes = peer.eyas(&format!("get --json -L {url}")).run().exits(0).json();
-    assert_eq!(goes["status"], 200);
-    assert_ne!(goes["final_url"], url);
+    let not_followed = peer.eyas(&format!("get --json {url}")).run().exits(0).json();
+    assert!(not_followed["status"].as_u64().is_some_and(|status| (300..400).contains(&status)));
+    let followed = peer.eyas(&format!("get --json -L {url}")).run().exits(0).json();
+    assert_eq!(followed["status"], 200);
+    assert_ne!(followed["final_url"], url);
     peer.eyas(&format!("get -L --max-redirs 1 {url}")).run().exits(47);
 }
 
-/// /redirect/2 leads to /redirect/1, and that to /.
+/// /redirect/2 redirects to /redirect/1, and that to /redirect/0.
 #[test]
 fn each_redirect_is_shown() {
     let peer = Peer::start(Personality::Healthy);
@@ -149,9 +149,9 @@ fn each_redirect_is_shown() {
     assert_eq!(text.len(), 2, "{}", got.err);
     assert_eq!(text[0], format!("{first} -> {second}"));
     assert!(text[1].starts_with(&format!("{second} -> ")), "{}", got.err);
-    let given_up = peer.eyas(&format!("get -v -L --max-redirs 1 {first}")).run().exits(47);
-    let text: Vec<String> = hops(&given_up.err);
-    assert_eq!(text, [format!("{first} -> {second}")], "{}", given_up.err);
+    let aborted = peer.eyas(&format!("get -v -L --max-redirs 1 {first}")).run().exits(47);
+    let text: Vec<String> = hops(&aborted.err);
+    assert_eq!(text, [format!("{first} -> {second}")], "{}", aborted.err);
     for flags in ["-i -L", "-I -L"] {
         let out = peer.eyas(&format!("get {flags} --http1.1 {first}")).run().exits(0).out;
         let statuses: Vec<&str> =
@@ -163,13 +163,13 @@ fn each_redirect_is_shown() {
         );
         assert_eq!(out.to_lowercase().matches("location: ").count(), 2, "{flags}: {out}");
     }
-    // Who follows none sees the one there is.
+    // Without -L, the first redirect is printed.
     let out = peer.eyas(&format!("get -i --http1.1 {first}")).run().exits(0).out;
     assert_eq!(out.matches("HTTP/1.1 30").count(), 1, "{out}");
 }
 
 #[test]
-fn insecure_is_what_it_says() {
+fn insecure_accepts_any_certificate() {
     let peer = Peer::start(Personality::Healthy);
     let line = format!("get -k --json https://127.0.0.1:{}/bytes/1", peer.port());
     let object = Eyas::new(&line).run().exits(0).json();
@@ -189,7 +189,7 @@ fn connect_to_keeps_the_name() {
 }
 
 #[test]
-fn a_second_process_goes_straight_to_what_works() {
+fn a_second_process_uses_what_works_at_once() {
     let peer = Peer::start(Personality::UdpSwallowed);
     let state = tempfile::tempdir().expect("a directory");
     let get = || {
@@ -203,7 +203,7 @@ fn a_second_process_goes_straight_to_what_works() {
     assert_eq!(quic["transport"], "quic", "{first}");
     let ended = quic["ended_ms"].as_f64().unwrap_or(f64::INFINITY);
     let ready = first["winner"]["ready_ms"].as_f64().expect("a time");
-    assert!(ready < ended, "nobody waits for QUIC: {first}");
+    assert!(ready < ended, "the result does not wait for QUIC: {first}");
     let second = get().json();
     validate("get", &second);
     assert_eq!(second["winner"]["transport"], "tcp");

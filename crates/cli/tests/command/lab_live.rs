@@ -1,4 +1,4 @@
-//! `eyas lab` on real sockets: the cost of a server, in small.
+//! Tests of `eyas lab` on real sockets, with small experiments.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::stage::{Eyas, validate};
 
-/// What the kernel's guard takes no longer for; what does hangs.
+/// The limit for the processes of a run to end; they hang if they take longer.
 const HANGS: Duration = Duration::from_secs(120);
 
 /// One small load on a server, live: TCP and SCTP, raced as in 2016, plain and under TLS.
@@ -30,7 +30,7 @@ fn plan(directory: &Path, text: &str) -> String {
     format!("run {}", file.display())
 }
 
-/// Whether a server's host can be measured here; says so if not.
+/// Returns whether a server's host can be measured here; reports if not.
 fn can_measure_hosts() -> bool {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let can = rustix::process::geteuid().is_root()
@@ -43,7 +43,7 @@ fn can_measure_hosts() -> bool {
     can
 }
 
-/// A measure of the point of this curve.
+/// Returns a measure of the point of this curve.
 fn measured(object: &serde_json::Value, curve: &str, measure: &str) -> f64 {
     let mut points = object["points"].as_array().into_iter().flatten();
     let point = points.find(|point| point["curve"] == curve);
@@ -83,13 +83,13 @@ curve = [{ id = 'race' }]
 #[test]
 fn an_ordinary_user_runs_an_experiment() {
     let program = env!("CARGO_BIN_EXE_eyas");
-    let nobody = || {
+    let as_ordinary_user = || {
         let mut command = Command::new("setpriv");
         command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
         command
     };
     let can = |arguments: &[&str]| {
-        nobody().args(arguments).output().is_ok_and(|output| output.status.success())
+        as_ordinary_user().args(arguments).output().is_ok_and(|output| output.status.success())
     };
     let namespaces =
         ["unshare", "--user", "--map-root-user", "--net", "test", "-w", "/dev/net/tun"];
@@ -100,7 +100,7 @@ fn an_ordinary_user_runs_an_experiment() {
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     fs::set_permissions(directory.path(), open).expect("it is ours");
     let words = plan(directory.path(), REQUESTS);
-    let output = nobody()
+    let output = as_ordinary_user()
         .arg(program)
         .arg("lab")
         .args(words.split(' '))
@@ -119,7 +119,7 @@ fn without_namespaces_the_hint_is_given_once() {
     let directory = tempfile::tempdir().expect("a directory");
     let words = plan(directory.path(), REQUESTS);
     let program = env!("CARGO_BIN_EXE_eyas");
-    // Root without the right to make networks, where no user namespace may be made either.
+    // Root without CAP_SYS_ADMIN, where user namespaces are disabled, too.
     let line = "echo 0 >/proc/sys/user/max_user_namespaces && cd \"$0\" && \
                 exec setpriv --bounding-set -sys_admin \"$@\"";
     let start = |arguments: &str| {
@@ -132,15 +132,15 @@ fn without_namespaces_the_hint_is_given_once() {
     }
     for arguments in [&*format!("lab {words}"), "netem run -- true"] {
         let output = start(arguments);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(113), "{said}");
-        assert!(said.contains("'sysctl -w user.max_user_namespaces=10000'"), "{said}");
-        assert_eq!(said.matches("namespaces:").count(), 1, "{said}");
-        assert!(!said.contains("unshare"), "{said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(113), "{stderr}");
+        assert!(stderr.contains("'sysctl -w user.max_user_namespaces=10000'"), "{stderr}");
+        assert_eq!(stderr.matches("namespaces:").count(), 1, "{stderr}");
+        assert!(!stderr.contains("unshare"), "{stderr}");
     }
 }
 
-/// The servers that a program has started.
+/// Returns the server processes of a program.
 fn servers_of(parent: u32) -> Vec<PathBuf> {
     let is_one = |process: &PathBuf| {
         let read = |file: &str| fs::read_to_string(process.join(file)).unwrap_or_default();
@@ -169,7 +169,7 @@ fn a_live_run_that_is_ended_leaves_no_server() {
         running.end();
         let ended = Instant::now();
         while servers.iter().any(|server| server.join("status").exists()) {
-            assert!(ended.elapsed() < HANGS, "{signal}: {servers:?} goes on");
+            assert!(ended.elapsed() < HANGS, "{signal}: {servers:?} still runs");
             std::thread::sleep(Duration::from_millis(20));
         }
         assert!(!directory.path().join("out/result.json").exists(), "nothing half-written");

@@ -1,4 +1,4 @@
-//! `eyas load`: what is told, where it is written, and what cannot be put on.
+//! Tests of `eyas load`: its report, its files, and invalid loads.
 
 use std::fs;
 
@@ -30,41 +30,41 @@ fn a_load_is_reported_as_an_object_and_as_a_page() {
 #[test]
 fn the_series_of_a_load_is_written_when_it_is_complete() {
     let served = plain();
-    let place = tempfile::tempdir().expect("a directory");
+    let directory = tempfile::tempdir().expect("a directory");
     let line =
         format!("load -n 20 -r 200 --csv a.csv --histogram a.hlog http://{}/", served.address);
-    Eyas::new(&line).within(place.path()).run().exits(0);
-    let csv = fs::read_to_string(place.path().join("a.csv")).expect("a file");
+    Eyas::new(&line).within(directory.path()).run().exits(0);
+    let csv = fs::read_to_string(directory.path().join("a.csv")).expect("a file");
     let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let names = lines.next().expect("names");
     let at = names.iter().position(|name| *name == "answered").expect("a column");
     let answered: u64 = lines.map(|line| line[at].parse::<u64>().expect("a number")).sum();
     assert_eq!(answered, 20);
-    let log = fs::read_to_string(place.path().join("a.hlog")).expect("a file");
+    let log = fs::read_to_string(directory.path().join("a.hlog")).expect("a file");
     assert!(log.contains("Tag=total,0.000,") && log.contains("format version 1.3"), "{log}");
-    assert_eq!(fs::read_dir(place.path()).expect("a directory").count(), 2);
+    assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 2);
 }
 
 #[cfg(unix)]
 #[test]
 fn an_interrupt_prints_the_results_so_far() {
     let served = plain();
-    let place = tempfile::tempdir().expect("a directory");
+    let directory = tempfile::tempdir().expect("a directory");
     let line = format!("load --json -d 1h -r 50 --csv a.csv http://{}/", served.address);
-    let running = Eyas::new(&line).within(place.path()).start();
-    // The file is begun once Ctrl-C is listened for.
-    while fs::read_dir(place.path()).expect("a directory").next().is_none() {
+    let running = Eyas::new(&line).within(directory.path()).start();
+    // The file is created once Ctrl-C is handled.
+    while fs::read_dir(directory.path()).expect("a directory").next().is_none() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     running.signal("INT");
     let object = running.end().exits(0).json();
     validate("load", &object);
     assert_eq!(object["outcome"]["interrupted"], true);
-    assert!(place.path().join("a.csv").exists());
+    assert!(directory.path().join("a.csv").exists());
 }
 
 #[test]
-fn without_any_answer_it_fails_and_says_why() {
+fn without_any_answer_it_fails_with_a_reason() {
     let port = own_port();
     let line = format!("load --json -n 3 -r 100 http://127.0.0.1:{port}/");
     let failed = Eyas::new(&line).run().exits(7).json();
@@ -75,7 +75,7 @@ fn without_any_answer_it_fails_and_says_why() {
 
 /// The codes of `eyas get`, for the same reasons.
 #[test]
-fn without_any_answer_the_exit_code_says_why() {
+fn without_any_answer_the_exit_code_is_specific() {
     let of = |eyas: Eyas, code: i32| {
         let object = eyas.run().exits(code).json();
         validate("error", &object);
@@ -98,25 +98,25 @@ fn without_any_answer_the_exit_code_says_why() {
         of(Eyas::new(&format!("{load} --max-time 1s http://{}/", faulty.start())), code);
     }
     let dns = DnsStub::start(&[]);
-    of(Eyas::new(&format!("{load} http://nobody.test/ --dns-server {}", dns.address)), 6);
+    of(Eyas::new(&format!("{load} http://unknown.test/ --dns-server {}", dns.address)), 6);
     of(Eyas::new(&format!("{load} --cacert /no/such/file https://a/")), 58);
 }
 
-/// It ends as after Ctrl-C: what was measured is told, and that is a success.
+/// As after Ctrl-C, the results are reported, and the run succeeds.
 #[cfg(unix)]
 #[test]
 fn sigterm_prints_the_results_so_far() {
     let served = plain();
-    let place = tempfile::tempdir().expect("a directory");
+    let directory = tempfile::tempdir().expect("a directory");
     let line = format!("load --json -d 1h -r 50 --csv a.csv http://{}/", served.address);
-    let running = Eyas::new(&line).within(place.path()).start();
-    running.until("listens", || fs::read_dir(place.path()).expect("reads").next().is_some());
+    let running = Eyas::new(&line).within(directory.path()).start();
+    running.until("listens", || fs::read_dir(directory.path()).expect("reads").next().is_some());
     running.signal("TERM");
     assert_eq!(running.end().exits(0).json()["outcome"]["interrupted"], true);
 }
 
 #[test]
-fn an_impossible_load_is_refused_with_what_to_do() {
+fn an_impossible_load_is_refused_with_a_suggestion() {
     for (line, word) in [
         ("load -r 0 http://127.0.0.1/", "100"),
         ("load --hit-rate 120% http://127.0.0.1/", "80%"),
@@ -125,11 +125,11 @@ fn an_impossible_load_is_refused_with_what_to_do() {
         ("load --transport tcp,tcp http://127.0.0.1/", "twice"),
         ("load --size 1parsec http://127.0.0.1/", "35KiB"),
     ] {
-        let said = Eyas::new(line).run().exits(2).err;
-        assert!(said.contains(word), "{line}: {said}");
+        let stderr = Eyas::new(line).run().exits(2).err;
+        assert!(stderr.contains(word), "{line}: {stderr}");
     }
-    let said = Eyas::new("load ftp://127.0.0.1/").run().exits(3).err;
-    assert!(said.contains("ftp"), "{said}");
+    let stderr = Eyas::new("load ftp://127.0.0.1/").run().exits(3).err;
+    assert!(stderr.contains("ftp"), "{stderr}");
 }
 
 #[test]

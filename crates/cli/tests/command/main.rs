@@ -1,9 +1,8 @@
-//! The command as a user meets it: the binary, run against servers of every character.
+//! Tests of the command: the binary is run against correct and faulty servers.
 
-mod complaints;
-mod demo;
 #[cfg(target_os = "linux")]
-mod enclosed;
+mod all_traffic;
+mod demo;
 mod faults;
 mod generate;
 mod get;
@@ -11,6 +10,7 @@ mod lab;
 mod lab_live;
 mod load;
 mod memory;
+mod messages;
 mod netem;
 mod output;
 mod pipe;

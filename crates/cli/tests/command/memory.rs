@@ -1,4 +1,4 @@
-//! `eyas memory`, and memory files in every condition.
+//! Tests of `eyas memory`, and of damaged and invalid memory files.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::stage::{Eyas, Peer, validate};
 
 #[test]
-fn what_is_learnt_is_shown_and_can_be_forgotten() {
+fn the_memory_is_shown_and_can_be_deleted() {
     let peer = Peer::start(Personality::Healthy);
     let state = tempfile::tempdir().expect("a directory");
     let memory = |line: &str| {
@@ -20,7 +20,7 @@ fn what_is_learnt_is_shown_and_can_be_forgotten() {
     assert_eq!(memory("memory")["rows"].as_array().map(Vec::len), Some(0));
     let path = state.path().join("eyas/memory.sqlite");
     assert_eq!(memory("memory path")["path"], path.display().to_string());
-    // On a busy machine 30 ms are soon over.
+    // On a busy machine, the default of 30 ms is too short.
     let line = format!("get --head-start 2s {}", peer.url("/bytes/1"));
     peer.eyas(&line).state(state.path()).run().exits(0);
     let rows = memory("memory list peer.test");
@@ -30,7 +30,7 @@ fn what_is_learnt_is_shown_and_can_be_forgotten() {
     assert_eq!(memory("memory list other.test")["rows"].as_array().map(Vec::len), Some(0));
     let table = Eyas::new("memory").state(state.path()).run().exits(0).out;
     assert!(table.contains("peer.test") && table.contains("good for"), "{table}");
-    // The network has a name, in a line of its own, and its ways are told in words.
+    // The network has a name, on a separate line, and its properties are described in words.
     let all = memory("memory");
     let name = all["rows"][0]["network_name"].as_str().expect("the network has a name");
     assert!(table.starts_with(name), "{name} heads {table}");
@@ -53,7 +53,7 @@ fn the_file_is_for_its_owner() {
 }
 
 #[test]
-fn none_leaves_no_trace() {
+fn none_writes_no_file() {
     let peer = Peer::start(Personality::Healthy);
     let state = tempfile::tempdir().expect("a directory");
     let line = format!("get --memory none {}", peer.url("/bytes/1"));
@@ -61,8 +61,8 @@ fn none_leaves_no_trace() {
     assert!(fs::read_dir(state.path()).expect("a directory").next().is_none());
 }
 
-/// QUIC works with `h3`; without it the server turns QUIC down. That says nothing of `h3`, and shows
-/// that UDP passes.
+/// QUIC works with `h3`; without it the server refuses QUIC. That does not affect `h3`, and shows
+/// that UDP works.
 #[test]
 fn a_protocol_that_was_not_offered_is_not_held_against_another() {
     let peer = Peer::start(Personality::Healthy);
@@ -78,10 +78,10 @@ fn a_protocol_that_was_not_offered_is_not_held_against_another() {
     let rows = Eyas::new("memory --json").state(state.path()).run().exits(0).json();
     let of_quic = |row: &&Value| row["transport"] == "quic" && !row["host"].is_null();
     let rows = rows["rows"].as_array().expect("rows").iter().filter(of_quic);
-    let mut said: Vec<String> =
+    let mut verdicts: Vec<String> =
         rows.map(|row| format!("{} {}", row["alpn"], row["verdict"])).collect();
-    said.sort();
-    assert_eq!(said, [r#"["h3"] "good""#, r#"[] "bad""#]);
+    verdicts.sort();
+    assert_eq!(verdicts, [r#"["h3"] "good""#, r#"[] "bad""#]);
     let line = format!("plan --json {}", peer.url("/"));
     let plan = peer.eyas(&line).state(state.path()).run().exits(0).json();
     assert_eq!(plan["entries"][0]["transport"], "quic", "{plan}");
@@ -99,12 +99,12 @@ fn a_missing_root_does_not_count_against_runs_that_give_it() {
         peer.eyas(&line).state(state.path()).run().exits(0).json()
     };
     assert_eq!(get()["connection"]["transport"], "quic");
-    let forgotten = Eyas::new(&format!("race --all {}", peer.url("/")))
+    let without_root = Eyas::new(&format!("race --all {}", peer.url("/")))
         .arg("--resolve")
         .arg(format!("peer.test:{}:127.0.0.1", peer.port()))
         .state(state.path())
         .run();
-    assert_ne!(forgotten.code, Some(0), "{}", forgotten.out);
+    assert_ne!(without_root.code, Some(0), "{}", without_root.out);
     let line = format!("plan --json {}", peer.url("/"));
     let plan = peer.eyas(&line).state(state.path()).run().exits(0).json();
     assert_eq!(plan["entries"][0]["transport"], "quic", "{plan}");
@@ -114,7 +114,7 @@ fn a_missing_root_does_not_count_against_runs_that_give_it() {
     assert!(table.contains("roots "), "{table}");
 }
 
-/// A slip of the pen must cost nothing: neither a byte nor a mode.
+/// A mistyped path must not change a file: neither its content nor its mode.
 #[cfg(unix)]
 #[test]
 fn a_file_that_is_not_a_memory_is_left_alone() {
@@ -140,8 +140,8 @@ fn a_file_that_is_not_a_memory_is_left_alone() {
         assert!(got.err.contains("nothing was changed"), "{}", got.err);
         for action in ["list", "clear", "forget peer.test"] {
             let line = format!("memory --memory {file} {action}");
-            let said = Eyas::new(&line).within(&peer.directory()).run().exits(110);
-            assert!(said.err.contains("is not an eyas memory"), "{}", said.err);
+            let verdicts = Eyas::new(&line).within(&peer.directory()).run().exits(110);
+            assert!(verdicts.err.contains("is not an eyas memory"), "{}", verdicts.err);
         }
     }
     assert_eq!(names(), before);
@@ -155,7 +155,7 @@ fn damaged_memories_are_set_aside_and_never_fatal() {
     let path = peer.directory().join("memory.sqlite");
     let line = format!("get --memory memory.sqlite {}", peer.url("/bytes/3"));
     peer.eyas(&line).run().exits(0);
-    // Within one second, or nearly.
+    // Within about one second.
     for _ in 0..3 {
         let whole = fs::read(&path).expect("reads");
         fs::write(&path, &whole[..512]).expect("writes");
@@ -163,8 +163,8 @@ fn damaged_memories_are_set_aside_and_never_fatal() {
         assert_eq!(got.length, 3);
         assert!(got.err.contains("set aside"), "{}", got.err);
     }
-    let again = peer.eyas(&line).run().exits(0);
-    assert_eq!(again.err, "", "the new file is fine");
+    let next = peer.eyas(&line).run().exits(0);
+    assert_eq!(next.err, "", "the new file is fine");
     let entries = fs::read_dir(peer.directory()).expect("a directory");
     let names = entries.map(|entry| entry.expect("an entry").file_name());
     let aside = names.filter(|name| name.to_string_lossy().contains(".damaged-")).count();

@@ -1,5 +1,5 @@
-//! `eyas netem`: commands behind emulated networks. Where this user may make no namespaces, these
-//! tests say so and count for nothing.
+//! Tests of `eyas netem`: commands behind emulated networks. Where this user cannot create
+//! namespaces, they are skipped.
 #![cfg(target_os = "linux")]
 
 use std::fs::OpenOptions;
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use crate::stage::{Eyas, validate};
 
-/// Far longer than anything here takes.
+/// The limit for conditions, far longer than they take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Whether namespaces can be made here.
+/// Returns whether namespaces can be created here; reports if not.
 pub(crate) fn is_possible() -> bool {
     let tried = Command::new("unshare").args(["--map-root-user", "--net", "true"]).output();
     let tun = OpenOptions::new().read(true).write(true).open("/dev/net/tun");
@@ -23,14 +23,14 @@ pub(crate) fn is_possible() -> bool {
     possible
 }
 
-/// A run whose command is this line of the shell, which first says something.
+/// Starts a run with this shell command, and returns its first line.
 fn started(options: &str, line: &str) -> (Child, String) {
     let eyas = Eyas::new(&format!("netem run --quiet {options} --")).arg("sh").arg("-c").arg(line);
     let mut child = eyas.command().stdout(Stdio::piped()).spawn().expect("the binary starts");
-    let mut said = String::new();
+    let mut first_line = String::new();
     let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
-    out.read_line(&mut said).expect("it says something");
-    (child, said.trim().to_owned())
+    out.read_line(&mut first_line).expect("it prints a line");
+    (child, first_line.trim().to_owned())
 }
 
 pub(crate) fn signal(name: &str, id: u32) {
@@ -38,9 +38,9 @@ pub(crate) fn signal(name: &str, id: u32) {
     assert!(sent.success());
 }
 
-pub(crate) fn until(what: &str, mut is: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let started = Instant::now();
-    while !is() {
+    while !condition() {
         assert!(started.elapsed() < PATIENCE, "{what}");
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -96,7 +96,7 @@ fn each_middlebox_reports_what_it_dropped() {
     std::fs::write(&file, text).expect("it is written");
     let line = format!("netem run --json --topology {} --", file.display());
     let eyas = env!("CARGO_BIN_EXE_eyas");
-    // Nobody answers: the race is over when its time is.
+    // Nothing answers: the race ends at its timeout.
     let command = format!("{eyas} race quic://198.18.1.2:443 --connect-timeout 1; exit 0");
     let finished = Eyas::new(&line).arg("sh").arg("-c").arg(command).run();
     let object = finished.exits(0).json();
@@ -133,12 +133,15 @@ fn a_command_that_cannot_be_run_fails_as_in_a_shell() {
             (&kind.into(), &code.into()),
             "{command}"
         );
-        assert!(error["message"].as_str().is_some_and(|said| said.contains(word)), "{error}");
+        assert!(
+            error["message"].as_str().is_some_and(|first_line| first_line.contains(word)),
+            "{error}"
+        );
     }
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&script, executable).expect("it is ours");
     let error = run(&script).exits(126).json()["error"]["message"].clone();
-    assert!(error.as_str().is_some_and(|said| said.contains("interpreter")), "{error}");
+    assert!(error.as_str().is_some_and(|first_line| first_line.contains("interpreter")), "{error}");
 }
 
 #[test]
@@ -146,9 +149,9 @@ fn a_run_is_changed_while_it_lasts() {
     if !is_possible() {
         return;
     }
-    let (mut child, said) = started("--delay 1ms", "echo $EYAS_NETEM; sleep 1000");
-    assert_eq!(said, child.id().to_string(), "the command knows its run");
-    let ask = |line: &str| Eyas::new(&format!("netem {line} --run {said}")).run();
+    let (mut child, first_line) = started("--delay 1ms", "echo $EYAS_NETEM; sleep 1000");
+    assert_eq!(first_line, child.id().to_string(), "the command knows its run");
+    let ask = |line: &str| Eyas::new(&format!("netem {line} --run {first_line}")).run();
     ask("change --loss 100% --backward delay=2ms --state down").exits(0);
     let shown = ask("show --json").exits(0).json();
     assert_eq!(shown["paths"][0]["forward"]["up"], false);
@@ -169,19 +172,21 @@ fn nothing_remains_of_a_run_that_is_killed() {
         if !server.is_empty() {
             eyas = eyas.arg("--server").arg("sleep 1000 & sleep 1000");
         }
-        // A child that hears nothing but what cannot be ignored, and one in a session of its own.
+        // A child that ignores signals, and one in a separate session.
         let line = "trap '' INT HUP; setsid sleep 1000 & echo $! $$; wait";
         let eyas = eyas.arg("--").arg("sh").arg("-c").arg(line);
         let mut child = eyas.command().stdout(Stdio::piped()).spawn().expect("the binary starts");
-        let mut said = String::new();
+        let mut first_line = String::new();
         let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
-        out.read_line(&mut said).expect("it says its children");
-        let inside =
-            std::fs::read_link(format!("/proc/{}/ns/net", said.split(' ').next().expect("one")));
+        out.read_line(&mut first_line).expect("it prints the ids of its children");
+        let inside = std::fs::read_link(format!(
+            "/proc/{}/ns/net",
+            first_line.split(' ').next().expect("one")
+        ));
         let inside = inside.expect("it lives in a namespace");
         signal(name, child.id());
         child.wait().expect("a child");
-        until("nobody is left inside", || {
+        until("no process is left inside", || {
             let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
             !processes
                 .filter_map(|process| std::fs::read_link(process.path().join("ns/net")).ok())

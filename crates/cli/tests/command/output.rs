@@ -1,4 +1,4 @@
-//! Where `eyas get` writes: to whom it waits, what it keeps, and what it leaves behind.
+//! Tests of the output of `eyas get`: pipes, existing files, and cleaning up.
 #![cfg(unix)]
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::stage::{Eyas, Faulty, Peer, Running, validate};
 use eyas_testserver::Personality;
 
-/// A directory of the test's own, and a pipe in it that nobody reads.
+/// Returns a new directory, and a pipe in it without a reader.
 fn pipe() -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().expect("a directory");
     let pipe = directory.path().join("pipe");
@@ -18,14 +18,14 @@ fn pipe() -> (tempfile::TempDir, PathBuf) {
     (directory, pipe)
 }
 
-/// The file beside its name that is there while a body is not whole.
+/// Returns the temporary files of incomplete bodies.
 fn parts(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).expect("a directory");
     let paths = entries.map(|entry| entry.expect("an entry").path());
     paths.filter(|path| path.extension().is_some_and(|end| end == "part")).collect()
 }
 
-/// A run that has had ten bytes of a body and waits for more.
+/// Starts a run that has received ten bytes of a body and waits for more.
 fn stalled(directory: &Path, flags: &str) -> Running {
     let line = format!("get {flags} http://{}/ -o", Faulty::Stalls.start());
     let run = Eyas::new(&line).arg(directory.join("body")).start();
@@ -36,7 +36,7 @@ fn stalled(directory: &Path, flags: &str) -> Running {
 }
 
 #[test]
-fn a_pipe_without_a_reader_is_given_up() {
+fn opening_a_pipe_without_a_reader_is_aborted() {
     let peer = Peer::start(Personality::Healthy);
     let (_directory, pipe) = pipe();
     let line = format!("get --json --max-time 1s {}", peer.url("/bytes/10"));
@@ -45,14 +45,14 @@ fn a_pipe_without_a_reader_is_given_up() {
     for (signal, code) in endings() {
         let line = format!("get {}", peer.url("/bytes/10"));
         let run = peer.eyas(&line).arg("-o").arg(&pipe).start();
-        run.until("opens the pipe", || is_listening(&run));
+        run.until("opens the pipe", || handles_sigterm(&run));
         run.signal(signal);
         assert_eq!(run.end().code, Some(code), "{signal}");
     }
 }
 
-/// The signals that end a run, with its exit code. Who runs the tests under nohup has SIGHUP ignored
-/// here, and so in every run.
+/// Returns the signals that end a run, with their exit codes. Under nohup, SIGHUP is ignored here
+/// and in every run.
 fn endings() -> Vec<(&'static str, i32)> {
     let mut endings = vec![("TERM", 143), ("INT", 130), ("HUP", 129)];
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -65,8 +65,8 @@ fn endings() -> Vec<(&'static str, i32)> {
     endings
 }
 
-/// Whether a run hears of SIGTERM, bit 14 of the signals that it catches.
-fn is_listening(run: &Running) -> bool {
+/// Returns whether a run handles SIGTERM, bit 14 of the caught signals.
+fn handles_sigterm(run: &Running) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/status", run.id())).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
@@ -79,7 +79,7 @@ fn opening_a_pipe_waits_for_a_reader() {
     let (_directory, pipe) = pipe();
     let line = format!("get {}", peer.url("/bytes/100000"));
     let run = peer.eyas(&line).arg("-o").arg(&pipe).start();
-    // It hangs where nobody writes: the run is looked at first.
+    // The reader hangs without a writer, so the run is checked first.
     let reader = std::thread::spawn(move || fs::read(&pipe));
     run.end().exits(0);
     assert_eq!(reader.join().expect("reads").expect("a pipe").len(), 100_000);
@@ -100,7 +100,7 @@ fn a_stopped_reader_does_not_block_a_run() {
 fn missing_input_does_not_block_a_run() {
     let (_directory, pipe) = pipe();
     let run = Eyas::new("get https://127.0.0.1:1/ -d").arg(format!("@{}", pipe.display())).start();
-    run.until("listens", || is_listening(&run));
+    run.until("listens", || handles_sigterm(&run));
     run.signal("TERM");
     assert_eq!(run.end().code, Some(143));
     let object = Eyas::new("get --json --max-time 500ms https://127.0.0.1:1/ -d")
@@ -120,7 +120,7 @@ fn an_interrupt_reports_the_removed_file() {
         run.signal(signal);
         let ended = run.end();
         assert_eq!(ended.code, Some(code), "{}", ended.err);
-        assert!(ended.err.contains("the 10 bytes that had come were removed"), "{}", ended.err);
+        assert!(ended.err.contains("the 10 bytes received so far were removed"), "{}", ended.err);
         assert_eq!(fs::read(directory.path().join("body")).expect("reads"), b"old");
         assert_eq!(parts(directory.path()), Vec::<PathBuf>::new(), "{signal}");
     }
@@ -129,7 +129,7 @@ fn an_interrupt_reports_the_removed_file() {
     run.signal("INT");
     let object: serde_json::Value = serde_json::from_str(&run.end().out).expect("an object");
     validate("error", &object);
-    assert_eq!(object["error"]["hint"], "the 10 bytes that had come were removed");
+    assert_eq!(object["error"]["hint"], "the 10 bytes received so far were removed");
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_command_survives_its_terminal() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     kill("HUP", child.id());
-    // Heard in order, if it is heard at all.
+    // Signals are handled in order, if SIGHUP is handled at all.
     kill("TERM", child.id());
     assert_eq!(child.wait().expect("it ends").code(), Some(143));
 }
@@ -168,7 +168,7 @@ fn existing_files_keep_their_kind_and_mode() {
         let found = fs::metadata(&page).expect("it is there");
         assert_eq!((found.len(), found.permissions().mode() & 0o777), (100, 0o600), "{name}");
     }
-    let server = Faulty::NothingNew.start();
+    let server = Faulty::NotModified.start();
     let line = format!("get http://{server}/ -o page -H If-None-Match:x");
     Eyas::new(&line).within(&peer.directory()).run().exits(0);
     assert_eq!(fs::metadata(&page).expect("it is there").len(), 100);

@@ -1,4 +1,4 @@
-//! `eyas pipe`, one against another.
+//! Tests of `eyas pipe` with a peer.
 
 use std::net::UdpSocket;
 
@@ -10,19 +10,20 @@ use crate::stage::{Eyas, Running, validate};
 /// Two addresses of this host.
 const BOTH: &str = "--local-address 127.0.0.1,127.0.0.2";
 
-/// What each side got, when both ran with these flags and the client connected over this scheme.
+/// Runs both sides with these flags, the client with this scheme, and returns what each side
+/// received.
 fn talk(flags: &str, client: &str, scheme: &str) -> (String, String) {
     let (port, udp) = (own_port(), own_port());
     let line = format!("pipe {flags} --listen 127.0.0.1:{port} --sctp-udp-port {udp} --verbose");
-    let listening = Eyas::new(&line).saying("from the listener\n").start();
-    listening.hears("listening");
+    let listening = Eyas::new(&line).stdin("from the listener\n").start();
+    listening.wait_for_stderr("listening");
     let line = format!("pipe {flags} {client} --sctp-udp-port {udp} {scheme}://127.0.0.1:{port}");
-    let there = Eyas::new(&line).saying("from the client\n").start().end().exits(0);
+    let there = Eyas::new(&line).stdin("from the client\n").start().end().exits(0);
     (there.out, listening.end().exits(0).out)
 }
 
 #[test]
-fn both_sides_hear_each_other_over_any_transport() {
+fn both_sides_communicate_over_any_transport() {
     for (flags, client, scheme) in [
         ("--plain", "", "tcp"),
         ("--plain", "", "sctp-udp"),
@@ -45,7 +46,7 @@ fn both_sides_hear_each_other_over_any_transport() {
     }
 }
 
-/// The listener's certificate, made on the spot, is trusted for what it is, and not otherwise.
+/// The listener's generated certificate is trusted only for its name.
 #[test]
 fn the_other_side_trusts_the_certificate_that_was_saved() {
     let place = tempfile::tempdir().expect("a directory");
@@ -56,22 +57,22 @@ fn the_other_side_trusts_the_certificate_that_was_saved() {
             "pipe -v --save-cert ca.pem --names peer.test --listen 127.0.0.1:{port} \
              --sctp-udp-port {udp}"
         );
-        let listening = within(&line).saying("from the listener\n").start();
-        listening.hears("listening");
+        let listening = within(&line).stdin("from the listener\n").start();
+        listening.wait_for_stderr("listening");
         let to = |host: &str| format!("--sctp-udp-port {udp} {scheme}://{host}:{port}");
         let refused = within(&format!("pipe {}", to("127.0.0.1"))).run().exits(60);
         let sentence = "(subject and issuer \"eyas self-signed for localhost\")";
         assert!(refused.err.contains(sentence), "{scheme}: {}", refused.err);
         let named = format!("--cacert ca.pem --resolve peer.test:{port}:127.0.0.1");
         let line = format!("pipe {named} {}", to("peer.test"));
-        let there = within(&line).saying("from the client\n").start().end().exits(0);
+        let there = within(&line).stdin("from the client\n").start().end().exits(0);
         assert_eq!(there.out, "from the listener\n", "{scheme}");
         listening.end().exits(0);
     }
 }
 
 #[test]
-fn an_impossible_request_says_why() {
+fn an_impossible_request_is_reported_with_a_reason() {
     let refused = Eyas::new("pipe https://localhost:1/").run().exits(3);
     assert!(refused.err.contains("eyas get"), "{}", refused.err);
     let port = own_port();
@@ -79,21 +80,21 @@ fn an_impossible_request_says_why() {
     assert_eq!(refused.json()["error"]["kind"], "connect");
 }
 
-/// Somebody has the usual port of SCTP inside UDP, here or anywhere on this machine.
-fn without_the_usual_port() -> Option<UdpSocket> {
+/// Ensures that the default port of SCTP over UDP is in use, by this process or another one.
+fn occupy_default_port() -> Option<UdpSocket> {
     UdpSocket::bind(("127.0.0.1", 9_899)).ok()
 }
 
 #[test]
 fn without_an_sctp_port_the_other_transports_are_served() {
-    let _taken = without_the_usual_port();
+    let _taken = occupy_default_port();
     let port = own_port();
     let line = format!("pipe --plain --listen 127.0.0.1:{port} --verbose");
-    let listening = Eyas::new(&line).saying("from the listener\n").start();
-    listening.hears("UDP port 9899 is taken by");
-    listening.hears("listening");
+    let listening = Eyas::new(&line).stdin("from the listener\n").start();
+    listening.wait_for_stderr("UDP port 9899 is taken by");
+    listening.wait_for_stderr("listening");
     let line = format!("pipe --plain tcp://127.0.0.1:{port}");
-    let there = Eyas::new(&line).saying("from the client\n").start().end().exits(0);
+    let there = Eyas::new(&line).stdin("from the client\n").start().end().exits(0);
     assert_eq!(there.out, "from the listener\n");
     assert_eq!(listening.end().exits(0).out, "from the client\n");
 }
@@ -108,22 +109,22 @@ fn an_explicit_sctp_port_must_be_free() {
     assert!(refused.err.contains(&format!("UDP port {udp} is taken by")), "{}", refused.err);
 }
 
-/// Flags for two ends that say at the end what there was.
+/// Starts a listener, and returns the command line of a client for it.
 fn ends(flags: &str, listener: &str, client: &str) -> (Running, Eyas) {
     let (port, udp) = (own_port(), own_port());
     let line = format!("pipe {flags} {listener} --listen 127.0.0.1:{port} --sctp-udp-port {udp}");
-    let listening = Eyas::new(&line).saying("from the listener\n").start();
+    let listening = Eyas::new(&line).stdin("from the listener\n").start();
     let line = format!(
         "pipe {flags} {client} --sctp-udp-port {udp} --connect-timeout 20 \
          sctp-udp://127.0.0.1:{port}"
     );
-    (listening, Eyas::new(&line).saying("from the client\n"))
+    (listening, Eyas::new(&line).stdin("from the client\n"))
 }
 
 #[test]
 fn paths_are_reported() {
     let (listening, client) = ends(&format!("--plain {BOTH}"), "--verbose", "--json");
-    listening.hears("listening");
+    listening.wait_for_stderr("listening");
     let there = client.start().end().exits(0);
     let object: Value = serde_json::from_str(&there.err).expect("one object on standard error");
     validate("pipe", &object);
@@ -136,9 +137,9 @@ fn paths_are_reported() {
 }
 
 #[test]
-fn tls_keeps_messages_in_order_and_whole() {
+fn messages_over_tls_cannot_be_unordered() {
     let (listening, client) = ends(&format!("--messages {BOTH}"), "--verbose", "-k --unordered");
-    listening.hears("listening");
+    listening.wait_for_stderr("listening");
     let refused = client.run().exits(7);
     assert!(refused.err.contains("--unordered"), "{}", refused.err);
 }

@@ -1,4 +1,4 @@
-//! `eyas proxy`: alone, and with unmodified programs.
+//! Tests of `eyas proxy`, alone and with unmodified programs.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::stage::{Eyas, Served, validate};
 
-/// Nothing here takes so long; what does hangs.
+/// The limit for everything here; what takes longer hangs.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// The objects that were printed, one a line.
+/// Parses the printed objects, one per line.
 fn objects(out: &str) -> Vec<Value> {
     let read = |line| serde_json::from_str(line).unwrap_or_else(|cause| panic!("{cause}: {out}"));
     let objects: Vec<Value> = out.lines().map(read).collect();
@@ -22,8 +22,8 @@ fn objects(out: &str) -> Vec<Value> {
     objects
 }
 
-/// Whether a program is there; said aloud if it is not.
-fn is_there(program: &str) -> bool {
+/// Returns whether a program exists; reports if not.
+fn is_installed(program: &str) -> bool {
     let found = Command::new(program).arg("--version").stdout(Stdio::null()).status().is_ok();
     if !found {
         eprintln!("skipped: there is no {program} here");
@@ -31,7 +31,7 @@ fn is_there(program: &str) -> bool {
     found
 }
 
-/// A proxy in a process of its own, ended when dropped.
+/// A proxy in a separate process, killed when dropped.
 struct Proxy {
     child: Child,
     address: SocketAddr,
@@ -43,7 +43,7 @@ impl Proxy {
     fn start(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it");
         let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-        let line = lines.next().expect("it says where it listens").expect("reads");
+        let line = lines.next().expect("it prints its address").expect("reads");
         let object: Value = serde_json::from_str(&line).expect("an object");
         validate("proxy", &object);
         let address = object["address"].as_str().expect("an address").parse().expect("parses");
@@ -74,8 +74,8 @@ impl Drop for Proxy {
 }
 
 #[test]
-fn a_command_has_a_proxy_of_its_own() {
-    if !is_there("curl") {
+fn a_command_has_its_own_proxy() {
+    if !is_installed("curl") {
         return;
     }
     let served = Served::start(Eyas::new("serve --no-files"));
@@ -93,7 +93,7 @@ fn a_command_has_a_proxy_of_its_own() {
 
 #[test]
 fn python_finds_the_proxy() {
-    if !is_there("python3") {
+    if !is_installed("python3") {
         return;
     }
     let plain = Served::start(Eyas::new("serve --plain --no-files --no-sctp"));
@@ -110,12 +110,12 @@ fn python_finds_the_proxy() {
 /// ```
 #[test]
 fn curl_gets_past_a_server_that_accepts_and_stays_silent() {
-    if !is_there("curl") {
+    if !is_installed("curl") {
         return;
     }
     let served = Served::start(Eyas::new("serve --no-files --no-h3 --no-sctp"));
     let port = served.address.port();
-    let _silent = TcpListener::bind(("::1", port)).expect("nobody else has it");
+    let _silent = TcpListener::bind(("::1", port)).expect("the port is free");
     let run = Eyas::new("proxy run --json --resolve")
         .arg(format!("name.test:{port}:::1,127.0.0.1"))
         .arg("curl")
@@ -150,7 +150,7 @@ fn signals_go_to_the_command() {
     let running = Eyas::new("proxy run -- sh -c")
         .arg("trap 'exit 5' TERM; echo up >&2; while :; do sleep 0.05; done")
         .start();
-    running.hears("up");
+    running.wait_for_stderr("up");
     running.signal("TERM");
     running.end().exits(5);
 }
@@ -161,7 +161,11 @@ fn an_open_proxy_is_refused() {
     assert!(refused.err.contains("--users FILE"), "{}", refused.err);
     let place = tempfile::tempdir().expect("a directory");
     let users = place.path().join("users");
-    std::fs::write(&users, "nobody\n").expect("writes");
+    std::fs::write(
+        &users, "invalid
+",
+    )
+    .expect("writes");
     let refused = Eyas::new("proxy -l 0.0.0.0:0 --users").arg(&users).run().exits(2);
     assert!(refused.err.contains("line 1 is not NAME:PASSWORD"), "{}", refused.err);
     Eyas::new("proxy --users /no/such/file").run().exits(26);
@@ -174,12 +178,12 @@ fn users_must_authenticate() {
     std::fs::write(&users, "ada:lace\n").expect("writes");
     let mut proxy = Proxy::with(&format!("--users {}", users.display()));
     assert_eq!(proxy.object["users"], true);
-    let mut nobody = proxy.connect();
-    nobody.write_all(b"CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n").expect("writes");
-    let mut said = String::new();
-    nobody.read_to_string(&mut said).expect("reads");
-    assert!(said.starts_with("HTTP/1.1 407 "), "{said}");
-    drop(nobody);
+    let mut anonymous = proxy.connect();
+    anonymous.write_all(b"CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n").expect("writes");
+    let mut stderr = String::new();
+    anonymous.read_to_string(&mut stderr).expect("reads");
+    assert!(stderr.starts_with("HTTP/1.1 407 "), "{stderr}");
+    drop(anonymous);
     assert_eq!(proxy.next()["refusal"], "no-user");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -192,7 +196,7 @@ fn users_must_authenticate() {
     assert_eq!(reply[..6], [5, 2, 1, 0, 5, 0]);
     ada.write_all(b"x").expect("writes");
     let (mut far, _) = listener.accept().expect("it connects");
-    far.read_exact(&mut [0]).expect("what ada says");
+    far.read_exact(&mut [0]).expect("data from ada");
     drop((ada, far));
     let line = proxy.next();
     assert_eq!((&line["user"], &line["sent"]), (&"ada".into(), &1.into()));
@@ -209,7 +213,7 @@ fn it_stops_on_a_signal() {
         if let Some(status) = proxy.child.try_wait().expect("a child") {
             break status;
         }
-        assert!(began.elapsed() < HANGS, "it goes on");
+        assert!(began.elapsed() < HANGS, "it still runs");
         std::thread::sleep(Duration::from_millis(10));
     };
     assert_eq!(status.code(), Some(0));
@@ -224,9 +228,9 @@ fn accepting_resumes_after_running_out_of_descriptors() {
         .env("EYAS_MEMORY", "none");
     let mut proxy = Proxy::start(command);
     let greedy: Vec<TcpStream> = (0..40).map(|_| proxy.connect()).collect();
-    let mut said = BufReader::new(proxy.child.stderr.take().expect("a pipe"));
+    let mut stderr = BufReader::new(proxy.child.stderr.take().expect("a pipe"));
     let mut line = String::new();
-    said.read_line(&mut line).expect("reads");
+    stderr.read_line(&mut line).expect("reads");
     assert!(line.contains("no descriptors are left"), "{line}");
     drop(greedy);
     let mut client = proxy.connect();

@@ -1,4 +1,4 @@
-//! `eyas race`, `plan` and `replay`.
+//! Tests of `eyas race`, `plan` and `replay`.
 
 use eyas_testserver::{Personality, Side};
 
@@ -7,7 +7,7 @@ use crate::stage::{Eyas, Peer, validate};
 #[test]
 fn a_race_has_a_winner_and_a_verdict() {
     let peer = Peer::start(Personality::Healthy);
-    // On a busy machine 30 ms are soon over.
+    // On a busy machine, the default of 30 ms is too short.
     let line = format!("race --head-start 2s {}", peer.url("/"));
     let object = peer.eyas(&line).arg("--json").run().exits(0).json();
     validate("race", &object);
@@ -22,7 +22,7 @@ fn a_race_has_a_winner_and_a_verdict() {
 }
 
 #[test]
-fn all_says_what_works_and_why_the_rest_does_not() {
+fn all_reports_what_works_and_why_the_rest_does_not() {
     let cases = [
         (Personality::Healthy, "quic", "HTTP/3 works"),
         (Personality::UdpSwallowed, "tcp", "nothing comes back over UDP"),
@@ -37,15 +37,15 @@ fn all_says_what_works_and_why_the_rest_does_not() {
         assert_eq!(object["winner"]["transport"], winner, "{personality:?}");
         let attempts = object["attempts"].as_array().expect("attempts");
         let tried = |name: &str| attempts.iter().filter(|one| one["transport"] == name).count();
-        // SCTP inside UDP has two kinds of protection: TLS on its streams, and DTLS below it.
+        // SCTP over UDP can be protected by TLS on its streams or by DTLS below it.
         for (transport, times) in [("quic", 1), ("sctp-udp", 2)] {
             assert_eq!(tried(transport), times, "{personality:?}: {transport}");
         }
-        // MPTCP that fell back is told as what it became.
+        // MPTCP that fell back is reported as TCP.
         assert!(tried("tcp") >= 1, "{personality:?}");
         assert_eq!(tried("tcp") + tried("mptcp"), 2, "{personality:?}");
-        let said = object["verdict"].as_str().expect("a verdict");
-        assert!(said.contains(verdict), "{personality:?}: {said}");
+        let text = object["verdict"].as_str().expect("a verdict");
+        assert!(text.contains(verdict), "{personality:?}: {text}");
         let table = peer.eyas(&line).run().exits(0).out;
         assert!(table.contains("works") && table.contains("quic tls"), "{table}");
     }
@@ -53,7 +53,7 @@ fn all_says_what_works_and_why_the_rest_does_not() {
 
 #[test]
 fn the_late_switch_is_reported() {
-    // Time for TCP to be ready first, and not so long that the race is watched no more.
+    // Enough for TCP to be ready first, but within the time of the late switch.
     let by = std::time::Duration::from_millis(600);
     let peer = Peer::start(Personality::QuicSlow { by });
     let line = format!("race --json {}", peer.url("/"));
@@ -111,7 +111,7 @@ fn a_plan_gives_reasons_and_connects_to_nothing() {
 }
 
 #[test]
-fn explanations_come_with_the_race() {
+fn explanations_are_printed_with_the_race() {
     let peer = Peer::start(Personality::Healthy);
     let line = format!("race --explain --json {}", peer.url("/"));
     let object = peer.eyas(&line).run().exits(0).json();

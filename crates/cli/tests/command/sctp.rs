@@ -1,4 +1,4 @@
-//! SCTP in `eyas race`, `get` and `serve`.
+//! Tests of SCTP in `eyas race`, `get` and `serve`.
 
 use std::net::UdpSocket;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::ports::own_port;
 use crate::stage::{Eyas, Served};
 
-/// What `race --all` says of a transport: whether it works, or nothing if it was not tried.
+/// Returns whether a transport works according to `race --all`; `None` if it was not tried.
 fn works(object: &Value, transport: &str) -> Option<bool> {
     let attempts = object["attempts"].as_array().expect("attempts");
     let one = attempts.iter().find(|one| one["transport"] == transport)?;
@@ -16,7 +16,7 @@ fn works(object: &Value, transport: &str) -> Option<bool> {
 }
 
 #[test]
-fn every_transport_works_or_says_why_not() {
+fn every_transport_works_or_has_a_reason() {
     let port = own_port();
     let line = format!("serve --no-files --sctp-udp-port {port}");
     let served = Served::start(Eyas::new(&line));
@@ -29,14 +29,17 @@ fn every_transport_works_or_says_why_not() {
         Some(works) => assert!(works, "{object:#}"),
         None => {
             println!("SKIPPED: protocol 132 needs privileges");
-            let said = object["plan"]["dropped"].to_string();
-            assert!(said.contains("CAP_NET_RAW") || said.contains("protocol 132"), "{said}");
+            let message = object["plan"]["dropped"].to_string();
+            assert!(
+                message.contains("CAP_NET_RAW") || message.contains("protocol 132"),
+                "{message}"
+            );
         }
     }
 }
 
 #[test]
-fn what_is_preferred_wins_and_carries_http() {
+fn the_preferred_transport_wins_and_carries_http() {
     let port = own_port();
     let line = format!("serve --no-files --sctp-udp-port {port}");
     let served = Served::start(Eyas::new(&line));
@@ -70,8 +73,8 @@ fn where_sctp_is_not_served_tcp_wins() {
 }
 
 #[test]
-fn a_server_says_who_has_its_port_for_sctp() {
-    // Whoever has it, here or anywhere on this machine.
+fn a_server_reports_the_process_with_its_port_for_sctp() {
+    // The port is in use, by this process or another one.
     let taken = UdpSocket::bind(("127.0.0.1", 9_899));
     let served = Served::start(Eyas::new("serve --no-files"));
     assert_eq!(served.object["sctp_udp_port"], Value::Null);
@@ -92,15 +95,15 @@ fn a_server_says_who_has_its_port_for_sctp() {
     assert_eq!(Eyas::new(&line).run().exits(0).json()["winner"]["transport"], "sctp-udp");
 }
 
-/// Another server of the host has the UDP port, and nobody the SCTP port.
+/// Another server of the host has the UDP port, but the SCTP port is unused.
 #[test]
-fn a_command_at_the_wrong_server_says_what_is_wrong() {
+fn a_connection_to_the_wrong_server_is_explained() {
     let port = own_port();
     let served = Served::start(Eyas::new(&format!("serve --no-files --sctp-udp-port {port}")));
     let (host, wrong) = (served.address.ip(), own_port());
     let line = format!("race sctp-udp://{host}:{wrong} -k --sctp-udp-port {port}");
     let refused = Eyas::new(&line).run();
-    let said = [refused.out, refused.err].concat();
-    assert!(said.contains("nothing is listening on this SCTP port"), "{said}");
-    assert!(!said.contains("causes"), "{said}");
+    let message = [refused.out, refused.err].concat();
+    assert!(message.contains("nothing is listening on this SCTP port"), "{message}");
+    assert!(!message.contains("causes"), "{message}");
 }

@@ -1,4 +1,4 @@
-//! `eyas sctp serve`, `run --join` and `status`, without any program that speaks SCTP.
+//! Tests of `eyas sctp serve`, `run --join` and `status`, without programs that use SCTP.
 
 use std::path::Path;
 
@@ -6,15 +6,15 @@ use crate::stage::{Eyas, Running, validate};
 
 const EYAS: &str = env!("CARGO_BIN_EXE_eyas");
 
-/// Serves at a path, once it does.
+/// Starts a server at a path, and waits until it answers.
 fn serving(path: &Path, more: &str) -> Running {
     let eyas = Eyas::new("sctp serve --udp --json --socket").arg(path);
     let eyas = more.split_whitespace().fold(eyas, |eyas, word| eyas.arg(word));
     let running = eyas.start();
-    // It is asked, since the file is there a little before anybody serves.
+    // The file exists slightly before the server answers, so its status is requested.
     running.until("it serves", || {
-        let asked = Eyas::new("sctp status --json --socket").arg(path).run();
-        asked.code == Some(0)
+        let status = Eyas::new("sctp status --json --socket").arg(path).run();
+        status.code == Some(0)
     });
     running
 }
@@ -51,31 +51,31 @@ fn programs_join_the_server_at_a_path() {
     assert!(page.contains("SCTP inside UDP, port "), "{page}");
     assert_eq!(join("sh -c").arg("exit 7").run().code, Some(7));
     let second = Eyas::new("sctp serve --udp --socket").arg(&path).run().exits(45);
-    assert!(second.err.contains("another process serves there already"), "{}", second.err);
+    assert!(second.err.contains("another process already serves there"), "{}", second.err);
     running.signal("TERM");
     let object = running.end().exits(0).json();
     validate("sctp-serve", &object);
     assert_eq!(object["library"], library.to_str().expect("text"));
     assert!(!path.exists() && !library.exists());
     let late = join("true").run().exits(7);
-    assert!(late.err.contains("nothing is reached there"), "{}", late.err);
+    assert!(late.err.contains("cannot reach a supervisor there"), "{}", late.err);
 }
 
 #[test]
 fn background_children_of_the_command_are_waited_for() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (path, sign) = (folder.path().join("sctp"), folder.path().join("sign"));
+    let (path, marker) = (folder.path().join("sctp"), folder.path().join("sign"));
     let running = serving(&path, "");
-    let line = format!("(sleep 0.3; touch {}) & exit 3", sign.display());
+    let line = format!("(sleep 0.3; touch {}) & exit 3", marker.display());
     let joined = Eyas::new("sctp run --join").arg(&path).arg("--").arg("sh").arg("-c").arg(line);
     joined.run().exits(3);
-    assert!(sign.exists(), "it has ended before this");
+    assert!(marker.exists(), "it has ended before this");
     running.signal("INT");
     running.end().exits(0);
 }
 
 #[test]
-fn the_flags_of_a_stack_of_its_own_do_not_go_with_join() {
+fn the_flags_of_an_own_stack_cannot_be_used_with_join() {
     for flag in ["--udp", "--ip", "--multipath", "--local-address=127.0.0.1", "--capture=f"] {
         let refused = Eyas::new(&format!("sctp run --join s {flag} -- true")).run().exits(2);
         assert!(refused.err.contains("cannot be used with"), "{}", refused.err);

@@ -1,4 +1,4 @@
-//! `eyas serve`, and `eyas get` against it.
+//! Tests of `eyas serve`, with `eyas get`.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpStream};
@@ -20,7 +20,7 @@ fn it_serves_files_and_test_bodies_in_every_version() {
     assert_eq!(Eyas::new(&line).within(place.path()).run().exits(0).length, 1000);
 }
 
-/// What eyas made may be made again; anything else in its place is somebody's.
+/// A generated certificate can be replaced; any other file is kept.
 #[test]
 fn a_certificate_overwrites_only_a_certificate() {
     let place = tempfile::tempdir().expect("a directory");
@@ -61,7 +61,7 @@ fn without_http3_clients_use_tcp() {
 }
 
 #[test]
-fn a_file_is_no_directory() {
+fn a_file_is_not_a_directory() {
     let place = tempfile::tempdir().expect("a directory");
     fs::write(place.path().join("page"), "hello").expect("writes");
     let refused = Eyas::new("serve --listen 127.0.0.1:0 page").within(place.path()).run().exits(2);
@@ -83,7 +83,7 @@ fn each_request_is_a_line_of_the_log() {
         ] {
             Eyas::new(&format!("get -k {flags} {}", served.url(path))).run().exits(0);
         }
-        // Not only at the end: somebody may follow it.
+        // Not only at the end, because the log may be followed.
         let read = || fs::read_to_string(place.path().join("access.log")).expect("a log");
         let began = std::time::Instant::now();
         while read().lines().count() < 3 {
@@ -124,7 +124,7 @@ fn an_unwritable_log_is_reported_at_once() {
 
 #[cfg(unix)]
 #[test]
-fn it_stops_when_asked() {
+fn it_stops_on_interrupt() {
     let mut served = Served::start(Eyas::new("serve --no-files"));
     assert_eq!(served.interrupt(), Some(0));
 }
@@ -137,7 +137,7 @@ fn running_out_of_descriptors_is_reported_and_accepting_resumes() {
     let connect = || TcpStream::connect((Ipv4Addr::LOCALHOST, port));
     served.until("listens", || connect().is_ok());
     let greedy: Vec<_> = (0..60).map(|_| connect().expect("it listens")).collect();
-    served.hears("no descriptors are left");
+    served.wait_for_stderr("no descriptors are left");
     drop(greedy);
     let got = Eyas::new(&format!("get http://127.0.0.1:{port}/bytes/5")).run().exits(0);
     assert_eq!(got.length, 5);

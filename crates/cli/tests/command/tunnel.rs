@@ -1,4 +1,4 @@
-//! `eyas tunnel`, one end against the other, on loopback.
+//! Tests of `eyas tunnel`, with both ends on loopback.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::ports::own_port;
 use crate::stage::{Eyas, Running, validate};
 
-/// Gives everybody who connects what they say, once they have said everything; the port.
+/// Starts a server that echoes everything at the end of each connection; returns its port.
 fn echo() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback");
     let port = listener.local_addr().expect("an address").port();
@@ -18,10 +18,10 @@ fn echo() -> u16 {
         for stream in listener.incoming() {
             std::thread::spawn(move || {
                 let mut stream = stream.expect("a client");
-                let mut said = Vec::new();
-                // Some leave with a reset.
-                if stream.read_to_end(&mut said).is_ok() {
-                    stream.write_all(&said).expect("writes");
+                let mut received = Vec::new();
+                // Some clients reset the connection.
+                if stream.read_to_end(&mut received).is_ok() {
+                    stream.write_all(&received).expect("writes");
                 }
             });
         }
@@ -29,7 +29,7 @@ fn echo() -> u16 {
     port
 }
 
-/// A server, and a client's key that it knows, in one directory.
+/// A server, and a client's key that it accepts, in one directory.
 struct Ends {
     directory: TempDir,
     port: u16,
@@ -48,7 +48,7 @@ impl Ends {
         Eyas::new(line).within(self.directory.path())
     }
 
-    /// Makes a key, and lets it in if it is the usual one.
+    /// Generates a key, and authorizes it if it is the default one.
     fn keygen(&self, name: &str) -> String {
         let made = self.within(&format!("tunnel keygen --key {name}")).run().exits(0).out;
         if name == "key.pem" {
@@ -72,7 +72,7 @@ impl Ends {
              authorized_keys"
         );
         let running = set(self.within(&line)).start();
-        running.hears("listening on");
+        running.wait_for_stderr("listening on");
         running
     }
 
@@ -80,7 +80,7 @@ impl Ends {
         self.client_over("", flags)
     }
 
-    /// A client over the transports that stand in front of the host.
+    /// Returns a client; `over` is the scheme with its transports.
     fn client_over(&self, over: &str, flags: &str) -> Eyas {
         let (port, sctp) = (self.port, self.sctp);
         let line = format!(
@@ -100,18 +100,18 @@ fn standard_input_and_output_go_through() {
     let ends = Ends::new();
     let server = ends.serve();
     let to = format!("--stdio 127.0.0.1:{}", echo());
-    let heard = ends.client(&to).saying("there and back\n").start().end().exits(0);
-    assert_eq!(heard.out, "there and back\n");
-    assert!(heard.err.contains("is a new server"), "{}", heard.err);
+    let finished = ends.client(&to).stdin("there and back\n").start().end().exits(0);
+    assert_eq!(finished.out, "there and back\n");
+    assert!(finished.err.contains("is a new server"), "{}", finished.err);
     for file in ["key.pem", "host.pem", "known"] {
         assert!(is_private(&ends.path(file)), "{file}");
     }
-    // From now on it is known.
+    // From now on the server is known.
     let to = format!("--strict --stdio 127.0.0.1:{}", echo());
-    let heard = ends.client(&to).saying("again\n").start().end().exits(0);
-    assert_eq!((heard.out.as_str(), heard.err.as_str()), ("again\n", ""));
-    let nobody = format!("--stdio 127.0.0.1:{}", own_port());
-    let refused = ends.client(&nobody).run().exits(7);
+    let finished = ends.client(&to).stdin("again\n").start().end().exits(0);
+    assert_eq!((finished.out.as_str(), finished.err.as_str()), ("again\n", ""));
+    let unused = format!("--stdio 127.0.0.1:{}", own_port());
+    let refused = ends.client(&unused).run().exits(7);
     assert!(refused.err.contains("through the tunnel"), "{}", refused.err);
     server.signal("TERM");
     server.end().exits(0);
@@ -130,31 +130,31 @@ fn unknown_keys_are_refused() {
     fs::write(ends.path("authorized_keys"), other).expect("writes");
     let refused = ends.client(to).run().exits(58);
     assert!(refused.err.contains("authorized_keys must contain this line"), "{}", refused.err);
-    assert!(!ends.path("known").exists(), "who does not let us in is not kept");
+    assert!(!ends.path("known").exists(), "the key of a server that refuses us is not stored");
     server.signal("TERM");
     server.end().exits(0);
 }
 
 #[test]
-fn an_impossible_request_says_why() {
+fn an_impossible_request_is_reported_with_a_reason() {
     let ends = Ends::new();
-    let says = |eyas: Eyas, code: i32, words: &str| {
+    let fails_with = |eyas: Eyas, code: i32, words: &str| {
         let refused = eyas.run().exits(code);
         assert!(refused.err.contains(words), "{words}: {}", refused.err);
     };
-    says(ends.within("tunnel keygen --key key.pem"), 23, "is there already");
-    says(ends.within("tunnel keygen"), 58, "neither XDG_CONFIG_HOME nor HOME is set");
-    says(ends.within("tunnel a.test -D 0 --key none"), 58, "eyas tunnel keygen");
-    says(ends.client(""), 2, "there is nothing to forward");
-    says(ends.client("-L 80:a"), 2, "[BIND:]PORT:HOST:PORT");
-    says(ends.client("-D 0"), 7, "cannot connect");
+    fails_with(ends.within("tunnel keygen --key key.pem"), 23, "already exists");
+    fails_with(ends.within("tunnel keygen"), 58, "neither XDG_CONFIG_HOME nor HOME is set");
+    fails_with(ends.within("tunnel a.test -D 0 --key none"), 58, "eyas tunnel keygen");
+    fails_with(ends.client(""), 2, "there is nothing to forward");
+    fails_with(ends.client("-L 80:a"), 2, "[BIND:]PORT:HOST:PORT");
+    fails_with(ends.client("-D 0"), 7, "cannot connect");
     fs::write(ends.path("authorized_keys"), "nonsense\n").expect("writes");
     let line = "tunnel serve -l 0 --key host.pem --authorized-keys authorized_keys";
-    says(ends.within(line), 58, "line 1");
+    fails_with(ends.within(line), 58, "line 1");
     fs::write(ends.path("authorized_keys"), "").expect("writes");
     let server = ends.serve();
-    server.hears("nobody may connect yet");
-    says(
+    server.wait_for_stderr("no one may connect yet");
+    fails_with(
         ends.within(&format!(
             "tunnel serve -l {} --key host.pem --authorized-keys none",
             ends.port
@@ -167,14 +167,14 @@ fn an_impossible_request_says_why() {
 }
 
 #[test]
-fn status_shows_both_ends_and_what_goes_over_them() {
+fn status_shows_both_ends_and_their_traffic() {
     let ends = Ends::new();
-    let nobody = ends.within("tunnel status --json").run().exits(0).json();
-    assert_eq!(nobody["tunnels"].as_array().map(Vec::len), Some(0));
+    let unused = ends.within("tunnel status --json").run().exits(0).json();
+    assert_eq!(unused["tunnels"].as_array().map(Vec::len), Some(0));
     let server = ends.serve();
     let (here, there) = (own_port(), echo());
     let client = ends.client(&format!("-L {here}:127.0.0.1:{there}")).start();
-    client.hears("leads to");
+    client.wait_for_stderr("leads to");
     let mut open = std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, here)).expect("it listens");
     open.write_all(&[7; 1000]).expect("writes");
     let status = || ends.within("tunnel status --json").run().exits(0).json();
@@ -182,7 +182,7 @@ fn status_shows_both_ends_and_what_goes_over_them() {
         let mut all = status["tunnels"].as_array().expect("a list").iter();
         all.find(|one| one["role"] == role).cloned().unwrap_or_default()
     };
-    client.until("brings the bytes there, and is shown", || {
+    client.until("forwards the bytes, and is shown", || {
         let status = status();
         let (client, server) = (of(&status, "client"), of(&status, "server"));
         client["sessions"][0]["sent"] == 1000 && server["sessions"][0]["received"] == 1000
@@ -206,22 +206,23 @@ fn status_shows_both_ends_and_what_goes_over_them() {
         running.end().exits(0);
     }
     let left = fs::read_dir(ends.path("eyas")).expect("a folder").count();
-    assert_eq!(left, 0, "sockets go with who listens there");
+    assert_eq!(left, 0, "sockets are removed at the end");
 }
 
-/// Whoever says nothing takes a share of the descriptors at most, of which there are few here.
+/// Silent clients use at most a share of the descriptors, which are few here.
 #[test]
 fn silent_strangers_do_not_block_authorized_keys() {
     let ends = Ends::new();
     let server = ends.serve_with(|serve| serve.descriptors(48));
-    let stranger = |_| TcpStream::connect((Ipv4Addr::LOCALHOST, ends.port)).expect("it listens");
-    let strangers: Vec<TcpStream> = (0..100).map(stranger).collect();
+    let connect_silently =
+        |_| TcpStream::connect((Ipv4Addr::LOCALHOST, ends.port)).expect("it listens");
+    let silent_clients: Vec<TcpStream> = (0..100).map(connect_silently).collect();
     for over in ["tcp://", "quic://", "sctp-udp://"] {
         let to = format!("--stdio 127.0.0.1:{}", echo());
-        let client = ends.client_over(over, &to).saying("there and back\n");
+        let client = ends.client_over(over, &to).stdin("there and back\n");
         assert_eq!(client.start().end().exits(0).out, "there and back\n", "{over}");
     }
-    drop(strangers);
+    drop(silent_clients);
     server.signal("TERM");
     server.end().exits(0);
 }
@@ -233,17 +234,17 @@ fn a_client_resumes_after_running_out_of_descriptors() {
     let port = own_port();
     let flags = format!("-L {port}:127.0.0.1:{}", echo());
     let client = ends.client(&flags).descriptors(40).start();
-    client.hears("leads to");
+    client.wait_for_stderr("leads to");
     let connect = || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("it listens");
     let greedy: Vec<TcpStream> = (0..60).map(|_| connect()).collect();
-    client.hears("no descriptors are left");
+    client.wait_for_stderr("no descriptors are left");
     drop(greedy);
     let mut program = connect();
     program.write_all(b"there and back").expect("writes");
     program.shutdown(Shutdown::Write).expect("ends");
-    let mut heard = String::new();
-    program.read_to_string(&mut heard).expect("reads");
-    assert_eq!(heard, "there and back");
+    let mut finished = String::new();
+    program.read_to_string(&mut finished).expect("reads");
+    assert_eq!(finished, "there and back");
     for end in [client, server] {
         end.signal("TERM");
         end.end().exits(0);

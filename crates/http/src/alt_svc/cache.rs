@@ -19,7 +19,8 @@ pub struct Origin {
     pub port: u16,
 }
 
-/// The first port that any user of a host may listen at; those below are for its services.
+/// The lowest port that any user of a host may bind; those below are reserved for privileged
+/// services.
 const FIRST_USER_PORT: u16 = 1024;
 
 /// Returns whether an origin at one port may name an alternative at another. Ports below 1024
@@ -27,10 +28,10 @@ const FIRST_USER_PORT: u16 = 1024;
 /// only 80 and 443 are allowed, unless the origin's own port is below 1024 too (RFC 7838 §9.1;
 /// browsers refuse them as well).
 pub const fn is_port_allowed(origin: u16, alternative: u16) -> bool {
-    !is_of_other_services(alternative) || is_of_other_services(origin)
+    !is_of_another_service(alternative) || is_of_another_service(origin)
 }
 
-const fn is_of_other_services(port: u16) -> bool {
+const fn is_of_another_service(port: u16) -> bool {
     port < FIRST_USER_PORT && !matches!(port, 80 | 443)
 }
 

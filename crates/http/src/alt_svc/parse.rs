@@ -55,7 +55,7 @@ pub fn parse(field: &[u8]) -> Result<AltSvc, Malformed> {
         elements += 1;
         match reader.alt_value()? {
             Element::Clear => clear = true,
-            Element::Senseless => {}
+            Element::Unusable => {}
             Element::Alternative(alternative) => {
                 if alternatives.len() < MAX_ALTERNATIVES {
                     alternatives.push(alternative);
@@ -78,8 +78,8 @@ pub fn parse(field: &[u8]) -> Result<AltSvc, Malformed> {
 enum Element {
     Clear,
     Alternative(Alternative),
-    /// Fits the grammar, names nothing that could be connected to.
-    Senseless,
+    /// Matches the grammar but cannot be connected to.
+    Unusable,
 }
 
 struct Reader<'a> {
@@ -162,10 +162,10 @@ impl<'a> Reader<'a> {
         let authority = authority(&self.quoted()?);
         let (max_age, persist) = self.parameters()?;
         let (Some((host, port)), Some(max_age)) = (authority, max_age) else {
-            return Ok(Element::Senseless);
+            return Ok(Element::Unusable);
         };
         if protocol.is_empty() || protocol.len() > MAX_PROTOCOL_BYTES {
-            return Ok(Element::Senseless);
+            return Ok(Element::Unusable);
         }
         Ok(Element::Alternative(Alternative { protocol, host, port, max_age, persist }))
     }
@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
             if name.eq_ignore_ascii_case(b"ma") {
                 max_age = seconds(&value);
             } else if name.eq_ignore_ascii_case(b"persist") {
-                // Values other than 1 mean nothing (§3.1).
+                // Values other than 1 have no meaning (§3.1).
                 persist = value == b"1";
             }
         }

@@ -1,4 +1,4 @@
-//! The grammar of RFC 7838 §3, the life of a cache entry, and arbitrary octets.
+//! Tests of the grammar of RFC 7838 §3, the lifetime of cache entries, and arbitrary octets.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn alternative(protocol: &str, host: Option<&str>, port: u16) -> Alternative {
     }
 }
 
-fn every(_: &Service) -> bool {
+fn any_service(_: &Service) -> bool {
     true
 }
 
@@ -40,7 +40,7 @@ fn the_examples_of_the_rfc() {
         alternatives(r#"h2="new.example.org:80""#),
         [alternative("h2", Some("new.example.org"), 80)]
     );
-    // An ALPN name with characters that are no token: "w=x:y#z" and "x%y".
+    // An ALPN name with characters that are not allowed in a token: "w=x:y#z" and "x%y".
     assert_eq!(
         alternatives(r#"w%3Dx%3Ay#z=":1", x%25y=":2""#),
         [alternative("w=x:y#z", None, 1), alternative("x%y", None, 2)]
@@ -79,9 +79,9 @@ fn spaces_empty_elements_quoted_and_unknown_parameters() {
     assert_eq!(huge[0].max_age, Duration::from_secs(u64::from(u32::MAX)));
 }
 
-/// RFC 9110 §5.6.6: a parameter may be missing between or behind semicolons.
+/// RFC 9110 §5.6.6: a parameter may be missing between or after semicolons.
 #[test]
-fn a_semicolon_with_nothing_behind_it_is_passed_over() {
+fn a_semicolon_without_a_parameter_is_skipped() {
     let hour = |alternative| Alternative { max_age: HOUR, ..alternative };
     let h3 = || alternative("h3", None, 443);
     for field in [r#"h3=":443";"#, r#"h3=":443" ; "#, r#"h3=":443";;"#] {
@@ -96,7 +96,7 @@ fn a_semicolon_with_nothing_behind_it_is_passed_over() {
 }
 
 #[test]
-fn an_empty_alternative_is_left_out() {
+fn an_invalid_alternative_is_skipped() {
     for field in [
         r#"h3=":0""#,
         r#"h3=":65536""#,
@@ -151,10 +151,10 @@ fn an_entry_is_used_until_it_expires() {
     let mut cache = Cache::new();
     let at = origin("a.example");
     cache.learn(&at, b"h3=\":443\"; ma=3600", Duration::from_secs(600), HOUR);
-    assert_eq!(cache.best(&origin("b.example"), HOUR, every), None);
+    assert_eq!(cache.best(&origin("b.example"), HOUR, any_service), None);
     let last = HOUR + Duration::from_secs(2999);
-    assert_eq!(cache.best(&at, last, every).map(|service| service.port), Some(443));
-    assert_eq!(cache.best(&at, HOUR + Duration::from_secs(3000), every), None);
+    assert_eq!(cache.best(&at, last, any_service).map(|service| service.port), Some(443));
+    assert_eq!(cache.best(&at, HOUR + Duration::from_secs(3000), any_service), None);
     assert!(cache.is_empty());
 }
 
@@ -166,15 +166,15 @@ fn a_new_field_replaces_clear_forgets_and_malformed_changes_nothing() {
     cache.learn(&at, b"h3=\":8002\"", Duration::ZERO, HOUR);
     cache.learn(&at, b"h3=", Duration::ZERO, HOUR);
     assert_eq!(cache.malformed(), 1);
-    assert_eq!(cache.best(&at, HOUR, every).map(|service| service.port), Some(8002));
+    assert_eq!(cache.best(&at, HOUR, any_service).map(|service| service.port), Some(8002));
     cache.learn(&at, b"clear", Duration::ZERO, HOUR);
-    assert_eq!(cache.best(&at, HOUR, every), None);
+    assert_eq!(cache.best(&at, HOUR, any_service), None);
     cache.learn(&at, b"h3=\":8002\"; ma=0", Duration::ZERO, HOUR);
     assert!(cache.is_empty());
 }
 
 #[test]
-fn the_first_alternative_that_is_wanted_and_works() {
+fn the_best_alternative_is_the_first_that_is_wanted_and_works() {
     let mut cache = Cache::new();
     let at = origin("a.example");
     cache.learn(&at, b"spdy=\":8001\", h3=\"b.example:8002\", h3=\":8003\"", Duration::ZERO, HOUR);
@@ -215,8 +215,8 @@ fn a_change_of_network_keeps_persistent_entries_and_clears_broken_ones() {
     let lasting = alternative("h3", None, 8002).service();
     cache.failed(&stays, &lasting, HOUR);
     cache.network_changed();
-    assert_eq!(cache.best(&stays, HOUR, every), Some(lasting));
-    assert_eq!(cache.best(&goes, HOUR, every), None);
+    assert_eq!(cache.best(&stays, HOUR, any_service), Some(lasting));
+    assert_eq!(cache.best(&goes, HOUR, any_service), None);
     assert_eq!(cache.len(), 1);
 }
 
@@ -231,30 +231,30 @@ fn the_stores_are_bounded() {
     }
     assert_eq!(cache.len(), MAX_ORIGINS);
     assert_eq!(broken.len(), MAX_BROKEN);
-    assert_eq!(cache.best(&origin("9.example"), HOUR, every), None);
-    assert!(cache.best(&origin("10.example"), HOUR, every).is_some());
+    assert_eq!(cache.best(&origin("9.example"), HOUR, any_service), None);
+    assert!(cache.best(&origin("10.example"), HOUR, any_service).is_some());
 }
 
 #[test]
 fn ports_of_other_services_are_refused() {
-    let led_to = |from, port: u16| {
+    let leads_to = |from, port: u16| {
         let (origin, mut cache) = (Origin { port: from, ..origin("a.example") }, Cache::new());
         cache.learn(&origin, format!(r#"h3=":{port}""#).as_bytes(), Duration::ZERO, Duration::ZERO);
-        cache.best(&origin, Duration::ZERO, every).is_some_and(|service| service.port == port)
+        cache.best(&origin, Duration::ZERO, any_service).is_some_and(|service| service.port == port)
     };
     for from in [80, 443, 1024, 8443] {
         for port in [1, 25, 53, 853, 1023] {
-            assert!(!led_to(from, port), "from {from} to {port}");
+            assert!(!leads_to(from, port), "from {from} to {port}");
         }
         for port in [80, 443, 1024, 8443] {
-            assert!(led_to(from, port), "from {from} to {port}");
+            assert!(leads_to(from, port), "from {from} to {port}");
         }
     }
-    assert!(led_to(853, 853) && led_to(444, 445));
-    // What is left out does not stand before what can be used.
+    assert!(leads_to(853, 853) && leads_to(444, 445));
+    // A skipped alternative does not hide a usable one after it.
     let (origin, mut cache) = (origin("a.example"), Cache::new());
     cache.learn(&origin, br#"h3=":25", h3=":8443""#, Duration::ZERO, Duration::ZERO);
-    assert_eq!(cache.best(&origin, Duration::ZERO, every).map(|best| best.port), Some(8443));
+    assert_eq!(cache.best(&origin, Duration::ZERO, any_service).map(|best| best.port), Some(8443));
 }
 
 #[test]
@@ -265,22 +265,22 @@ fn alt_used_names_the_host_and_a_port_that_is_not_the_default() {
 }
 
 #[test]
-fn the_port_of_sctp_is_that_of_the_origin_alone() {
-    let said = |field: &str| {
+fn sctp_ports_are_accepted_only_for_the_origin_itself() {
+    let announced = |field: &str| {
         let (origin, mut cache) = (origin("a.example"), Cache::new());
         cache.learn(&origin, field.as_bytes(), Duration::ZERO, Duration::ZERO);
-        let is_said = |service: &Service| service.sctp_udp_port("a.example").is_some();
-        cache.best(&origin, Duration::ZERO, is_said)?.sctp_udp_port("a.example")
+        let is_announced = |service: &Service| service.sctp_udp_port("a.example").is_some();
+        cache.best(&origin, Duration::ZERO, is_announced)?.sctp_udp_port("a.example")
     };
-    assert_eq!(said(r#"h3=":443", x-eyas-sctp-udp=":9900""#), Some(9900));
-    assert_eq!(said(r#"x-eyas-sctp-udp="a.example:9900""#), Some(9900));
-    assert_eq!(said(r#"x-eyas-sctp-udp="b.example:9900""#), None);
-    assert_eq!(said(r#"x-eyas-sctp-udp=":53""#), None, "where other services are");
-    assert_eq!(said(r#"x-eyas-sctp-udp=":9900"; ma=0"#), None);
-    assert_eq!(said(r#"h3=":9900""#), None);
+    assert_eq!(announced(r#"h3=":443", x-eyas-sctp-udp=":9900""#), Some(9900));
+    assert_eq!(announced(r#"x-eyas-sctp-udp="a.example:9900""#), Some(9900));
+    assert_eq!(announced(r#"x-eyas-sctp-udp="b.example:9900""#), None);
+    assert_eq!(announced(r#"x-eyas-sctp-udp=":53""#), None, "a port of another service");
+    assert_eq!(announced(r#"x-eyas-sctp-udp=":9900"; ma=0"#), None);
+    assert_eq!(announced(r#"h3=":9900""#), None);
 }
 
-fn written(alternative: &Alternative) -> String {
+fn serialised(alternative: &Alternative) -> String {
     let protocol: String = alternative
         .protocol
         .iter()
@@ -310,8 +310,8 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn written_values_are_read_back(list in proptest::collection::vec(some_alternative(), 1..10)) {
-        let field = list.iter().map(written).collect::<Vec<_>>().join(", ");
+    fn serialised_values_are_parsed_back(list in proptest::collection::vec(some_alternative(), 1..10)) {
+        let field = list.iter().map(serialised).collect::<Vec<_>>().join(", ");
         prop_assert_eq!(parse(field.as_bytes()), Ok(AltSvc::Alternatives(list)));
     }
 

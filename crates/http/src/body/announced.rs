@@ -8,11 +8,11 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 
 use crate::{Body, Error, Kind};
 
-/// A stream of a known length, which has to hold: the peer counts on it.
+/// A stream whose length was announced to the peer, and is therefore enforced.
 #[derive(Debug)]
 pub(super) struct Announced {
     content: Body,
-    /// Bytes that are still to come.
+    /// The number of bytes that remain.
     left: u64,
 }
 
@@ -35,7 +35,7 @@ impl HttpBody for Announced {
                 0 => None,
                 left => Some(Err(Error::new(
                     Kind::RequestBody,
-                    format!("the content ended {left} bytes early: was its file cut meanwhile?"),
+                    format!("the content ended {left} bytes early: was its file truncated?"),
                 ))),
             });
         };
@@ -67,7 +67,7 @@ mod tests {
     async fn a_wrong_length_is_an_error() {
         assert_eq!(announced("four", 4).bytes().await.unwrap(), "four");
         for (length, word) in [(3, "more content"), (10, "6 bytes early")] {
-            let error = announced("four", length).bytes().await.expect_err("it does not hold");
+            let error = announced("four", length).bytes().await.expect_err("the wrong length");
             assert_eq!(error.kind(), Kind::RequestBody);
             assert!(error.to_string().contains(word), "{error}");
         }
@@ -78,14 +78,14 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "one\n").unwrap();
         let body = Body::from_file(file.path()).await.unwrap();
-        // What is added later is left out.
+        // What is appended later is not sent.
         std::fs::write(file.path(), "one\ntwo\n").unwrap();
         assert_eq!(body.size_hint().exact(), Some(4));
         assert_eq!(body.bytes().await.unwrap(), "one\n");
         let body = Body::from_file(file.path()).await.unwrap();
         std::fs::write(file.path(), "one").unwrap();
-        assert!(body.bytes().await.expect_err("it was cut").to_string().contains("early"));
+        assert!(body.bytes().await.expect_err("truncated").to_string().contains("early"));
         let folder = tempfile::tempdir().unwrap();
-        assert!(Body::from_file(folder.path()).await.is_err(), "a directory is no file");
+        assert!(Body::from_file(folder.path()).await.is_err(), "a directory is not a file");
     }
 }

@@ -1,5 +1,5 @@
-//! When an alternative service is tried (RFC 7838 §2.4): from the next request after its field was
-//! seen, for a limited time before the request goes to the origin.
+//! Decides when an alternative service is tried (RFC 7838 §2.4): from the first request after its
+//! field was received, and for a limited time before the request goes to the origin.
 
 use std::{
     collections::BTreeMap,
@@ -11,10 +11,11 @@ use tokio::sync::watch;
 use super::{HttpPolicy, Inner, route::Route};
 use crate::{alt_svc::Service, connection_report::ConnectionReport, pool::Key};
 
-/// Attempts at alternatives under way at once; beyond, requests go to their origins.
+/// The maximum number of concurrent attempts at alternatives; beyond it, requests go to their
+/// origins.
 const MAX_DIALLING: usize = 32;
 
-/// Which origins have an attempt at an alternative under way.
+/// The origins for which an attempt at an alternative is in progress.
 #[derive(Default)]
 pub(super) struct Dialling(Mutex<BTreeMap<Key, watch::Receiver<()>>>);
 
@@ -29,12 +30,12 @@ pub(super) fn sctp_udp_port(inner: &Inner, route: &Route) -> Option<u16> {
         return None;
     }
     let port = |service: &Service| service.sctp_udp_port(&route.key.host);
-    let is_said = |service: &Service| port(service).is_some();
-    let said = inner.alternatives().best(&route.origin(), inner.now(), is_said);
-    said.as_ref().and_then(port)
+    let is_announced = |service: &Service| port(service).is_some();
+    let announced = inner.alternatives().best(&route.origin(), inner.now(), is_announced);
+    announced.as_ref().and_then(port)
 }
 
-/// Gives an alternative of the route's origin its chance, if there is one that is not in use.
+/// Tries an alternative of the route's origin, if there is one that is not in use yet.
 pub(super) async fn consult(inner: &Arc<Inner>, route: &Route) {
     if !count(inner, route) || inner.pool.has_http3(&route.key) {
         return;
@@ -49,7 +50,7 @@ pub(super) async fn consult(inner: &Arc<Inner>, route: &Route) {
         HttpPolicy::RaceAltSvc => inner.config.race.head_start,
         _ => inner.config.alternative_wait,
     };
-    // The sender is dropped when the attempt has ended, whichever way.
+    // The sender is dropped when the attempt ends, however it ends.
     let _ = tokio::time::timeout(wait, ended.changed()).await;
 }
 
@@ -67,7 +68,7 @@ fn is_wanted(inner: &Inner, route: &Route, service: &Service) -> bool {
     }
 }
 
-/// Waits along with the attempt under way, or starts one.
+/// Joins the attempt in progress, or starts one.
 fn join(inner: &Arc<Inner>, route: &Route, service: Service) -> Option<watch::Receiver<()>> {
     let mut dialling = inner.dialling.0.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(ended) = dialling.get(&route.key) {
@@ -95,7 +96,7 @@ fn join(inner: &Arc<Inner>, route: &Route, service: Service) -> Option<watch::Re
     Some(ended)
 }
 
-/// Takes the attempt off the list at its end, also when it is cancelled.
+/// Removes the attempt from the list when it ends or is cancelled.
 struct Ending {
     inner: Weak<Inner>,
     key: Key,

@@ -19,7 +19,7 @@ use crate::{
     protocol::SendFailure,
 };
 
-/// Connections tried for one request, for whatever reasons.
+/// The maximum number of connections tried for one request, for whatever reason.
 const MAX_TRIES: usize = 4;
 
 const ALT_USED: http::HeaderName = http::HeaderName::from_static("alt-used");
@@ -33,17 +33,17 @@ pub(super) struct Answered {
     pub(super) reused: bool,
 }
 
-/// Which second chances a request has had.
+/// The retries that a request has used up.
 #[derive(Default)]
 struct Chances {
     tries: usize,
     repeated: bool,
     misdirected: bool,
-    /// May the next connection carry it before its handshake is complete?
+    /// Whether the next connection may carry it before its handshake is complete.
     early: bool,
 }
 
-/// Sends the request of this hop. Leaves a copy of its body in the hop if there can be one.
+/// Sends the request of this hop. Leaves a copy of its body in the hop if the body can be cloned.
 pub(super) async fn send(
     inner: &Arc<Inner>,
     hop: &mut Hop,
@@ -67,17 +67,17 @@ pub(super) async fn send(
             Ok(answered) if early && answered.response.status() == StatusCode::TOO_EARLY => {}
             Ok(answered) => return Ok(answered),
             Err(failed) if early => {
-                tracing::debug!(error = %failed.failure.error, "early request goes the usual way");
+                tracing::debug!(error = %failed.failure.error, "retrying an early request without early data");
             }
             Err(Failed { failure, reused, sent_body }) => {
-                let again = may_go_again(&failure, reused, hop, sent_body, &mut chances);
-                if !again || chances.tries >= MAX_TRIES {
+                let may_retry = may_retry_after(&failure, reused, hop, sent_body, &mut chances);
+                if !may_retry || chances.tries >= MAX_TRIES {
                     return Err(failure.error.on(&*report));
                 }
                 if let Some(body) = failure.unsent {
                     hop.body = Some(body);
                 }
-                tracing::debug!(error = %failure.error, "request goes on another connection");
+                tracing::debug!(error = %failure.error, "retrying on another connection");
             }
         }
     }
@@ -121,12 +121,13 @@ async fn once(
     match sent {
         Ok(response) => {
             report.first_byte_seen();
-            // What disowns the origin has no say about its alternatives (RFC 7838 §6).
+            // A server that is not authoritative for the origin cannot name its alternatives (RFC
+            // 7838 §6).
             if response.status() != StatusCode::MISDIRECTED_REQUEST {
                 learn(inner, route, &report, response.headers());
             }
             let (use_guard, version) = (leased.use_guard(), leased.version());
-            inner.pool.give_back(&route.key, leased);
+            inner.pool.put_back(&route.key, leased);
             Ok(Answered { response, report, use_guard, version, reused })
         }
         Err(failure) => {
@@ -134,9 +135,8 @@ async fn once(
             if closed || failure.unprocessed || failure.unsent.is_some() {
                 inner.pool.retire(&route.key, &leased);
             }
-            // A connection that served before and closed since has merely grown old, unless it is
-            // known to have broken.
-            if closed && !leased.early && (!reused || failure.error.broke().is_some()) {
+            // A reused connection that closed was merely stale, unless it is known to have failed.
+            if closed && !leased.early && (!reused || failure.error.path_failure().is_some()) {
                 alternatives::failed(inner, route, &report);
                 report.failed(&failure.error);
             }
@@ -145,7 +145,7 @@ async fn once(
     }
 }
 
-fn may_go_again(
+fn may_retry_after(
     failure: &SendFailure,
     reused: bool,
     hop: &Hop,
@@ -161,9 +161,9 @@ fn may_go_again(
     if failure.unprocessed {
         return true;
     }
-    let may = reused && is_idempotent(&hop.method) && !chances.repeated;
-    chances.repeated |= may;
-    may
+    let allowed = reused && is_idempotent(&hop.method) && !chances.repeated;
+    chances.repeated |= allowed;
+    allowed
 }
 
 /// Returns whether the method is idempotent (RFC 9110 §9.2.2).
@@ -178,7 +178,7 @@ pub(super) async fn lease(inner: &Arc<Inner>, route: &Route, early: bool) -> Res
         Checkout::Ready(leased) => return Ok(leased),
         Checkout::Dial(permit) => permit,
     };
-    // Boxed, for they are large, and a request that finds a connection does without them.
+    // Boxed because these futures are large, and a request that finds a connection needs neither.
     if !early {
         return Box::pin(connect::open(inner, route, permit)).await;
     }
@@ -238,7 +238,7 @@ async fn within_connect_timeout(
 ) -> Result<Leased, Error> {
     let Some(limit) = limits.connect else { return lease.await };
     tokio::time::timeout(limit, lease).await.unwrap_or_else(|_| {
-        Err(Error::new(Kind::ConnectTimeout, format!("none was ready after {limit:?}")))
+        Err(Error::new(Kind::ConnectTimeout, format!("no connection was ready after {limit:?}")))
     })
 }
 

@@ -9,7 +9,8 @@ use rustls_pki_types::CertificateDer;
 use super::{Client, HttpPolicy, Proxy, limits::Limits};
 use crate::{Error, Kind, PoolLimits, Versions};
 
-/// How long a request waits for an alternative, as browsers wait while they know no round trip.
+/// How long a request waits for an alternative: as long as browsers wait before they have measured
+/// a round trip.
 const ALTERNATIVE_WAIT: Duration = Duration::from_millis(300);
 
 /// Builds a [`Client`].
@@ -190,7 +191,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets header fields that every request gets unless it sets them itself.
+    /// Sets header fields that are added to every request that does not set them itself.
     pub fn default_headers(mut self, headers: HeaderMap) -> Self {
         self.config.headers.extend(headers);
         self

@@ -1,4 +1,4 @@
-//! Opens the connection that a request waits for, and replaces it by a better one later.
+//! Opens the connection that a request waits for, and replaces it with a better one later.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::{
     pool::{Key, Leased, Permit},
 };
 
-/// Opens a connection for the route; the permit makes this request the one to do it.
+/// Opens a connection for the route; the permit makes this request responsible for it.
 pub(super) async fn open(
     inner: &Arc<Inner>,
     route: &Route,
     permit: Permit,
 ) -> Result<Leased, Error> {
     let Dialled { sender, report, later } = match &route.proxy {
-        // Boxed, for it is large, and most requests go without a proxy.
+        // Boxed because the future is large and most requests use no proxy.
         Some(proxy) => Box::pin(inner.dialler.through(proxy, route)).await?,
         None => {
             let sctp_udp = alternatives::sctp_udp_port(inner, route);
@@ -30,7 +30,7 @@ pub(super) async fn open(
     inner.note(&route.key, &report);
     let leased = permit
         .opened(sender, Arc::new(report))
-        .ok_or_else(|| Error::new(Kind::Closed, "it was dropped while connecting"))?;
+        .ok_or_else(|| Error::new(Kind::Closed, "the client was dropped while connecting"))?;
     if let Some(later) = later {
         await_better(inner, route.key.clone(), later);
     }

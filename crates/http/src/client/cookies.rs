@@ -9,13 +9,13 @@ use http::{
 };
 use url::Url;
 
-/// Cookies taken of one response.
+/// The maximum number of cookies accepted from one response.
 const MAX_PER_RESPONSE: usize = 50;
 
-/// Cookies kept in total.
+/// The maximum number of cookies stored.
 const MAX_COOKIES: usize = 3000;
 
-/// The longest `Set-Cookie` value that is read, in bytes (RFC 6265 §6.1 wants 4096 at least).
+/// The longest `Set-Cookie` value that is read, in bytes (RFC 6265 §6.1 requires at least 4096).
 const MAX_COOKIE_BYTES: usize = 8 * 1024;
 
 /// The cookies of one client.
@@ -24,8 +24,8 @@ pub(super) struct Cookies(Mutex<CookieStore>);
 
 impl Cookies {
     /// Returns the cookie store of a client that uses cookies.
-    pub(super) fn if_asked(asked: bool) -> Option<Self> {
-        asked.then(Self::default)
+    pub(super) fn if_enabled(enabled: bool) -> Option<Self> {
+        enabled.then(Self::default)
     }
 
     /// Adds the cookies that belong to the URL, unless the caller has set some itself.
@@ -45,8 +45,8 @@ impl Cookies {
         }
     }
 
-    /// Takes the cookies of a response. What cannot be read is ignored (RFC 6265 §5.2).
-    pub(super) fn take(&self, url: &Url, headers: &HeaderMap) {
+    /// Stores the cookies of a response. Those that cannot be parsed are ignored (RFC 6265 §5.2).
+    pub(super) fn store(&self, url: &Url, headers: &HeaderMap) {
         let cookies = headers
             .get_all(SET_COOKIE)
             .iter()
@@ -57,11 +57,11 @@ impl Cookies {
         let mut store = self.lock();
         for cookie in cookies {
             if store.iter_any().count() >= MAX_COOKIES {
-                tracing::debug!("no room for another cookie");
+                tracing::debug!("cookie store is full");
                 return;
             }
             if let Err(error) = store.insert_raw(&cookie, url) {
-                tracing::debug!(%error, "cookie refused");
+                tracing::debug!(%error, "cookie rejected");
             }
         }
     }
@@ -100,28 +100,28 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_goes_back_where_it_belongs() {
+    fn a_cookie_is_sent_only_where_it_belongs() {
         let cookies = Cookies::default();
         let from = url("https://a.example/dir/page");
-        cookies.take(&from, &set(&["a=1; Path=/; Secure", "b=2; Max-Age=0", "c=3; Path=/other"]));
+        cookies.store(&from, &set(&["a=1; Path=/; Secure", "b=2; Max-Age=0", "c=3; Path=/other"]));
         assert_eq!(sent(&cookies, "https://a.example/").as_deref(), Some("a=1"));
         assert_eq!(sent(&cookies, "http://a.example/"), None);
         assert_eq!(sent(&cookies, "https://b.example/"), None);
     }
 
     #[test]
-    fn a_cookie_of_another_domain_or_of_a_suffix_is_refused() {
+    fn a_cookie_for_another_domain_or_a_suffix_is_rejected() {
         let cookies = Cookies::default();
         let from = url("https://a.example/");
-        cookies.take(&from, &set(&["x=1; Domain=example", "y=2; Domain=b.example", "z", "=", ""]));
+        cookies.store(&from, &set(&["x=1; Domain=example", "y=2; Domain=b.example", "z", "=", ""]));
         assert_eq!(sent(&cookies, "https://c.example/"), None);
         assert_eq!(sent(&cookies, "https://b.example/"), None);
     }
 
     #[test]
-    fn cookies_of_the_caller_stay_as_they_are() {
+    fn cookies_set_by_the_caller_are_unchanged() {
         let cookies = Cookies::default();
-        cookies.take(&url("https://a.example/"), &set(&["a=1"]));
+        cookies.store(&url("https://a.example/"), &set(&["a=1"]));
         let own = HeaderValue::from_static("own=1");
         let mut headers = HeaderMap::from_iter([(COOKIE, own.clone())]);
         cookies.add(&url("https://a.example/"), &mut headers);
@@ -135,7 +135,7 @@ mod tests {
             let headers: HeaderMap = (0..60)
                 .map(|n| (SET_COOKIE, HeaderValue::from_str(&format!("c{n}=1")).expect("text")))
                 .collect();
-            cookies.take(&url(&format!("https://h{host}.example/")), &headers);
+            cookies.store(&url(&format!("https://h{host}.example/")), &headers);
         }
         assert_eq!(cookies.lock().iter_any().count(), MAX_COOKIES);
         let first = sent(&cookies, "https://h0.example/").expect("cookies");

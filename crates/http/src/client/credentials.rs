@@ -18,7 +18,7 @@ pub(super) fn bearer(token: &str) -> Option<HeaderValue> {
     sensitive(format!("Bearer {token}"))
 }
 
-/// Logs and tables of HPACK do not keep it.
+/// Marks the value as sensitive, so that it appears in neither logs nor HPACK tables.
 fn sensitive(text: String) -> Option<HeaderValue> {
     let mut value = HeaderValue::try_from(text).ok()?;
     value.set_sensitive(true);

@@ -18,10 +18,10 @@ use tokio_util::io::{ReaderStream, StreamReader};
 
 use crate::{Body, Error, Kind};
 
-/// What is offered to the server.
+/// The codings offered to the server.
 const ACCEPTED: HeaderValue = HeaderValue::from_static("gzip, br, zstd, deflate");
 
-/// Codings that may be stacked on one response.
+/// The maximum number of codings applied to one response.
 const MAX_CODINGS: usize = 4;
 
 /// How much is decoded at once, in bytes.
@@ -35,16 +35,15 @@ enum Coding {
     Zstd,
 }
 
-/// Offers the codings, unless the caller chose some itself or asks for a part, whose octets are
-/// those of the coded form.
+/// Offers the codings, unless the caller chose its own or requests a range, which would count
+/// octets of the encoded form.
 pub(super) fn offer(headers: &mut HeaderMap) {
     if !headers.contains_key(ACCEPT_ENCODING) && !headers.contains_key(RANGE) {
         headers.insert(ACCEPT_ENCODING, ACCEPTED);
     }
 }
 
-/// Undoes the codings of a response, if all of them are known; takes out the fields that no
-/// longer hold.
+/// Decodes a response if all of its codings are known, and removes the fields that no longer apply.
 pub(super) fn decode(response: Response<Body>) -> Response<Body> {
     let codings = match codings(response.headers()) {
         Some(codings) if !codings.is_empty() && !response.body().is_end_stream() => codings,
@@ -53,8 +52,8 @@ pub(super) fn decode(response: Response<Body>) -> Response<Body> {
     let (mut head, body) = response.into_parts();
     head.headers.remove(CONTENT_ENCODING);
     head.headers.remove(CONTENT_LENGTH);
-    // The coding applied last is undone first.
-    let body = codings.into_iter().rev().fold(body, undo);
+    // The coding applied last is removed first.
+    let body = codings.into_iter().rev().fold(body, decode_one);
     Response::from_parts(head, body)
 }
 
@@ -76,7 +75,7 @@ fn codings(headers: &HeaderMap) -> Option<Vec<Coding>> {
     (found.len() <= MAX_CODINGS).then_some(found)
 }
 
-fn undo(body: Body, coding: Coding) -> Body {
+fn decode_one(body: Body, coding: Coding) -> Body {
     let coded = StreamReader::new(body.into_stream().map_err(io::Error::other));
     match coding {
         Coding::Gzip => {

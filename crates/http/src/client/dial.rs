@@ -1,4 +1,4 @@
-//! From a target to a connection that speaks HTTP.
+//! Connects to a target and starts HTTP on the connection.
 
 use std::time::Duration;
 
@@ -20,13 +20,13 @@ use crate::{
     protocol::{Http1, Http2, Http3, Sender},
 };
 
-/// How long one transport may take under [`HttpPolicy::Serial`] before the next has its turn.
+/// How long one transport may take under [`HttpPolicy::Serial`] before the next one is tried.
 const SERIAL_TURN: Duration = Duration::from_secs(5);
 
 /// How long an alternative may take to connect.
 const ALTERNATIVE_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Which transports have their turn.
+/// Selects the transports that are tried together.
 type Turn = fn(Transport) -> bool;
 
 /// What is needed to connect, and nothing that keeps connections alive.
@@ -39,14 +39,14 @@ pub(super) struct Dialler {
     pub(super) tunnels: bool,
 }
 
-/// A connection ready for requests, and what may follow it.
+/// A connection that is ready for requests, and the race if it continues.
 pub(super) struct Dialled {
     pub(super) sender: Sender,
     pub(super) report: ConnectionReport,
     pub(super) later: Option<Later>,
 }
 
-/// A race that has been won and goes on.
+/// A race that continues after it has been won.
 pub(super) struct Later {
     initiation: Initiation,
 }
@@ -58,20 +58,20 @@ impl Later {
         dialler: &Dialler,
     ) -> Option<Result<(Sender, ConnectionReport), Error>> {
         let connection = self.initiation.better().await?;
-        // Boxed, for it is large, and few races end with a better connection: the task that waits
-        // for one stays small.
-        Some(Box::pin(dialler.speak(connection, self.initiation.recording())).await)
+        // Boxed because the future is large and few races end with a better connection: this keeps
+        // the waiting task small.
+        Some(Box::pin(dialler.start_http(connection, self.initiation.recording())).await)
     }
 
-    /// Waits until the race has learnt what it can.
+    /// Waits until the race has ended and its outcomes have been recorded.
     pub(super) async fn finished(mut self) {
         self.initiation.finished().await;
     }
 }
 
 impl Dialler {
-    /// Connects under the client's policy. `sctp_udp` is where the origin awaits SCTP inside UDP, if it
-    /// has said so.
+    /// Connects under the client's policy. `sctp_udp` is the UDP port for SCTP that the origin has
+    /// announced, if any.
     pub(super) async fn dial(
         &self,
         route: &Route,
@@ -97,21 +97,21 @@ impl Dialler {
         }))
     }
 
-    /// Connects by this race, whatever the client's policy. The race goes on without the caller, to
-    /// learn.
+    /// Connects with this race policy, whatever the client's policy. The race continues in the
+    /// background to feed the memory.
     pub(super) async fn connect_unpooled(
         &self,
         target: Target,
         race: &Policy,
     ) -> Result<(Sender, ConnectionReport), Error> {
-        let policy = Self::spoken_of(race.clone(), |_| true, &target).ok_or_else(|| {
+        let policy = Self::restricted_to(race.clone(), |_| true, &target).ok_or_else(|| {
             Error::new(Kind::Connect, "no allowed transport carries an allowed version")
         })?;
         let mut initiation = self.endpoint.preconnection(target).policy(policy).initiate();
         let connection = initiation.usable().await.map_err(connect_error)?;
         let recording = initiation.recording();
         initiation.detach();
-        self.speak(connection, recording).await
+        self.start_http(connection, recording).await
     }
 
     /// Connects to an alternative of `origin`; the certificate must be the origin's.
@@ -124,14 +124,14 @@ impl Dialler {
         let alpn = String::from_utf8_lossy(&service.protocol).into_owned();
         let announced = alpn.clone();
         let over_quic = service.protocol == b"h3";
-        let there = match &service.host {
+        let alternative_host = match &service.host {
             None => host.clone(),
             Some(text) if *text == origin.host => host.clone(),
             Some(text) => {
                 Host::parse(text).map_err(|error| Error::new(Kind::Url, error.to_string()))?
             }
         };
-        let mut target = Target::https(there, service.port);
+        let mut target = Target::https(alternative_host, service.port);
         target.service = match over_quic {
             true => TargetService::Http { stream_alpn: Vec::new(), quic_alpn: vec![alpn] },
             false => TargetService::Http { stream_alpn: vec![alpn], quic_alpn: Vec::new() },
@@ -144,10 +144,12 @@ impl Dialler {
         policy.late_switch = false;
         let preconnection = self.endpoint.preconnection(target).certificate_for(host.clone());
         let dialled = self.race(preconnection, policy).await?;
-        // RFC 7838 §2.4: what negotiates anything else has failed. No negotiation is HTTP/1.1.
+        // RFC 7838 §2.4: an alternative that negotiates another protocol has failed. Without
+        // negotiation it is HTTP/1.1.
         let negotiated = dialled.report.info().alpn.as_deref().unwrap_or("http/1.1");
         if negotiated != announced {
-            let what = format!("the alternative was announced as {announced}, it is {negotiated}");
+            let what =
+                format!("the alternative was announced as {announced} but negotiated {negotiated}");
             return Err(Error::new(Kind::Tls, what));
         }
         Ok((dialled.sender, dialled.report.of_alternative(service)))
@@ -164,15 +166,15 @@ impl Dialler {
     async fn race(&self, preconnection: Preconnection, policy: Policy) -> Result<Dialled, Error> {
         let mut initiation = preconnection.policy(policy).initiate();
         let connection = initiation.usable().await.map_err(connect_error)?;
-        let (sender, report) = self.speak(connection, initiation.recording()).await?;
+        let (sender, report) = self.start_http(connection, initiation.recording()).await?;
         let later = (!initiation.is_over()).then_some(Later { initiation });
         Ok(Dialled { sender, report, later })
     }
 
-    /// Returns the policy of a race over the transports of this turn that the caller and the
+    /// Returns the policy for a race over those transports of this turn that the caller and the
     /// versions allow.
     fn policy_of(&self, turn: Turn, target: &Target) -> Option<Policy> {
-        let mut policy = Self::spoken_of(self.race.clone(), turn, target)?;
+        let mut policy = Self::restricted_to(self.race.clone(), turn, target)?;
         if self.policy == HttpPolicy::Serial {
             policy.max_in_flight = 1;
             policy.late_switch = false;
@@ -181,15 +183,15 @@ impl Dialler {
         Some(policy)
     }
 
-    /// Returns the policy with the transports of this turn over which the target's service is used;
-    /// `None` if there are none.
-    fn spoken_of(mut policy: Policy, turn: Turn, target: &Target) -> Option<Policy> {
+    /// Returns the policy restricted to those transports of this turn that can carry the target's
+    /// service; `None` if there are none.
+    fn restricted_to(mut policy: Policy, turn: Turn, target: &Target) -> Option<Policy> {
         policy.transports.retain(|one| turn(*one) && target.service.is_spoken_over(*one));
         (!policy.transports.is_empty()).then_some(policy)
     }
 
-    /// Speaks the version of HTTP that the connection has agreed on.
-    async fn speak(
+    /// Starts the version of HTTP that the connection negotiated.
+    async fn start_http(
         &self,
         connection: Connection,
         recording: Recording,
@@ -198,26 +200,22 @@ impl Dialler {
         let report = ConnectionReport::new(info, connection.feedback(), recording);
         let sender = match connection.quic().cloned() {
             Some(quic) => Http3::start(quic, self.tunnels).await.map(Sender::Http3),
-            None => self.speak_on_stream(connection).await,
+            None => self.start_on_stream(connection).await,
         };
         let sender = sender.map_err(|error| error.on(&report))?;
         Ok((sender, report))
     }
 
-    async fn speak_on_stream(&self, connection: Connection) -> Result<Sender, Error> {
+    async fn start_on_stream(&self, connection: Connection) -> Result<Sender, Error> {
         let alpn = connection.info().alpn.clone();
         let stream = connection
             .into_stream()
-            .map_err(|_| Error::new(Kind::Protocol, "it closed before it was used"))?;
-        self.speak_alpn(stream, alpn.as_ref()).await
+            .map_err(|_| Error::new(Kind::Protocol, "the connection closed before it was used"))?;
+        self.start_on(stream, alpn.as_ref()).await
     }
 
-    /// Speaks HTTP/2 or 1.1, as negotiated by ALPN; without ALPN, HTTP/1.1 (RFC 9112 §9.8).
-    pub(super) async fn speak_alpn<S>(
-        &self,
-        stream: S,
-        alpn: Option<&Alpn>,
-    ) -> Result<Sender, Error>
+    /// Starts HTTP/2 or 1.1, as negotiated by ALPN; without ALPN, HTTP/1.1 (RFC 9112 §9.8).
+    pub(super) async fn start_on<S>(&self, stream: S, alpn: Option<&Alpn>) -> Result<Sender, Error>
     where
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
     {

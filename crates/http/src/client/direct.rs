@@ -14,7 +14,7 @@ use super::{HttpPolicy, dial::Dialler};
 use crate::{
     Body, Error, Versions,
     connection_report::ConnectionReport,
-    destination::{self, place, target},
+    destination::{self, destination, target},
     protocol::{SendFailure, Sender},
 };
 
@@ -54,7 +54,7 @@ impl Direct {
         versions: Versions,
     ) -> Result<Self, Error> {
         let url = destination::parse(url.as_ref())?;
-        let (host, port, https) = place(&url)?;
+        let (host, port, https) = destination(&url)?;
         let target = target(host, port, https, versions);
         let policy = HttpPolicy::Race;
         let dialler =

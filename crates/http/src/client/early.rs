@@ -3,7 +3,7 @@
 //! A request may be sent early if its method is safe, it has no body, and its origin was reached
 //! over HTTP/3 before. The connection is kept out of the pool until its handshake is complete, so
 //! that nothing else is sent early. If the peer answers 425 (Too Early), rejects the early data, or
-//! does not complete the handshake soon, the request is sent again the usual way.
+//! does not complete the handshake in time, the request is sent again without early data.
 
 use std::{
     collections::BTreeMap,
@@ -26,18 +26,18 @@ use crate::{
     protocol::{Http3, Sender},
 };
 
-/// How long the handshake may take before the request goes the usual way.
+/// How long the handshake may take before the request is sent again without early data.
 pub(super) const HANDSHAKE_TIME: Duration = Duration::from_millis(500);
 
-/// Origins whose last HTTP/3 address is known.
+/// The maximum number of origins whose last HTTP/3 address is remembered.
 const MAX_KNOWN: usize = 1024;
 
-/// Where origins were last reached over HTTP/3, and by which race.
+/// The addresses at which origins were last reached over HTTP/3, with the races that found them.
 #[derive(Default)]
 pub(super) struct Known(Mutex<BTreeMap<Key, (SocketAddr, Recording, Feedback)>>);
 
 impl Known {
-    /// Remembers where a race has reached the origin over HTTP/3.
+    /// Remembers the address at which a race reached the origin over HTTP/3.
     pub(super) fn learn(&self, key: &Key, report: &ConnectionReport) {
         if !report.info().transport.has_http3() || report.alternative().is_some() {
             return;
@@ -65,8 +65,8 @@ pub(super) fn is_allowed(inner: &Inner, hop: &Hop, route: &Route) -> bool {
         && hop.body.as_ref().is_some_and(|body| body.is_end_stream())
 }
 
-/// Opens a connection to send on at once, if there is a session to resume; otherwise the permit
-/// is still good.
+/// Opens a connection that can be sent on at once, if there is a session to resume; returns the
+/// permit otherwise.
 pub(super) async fn open(
     inner: &Arc<Inner>,
     route: &Route,
@@ -112,10 +112,10 @@ fn confirm(
                 let report = ConnectionReport::new(info, feedback, recording);
                 drop(permit.opened(Sender::Http3(sender), Arc::new(report)));
             }
-            // What was sent is void, and HTTP/3 cannot start over on the same connection.
-            Ok(Ok((_, false))) => tracing::debug!("early data refused"),
+            // What was sent is lost, and HTTP/3 cannot start over on the same connection.
+            Ok(Ok((_, false))) => tracing::debug!("early data rejected"),
             Ok(Err(_)) | Err(_) => {
-                // Ends the request that waits on it: it goes the usual way then.
+                // Fails the request that waits on it, which is then sent again without early data.
                 quic.close(0u32.into(), b"");
                 if let Some(inner) = weak.upgrade() {
                     inner.known.lock().remove(permit.key());

@@ -1,4 +1,4 @@
-//! One exchange from the caller's point of view: redirects, cookies, decompression, time limits.
+//! One exchange from the caller's point of view: redirects, cookies, decompression, timeouts.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,10 +19,10 @@ use crate::{Body, Error, Kind};
 /// How much of a redirect's body is read so that its connection can be used again, in bytes.
 const REDIRECT_BODY: u64 = 16 * 1024;
 
-/// How long that may take.
+/// How long reading that much may take.
 const REDIRECT_BODY_TIME: Duration = Duration::from_millis(500);
 
-/// Carries out a request; the URL in its head is not looked at.
+/// Executes a request; the URI in its head is ignored.
 pub(super) async fn run(
     inner: &Arc<Inner>,
     request: Request<Body>,
@@ -98,7 +98,7 @@ async fn one(
     }
     let route = Route::new(inner, &hop.url)?;
     let answered = attempt::send(inner, hop, &route, &added, limits).await?;
-    cookies.take(&hop.url, answered.response.headers());
+    cookies.store(&hop.url, answered.response.headers());
     Ok(answered)
 }
 
@@ -109,7 +109,7 @@ struct Ending {
     redirected: Vec<Redirect>,
 }
 
-/// Puts the layers around the body.
+/// Wraps the body in its layers: guard, decoder, size limit.
 fn finish(
     inner: &Arc<Inner>,
     answered: attempt::Answered,
@@ -134,10 +134,10 @@ fn finish(
     (response, Exchanged { report, url: hop.url.clone(), redirected, reused })
 }
 
-/// Returns the version to report: an HTTP/1.0 server states it itself; other versions are those of
-/// the connection.
-fn shown_version(said: Version, spoken: Version) -> Version {
-    if said < Version::HTTP_11 { said } else { spoken }
+/// Returns the version to report: HTTP/1.0 if the response states it, otherwise that of the
+/// connection.
+fn shown_version(stated: Version, negotiated: Version) -> Version {
+    if stated < Version::HTTP_11 { stated } else { negotiated }
 }
 
 /// Reads a small body to its end, so that an HTTP/1.1 connection can be used again.

@@ -21,9 +21,9 @@ use crate::{Body, Error, Kind, connection_report::ConnectionReport, pool::UseGua
 
 /// Limits on how a body may arrive.
 pub(super) struct Limits {
-    /// Between two chunks.
+    /// The longest time between two chunks.
     pub(super) idle: Option<Duration>,
-    /// The end of the whole exchange.
+    /// The deadline of the whole exchange.
     pub(super) deadline: Option<Instant>,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Guarded {
     deadline: Option<Pin<Box<Sleep>>>,
     url: Url,
     report: Arc<ConnectionReport>,
-    /// Let go of at the end, so that the connection counts as idle from then on.
+    /// Dropped at the end, so that the connection counts as idle from then on.
     use_guard: Option<UseGuard>,
     ended: bool,
 }
@@ -89,7 +89,7 @@ impl Guarded {
     }
 
     fn wrong_length(&self, expected: u64) -> Error {
-        let detail = format!("{} bytes were received, {expected} were announced", self.seen);
+        let detail = format!("{} bytes were received, but {expected} were announced", self.seen);
         Error::new(Kind::BodyLength, detail)
     }
 
@@ -150,7 +150,7 @@ impl HttpBody for Guarded {
     }
 
     fn is_end_stream(&self) -> bool {
-        // Not before the length has been compared.
+        // Not before the length has been checked.
         self.ended
             || (self.expected.is_none_or(|length| length == self.seen)
                 && self.inner.is_end_stream())
@@ -164,7 +164,7 @@ impl HttpBody for Guarded {
     }
 }
 
-/// A body that may be no larger than the caller allows, after decoding.
+/// A body limited to the size that the caller allows, after decoding.
 pub(super) struct Bounded {
     inner: Body,
     left: u64,

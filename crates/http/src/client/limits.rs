@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-/// Redirects followed unless the caller says otherwise.
+/// The default maximum number of redirects.
 const DEFAULT_REDIRECTS: usize = 10;
 
-/// What a request is bounded by: the values of its client, unless it has its own.
+/// The limits of a request: those of its client unless it overrides them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Redirects that are followed.
+    /// The maximum number of redirects.
     pub(super) redirects: usize,
-    /// The wait for a connection.
+    /// How long to wait for a connection.
     pub(super) connect: Option<Duration>,
-    /// The whole exchange.
+    /// How long the whole exchange may take.
     pub(super) total: Option<Duration>,
-    /// The peer's silence.
+    /// How long the peer may be silent.
     pub(super) idle: Option<Duration>,
 }
 

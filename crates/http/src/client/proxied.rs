@@ -49,7 +49,7 @@ impl Dialler {
             .through_proxy(&proxy.name());
         let stream = connection
             .into_stream()
-            .map_err(|_| Error::new(Kind::Proxy, "it closed before it was used"))?;
+            .map_err(|_| Error::new(Kind::Proxy, "the connection closed before it was used"))?;
         let sender = if route.is_forwarded() {
             Http1::start(stream, true).await.map(Sender::Http1)
         } else {
@@ -76,16 +76,16 @@ impl Dialler {
         Http1::start(tunnel, false).await.map(Sender::Http1)
     }
 
-    /// Speaks to the peer at the other end of a tunnel.
+    /// Starts TLS and HTTP with the peer at the other end of a tunnel.
     async fn secured<S>(&self, tunnel: S, route: &Route) -> Result<Sender, Error>
     where
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
     {
         let alpn = self.versions.stream_alpn();
         let tls = self.endpoint.secure(tunnel, &route.host, &alpn).await.map_err(tls_error)?;
-        let agreed = tls.get_ref().1.alpn_protocol();
-        let agreed = agreed.map(|name| String::from_utf8_lossy(name).into_owned());
-        self.speak_alpn(tls, agreed.as_ref()).await
+        let negotiated = tls.get_ref().1.alpn_protocol();
+        let negotiated = negotiated.map(|name| String::from_utf8_lossy(name).into_owned());
+        self.start_on(tls, negotiated.as_ref()).await
     }
 }
 

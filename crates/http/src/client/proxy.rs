@@ -51,7 +51,7 @@ impl Proxy {
         Self(Some(Matcher::builder().all(proxy.into()).no(no_proxy.into()).build()))
     }
 
-    pub(super) fn before(&self, uri: &Uri) -> Option<Intercept> {
+    pub(super) fn intercept(&self, uri: &Uri) -> Option<Intercept> {
         self.0.as_ref()?.intercept(uri)
     }
 }
@@ -62,14 +62,14 @@ impl Default for Proxy {
     }
 }
 
-/// Where a proxy is.
+/// The address, protocol and credentials of a proxy.
 pub(super) struct ProxyAddress {
     pub(super) host: String,
     pub(super) port: u16,
     /// The credentials for SOCKS.
     user: Option<(String, String)>,
     pub(super) protocol: ProxyProtocol,
-    /// For proxies that speak HTTP.
+    /// The credentials for HTTP proxies.
     pub(super) authorization: Option<HeaderValue>,
 }
 
@@ -151,10 +151,11 @@ where
     }
     let mut response = tokio::time::timeout(CONNECT_TIMEOUT, connection.exchange(request))
         .await
-        .map_err(|_| Error::new(Kind::Proxy, "it did not answer the CONNECT"))?
+        .map_err(|_| Error::new(Kind::Proxy, "the proxy did not answer the CONNECT"))?
         .map_err(|failure| as_proxy(failure.error))?;
     if !response.status().is_success() {
-        let detail = format!("it answered the CONNECT to {authority} with {}", response.status());
+        let detail =
+            format!("the proxy answered the CONNECT to {authority} with {}", response.status());
         return Err(Error::new(Kind::Proxy, detail));
     }
     let upgraded = hyper::upgrade::on(&mut response).await;
@@ -167,24 +168,24 @@ pub(super) async fn socks5(
     authority: &str,
     proxy: &ProxyAddress,
 ) -> Result<ByteStream, Error> {
-    let asked = |text: &str| {
+    let uri = |text: &str| {
         text.parse::<Uri>().map_err(|_| {
             Error::new(Kind::Url, format!("{authority:?} cannot be requested from a proxy"))
         })
     };
-    let destination = asked(&format!("http://{authority}/"))?;
-    let mut socks = SocksV5::new(asked(&format!("http://{}/", proxy.host))?, Opened(Some(stream)));
+    let destination = uri(&format!("http://{authority}/"))?;
+    let mut socks = SocksV5::new(uri(&format!("http://{}/", proxy.host))?, Opened(Some(stream)));
     if let Some((name, password)) = &proxy.user {
         socks = socks.with_auth(name.clone(), password.clone());
     }
     let opened = tokio::time::timeout(CONNECT_TIMEOUT, socks.call(destination)).await;
     opened
-        .map_err(|_| Error::new(Kind::Proxy, "it did not answer the SOCKS handshake"))?
+        .map_err(|_| Error::new(Kind::Proxy, "the proxy did not complete the SOCKS handshake"))?
         .map(TokioIo::into_inner)
         .map_err(|error| Error::new(Kind::Proxy, error.to_string()))
 }
 
-/// An open connection to a proxy, for code that would otherwise open one.
+/// A connector that returns a connection that is already open.
 struct Opened(Option<ByteStream>);
 
 impl Service<Uri> for Opened {

@@ -13,7 +13,7 @@ use url::Url;
 use super::request_url;
 use crate::{Body, Error, Kind, text_without_password, without_password};
 
-/// Fields that describe a body, and go with it.
+/// Fields that describe a body, and are removed with it.
 const BODY_FIELDS: [HeaderName; 6] = [
     CONTENT_ENCODING,
     CONTENT_LANGUAGE,
@@ -23,7 +23,7 @@ const BODY_FIELDS: [HeaderName; 6] = [
     TRANSFER_ENCODING,
 ];
 
-/// Fields meant for one origin only.
+/// Fields that are sent only to the origin they were meant for.
 const ORIGIN_FIELDS: [HeaderName; 4] = [AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION, HOST];
 
 /// One request of a chain.
@@ -51,7 +51,7 @@ pub struct Redirect {
     pub headers: HeaderMap,
 }
 
-/// What is needed to follow a redirect.
+/// The rules by which redirects are followed.
 pub(super) struct Rules {
     /// Whether `https` may lead to `http`.
     pub(super) allow_downgrade: bool,
@@ -63,7 +63,7 @@ pub(super) fn is_redirect(status: StatusCode, headers: &HeaderMap) -> bool {
 }
 
 impl Hop {
-    /// Turns into the request that the redirect asks for.
+    /// Turns this into the request that the redirect asks for.
     pub(super) fn follow(
         &mut self,
         status: StatusCode,
@@ -83,8 +83,10 @@ impl Hop {
                 self.headers.remove(name);
             }
         } else if self.body.is_none() {
-            let detail =
-                format!("{} requires the body again, and a stream can be read only once", status);
+            let detail = format!(
+                "{} requires the body to be sent again, and a stream can be read only once",
+                status
+            );
             return Err(Error::new(Kind::Redirect, detail));
         }
         if to.origin() != self.url.origin() {
@@ -107,12 +109,15 @@ impl Hop {
             refuse(format!("its Location {shown:?} is not a URL: {error}"))
         })?;
         if !matches!(to.scheme(), "http" | "https") || !to.has_host() {
-            return Err(refuse(format!("it leads out of HTTP, to {}", without_password(&to))));
+            return Err(refuse(format!(
+                "it leads to {}, which is not HTTP",
+                without_password(&to)
+            )));
         }
-        // Nobody here has chosen these: they are neither sent nor shown.
-        request_url::drop_user(&mut to);
+        // The server chose these, not the user: they are neither sent nor shown.
+        request_url::remove_user_info(&mut to);
         if self.url.scheme() == "https" && to.scheme() == "http" && !rules.allow_downgrade {
-            return Err(refuse(format!("it leads from https to {to}, which is not protected")));
+            return Err(refuse(format!("it leads from https to {to}, which is not encrypted")));
         }
         if to.fragment().is_none() {
             to.set_fragment(self.url.fragment());
@@ -141,7 +146,7 @@ mod tests {
     const STRICT: Rules = Rules { allow_downgrade: false };
 
     #[test]
-    fn the_method_changes_as_the_status_says() {
+    fn the_method_changes_according_to_the_status() {
         for (status, method, becomes) in [
             (301, Method::POST, Method::GET),
             (302, Method::POST, Method::GET),

@@ -7,7 +7,7 @@ use url::Url;
 use super::Redirect;
 use crate::connection_report::ConnectionReport;
 
-/// What there is to say about an exchange besides its response.
+/// The details of an exchange, apart from its response.
 #[derive(Debug)]
 pub(super) struct Exchanged {
     pub(super) report: Arc<ConnectionReport>,

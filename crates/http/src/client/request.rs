@@ -36,8 +36,8 @@ impl RequestBuilder {
             (Ok(name), Ok(value)) => {
                 self.headers.append(name, value);
             }
-            (Err(_), _) => self.refuse("a header field's name is none"),
-            (_, Err(_)) => self.refuse("a header field's value is none"),
+            (Err(_), _) => self.refuse("the name of a header field is invalid"),
+            (_, Err(_)) => self.refuse("the value of a header field is invalid"),
         }
         self
     }
@@ -69,10 +69,10 @@ impl RequestBuilder {
         self.authorized(credentials::bearer(token.as_ref()), "the token cannot be sent in a field")
     }
 
-    fn authorized(mut self, value: Option<HeaderValue>, otherwise: &str) -> Self {
+    fn authorized(mut self, value: Option<HeaderValue>, error: &str) -> Self {
         match value {
             Some(value) => _ = self.headers.insert(AUTHORIZATION, value),
-            None => self.refuse(otherwise),
+            None => self.refuse(error),
         }
         self
     }
@@ -82,15 +82,15 @@ impl RequestBuilder {
     #[cfg(feature = "form")]
     pub fn query<T: serde::Serialize + ?Sized>(mut self, query: &T) -> Self {
         let Ok(url) = &mut self.url else { return self };
-        let written = query
+        let serialised = query
             .serialize(serde_urlencoded::Serializer::new(&mut url.query_pairs_mut()))
             .map(|_| ())
             .map_err(|error| error.to_string());
         if url.query() == Some("") {
             url.set_query(None);
         }
-        if let Err(error) = written {
-            self.refuse(&format!("the query cannot be written: {error}"));
+        if let Err(error) = serialised {
+            self.refuse(&format!("the query cannot be serialised: {error}"));
         }
         self
     }
@@ -98,15 +98,15 @@ impl RequestBuilder {
     /// Sets the body to `form`, serialised as an HTML form (`application/x-www-form-urlencoded`).
     #[cfg(feature = "form")]
     pub fn form<T: serde::Serialize + ?Sized>(self, form: &T) -> Self {
-        let written = serde_urlencoded::to_string(form).map_err(|error| error.to_string());
-        self.written(written.map(Body::from), "application/x-www-form-urlencoded")
+        let serialised = serde_urlencoded::to_string(form).map_err(|error| error.to_string());
+        self.serialised_body(serialised.map(Body::from), "application/x-www-form-urlencoded")
     }
 
     /// Sets the body to `value` as JSON (`application/json`).
     #[cfg(feature = "json")]
     pub fn json<T: serde::Serialize + ?Sized>(self, value: &T) -> Self {
-        let written = serde_json::to_vec(value).map_err(|error| error.to_string());
-        self.written(written.map(Body::from), "application/json")
+        let serialised = serde_json::to_vec(value).map_err(|error| error.to_string());
+        self.serialised_body(serialised.map(Body::from), "application/json")
     }
 
     /// Sets the body to this form and its content type to `multipart/form-data`.
@@ -117,18 +117,18 @@ impl RequestBuilder {
                 self.body = body;
                 self.headers.insert(http::header::CONTENT_TYPE, content_type);
             }
-            None => self.refuse("the system gives no randomness for the boundary of the form"),
+            None => self.refuse("the system provides no randomness for the boundary of the form"),
         }
         self
     }
 
     /// Sets a serialised body; a content type set by the caller is kept.
     #[cfg(any(feature = "form", feature = "json"))]
-    fn written(mut self, body: Result<Body, String>, content: &'static str) -> Self {
+    fn serialised_body(mut self, body: Result<Body, String>, content: &'static str) -> Self {
         use http::header::CONTENT_TYPE;
         match body {
             Ok(body) => self.body = body,
-            Err(error) => self.refuse(&format!("the body cannot be written: {error}")),
+            Err(error) => self.refuse(&format!("the body cannot be serialised: {error}")),
         }
         self.headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(content));
         self

@@ -8,8 +8,8 @@ use url::Url;
 
 use super::credentials;
 
-/// Fills in what a request has unless the caller said otherwise, and takes the user information
-/// out of the URL: it is sent as a field, never as part of the URL (RFC 9110 §4.2.4).
+/// Adds the default fields that the caller did not set, and moves the user information from the URL
+/// to a field: it is never sent as part of the URL (RFC 9110 §4.2.4).
 pub(super) fn complete(headers: &mut HeaderMap, defaults: &HeaderMap, url: &mut Url) {
     for name in defaults.keys().filter(|name| !headers.contains_key(*name)).collect::<Vec<_>>() {
         for value in defaults.get_all(name) {
@@ -27,11 +27,11 @@ pub(super) fn complete(headers: &mut HeaderMap, defaults: &HeaderMap, url: &mut 
     {
         headers.insert(AUTHORIZATION, value);
     }
-    drop_user(url);
+    remove_user_info(url);
 }
 
-/// Takes the user information out of a URL.
-pub(super) fn drop_user(url: &mut Url) {
+/// Removes the user information from a URL.
+pub(super) fn remove_user_info(url: &mut Url) {
     // Both fail only for URLs without a host, and this one has a host.
     let _ = url.set_username("");
     let _ = url.set_password(None);

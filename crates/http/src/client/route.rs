@@ -1,4 +1,4 @@
-//! From a URL to its origin, connections and proxy.
+//! Maps a URL to its origin, connections and proxy.
 
 use eyas::race::target::{Host, Target};
 use http::Uri;
@@ -10,11 +10,11 @@ use super::{
 };
 use crate::{
     Error, Kind, Versions, alt_svc,
-    destination::{place, target},
+    destination::{destination, target},
     pool::Key,
 };
 
-/// What must be known of a URL to send a request there.
+/// What must be known about a URL to send a request to it.
 pub(super) struct Route {
     pub(super) key: Key,
     pub(super) host: Host,
@@ -25,12 +25,12 @@ pub(super) struct Route {
 impl Route {
     pub(super) fn new(inner: &Inner, url: &Url) -> Result<Self, Error> {
         let refuse = |why: String| Error::new(Kind::Url, why);
-        let (host, port, https) = place(url)?;
+        let (host, port, https) = destination(url)?;
         let text =
             format!("{}://{}", url.scheme(), &url[Position::BeforeHost..Position::AfterQuery]);
         let uri: Uri =
             text.parse().map_err(|error: http::uri::InvalidUri| refuse(error.to_string()))?;
-        let intercept = inner.config.proxy.before(&uri);
+        let intercept = inner.config.proxy.intercept(&uri);
         let proxy = intercept.as_ref().map(ProxyAddress::of).transpose()?;
         let key = Key {
             https,

@@ -22,7 +22,7 @@ use crate::{
     connection_report::ConnectionReport,
     destination,
     pool::UseGuard,
-    protocol::{TunnelIo, Tunnelling},
+    protocol::{TunnelIo, TunnelReply},
     quic_streams::{HttpDatagrams, StreamDatagrams},
 };
 
@@ -31,7 +31,7 @@ use crate::{
 pub enum Connected {
     /// The tunnel is open.
     Tunnel(Tunnel),
-    /// The server refused; its response says why.
+    /// The server refused; its response states why.
     Refused(Response<Body>),
 }
 
@@ -96,17 +96,17 @@ impl Client {
         request: Request<()>,
         limit: Duration,
     ) -> Result<Connected, Error> {
-        self.ask(proxy, None, request, limit).await
+        self.request_tunnel(proxy, None, request, limit).await
     }
 
-    /// Asks the server at an `https` URL to go on with another protocol, such as `connect-udp`, on the
-    /// stream of this request: by `Upgrade` over HTTP/1.1 (RFC 9110 §7.8), by extended CONNECT over
-    /// HTTP/2 (RFC 8441) and HTTP/3 (RFC 9220), for which the server's settings are waited for. The
-    /// request's URI is absolute; its method does not count. Over HTTP/3 only `connect-udp` and
-    /// `webtransport` can be asked for. Otherwise this is as [`connect`](Self::connect).
+    /// Asks the server at an `https` URL to switch the stream of this request to another protocol,
+    /// such as `connect-udp`: by `Upgrade` over HTTP/1.1 (RFC 9110 §7.8), by extended CONNECT over
+    /// HTTP/2 (RFC 8441) and HTTP/3 (RFC 9220), once the server's settings have arrived. The
+    /// request's URI is absolute; its method is ignored. Over HTTP/3 only `connect-udp` and
+    /// `webtransport` are supported. Otherwise this works like [`connect`](Self::connect).
     ///
     /// # Errors
-    /// The same as those of [`connect`](Self::connect); [`Kind::Protocol`] if the server does not offer
+    /// The same as for [`connect`](Self::connect); [`Kind::Protocol`] if the server does not offer
     /// extended CONNECT.
     pub async fn upgrade(
         &self,
@@ -115,10 +115,10 @@ impl Client {
         request: Request<()>,
         limit: Duration,
     ) -> Result<Connected, Error> {
-        self.ask(server, Some(protocol), request, limit).await
+        self.request_tunnel(server, Some(protocol), request, limit).await
     }
 
-    async fn ask(
+    async fn request_tunnel(
         &self,
         server: &str,
         protocol: Option<&str>,
@@ -129,43 +129,43 @@ impl Client {
         let route = Route::new(self.inner(), &url)?;
         let mut may_repeat = true;
         loop {
-            match self.ask_once(&route, protocol, request.clone(), limit).await {
+            match self.try_tunnel(&route, protocol, request.clone(), limit).await {
                 Ok(connected) => return Ok(connected),
-                Err(Missed { stale: true, .. }) if may_repeat => may_repeat = false,
+                Err(AskError { stale: true, .. }) if may_repeat => may_repeat = false,
                 Err(missed) => return Err(missed.error.at(&url)),
             }
         }
     }
 
-    async fn ask_once(
+    async fn try_tunnel(
         &self,
         route: &Route,
         protocol: Option<&str>,
         request: Request<()>,
         limit: Duration,
-    ) -> Result<Connected, Missed> {
+    ) -> Result<Connected, AskError> {
         let inner = self.inner();
         let leased = attempt::lease(inner, route, false).await;
-        let mut leased = leased.map_err(|error| Missed { error, stale: false })?;
+        let mut leased = leased.map_err(|error| AskError { error, stale: false })?;
         let report = Arc::clone(leased.report());
-        let asking = async {
+        let sending = async {
             match protocol {
                 Some(protocol) => leased.sender.upgrade(protocol, request).await,
                 None => leased.sender.tunnel(request).await,
             }
         };
-        let failure = match timeout(limit, asking).await {
-            Ok(Ok(tunnelling)) => {
+        let failure = match timeout(limit, sending).await {
+            Ok(Ok(reply)) => {
                 report.first_byte_seen();
                 let (version, is_new) = (leased.version(), !leased.reused);
-                return Ok(match tunnelling {
-                    Tunnelling::Refused(response) => {
+                return Ok(match reply {
+                    TunnelReply::Refused(response) => {
                         let use_guard = leased.use_guard();
-                        inner.pool.give_back(&route.key, leased);
+                        inner.pool.put_back(&route.key, leased);
                         drop(use_guard);
                         Connected::Refused(response)
                     }
-                    Tunnelling::Open(io, datagrams) => {
+                    TunnelReply::Open(io, datagrams) => {
                         let _use_guard = leased.use_guard();
                         Connected::Tunnel(Tunnel {
                             io,
@@ -182,7 +182,7 @@ impl Client {
             Err(_) => {
                 inner.pool.retire(&route.key, &leased);
                 let error = Error::new(Kind::IdleTimeout, format!("no answer after {limit:?}"));
-                return Err(Missed { error: error.on(&*report), stale: false });
+                return Err(AskError { error: error.on(&*report), stale: false });
             }
         };
         let closed = leased.sender.is_closed();
@@ -193,14 +193,14 @@ impl Client {
         if closed && !leased.reused {
             report.failed(&failure.error);
         }
-        Err(Missed { error: failure.error.on(&*report), stale: leased.reused || unsent })
+        Err(AskError { error: failure.error.on(&*report), stale: leased.reused || unsent })
     }
 }
 
-/// Why no answer arrived.
-struct Missed {
+/// The reason why no answer arrived.
+struct AskError {
     error: Error,
-    /// Whether the connection may just have grown old.
+    /// Whether the connection may merely have been stale.
     stale: bool,
 }
 

@@ -23,8 +23,8 @@ impl Stream {
         Self(TokioIo::new(stream))
     }
 
-    /// Returns what the connection is, its addresses, and why it was chosen. hyper-util's client
-    /// adds a copy to the extensions of each response.
+    /// Returns the details of the connection: transport, addresses, and why it was chosen.
+    /// hyper-util's client adds a copy to the extensions of each response.
     pub fn info(&self) -> &ConnectionInfo {
         self.0.inner().info()
     }

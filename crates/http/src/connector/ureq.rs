@@ -1,4 +1,4 @@
-//! A connector for ureq. Its traits block, so a runtime of its own drives the connections.
+//! A connector for ureq. ureq's traits block, so a separate runtime drives the connections.
 
 use std::{
     fmt, io,
@@ -52,23 +52,23 @@ impl Connector {
     pub fn into_ureq(self, config: Config) -> io::Result<Agent> {
         let mut runtime = Builder::new_multi_thread();
         runtime.worker_threads(1).thread_name("eyas-ureq").enable_all();
-        let racing = Racing {
+        let racing_connector = RacingConnector {
             connector: self.versions(Versions::HTTP_1),
             driver: Arc::new(Driver(Some(runtime.build()?))),
         };
-        Ok(Agent::with_parts(config, racing, Unresolved))
+        Ok(Agent::with_parts(config, racing_connector, Unresolved))
     }
 }
 
-/// A runtime that may be dropped anywhere, also in async code.
+/// A runtime that can be dropped anywhere, even in async code.
 struct Driver(Option<Runtime>);
 
 impl Driver {
-    /// Drives `io` to its end, unless the time is over or the agent is shut down before.
+    /// Drives `io` to completion, unless the timeout expires or the agent is shut down first.
     fn run<T, E: Into<UreqError>>(
         &self,
         timeout: NextTimeout,
-        ended: &CancellationToken,
+        shutdown: &CancellationToken,
         io: impl Future<Output = Result<T, E>>,
     ) -> Result<T, UreqError> {
         let Some(runtime) = &self.0 else { return Err(shut_down()) };
@@ -81,7 +81,7 @@ impl Driver {
             };
             tokio::select! {
                 biased;
-                () = ended.cancelled() => Err(shut_down()),
+                () = shutdown.cancelled() => Err(shut_down()),
                 outcome = io => outcome.map_err(Into::into),
                 () = limit => Err(UreqError::Timeout(timeout.reason)),
             }
@@ -101,7 +101,7 @@ fn shut_down() -> UreqError {
     io::Error::new(io::ErrorKind::ConnectionAborted, "the agent was shut down").into()
 }
 
-/// Leaves names to the race.
+/// A resolver that resolves nothing, because the race does.
 #[derive(Debug)]
 struct Unresolved;
 
@@ -116,12 +116,12 @@ impl Resolver for Unresolved {
     }
 }
 
-struct Racing {
+struct RacingConnector {
     connector: Connector,
     driver: Arc<Driver>,
 }
 
-impl UreqConnector for Racing {
+impl UreqConnector for RacingConnector {
     type Out = RacedTransport;
 
     fn connect(
@@ -134,29 +134,29 @@ impl UreqConnector for Racing {
             let what = "races do not go through a proxy; build the configuration with proxy(None)";
             return Err(io::Error::new(io::ErrorKind::Unsupported, what).into());
         }
-        let ended = Arc::new(Ended::default());
-        let weak = Arc::downgrade(&ended);
+        let shutdown = Arc::new(Shutdown::default());
+        let weak = Arc::downgrade(&shutdown);
         (details.register_shutdown)(weak as Weak<dyn ShutdownHandle>)?;
         let raced = self.connector.connect(details.uri);
         let raced = raced.map_err(|error| UreqError::Other(Box::new(error)));
-        let stream = self.driver.run(details.timeout, &ended.0, raced)?.into_inner();
+        let stream = self.driver.run(details.timeout, &shutdown.0, raced)?.into_inner();
         let config = details.config;
         let buffers = LazyBuffers::new(config.input_buffer_size(), config.output_buffer_size());
-        Ok(Some(RacedTransport { stream, buffers, ended, driver: Arc::clone(&self.driver) }))
+        Ok(Some(RacedTransport { stream, buffers, shutdown, driver: Arc::clone(&self.driver) }))
     }
 }
 
-impl fmt::Debug for Racing {
+impl fmt::Debug for RacingConnector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.connector.fmt(f)
     }
 }
 
-/// Tells a transport that its agent was shut down.
+/// Cancelled when the agent is shut down.
 #[derive(Default)]
-struct Ended(CancellationToken);
+struct Shutdown(CancellationToken);
 
-impl ShutdownHandle for Ended {
+impl ShutdownHandle for Shutdown {
     fn shutdown(&self) {
         self.0.cancel();
     }
@@ -165,8 +165,8 @@ impl ShutdownHandle for Ended {
 struct RacedTransport {
     stream: ByteStream,
     buffers: LazyBuffers,
-    ended: Arc<Ended>,
-    /// Last, for the stream needs it until its end.
+    shutdown: Arc<Shutdown>,
+    /// Declared last, so that it is dropped after the stream, which needs it.
     driver: Arc<Driver>,
 }
 
@@ -176,28 +176,29 @@ impl Transport for RacedTransport {
     }
 
     fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), UreqError> {
-        let Self { stream, buffers, ended, driver } = self;
+        let Self { stream, buffers, shutdown, driver } = self;
         let output = &buffers.output()[..amount];
-        driver.run(timeout.for_write(), &ended.0, async {
+        driver.run(timeout.for_write(), &shutdown.0, async {
             stream.write_all(output).await?;
             stream.flush().await
         })
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, UreqError> {
-        let Self { stream, buffers, ended, driver } = self;
+        let Self { stream, buffers, shutdown, driver } = self;
         let read = stream.read(buffers.input_append_buf());
-        let amount = driver.run(timeout.for_read(), &ended.0, read)?;
+        let amount = driver.run(timeout.for_read(), &shutdown.0, read)?;
         buffers.input_appended(amount);
         Ok(amount > 0)
     }
 
     fn is_open(&mut self) -> bool {
         let stream = &mut self.stream;
-        // Between two responses nothing is to be read: whatever is there ends the connection.
+        // There must be nothing to read between two responses; any input means that the connection
+        // is unusable.
         let read = async { Ok::<_, UreqError>(stream.read(&mut [0]).now_or_never()) };
         let now = NextTimeout::default();
-        matches!(self.driver.run(now, &self.ended.0, read), Ok(None))
+        matches!(self.driver.run(now, &self.shutdown.0, read), Ok(None))
     }
 
     fn is_tls(&self) -> bool {

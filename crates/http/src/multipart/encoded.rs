@@ -9,7 +9,7 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 
 use crate::{Body, Error};
 
-/// All pieces of a form: headers and contents of its parts.
+/// The pieces of a form: the headers and contents of its parts.
 #[derive(Debug)]
 pub(super) struct Encoded {
     pieces: VecDeque<Body>,
@@ -20,7 +20,7 @@ impl Encoded {
         Self { pieces: pieces.into() }
     }
 
-    /// Converts it to a body, in memory if it is complete, so that it can be sent again.
+    /// Converts it to a body, which is in memory if all pieces are, so that it can be sent again.
     pub(super) fn into_body(self) -> Body {
         let copies: Option<Vec<Bytes>> = self.pieces.iter().map(Body::in_memory).collect();
         match copies {
@@ -45,7 +45,7 @@ impl HttpBody for Encoded {
         while let Some(piece) = self.pieces.front_mut() {
             match ready!(Pin::new(piece).poll_frame(cx)).transpose()? {
                 Some(frame) if frame.is_data() => return Poll::Ready(Some(Ok(frame))),
-                // Trailers are of a message, not of a part of it.
+                // Trailers belong to a message, not to one of its parts.
                 Some(_) => {}
                 None => _ = self.pieces.pop_front(),
             }

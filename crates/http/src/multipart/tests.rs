@@ -4,18 +4,18 @@ use super::*;
 
 const BOUNDARY: &str = "limit";
 
-async fn written(form: Form) -> String {
-    let bytes = form.encode_with(BOUNDARY).bytes().await.expect("it can be read");
-    String::from_utf8(bytes.to_vec()).expect("it is text")
+async fn encoded(form: Form) -> String {
+    let bytes = form.encode_with(BOUNDARY).bytes().await.expect("readable");
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }
 
-/// A body that says nothing of its length.
+/// A body of unknown length.
 fn stream(text: &'static str) -> Body {
     Body::from_reader(text.as_bytes())
 }
 
 #[tokio::test]
-async fn a_form_is_written_as_browsers_do() {
+async fn a_form_is_encoded_as_browsers_do() {
     let photo = Part::new("JPEG").file_name("a \"b\".jpg");
     let photo = photo.content_type(HeaderValue::from_static("image/jpeg"));
     let form = Form::new().text("title\r\n", "Gr\u{fc}n").part("photo", photo);
@@ -27,21 +27,21 @@ async fn a_form_is_written_as_browsers_do() {
                     Content-Type: image/jpeg\r\n\r\n\
                     JPEG\r\n\
                     --limit--\r\n";
-    assert_eq!(written(form).await, expected);
-    assert_eq!(written(Form::new()).await, "--limit--\r\n");
+    assert_eq!(encoded(form).await, expected);
+    assert_eq!(encoded(Form::new()).await, "--limit--\r\n");
 }
 
 #[tokio::test]
 async fn a_form_in_memory_can_be_sent_again() {
     let body = Form::new().text("a", "1").encode_with(BOUNDARY);
-    let again = body.try_clone().expect("it is in memory");
-    assert_eq!(body.bytes().await.unwrap(), again.bytes().await.unwrap());
+    let copy = body.try_clone().expect("a body in memory");
+    assert_eq!(body.bytes().await.unwrap(), copy.bytes().await.unwrap());
     let body = Form::new().part("a", Part::new(stream("1"))).encode_with(BOUNDARY);
     assert!(body.try_clone().is_none());
 }
 
 #[tokio::test]
-async fn a_file_has_its_name_its_type_and_a_length() {
+async fn a_file_part_has_a_name_a_type_and_a_length() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.txt");
     std::fs::write(&path, "one\n").unwrap();
@@ -57,7 +57,7 @@ async fn a_file_has_its_name_its_type_and_a_length() {
 }
 
 #[tokio::test]
-async fn a_stream_without_a_length_makes_a_form_without_one() {
+async fn a_stream_of_unknown_length_makes_the_form_of_unknown_length() {
     let body = Form::new().part("s", Part::new(stream("abc"))).encode_with(BOUNDARY);
     assert_eq!(body.size_hint().exact(), None);
     assert!(String::from_utf8_lossy(&body.bytes().await.unwrap()).contains("\r\n\r\nabc\r\n--"));

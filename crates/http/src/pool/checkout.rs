@@ -13,18 +13,18 @@ use super::{
 use crate::{connection_report::ConnectionReport, protocol::Sender};
 
 /// How long a request waits for an HTTP/1.1 connection whose last response has been read to its
-/// end, rather than open another.
+/// end, before it opens another.
 const RETURN_TIME: Duration = Duration::from_millis(10);
 
 /// The result of [`Pool::checkout`].
 pub(crate) enum Checkout {
-    /// A connection to use.
+    /// Use this connection.
     Ready(Leased),
-    /// The permission to open one; others may be waiting to share it.
+    /// Open a connection; other requests may be waiting to share it.
     Dial(Permit),
 }
 
-/// The permission to open one connection. Dropping it passes the turn on.
+/// The permission to open one connection. Dropping it lets another request open one.
 pub(crate) struct Permit {
     pool: WeakPool,
     key: Key,
@@ -35,7 +35,7 @@ impl Pool {
     pub(crate) async fn checkout(&self, key: &Key) -> Checkout {
         let mut patient = true;
         loop {
-            // Made before the pool is asked, so that no change in between is missed.
+            // Created before the pool is queried, so that no change in between is missed.
             let changed = Arc::clone(&self.0.changed).notified_owned();
             let mut closing = Vec::new();
             let conditions = Conditions { limits: &self.0.limits, now: Instant::now(), patient };
@@ -54,8 +54,9 @@ impl Pool {
         }
     }
 
-    /// Returns an HTTP/1.1 connection to the pool once its exchange is over; others never leave it.
-    pub(crate) fn give_back(&self, key: &Key, leased: Leased) {
+    /// Returns an HTTP/1.1 connection to the pool once its exchange is over; other connections
+    /// never leave the pool.
+    pub(crate) fn put_back(&self, key: &Key, leased: Leased) {
         if leased.version() >= Version::HTTP_2 {
             return;
         }
@@ -77,12 +78,12 @@ impl Pool {
 }
 
 impl Permit {
-    /// Whose connection it is about.
+    /// Returns the key of the connection.
     pub(crate) fn key(&self) -> &Key {
         &self.key
     }
 
-    /// The use of a new connection that no other request is to share.
+    /// Leases a new connection that no other request may share.
     pub(crate) fn unshared(&self, sender: Sender, report: Arc<ConnectionReport>) -> Option<Leased> {
         let pool = self.pool.upgrade()?;
         let connection = Connection::new(sender, report, pool.0.slot(&self.key));
@@ -91,7 +92,7 @@ impl Permit {
         Some(leased)
     }
 
-    /// Publishes the new connection and returns a use of it.
+    /// Adds the new connection to the pool and leases it.
     pub(crate) fn opened(self, sender: Sender, report: Arc<ConnectionReport>) -> Option<Leased> {
         let pool = self.pool.upgrade()?;
         let connection = Connection::new(sender, report, pool.0.slot(&self.key));
@@ -103,7 +104,7 @@ impl Permit {
             }
             None => {
                 let leased = connection.into_lease();
-                pool.0.lock().lent(&self.key, &leased);
+                pool.0.lock().leased_out(&self.key, &leased);
                 leased
             }
         };

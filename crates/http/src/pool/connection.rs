@@ -11,14 +11,14 @@ use tokio::time::Instant;
 use super::{Key, Shared, WeakPool};
 use crate::{connection_report::ConnectionReport, protocol::Sender};
 
-/// A place among the connections that are counted; dropping it frees the place.
+/// A slot among the counted connections; dropping it frees the slot.
 pub(super) struct Slot {
     pool: WeakPool,
     key: Key,
 }
 
 impl Shared {
-    /// Takes a place; whether there is one was decided before.
+    /// Takes a slot, which the caller knows to be free.
     pub(super) fn slot(self: &Arc<Self>, key: &Key) -> Slot {
         self.lock().open(key);
         Slot { pool: WeakPool(Arc::downgrade(self)), key: key.clone() }
@@ -34,8 +34,8 @@ impl Drop for Slot {
     }
 }
 
-/// A connection with its place. Its sender is taken out by the request that uses it, if the
-/// version does not multiplex.
+/// A connection with its slot. If its version does not multiplex, the request that uses it takes
+/// the sender.
 pub(super) struct Connection {
     sender: Sender,
     pub(super) state: Arc<State>,
@@ -51,7 +51,7 @@ pub(super) struct State {
 }
 
 impl Connection {
-    /// The sender, for waiting until the exchange is over.
+    /// Returns the sender, for waiting until the exchange is over.
     pub(super) fn sender_mut(&mut self) -> &mut Sender {
         &mut self.sender
     }
@@ -76,38 +76,38 @@ impl Connection {
         &self.state.report
     }
 
-    /// Since when it has been without a request, if it is.
+    /// Returns when it became idle, or `None` if it is in use.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         (!self.state.is_in_use()).then(|| self.last_used())
     }
 
-    /// When a request last ended on it.
+    /// Returns when its last request ended.
     pub(super) fn last_used(&self) -> Instant {
         *self.state.last_used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A hold for one more request, if the version multiplexes.
+    /// Leases it to one more request, if the version multiplexes.
     pub(super) fn share(&self) -> Option<Leased> {
         self.sender.share().map(|sender| Leased::new(sender, Arc::clone(&self.state)))
     }
 
-    /// The reservation of the one request that it can carry.
+    /// Leases it to the only request that it can carry.
     pub(super) fn into_lease(self) -> Leased {
         Leased::new(self.sender, self.state)
     }
 }
 
-/// A request's hold on a connection.
+/// A connection leased to a request.
 pub(crate) struct Leased {
     pub(crate) sender: Sender,
     use_guard: UseGuard,
     /// Whether an earlier request had used the connection: it may have gone stale.
     pub(crate) reused: bool,
-    /// Whether data is sent before the handshake is complete.
+    /// Whether requests are sent before the handshake is complete.
     pub(crate) early: bool,
 }
 
-/// Keeps a connection counted as in use. The response's body carries it.
+/// Keeps a connection counted as in use; held by the response's body.
 #[derive(Clone)]
 pub(crate) struct UseGuard(Arc<Use>);
 
@@ -120,7 +120,7 @@ impl Leased {
         Self { sender, use_guard: UseGuard(Arc::new(Use(state))), reused, early: false }
     }
 
-    /// What there is to say about the connection.
+    /// Returns the details of the connection.
     pub(crate) fn report(&self) -> &Arc<ConnectionReport> {
         &self.state().report
     }
@@ -137,13 +137,13 @@ impl Leased {
         &self.use_guard.0.0
     }
 
-    /// Back into a connection that can be kept. It counts as in use only as long as the body of
-    /// its last response is held.
+    /// Converts this back into a connection for the pool. It counts as in use only until the body
+    /// of its last response is dropped.
     pub(super) fn into_connection(self) -> Connection {
         Connection { sender: self.sender, state: Arc::clone(&self.use_guard.0.0) }
     }
 
-    /// To see later whether the connection is still in use.
+    /// Returns a handle to check later whether the connection is still in use.
     pub(super) fn watch(&self) -> Weak<State> {
         Arc::downgrade(self.state())
     }
@@ -159,6 +159,6 @@ impl Drop for Use {
     fn drop(&mut self) {
         *self.0.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         let uses = self.0.in_flight.fetch_sub(1, Ordering::AcqRel);
-        debug_assert!(uses > 0, "a use ended that never began");
+        debug_assert!(uses > 0, "more uses ended than began");
     }
 }

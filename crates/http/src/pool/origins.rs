@@ -1,4 +1,4 @@
-//! The state of each origin: the bookkeeping under the lock, without time and tasks.
+//! The state of each origin: what the lock protects, without time and tasks.
 
 use std::{
     collections::BTreeMap,
@@ -18,27 +18,28 @@ use crate::connection_report::ConnectionReport;
 #[derive(Default)]
 pub(super) struct Origins {
     origins: BTreeMap<Key, Origin>,
-    /// Connections open in total, those in use included.
+    /// The number of open connections, including those in use.
     open: usize,
-    pub(super) reaper_runs: bool,
+    pub(super) is_reaper_running: bool,
 }
 
 #[derive(Default)]
 struct Origin {
     shared: Option<Connection>,
-    /// HTTP/1.1 connections without a request, the longest idle first.
+    /// Idle HTTP/1.1 connections, the longest idle first.
     idle: Vec<Connection>,
-    /// HTTP/1.1 connections with a request.
-    lent: Vec<Weak<State>>,
-    /// Connections open, those in use included.
+    /// HTTP/1.1 connections in use.
+    leased_out: Vec<Weak<State>>,
+    /// The number of open connections, including those in use.
     open: usize,
     /// Requests that are opening a connection.
     dialling: usize,
-    /// The last connection could not be shared, so waiting for another's is of no use.
+    /// Whether the last connection could not be shared, so that it is no use to wait for another
+    /// request's.
     speaks_http1: bool,
 }
 
-/// What a request that needs a connection is to do.
+/// What a request that needs a connection should do.
 pub(super) enum Next {
     /// Use this one.
     Use(Leased),
@@ -50,7 +51,7 @@ pub(super) enum Next {
     WaitBriefly,
 }
 
-/// What decides whether a connection can be had now.
+/// The conditions under which a connection is available.
 pub(super) struct Conditions<'a> {
     pub(super) limits: &'a PoolLimits,
     pub(super) now: Instant,
@@ -67,7 +68,7 @@ impl Origins {
 
     pub(super) fn closed(&mut self, key: &Key) {
         let origin = self.origins.get_mut(key);
-        debug_assert!(origin.as_ref().is_some_and(|it| it.open > 0), "a place is freed twice");
+        debug_assert!(origin.as_ref().is_some_and(|it| it.open > 0), "a slot is freed twice");
         self.open = self.open.saturating_sub(1);
         if let Some(origin) = origin {
             origin.open = origin.open.saturating_sub(1);
@@ -85,16 +86,17 @@ impl Origins {
         self.forget_if_empty(key);
     }
 
-    /// Every place belongs to one origin.
+    /// Checks that every slot belongs to one origin.
     fn assert_sum(&self) {
         debug_assert_eq!(
             self.open,
             self.origins.values().map(|origin| origin.open).sum::<usize>(),
-            "places that no origin has"
+            "slots that belong to no origin"
         );
     }
 
-    /// Decides; what is to be dropped after the lock is released goes to `closing`.
+    /// Decides what the request should do. Connections to drop after the lock is released are added
+    /// to `closing`.
     pub(super) fn next(
         &mut self,
         key: &Key,
@@ -119,7 +121,7 @@ impl Origins {
         }
         let dialling: usize = self.origins.values().map(|origin| origin.dialling).sum();
         if self.open + dialling >= limits.total {
-            // Its place becomes free when it is dropped, which wakes the waiters.
+            // Dropping it frees its slot, which wakes the waiters.
             closing.extend(self.longest_idle());
             return Next::Wait;
         }
@@ -139,16 +141,17 @@ impl Origins {
         self.origins.get_mut(&key)?.take_longest_idle()
     }
 
-    /// Keeps a connection; gives back what it takes the place of.
+    /// Adds a connection and returns those that it replaces.
     pub(super) fn insert(&mut self, key: &Key, connection: Connection) -> Vec<Connection> {
         let origin = self.origins.entry(key.clone()).or_default();
         if connection.state.version < Version::HTTP_2 {
             origin.speaks_http1 = origin.shared.is_none();
-            origin.lent.retain(|state| state.as_ptr() != Arc::as_ptr(&connection.state));
+            origin.leased_out.retain(|state| state.as_ptr() != Arc::as_ptr(&connection.state));
             return match origin.shared {
                 Some(_) => vec![connection],
                 None => {
-                    // Most origins have one, and a vector that grows by itself begins with four.
+                    // Most origins have a single connection, and a growing vector would allocate
+                    // four.
                     origin.idle.reserve_exact(1);
                     origin.idle.push(connection);
                     Vec::new()
@@ -167,46 +170,48 @@ impl Origins {
         replaced
     }
 
-    /// The last connection turned out to be HTTP/1.1, in use by the request that opened it.
-    pub(super) fn lent(&mut self, key: &Key, leased: &Leased) {
+    /// Records that the last connection turned out to be HTTP/1.1, in use by the request that
+    /// opened it.
+    pub(super) fn leased_out(&mut self, key: &Key, leased: &Leased) {
         let origin = self.origins.entry(key.clone()).or_default();
         origin.speaks_http1 = origin.shared.is_none();
-        origin.lent(leased);
+        origin.leased_out(leased);
     }
 
     pub(super) fn retire_where(
         &mut self,
         key: &Key,
-        is: impl Fn(&ConnectionReport) -> bool,
+        matches: impl Fn(&ConnectionReport) -> bool,
     ) -> Vec<Connection> {
         let Some(origin) = self.origins.get_mut(key) else { return Vec::new() };
-        let mut retired: Vec<_> = origin.idle.extract_if(.., |idle| is(idle.report())).collect();
-        retired.extend(origin.shared.take_if(|shared| is(shared.report())));
+        let mut retired: Vec<_> =
+            origin.idle.extract_if(.., |idle| matches(idle.report())).collect();
+        retired.extend(origin.shared.take_if(|shared| matches(shared.report())));
         retired
     }
 
     pub(super) fn clear(&mut self) -> Vec<Connection> {
-        let mut taken = Vec::new();
+        let mut removed = Vec::new();
         for origin in self.origins.values_mut() {
-            taken.append(&mut origin.idle);
-            taken.extend(origin.shared.take());
+            removed.append(&mut origin.idle);
+            removed.extend(origin.shared.take());
             origin.speaks_http1 = false;
         }
-        taken
+        removed
     }
 
-    /// Takes out what is closed or has been idle since before `deadline`. Says whether anything
-    /// is left to watch.
+    /// Removes connections that are closed or have been idle since before `deadline`. Also returns
+    /// whether any connections are left to watch.
     pub(super) fn sweep(&mut self, deadline: Instant) -> (Vec<Connection>, bool) {
-        let mut taken = Vec::new();
+        let mut removed = Vec::new();
         for origin in self.origins.values_mut() {
-            origin.drop_closed(&mut taken);
-            taken.extend(origin.idle.extract_if(.., |idle| is_idle_since(idle, deadline)));
-            taken.extend(origin.shared.take_if(|shared| is_idle_since(shared, deadline)));
+            origin.drop_closed(&mut removed);
+            removed.extend(origin.idle.extract_if(.., |idle| is_idle_since(idle, deadline)));
+            removed.extend(origin.shared.take_if(|shared| is_idle_since(shared, deadline)));
         }
         let left =
             self.origins.values().any(|origin| origin.shared.is_some() || !origin.idle.is_empty());
-        (taken, left)
+        (removed, left)
     }
 
     pub(super) fn has_http3(&self, key: &Key) -> bool {
@@ -238,7 +243,7 @@ impl Origin {
         closing.extend(self.idle.extract_if(.., |idle| idle.is_closed()));
     }
 
-    /// The shared connection, or the idle one that was used last.
+    /// Returns the shared connection, or the idle one that was used last.
     fn ready(
         &mut self,
         conditions: &Conditions<'_>,
@@ -250,24 +255,25 @@ impl Origin {
         let newest = self.idle.pop()?;
         let since = newest.last_used();
         if conditions.now.saturating_duration_since(since) >= conditions.limits.idle_timeout {
-            // The newest is too old, so all are.
+            // The most recently used is too old, so all are.
             closing.push(newest);
             closing.append(&mut self.idle);
             return None;
         }
         let leased = newest.into_lease();
-        self.lent(&leased);
+        self.leased_out(&leased);
         Some(leased)
     }
 
-    fn lent(&mut self, leased: &Leased) {
-        self.lent.retain(|state| state.strong_count() > 0);
-        self.lent.push(leased.watch());
+    fn leased_out(&mut self, leased: &Leased) {
+        self.leased_out.retain(|state| state.strong_count() > 0);
+        self.leased_out.push(leased.watch());
     }
 
-    /// Whether a connection's last response has been read, and it has not come back yet.
+    /// Returns whether a connection's last response has been read but the connection is not back in
+    /// the pool yet.
     fn is_about_to_return(&self) -> bool {
-        self.lent.iter().filter_map(Weak::upgrade).any(|state| !state.is_in_use())
+        self.leased_out.iter().filter_map(Weak::upgrade).any(|state| !state.is_in_use())
     }
 
     fn idle_since(&self) -> Option<Instant> {

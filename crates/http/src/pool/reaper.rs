@@ -6,18 +6,18 @@ use tokio::time::Instant;
 
 use super::Pool;
 
-/// The least time between two looks.
+/// The shortest interval between two checks.
 const MIN_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Starts the task unless it runs; it ends by itself when nothing is left to watch.
+/// Starts the task unless it is running; it ends when no connections are left to watch.
 pub(super) fn ensure(pool: &Pool) {
     let timeout = pool.0.limits.idle_timeout;
     {
         let mut origins = pool.0.lock();
-        if origins.reaper_runs {
+        if origins.is_reaper_running {
             return;
         }
-        origins.reaper_runs = true;
+        origins.is_reaper_running = true;
     }
     let weak = pool.downgrade();
     let interval = (timeout / 4).max(MIN_INTERVAL);
@@ -27,10 +27,10 @@ pub(super) fn ensure(pool: &Pool) {
             let Some(pool) = weak.upgrade() else { return };
             let Some(deadline) = Instant::now().checked_sub(timeout) else { continue };
             let mut origins = pool.0.lock();
-            let (taken, left) = origins.sweep(deadline);
-            origins.reaper_runs = left;
+            let (removed, left) = origins.sweep(deadline);
+            origins.is_reaper_running = left;
             drop(origins);
-            drop(taken);
+            drop(removed);
             if !left {
                 return;
             }

@@ -8,7 +8,7 @@ use http_body::Body as _;
 
 use crate::Body;
 
-/// Fields of one connection, which HTTP/2 and 3 forbid (RFC 9113 §8.2.2, RFC 9114 §4.2).
+/// Connection-specific fields, which HTTP/2 and 3 forbid (RFC 9113 §8.2.2, RFC 9114 §4.2).
 const CONNECTION_FIELDS: [HeaderName; 5] = [
     CONNECTION,
     TRANSFER_ENCODING,
@@ -34,7 +34,7 @@ pub(super) fn set_host(request: &mut Request<Body>) {
         return;
     }
     if let Some(value) = request.uri().authority().and_then(|authority| {
-        // User information is for the Authorization field, never for Host.
+        // User information goes into the Authorization field, never into Host.
         let host = authority.as_str().rsplit('@').next().unwrap_or_default();
         HeaderValue::from_str(host).ok()
     }) {
@@ -42,11 +42,11 @@ pub(super) fn set_host(request: &mut Request<Body>) {
     }
 }
 
-/// Says how long the body is, where that is known and means something (RFC 9110 §8.6).
+/// Sets `Content-Length` if the length of the body is known and meaningful (RFC 9110 §8.6).
 pub(super) fn set_content_length(request: &mut Request<Body>) {
     let length = request.body().size_hint().exact();
-    let means_something = |length: u64| length > 0 || is_body_expected(request.method());
-    if let Some(length) = length.filter(|length| means_something(*length))
+    let is_meaningful = |length: u64| length > 0 || is_body_expected(request.method());
+    if let Some(length) = length.filter(|length| is_meaningful(*length))
         && !request.headers().contains_key(CONTENT_LENGTH)
     {
         request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));

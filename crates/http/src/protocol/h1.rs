@@ -1,4 +1,4 @@
-//! HTTP/1.1 by hyper.
+//! HTTP/1.1, implemented with hyper.
 
 use std::sync::{
     Arc,
@@ -23,12 +23,13 @@ use crate::{Body, Error, Kind};
 /// One HTTP/1.1 connection; one request at a time.
 pub(crate) struct Http1 {
     sender: http1::SendRequest<QueuedBody>,
-    /// Requests carry the whole URI, as proxies require (RFC 9112 §3.2.2).
+    /// Whether requests carry the absolute URI, as proxies require (RFC 9112 §3.2.2).
     to_proxy: bool,
 }
 
 impl Http1 {
-    /// Takes over a stream. The connection runs in its own task, which ends with this handle.
+    /// Starts HTTP/1.1 on a stream. The connection runs in its own task, which ends when this
+    /// handle is dropped.
     pub(crate) async fn start<S>(stream: S, to_proxy: bool) -> Result<Self, Error>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -38,9 +39,9 @@ impl Http1 {
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|error| Error::from_source(Kind::Protocol, error))?;
-        // No block with an `await`: it would have room for the connection twice.
-        tokio::spawn(connection.with_upgrades().map(|ended| {
-            if let Err(error) = ended {
+        // Not an `async` block, whose future would reserve space for the connection twice.
+        tokio::spawn(connection.with_upgrades().map(|result| {
+            if let Err(error) = result {
                 tracing::debug!(%error, "HTTP/1.1 connection ended");
             }
         }));
@@ -51,7 +52,7 @@ impl Http1 {
         self.sender.is_closed()
     }
 
-    /// Waits until the exchange before is over; `false` if the connection ended with it.
+    /// Waits until the previous exchange is over; returns `false` if the connection ended with it.
     pub(crate) async fn is_reusable(&mut self) -> bool {
         self.sender.ready().await.is_ok()
     }
@@ -79,7 +80,7 @@ impl Http1 {
         let too_many = watch_informational(&mut request);
         let sent = tokio::select! {
             biased;
-            // The connection ends with the abandoned exchange.
+            // Abandoning the exchange ends the connection.
             () = too_many.notified() => {
                 return Err(SendFailure::new(TooManyInformational.into()));
             }
@@ -96,7 +97,7 @@ impl Http1 {
     }
 }
 
-/// Says when more informational responses came than are read; hyper reads on past any number.
+/// Notifies when more informational responses arrive than are allowed, since hyper has no limit.
 fn watch_informational(request: &mut Request<Body>) -> Arc<Notify> {
     let (seen, too_many) = (AtomicUsize::new(0), Arc::<Notify>::default());
     let notified = Arc::clone(&too_many);

@@ -1,4 +1,4 @@
-//! HTTP/2 by hyper.
+//! HTTP/2, implemented with hyper.
 
 mod informational;
 
@@ -16,18 +16,18 @@ use tokio::{
     sync::watch,
 };
 
-use self::informational::Followed;
+use self::informational::InspectedStream;
 use super::{MAX_HEAD_BYTES, SendFailure, fields, queued_body::QueuedBody, wire_body};
 use crate::{Body, Error, Kind};
 
-/// What a stream may have under way towards us, in bytes: the receiver's buffer is bounded by it.
+/// The receive window of a stream, in bytes, which bounds what is buffered for it.
 const STREAM_WINDOW: u32 = 2 * 1024 * 1024;
 
-/// What all streams of a connection together may have under way, in bytes.
+/// The receive window of a connection, in bytes.
 const CONNECTION_WINDOW: u32 = 5 * 1024 * 1024;
 
-/// The same of a tunnel, and of all tunnels of a connection, which each have their own window alone
-/// (RFC 9113 §6.9.1: 2^31 - 1 is the most).
+/// The receive windows of a tunnel and of a connection that carries tunnels, where only the window
+/// of each stream is to be a limit (RFC 9113 §6.9.1: the maximum is 2^31 - 1).
 const TUNNEL_WINDOWS: (u32, u32) = (1024 * 1024, (1 << 31) - 1);
 
 /// One HTTP/2 connection; clones share it.
@@ -39,32 +39,33 @@ pub(crate) struct Http2 {
 }
 
 impl Http2 {
-    /// Takes over a stream. The connection runs in its own task, which ends with the last handle.
-    /// If the streams are `tunnels`, an unread one stops only itself.
+    /// Starts HTTP/2 on a stream. The connection runs in its own task, which ends when the last
+    /// handle is dropped. With `tunnels`, a stream that is not read does not block others.
     pub(crate) async fn start<S>(stream: S, tunnels: bool) -> Result<Self, Error>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let (own, shared) =
+        let (stream_window, connection_window) =
             if tunnels { TUNNEL_WINDOWS } else { (STREAM_WINDOW, CONNECTION_WINDOW) };
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder
             .timer(TokioTimer::new())
-            .initial_stream_window_size(own)
-            .initial_connection_window_size(shared)
+            .initial_stream_window_size(stream_window)
+            .initial_connection_window_size(connection_window)
             .max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX));
-        let stream = Followed::new(stream);
-        let greeting = stream.greeting();
+        let stream = InspectedStream::new(stream);
+        let peer_settings = stream.peer_settings();
         // Boxed because it is large, so that futures waiting for a connection stay small.
         let (sender, mut connection) = Box::pin(builder.handshake(TokioIo::new(stream)))
             .await
             .map_err(|error| Error::from_source(Kind::Protocol, error))?;
-        let (tell, extended_connect) = watch::channel(None);
-        // No block with an `await`: it would have room for the connection twice.
+        let (extended_connect_tx, extended_connect) = watch::channel(None);
+        // Not an `async` block, whose future would reserve space for the connection twice.
         tokio::spawn(poll_fn(move |cx| {
             let ended = connection.poll_unpin(cx);
-            if tell.borrow().is_none() && greeting.is_over(cx) {
-                tell.send_replace(Some(connection.is_extended_connect_protocol_enabled()));
+            if extended_connect_tx.borrow().is_none() && peer_settings.is_received(cx) {
+                extended_connect_tx
+                    .send_replace(Some(connection.is_extended_connect_protocol_enabled()));
             }
             if let Err(error) = ready!(ended) {
                 tracing::debug!(%error, "HTTP/2 connection ended");
@@ -78,10 +79,10 @@ impl Http2 {
         self.sender.is_closed()
     }
 
-    /// Whether the server accepts extended CONNECT, once that is known.
-    pub(crate) async fn takes_extended_connect(&mut self) -> bool {
+    /// Returns whether the server supports extended CONNECT, once that is known.
+    pub(crate) async fn supports_extended_connect(&mut self) -> bool {
         let known = self.extended_connect.wait_for(Option::is_some).await;
-        // A connection that has ended accepts none.
+        // A connection that has ended supports nothing.
         known.is_ok_and(|takes| *takes == Some(true))
     }
 

@@ -1,4 +1,4 @@
-//! HTTP/3 by h3 over quinn.
+//! HTTP/3, implemented with h3 over quinn.
 
 mod broken;
 mod receive;
@@ -28,7 +28,7 @@ use crate::{
     quic_streams::{ConnectionDatagrams, FrameError, Opener, Side, StreamDatagrams, Streams},
 };
 
-/// The client's side of a connection: quinn records its activity.
+/// The client's side of a connection.
 #[derive(Clone)]
 struct ClientSide {
     tunnels: bool,
@@ -37,9 +37,9 @@ struct ClientSide {
 impl Side for ClientSide {
     const IS_CLIENT: bool = true;
 
-    type Kept = ();
+    type RequestGuard = ();
 
-    fn begins(&self, _: &quinn::SendStream) {}
+    fn request_started(&self, _: &quinn::SendStream) {}
 
     fn opens_tunnels(&self) -> bool {
         self.tunnels
@@ -51,9 +51,9 @@ impl Side for ClientSide {
 pub(crate) struct Http3 {
     sender: h3::client::SendRequest<Opener<ClientSide>, Bytes>,
     quic: quinn::Connection,
-    /// The peer has said that it takes no further request (GOAWAY).
+    /// Whether the peer has stated that it accepts no further requests (GOAWAY).
     going_away: Arc<AtomicBool>,
-    /// What the peer's settings offer, once they are here.
+    /// What the peer's settings offer, once they have arrived.
     offers: watch::Receiver<Option<Offers>>,
     datagrams: ConnectionDatagrams,
 }
@@ -61,15 +61,15 @@ pub(crate) struct Http3 {
 /// What a peer's settings offer.
 #[derive(Clone, Copy)]
 struct Offers {
-    /// An extended CONNECT (RFC 9220 §3).
+    /// Whether extended CONNECT is offered (RFC 9220 §3).
     extended_connect: bool,
-    /// QUIC DATAGRAM frames (RFC 9297 §2.1.1).
+    /// Whether QUIC DATAGRAM frames are offered (RFC 9297 §2.1.1).
     datagrams: bool,
 }
 
 impl Http3 {
-    /// Takes over a QUIC connection. The HTTP/3 connection runs in its own task, which ends with
-    /// the last handle. A CONNECT goes out as one only where the streams are to be `tunnels`.
+    /// Starts HTTP/3 on a QUIC connection. The HTTP/3 connection runs in its own task, which ends
+    /// when the last handle is dropped. CONNECT requests can only be sent with `tunnels`.
     pub(crate) async fn start(quic: quinn::Connection, tunnels: bool) -> Result<Self, Error> {
         let mut builder = h3::client::builder();
         builder
@@ -86,16 +86,16 @@ impl Http3 {
         if tunnels {
             tokio::spawn(datagrams.clone().run());
         }
-        let (tell, offers) = watch::channel(None);
+        let (offers_tx, offers) = watch::channel(None);
         tokio::spawn(async move {
             let ended = poll_fn(|cx| {
                 let ended = connection.poll_close(cx);
-                if tell.borrow().is_none()
+                if offers_tx.borrow().is_none()
                     && let Cow::Borrowed(settings) = connection.settings()
                 {
                     let extended_connect = settings.enable_extended_connect();
                     let datagrams = tunnels && settings.enable_datagram();
-                    tell.send_replace(Some(Offers { extended_connect, datagrams }));
+                    offers_tx.send_replace(Some(Offers { extended_connect, datagrams }));
                 }
                 ended
             });
@@ -111,10 +111,10 @@ impl Http3 {
         self.going_away.load(Ordering::Relaxed) || self.quic.close_reason().is_some()
     }
 
-    /// Whether the server accepts extended CONNECT, once that is known.
-    pub(crate) async fn takes_extended_connect(&mut self) -> bool {
+    /// Returns whether the server supports extended CONNECT, once that is known.
+    pub(crate) async fn supports_extended_connect(&mut self) -> bool {
         let known = self.offers.wait_for(Option::is_some).await;
-        // A connection that has ended accepts none.
+        // A connection that has ended supports nothing.
         known.is_ok_and(|offers| offers.is_some_and(|offers| offers.extended_connect))
     }
 
@@ -142,13 +142,13 @@ impl Http3 {
             }
             Err(error) => return Err(failure(&error)),
         };
-        let takes_datagrams = self.offers.borrow().is_some_and(|offers| offers.datagrams);
-        let datagrams = takes_datagrams.then(|| self.datagrams.of(stream.id().into_inner()));
+        let supports_datagrams = self.offers.borrow().is_some_and(|offers| offers.datagrams);
+        let datagrams = supports_datagrams.then(|| self.datagrams.of(stream.id().into_inner()));
         let (transmit, receive) = stream.split();
         let mut transmission = transmit::start(transmit, body).await.map_err(SendFailure::new)?;
         let mut receive = ReceivedBody::new(receive, self.clone());
         let head = tokio::select! {
-            // The response first: a server may answer before it has read the whole body.
+            // The response comes first: a server may respond before it has read the whole body.
             biased;
             head = receive.head() => head?,
             error = transmission.failed() => return Err(SendFailure::new(error)),
@@ -186,7 +186,7 @@ fn stream_error(kind: Kind, error: &StreamError) -> Error {
 
 fn connection_error(kind: Kind, error: &ConnectionError) -> Error {
     match error {
-        ConnectionError::Timeout => Error::new(kind, "the QUIC connection fell silent"),
+        ConnectionError::Timeout => Error::new(kind, "the QUIC connection timed out"),
         error => Error::new(kind, error.to_string()),
     }
 }

@@ -10,8 +10,8 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 
 use crate::{Body, Error};
 
-/// The body of a request. The queue of every connection has room for 32 requests from the
-/// beginning, and most have no body: so it takes no more than a pointer.
+/// The body of a request, in a single pointer: the queue of every connection has room for 32
+/// requests from the start, and most requests have no body.
 pub(super) struct QueuedBody(Option<Box<Body>>);
 
 impl From<Body> for QueuedBody {

@@ -1,4 +1,4 @@
-//! CONNECT and upgrades on a connection of whichever version.
+//! CONNECT and upgrades, over any version of HTTP.
 
 use std::io;
 
@@ -15,42 +15,45 @@ use tokio_util::io::StreamReader;
 use super::{SendFailure, Sender, wire_body};
 use crate::{Body, Error, Kind, pipe::pipe, quic_streams::StreamDatagrams};
 
-/// What bytes go through.
+/// The byte stream of a tunnel.
 pub(crate) trait TunnelIo: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> TunnelIo for T {}
 
 /// A server's answer to a CONNECT or an upgrade.
-pub(crate) enum Tunnelling {
+pub(crate) enum TunnelReply {
     Open(Box<dyn TunnelIo>, Option<StreamDatagrams>),
     Refused(Response<Body>),
 }
 
 impl Sender {
     /// Sends a CONNECT and waits for the answer.
-    pub(crate) async fn tunnel(&mut self, request: Request<()>) -> Result<Tunnelling, SendFailure> {
+    pub(crate) async fn tunnel(
+        &mut self,
+        request: Request<()>,
+    ) -> Result<TunnelReply, SendFailure> {
         let empty = |request: Request<()>| request.map(|()| Body::empty());
         match self {
             Self::Http1(sender) => connected(sender.exchange(empty(request)).await?).await,
             Self::Http2(sender) => connected(sender.exchange(empty(request)).await?).await,
-            Self::Http3(sender) => through_bodies(sender, request).await,
+            Self::Http3(sender) => tunnel_over_bodies(sender, request).await,
         }
     }
 
-    /// Asks a server to go on with another protocol, and waits for what is said to it: by Upgrade (RFC
-    /// 9110 §7.8) or extended CONNECT (RFC 8441 §4, RFC 9220 §3).
+    /// Asks the server to switch to another protocol, by Upgrade (RFC 9110 §7.8) or extended
+    /// CONNECT (RFC 8441 §4, RFC 9220 §3), and waits for the answer.
     pub(crate) async fn upgrade(
         &mut self,
         protocol: &str,
         mut request: Request<()>,
-    ) -> Result<Tunnelling, SendFailure> {
-        let takes_it = match self {
+    ) -> Result<TunnelReply, SendFailure> {
+        let is_supported = match self {
             Self::Http1(_) => true,
-            Self::Http2(sender) => sender.takes_extended_connect().await,
-            Self::Http3(sender) => sender.takes_extended_connect().await,
+            Self::Http2(sender) => sender.supports_extended_connect().await,
+            Self::Http3(sender) => sender.supports_extended_connect().await,
         };
-        if !takes_it {
+        if !is_supported {
             let version = crate::version_name(self.version());
-            let why = format!("the server offers no extended CONNECT over {version}");
+            let why = format!("the server does not offer extended CONNECT over {version}");
             return Err(SendFailure::new(Error::new(Kind::Protocol, why)));
         }
         *request.method_mut() = Method::CONNECT;
@@ -70,7 +73,7 @@ impl Sender {
             Self::Http3(sender) => {
                 let name = protocol.parse::<h3::ext::Protocol>().map_err(|_| unknown(protocol))?;
                 request.extensions_mut().insert(name);
-                through_bodies(sender, request).await
+                tunnel_over_bodies(sender, request).await
             }
         }
     }
@@ -81,34 +84,38 @@ fn unknown(protocol: &str) -> SendFailure {
     SendFailure::new(Error::new(Kind::Request, why))
 }
 
-/// Continues a stream of HTTP/3 that was accepted with both bodies.
-async fn through_bodies(
+/// Sends the request over HTTP/3 and, if it is accepted, returns the tunnel that consists of both
+/// bodies.
+async fn tunnel_over_bodies(
     sender: &mut super::Http3,
     request: Request<()>,
-) -> Result<Tunnelling, SendFailure> {
-    let (says, body) = pipe();
+) -> Result<TunnelReply, SendFailure> {
+    let (writer, body) = pipe();
     let response = sender.send(request.map(|()| Body::wrap(body))).await?;
     if !response.status().is_success() {
-        return Ok(Tunnelling::Refused(response));
+        return Ok(TunnelReply::Refused(response));
     }
     let (mut head, body) = response.into_parts();
-    let heard = Box::pin(body.into_stream().map_err(io::Error::other));
-    let io = Box::new(join(StreamReader::new(heard), says));
-    Ok(Tunnelling::Open(io, head.extensions.remove()))
+    let reader = Box::pin(body.into_stream().map_err(io::Error::other));
+    let io = Box::new(join(StreamReader::new(reader), writer));
+    Ok(TunnelReply::Open(io, head.extensions.remove()))
 }
 
-/// Returns a connection or stream on which a CONNECT was accepted.
-async fn connected(response: Response<Incoming>) -> Result<Tunnelling, SendFailure> {
+/// Returns the tunnel if the CONNECT was accepted.
+async fn connected(response: Response<Incoming>) -> Result<TunnelReply, SendFailure> {
     match response.status().is_success() {
         true => upgraded(response).await,
-        false => Ok(Tunnelling::Refused(response.map(wire_body::from_hyper))),
+        false => Ok(TunnelReply::Refused(response.map(wire_body::from_hyper))),
     }
 }
 
-/// Returns a connection of HTTP/1.1 that has switched to this protocol.
-async fn switched(response: Response<Incoming>, protocol: &str) -> Result<Tunnelling, SendFailure> {
+/// Returns the tunnel if the HTTP/1.1 connection has switched to this protocol.
+async fn switched(
+    response: Response<Incoming>,
+    protocol: &str,
+) -> Result<TunnelReply, SendFailure> {
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-        return Ok(Tunnelling::Refused(response.map(wire_body::from_hyper)));
+        return Ok(TunnelReply::Refused(response.map(wire_body::from_hyper)));
     }
     let to = response.headers().get(UPGRADE).map_or(&b""[..], HeaderValue::as_bytes);
     if !to.eq_ignore_ascii_case(protocol.as_bytes()) {
@@ -119,9 +126,9 @@ async fn switched(response: Response<Incoming>, protocol: &str) -> Result<Tunnel
     upgraded(response).await
 }
 
-/// Returns what hyper provides for an accepted connection or stream.
-async fn upgraded(mut response: Response<Incoming>) -> Result<Tunnelling, SendFailure> {
+/// Returns the upgraded connection or stream from hyper.
+async fn upgraded(mut response: Response<Incoming>) -> Result<TunnelReply, SendFailure> {
     let upgrade = hyper::upgrade::on(&mut response).await;
     let failed = |error| SendFailure::new(Error::from_source(Kind::Protocol, error));
-    Ok(Tunnelling::Open(Box::new(TokioIo::new(upgrade.map_err(failed)?)), None))
+    Ok(TunnelReply::Open(Box::new(TokioIo::new(upgrade.map_err(failed)?)), None))
 }

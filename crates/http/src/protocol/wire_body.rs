@@ -28,19 +28,19 @@ fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Optio
     None
 }
 
-/// Converts a failure that occurred before the head of the response.
+/// Converts an error that occurred before the head of the response.
 pub(super) fn request_error(error: hyper::Error) -> Error {
     // The error of our own body source is the cause, not the connection.
     if let Some(own) = find::<Error>(&error) {
         return Error::new(own.kind(), own.detail().to_owned());
     }
-    if let Some(endless) = find::<TooManyInformational>(&error) {
-        return (*endless).into();
+    if let Some(too_many) = find::<TooManyInformational>(&error) {
+        return (*too_many).into();
     }
     let detail = find::<io::Error>(&error).map(io::Error::kind);
     match detail {
         _ if error.is_incomplete_message() => {
-            Error::new(Kind::Protocol, "the peer closed before it answered")
+            Error::new(Kind::Protocol, "the peer closed the connection before it answered")
         }
         Some(io::ErrorKind::ConnectionReset) => {
             Error::new(Kind::Protocol, "the peer reset the connection before it answered")
@@ -48,8 +48,8 @@ pub(super) fn request_error(error: hyper::Error) -> Error {
         _ if error.is_parse_too_large() => {
             let kib = MAX_HEAD_BYTES / 1024;
             let why = format!(
-                "the head of its response has more than {MAX_HEAD_FIELDS} fields or {kib} KiB, \
-                 and that is all that is read over HTTP/1.1"
+                "the head of its response exceeds the limits for HTTP/1.1: {MAX_HEAD_FIELDS} fields \
+                 and {kib} KiB"
             );
             Error::new(Kind::Protocol, why)
         }
@@ -68,10 +68,10 @@ pub(super) fn is_unprocessed(error: &hyper::Error) -> bool {
     })
 }
 
-/// Converts a failure that occurred in the body.
+/// Converts an error that occurred in the body.
 fn body_error(error: hyper::Error) -> Error {
     let kind = match (find::<h2::Error>(&error), find::<io::Error>(&error).map(io::Error::kind)) {
-        // The library's own objection to a stream in its body is about its length.
+        // A protocol error that the library itself detects within a body concerns the length.
         (Some(cause), _)
             if cause.is_library() && cause.reason() == Some(h2::Reason::PROTOCOL_ERROR) =>
         {

@@ -1,15 +1,16 @@
-//! CONNECT as in RFC 9114 §4.4: without `:scheme` and `:path`, which h3 adds to every request.
+//! Rewrites CONNECT requests as RFC 9114 §4.4 requires: without `:scheme` and `:path`, which h3
+//! adds to every request.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 
 /// The type of a HEADERS frame (RFC 9114 §7.2.2).
 const HEADERS: u8 = 0x01;
 
-/// A field section that refers to no dynamic table (RFC 9204 §4.5.1), and in it, by the static table
-/// (RFC 9204 §A), `:method: CONNECT`, `:scheme: https` and the name `:authority`.
-const BEGINNING: [u8; 5] = [0, 0, 0xc0 | 15, 0xc0 | 23, 0x50];
-/// How much of it stays.
-const KEPT: usize = 3;
+/// The start of a field section that does not use the dynamic table (RFC 9204 §4.5.1): from the
+/// static table (RFC 9204 §A), `:method: CONNECT`, `:scheme: https` and the name `:authority`.
+const SECTION_START: [u8; 5] = [0, 0, 0xc0 | 15, 0xc0 | 23, 0x50];
+/// The number of its bytes that remain.
+const KEPT_BYTES: usize = 3;
 /// `:path: /`, which follows the authority.
 const PATH: u8 = 0xc0 | 1;
 
@@ -25,17 +26,17 @@ fn rewritten(frame: &[u8]) -> Option<Bytes> {
     if length != section.len() as u64 {
         return None;
     }
-    let authority = section.strip_prefix(&BEGINNING)?;
+    let authority = section.strip_prefix(&SECTION_START)?;
     let end = string_length(authority)?;
     let (authority, rest) = authority.split_at_checked(end)?;
     let fields = rest.strip_prefix(&[PATH])?;
-    let length = KEPT + 1 + authority.len() + fields.len();
+    let length = KEPT_BYTES + 1 + authority.len() + fields.len();
     let mut frame = BytesMut::with_capacity(9 + length);
     frame.put_u8(HEADERS);
-    // The longest form of a variable-length integer is as good as any (RFC 9000 §16).
+    // Variable-length integers need not be minimal (RFC 9000 §16).
     frame.put_u64((0b11 << 62) | length as u64);
-    frame.put_slice(&BEGINNING[..KEPT]);
-    frame.put_u8(BEGINNING[4]);
+    frame.put_slice(&SECTION_START[..KEPT_BYTES]);
+    frame.put_u8(SECTION_START[4]);
     frame.put_slice(authority);
     frame.put_slice(fields);
     Some(frame.freeze())
@@ -53,15 +54,15 @@ pub(super) fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
 /// Returns the size of a string literal including its length, which has a 7-bit prefix (RFC 7541
 /// §5.1, §5.2).
 fn string_length(bytes: &[u8]) -> Option<usize> {
-    const MOST: u8 = 0x7f;
-    let first = bytes.first()? & MOST;
-    if first < MOST {
+    const MAX_PREFIX: u8 = 0x7f;
+    let first = bytes.first()? & MAX_PREFIX;
+    if first < MAX_PREFIX {
         return Some(1 + usize::from(first));
     }
-    let mut length = usize::from(MOST);
+    let mut length = usize::from(MAX_PREFIX);
     for (at, byte) in bytes.iter().enumerate().skip(1).take(3) {
-        length += usize::from(byte & MOST) << (7 * (at - 1));
-        if byte & !MOST == 0 {
+        length += usize::from(byte & MAX_PREFIX) << (7 * (at - 1));
+        if byte & !MAX_PREFIX == 0 {
             return Some(at + 1 + length);
         }
     }
@@ -74,8 +75,8 @@ mod tests {
 
     use super::*;
 
-    fn frame(authority: &[u8], behind: &[u8]) -> Vec<u8> {
-        let section = [&BEGINNING[..], authority, behind].concat();
+    fn frame(authority: &[u8], rest: &[u8]) -> Vec<u8> {
+        let section = [&SECTION_START[..], authority, rest].concat();
         let length = u16::try_from(section.len()).expect("short") | 0x4000;
         [&[HEADERS][..], &length.to_be_bytes(), &section].concat()
     }
@@ -84,15 +85,15 @@ mod tests {
     fn a_connect_request_loses_its_scheme_and_path() {
         let long = [&[0x7f, 0x49][..], &[b'a'; 200]].concat();
         for authority in [&b"\x05a:443"[..], b"\x83abc", &long] {
-            let bare = without_scheme_and_path(frame(authority, b"\xc1\x51rest").into());
-            let (length, section) = varint(&bare[1..]).expect("a length");
+            let rewritten_frame = without_scheme_and_path(frame(authority, b"\xc1\x51rest").into());
+            let (length, section) = varint(&rewritten_frame[1..]).expect("a length");
             assert_eq!(length, section.len() as u64);
             assert_eq!(section, [&[0, 0, 0xcf, 0x50], authority, b"\x51rest"].concat());
         }
     }
 
     #[test]
-    fn everything_else_stays_as_it_is() {
+    fn other_frames_are_unchanged() {
         for other in [
             &b""[..],
             b"\x01",

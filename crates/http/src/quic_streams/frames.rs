@@ -1,4 +1,4 @@
-//! Passes on the frames of a stream one by one (RFC 9114 §7.1).
+//! Passes on the frames of a stream one at a time (RFC 9114 §7.1).
 //!
 //! The h3 crate keeps every frame except `DATA` in memory before it parses it, and a peer may
 //! announce 2^62 bytes. It also reads once per frame and keeps what it does not need yet, so that a
@@ -13,20 +13,20 @@ use bytes::{Buf, Bytes};
 /// The maximum size of a frame that is buffered whole, except for a message's head.
 pub(super) const FRAME_SLACK: u64 = 64 * 1024;
 
-/// The most bytes of a unidirectional stream that is not the control stream (the QPACK streams:
-/// without a dynamic table nothing of length belongs there).
+/// The maximum length of a unidirectional stream other than the control stream (the QPACK streams,
+/// which carry little without a dynamic table).
 const SIDE_STREAM_BYTES: u64 = 1024 * 1024;
 
-/// The longest head of a frame: two variable-length integers (RFC 9000 §16).
-const HEAD_BYTES: usize = 16;
+/// The maximum length of a frame header: two variable-length integers (RFC 9000 §16).
+const HEADER_BYTES: usize = 16;
 
 const CONTROL_STREAM: u64 = 0x00;
 const DATA_FRAME: u64 = 0x00;
 
-/// What is wrong with the frames of a stream.
+/// A violation in the frames of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FrameError {
-    /// A frame or a stream exceeds what we buffer.
+    /// A frame or a stream exceeds the limit of what is buffered.
     #[error("a frame or stream of the peer exceeds the limit")]
     TooLong,
     /// The stream ended within a `DATA` frame.
@@ -34,7 +34,7 @@ pub(crate) enum FrameError {
     Truncated,
 }
 
-/// Follows one stream.
+/// Parses one stream.
 #[derive(Debug)]
 pub(super) struct Frames {
     limit: u64,
@@ -124,15 +124,15 @@ impl Frames {
     }
 }
 
-/// The head of a frame in the making.
+/// An incomplete frame header.
 #[derive(Debug)]
 struct Head {
-    bytes: [u8; HEAD_BYTES],
+    bytes: [u8; HEADER_BYTES],
     length: usize,
 }
 
 impl Head {
-    const NEW: Self = Self { bytes: [0; HEAD_BYTES], length: 0 };
+    const NEW: Self = Self { bytes: [0; HEADER_BYTES], length: 0 };
 
     /// Adds a byte. Two integers of eight bytes each are complete before the buffer is full.
     fn push(&mut self, byte: u8) {
@@ -162,7 +162,7 @@ fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     Some((value & ((1 << bits) - 1), rest))
 }
 
-// By its path, for the fuzz target includes this file by its own.
+// With a path, because the fuzz target includes this file by itself.
 #[cfg(test)]
 #[path = "frames/tests.rs"]
 mod tests;

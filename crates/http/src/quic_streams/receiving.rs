@@ -20,23 +20,23 @@ use super::{
     stream_id,
 };
 
-/// The receiving half of a stream. It never moves into a future of its own, so it can be stopped
-/// and dropped while a read waits.
+/// The receiving half of a stream. It is never moved into a future, so it can be stopped and
+/// dropped while a read is pending.
 pub(crate) struct Receiving<S: Side> {
     stream: quinn::RecvStream,
     frames: Frames,
-    /// Bytes of the stream that h3 has not had yet: at most what quinn gives at once.
+    /// Bytes of the stream that have not been passed to h3 yet: at most one chunk from quinn.
     unread: Bytes,
-    over: bool,
+    finished: bool,
     side: PhantomData<S>,
 }
 
 impl<S: Side> Receiving<S> {
     pub(super) fn new(stream: quinn::RecvStream, frames: Frames) -> Self {
-        Self { stream, frames, unread: Bytes::new(), over: false, side: PhantomData }
+        Self { stream, frames, unread: Bytes::new(), finished: false, side: PhantomData }
     }
 
-    fn refuse(&mut self, error: FrameError) -> StreamErrorIncoming {
+    fn reject(&mut self, error: FrameError) -> StreamErrorIncoming {
         quic::RecvStream::stop_sending(self, Code::H3_EXCESSIVE_LOAD.value());
         StreamErrorIncoming::Unknown(error.into())
     }
@@ -50,7 +50,7 @@ impl<S: Side> quic::RecvStream for Receiving<S> {
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
         loop {
-            // h3 reads on while there is something to read: let timers have their turn.
+            // h3 reads for as long as there is input: yield, so that timers can run.
             let budget = ready!(tokio::task::coop::poll_proceed(cx));
             match self.frames.next(&mut self.unread) {
                 Ok(None) => {}
@@ -58,12 +58,12 @@ impl<S: Side> quic::RecvStream for Receiving<S> {
                     budget.made_progress();
                     return Poll::Ready(Ok(piece));
                 }
-                Err(error) => return Poll::Ready(Err(self.refuse(error))),
+                Err(error) => return Poll::Ready(Err(self.reject(error))),
             }
             let chunk = ready!(pin!(self.stream.read_chunk(usize::MAX, true)).poll(cx));
             budget.made_progress();
             let Some(chunk) = chunk.map_err(read_error)? else {
-                self.over = true;
+                self.finished = true;
                 let end = self.frames.end();
                 return Poll::Ready(
                     end.map_err(|error| StreamErrorIncoming::Unknown(error.into())),
@@ -74,8 +74,8 @@ impl<S: Side> quic::RecvStream for Receiving<S> {
     }
 
     fn stop_sending(&mut self, error_code: u64) {
-        self.over = true;
-        // Already at its end: then there is nothing to stop.
+        self.finished = true;
+        // This fails if the stream has already ended, and then there is nothing to stop.
         let _ = self.stream.stop(code(error_code));
     }
 
@@ -86,9 +86,9 @@ impl<S: Side> quic::RecvStream for Receiving<S> {
 
 impl<S: Side> Drop for Receiving<S> {
     fn drop(&mut self) {
-        // RFC 9114 §4.1: a server that needs no more of a request says so with H3_NO_ERROR;
+        // RFC 9114 §4.1: a server that needs no more of a request signals that with H3_NO_ERROR;
         // §4.1.1: a client cancels.
-        if !self.over {
+        if !self.finished {
             let why = if S::IS_CLIENT { Code::H3_REQUEST_CANCELLED } else { Code::H3_NO_ERROR };
             let _ = self.stream.stop(code(why.value()));
         }

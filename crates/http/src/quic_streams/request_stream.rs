@@ -7,7 +7,7 @@ use h3::quic::{self, StreamErrorIncoming, StreamId, WriteBuf};
 
 use super::{Receiving, Sending, Side};
 
-/// A request stream before its halves part.
+/// A request stream that has not been split.
 pub(crate) struct RequestStream<S: Side> {
     pub(super) send: Sending<S>,
     pub(super) recv: Receiving<S>,
@@ -18,7 +18,7 @@ impl<S: Side> quic::BidiStream<Bytes> for RequestStream<S> {
     type RecvStream = Receiving<S>;
 
     fn split(mut self) -> (Sending<S>, Receiving<S>) {
-        self.send.is_with_h3 = false;
+        self.send.is_owned_by_h3 = false;
         (self.send, self.recv)
     }
 }

@@ -24,19 +24,19 @@ pub(crate) struct Sending<S: Side> {
     stream: quinn::SendStream,
     writing: Option<Writing>,
     delivered: Option<Waiting<Option<VarInt>, StoppedError>>,
-    over: bool,
-    /// h3 has not handed the stream to us yet: it still reads the request's head.
-    pub(super) is_with_h3: bool,
+    finished: bool,
+    /// Whether h3 still owns the stream, because it is reading the request's head.
+    pub(super) is_owned_by_h3: bool,
     has_written: bool,
-    /// The next frame may be the head of a CONNECT.
+    /// Whether the next frame may be the head of a CONNECT.
     may_connect: bool,
-    /// Of a request's stream.
-    _kept: Option<S::Kept>,
+    /// The guard of a request's stream.
+    _guard: Option<S::RequestGuard>,
 }
 
-/// What is on its way out.
+/// What is being written.
 enum Writing {
-    /// As h3 has made it.
+    /// A frame as encoded by h3.
     Frame(WriteBuf<Bytes>),
     /// The head of a request that may be a CONNECT.
     Head(Bytes),
@@ -64,19 +64,23 @@ impl<S: Side> Sending<S> {
             stream,
             writing: None,
             delivered: None,
-            over: false,
-            is_with_h3: true,
+            finished: false,
+            is_owned_by_h3: true,
             has_written: false,
             may_connect: false,
-            _kept: None,
+            _guard: None,
         }
     }
 
     /// Creates the half of a request stream that carries the request or the response.
-    pub(super) fn of_request(stream: quinn::SendStream, kept: S::Kept, may_connect: bool) -> Self {
+    pub(super) fn of_request(
+        stream: quinn::SendStream,
+        guard: S::RequestGuard,
+        may_connect: bool,
+    ) -> Self {
         let mut sending = Self::new(stream);
         sending.may_connect = may_connect;
-        sending._kept = Some(kept);
+        sending._guard = Some(guard);
         sending
     }
 }
@@ -108,12 +112,12 @@ impl<S: Side> quic::SendStream<Bytes> for Sending<S> {
         Ok(())
     }
 
-    /// On a server, ready when the peer has acknowledged everything, or wants no more of it: only
+    /// On a server, ready when the peer has acknowledged everything or has stopped reading: only
     /// then does a response count as sent. A client learns this from the response.
     fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
-        if !self.over {
+        if !self.finished {
             self.stream.finish().map_err(|error| StreamErrorIncoming::Unknown(error.into()))?;
-            self.over = true;
+            self.finished = true;
             self.delivered =
                 (!S::IS_CLIENT).then(|| Box::pin(self.stream.stopped()) as Waiting<_, _>);
         }
@@ -126,8 +130,9 @@ impl<S: Side> quic::SendStream<Bytes> for Sending<S> {
     }
 
     fn reset(&mut self, reset_code: u64) {
-        self.over = true;
-        // Already finished or reset: then there is nothing to abandon.
+        self.finished = true;
+        // This fails if the stream is already finished or reset, and then there is nothing to
+        // abort.
         let _ = self.stream.reset(code(reset_code));
     }
 
@@ -138,11 +143,12 @@ impl<S: Side> quic::SendStream<Bytes> for Sending<S> {
 
 impl<S: Side> Drop for Sending<S> {
     fn drop(&mut self) {
-        if !S::IS_CLIENT && self.is_with_h3 && self.has_written {
-            // h3 answers 431 by itself and leaves the end to quinn.
+        if !S::IS_CLIENT && self.is_owned_by_h3 && self.has_written {
+            // h3 has answered 431 itself and relies on quinn to finish the stream.
             let _ = self.stream.finish();
-        } else if !self.over {
-            // quinn would finish the stream, and the peer would take a truncated message for a whole one.
+        } else if !self.finished {
+            // quinn would finish the stream, and the peer would take a truncated message for a
+            // complete one.
             let why =
                 if S::IS_CLIENT { Code::H3_REQUEST_CANCELLED } else { Code::H3_INTERNAL_ERROR };
             let _ = self.stream.reset(code(why.value()));

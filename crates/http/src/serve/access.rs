@@ -11,8 +11,8 @@ use http::{HeaderMap, Method, Request, StatusCode, Version, header};
 
 use super::link::Link;
 
-/// The most bytes of a field that the client chose; the rest is left out.
-const LONGEST: usize = 2048;
+/// The maximum number of bytes of a field from the client; the rest is omitted.
+const MAX_FIELD_BYTES: usize = 2048;
 
 /// One request, logged when its response has ended.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub struct Access {
     pub user_agent: Option<String>,
 }
 
-/// The observer of requests.
+/// The function that receives access log entries.
 #[derive(Clone)]
 pub(super) struct AccessLog(pub(super) Arc<dyn Fn(&Access) + Send + Sync>);
 
@@ -53,7 +53,7 @@ impl fmt::Debug for AccessLog {
     }
 }
 
-/// A request in progress: reported when this is dropped, so also if its response is abandoned.
+/// A request in progress. It is logged when this is dropped, even if its response is abandoned.
 #[derive(Debug)]
 pub(super) struct Entry {
     log: AccessLog,
@@ -65,7 +65,7 @@ impl Entry {
     pub(super) fn begin<B>(log: &AccessLog, link: &Link, request: &Request<B>) -> Self {
         let (uri, headers) = (request.uri(), request.headers());
         let target = uri.path_and_query().map_or_else(|| uri.to_string(), ToString::to_string);
-        let authority = uri.authority().map(|authority| cut(authority.as_str().as_bytes()));
+        let authority = uri.authority().map(|authority| truncated(authority.as_str().as_bytes()));
         let access = Access {
             at: SystemTime::now(),
             took: Duration::ZERO,
@@ -73,7 +73,7 @@ impl Entry {
             transport: link.transport.name(),
             version: request.version(),
             method: request.method().clone(),
-            target: cut(target.as_bytes()),
+            target: truncated(target.as_bytes()),
             host: authority.or_else(|| field(headers, header::HOST)),
             status: None,
             bytes: 0,
@@ -100,9 +100,9 @@ impl Drop for Entry {
 }
 
 fn field(headers: &HeaderMap, name: header::HeaderName) -> Option<String> {
-    headers.get(name).map(|value| cut(value.as_bytes()))
+    headers.get(name).map(|value| truncated(value.as_bytes()))
 }
 
-fn cut(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST)]).into_owned()
+fn truncated(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_FIELD_BYTES)]).into_owned()
 }

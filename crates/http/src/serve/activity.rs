@@ -18,69 +18,70 @@ use tokio::{
 
 use super::pace::{Progress, Rate};
 
-/// The pulse of one connection. Counters instead of clock readings: the watch samples them, so
-/// that a read or a write costs one addition.
+/// The activity of one connection, in counters that timeouts sample periodically, so that a read or
+/// a write costs one addition instead of a clock reading.
 #[derive(Debug, Default)]
 pub(super) struct Activity {
-    /// Bytes moved either way, where the connection carries nothing but its one exchange.
+    /// Bytes transferred in either direction, if the connection carries one exchange at a time.
     moved: AtomicU64,
-    /// Requests begun.
-    begun: AtomicU64,
-    /// Requests begun and not yet answered to the end.
+    /// Requests started.
+    started: AtomicU64,
+    /// Requests in flight.
     open: AtomicU32,
-    /// Requests whose response, or more of it, is still being made: the peer is not to blame for the
-    /// silence.
+    /// Requests whose service is still producing the response, or the next part of it: the peer is
+    /// not responsible for the silence.
     working: AtomicU32,
-    /// Requests that wait for more of their body: for these the peer is responsible.
+    /// Requests that wait for more of their body: here the peer is responsible.
     reading: AtomicU32,
-    /// An exchange has ended.
+    /// Notified when the last exchange in flight ends.
     ended: Notify,
 }
 
-/// Why a connection is closed by the watch.
+/// The reason why a connection is closed for lack of activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Quiet {
-    /// No request for the idle time.
+    /// There was no request for the idle time.
     Idle,
-    /// A request or a response waits for the peer, and too little of it moved for the idle time.
+    /// A request or a response waits for the peer, and too little of it was transferred within the
+    /// idle time.
     Stalled,
 }
 
 impl Activity {
-    /// Notes bytes moved.
+    /// Records transferred bytes.
     pub(super) fn moved(&self, bytes: usize) {
         self.moved.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// Notes a request.
+    /// Records the start of a request.
     pub(super) fn begin(&self) {
-        self.begun.fetch_add(1, Relaxed);
+        self.started.fetch_add(1, Relaxed);
         self.open.fetch_add(1, Relaxed);
     }
 
-    /// Notes that a request's exchange has ended.
+    /// Records the end of a request's exchange.
     pub(super) fn end(&self) {
         if self.open.fetch_sub(1, Relaxed) == 1 {
             self.ended.notify_waiters();
         }
     }
 
-    /// Notes that a response is waited for, or no longer.
+    /// Records that the exchange starts or stops waiting for its service.
     pub(super) fn note_working(&self, begins: bool) {
         count(&self.working, begins);
     }
 
-    /// Notes that more of a request is waited for, or no longer.
+    /// Records that the exchange starts or stops waiting for the request's body.
     pub(super) fn note_reading(&self, begins: bool) {
         count(&self.reading, begins);
     }
 
-    /// Requests not yet answered to the end.
+    /// Returns the number of requests in flight.
     pub(super) fn open(&self) -> u32 {
         self.open.load(Relaxed)
     }
 
-    /// Waits until no request is open.
+    /// Waits until no request is in flight.
     pub(super) async fn answered(&self) {
         loop {
             let ended = self.ended.notified();
@@ -91,21 +92,22 @@ impl Activity {
         }
     }
 
-    /// Waits until the connection has been without a request for the time of this
-    /// rate at least, one and a half times that at most. Bytes count for nothing: a ping keeps no connection open.
+    /// Waits until the connection has been without a request for at least the time of this rate,
+    /// and at most one and a half times that. Bytes do not count: a PING does not keep a connection
+    /// open.
     pub(super) async fn idle(&self, rate: Rate) {
-        let mut begun = self.begun.load(Relaxed);
-        let mut calm = 0;
-        while calm < 2 {
+        let mut started = self.started.load(Relaxed);
+        let mut idle_checks = 0;
+        while idle_checks < 2 {
             tokio::time::sleep(rate.step()).await;
-            let now = self.begun.load(Relaxed);
-            calm = if now == begun && self.open() == 0 { calm + 1 } else { 0 };
-            begun = now;
+            let now = self.started.load(Relaxed);
+            idle_checks = if now == started && self.open() == 0 { idle_checks + 1 } else { 0 };
+            started = now;
         }
     }
 
-    /// Waits until a connection that carries one exchange at a time has been idle, or until too
-    /// little of its exchange has moved.
+    /// Waits until a connection that carries one exchange at a time has been idle, or has
+    /// transferred too little of its exchange.
     pub(super) async fn quiet(&self, rate: Rate) -> Quiet {
         tokio::select! {
             () = self.idle(rate) => Quiet::Idle,
@@ -115,13 +117,13 @@ impl Activity {
 
     async fn stalled(&self, rate: Rate) {
         let mut progress = Progress::default();
-        let mut begun = self.begun.load(Relaxed);
+        let mut started = self.started.load(Relaxed);
         loop {
             tokio::time::sleep(rate.step()).await;
-            let (now, moved) = (self.begun.load(Relaxed), self.moved.load(Relaxed));
+            let (now, moved) = (self.started.load(Relaxed), self.moved.load(Relaxed));
             let is_working = self.working.load(Relaxed) > 0 && self.reading.load(Relaxed) == 0;
-            if self.open() == 0 || is_working || now != begun {
-                begun = now;
+            if self.open() == 0 || is_working || now != started {
+                started = now;
                 progress.restart(moved);
             } else if progress.has_stalled(rate, moved) {
                 return;
@@ -153,8 +155,8 @@ impl<T> Metered<T> {
         (Self { inner, activity, _open: open }, dropped)
     }
 
-    fn note(&self, done: &Poll<io::Result<usize>>) {
-        if let Poll::Ready(Ok(bytes)) = done {
+    fn note(&self, result: &Poll<io::Result<usize>>) {
+        if let Poll::Ready(Ok(bytes)) = result {
             self.activity.moved(*bytes);
         }
     }
@@ -167,9 +169,9 @@ impl<T: AsyncRead + Unpin> AsyncRead for Metered<T> {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
-        let done = Pin::new(&mut self.inner).poll_read(cx, buf);
+        let result = Pin::new(&mut self.inner).poll_read(cx, buf);
         self.activity.moved(buf.filled().len() - before);
-        done
+        result
     }
 }
 
@@ -179,9 +181,9 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Metered<T> {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let done = Pin::new(&mut self.inner).poll_write(cx, buf);
-        self.note(&done);
-        done
+        let result = Pin::new(&mut self.inner).poll_write(cx, buf);
+        self.note(&result);
+        result
     }
 
     fn poll_write_vectored(
@@ -189,9 +191,9 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Metered<T> {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let done = Pin::new(&mut self.inner).poll_write_vectored(cx, bufs);
-        self.note(&done);
-        done
+        let result = Pin::new(&mut self.inner).poll_write_vectored(cx, bufs);
+        self.note(&result);
+        result
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -43,7 +43,7 @@ impl fmt::Display for Transport {
     }
 }
 
-/// Connections open, by what they run over.
+/// The number of open connections by transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct OpenByTransport {
     pub(super) tcp: usize,
@@ -63,7 +63,7 @@ impl OpenByTransport {
     }
 }
 
-/// Counts open connections, in all and by peer. The table holds at most one row per open
+/// Counts open connections in total and by peer. The table holds at most one row per open
 /// connection, so the limit on connections bounds it too.
 #[derive(Debug)]
 pub(super) struct Admission {
@@ -79,7 +79,7 @@ struct Open {
     by_peer: HashMap<IpAddr, usize>,
 }
 
-/// The right to one connection, given back when dropped.
+/// The right to one connection, released on drop.
 #[derive(Debug)]
 pub(super) struct Permit {
     admission: Arc<Admission>,
@@ -96,7 +96,7 @@ impl Admission {
         })
     }
 
-    /// Asks for one more connection from `peer`.
+    /// Admits one more connection from `peer`, if the limits allow it.
     pub(super) fn admit(self: &Arc<Self>, peer: IpAddr, transport: Transport) -> Option<Permit> {
         let peer = subscriber(peer);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -104,7 +104,7 @@ impl Admission {
             return None;
         }
         let free = self.connections - open.total;
-        // What is scarce is shared: a peer may have as much of it as it leaves to others.
+        // Scarce connections are shared: a peer may have at most as many as it leaves to others.
         let allowed =
             if free > self.connections / 2 { self.per_peer } else { self.per_peer.min(free + 1) };
         let of_peer = open.by_peer.get(&peer).copied().unwrap_or_default();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_peers_cannot_take_every_place() {
+    fn a_few_peers_cannot_take_all_connections() {
         let admission = admission(4096, 2048);
         let hostile: Vec<_> = (1..=3u8)
             .flat_map(|host| {
@@ -188,13 +188,13 @@ mod tests {
             .collect();
         assert!((3000..3700).contains(&hostile.len()), "{}", hostile.len());
         let honest = IpAddr::from([198, 51, 100, 1]);
-        let some: Vec<_> =
+        let admitted: Vec<_> =
             (0..100).filter_map(|_| admission.admit(honest, Transport::Quic)).collect();
-        assert_eq!(some.len(), 100);
+        assert_eq!(admitted.len(), 100);
     }
 
     #[test]
-    fn a_mapped_address_is_its_ipv4_address() {
+    fn a_mapped_address_counts_as_its_ipv4_address() {
         let admission = admission(10, 1);
         let mapped = admission.admit("::ffff:192.0.2.1".parse().unwrap(), Transport::Tcp);
         assert!(mapped.is_some());

@@ -14,7 +14,7 @@ pub enum AltSvcPolicy {
     /// `h3=":PORT"; ma=SECONDS`, with the port of the server, if it serves HTTP/3; and, with the
     /// protocol `x-eyas-sctp-udp`, the UDP port for SCTP, if that is not the default one.
     Announce {
-        /// How long a client may use it, in whole seconds.
+        /// How long a client may use the alternative, in whole seconds.
         max_age: Duration,
     },
     /// Exactly this field value.
@@ -31,11 +31,14 @@ impl AltSvcPolicy {
             Self::Announce { max_age } => {
                 let http3 = http3.map(|port| ("h3", port));
                 let sctp_udp = sctp_udp.filter(|port| *port != ENCAPSULATION_PORT);
-                let said = http3.into_iter().chain(sctp_udp.map(|port| (SCTP_UDP, port)));
+                let alternatives = http3.into_iter().chain(sctp_udp.map(|port| (SCTP_UDP, port)));
                 let seconds = max_age.as_secs();
-                let said = said.map(|(name, port)| format!("{name}=\":{port}\"; ma={seconds}"));
-                let said: Vec<_> = said.collect();
-                (!said.is_empty()).then(|| HeaderValue::try_from(said.join(", ")).ok()).flatten()
+                let alternatives =
+                    alternatives.map(|(name, port)| format!("{name}=\":{port}\"; ma={seconds}"));
+                let alternatives: Vec<_> = alternatives.collect();
+                (!alternatives.is_empty())
+                    .then(|| HeaderValue::try_from(alternatives.join(", ")).ok())
+                    .flatten()
             }
             Self::Field(field) => Some(field.clone()),
             Self::Off => None,
@@ -55,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_field_is_as_the_rfc_writes_it() {
+    fn the_field_has_the_format_of_the_rfc() {
         let field = AltSvcPolicy::default().field(Some(4433), None).unwrap();
         assert_eq!(field, "h3=\":4433\"; ma=86400");
         assert_eq!(AltSvcPolicy::Off.field(Some(4433), Some(9900)), None);

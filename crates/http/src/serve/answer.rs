@@ -1,4 +1,4 @@
-//! From a request to its response, for all versions of HTTP and all kinds of service.
+//! Turns a request into its response, for all versions of HTTP and all kinds of service.
 
 use std::{
     future::{Future, poll_fn},
@@ -16,11 +16,11 @@ use super::{
     body::ResponseBody,
     content::Content,
     exchange::Exchange,
-    fields::{self, Asked},
+    fields::{self, RequestInfo},
     link::Link,
     metered::Allowance,
     pace::{Pace, Rate},
-    reply::{Reply, error, failure, signed},
+    reply::{Reply, error, failure, with_server_fields},
     request_body::RequestBody,
     shared::Shared,
     stats::Counters,
@@ -34,7 +34,7 @@ pub(super) async fn respond(
     exchange: Exchange,
     request: Request<RequestBody>,
 ) -> Response<ResponseBody> {
-    let asked = Asked::by(shared, &request);
+    let info = RequestInfo::by(shared, &request);
     let version = request.version();
     shared.counters.request(version);
     tracing::info!(
@@ -45,12 +45,12 @@ pub(super) async fn respond(
         path = request.uri().path(),
     );
     let mut entry = shared.access_log.as_ref().map(|log| Entry::begin(log, link, &request));
-    let reply = match objection(shared, link, &request) {
-        None => ask(shared, link, exchange.turn(), request).await,
-        Some(objection) => signed(objection),
+    let reply = match rejection(shared, link, &request) {
+        None => call_service(shared, link, exchange.turn(), request).await,
+        Some(rejection) => with_server_fields(rejection),
     };
-    let mut reply = fields::complete(shared, &asked, reply);
-    if asked.is_head {
+    let mut reply = fields::complete(shared, &info, reply);
+    if info.is_head {
         *reply.body_mut() = Content::Empty;
     }
     if let Some(entry) = &mut entry {
@@ -65,10 +65,10 @@ pub(super) async fn respond(
 }
 
 /// Rejects requests that no service should see.
-fn objection(shared: &Shared, link: &Link, request: &Request<RequestBody>) -> Option<Reply> {
+fn rejection(shared: &Shared, link: &Link, request: &Request<RequestBody>) -> Option<Reply> {
     // RFC 8470 §5.2: a request that is not safe to repeat is retried after the handshake.
     if link.is_early.load(Relaxed) && !request.method().is_safe() {
-        return Some(error(StatusCode::TOO_EARLY, "Send this again after the handshake."));
+        return Some(error(StatusCode::TOO_EARLY, "Retry this request after the handshake."));
     }
     // RFC 9112 §3.2: one Host field in every HTTP/1.1 request.
     if request.version() == Version::HTTP_11
@@ -76,13 +76,13 @@ fn objection(shared: &Shared, link: &Link, request: &Request<RequestBody>) -> Op
     {
         let text = "An HTTP/1.1 request has exactly one Host field.";
         let mut reply = error(StatusCode::BAD_REQUEST, text);
-        // Whose request follows is in doubt as well (RFC 9112 §11.2).
+        // The request that follows cannot be trusted either (RFC 9112 §11.2).
         reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         return Some(reply);
     }
     if announced_length(request).is_some_and(|length| length > shared.limits.body_bytes) {
         let limit = shared.limits.body_bytes;
-        let text = format!("A request body may have {limit} bytes at most here.");
+        let text = format!("The limit for request bodies is {limit} bytes.");
         return Some(error(StatusCode::PAYLOAD_TOO_LARGE, &text));
     }
     None
@@ -92,9 +92,9 @@ fn announced_length(request: &Request<RequestBody>) -> Option<u64> {
     request.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Asks the application. What becomes of it is an answer in any case: it may fail or panic, and it may
-/// wait in vain for the rest of the request.
-async fn ask(
+/// Calls the service. There is always a reply, even if the service fails or panics, or if the rest
+/// of the request does not arrive in time.
+async fn call_service(
     shared: &Shared,
     link: &Link,
     turn: &Turn,
@@ -106,13 +106,13 @@ async fn ask(
     turn.set_service(true);
     let answering = AssertUnwindSafe(shared.application.answer(link, request)).catch_unwind();
     let mut answering = pin!(answering);
-    let mut pace = Pace::new(Rate::least(&shared.limits));
+    let mut pace = Pace::new(Rate::minimum(&shared.limits));
     let answered = poll_fn(|cx| {
         if let Poll::Ready(answered) = answering.as_mut().poll(cx) {
             return Poll::Ready(Some(answered));
         }
-        if turn.is_services() {
-            pace.rest();
+        if turn.waits_for_service() {
+            pace.pause();
             return Poll::Pending;
         }
         pace.poll_stalled(cx, || turn.received()).map(|()| None)
@@ -123,33 +123,33 @@ async fn ask(
         Some(Ok(Ok(reply))) => reply,
         Some(Ok(Err(error))) => {
             tracing::error!(%error, %method, path = uri.path(), "the service failed");
-            signed(failure())
+            with_server_fields(failure())
         }
         Some(Err(_)) => {
             tracing::error!(%method, path = uri.path(), "the service panicked");
-            signed(failure())
+            with_server_fields(failure())
         }
         None => {
             Counters::count(&shared.counters.timed_out);
-            signed(too_slow())
+            with_server_fields(too_slow())
         }
     }
 }
 
 fn too_slow() -> Reply {
-    let mut reply = error(StatusCode::REQUEST_TIMEOUT, "The request's body came too slowly.");
+    let mut reply = error(StatusCode::REQUEST_TIMEOUT, "The request's body arrived too slowly.");
     reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     reply
 }
 
 /// Returns whether the client waits for `100 Continue` before it sends its body (RFC 9110 §10.1.1).
 pub(super) fn expects_continue<B>(request: &Request<B>) -> bool {
-    let expect = request.headers().get(header::EXPECT);
-    expect.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"))
+    let expect_continue = request.headers().get(header::EXPECT);
+    expect_continue.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }
 
-/// Sends 100 Continue.
-pub(super) fn go_on() -> Response<()> {
+/// Returns a 100 Continue.
+pub(super) fn continue_response() -> Response<()> {
     let mut response = Response::new(());
     *response.status_mut() = StatusCode::CONTINUE;
     response

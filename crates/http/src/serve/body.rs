@@ -22,12 +22,12 @@ use super::{
 /// The body of a response. It holds the exchange open until it is dropped.
 pub(super) struct ResponseBody {
     content: Content,
-    /// What was read and did not fit.
+    /// What was read but exceeded the available room.
     rest: Option<Piece>,
     fault: Option<Trigger>,
     counters: Arc<Counters>,
     exchange: Option<Exchange>,
-    /// Told to the access log when the body is dropped.
+    /// Written to the access log when the body is dropped.
     entry: Option<Entry>,
 }
 
@@ -57,8 +57,8 @@ impl ResponseBody {
         }
     }
 
-    /// Returns the number of bytes for which window is requested from the peer: for a service,
-    /// those that it has provided, so that missing bytes do not delay other responses.
+    /// Returns how much of the peer's window to reserve: for a service, only what it has already
+    /// provided, so that a slow service does not delay other responses.
     pub(super) fn wanted(&self) -> usize {
         let bytes = match &self.content {
             Content::Service(body) if self.fault.is_none() => body.prepared(),
@@ -107,7 +107,7 @@ impl ResponseBody {
         Poll::Ready(Some(Ok(piece)))
     }
 
-    /// Waits for the same.
+    /// Waits for the next bytes, at most `room`.
     pub(super) async fn piece(&mut self, room: usize) -> Option<Result<Piece, BodyError>> {
         std::future::poll_fn(|cx| self.poll_piece(cx, room)).await
     }
@@ -118,14 +118,13 @@ impl ResponseBody {
         self.content.remaining().map(|remaining| remaining + rest)
     }
 
-    /// Returns whether nothing follows any more. With a pending fault even the last byte is not the
-    /// end.
-    pub(super) fn is_over(&self) -> bool {
-        self.fault.is_none() && self.rest.is_none() && self.content.is_over()
+    /// Returns whether the body has ended. With a pending fault even the last byte is not the end.
+    pub(super) fn has_ended(&self) -> bool {
+        self.fault.is_none() && self.rest.is_none() && self.content.has_ended()
     }
 }
 
-/// For hyper, which takes what there is.
+/// For hyper, which polls for whatever is available.
 impl Body for ResponseBody {
     type Data = Piece;
     type Error = BodyError;
@@ -141,7 +140,7 @@ impl Body for ResponseBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.is_over()
+        self.has_ended()
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -2,10 +2,10 @@
 
 use std::error::Error;
 
-/// Whatever went wrong.
+/// Any error.
 pub(super) type BoxError = Box<dyn Error + Send + Sync>;
 
-/// Why a body ended before its end.
+/// The reason why a body ended prematurely.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BodyError {
     /// The request's body could not be read.
@@ -21,12 +21,12 @@ pub(super) enum BodyError {
     #[error("the request body exceeds the limit of {0} bytes")]
     TooLarge(u64),
     /// The service failed.
-    #[error("the service: {0}")]
+    #[error("the service failed: {0}")]
     Service(BoxError),
     /// The service panicked.
     #[error("the service panicked")]
     Panicked,
     /// A personality of the test server requires it.
-    #[error("cut short on purpose")]
-    OnPurpose,
+    #[error("deliberately cut short")]
+    Deliberate,
 }

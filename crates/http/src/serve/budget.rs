@@ -2,8 +2,8 @@
 //!
 //! A connection may have at most a [`PART`]th of what is still free, so that many greedy
 //! connections leave each other less and less, and something for later ones. A request always gets
-//! the minimum that it needs to proceed: a response that is refused more continues in pieces of
-//! [`LEAST_PIECE`], reopening its file for each.
+//! the minimum that it needs to proceed: a response that gets no more than that continues in pieces
+//! of [`LEAST_PIECE`], reopening its file for each.
 
 use std::sync::{
     Arc,
@@ -19,29 +19,29 @@ const PART: usize = 16;
 /// of requests.
 pub const LEAST_PIECE: usize = 4 * 1024;
 
-/// Something that there is a bounded number of, counted for the server and for each connection.
+/// A limited resource, counted for the server and for each connection.
 #[derive(Debug)]
 struct Pool {
-    most: usize,
-    most_per_connection: usize,
+    limit: usize,
+    limit_per_connection: usize,
     used: AtomicUsize,
 }
 
 impl Pool {
-    const fn new(most: usize, most_per_connection: usize) -> Self {
-        Self { most, most_per_connection, used: AtomicUsize::new(0) }
+    const fn new(limit: usize, limit_per_connection: usize) -> Self {
+        Self { limit, limit_per_connection, used: AtomicUsize::new(0) }
     }
 
     /// Returns how much is available to a connection that has already `used` this much.
     fn room(&self, used: &AtomicUsize) -> usize {
-        let free = self.most.saturating_sub(self.used.load(Relaxed));
-        let allowed = self.most_per_connection.min(free / PART);
+        let free = self.limit.saturating_sub(self.used.load(Relaxed));
+        let allowed = self.limit_per_connection.min(free / PART);
         allowed.saturating_sub(used.load(Relaxed))
     }
 
     /// Takes up to `wanted`.
     fn take(&self, used: &AtomicUsize, wanted: usize) -> usize {
-        // Two connections may both see the same free bytes: the excess is one piece at most.
+        // Two connections may both see the same free bytes; the excess is at most one piece.
         let granted = wanted.min(self.room(used));
         self.add(used, granted);
         granted
@@ -52,13 +52,13 @@ impl Pool {
         used.fetch_add(amount, Relaxed);
     }
 
-    fn give_back(&self, used: &AtomicUsize, amount: usize) {
+    fn release(&self, used: &AtomicUsize, amount: usize) {
         self.used.fetch_sub(amount, Relaxed);
         used.fetch_sub(amount, Relaxed);
     }
 }
 
-/// What a server may hold.
+/// The resources of a server.
 #[derive(Debug)]
 pub(super) struct Budget {
     bytes: Pool,
@@ -90,12 +90,12 @@ impl Budget {
         self.bytes.used.load(Relaxed)
     }
 
-    /// Files open between two pieces of a response now.
+    /// Returns the number of files that are open between two pieces of a response.
     pub(super) fn files(&self) -> usize {
         self.files.used.load(Relaxed)
     }
 
-    /// Requests in flight now.
+    /// Returns the number of requests in flight.
     pub(super) fn requests(&self) -> usize {
         self.requests.used.load(Relaxed)
     }
@@ -140,16 +140,15 @@ impl Share {
         granted.then(|| OpenFile(Arc::clone(self)))
     }
 
-    /// Returns whether there is room for one more request, as there always is for the first one of
-    /// a connection.
-    pub(super) fn has_place(&self) -> bool {
+    /// Returns whether one more request is allowed, as the first one of a connection always is.
+    pub(super) fn has_request_slot(&self) -> bool {
         self.requests.load(Relaxed) == 0 || self.budget.requests.room(&self.requests) > 0
     }
 
-    /// Takes the place of one more request, whether there is room or not.
-    pub(super) fn place(self: &Arc<Self>) -> Place {
+    /// Counts one more request, whether or not it is within the limit.
+    pub(super) fn request_slot(self: &Arc<Self>) -> RequestSlot {
         self.budget.requests.add(&self.requests, 1);
-        Place(Arc::clone(self))
+        RequestSlot(Arc::clone(self))
     }
 }
 
@@ -169,7 +168,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.share.budget.bytes.give_back(&self.share.bytes, self.bytes);
+        self.share.budget.bytes.release(&self.share.bytes, self.bytes);
     }
 }
 
@@ -179,17 +178,17 @@ pub struct OpenFile(Arc<Share>);
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
-        self.0.budget.files.give_back(&self.0.files, 1);
+        self.0.budget.files.release(&self.0.files, 1);
     }
 }
 
-/// A request in flight, until this is dropped.
+/// Counts a request as in flight until it is dropped.
 #[derive(Debug)]
-pub(super) struct Place(Arc<Share>);
+pub(super) struct RequestSlot(Arc<Share>);
 
-impl Drop for Place {
+impl Drop for RequestSlot {
     fn drop(&mut self) {
-        self.0.budget.requests.give_back(&self.0.requests, 1);
+        self.0.budget.requests.release(&self.0.requests, 1);
     }
 }
 
@@ -203,12 +202,12 @@ mod tests {
         Budget::new(&limits)
     }
 
-    fn place(share: &Arc<Share>) -> Option<Place> {
-        share.has_place().then(|| share.place())
+    fn request_slot(share: &Arc<Share>) -> Option<RequestSlot> {
+        share.has_request_slot().then(|| share.request_slot())
     }
 
     #[test]
-    fn a_connection_that_holds_much_gets_little_but_never_nothing() {
+    fn a_connection_that_holds_much_still_gets_the_minimum() {
         let budget = budget(|limits| {
             limits.buffered_bytes = 1 << 20;
             limits.buffered_bytes_per_connection = 1 << 19;
@@ -226,28 +225,29 @@ mod tests {
     fn many_greedy_connections_leave_something() {
         let budget = budget(|limits| limits.requests = 1000);
         let greedy: Vec<_> = (0..100).map(|_| budget.share()).collect();
-        let places: Vec<_> =
-            (0..200).flat_map(|_| greedy.iter().filter_map(place).collect::<Vec<_>>()).collect();
-        assert!((600..1000).contains(&places.len()), "{}", places.len());
+        let slots: Vec<_> = (0..200)
+            .flat_map(|_| greedy.iter().filter_map(request_slot).collect::<Vec<_>>())
+            .collect();
+        assert!((600..1000).contains(&slots.len()), "{}", slots.len());
         let late = budget.share();
-        let some: Vec<_> = (0..5).filter_map(|_| place(&late)).collect();
-        assert!(some.len() > 1, "{}", some.len());
-        drop((places, some));
+        let admitted: Vec<_> = (0..5).filter_map(|_| request_slot(&late)).collect();
+        assert!(admitted.len() > 1, "{}", admitted.len());
+        drop((slots, admitted));
         assert_eq!(budget.requests(), 0);
     }
 
     #[test]
-    fn the_first_request_of_a_connection_always_has_a_place() {
+    fn the_first_request_of_a_connection_is_always_allowed() {
         let budget = budget(|limits| limits.requests = 0);
         let share = budget.share();
-        let first = place(&share);
-        assert!(first.is_some() && place(&share).is_none());
+        let first = request_slot(&share);
+        assert!(first.is_some() && request_slot(&share).is_none());
         drop(first);
-        assert!(place(&share).is_some());
+        assert!(request_slot(&share).is_some());
     }
 
     #[test]
-    fn files_are_bounded_per_connection_and_in_all() {
+    fn files_are_limited_per_connection_and_in_total() {
         let budget = budget(|limits| {
             limits.open_files = 256;
             limits.open_files_per_connection = 4;

@@ -6,13 +6,13 @@ use bytes::Bytes;
 
 use super::{body_error::BodyError, piece::Piece, service::body::ServiceBody, source::Source};
 
-/// What a response carries.
+/// The content of a response.
 pub(super) enum Content {
     /// Nothing.
     Empty,
-    /// A few bytes made on the spot.
+    /// A few bytes from memory.
     Full(Bytes),
-    /// What is made as there is room for it.
+    /// Content that is produced as there is room for it.
     Metered(Box<dyn Source>),
     /// The body from the caller's service.
     Service(ServiceBody),
@@ -29,10 +29,10 @@ impl Content {
         }
     }
 
-    /// Returns whether nothing follows any more, including trailers.
-    pub(super) fn is_over(&self) -> bool {
+    /// Returns whether the content has ended, including trailers.
+    pub(super) fn has_ended(&self) -> bool {
         match self {
-            Self::Service(body) => body.is_over(),
+            Self::Service(body) => body.has_ended(),
             content => content.remaining() == Some(0),
         }
     }

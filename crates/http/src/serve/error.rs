@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, io, net::SocketAddr};
 
-/// Why a server did not start.
+/// The error of a server that could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
@@ -16,7 +16,7 @@ pub enum ServeError {
     },
     /// SCTP could not be served.
     #[error(
-        "cannot serve SCTP on {address}: {cause}; choose another UDP port for it, or serve without"
+        "cannot serve SCTP on {address}: {cause}; choose another UDP port for it, or serve without SCTP"
     )]
     Sctp {
         /// The address.

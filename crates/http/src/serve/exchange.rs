@@ -2,25 +2,25 @@
 
 use std::sync::Arc;
 
-use super::{activity::Activity, budget::Place, turn::Turn};
+use super::{activity::Activity, budget::RequestSlot, turn::Turn};
 
 /// One request and its response, from its head to the last byte.
 #[derive(Debug)]
 pub(super) struct Exchange {
     activity: Arc<Activity>,
     turn: Arc<Turn>,
-    _place: Place,
+    _slot: RequestSlot,
 }
 
 impl Exchange {
-    /// Starts the exchange of a request that has its place; it lasts until it is dropped.
-    pub(super) fn begin(activity: &Arc<Activity>, place: Place) -> Self {
+    /// Starts the exchange of a request; it lasts until it is dropped.
+    pub(super) fn begin(activity: &Arc<Activity>, request_slot: RequestSlot) -> Self {
         activity.begin();
         let turn = Arc::new(Turn::new(Arc::clone(activity)));
-        Self { activity: Arc::clone(activity), turn, _place: place }
+        Self { activity: Arc::clone(activity), turn, _slot: request_slot }
     }
 
-    /// Returns whose turn it is.
+    /// Returns the turn of this exchange.
     pub(super) fn turn(&self) -> &Arc<Turn> {
         &self.turn
     }

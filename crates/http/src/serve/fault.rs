@@ -29,17 +29,17 @@ impl FaultConfig {
             (true, Version::HTTP_3) => FaultKind::Break,
             (true, _) => FaultKind::TearDown(Arc::clone(tear_down)),
             (false, Version::HTTP_2 | Version::HTTP_3) => FaultKind::End,
-            // hyper holds HTTP/1 to the announced length: breaking off is the way to end early.
+            // hyper enforces the announced length over HTTP/1, so ending early means aborting.
             (false, _) => FaultKind::Break,
         };
         Fault { after: self.after, kind }
     }
 }
 
-/// What goes wrong in one response, once this many bytes of the body are sent.
+/// The fault of one response, after this many bytes of its body.
 #[derive(Clone, Debug)]
 pub(super) struct Fault {
-    /// Bytes of the body that still arrive.
+    /// The number of bytes of the body that are still sent.
     pub(super) after: u64,
     /// What happens then.
     pub(super) kind: FaultKind,
@@ -48,18 +48,18 @@ pub(super) struct Fault {
 /// How a response goes wrong.
 #[derive(Clone, Debug)]
 pub(super) enum FaultKind {
-    /// The message ends as if it were whole, with fewer bytes than announced.
+    /// The message ends as if it were complete, with fewer bytes than announced.
     End,
-    /// The message breaks off: the connection ends (HTTP/1), or its stream is reset.
+    /// The message is aborted: the connection ends (HTTP/1), or its stream is reset.
     Break,
-    /// Whoever waits for this resets the connection.
+    /// The connection is reset by the task that waits for this.
     TearDown(Arc<Notify>),
 }
 
-/// The bytes before the fault get this long to be sent, so that the peer reliably sees them.
+/// How long to wait before the fault, so that the bytes before it reliably reach the peer.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A fault on its way.
+/// A fault that has yet to happen.
 pub(super) struct Trigger {
     left: u64,
     kind: FaultKind,
@@ -82,7 +82,7 @@ impl Trigger {
         self.left -= data.len() as u64;
     }
 
-    /// Goes wrong.
+    /// Applies the fault.
     pub(super) fn poll_fire(
         &mut self,
         cx: &mut Context<'_>,
@@ -91,7 +91,7 @@ impl Trigger {
         ready!(pause.as_mut().poll(cx));
         match &self.kind {
             FaultKind::End => Poll::Ready(None),
-            FaultKind::Break => Poll::Ready(Some(Err(BodyError::OnPurpose))),
+            FaultKind::Break => Poll::Ready(Some(Err(BodyError::Deliberate))),
             FaultKind::TearDown(notify) => {
                 notify.notify_one();
                 // The notified task drops the connection, and this body with it.

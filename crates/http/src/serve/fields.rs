@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Vers
 use super::{
     content::Content,
     link::ConnectProtocol,
-    reply::{Reply, failure, signed},
+    reply::{Reply, failure, with_server_fields},
     shared::Shared,
 };
 
@@ -18,20 +18,20 @@ const CONNECTION_SPECIFIC: [HeaderName; 4] = [
     header::UPGRADE,
 ];
 
-/// What of a request its response depends on.
-pub(super) struct Asked {
+/// The properties of a request that affect its response.
+pub(super) struct RequestInfo {
     pub(super) version: Version,
     pub(super) is_head: bool,
     pub(super) is_connect: bool,
 }
 
-impl Asked {
+impl RequestInfo {
     pub(super) fn by<B>(shared: &Shared, request: &Request<B>) -> Self {
         Self {
             version: request.version(),
             is_head: request.method() == Method::HEAD,
-            // An extended one has content (RFC 8441 §4), and where streams are tunnels theirs is what
-            // comes through.
+            // An extended CONNECT has content (RFC 8441 §4), and with tunnels the content is what
+            // passes through the tunnel.
             is_connect: request.method() == Method::CONNECT
                 && !shared.is_tunnel(request)
                 && request.extensions().get::<ConnectProtocol>().is_none(),
@@ -40,17 +40,17 @@ impl Asked {
 }
 
 /// Completes a reply so that it can be sent.
-pub(super) fn complete(shared: &Shared, asked: &Asked, mut reply: Reply) -> Reply {
-    if reply.status().is_informational() && !is_upgrade(asked, reply.status()) {
-        tracing::error!(status = %reply.status(), "the service's response is no final one");
-        reply = signed(failure());
+pub(super) fn complete(shared: &Shared, info: &RequestInfo, mut reply: Reply) -> Reply {
+    if reply.status().is_informational() && !is_upgrade(info, reply.status()) {
+        tracing::error!(status = %reply.status(), "the service returned an interim response as the final one");
+        reply = with_server_fields(failure());
     }
-    // What the protocols read of it is only that it is none of an upstream's.
+    // The service may return an upstream's version, which the protocols must not use.
     *reply.version_mut() = Version::HTTP_11;
-    drop_connection_fields(asked.version, reply.headers_mut());
+    drop_connection_fields(info.version, reply.headers_mut());
     let headers = reply.headers_mut();
-    // hyper adds it to the others.
-    if matches!(asked.version, Version::HTTP_2 | Version::HTTP_3)
+    // hyper adds it over HTTP/1.
+    if matches!(info.version, Version::HTTP_2 | Version::HTTP_3)
         && !headers.contains_key(header::DATE)
     {
         let now = httpdate::fmt_http_date(std::time::SystemTime::now());
@@ -58,23 +58,23 @@ pub(super) fn complete(shared: &Shared, asked: &Asked, mut reply: Reply) -> Repl
             headers.insert(header::DATE, now);
         }
     }
-    if asked.version != Version::HTTP_3
+    if info.version != Version::HTTP_3
         && let Some(alt_svc) = &shared.alt_svc
         && !headers.contains_key(header::ALT_SVC)
     {
         headers.insert(header::ALT_SVC, alt_svc.clone());
     }
-    set_length(asked, &mut reply);
+    set_length(info, &mut reply);
     reply
 }
 
 /// Returns whether this is an upgrade, which only HTTP/1.1 has (RFC 9110 §7.8).
-fn is_upgrade(asked: &Asked, status: StatusCode) -> bool {
-    status == StatusCode::SWITCHING_PROTOCOLS && asked.version == Version::HTTP_11
+fn is_upgrade(info: &RequestInfo, status: StatusCode) -> bool {
+    status == StatusCode::SWITCHING_PROTOCOLS && info.version == Version::HTTP_11
 }
 
 fn drop_connection_fields(version: Version, headers: &mut HeaderMap) {
-    // How a message ends is for the protocol to say.
+    // The protocol itself decides how a message ends.
     headers.remove(header::TRANSFER_ENCODING);
     if !matches!(version, Version::HTTP_2 | Version::HTTP_3) {
         return;
@@ -91,23 +91,23 @@ fn drop_connection_fields(version: Version, headers: &mut HeaderMap) {
     }
 }
 
-/// Says how long the content is, as far as that is known; no field of the service contradicts it.
-fn set_length(asked: &Asked, reply: &mut Reply) {
+/// Sets `Content-Length` if the length of the content is known, whatever the service has set.
+fn set_length(info: &RequestInfo, reply: &mut Reply) {
     let status = reply.status();
-    let has_none = status.is_informational()
+    let has_no_length = status.is_informational()
         || status == StatusCode::NO_CONTENT
-        || (asked.is_connect && status.is_success());
-    if has_none || status == StatusCode::NOT_MODIFIED {
+        || (info.is_connect && status.is_success());
+    if has_no_length || status == StatusCode::NOT_MODIFIED {
         *reply.body_mut() = Content::Empty;
-        if has_none {
+        if has_no_length {
             reply.headers_mut().remove(header::CONTENT_LENGTH);
         }
         return;
     }
-    let is_services = matches!(reply.body(), Content::Service(_));
+    let is_from_service = matches!(reply.body(), Content::Service(_));
     match reply.body().remaining() {
         // A service that omits the content states the length for GET in its own field.
-        Some(0) if asked.is_head && is_services => {}
+        Some(0) if info.is_head && is_from_service => {}
         Some(length) => {
             reply.headers_mut().insert(header::CONTENT_LENGTH, length.into());
         }
@@ -121,8 +121,8 @@ mod tests {
 
     use super::*;
 
-    fn asked(version: Version) -> Asked {
-        Asked { version, is_head: false, is_connect: false }
+    fn info(version: Version) -> RequestInfo {
+        RequestInfo { version, is_head: false, is_connect: false }
     }
 
     #[test]
@@ -149,22 +149,22 @@ mod tests {
 
     #[test]
     fn content_length_is_the_actual_length() {
-        let reply = |status, said: &'static str| {
+        let reply = |status, value: &'static str| {
             let mut reply = Response::new(Content::Full("four".into()));
             *reply.status_mut() = status;
-            let said = HeaderValue::from_static(said);
-            reply.headers_mut().insert(header::CONTENT_LENGTH, said);
+            let value = HeaderValue::from_static(value);
+            reply.headers_mut().insert(header::CONTENT_LENGTH, value);
             reply
         };
-        let length = |asked: &Asked, mut reply: Reply| {
-            set_length(asked, &mut reply);
+        let length = |info: &RequestInfo, mut reply: Reply| {
+            set_length(info, &mut reply);
             reply.headers().get(header::CONTENT_LENGTH).cloned()
         };
-        let get = asked(Version::HTTP_2);
+        let get = info(Version::HTTP_2);
         assert_eq!(length(&get, reply(StatusCode::OK, "9")).unwrap(), "4");
         assert_eq!(length(&get, reply(StatusCode::NO_CONTENT, "4")), None);
         assert_eq!(length(&get, reply(StatusCode::NOT_MODIFIED, "9")).unwrap(), "9");
-        let connect = Asked { is_connect: true, ..get };
+        let connect = RequestInfo { is_connect: true, ..get };
         assert_eq!(length(&connect, reply(StatusCode::OK, "4")), None);
     }
 }

@@ -1,7 +1,7 @@
 //! One HTTP/2 connection, by the h2 crate.
 //!
-//! The server uses h2 directly instead of hyper, because it must know how many bytes a peer has
-//! room for before it reads them, and how many have left.
+//! The server uses h2 directly instead of hyper, because it must know how many bytes the peer's
+//! window allows before it reads them, and how many have been sent.
 
 use std::{
     future::poll_fn,
@@ -39,21 +39,24 @@ use super::{
 /// The window for one request's body, in bytes.
 const STREAM_WINDOW: u32 = 1024 * 1024;
 
-/// The window for all request bodies of a connection, in bytes. Nothing reads them before there is room
-/// for what they cause, so this is what a peer can make a connection hold.
+/// The window for all request bodies of a connection, in bytes. They are not read before there is
+/// room for their effects, so this limits what a peer can make a connection buffer.
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 
-/// The windows for one tunnel and for all of a connection, in bytes: one that nobody reads is not to stop
-/// the others, so each has its own alone (RFC 9113 §6.9.1: 2^31 - 1 is the most).
+/// The windows for one tunnel and for all tunnels of a connection, in bytes. A tunnel that is not
+/// read must not block the others, so only its own window is a limit (RFC 9113 §6.9.1: the maximum
+/// is 2^31 - 1).
 const TUNNEL_WINDOWS: (u32, u32) = (256 * 1024, (1 << 31) - 1);
 
-/// Bytes of a response that a stream keeps for the socket, once the peer has opened its window.
+/// The number of bytes of a response that a stream buffers for the socket, once the peer has opened
+/// its window.
 const STREAM_SEND_BUFFER: usize = 256 * 1024;
 
-/// Closed streams that are still remembered, so that late frames on them are not errors.
+/// The number of closed streams that are remembered, so that late frames on them are not errors.
 const RESET_STREAMS: usize = 32;
 
-/// Streams that a peer has reset before they were looked at; above it, the connection ends.
+/// The number of streams that a peer may reset before they are accepted; above it, the connection
+/// ends.
 const PENDING_RESET_STREAMS: usize = 20;
 
 /// Returns the settings of connections.
@@ -77,7 +80,7 @@ pub(super) fn settings(limits: &Limits, extended_connect: bool, tunnels: bool) -
 
 type Connection<T> = h2::server::Connection<T, Piece>;
 
-/// Serves one connection to its end. True if it is to be torn down.
+/// Serves one connection to its end. Returns whether it must be reset.
 pub(super) async fn serve<T>(
     shared: &Arc<Shared>,
     link: &Arc<Link>,
@@ -93,9 +96,9 @@ where
         () = shared.abort.cancelled() => return false,
     };
     match handshake {
-        Ok(Ok(conn)) => live(shared, link, conn).await,
+        Ok(Ok(conn)) => serve_requests(shared, link, conn).await,
         Ok(Err(error)) => {
-            tracing::debug!(%error, "no HTTP/2");
+            tracing::debug!(%error, "HTTP/2 handshake failed");
             false
         }
         Err(_) => {
@@ -105,13 +108,13 @@ where
     }
 }
 
-async fn live<T>(shared: &Arc<Shared>, link: &Arc<Link>, mut conn: Connection<T>) -> bool
+async fn serve_requests<T>(shared: &Arc<Shared>, link: &Arc<Link>, mut conn: Connection<T>) -> bool
 where
     T: AsyncRead + AsyncWrite + Unpin,
 {
-    let mut idle = pin!(link.activity.idle(Rate::least(&shared.limits)));
+    let mut idle = pin!(link.activity.idle(Rate::minimum(&shared.limits)));
     let mut draining = pin!(shared.drain.cancelled());
-    let mut stopped = pin!(shared.abort.cancelled());
+    let mut aborted = pin!(shared.abort.cancelled());
     let mut torn_down = pin!(link.tear_down.notified());
     // Armed once the connection is asked to close.
     let mut deadline = pin!(sleep(Duration::MAX));
@@ -120,7 +123,7 @@ where
         tokio::select! {
             biased;
             accepted = conn.accept() => match accepted {
-                Some(Ok((request, respond))) => begin(shared, link, request, respond),
+                Some(Ok((request, respond))) => accept_request(shared, link, request, respond),
                 Some(Err(error)) => {
                     tracing::debug!(%error, "connection ended");
                     return false;
@@ -140,24 +143,24 @@ where
                 is_closing = true;
                 conn.graceful_shutdown();
             }
-            () = &mut stopped => return false,
+            () = &mut aborted => return false,
         }
     }
 }
 
-/// Answers a request in a task of its own, or refuses it.
-fn begin(
+/// Answers a request in a separate task, or refuses it.
+fn accept_request(
     shared: &Arc<Shared>,
     link: &Arc<Link>,
     request: Request<RecvStream>,
     mut respond: SendResponse<Piece>,
 ) {
-    if !link.share.has_place() {
+    if !link.share.has_request_slot() {
         Counters::count(&shared.counters.requests_refused);
-        // RFC 9113 §8.7: nothing was done, it may be sent again.
+        // RFC 9113 §8.7: the request was not processed and may be retried.
         return respond.send_reset(Reason::REFUSED_STREAM);
     }
-    let exchange = Exchange::begin(&link.activity, link.share.place());
+    let exchange = Exchange::begin(&link.activity, link.share.request_slot());
     let (shared_task, link) = (Arc::clone(shared), Arc::clone(link));
     shared.tasks.spawn(serve_request(shared_task, link, exchange, request, respond));
 }
@@ -175,9 +178,11 @@ async fn serve_request(
     };
     let (head, mut body) = response.into_parts();
     let _open = body.take_exchange();
-    let is_over = body.is_over();
-    let Ok(stream) = respond.send_response(Response::from_parts(head, ()), is_over) else { return };
-    if is_over {
+    let has_ended = body.has_ended();
+    let Ok(stream) = respond.send_response(Response::from_parts(head, ()), has_ended) else {
+        return;
+    };
+    if has_ended {
         return;
     }
     let mut delivery = Delivery {
@@ -186,13 +191,13 @@ async fn serve_request(
         turn,
         flow: Arc::default(),
         share: Arc::clone(&link.share),
-        pace: Pace::new(Rate::least(&shared.limits)),
+        pace: Pace::new(Rate::minimum(&shared.limits)),
         room: 0,
-        is_over: false,
+        has_ended: false,
     };
     match poll_fn(|cx| delivery.poll(cx)).await {
-        End::Delivered | End::Abandoned => {}
-        End::Broken => delivery.stream.send_reset(Reason::INTERNAL_ERROR),
+        End::Delivered | End::Cancelled => {}
+        End::Failed => delivery.stream.send_reset(Reason::INTERNAL_ERROR),
         End::Stalled => {
             Counters::count(&shared.counters.responses_stalled);
             delivery.stream.send_reset(Reason::CANCEL);
@@ -200,7 +205,7 @@ async fn serve_request(
     }
 }
 
-/// Sends the response to a request, unless the peer cancelled it or disconnected.
+/// Returns the response to a request, unless the peer cancelled it or disconnected.
 async fn response(
     shared: &Arc<Shared>,
     link: &Link,
@@ -220,22 +225,22 @@ async fn response(
         limit = u64::MAX;
     }
     if answer::expects_continue(&request) {
-        turn.expect();
+        turn.expect_continue();
     }
     let (interim_responses, mut interims) = InterimResponses::new();
     request.extensions_mut().insert(interim_responses);
     let request = request.map(|body| RequestBody::http2(body, limit, counters, Arc::clone(&turn)));
-    let mut answering = pin!(answer::respond(shared, link, exchange, request));
+    let mut response_future = pin!(answer::respond(shared, link, exchange, request));
     loop {
         tokio::select! {
-            response = &mut answering => {
+            response = &mut response_future => {
                 while let Some(interim) = interims.take() {
                     respond.send_informational(interim).ok()?;
                 }
                 return Some(response);
             }
             _ = poll_fn(|cx| respond.poll_reset(cx)) => return None,
-            () = turn.invited() => respond.send_informational(answer::go_on()).ok()?,
+            () = turn.continue_requested() => respond.send_informational(answer::continue_response()).ok()?,
             interim = interims.next() => respond.send_informational(interim).ok()?,
         }
     }
@@ -246,14 +251,14 @@ enum End {
     /// All of it has been written.
     Delivered,
     /// The peer cancelled it, or the connection has ended.
-    Abandoned,
-    /// Its body could not be made.
-    Broken,
-    /// The peer took too little of it for too long.
+    Cancelled,
+    /// The service failed to produce its body.
+    Failed,
+    /// The peer read too little of it for too long.
     Stalled,
 }
 
-/// A response on its way.
+/// A response being sent.
 struct Delivery {
     stream: SendStream<Piece>,
     body: ResponseBody,
@@ -261,10 +266,10 @@ struct Delivery {
     flow: Arc<Flow>,
     share: Arc<Share>,
     pace: Pace,
-    /// Bytes that the peer has room for.
+    /// The number of bytes that the peer's window allows.
     room: usize,
-    /// Whether the last piece is given away.
-    is_over: bool,
+    /// Whether the last piece has been passed to the transport.
+    has_ended: bool,
 }
 
 impl Delivery {
@@ -273,11 +278,11 @@ impl Delivery {
             return Poll::Ready(end);
         }
         if self.stream.poll_reset(cx).is_ready() {
-            return Poll::Ready(End::Abandoned);
+            return Poll::Ready(End::Cancelled);
         }
-        let is_services = self.turn.is_services() && self.flow.is_all_taken();
-        if is_services || self.turn.is_unwatched() {
-            self.pace.rest();
+        let waits_for_service = self.turn.waits_for_service() && self.flow.is_all_taken();
+        if waits_for_service || self.turn.is_unwatched() {
+            self.pace.pause();
             return Poll::Pending;
         }
         let flow = &self.flow;
@@ -285,17 +290,17 @@ impl Delivery {
     }
 
     fn poll_pieces(&mut self, cx: &mut Context<'_>) -> Poll<End> {
-        while !self.is_over {
+        while !self.has_ended {
             if self.room == 0 {
                 self.stream.reserve_capacity(self.body.wanted());
                 match ready!(self.stream.poll_capacity(cx)) {
                     Some(Ok(room)) => self.room = room,
-                    Some(Err(_)) | None => return Poll::Ready(End::Abandoned),
+                    Some(Err(_)) | None => return Poll::Ready(End::Cancelled),
                 }
                 continue;
             }
             if self.share.room() < LEAST_PIECE {
-                // What each response may have in any case it has on its way already.
+                // The minimum that every response may have is already in flight.
                 ready!(self.flow.poll_all_taken(cx));
             }
             if let Some(prepared) = ready!(self.body.poll_prepared(cx)) {
@@ -307,25 +312,25 @@ impl Delivery {
             match ready!(self.body.poll_piece(cx, self.room.min(PIECE))) {
                 Some(Ok(piece)) if piece.is_empty() => {}
                 Some(Ok(piece)) => {
-                    self.is_over = self.body.is_over();
+                    self.has_ended = self.body.has_ended();
                     let piece = piece.flowing(&self.flow);
-                    if self.stream.send_data(piece, self.is_over).is_err() {
-                        return Poll::Ready(End::Abandoned);
+                    if self.stream.send_data(piece, self.has_ended).is_err() {
+                        return Poll::Ready(End::Cancelled);
                     }
                     self.room = self.stream.capacity();
                 }
                 Some(Err(error)) => {
                     tracing::debug!(%error, "HTTP/2 response cut short");
-                    return Poll::Ready(End::Broken);
+                    return Poll::Ready(End::Failed);
                 }
                 None => {
-                    self.is_over = true;
+                    self.has_ended = true;
                     let ended = match self.body.take_trailers() {
                         Some(trailers) => self.stream.send_trailers(trailers),
                         None => self.stream.send_data(bytes::Bytes::new().into(), true),
                     };
                     if ended.is_err() {
-                        return Poll::Ready(End::Abandoned);
+                        return Poll::Ready(End::Cancelled);
                     }
                 }
             }

@@ -8,8 +8,8 @@ use std::sync::{
 use http::{Response, StatusCode};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Interim responses that a service may send before one response. Whoever sends more of them gains nothing.
-const MOST: usize = 16;
+/// The maximum number of interim responses that a service may send before a response.
+const MAX_INTERIM: usize = 16;
 
 /// Sends interim responses, such as 103 Early Hints (RFC 8297), before the response itself. It is
 /// in the extensions of each request over HTTP/2 or HTTP/3, but not over HTTP/1.1, where many
@@ -22,19 +22,19 @@ pub struct InterimResponses {
 
 impl InterimResponses {
     pub(super) fn new() -> (Self, Interims) {
-        let (send, waiting) = unbounded_channel();
-        (Self { left: Arc::new(AtomicUsize::new(MOST)), send }, Interims(waiting))
+        let (send, receiver) = unbounded_channel();
+        (Self { left: Arc::new(AtomicUsize::new(MAX_INTERIM)), send }, Interims(receiver))
     }
 
     /// Sends an interim response, unless the response has begun. Returns false if it is not sent:
     /// because its status is not an interim one that a service may send (100 is sent by the server
     /// itself, 101 is not allowed), or because 16 were sent before it.
     pub fn send(&self, interim: Response<()>) -> bool {
-        let is_one = interim.status().is_informational()
+        let is_allowed = interim.status().is_informational()
             && interim.status() != StatusCode::CONTINUE
             && interim.status() != StatusCode::SWITCHING_PROTOCOLS;
         let one_less = |left: usize| left.checked_sub(1);
-        is_one
+        is_allowed
             && self.left.fetch_update(Relaxed, Relaxed, one_less).is_ok()
             && self.send.send(interim).is_ok()
     }
@@ -52,8 +52,8 @@ impl Interims {
         }
     }
 
-    /// Takes the next interim response, if there is one: those given before a response are sent
-    /// before it.
+    /// Returns the next interim response, if there is one: those sent before the final response
+    /// must precede it.
     pub(super) fn take(&mut self) -> Option<Response<()>> {
         self.0.try_recv().ok()
     }
@@ -71,11 +71,11 @@ mod tests {
 
     #[test]
     fn only_a_bounded_number_of_interim_responses_is_sent() {
-        let (send, mut waiting) = InterimResponses::new();
+        let (send, mut receiver) = InterimResponses::new();
         for code in [100, 101, 200, 404] {
             assert!(!send.send(status(code)), "{code}");
         }
-        assert_eq!((0..100).filter(|_| send.clone().send(status(103))).count(), MOST);
-        assert_eq!(std::iter::from_fn(|| waiting.take()).count(), MOST);
+        assert_eq!((0..100).filter(|_| send.clone().send(status(103))).count(), MAX_INTERIM);
+        assert_eq!(std::iter::from_fn(|| receiver.take()).count(), MAX_INTERIM);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// After a graceful close, the peer gets this long to read the rest and to close.
+/// How long the peer has, after a graceful close, to read the rest and to close.
 pub(super) const CLOSING_TIME: Duration = Duration::from_secs(5);
 
 /// The limits of a [`Server`](super::Server). Each of them bounds something that a peer could

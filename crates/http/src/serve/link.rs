@@ -1,4 +1,4 @@
-//! Details of a connection, and which of them a service gets.
+//! Details of a connection, and those of them that a service sees.
 
 use std::{
     net::SocketAddr,
@@ -12,31 +12,31 @@ use tokio::sync::Notify;
 
 use super::{Transport, activity::Activity, budget::Share};
 
-/// What a response may depend on: properties of the connection.
+/// The properties of a connection.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) remote: SocketAddr,
     pub(super) local: Option<SocketAddr>,
     pub(super) transport: Transport,
     pub(super) secure: bool,
-    /// What the handshake of TLS agreed on, once it is over.
-    pub(super) agreed: OnceLock<Agreed>,
+    /// The result of the TLS handshake, once it is complete.
+    pub(super) negotiated: OnceLock<Negotiated>,
     /// Whether the handshake is still in progress, so that requests may be replays.
     pub(super) is_early: Arc<AtomicBool>,
     pub(super) activity: Arc<Activity>,
     pub(super) share: Arc<Share>,
-    /// Notified when a faulty server wants to reset the connection.
+    /// Notified when the connection must be reset because of a deliberate fault.
     pub(super) tear_down: Arc<Notify>,
 }
 
-/// What a handshake of TLS agreed on.
+/// What a TLS handshake negotiated.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Agreed {
+pub(super) struct Negotiated {
     server_name: Option<Arc<str>>,
     alpn: Option<Arc<[u8]>>,
 }
 
-impl Agreed {
+impl Negotiated {
     pub(super) fn new(server_name: Option<&str>, alpn: Option<&[u8]>) -> Self {
         Self { server_name: server_name.map(Arc::from), alpn: alpn.map(Arc::from) }
     }
@@ -45,7 +45,7 @@ impl Agreed {
 impl Link {
     /// Returns the information for a service.
     pub(super) fn peer_info(&self) -> PeerInfo {
-        let Agreed { server_name, alpn } = self.agreed.get().cloned().unwrap_or_default();
+        let Negotiated { server_name, alpn } = self.negotiated.get().cloned().unwrap_or_default();
         PeerInfo {
             remote: self.remote,
             local: self.local,

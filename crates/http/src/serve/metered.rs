@@ -21,8 +21,8 @@ pub use super::{
     source::Source,
 };
 
-/// A response body that the server recognises and polls only for as much as it has room for; inside
-/// another body it is an ordinary body.
+/// A response body that the server recognises, and polls only for as much as it has room for.
+/// Wrapped in another body, it behaves like any other.
 pub struct MeteredBody(Content);
 
 impl MeteredBody {
@@ -64,7 +64,7 @@ impl Body for MeteredBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.is_over()
+        self.0.has_ended()
     }
 
     fn size_hint(&self) -> SizeHint {

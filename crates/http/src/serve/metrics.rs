@@ -10,26 +10,27 @@ use self::process::Process;
 use super::{ServeError, Stats, shared::Shared};
 use crate::metrics::{self, Page};
 
-/// What a service adds to the page.
-pub(super) struct More(pub(super) Box<dyn Fn(&mut Page) + Send + Sync>);
+/// A function that adds the service's own metrics to the page.
+pub(super) struct ServiceMetrics(pub(super) Box<dyn Fn(&mut Page) + Send + Sync>);
 
-impl fmt::Debug for More {
+impl fmt::Debug for ServiceMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("More")
     }
 }
 
-/// Tells at this address until the server stops. Gives the address, with the port that was chosen.
+/// Serves the metrics at this address until the server stops. Returns the address, with the port
+/// that was chosen.
 pub(super) fn start(
     address: SocketAddr,
     shared: &Arc<Shared>,
     sctp: Option<Arc<SctpListener>>,
-    more: Option<More>,
+    service_metrics: Option<ServiceMetrics>,
 ) -> Result<SocketAddr, ServeError> {
     let of_page = Arc::clone(shared);
     let page = move || {
         let associations = sctp.as_ref().map(|sctp| sctp.associations() as u64);
-        render(&of_page.stats(), associations, Process::read().as_ref(), more.as_ref())
+        render(&of_page.stats(), associations, Process::read().as_ref(), service_metrics.as_ref())
     };
     Ok(metrics::start(address, page, &shared.tasks, &shared.drain)?)
 }
@@ -39,7 +40,7 @@ fn render(
     stats: &Stats,
     associations: Option<u64>,
     process: Option<&Process>,
-    more: Option<&More>,
+    service_metrics: Option<&ServiceMetrics>,
 ) -> String {
     let mut page = Page::default();
     let by_transport =
@@ -56,18 +57,24 @@ fn render(
     );
     page.counter("eyas_connections_refused_total", "Connections closed at once by a limit.");
     page.row(stats.connections_refused);
-    page.counter("eyas_connections_timed_out_total", "Connections closed for being quiet or slow.");
+    page.counter(
+        "eyas_connections_timed_out_total",
+        "Connections closed because they were idle or slow.",
+    );
     page.row(stats.timed_out);
-    page.counter("eyas_handshakes_total", "TLS and QUIC handshakes that came to their end.");
+    page.counter("eyas_handshakes_total", "TLS and QUIC handshakes completed.");
     page.row(stats.handshakes);
-    page.counter("eyas_handshakes_failed_total", "TLS and QUIC handshakes that did not.");
+    page.counter(
+        "eyas_handshakes_failed_total",
+        "TLS and QUIC handshakes that failed or timed out.",
+    );
     page.row(stats.handshakes_failed);
     if let Some(associations) = associations {
-        let help = "SCTP associations that are held, those being set up or shut down included.";
+        let help = "SCTP associations, including those being set up or shut down.";
         page.gauge("eyas_sctp_associations", help);
         page.row(associations);
     }
-    page.counter("eyas_requests_total", "Requests begun.");
+    page.counter("eyas_requests_total", "Requests started.");
     let versions = [
         ("1.0", stats.http10_requests),
         ("1.1", stats.http11_requests),
@@ -77,12 +84,12 @@ fn render(
     page.rows("version", versions);
     page.counter("eyas_requests_refused_total", "Requests refused by a limit.");
     page.row(stats.requests_refused);
-    page.gauge("eyas_requests_in_flight", "Requests that are not yet answered to the end.");
+    page.gauge("eyas_requests_in_flight", "Requests in flight.");
     page.row(stats.requests_in_flight);
-    let help = "Responses broken off because their peer took too little of them.";
+    let help = "Responses aborted because the peer read too little of them.";
     page.counter("eyas_responses_stalled_total", help);
     page.row(stats.responses_stalled);
-    let help = "Bytes of responses that are held until their peers take them.";
+    let help = "Bytes of responses buffered until their peers read them.";
     page.gauge("eyas_response_bytes_buffered", help);
     page.row(stats.buffered_bytes);
     page.gauge("eyas_response_files_open", "Files open for the rest of a response.");
@@ -94,7 +101,7 @@ fn render(
     if let Some(process) = process {
         write_process(&mut page, process);
     }
-    if let Some(More(write)) = more {
+    if let Some(ServiceMetrics(write)) = service_metrics {
         write(&mut page);
     }
     page.into_text()
@@ -111,7 +118,7 @@ fn write_process(page: &mut Page, process: &Process) {
     page.row(process.descriptors);
     page.gauge("process_threads", "Threads of the process.");
     page.row(process.threads);
-    let help = "CPU time of the process by who used it, in seconds.";
+    let help = "CPU time of the process by mode, in seconds.";
     page.counter("eyas_process_cpu_seconds_total", help);
     page.rows("mode", [("user", user), ("system", system)]);
 }

@@ -1,4 +1,4 @@
-//! What is wrong with the server itself, for whoever runs it.
+//! Notices about problems of the server itself, for its operator.
 
 use std::fmt;
 use std::io;

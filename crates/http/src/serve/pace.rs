@@ -1,4 +1,4 @@
-//! Decides whether what a peer reads or sends amounts to progress.
+//! Decides whether a peer reads or sends enough to count as progress.
 
 use std::{
     future::Future,
@@ -11,11 +11,11 @@ use tokio::time::{Instant, Sleep};
 
 use super::Limits;
 
-/// The watch looks no more often than this.
-const SHORTEST_STEP: Duration = Duration::from_millis(5);
+/// The shortest interval between two checks.
+const MIN_STEP: Duration = Duration::from_millis(5);
 
-/// What counts as going on: so many bytes in so much time. Less is no progress, so that a byte now
-/// and then holds nothing open.
+/// The minimum rate that counts as progress, so that a byte now and then does not keep anything
+/// open.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rate {
     bytes: u64,
@@ -23,48 +23,49 @@ pub(super) struct Rate {
 }
 
 impl Rate {
-    /// Returns the minimum pace that a server requires.
-    pub(super) fn least(limits: &Limits) -> Self {
+    /// Returns the minimum rate that a server requires.
+    pub(super) fn minimum(limits: &Limits) -> Self {
         Self { bytes: limits.progress_bytes.max(1), within: limits.idle_time }
     }
 
     /// Returns the interval of checks: a peer that fails two of them in a row has failed for the
     /// whole time, and for at most half as long again.
     pub(super) fn step(self) -> Duration {
-        (self.within / 2).max(SHORTEST_STEP)
+        (self.within / 2).max(MIN_STEP)
     }
 }
 
-/// What was seen at the last looks.
+/// The result of the last checks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
     mark: u64,
-    calm: u8,
+    failed_checks: u8,
 }
 
 impl Progress {
-    /// Looks once more, a [`Rate::step`] after the last time: whether too little has moved for too long.
+    /// Checks again, one [`Rate::step`] after the last time, and returns whether too little has
+    /// been transferred for too long.
     pub(super) fn has_stalled(&mut self, rate: Rate, moved: u64) -> bool {
         if moved.saturating_sub(self.mark) >= rate.bytes {
-            *self = Self { mark: moved, calm: 0 };
+            *self = Self { mark: moved, failed_checks: 0 };
         } else {
-            self.calm += 1;
+            self.failed_checks += 1;
         }
-        self.calm >= 2
+        self.failed_checks >= 2
     }
 
     /// Restarts at this count.
     pub(super) fn restart(&mut self, moved: u64) {
-        *self = Self { mark: moved, calm: 0 };
+        *self = Self { mark: moved, failed_checks: 0 };
     }
 }
 
-/// The watch over one response.
+/// Watches the progress of one response.
 #[derive(Debug)]
 pub(super) struct Pace {
     rate: Rate,
     progress: Progress,
-    /// Set once the response has had to wait for its peer.
+    /// Set while the response waits for its peer.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
@@ -73,13 +74,13 @@ impl Pace {
         Self { rate, progress: Progress::default(), timer: None }
     }
 
-    /// Restarts: the peer is no longer waited for.
-    pub(super) fn rest(&mut self) {
+    /// Stops the timer: nothing is expected from the peer.
+    pub(super) fn pause(&mut self) {
         self.timer = None;
     }
 
-    /// Ready when the peer has received too little for too long. What it has received so far is
-    /// queried only now and then.
+    /// Ready when the peer has received too little for too long. `taken` returns what it has
+    /// received so far, and is called only at each check.
     pub(super) fn poll_stalled(
         &mut self,
         cx: &mut Context<'_>,
@@ -109,14 +110,14 @@ mod tests {
     #[test]
     fn a_trickle_of_bytes_is_not_progress() {
         let mut progress = Progress::default();
-        let looks: Vec<bool> = (1..=3).map(|look| progress.has_stalled(RATE, look)).collect();
-        assert_eq!(looks, [false, true, true]);
+        let checks: Vec<bool> = (1..=3).map(|check| progress.has_stalled(RATE, check)).collect();
+        assert_eq!(checks, [false, true, true]);
     }
 
     #[test]
     fn enough_bytes_in_time_are_progress() {
         let mut progress = Progress::default();
-        assert!((1..1000).all(|look| !progress.has_stalled(RATE, look * 50)));
+        assert!((1..1000).all(|check| !progress.has_stalled(RATE, check * 50)));
         assert!(progress.has_stalled(RATE, 999 * 50));
     }
 

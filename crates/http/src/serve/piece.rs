@@ -1,4 +1,4 @@
-//! A piece of a response on its way to the peer.
+//! A piece of a response being sent to the peer.
 
 use std::{
     sync::{
@@ -19,7 +19,7 @@ pub const PIECE: usize = 128 * 1024;
 /// How much of one response is being sent, and how much has been sent.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
-    given: AtomicU64,
+    provided: AtomicU64,
     taken: AtomicU64,
     has_ended: AtomicBool,
     waker: AtomicWaker,
@@ -31,12 +31,12 @@ impl Flow {
         self.taken.load(Relaxed)
     }
 
-    /// Notes that the transport took bytes.
-    pub(super) fn note(&self, bytes: usize) {
+    /// Records that the transport has accepted bytes.
+    pub(super) fn record_taken(&self, bytes: usize) {
         self.taken.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// Notes that nothing more is given.
+    /// Records that nothing more will be provided.
     pub(super) fn end(&self) {
         self.has_ended.store(true, Relaxed);
     }
@@ -48,7 +48,7 @@ impl Flow {
 
     /// Returns whether nothing is in flight.
     pub(super) fn is_all_taken(&self) -> bool {
-        self.taken() == self.given.load(Relaxed)
+        self.taken() == self.provided.load(Relaxed)
     }
 
     /// Ready when nothing is in flight.
@@ -73,9 +73,9 @@ impl Piece {
         Self { bytes, held: Some(held), flow: None }
     }
 
-    /// Takes the first bytes, `most` at most.
-    pub(super) fn split_to(&mut self, most: usize) -> Self {
-        let bytes = self.bytes.split_to(most.min(self.bytes.len()));
+    /// Splits off the first bytes, at most `max`.
+    pub(super) fn split_to(&mut self, max: usize) -> Self {
+        let bytes = self.bytes.split_to(max.min(self.bytes.len()));
         Self { bytes, held: self.held.clone(), flow: None }
     }
 
@@ -99,16 +99,16 @@ impl Piece {
         self.bytes.clone()
     }
 
-    /// Tells a flow when the bytes leave.
+    /// Makes the flow record when the bytes are sent.
     pub(super) fn flowing(mut self, flow: &Arc<Flow>) -> Self {
-        flow.given.fetch_add(self.bytes.len() as u64, Relaxed);
+        flow.provided.fetch_add(self.bytes.len() as u64, Relaxed);
         self.flow = Some(Arc::clone(flow));
         self
     }
 }
 
 impl From<Bytes> for Piece {
-    /// Creates a piece from bytes that need no memory of their own, or are counted elsewhere.
+    /// Creates a piece from bytes that are static or counted elsewhere.
     fn from(bytes: Bytes) -> Self {
         Self { bytes, held: None, flow: None }
     }
@@ -126,7 +126,7 @@ impl Buf for Piece {
     fn advance(&mut self, count: usize) {
         self.bytes.advance(count);
         if let Some(flow) = &self.flow {
-            flow.note(count);
+            flow.record_taken(count);
         }
     }
 }
@@ -134,7 +134,7 @@ impl Buf for Piece {
 impl Drop for Piece {
     fn drop(&mut self) {
         if let Some(flow) = &self.flow {
-            flow.note(self.bytes.len());
+            flow.record_taken(self.bytes.len());
             flow.waker.wake();
         }
     }

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Reads enough to detect HTTP/2, and returns the stream with the bytes read.
-pub(super) async fn speaks_http2<T>(mut io: T) -> io::Result<(bool, Rewound<T>)>
+pub(super) async fn detect_http2<T>(mut io: T) -> io::Result<(bool, Rewind<T>)>
 where
     T: AsyncRead + Unpin,
 {
@@ -22,37 +22,37 @@ where
     while length < PREFACE.len() && read[..length] == PREFACE[..length] {
         match io.read(&mut read[length..]).await? {
             0 => break,
-            more => length += more,
+            count => length += count,
         }
     }
-    let begun = Bytes::copy_from_slice(&read[..length]);
-    Ok((read == *PREFACE, Rewound { begun, inner: io }))
+    let buffered = Bytes::copy_from_slice(&read[..length]);
+    Ok((read == *PREFACE, Rewind { buffered, inner: io }))
 }
 
-/// A stream whose first bytes were read already.
+/// A stream whose first bytes have already been read.
 #[derive(Debug)]
-pub(super) struct Rewound<T> {
-    begun: Bytes,
+pub(super) struct Rewind<T> {
+    buffered: Bytes,
     inner: T,
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for Rewound<T> {
+impl<T: AsyncRead + Unpin> AsyncRead for Rewind<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.begun.is_empty() {
+        if self.buffered.is_empty() {
             return Pin::new(&mut self.inner).poll_read(cx, buf);
         }
-        let length = self.begun.len().min(buf.remaining());
-        buf.put_slice(&self.begun[..length]);
-        self.begun.advance(length);
+        let length = self.buffered.len().min(buf.remaining());
+        buf.put_slice(&self.buffered[..length]);
+        self.buffered.advance(length);
         Poll::Ready(Ok(()))
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for Rewound<T> {
+impl<T: AsyncWrite + Unpin> AsyncWrite for Rewind<T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -95,12 +95,12 @@ mod tests {
             (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", false),
             (b"", false),
         ] {
-            // A byte at a time, as a network may bring it.
+            // A byte at a time, as a network may deliver it.
             let (mut peer, io) = tokio::io::duplex(1);
             let sending = tokio::spawn(async move {
                 tokio::io::AsyncWriteExt::write_all(&mut peer, sent).await.unwrap();
             });
-            let (is_http2, mut io) = speaks_http2(io).await.unwrap();
+            let (is_http2, mut io) = detect_http2(io).await.unwrap();
             let mut read = Vec::new();
             io.read_to_end(&mut read).await.unwrap();
             assert_eq!((is_http2, &read[..]), (wanted, sent));

@@ -1,7 +1,7 @@
 //! HTTP/3 over QUIC: accepting and serving connections.
 
+mod cancellations;
 pub(super) mod side;
-mod stops;
 mod window;
 
 use std::{
@@ -25,9 +25,9 @@ use quinn::{
 use tokio::time::{Instant, sleep, timeout};
 
 use self::{
+    cancellations::Cancellations,
     side::ServerSide,
-    stops::Stops,
-    window::{FIRST_WINDOW, SendWindow},
+    window::{INITIAL_WINDOW, SendWindow},
 };
 use super::{
     ServeError, ServerIdentity, Transport,
@@ -39,7 +39,7 @@ use super::{
     exchange::Exchange,
     interim::InterimResponses,
     limits::CLOSING_TIME,
-    link::{Agreed, ConnectProtocol, Link},
+    link::{ConnectProtocol, Link, Negotiated},
     pace::{Pace, Rate},
     piece::{Flow, PIECE},
     request_body::{RecvBody, RequestBody},
@@ -48,41 +48,41 @@ use super::{
 };
 use crate::quic_streams::{ConnectionDatagrams, Sending, Streams};
 
-/// Unidirectional streams that a client may open: control, two of QPACK, and a few that carry
-/// nothing (RFC 9114 §6.2.3).
+/// The number of unidirectional streams that a client may open: control, two for QPACK, and a few
+/// of reserved types (RFC 9114 §6.2.3).
 const UNIDIRECTIONAL_STREAMS: u32 = 8;
 
-/// A DATA frame for a slow peer. Each one that quinn takes counts as progress, so it must be able to take
-/// one in time.
-const FRAME: usize = 16 * 1024;
+/// The size of a DATA frame for a slow peer. Progress is counted in frames accepted by quinn, so
+/// even a slow peer must be able to receive one in time.
+const MIN_FRAME_BYTES: usize = 16 * 1024;
 
-/// A peer that accepts a frame within this time gets twice as much in the next one.
-const QUICK: Duration = Duration::from_secs(1);
+/// A frame that is accepted within this time doubles the size of the next one.
+const FAST_SEND_TIME: Duration = Duration::from_secs(1);
 
-/// Bytes that a connection keeps of request bodies nobody has read yet, over all streams. They are read
-/// when there is room for what they cause, so this is what a peer can make a connection hold.
+/// The number of unread bytes of request bodies that a connection buffers, over all streams. They
+/// are read only when there is room for their effects, so this limits what a peer can make a
+/// connection buffer.
 const RECEIVE_WINDOW: u32 = 1024 * 1024;
 
-/// The window of one tunnel, in bytes, which is not shared.
+/// The window of one tunnel, in bytes; the connection's window is not a limit.
 const TUNNEL_WINDOW: u32 = 256 * 1024;
 
-/// Who carries tunnels is asked this often whether it is there, and is gone after that silence, in
-/// milliseconds.
+/// The keep-alive interval of connections with tunnels, and their idle timeout in milliseconds.
 const TUNNEL_KEEP_ALIVE: Duration = Duration::from_secs(15);
-const TUNNEL_SILENCE: VarInt = VarInt::from_u32(60_000);
+const TUNNEL_IDLE_TIMEOUT_MS: VarInt = VarInt::from_u32(60_000);
 
-/// Handshakes under way above which a client must show that its address is its own (RFC 9000
-/// §8.1.2), as a share of the limit on connections.
+/// The share of the limit on connections above which handshakes in progress cause clients to have
+/// to validate their addresses (RFC 9000 §8.1.2).
 const RETRY_SHARE: usize = 4;
 
-/// Round trips between a GOAWAY and the close.
-const FAREWELL_ROUND_TRIPS: u32 = 2;
+/// The number of round trips between a GOAWAY and the close.
+const GOAWAY_ROUND_TRIPS: u32 = 2;
 
 /// The longest time between a GOAWAY and the close.
-const FAREWELL_MAX: Duration = Duration::from_secs(1);
+const GOAWAY_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// How much longer QUIC waits than the watch.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How much longer QUIC's idle timeout is than the server's own.
+const IDLE_TIMEOUT_MARGIN: Duration = Duration::from_secs(60);
 
 /// Returns the configuration of the QUIC endpoint.
 pub(super) fn server_config(
@@ -94,30 +94,31 @@ pub(super) fn server_config(
     let limits = &shared.limits;
     tls.alpn_protocols = alpn;
     if shared.early_data {
-        // The only values that QUIC knows are none and this (RFC 9001 §4.6.1).
+        // QUIC allows no other value to enable early data (RFC 9001 §4.6.1).
         tls.max_early_data_size = u32::MAX;
     }
     let crypto = QuicServerConfig::try_from(tls).map_err(ServeError::identity)?;
     let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
     let mut transport = TransportConfig::default();
-    // The watch closes what is idle or stalled, and knows when silence is the server's own doing;
-    // this is for what the watch has no say in, such as a peer that is gone while one closes.
-    let silence = limits.idle_time + limits.idle_time / 2 + PATIENCE;
+    // Idle and stalled connections are closed by the server's own timeouts, which take into account
+    // when the server itself causes the silence. This one covers the rest, such as a peer that
+    // disappears during the close.
+    let silence = limits.idle_time + limits.idle_time / 2 + IDLE_TIMEOUT_MARGIN;
     let idle = quinn::IdleTimeout::try_from(silence).unwrap_or_else(|_| VarInt::MAX.into());
     transport
         .max_idle_timeout(Some(idle))
         .max_concurrent_bidi_streams(limits.concurrent_streams.into())
         .max_concurrent_uni_streams(UNIDIRECTIONAL_STREAMS.into())
-        .send_window(FIRST_WINDOW)
+        .send_window(INITIAL_WINDOW)
         .stream_receive_window(RECEIVE_WINDOW.into())
         .receive_window(RECEIVE_WINDOW.into());
     if shared.tunnels {
-        // One that nobody reads is not to stop the others, and silence on all of them is no reason to
-        // end.
+        // A tunnel that is not read must not block the others, and silence on all of them is no
+        // reason to close the connection.
         transport
             .stream_receive_window(TUNNEL_WINDOW.into())
             .receive_window(VarInt::MAX)
-            .max_idle_timeout(Some(TUNNEL_SILENCE.into()))
+            .max_idle_timeout(Some(TUNNEL_IDLE_TIMEOUT_MS.into()))
             .keep_alive_interval(Some(TUNNEL_KEEP_ALIVE));
     }
     config.transport_config(Arc::new(transport));
@@ -157,7 +158,7 @@ pub(super) async fn accept(shared: Arc<Shared>, endpoint: quinn::Endpoint) {
         };
         let busy = shared.handshakes.load(Relaxed) > shared.limits.connections / RETRY_SHARE;
         if busy && incoming.may_retry() {
-            // Only an incoming connection that may not be retried gives it back.
+            // This fails only for connections that may not be retried.
             if let Err(error) = incoming.retry() {
                 error.into_incoming().refuse();
             }
@@ -167,7 +168,7 @@ pub(super) async fn accept(shared: Arc<Shared>, endpoint: quinn::Endpoint) {
         let port = endpoint.local_addr().ok().map(|address| address.port());
         shared.tasks.spawn(async move { connection(shared_task, incoming, port, permit).await });
     }
-    // No new connection from here on; those that are open have their own ends.
+    // From now on no connection is accepted; open ones end by themselves.
     endpoint.set_server_config(None);
 }
 
@@ -189,9 +190,9 @@ async fn connection(
         counters: Arc::clone(&shared.counters),
         share: Arc::clone(&share),
         closing: Arc::clone(&closing),
-        stops: Arc::default(),
+        cancellations: Arc::default(),
     };
-    let stops = Arc::clone(&side.stops);
+    let cancellations = Arc::clone(&side.cancellations);
     let streams = Streams::new(conn.clone(), side, shared.limits.header_bytes);
     let mut builder = h3::server::builder();
     builder
@@ -207,7 +208,7 @@ async fn connection(
         local: conn.local_ip().zip(port).map(SocketAddr::from),
         transport: Transport::Quic,
         secure: true,
-        agreed: agreed(&conn).into(),
+        negotiated: negotiated(&conn).into(),
         is_early,
         activity,
         share,
@@ -216,23 +217,23 @@ async fn connection(
     let window = Arc::new(SendWindow::new(conn.clone(), Arc::clone(&link.share)));
     let datagrams = shared.extended_connect_http3.then(|| ConnectionDatagrams::new(conn.clone()));
     if let Some(datagrams) = datagrams.clone() {
-        // It ends with the connection.
+        // This task ends with the connection.
         shared.tasks.spawn(datagrams.run());
     }
     let link = Arc::new(link);
-    Connection { shared, link, window, stops, closing, conn, h3, datagrams }.run().await;
+    Connection { shared, link, window, cancellations, closing, conn, h3, datagrams }.run().await;
 }
 
 /// Returns the result of the handshake.
-fn agreed(conn: &quinn::Connection) -> Agreed {
+fn negotiated(conn: &quinn::Connection) -> Negotiated {
     let data = conn.handshake_data().and_then(|data| data.downcast::<HandshakeData>().ok());
-    data.map_or_else(Agreed::default, |data| {
-        Agreed::new(data.server_name.as_deref(), data.protocol.as_deref())
+    data.map_or_else(Negotiated::default, |data| {
+        Negotiated::new(data.server_name.as_deref(), data.protocol.as_deref())
     })
 }
 
-/// Completes the handshake, or, where 0-RTT data is wanted, begins it: then `is_early` says how
-/// long it goes on beside the first requests.
+/// Completes the handshake, or, if 0-RTT data is accepted, starts it: then `is_early` is set until
+/// it is complete.
 async fn handshake(
     shared: &Arc<Shared>,
     incoming: quinn::Incoming,
@@ -247,7 +248,7 @@ async fn handshake(
                 let (early, is_early) = (conn.clone(), Arc::clone(is_early));
                 let shared_task = Arc::clone(shared);
                 shared.tasks.spawn(async move {
-                    let _under_way = shared_task.handshake();
+                    let _in_progress = shared_task.handshake();
                     match timeout(limit, complete).await {
                         Ok(_) => is_early.store(false, Relaxed),
                         Err(_) => early.close(VarInt::from_u32(0), b"the handshake took too long"),
@@ -258,7 +259,7 @@ async fn handshake(
             Err(connecting) => connecting,
         };
     }
-    let _under_way = shared.handshake();
+    let _in_progress = shared.handshake();
     timeout(limit, connecting).await.ok()?.ok()
 }
 
@@ -266,11 +267,11 @@ struct Connection {
     shared: Arc<Shared>,
     link: Arc<Link>,
     window: Arc<SendWindow>,
-    stops: Arc<Stops>,
+    cancellations: Arc<Cancellations>,
     closing: Arc<AtomicBool>,
     conn: quinn::Connection,
     h3: h3::server::Connection<Streams<ServerSide>, Bytes>,
-    /// Where they are offered.
+    /// Set if datagrams are offered.
     datagrams: Option<ConnectionDatagrams>,
 }
 
@@ -278,7 +279,7 @@ impl Connection {
     async fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         let link = Arc::clone(&self.link);
-        let mut idle = pin!(link.activity.idle(Rate::least(&shared.limits)));
+        let mut idle = pin!(link.activity.idle(Rate::minimum(&shared.limits)));
         let mut draining = pin!(shared.drain.cancelled());
         let mut stopped = pin!(shared.abort.cancelled());
         loop {
@@ -297,26 +298,26 @@ impl Connection {
         }
     }
 
-    /// Serves one request in a task of its own, so that none waits for another.
+    /// Serves one request in a separate task, so that requests do not wait for each other.
     fn serve(&self, resolver: RequestResolver<Streams<ServerSide>, Bytes>) {
         let shared = Arc::clone(&self.shared);
         let link = Arc::clone(&self.link);
         let conn = self.conn.clone();
-        // Begun here and not in the task: a shutdown in between must not miss it.
-        let begun = Exchange::begin(&link.activity, link.share.place());
-        let (window, stops) = (Arc::clone(&self.window), Arc::clone(&self.stops));
+        // Started here rather than in the task, so that a shutdown in between does not miss it.
+        let started = Exchange::begin(&link.activity, link.share.request_slot());
+        let (window, cancellations) = (Arc::clone(&self.window), Arc::clone(&self.cancellations));
         let datagrams = self.datagrams.clone();
         self.shared.tasks.spawn(async move {
             tokio::select! {
-                () = exchange((shared, link), (window, stops, datagrams), begun, resolver) => {}
-                // Nobody is there to answer to.
+                () = exchange((shared, link), (window, cancellations, datagrams), started, resolver) => {}
+                // There is no peer left to answer.
                 _ = conn.closed() => {}
             }
         });
     }
 
-    /// Sends GOAWAY (RFC 9114 §5.2), then completes the running responses, until `deadline` at
-    /// most.
+    /// Sends GOAWAY (RFC 9114 §5.2), then completes the responses in progress, at most until
+    /// `deadline`.
     async fn close_gracefully(mut self, deadline: impl Future<Output = ()>) {
         self.closing.store(true, Relaxed);
         // One past the last accepted request: everything before it is served (RFC 9114 §5.2).
@@ -327,9 +328,9 @@ impl Connection {
         let rtt = self.conn.rtt();
         let mut answered = pin!(async {
             link.activity.answered().await;
-            // A close would overtake the GOAWAY, and who hears only a close must fear that what
-            // it has just sent was served.
-            sleep((rtt * FAREWELL_ROUND_TRIPS).min(FAREWELL_MAX)).await;
+            // An immediate close would overtake the GOAWAY, and a peer that receives only the close
+            // cannot know whether its last requests were processed.
+            sleep((rtt * GOAWAY_ROUND_TRIPS).min(GOAWAY_TIME_MAX)).await;
         });
         let mut deadline = pin!(deadline);
         loop {
@@ -348,7 +349,11 @@ impl Connection {
 
 async fn exchange(
     (shared, link): (Arc<Shared>, Arc<Link>),
-    (window, stops, datagrams): (Arc<SendWindow>, Arc<Stops>, Option<ConnectionDatagrams>),
+    (window, cancellations, datagrams): (
+        Arc<SendWindow>,
+        Arc<Cancellations>,
+        Option<ConnectionDatagrams>,
+    ),
     exchange: Exchange,
     resolver: RequestResolver<Streams<ServerSide>, Bytes>,
 ) {
@@ -365,7 +370,7 @@ async fn exchange(
     }
     let (mut send, recv) = stream.split();
     let turn = Arc::clone(exchange.turn());
-    let mut stopped = pin!(stops.stopped(send.send_id()));
+    let mut stopped = pin!(cancellations.stopped(send.send_id()));
     let response = tokio::select! {
         biased;
         response = respond(&shared, &link, exchange, request, (&mut send, recv)) => response,
@@ -375,10 +380,10 @@ async fn exchange(
         return send.stop_stream(h3::error::Code::H3_REQUEST_CANCELLED);
     };
     let flow = Flow::default();
-    let mut pace = Pace::new(Rate::least(&shared.limits));
+    let mut pace = Pace::new(Rate::minimum(&shared.limits));
     let stalled = poll_fn(|cx| {
-        if turn.is_services() || turn.is_unwatched() {
-            pace.rest();
+        if turn.waits_for_service() || turn.is_unwatched() {
+            pace.pause();
             return Poll::Pending;
         }
         pace.poll_stalled(cx, || flow.taken() + window.sent_behind(&flow))
@@ -386,7 +391,7 @@ async fn exchange(
     let ended = tokio::select! {
         biased;
         delivered = deliver(&mut send, response, &window, &flow) => Some(delivered),
-        () = &mut stopped => Some(Err("the peer wants no more of it".into())),
+        () = &mut stopped => Some(Err("the peer cancelled the response".into())),
         () = stalled => None,
     };
     match ended {
@@ -402,7 +407,7 @@ async fn exchange(
     }
 }
 
-/// Sends the response to a request, unless the peer has disconnected.
+/// Returns the response to a request, unless the peer has disconnected.
 async fn respond(
     shared: &Arc<Shared>,
     link: &Link,
@@ -412,7 +417,7 @@ async fn respond(
 ) -> Option<http::Response<ResponseBody>> {
     let turn = Arc::clone(exchange.turn());
     if answer::expects_continue(&request) {
-        turn.expect();
+        turn.expect_continue();
     }
     let (mut limit, counters) = (shared.limits.body_bytes, Arc::clone(&shared.counters));
     if let Some(protocol) = request.extensions_mut().remove::<h3::ext::Protocol>() {
@@ -427,17 +432,17 @@ async fn respond(
     let body = RequestBody::http3(recv, limit, counters, Arc::clone(&turn));
     let (interim_responses, mut interims) = InterimResponses::new();
     request.extensions_mut().insert(interim_responses);
-    let mut answering = pin!(answer::respond(shared, link, exchange, request.map(|()| body)));
+    let mut response_future = pin!(answer::respond(shared, link, exchange, request.map(|()| body)));
     loop {
         tokio::select! {
             biased;
-            response = &mut answering => {
+            response = &mut response_future => {
                 while let Some(interim) = interims.take() {
                     send.send_response(interim).await.ok()?;
                 }
                 return Some(response);
             }
-            () = turn.invited() => send.send_response(answer::go_on()).await.ok()?,
+            () = turn.continue_requested() => send.send_response(answer::continue_response()).await.ok()?,
             interim = interims.next() => send.send_response(interim).await.ok()?,
         }
     }
@@ -445,7 +450,7 @@ async fn respond(
 
 type DeliveryError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Sends a response and waits until the peer has it.
+/// Sends a response and waits until the peer has acknowledged it.
 async fn deliver(
     send: &mut RequestStream<Sending<ServerSide>, Bytes>,
     response: http::Response<ResponseBody>,
@@ -455,16 +460,21 @@ async fn deliver(
     let (head, mut body) = response.into_parts();
     let _open = body.take_exchange();
     send.send_response(http::Response::from_parts(head, ())).await?;
-    // quinn does not report the peer's window, so a peer that accepts nothing gets small pieces.
+    // quinn does not report the peer's window, so begin with small pieces in case the peer accepts
+    // nothing.
     let mut room = LEAST_PIECE;
-    let mut size = FRAME;
+    let mut size = MIN_FRAME_BYTES;
     while let Some(piece) = body.piece(room).await {
         let mut piece = piece?;
         while !piece.is_empty() {
-            let (frame, begun) = (piece.split_to(size), Instant::now());
+            let (frame, started) = (piece.split_to(size), Instant::now());
             send.send_data(frame.bytes()).await?;
-            size = if begun.elapsed() < QUICK { (size * 2).min(PIECE) } else { FRAME };
-            flow.note(frame.len());
+            size = if started.elapsed() < FAST_SEND_TIME {
+                (size * 2).min(PIECE)
+            } else {
+                MIN_FRAME_BYTES
+            };
+            flow.record_taken(frame.len());
             window.sent(frame.len());
         }
         room = (room * 4).min(PIECE);

@@ -18,13 +18,13 @@ pub(super) fn error(status: StatusCode, what: &str) -> Reply {
     reply
 }
 
-/// Returns the response if the service provided nothing that could be sent.
+/// Returns the response for a service that did not provide a usable one.
 pub(super) fn failure() -> Reply {
-    error(StatusCode::INTERNAL_SERVER_ERROR, "The server could not answer this.")
+    error(StatusCode::INTERNAL_SERVER_ERROR, "The server could not process this request.")
 }
 
-/// Adds the fields that each of them has.
-pub(super) fn signed(mut reply: Reply) -> Reply {
+/// Adds the fields that all of the server's own responses have.
+pub(super) fn with_server_fields(mut reply: Reply) -> Reply {
     let headers = reply.headers_mut();
     headers.insert(header::SERVER, HeaderValue::from_static(SERVER));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

@@ -92,7 +92,7 @@ impl RequestBody {
         Self { source, state: State::Data, left: limit, limit, counters, turn }
     }
 
-    /// Returns whose turn it is in its exchange.
+    /// Returns the turn of its exchange.
     pub(super) fn turn(&self) -> &Arc<Turn> {
         &self.turn
     }
@@ -106,8 +106,11 @@ impl RequestBody {
         }
     }
 
-    /// Returns the next part, counted against the limit.
-    fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    /// Returns the next frame, counted against the limit.
+    fn poll_counted(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let polled = self.poll_source(cx);
         self.turn.set_request(polled.is_pending());
         let Some(frame) = ready!(polled?) else { return Poll::Ready(None) };
@@ -151,7 +154,7 @@ fn poll_http2(
 ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
     if *state == State::Data {
         if let Some(data) = ready!(body.poll_data(cx)?) {
-            // It is read only when there is room for its data.
+            // The body is read only when there is room for its data.
             body.flow_control().release_capacity(data.len())?;
             return Poll::Ready(Some(Ok(Frame::data(data))));
         }
@@ -187,8 +190,8 @@ impl Body for RequestBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, RequestBodyError>>> {
-        self.turn.invite();
-        self.poll_part(cx).map_err(RequestBodyError::from)
+        self.turn.request_body_read();
+        self.poll_counted(cx).map_err(RequestBodyError::from)
     }
 
     fn is_end_stream(&self) -> bool {
@@ -203,7 +206,7 @@ impl Body for RequestBody {
     fn size_hint(&self) -> SizeHint {
         match &self.source {
             Source::Hyper(body) => body.size_hint(),
-            // Over HTTP/3 nothing below has enforced the announced length.
+            // Over HTTP/3 no lower layer enforces the announced length.
             Source::Http2(_) | Source::Http3(_) => {
                 self.length().map_or_else(SizeHint::default, SizeHint::with_exact)
             }

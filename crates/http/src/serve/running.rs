@@ -7,8 +7,8 @@ use http::HeaderValue;
 
 use super::{ServerIdentity, Stats, sctp, shared::Shared, stream_server::StreamServer};
 
-/// How long a stopped server keeps running to inform its QUIC peers.
-const FAREWELL_TIME: Duration = Duration::from_secs(1);
+/// How long a stopped server waits for its QUIC endpoints to send their closes.
+const CLOSE_TIME: Duration = Duration::from_secs(1);
 
 /// A running server. Dropping it stops the server at once.
 #[derive(Debug)]
@@ -84,8 +84,8 @@ impl Running {
         self.shared.tasks.wait().await;
         for endpoint in &self.endpoints {
             endpoint.close(h3_no_error(), b"the server has stopped");
-            // So that the peers hear of it.
-            let _ = tokio::time::timeout(FAREWELL_TIME, endpoint.wait_idle()).await;
+            // Wait until the peers have been informed.
+            let _ = tokio::time::timeout(CLOSE_TIME, endpoint.wait_idle()).await;
         }
         cut
     }

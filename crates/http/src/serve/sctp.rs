@@ -60,7 +60,7 @@ impl SctpService {
         match SctpListener::bind(&parameters) {
             Ok(listener) => Ok(Bound { listener: Some(Arc::new(listener)), missing: None }),
             Err(cause) if self.optional => {
-                // Where the kernel supports SCTP it may well occupy the UDP port.
+                // A kernel that supports SCTP may occupy the UDP port.
                 parameters.encapsulation_port = None;
                 Ok(match SctpListener::bind(&parameters) {
                     Ok(listener) => Bound {
@@ -80,11 +80,11 @@ impl SctpService {
     }
 }
 
-/// What a server has of SCTP.
+/// The result of binding SCTP.
 #[derive(Debug, Default)]
 pub(super) struct Bound {
     pub(super) listener: Option<Arc<SctpListener>>,
-    /// Why nothing is served inside UDP, though it was to be.
+    /// Why SCTP inside UDP is not served, although it was requested.
     pub(super) missing: Option<String>,
 }
 
@@ -92,8 +92,8 @@ pub(super) struct Bound {
 pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Arc<SctpListener>) {
     let mut draining = pin!(shared.drain.cancelled());
     let mut stopped = pin!(shared.abort.cancelled());
-    // Inside DTLS nothing more protects the stream.
-    let within_dtls = protocol.clone().protected_below();
+    // Inside DTLS the stream needs no TLS.
+    let within_dtls = protocol.clone().encrypted_below();
     loop {
         let (association, protocol) = tokio::select! {
             association = listener.accept() => (association, &protocol),
@@ -110,7 +110,7 @@ pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Ar
         };
         let (shared_task, protocol) = (Arc::clone(&shared), protocol.clone());
         shared.tasks.spawn(async move {
-            // It counts for as long as anything of the association is there.
+            // The permit is held until the association has ended completely.
             association.keep_until_ended(permit);
             if let Err(error) = serve(shared_task, protocol, association, remote).await {
                 tracing::debug!(%remote, %error, "an association ended before it was served");
@@ -127,7 +127,7 @@ async fn serve(
 ) -> io::Result<()> {
     let stream = association.stream(STREAM)?;
     drop(association);
-    let ends = stream::Ends { remote, local: None, transport: Transport::Sctp };
-    stream::speak(shared, protocol, stream, ends, None).await;
+    let info = stream::StreamInfo { remote, local: None, transport: Transport::Sctp };
+    stream::serve_stream(shared, protocol, stream, info, None).await;
     Ok(())
 }

@@ -23,14 +23,14 @@ use super::{
     quic,
     running::Running,
     sctp,
-    service::{AnyApplication, Nothing, Tower},
+    service::{AnyApplication, NotFound, Tower},
     shared::Shared,
     stream,
     stream_server::StreamServer,
 };
 use crate::metrics::Page;
 
-/// Names that a certificate made on the spot always holds.
+/// Names that a generated certificate always contains.
 const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// An HTTP server; see [`Server::builder`].
@@ -47,7 +47,7 @@ impl Server {
             security: Security::SelfSigned(Vec::new()),
             versions: Versions::ALL,
             alt_svc: AltSvcPolicy::default(),
-            application: AnyApplication::new(Nothing),
+            application: AnyApplication::new(NotFound),
             limits: Limits::default(),
             early_data: false,
             extended_connect: false,
@@ -81,7 +81,7 @@ pub struct ServerBuilder {
     fault: Option<FaultConfig>,
     sctp: Option<SctpService>,
     metrics: Option<SocketAddr>,
-    more_metrics: Option<metrics::More>,
+    more_metrics: Option<metrics::ServiceMetrics>,
     access_log: Option<AccessLog>,
     notices: Option<Notices>,
 }
@@ -195,10 +195,11 @@ impl ServerBuilder {
     /// a request with [`ConnectProtocol`](super::ConnectProtocol) in its extensions, accepts it
     /// with a 200, and then communicates through both bodies. Idle timeouts do not apply to it.
     ///
-    /// Over HTTP/3 a request also has [`StreamDatagrams`](crate::StreamDatagrams) in its extensions, for
-    /// datagrams beside its stream (RFC 9297 §2.1). There (RFC 9220) it is offered only together with [`tunnels`](Self::tunnels): the library
-    /// for HTTP/3 knows `connect-udp` and `webtransport`, and takes a request for any other protocol,
-    /// such as `websocket`, for a malformed one, which clients would not try again over HTTP/2.
+    /// Over HTTP/3 a request also has [`StreamDatagrams`](crate::StreamDatagrams) in its
+    /// extensions, for datagrams in addition to its stream (RFC 9297 §2.1). Over HTTP/3 (RFC 9220),
+    /// extended CONNECT is offered only together with [`tunnels`](Self::tunnels): the HTTP/3
+    /// library supports only `connect-udp` and `webtransport`, and treats a request for any other
+    /// protocol, such as `websocket`, as malformed, so that clients would not retry it over HTTP/2.
     pub fn extended_connect(mut self, extended_connect: bool) -> Self {
         self.extended_connect = extended_connect;
         self
@@ -236,7 +237,7 @@ impl ServerBuilder {
 
     /// Adds the service's own metrics to the page of [`metrics`](Self::metrics).
     pub fn more_metrics(mut self, write: impl Fn(&mut Page) + Send + Sync + 'static) -> Self {
-        self.more_metrics = Some(metrics::More(Box::new(write)));
+        self.more_metrics = Some(metrics::ServiceMetrics(Box::new(write)));
         self
     }
 
@@ -247,9 +248,9 @@ impl ServerBuilder {
         self
     }
 
-    /// Calls `observer` with the reason while TCP and MPTCP clients cannot be accepted, for example because the
-    /// process has run out of descriptors, at most every ten seconds. The tasks that accept call it, so it must
-    /// not block.
+    /// Calls `observer` with the reason while TCP and MPTCP clients cannot be accepted, for example
+    /// because the process has run out of descriptors, at most every ten seconds. It is called by
+    /// the accepting tasks, so it must not block.
     pub fn notices(mut self, observer: impl Fn(String) + Send + Sync + 'static) -> Self {
         self.notices = Some(Notices::new(observer));
         self
@@ -263,7 +264,7 @@ impl ServerBuilder {
         self
     }
 
-    /// Makes long responses fail.
+    /// Makes long responses fail deliberately.
     #[doc(hidden)]
     pub fn fault(mut self, fault: FaultConfig) -> Self {
         self.fault = Some(fault);
@@ -272,7 +273,7 @@ impl ServerBuilder {
 
     /// Binds the sockets and starts serving.
     pub async fn start(mut self) -> Result<Running, ServeError> {
-        self.drop_http3_without_tls();
+        self.disable_http3_without_tls();
         let with_tcp = self.versions.http1 || self.versions.http2;
         if !with_tcp && !self.versions.http3 {
             return Err(ServeError::NoVersion);
@@ -287,7 +288,7 @@ impl ServerBuilder {
         self.start_on(bound)
     }
 
-    fn drop_http3_without_tls(&mut self) {
+    fn disable_http3_without_tls(&mut self) {
         self.versions.http3 &= !matches!(self.security, Security::Plain);
     }
 
@@ -302,7 +303,7 @@ impl ServerBuilder {
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn start_on(mut self, bound: Vec<Bound>) -> Result<Running, ServeError> {
-        self.drop_http3_without_tls();
+        self.disable_http3_without_tls();
         let limits = self.limits.clone().usable();
         let identity = match std::mem::replace(&mut self.security, Security::Plain) {
             Security::Plain => None,
@@ -315,7 +316,7 @@ impl ServerBuilder {
         let addresses: Vec<SocketAddr> = bound.iter().map(|bound| bound.address).collect();
         let port = addresses.first().ok_or(ServeError::NoSocket)?.port();
         let sctp = self.bind_sctp(&addresses, identity.as_ref(), &limits)?;
-        // Without TLS no client would trust it.
+        // Without TLS no client would trust the announcement.
         let listener = sctp.listener.as_ref().filter(|_| identity.is_some());
         let sctp_udp = listener.and_then(|listener| listener.encapsulation_port());
         let alt_svc = self.alt_svc.field(self.versions.http3.then_some(port), sctp_udp);
@@ -350,10 +351,10 @@ impl ServerBuilder {
         Ok(Running { shared, addresses, identity, endpoints, sctp, metrics, streams })
     }
 
-    /// Returns how connections that carry bytes are served.
+    /// Returns the protocol configuration for byte streams.
     fn protocol(&self, limits: &Limits, acceptor: Option<TlsAcceptor>) -> stream::Protocol {
-        let connects = (self.extended_connect, self.tunnels);
-        stream::Protocol::with(limits, self.versions, acceptor, connects)
+        let connect_options = (self.extended_connect, self.tunnels);
+        stream::Protocol::with(limits, self.versions, acceptor, connect_options)
     }
 
     /// Returns the configured ALPN names, or these if there are none.

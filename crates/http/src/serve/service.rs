@@ -14,21 +14,21 @@ use super::{
     content::Content,
     link::Link,
     metered::MeteredBody,
-    reply::{error, signed},
+    reply::{error, with_server_fields},
     request_body::RequestBody,
 };
 
-/// A response under way.
-pub(super) type Answering<'a> =
+/// The future of a response.
+pub(super) type ResponseFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Response<Content>, BoxError>> + Send + 'a>>;
 
-/// What answers requests, of whichever version of HTTP.
+/// Answers requests, over any version of HTTP.
 pub(super) trait Application: Send + Sync {
-    /// Answers one. It may panic once it is polled, not before.
-    fn answer<'a>(&'a self, link: &'a Link, request: Request<RequestBody>) -> Answering<'a>;
+    /// Answers a request. Only the returned future may panic, not this call.
+    fn answer<'a>(&'a self, link: &'a Link, request: Request<RequestBody>) -> ResponseFuture<'a>;
 }
 
-/// An application, of whatever type.
+/// An application of any type.
 #[derive(Clone)]
 pub(super) struct AnyApplication(Arc<dyn Application>);
 
@@ -42,7 +42,7 @@ impl AnyApplication {
         &'a self,
         link: &'a Link,
         request: Request<RequestBody>,
-    ) -> Answering<'a> {
+    ) -> ResponseFuture<'a> {
         self.0.answer(link, request)
     }
 }
@@ -53,13 +53,13 @@ impl fmt::Debug for AnyApplication {
     }
 }
 
-/// What answers where no service does.
-pub(super) struct Nothing;
+/// The application of a server without a service.
+pub(super) struct NotFound;
 
-impl Application for Nothing {
-    fn answer<'a>(&'a self, _: &'a Link, _: Request<RequestBody>) -> Answering<'a> {
+impl Application for NotFound {
+    fn answer<'a>(&'a self, _: &'a Link, _: Request<RequestBody>) -> ResponseFuture<'a> {
         let reply = error(StatusCode::NOT_FOUND, "Nothing is served here.");
-        Box::pin(std::future::ready(Ok(signed(reply))))
+        Box::pin(std::future::ready(Ok(with_server_fields(reply))))
     }
 }
 
@@ -74,7 +74,11 @@ where
     B: Body + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    fn answer<'a>(&'a self, link: &'a Link, mut request: Request<RequestBody>) -> Answering<'a> {
+    fn answer<'a>(
+        &'a self,
+        link: &'a Link,
+        mut request: Request<RequestBody>,
+    ) -> ResponseFuture<'a> {
         Box::pin(async move {
             let mut service = self.0.clone();
             request.extensions_mut().insert(link.peer_info());

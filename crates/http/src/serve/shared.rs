@@ -13,7 +13,7 @@ use super::{
     notices::Notices, service::AnyApplication, stats::Counters,
 };
 
-/// What all connections of a server share.
+/// The state shared by all connections of a server.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) application: AnyApplication,
@@ -21,11 +21,11 @@ pub(super) struct Shared {
     pub(super) admission: Arc<Admission>,
     pub(super) budget: Arc<Budget>,
     pub(super) counters: Arc<Counters>,
-    /// QUIC handshakes under way.
+    /// The number of QUIC handshakes in progress.
     pub(super) handshakes: AtomicUsize,
     /// Cancelled when no new work is accepted.
     pub(super) drain: CancellationToken,
-    /// Cancelled when everything is to end now.
+    /// Cancelled when everything must end immediately.
     pub(super) abort: CancellationToken,
     pub(super) tasks: TaskTracker,
     pub(super) alt_svc: Option<HeaderValue>,
@@ -53,15 +53,15 @@ impl Shared {
             && matches!(request.version(), Version::HTTP_2 | Version::HTTP_3)
     }
 
-    /// Counts a QUIC handshake as under way until the guard is dropped.
+    /// Counts a QUIC handshake as in progress until the returned guard is dropped.
     pub(super) fn handshake(&self) -> impl Drop + use<'_> {
-        struct UnderWay<'a>(&'a AtomicUsize);
-        impl Drop for UnderWay<'_> {
+        struct InProgress<'a>(&'a AtomicUsize);
+        impl Drop for InProgress<'_> {
             fn drop(&mut self) {
                 self.0.fetch_sub(1, Relaxed);
             }
         }
         self.handshakes.fetch_add(1, Relaxed);
-        UnderWay(&self.handshakes)
+        InProgress(&self.handshakes)
     }
 }

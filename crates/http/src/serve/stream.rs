@@ -1,4 +1,4 @@
-//! Connections over TCP: accepting them, TLS, and the life of one that speaks HTTP/1.
+//! Connections over TCP: accepting them, TLS, and serving HTTP/1 on them.
 
 use std::{
     io,
@@ -26,7 +26,7 @@ use super::{
     exchange::Exchange,
     http2,
     limits::CLOSING_TIME,
-    link::{Agreed, Link},
+    link::{Link, Negotiated},
     pace::Rate,
     preface,
     request_body::RequestBody,
@@ -34,19 +34,19 @@ use super::{
     stats::Counters,
 };
 
-/// After a failed accept (no descriptors left, usually) nothing is accepted for this long.
+/// How long to pause after a failed accept, usually because no descriptors are left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// hyper's own limit on the fields of a request. To name it, or any other, costs an allocation per
-/// request.
+/// hyper's default limit on the fields of a request. Setting any limit, even the default, costs an
+/// allocation per request.
 const HYPER_HEADER_FIELDS: usize = 100;
 
-/// How TCP connections are spoken to.
+/// How HTTP is served on byte streams.
 #[derive(Clone)]
 pub(super) struct Protocol {
     acceptor: Option<TlsAcceptor>,
-    /// Whether TLS is spoken, here or below.
-    is_protected: bool,
+    /// Whether the stream is encrypted, here or in a lower layer.
+    is_encrypted: bool,
     versions: Versions,
     http1: Arc<http1::Builder>,
     http2: Arc<h2::server::Builder>,
@@ -69,7 +69,7 @@ impl Protocol {
         Self::with(limits, versions, acceptor, (false, false))
     }
 
-    /// Does the same, with or without extended CONNECT over HTTP/2, and with or without tunnels.
+    /// Like [`new`](Self::new), with or without extended CONNECT over HTTP/2 and tunnels.
     pub(super) fn with(
         limits: &Limits,
         versions: Versions,
@@ -86,14 +86,14 @@ impl Protocol {
             http1.max_headers(limits.header_fields);
         }
         let http2 = Arc::new(http2::settings(limits, extended_connect, tunnels));
-        let is_protected = acceptor.is_some();
-        Self { acceptor, is_protected, versions, http1: Arc::new(http1), http2 }
+        let is_encrypted = acceptor.is_some();
+        Self { acceptor, is_encrypted, versions, http1: Arc::new(http1), http2 }
     }
 
-    /// Configures it for connections that a lower layer protects.
-    pub(super) fn protected_below(mut self) -> Self {
+    /// Configures it for streams that a lower layer encrypts.
+    pub(super) fn encrypted_below(mut self) -> Self {
         self.acceptor = None;
-        self.is_protected = true;
+        self.is_encrypted = true;
         self
     }
 }
@@ -101,12 +101,12 @@ impl Protocol {
 /// Accepts TCP connections until the server stops.
 pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: TcpListener) {
     let mut draining = pin!(shared.drain.cancelled());
-    let mut stopped = pin!(shared.abort.cancelled());
+    let mut aborted = pin!(shared.abort.cancelled());
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = &mut draining => return,
-            () = &mut stopped => return,
+            () = &mut aborted => return,
         };
         let (tcp, remote) = match accepted {
             Ok(accepted) => accepted,
@@ -132,8 +132,8 @@ pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Tc
     }
 }
 
-/// Pauses after an error. An error of one connection that was gone before it was accepted is no
-/// reason to.
+/// Pauses after an error, unless it only concerns a connection that was closed before it was
+/// accepted.
 async fn pause_after(shared: &Shared, error: &io::Error) {
     if !matches!(
         error.kind(),
@@ -160,28 +160,28 @@ async fn connection(
         // The peer has already disconnected.
         return;
     }
-    // What tears a connection down needs a handle of its own, and only a faulty server has one.
-    let torn = shared.fault.is_some().then(|| Abortive::of(&tcp)).flatten();
+    // Resetting a connection needs a second handle; only a deliberately faulty server does it.
+    let abort_handle = shared.fault.is_some().then(|| AbortHandle::of(&tcp)).flatten();
     let (remote, transport) = peer;
-    let ends = Ends { remote, local: tcp.local_addr().ok(), transport };
-    speak(shared, protocol, tcp, ends, torn).await;
+    let info = StreamInfo { remote, local: tcp.local_addr().ok(), transport };
+    serve_stream(shared, protocol, tcp, info, abort_handle).await;
     drop(permit);
 }
 
 /// The two ends of a stream, and its transport.
-pub(super) struct Ends {
+pub(super) struct StreamInfo {
     pub(super) remote: SocketAddr,
     pub(super) local: Option<SocketAddr>,
     pub(super) transport: Transport,
 }
 
-/// Speaks HTTP on a stream of bytes, under TLS if the server has an identity.
-pub(super) async fn speak<S>(
+/// Serves HTTP on a byte stream, over TLS if the server has an identity.
+pub(super) async fn serve_stream<S>(
     shared: Arc<Shared>,
     protocol: Protocol,
     stream: S,
-    Ends { remote, local, transport }: Ends,
-    torn: Option<Abortive>,
+    StreamInfo { remote, local, transport }: StreamInfo,
+    abort_handle: Option<AbortHandle>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -190,30 +190,31 @@ pub(super) async fn speak<S>(
         remote,
         local,
         transport,
-        secure: protocol.is_protected,
-        agreed: OnceLock::new(),
+        secure: protocol.is_encrypted,
+        negotiated: OnceLock::new(),
         is_early: Arc::default(),
         activity: Arc::clone(&activity),
         share: shared.budget.share(),
         tear_down: Arc::default(),
     });
     let (io, dropped) = Metered::new(stream, activity);
-    let is_torn = match &protocol.acceptor {
+    let must_reset = match &protocol.acceptor {
         Some(acceptor) => over_tls(&shared, &link, &protocol, acceptor, io).await,
-        None => in_clear(&shared, &link, &protocol, io).await,
+        None => over_cleartext(&shared, &link, &protocol, io).await,
     };
-    if is_torn && let Some(torn) = torn {
-        return torn.arm();
+    if must_reset && let Some(abort_handle) = abort_handle {
+        return abort_handle.arm();
     }
-    // A service keeps the stream if it upgraded the connection, which counts until the stream ends.
+    // If the connection was upgraded, its service still holds the stream, and the connection counts
+    // until that ends.
     tokio::select! {
         _ = dropped => {}
         () = shared.abort.cancelled() => {}
     }
 }
 
-/// Serves HTTP in the version that the handshake negotiates. Returns true if the connection is to
-/// be torn down.
+/// Serves HTTP in the version that the handshake negotiates. Returns whether the connection must be
+/// reset.
 async fn over_tls<T>(
     shared: &Arc<Shared>,
     link: &Arc<Link>,
@@ -233,9 +234,9 @@ where
         Ok(Ok(tls)) => {
             Counters::count(&shared.counters.handshakes);
             let session = tls.get_ref().1;
-            let agreed = Agreed::new(session.server_name(), session.alpn_protocol());
+            let negotiated = Negotiated::new(session.server_name(), session.alpn_protocol());
             let speaks_http2 = session.alpn_protocol() == Some(b"h2".as_slice());
-            let _ = link.agreed.set(agreed);
+            let _ = link.negotiated.set(negotiated);
             if speaks_http2 {
                 http2::serve(shared, link, &protocol.http2, tls).await
             } else {
@@ -254,9 +255,14 @@ where
     }
 }
 
-/// Serves HTTP in the version that the client starts with. Returns true if the connection is to be
-/// torn down.
-async fn in_clear<T>(shared: &Arc<Shared>, link: &Arc<Link>, protocol: &Protocol, io: T) -> bool
+/// Serves HTTP in the version that the client starts with. Returns whether the connection must be
+/// reset.
+async fn over_cleartext<T>(
+    shared: &Arc<Shared>,
+    link: &Arc<Link>,
+    protocol: &Protocol,
+    io: T,
+) -> bool
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -265,9 +271,9 @@ where
         Versions { http1: false, .. } => http2::serve(shared, link, &protocol.http2, io).await,
         _ => {
             // A client that sends nothing, or sends slowly, is idle.
-            let idle = link.activity.idle(Rate::least(&shared.limits));
-            let begun = tokio::select! {
-                begun = preface::speaks_http2(io) => begun,
+            let idle = link.activity.idle(Rate::minimum(&shared.limits));
+            let detected = tokio::select! {
+                detected = preface::detect_http2(io) => detected,
                 () = idle => {
                     Counters::count(&shared.counters.timed_out);
                     return false;
@@ -275,17 +281,17 @@ where
                 () = shared.drain.cancelled() => return false,
                 () = shared.abort.cancelled() => return false,
             };
-            match begun {
+            match detected {
                 Ok((true, io)) => http2::serve(shared, link, &protocol.http2, io).await,
                 Ok((false, io)) => serve_http1(shared, link, &protocol.http1, io).await,
-                // Disconnected before it sent anything.
+                // The client disconnected before it sent anything.
                 Err(_) => false,
             }
         }
     }
 }
 
-/// Serves one connection of HTTP/1 to its end. True if it is to be torn down.
+/// Serves one HTTP/1 connection to its end. Returns whether it must be reset.
 async fn serve_http1<T>(
     shared: &Arc<Shared>,
     link: &Arc<Link>,
@@ -298,8 +304,8 @@ where
     let service = service_fn(|request: http::Request<Incoming>| {
         let (shared, link) = (Arc::clone(shared), Arc::clone(link));
         async move {
-            // One at a time: the limit on connections is theirs, too.
-            let exchange = Exchange::begin(&link.activity, link.share.place());
+            // There is one request at a time, so the limit on connections applies to them too.
+            let exchange = Exchange::begin(&link.activity, link.share.request_slot());
             let limit = shared.limits.body_bytes;
             let counters = Arc::clone(&shared.counters);
             let turn = Arc::clone(exchange.turn());
@@ -309,9 +315,9 @@ where
         }
     });
     let mut conn = pin!(hyper.serve_connection(TokioIo::new(io), service).with_upgrades());
-    let mut quiet = pin!(link.activity.quiet(Rate::least(&shared.limits)));
+    let mut quiet = pin!(link.activity.quiet(Rate::minimum(&shared.limits)));
     let mut draining = pin!(shared.drain.cancelled());
-    let mut stopped = pin!(shared.abort.cancelled());
+    let mut aborted = pin!(shared.abort.cancelled());
     let mut torn_down = pin!(link.tear_down.notified());
     // Armed once the connection is asked to close.
     let mut deadline = pin!(sleep(Duration::MAX));
@@ -321,7 +327,7 @@ where
             biased;
             ended = conn.as_mut() => {
                 if let Err(error) = ended {
-                    note(shared, &error);
+                    record_error(shared, &error);
                 }
                 return false;
             }
@@ -341,23 +347,23 @@ where
                 is_closing = true;
                 conn.as_mut().graceful_shutdown();
             }
-            () = &mut stopped => return false,
+            () = &mut aborted => return false,
         }
     }
 }
 
-/// Counts and logs the end of a connection that did not end well.
-fn note(shared: &Shared, error: &hyper::Error) {
+/// Logs the error that ended a connection, and counts it if it was a timeout.
+fn record_error(shared: &Shared, error: &hyper::Error) {
     if error.is_timeout() {
         Counters::count(&shared.counters.timed_out);
     }
     tracing::debug!(%error, "connection ended");
 }
 
-/// A second handle of a TCP socket, to reset the connection instead of closing it.
-pub(super) struct Abortive(socket2::Socket);
+/// A second handle to a TCP socket, used to reset the connection instead of closing it.
+pub(super) struct AbortHandle(socket2::Socket);
 
-impl Abortive {
+impl AbortHandle {
     #[cfg(unix)]
     fn of(tcp: &TcpStream) -> Option<Self> {
         use std::os::fd::AsFd;

@@ -16,7 +16,7 @@ pub struct StreamServer {
 
 impl StreamServer {
     pub(super) fn new(shared: &Arc<Shared>, protocol: Protocol) -> Self {
-        Self { shared: Arc::clone(shared), protocol: protocol.protected_below() }
+        Self { shared: Arc::clone(shared), protocol: protocol.encrypted_below() }
     }
 
     /// Serves a stream that arrived over TCP until it ends, with HTTP/1 or HTTP/2, whichever the
@@ -31,8 +31,8 @@ impl StreamServer {
         let Some(_permit) = shared.admission.admit(remote.ip(), Transport::Tcp) else {
             return Counters::count(&shared.counters.connections_refused);
         };
-        let ends = stream::Ends { remote, local, transport: Transport::Tcp };
-        stream::speak(Arc::clone(shared), self.protocol.clone(), stream, ends, None).await;
+        let info = stream::StreamInfo { remote, local, transport: Transport::Tcp };
+        stream::serve_stream(Arc::clone(shared), self.protocol.clone(), stream, info, None).await;
     }
 }
 

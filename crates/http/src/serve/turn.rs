@@ -1,4 +1,4 @@
-//! Whose turn it is in an exchange: the service's or the peer's.
+//! Tracks whether an exchange waits for its service or for the peer.
 
 use std::sync::{
     Arc,
@@ -9,24 +9,24 @@ use tokio::sync::Notify;
 
 use super::activity::Activity;
 
-/// Whom one exchange waits for. While it is the service that has nothing to say yet, its peer is not
-/// to blame that nothing moves; while the service itself waits for the request's body, the peer is.
+/// Whom an exchange waits for. While the service produces nothing, the peer is not responsible for
+/// the lack of progress; while the service waits for the request's body, the peer is.
 #[derive(Debug)]
 pub(super) struct Turn {
     activity: Arc<Activity>,
-    /// The service is asked for a response, or for more of it, and has none yet.
+    /// The service has been asked for a response, or for more of one, and has not provided it yet.
     service: AtomicBool,
-    /// The service wants more of the request's body, and none has come yet.
+    /// The service waits for more of the request's body.
     request: AtomicBool,
     /// Bytes of the request's body received.
     received: AtomicU64,
-    /// Both sides send whenever they like, so neither is blamed for silence.
+    /// Both sides may send at any time, so neither is responsible for silence.
     tunnel: AtomicBool,
-    /// It is for the service to say when it has lasted for too long without a byte.
+    /// The service alone decides how long the exchange may be without progress.
     unwatched: AtomicBool,
-    /// The client sends its body once it gets 100 Continue (RFC 9110 §10.1.1).
-    expects: AtomicBool,
-    invited: Notify,
+    /// The client sends its body after a 100 Continue (RFC 9110 §10.1.1).
+    expects_continue: AtomicBool,
+    continue_requested: Notify,
 }
 
 impl Turn {
@@ -38,38 +38,38 @@ impl Turn {
             received: AtomicU64::new(0),
             tunnel: AtomicBool::new(false),
             unwatched: AtomicBool::new(false),
-            expects: AtomicBool::new(false),
-            invited: Notify::new(),
+            expects_continue: AtomicBool::new(false),
+            continue_requested: Notify::new(),
         }
     }
 
-    /// Notes whether the service is waited for.
+    /// Sets whether the exchange waits for the service.
     pub(super) fn set_service(&self, waits: bool) {
         if self.service.swap(waits, Relaxed) != waits {
             self.activity.note_working(waits);
         }
     }
 
-    /// Notes whether the request's body is waited for.
+    /// Sets whether the exchange waits for the request's body.
     pub(super) fn set_request(&self, waits: bool) {
         if self.request.swap(waits, Relaxed) != waits {
             self.activity.note_reading(waits);
         }
     }
 
-    /// Returns whether only the service keeps the exchange from continuing.
-    pub(super) fn is_services(&self) -> bool {
+    /// Returns whether the exchange waits for the service alone.
+    pub(super) fn waits_for_service(&self) -> bool {
         let waits_for_peer = self.request.load(Relaxed) && !self.tunnel.load(Relaxed);
         self.service.load(Relaxed) && !waits_for_peer
     }
 
-    /// Notes that the exchange is a tunnel.
+    /// Marks the exchange as a tunnel.
     pub(super) fn set_tunnel(&self) {
         self.tunnel.store(true, Relaxed);
     }
 
-    /// Notes that the exchange is a tunnel whose ends may also leave what comes unread for as long as the
-    /// service lets them.
+    /// Marks the exchange as a tunnel whose ends may leave data unread for as long as the service
+    /// allows.
     pub(super) fn set_unwatched_tunnel(&self) {
         self.set_tunnel();
         self.unwatched.store(true, Relaxed);
@@ -80,7 +80,7 @@ impl Turn {
         self.unwatched.load(Relaxed)
     }
 
-    /// Notes bytes of the request's body.
+    /// Records received bytes of the request's body.
     pub(super) fn note_received(&self, bytes: u64) {
         self.received.fetch_add(bytes, Relaxed);
     }
@@ -90,21 +90,21 @@ impl Turn {
         self.received.load(Relaxed)
     }
 
-    /// Notes that the client waits for `100 Continue`.
-    pub(super) fn expect(&self) {
-        self.expects.store(true, Relaxed);
+    /// Records that the client waits for `100 Continue`.
+    pub(super) fn expect_continue(&self) {
+        self.expects_continue.store(true, Relaxed);
     }
 
-    /// Notes that the service reads the body.
-    pub(super) fn invite(&self) {
-        if self.expects.swap(false, Relaxed) {
-            self.invited.notify_one();
+    /// Records that the service reads the body, which sends `100 Continue` if it is expected.
+    pub(super) fn request_body_read(&self) {
+        if self.expects_continue.swap(false, Relaxed) {
+            self.continue_requested.notify_one();
         }
     }
 
-    /// Waits until `100 Continue` is to be sent.
-    pub(super) async fn invited(&self) {
-        self.invited.notified().await;
+    /// Waits until `100 Continue` should be sent.
+    pub(super) async fn continue_requested(&self) {
+        self.continue_requested.notified().await;
     }
 }
 

@@ -1,30 +1,30 @@
-//! Alternative services against real servers (RFC 7838).
+//! Tests of alternative services with real servers (RFC 7838).
 
 use eyas_http::{Client, HttpPolicy, Versions};
 use http::Version;
 
 use crate::ports::own_port;
-use crate::rig::{NAME, Plan, Reply, SOON, Seen, Site, builder, builder_for, identity};
+use crate::site::{NAME, Plan, Reply, SOON, Seen, Site, builder, builder_for, identity};
 
 fn announcing(field: impl Into<String>) -> impl Fn(&Seen) -> Reply + Send + Sync + 'static {
     let field = field.into();
     move |_| Reply::text("here").header("alt-svc", field.clone())
 }
 
-/// One that has time to wait for an alternative, on any machine.
+/// Returns a client that waits long enough for an alternative, on any machine.
 fn browser(sites: &[&Site]) -> Client {
     let builder = builder(sites).policy(HttpPolicy::AltSvc).alternative_wait(SOON);
     builder.build().expect("a client")
 }
 
-async fn ask(client: &Client, site: &Site) -> Version {
+async fn fetch(client: &Client, site: &Site) -> Version {
     let response = client.get(site.url("/")).send().await.expect("a response");
     let version = response.version();
     response.bytes().await.expect("a body");
     version
 }
 
-/// An origin on TCP that names an alternative on QUIC at another port.
+/// Starts an origin on TCP that announces an alternative on QUIC at another port.
 async fn pair(parameters: &str) -> (Site, Site) {
     let id = identity(&[NAME]);
     let quic = Plan::quic().identity(&id).start(|_| Reply::text("there")).await;
@@ -40,23 +40,23 @@ async fn tcp_first_and_http_3_on_the_next_request() {
     let site = site.identity(&id).start(|_| Reply::text("here")).await;
     let (origin, quic) = pair("").await;
     let client = browser(&[&origin, &quic, &site]);
-    assert_eq!(ask(&client, &site).await, Version::HTTP_2, "nothing was announced");
-    assert_eq!(ask(&client, &site).await, Version::HTTP_2, "nothing was announced");
-    assert_eq!(ask(&client, &origin).await, Version::HTTP_2);
-    assert_eq!(ask(&client, &origin).await, Version::HTTP_3);
-    assert_eq!(ask(&client, &origin).await, Version::HTTP_3);
+    assert_eq!(fetch(&client, &site).await, Version::HTTP_2, "nothing was announced");
+    assert_eq!(fetch(&client, &site).await, Version::HTTP_2, "nothing was announced");
+    assert_eq!(fetch(&client, &origin).await, Version::HTTP_2);
+    assert_eq!(fetch(&client, &origin).await, Version::HTTP_3);
+    assert_eq!(fetch(&client, &origin).await, Version::HTTP_3);
     assert_eq!((origin.seen().len(), quic.seen().len()), (1, 2));
     let used = quic.seen()[0].headers["alt-used"].to_str().expect("text").to_owned();
     assert_eq!(used, format!("{NAME}:{}", quic.address.port()));
     let authority = format!("{NAME}:{}", origin.address.port());
-    assert!(quic.seen()[0].target.contains(&authority), "the origin is asked for");
+    assert!(quic.seen()[0].target.contains(&authority), "the origin is requested");
 }
 
 #[tokio::test]
-async fn the_reasons_say_that_an_alternative_is_used() {
+async fn the_reasons_include_the_use_of_an_alternative() {
     let (origin, quic) = pair("").await;
     let client = browser(&[&origin, &quic]);
-    ask(&client, &origin).await;
+    fetch(&client, &origin).await;
     let response = client.get(origin.url("/")).send().await.expect("a response");
     let reasons = response.connection().reasons.join("\n");
     assert!(reasons.contains("alternative h3=:"), "{reasons}");
@@ -71,20 +71,20 @@ async fn another_host_must_show_the_certificate_of_the_origin() {
         let field = format!("h3=\"b.example:{}\"", quic.address.port());
         let origin = Plan::tcp("h2").start(announcing(field)).await;
         let client = browser(&[&origin, &quic]);
-        ask(&client, &origin).await;
-        assert_eq!(ask(&client, &origin).await, version, "{certificate}");
+        fetch(&client, &origin).await;
+        assert_eq!(fetch(&client, &origin).await, version, "{certificate}");
     }
 }
 
 #[tokio::test]
 async fn a_failed_alternative_is_avoided_afterwards() {
-    let id = identity(&["nobody.example"]);
+    let id = identity(&["unused.example"]);
     let quic = Plan::quic().identity(&id).start(|_| Reply::text("there")).await;
     let field = format!("h3=\":{}\"", quic.address.port());
     let origin = Plan::tcp("h2").start(announcing(field)).await;
     let client = browser(&[&origin, &quic]);
     for _ in 0..4 {
-        assert_eq!(ask(&client, &origin).await, Version::HTTP_2);
+        assert_eq!(fetch(&client, &origin).await, Version::HTTP_2);
     }
     assert_eq!(origin.connections(), 1);
     assert!(quic.seen().is_empty());
@@ -95,15 +95,15 @@ async fn the_first_working_one_of_several_alternatives() {
     let (origin, quic) = {
         let id = identity(&[NAME]);
         let quic = Plan::quic().identity(&id).start(|_| Reply::text("there")).await;
-        // A protocol nobody speaks, a port where nobody listens, and then the one that works.
+        // An unknown protocol, a port without a listener, and then the one that works.
         let closed = own_port();
         let field = format!("h9=\":1\", h3=\":{closed}\", h3=\":{}\"; x=y", quic.address.port());
         (Plan::tcp("h2").identity(&id).start(announcing(field)).await, quic)
     };
-    // The first is silent: the request is not to wait for it.
+    // The first one is silent; the request must not wait for it.
     let client = builder(&[&origin, &quic]).policy(HttpPolicy::AltSvc).build().expect("a client");
     let works = async {
-        while ask(&client, &origin).await != Version::HTTP_3 {
+        while fetch(&client, &origin).await != Version::HTTP_3 {
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
     };
@@ -116,20 +116,20 @@ async fn clear_and_a_zero_lifetime() {
         let id = identity(&[NAME]);
         let quic = Plan::quic().identity(&id).start(|_| Reply::text("there")).await;
         let announced = format!("h3=\":{}\"", quic.address.port());
-        let asked = std::sync::atomic::AtomicUsize::new(0);
+        let count = std::sync::atomic::AtomicUsize::new(0);
         let origin = Plan::tcp("h2")
             .identity(&id)
             .start(move |_| {
-                let first = asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
+                let first = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
                 let field = if first { announced.clone() } else { field.to_owned() };
                 Reply::text("here").header("alt-svc", field)
             })
             .await;
         // Two requests at once: the second field comes before the first is used.
         let client = browser(&[&origin, &quic]);
-        let (one, two) = tokio::join!(ask(&client, &origin), ask(&client, &origin));
+        let (one, two) = tokio::join!(fetch(&client, &origin), fetch(&client, &origin));
         assert_eq!([one, two], [Version::HTTP_2; 2]);
-        assert_eq!(ask(&client, &origin).await, Version::HTTP_2, "{field}");
+        assert_eq!(fetch(&client, &origin).await, Version::HTTP_2, "{field}");
         assert!(quic.seen().is_empty());
     }
 }
@@ -138,8 +138,8 @@ async fn clear_and_a_zero_lifetime() {
 async fn a_malformed_field_is_counted_and_ignored() {
     let origin = Plan::tcp("h2").start(announcing("h3=:443; what")).await;
     let client = browser(&[&origin]);
-    assert_eq!(ask(&client, &origin).await, Version::HTTP_2);
-    assert_eq!(ask(&client, &origin).await, Version::HTTP_2);
+    assert_eq!(fetch(&client, &origin).await, Version::HTTP_2);
+    assert_eq!(fetch(&client, &origin).await, Version::HTTP_2);
     assert_eq!(client.malformed_alt_svc(), 2);
 }
 
@@ -148,14 +148,14 @@ async fn a_change_of_network_forgets_what_does_not_persist() {
     for (parameters, version) in [("", Version::HTTP_2), ("; persist=1", Version::HTTP_3)] {
         let (origin, quic) = pair(parameters).await;
         let client = browser(&[&origin, &quic]);
-        ask(&client, &origin).await;
+        fetch(&client, &origin).await;
         client.network_changed();
-        assert_eq!(ask(&client, &origin).await, version, "{parameters}");
+        assert_eq!(fetch(&client, &origin).await, version, "{parameters}");
     }
 }
 
 #[tokio::test]
-async fn an_alternative_that_says_421_does_not_speak_for_the_origin() {
+async fn an_alternative_that_returns_421_is_not_authoritative() {
     let id = identity(&[NAME]);
     let quic = Plan::quic().identity(&id).start(|_| Reply::status(421)).await;
     let field = format!("h3=\":{}\"", quic.address.port());
@@ -170,28 +170,29 @@ async fn an_alternative_that_says_421_does_not_speak_for_the_origin() {
     assert_eq!(&origin.seen()[1].body[..], b"data");
 }
 
-/// RFC 7838 §6: who does not speak for the origin does not say either who does.
+/// RFC 7838 §6: a server that is not authoritative for the origin cannot announce alternatives for
+/// it.
 #[tokio::test]
 async fn alternatives_in_a_421_are_ignored() {
     let id = identity(&[NAME]);
     let elsewhere = Plan::quic().identity(&id).start(|_| Reply::text("elsewhere")).await;
-    let leading = format!("h3=\":{}\"", elsewhere.address.port());
+    let announced = format!("h3=\":{}\"", elsewhere.address.port());
     let quic = Plan::quic()
         .identity(&id)
-        .start(move |_| Reply::status(421).header("alt-svc", leading.clone()))
+        .start(move |_| Reply::status(421).header("alt-svc", announced.clone()))
         .await;
     let field = format!("h3=\":{}\"", quic.address.port());
-    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let count = std::sync::atomic::AtomicUsize::new(0);
     let origin = Plan::tcp("h2")
         .identity(&id)
-        .start(move |_| match asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+        .start(move |_| match count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
             0 => Reply::text("here").header("alt-svc", field.clone()),
             _ => Reply::text("here"),
         })
         .await;
     let client = browser(&[&origin, &quic, &elsewhere]);
     for _ in 0..3 {
-        assert_eq!(ask(&client, &origin).await, Version::HTTP_2);
+        assert_eq!(fetch(&client, &origin).await, Version::HTTP_2);
     }
     assert_eq!((origin.seen().len(), quic.seen().len()), (3, 1));
     assert!(elsewhere.seen().is_empty());
@@ -207,7 +208,7 @@ async fn an_alternative_that_negotiates_something_else_is_not_used() {
     let origin = Plan::tcp("h2").identity(&id).start(announcing(field)).await;
     let client = browser(&[&origin, &there]);
     for _ in 0..3 {
-        assert_eq!(ask(&client, &origin).await, Version::HTTP_2);
+        assert_eq!(fetch(&client, &origin).await, Version::HTTP_2);
     }
     assert_eq!((origin.seen().len(), there.seen().len()), (3, 0));
 }
@@ -219,8 +220,8 @@ async fn http_2_at_another_port_is_an_alternative_too() {
     let field = format!("h2=\":{}\"", there.address.port());
     let origin = Plan::tcp("h2").identity(&id).start(announcing(field)).await;
     let client = browser(&[&origin, &there]);
-    ask(&client, &origin).await;
-    ask(&client, &origin).await;
+    fetch(&client, &origin).await;
+    fetch(&client, &origin).await;
     assert_eq!((origin.seen().len(), there.seen().len()), (1, 1));
 }
 
@@ -233,7 +234,7 @@ async fn the_race_finds_an_alternative_elsewhere_only_if_enabled() {
         let (origin, quic) = pair("").await;
         let client = builder(&[&origin, &quic]).policy(policy).build().expect("a client");
         let finding = async {
-            while ask(&client, &origin).await != Version::HTTP_3 {
+            while fetch(&client, &origin).await != Version::HTTP_3 {
                 tokio::time::sleep(std::time::Duration::from_millis(20)).await;
             }
         };
@@ -248,8 +249,8 @@ async fn fields_of_plain_http_and_disallowed_versions_are_ignored() {
         .policy(HttpPolicy::AltSvc)
         .versions(Versions { http3: false, ..Versions::ALL });
     let client = client.build().expect("a client");
-    ask(&client, &origin).await;
-    assert_eq!(ask(&client, &origin).await, Version::HTTP_2);
+    fetch(&client, &origin).await;
+    assert_eq!(fetch(&client, &origin).await, Version::HTTP_2);
 
     let field = format!("h3=\":{}\"", quic.address.port());
     let plain = Plan::plain().start(announcing(field)).await;

@@ -1,4 +1,4 @@
-//! What can be wrong with a response's body, and the limits on it.
+//! Tests of invalid response bodies, and of the limits on bodies.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use tokio::{
     net::TcpListener,
 };
 
-use crate::rig::{End, Plan, Reply, builder, builder_for};
+use crate::site::{End, Plan, Reply, builder, builder_for};
 
 const EACH: [Versions; 3] = [Versions::HTTP_1, Versions::HTTP_2, Versions::HTTP_3];
 
-/// A server that sends these octets to whoever asks, and then closes.
+/// Starts a server that answers every connection with these octets and closes it.
 async fn octets(reply: &'static [u8]) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -62,7 +62,7 @@ async fn a_truncated_body_over_http_1() {
 }
 
 #[tokio::test]
-async fn a_body_that_ends_with_the_connection_is_whole() {
+async fn a_body_that_ends_with_the_connection_is_complete() {
     let port = octets(b"HTTP/1.0 200 OK\r\n\r\nall of it").await;
     let client = builder_for(&[port], &[]).build().expect("a client");
     let response = client.get(format!("http://127.0.0.1:{port}/")).send().await.expect("a head");
@@ -78,7 +78,7 @@ async fn a_body_that_is_not_as_long_as_announced() {
             .await;
         let client = builder(&[&site]).versions(Versions::HTTP_3).build().expect("a client");
         let response = client.get(site.url("/")).send().await.expect("a head");
-        let error = response.bytes().await.expect_err("the wrong length");
+        let error = response.bytes().await.expect_err("a wrong length");
         assert_eq!(error.kind(), Kind::BodyLength, "{error}");
     }
 }
@@ -86,9 +86,9 @@ async fn a_body_that_is_not_as_long_as_announced() {
 #[tokio::test]
 async fn silence_in_mid_body_and_before_the_response() {
     let site = Plan::default().start(|_| Reply::text("half").end(End::Never)).await;
-    // The head is to come in time on any machine.
+    // Long enough for the head on any machine.
     let idle = Duration::from_secs(2);
-    let ask = |versions| {
+    let fetch = |versions| {
         let client = builder(&[&site]).versions(versions).idle_timeout(idle).build();
         let request = client.expect("a client").get(site.url("/"));
         async move {
@@ -98,15 +98,15 @@ async fn silence_in_mid_body_and_before_the_response() {
             assert!(error.kind().is_timeout());
         }
     };
-    join_all(EACH.map(ask)).await;
+    join_all(EACH.map(fetch)).await;
 }
 
 #[tokio::test]
 async fn the_total_timeout_includes_the_body() {
     let site = Plan::default().start(|_| Reply::text("half").end(End::Never)).await;
-    // The head is to come in time on any machine.
+    // Long enough for the head on any machine.
     let total = Duration::from_secs(4);
-    let ask = |versions| {
+    let fetch = |versions| {
         let client = builder(&[&site]).versions(versions).total_timeout(total).build();
         let request = client.expect("a client").get(site.url("/"));
         async move {
@@ -115,7 +115,7 @@ async fn the_total_timeout_includes_the_body() {
             assert_eq!(error.kind(), Kind::TotalTimeout, "{error}");
         }
     };
-    join_all(EACH.map(ask)).await;
+    join_all(EACH.map(fetch)).await;
 }
 
 #[tokio::test]

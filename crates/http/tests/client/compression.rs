@@ -1,11 +1,11 @@
-//! Bodies that come compressed.
+//! Tests of compressed bodies.
 
 use async_compression::tokio::bufread::GzipEncoder;
 use bytes::Bytes;
 use eyas_http::{Kind, Versions};
 use tokio::io::AsyncReadExt;
 
-use crate::rig::{Plan, Reply, builder, echo_path};
+use crate::site::{Plan, Reply, builder, echo_path};
 
 #[tokio::test]
 async fn a_body_larger_than_allowed_is_cut_off_after_decompression() {
@@ -34,7 +34,7 @@ async fn decompression_can_be_disabled() {
     let plain = builder(&[&site]).decompress(false).build().expect("a client");
     plain.get(site.url("/")).send().await.expect("a response");
     assert!(!site.seen()[0].headers.contains_key("accept-encoding"));
-    let usual = builder(&[&site]).build().expect("a client");
-    usual.get(site.url("/")).send().await.expect("a response");
+    let default_client = builder(&[&site]).build().expect("a client");
+    default_client.get(site.url("/")).send().await.expect("a response");
     assert_eq!(site.seen()[1].headers["accept-encoding"], "gzip, br, zstd, deflate");
 }

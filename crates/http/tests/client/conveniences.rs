@@ -1,19 +1,19 @@
-//! What is said in one call: who asks, queries, forms, JSON, and statuses as errors.
+//! Tests of convenience methods: authentication, queries, forms, JSON, and statuses as errors.
 
 use std::collections::BTreeMap;
 
 use eyas_http::{Client, Kind};
 use http::{Method, StatusCode};
 
-use crate::rig::{Plan, Reply, Site, client, echo_path};
+use crate::site::{Plan, Reply, Site, client, echo_path};
 
-/// A server that says `{"a": [1, 2]}`, and what it was asked.
+/// Starts a server that answers `{"a": [1, 2]}` and records requests.
 async fn json() -> Site {
     Plan::quic().start(|_| Reply::text(r#"{"a": [1, 2]}"#)).await
 }
 
 #[tokio::test]
-async fn json_goes_out_and_comes_back() {
+async fn json_is_sent_and_received() {
     let site = json().await;
     let sent = BTreeMap::from([("b", [3, 4])]);
     let response = client(&[&site]).post(site.url("/")).json(&sent).send().await.expect("a reply");
@@ -58,16 +58,16 @@ async fn forms_and_queries_are_escaped() {
 }
 
 #[tokio::test]
-async fn the_user_agent_is_one_field() {
+async fn the_last_authorization_is_sent() {
     let site = json().await;
     let client = client(&[&site]);
-    let asked = client.get(site.url("/")).bearer_auth("old").basic_auth("us er", Some("p@:ss"));
-    asked.send().await.expect("a reply");
+    let request = client.get(site.url("/")).bearer_auth("old").basic_auth("us er", Some("p@:ss"));
+    request.send().await.expect("a reply");
     client.get(site.url("/")).bearer_auth("token").send().await.expect("a reply");
     // base64("us er:p@:ss")
-    let said: Vec<_> =
+    let authorizations: Vec<_> =
         site.seen().iter().map(|seen| seen.headers["authorization"].clone()).collect();
-    assert_eq!(said, ["Basic dXMgZXI6cEA6c3M=", "Bearer token"]);
+    assert_eq!(authorizations, ["Basic dXMgZXI6cEA6c3M=", "Bearer token"]);
     for bad in [
         client.get(site.url("/")).basic_auth("a:b", None),
         client.get(site.url("/")).bearer_auth("a\nb"),
@@ -108,10 +108,13 @@ async fn a_root_is_trusted_in_addition_to_the_platforms() {
     let root = server.identity().expect("TLS").certificate().clone();
     let url = format!("https://localhost:{}/", server.local_addr().port());
     let client = || Client::builder().proxy(eyas_http::Proxy::none());
-    let stranger = client().build().expect("a client");
-    assert_eq!(stranger.get(&url).send().await.expect_err("a stranger").kind(), Kind::Certificate);
-    let friend = client().add_root(root.clone()).build().expect("a client");
-    assert_eq!(friend.get(&url).send().await.expect("a reply").status(), StatusCode::OK);
+    let without_root = client().build().expect("a client");
+    assert_eq!(
+        without_root.get(&url).send().await.expect_err("an unknown issuer").kind(),
+        Kind::Certificate
+    );
+    let with_root = client().add_root(root.clone()).build().expect("a client");
+    assert_eq!(with_root.get(&url).send().await.expect("a reply").status(), StatusCode::OK);
     let endpoint = eyas::Endpoint::builder().build().expect("an endpoint");
     let both = client().endpoint(endpoint).add_root(root).build();
     assert_eq!(both.expect_err("which of them?").kind(), Kind::Tls);

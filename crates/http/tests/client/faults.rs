@@ -1,4 +1,4 @@
-//! What a request meets when its peer is not well: each has its kind, and names what it met.
+//! Tests of the kinds and texts of errors for each fault of a peer.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use eyas_http::{Error, Kind, Versions};
 use tokio::{net::TcpListener, task::JoinHandle};
 
 use crate::ports::own_port;
-use crate::rig::{Plan, SOON, Site, builder, builder_for, client, echo_path, identity};
+use crate::site::{Plan, SOON, Site, builder, builder_for, client, echo_path, identity};
 
 async fn fails(request: eyas_http::RequestBuilder, kind: Kind) -> Error {
     let failure = tokio::time::timeout(SOON, request.send()).await.expect("an end");
@@ -16,7 +16,7 @@ async fn fails(request: eyas_http::RequestBuilder, kind: Kind) -> Error {
     error
 }
 
-/// A server that accepts and says nothing, until it is aborted, and its port.
+/// Starts a server that accepts and sends nothing; returns its port and task.
 async fn silent() -> (u16, JoinHandle<()>) {
     let port = own_port();
     let listener = TcpListener::bind(("127.0.0.1", port)).await.expect("the port");
@@ -61,7 +61,7 @@ async fn a_request_has_limits_of_its_own() {
 #[tokio::test]
 async fn a_closed_port() {
     let port = own_port();
-    // Over UDP a refusal is not told from silence, so the race runs to its deadline.
+    // Over UDP a refusal is not distinguished from silence, so the race runs to its deadline.
     let race = Policy { deadline: Duration::from_secs(1), ..Policy::default() };
     let client = builder_for(&[port], &[]).race(race).build().expect("a client");
     let url = format!("https://a.example:{port}/");
@@ -78,8 +78,8 @@ async fn a_closed_port() {
 #[tokio::test]
 async fn an_untrusted_certificate_and_one_of_another_name() {
     let site = Plan::default().start(echo_path).await;
-    let stranger = builder_for(&[site.address.port()], &[]).build().expect("a client");
-    fails(stranger.get(site.url("/")), Kind::Certificate).await;
+    let without_roots = builder_for(&[site.address.port()], &[]).build().expect("a client");
+    fails(without_roots.get(site.url("/")), Kind::Certificate).await;
     let other = Plan::default().identity(&identity(&["other.example"])).start(echo_path).await;
     fails(client(&[&other]).get(other.url("/")), Kind::Certificate).await;
     assert!(site.seen().is_empty() && other.seen().is_empty());
@@ -87,7 +87,7 @@ async fn an_untrusted_certificate_and_one_of_another_name() {
 
 #[tokio::test]
 async fn a_certificate_that_is_wrong_on_one_transport_only() {
-    let good = identity(&[crate::rig::NAME]);
+    let good = identity(&[crate::site::NAME]);
     let tcp = Plan::tcp("h2").identity(&good).start(echo_path).await;
     let port = tcp.address.port();
     let bad = identity(&["other.example"]);
@@ -101,15 +101,15 @@ async fn a_certificate_that_is_wrong_on_one_transport_only() {
 #[tokio::test]
 async fn a_name_that_dns_does_not_know() {
     let site = Plan::default().start(echo_path).await;
-    // The resolver of these tests asks a port where nobody listens.
+    // The resolver of these tests queries a port without a listener.
     let error = fails(client(&[&site]).get("https://unknown.example/"), Kind::Dns).await;
     assert!(error.to_string().contains("unknown.example"), "{error}");
 }
 
 #[tokio::test]
-async fn what_is_not_http() {
+async fn responses_that_are_not_http() {
     for reply in [&b"SSH-2.0-OpenSSH_9.9\r\n"[..], b"\0\x01\x02", b"HTTP/1.1 abc\r\n\r\n", b""] {
-        let port = speak(reply).await;
+        let port = start_raw_server(reply).await;
         let client = builder_for(&[port], &[]).build().expect("a client");
         fails(client.get(format!("http://a.example:{port}/")), Kind::Protocol).await;
     }
@@ -121,7 +121,7 @@ async fn a_head_without_end_is_not_read_to_its_end() {
     for number in 0..100_000 {
         endless.extend(format!("x-{number}: {}\r\n", "y".repeat(50)).into_bytes());
     }
-    let port = speak(endless.leak()).await;
+    let port = start_raw_server(endless.leak()).await;
     let client = builder_for(&[port], &[]).build().expect("a client");
     fails(client.get(format!("http://a.example:{port}/")), Kind::Protocol).await;
 }
@@ -132,7 +132,7 @@ async fn a_head_may_have_a_hundred_fields() {
         let fields = (0..fields).map(|number| format!("x-{number}: y\r\n")).collect::<String>();
         format!("HTTP/1.1 204 No Content\r\n{fields}\r\n").into_bytes().leak()
     };
-    let ports = [speak(head(100)).await, speak(head(101)).await];
+    let ports = [start_raw_server(head(100)).await, start_raw_server(head(101)).await];
     let client = builder_for(&ports, &[]).build().expect("a client");
     let url = |port| format!("http://a.example:{port}/");
     let response = client.get(url(ports[0])).send().await.expect("a response");
@@ -141,7 +141,7 @@ async fn a_head_may_have_a_hundred_fields() {
     assert!(error.to_string().contains("100 fields"), "{error}");
 }
 
-async fn speak(reply: &'static [u8]) -> u16 {
+async fn start_raw_server(reply: &'static [u8]) -> u16 {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let port = own_port();
     let listener = TcpListener::bind(("127.0.0.1", port)).await.expect("the port");
@@ -159,7 +159,7 @@ async fn speak(reply: &'static [u8]) -> u16 {
 #[tokio::test]
 async fn a_connection_cut_in_mid_body() {
     let site: Site = Plan::default()
-        .start(|_| crate::rig::Reply::text("half").end(crate::rig::End::Never))
+        .start(|_| crate::site::Reply::text("half").end(crate::site::End::Never))
         .await;
     for versions in [Versions::HTTP_1, Versions::HTTP_2, Versions::HTTP_3] {
         let client = builder(&[&site]).versions(versions).build().expect("a client");

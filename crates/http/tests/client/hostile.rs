@@ -1,5 +1,5 @@
-//! The client of HTTP/3 against peers without manners: an error that names the candidate, in
-//! time, and never a panic.
+//! Tests of the HTTP/3 client with hostile peers: it returns an error that names the candidate, in
+//! time, and never panics.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use crate::{
         DATA, End, GOAWAY, HEADERS, Peer, SETTINGS, UNKNOWN, announce, early_hints, frame, ok,
         ok_of_length, open_control, panics, settings, trailers,
     },
-    rig::{SOON, until},
+    site::{SOON, until},
 };
 
-/// What a peer that says nothing of use gets, where that is what the test is about.
+/// The idle timeout of tests in which the peer sends nothing useful.
 const IDLE: Duration = Duration::from_millis(500);
-/// Long enough for a request to be on its way.
-const UNDER_WAY: Duration = Duration::from_millis(1500);
+/// Long enough for a request to be sent.
+const SENT_AFTER: Duration = Duration::from_millis(1500);
 const GIBIBYTE: u64 = 1 << 30;
 
-/// The outcome of a GET and of a POST.
+/// Returns the outcomes of a GET and of a POST.
 async fn outcomes(peer: &Peer, idle: Duration) -> [Result<bytes::Bytes, Error>; 2] {
     let client = peer.client().idle_timeout(idle).build().expect("a client");
     let upload = || Body::from(vec![b'x'; 1 << 20]);
@@ -38,7 +38,7 @@ async fn fails(control: Vec<u8>, answer: Vec<u8>, end: End, kinds: &[Kind]) {
     let before = panics();
     let shown = format!("{:02x?}", &answer[..answer.len().min(64)]);
     let peer = Peer::answering(control, answer, end);
-    // Any other error is to come first, however busy the machine is.
+    // Any other error must occur first, however busy the machine is.
     let idle = if kinds == [Kind::IdleTimeout] { IDLE } else { SOON };
     for outcome in outcomes(&peer, idle).await {
         let error = outcome.expect_err(&shown);
@@ -53,12 +53,12 @@ async fn excessive_lengths_are_refused() {
     for kind in [HEADERS, UNKNOWN] {
         for length in [GIBIBYTE, (1 << 62) - 1] {
             let head = announce(kind, length);
-            fails(settings(), head.clone(), End::Hold, &[Kind::Protocol]).await;
+            fails(settings(), head.clone(), End::KeepOpen, &[Kind::Protocol]).await;
             let late = [ok(), frame(DATA, b"half"), head].concat();
-            fails(settings(), late, End::Hold, &[Kind::Protocol]).await;
+            fails(settings(), late, End::KeepOpen, &[Kind::Protocol]).await;
         }
     }
-    fails(announce(SETTINGS, GIBIBYTE), vec![], End::Hold, &[Kind::Protocol]).await;
+    fails(announce(SETTINGS, GIBIBYTE), vec![], End::KeepOpen, &[Kind::Protocol]).await;
 }
 
 #[tokio::test]
@@ -67,7 +67,7 @@ async fn endless_input_is_cut_off() {
     fails(settings(), vec![], interim, &[Kind::Protocol]).await;
     let broken = [Kind::Protocol, Kind::BodyReset];
     fails(settings(), ok(), End::Repeat(trailers()), &broken).await;
-    fails(settings().repeat(1000), ok(), End::Hold, &broken).await;
+    fails(settings().repeat(1000), ok(), End::KeepOpen, &broken).await;
     let idle = [Kind::IdleTimeout];
     for noise in [frame(UNKNOWN, b"").repeat(500), frame(UNKNOWN, &[7; 9000])] {
         fails(settings(), vec![], End::Repeat(noise.clone()), &idle).await;
@@ -122,7 +122,7 @@ async fn unusual_but_valid_responses_are_read() {
 }
 
 #[tokio::test]
-async fn cancelling_while_a_read_waits_resets_only_that_stream() {
+async fn cancelling_a_pending_read_resets_only_that_stream() {
     let before = panics();
     let (report, mut stopped) = tokio::sync::mpsc::unbounded_channel();
     let peer = Peer::start(move |quic| {
@@ -143,9 +143,10 @@ async fn cancelling_while_a_read_waits_resets_only_that_stream() {
     let client = peer.client().build().expect("a client");
     for _ in 0..3 {
         let reading = async { client.get(peer.url()).send().await?.bytes().await };
-        let cut = tokio::time::timeout(UNDER_WAY, reading).await;
+        let cut = tokio::time::timeout(SENT_AFTER, reading).await;
         assert!(cut.is_err(), "nothing to read");
-        let why = tokio::time::timeout(SOON, stopped.recv()).await.expect("a word").expect("one");
+        let why =
+            tokio::time::timeout(SOON, stopped.recv()).await.expect("in time").expect("a report");
         // H3_REQUEST_CANCELLED.
         assert_eq!(why, Ok(Some(quinn::VarInt::from_u32(0x10c))));
     }
@@ -155,17 +156,17 @@ async fn cancelling_while_a_read_waits_resets_only_that_stream() {
 }
 
 #[tokio::test]
-async fn after_a_goaway_requests_go_elsewhere() {
+async fn after_a_goaway_requests_use_a_new_connection() {
     let before = panics();
     let peer = Peer::start(|quic| async move {
         let mut control = open_control(&quic, &settings()).await;
         let Ok((mut send, _recv)) = quic.accept_bi().await else { return };
-        // Stream 4, the second request's, and all after it are not for this connection.
+        // Stream 4, that of the second request, and later ones are not processed.
         let _ = control.write_all(&frame(GOAWAY, &[4])).await;
         let _ = send.write_all(&[ok(), frame(DATA, b"once")].concat()).await;
         let _ = send.finish();
         if let Ok((_send, _recv)) = quic.accept_bi().await {
-            quic.close(0_u32.into(), b"told you");
+            quic.close(0_u32.into(), b"refused");
         }
         quic.closed().await;
     });
@@ -175,7 +176,7 @@ async fn after_a_goaway_requests_go_elsewhere() {
         let once = tokio::time::timeout(SOON, once).await.expect("an end");
         assert_eq!(once.expect("a body"), "once");
         until("a connection for each", || peer.connections() == expected).await;
-        // The word and the answer travel on streams of their own.
+        // GOAWAY and the response are on different streams.
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(panics(), before);

@@ -1,4 +1,4 @@
-//! A server of HTTP/3 that sends whatever bytes the test wants, over real QUIC.
+//! An HTTP/3 server over real QUIC that sends arbitrary bytes.
 
 use std::{
     future::Future,
@@ -13,17 +13,17 @@ use eyas::ServerIdentity;
 use eyas_http::{ClientBuilder, Versions};
 use tokio::task::JoinSet;
 
-use crate::rig::{NAME, builder_for, identity};
+use crate::site::{NAME, builder_for, identity};
 
 /// A frame's type (RFC 9114 §7.2).
 pub(crate) const DATA: u64 = 0x00;
 pub(crate) const HEADERS: u64 = 0x01;
 pub(crate) const SETTINGS: u64 = 0x04;
 pub(crate) const GOAWAY: u64 = 0x07;
-/// A frame's type that means nothing (RFC 9114 §7.2.8).
+/// A reserved frame type (RFC 9114 §7.2.8).
 pub(crate) const UNKNOWN: u64 = 0x21;
 
-/// A peer without manners; dropping it ends it.
+/// A hostile peer; dropping it stops it.
 pub(crate) struct Peer {
     pub(crate) port: u16,
     pub(crate) identity: ServerIdentity,
@@ -32,7 +32,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Lets `act` have each connection.
+    /// Starts a peer that handles each connection with `act`.
     pub(crate) fn start<F>(act: impl Fn(quinn::Connection) -> F + Send + 'static) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
@@ -56,7 +56,8 @@ impl Peer {
         Self { port, identity, connections, _tasks: tasks }
     }
 
-    /// Answers every request with these bytes, and then does what `end` says.
+    /// Starts a peer that answers every request with these bytes, and then behaves as `end`
+    /// specifies.
     pub(crate) fn answering(control: Vec<u8>, answer: Vec<u8>, end: End) -> Self {
         Self::start(move |quic| {
             let (control, answer, end) = (control.clone(), answer.clone(), end.clone());
@@ -83,17 +84,17 @@ impl Peer {
         self.connections.load(Ordering::SeqCst)
     }
 
-    /// A client of HTTP/3 alone that knows this peer.
+    /// Returns a client that uses only HTTP/3 and trusts this peer.
     pub(crate) fn client(&self) -> ClientBuilder {
         builder_for(&[self.port], &[&self.identity]).versions(Versions::HTTP_3)
     }
 }
 
-/// What follows an answer.
+/// The behaviour after an answer.
 #[derive(Clone)]
 pub(crate) enum End {
     Finish,
-    Hold,
+    KeepOpen,
     Reset,
     StopAndReset,
     Repeat(Vec<u8>),
@@ -107,7 +108,7 @@ impl End {
                 let _ = send.finish();
                 let _ = send.stopped().await;
             }
-            Self::Hold => drop(send.stopped().await),
+            Self::KeepOpen => drop(send.stopped().await),
             Self::Reset => drop(send.reset(code)),
             Self::StopAndReset => {
                 let _ = recv.stop(code);
@@ -132,12 +133,12 @@ pub(crate) async fn open_control(quic: &quinn::Connection, frames: &[u8]) -> qui
     control
 }
 
-/// A variable-length integer of eight bytes (RFC 9000 §16).
+/// Encodes a variable-length integer of eight bytes (RFC 9000 §16).
 fn varint(value: u64) -> [u8; 8] {
     (value | 0b11 << 62).to_be_bytes()
 }
 
-/// The head of a frame that announces `length` bytes.
+/// Returns the head of a frame that announces `length` bytes.
 pub(crate) fn announce(kind: u64, length: u64) -> Vec<u8> {
     [varint(kind), varint(length)].concat()
 }
@@ -150,27 +151,28 @@ pub(crate) fn settings() -> Vec<u8> {
     frame(SETTINGS, &[])
 }
 
-/// HEADERS of a response, in QPACK's static table (RFC 9204 appendix A).
+/// Returns HEADERS of a 200 response, with QPACK's static table (RFC 9204 appendix A).
 pub(crate) fn ok() -> Vec<u8> {
     frame(HEADERS, &[0, 0, 0xc0 | 25])
 }
 
-/// HEADERS of 103 Early Hints.
+/// Returns HEADERS of 103 Early Hints.
 pub(crate) fn early_hints() -> Vec<u8> {
     frame(HEADERS, &[0, 0, 0xc0 | 24])
 }
 
-/// HEADERS of a response that announces a body of this many bytes, below ten.
+/// Returns HEADERS of a response that announces a body of this many bytes, below ten.
 pub(crate) fn ok_of_length(length: u8) -> Vec<u8> {
     frame(HEADERS, &[0, 0, 0xc0 | 25, 0x50 | 4, 1, b'0' + length])
 }
 
-/// Trailers: `age: 0`.
+/// Returns the trailers `age: 0`.
 pub(crate) fn trailers() -> Vec<u8> {
     frame(HEADERS, &[0, 0, 0xc0 | 2])
 }
 
-/// Panics outside of the tests themselves so far: one in a task does not fail a test by itself.
+/// Returns the number of panics so far outside the tests themselves, because a panic in a task does
+/// not fail a test.
 pub(crate) fn panics() -> usize {
     static PANICS: AtomicUsize = AtomicUsize::new(0);
     static WATCH: Once = Once::new();

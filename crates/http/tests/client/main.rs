@@ -1,4 +1,4 @@
-//! The client against real servers on loopback.
+//! Tests of the client against real servers on loopback.
 
 mod alt_svc;
 mod bodies;
@@ -16,12 +16,12 @@ mod ports;
 mod proxy;
 mod race;
 mod redirects;
-mod repeats;
-mod rig;
+mod retries;
 #[cfg(feature = "server")]
 mod sctp_port;
 mod service;
-mod unasked;
+mod site;
+mod unexpected;
 #[cfg(feature = "server")]
 mod upgrades;
 mod versions;

@@ -1,4 +1,4 @@
-//! Which requests share a connection, and what bounds their number.
+//! Tests of connection reuse and of the limits on connections.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,9 +6,9 @@ use eyas_http::{Client, PoolLimits, Versions};
 use futures_util::future::join_all;
 use tokio::sync::Barrier;
 
-use crate::rig::{End, Plan, Reply, Site, builder, echo_path, until};
+use crate::site::{End, Plan, Reply, Site, builder, echo_path, until};
 
-async fn ask(client: &Client, site: &Site, path: &str) {
+async fn fetch(client: &Client, site: &Site, path: &str) {
     let response = client.get(site.url(path)).send().await.expect("a response");
     assert_eq!(response.text().await.expect("a body"), path);
 }
@@ -34,11 +34,11 @@ async fn requests_one_after_another_share_a_connection() {
 }
 
 #[tokio::test]
-async fn concurrent_requests_do_not_stampede() {
+async fn concurrent_requests_share_one_connection() {
     let site = Plan::default().start(echo_path).await;
     for (number, versions) in [Versions::HTTP_2, Versions::HTTP_3].into_iter().enumerate() {
         let client = builder(&[&site]).versions(versions).build().expect("a client");
-        join_all((0..50).map(|_| ask(&client, &site, "/"))).await;
+        join_all((0..50).map(|_| fetch(&client, &site, "/"))).await;
         assert_eq!(site.connections(), number + 1, "{versions:?}");
     }
 }
@@ -71,8 +71,8 @@ async fn the_total_is_bounded_by_closing_idle_connections() {
         let client = builder(&[&one, &two]).versions(versions).pool(limits).build();
         let client = client.expect("a client");
         for _ in 0..2 {
-            ask(&client, &one, "/").await;
-            ask(&client, &two, "/").await;
+            fetch(&client, &one, "/").await;
+            fetch(&client, &two, "/").await;
         }
     }
     assert_eq!(one.connections(), 6);
@@ -87,9 +87,9 @@ async fn a_connection_idle_for_too_long_is_closed() {
         let limits = PoolLimits { idle_timeout, ..PoolLimits::default() };
         let client = limited(&site, versions, limits);
         let before = site.connections();
-        ask(&client, &site, "/").await;
+        fetch(&client, &site, "/").await;
         tokio::time::sleep(Duration::from_millis(600)).await;
-        ask(&client, &site, "/").await;
+        fetch(&client, &site, "/").await;
         assert_eq!(site.connections(), before + 2, "{versions:?}");
     }
 }
@@ -109,18 +109,18 @@ async fn a_connection_in_use_is_not_idle() {
         let before = site.connections();
         let long = client.get(site.url("/long")).send().await.expect("a head");
         tokio::time::sleep(Duration::from_millis(600)).await;
-        ask(&client, &site, "/").await;
+        fetch(&client, &site, "/").await;
         assert_eq!(site.connections(), before + 1, "{versions:?}");
         drop(long);
     }
 }
 
 #[tokio::test]
-async fn a_cancelled_connect_passes_the_turn_on() {
+async fn a_cancelled_connect_lets_the_next_request_connect() {
     let site = Plan::default().start(echo_path).await;
     let client = builder(&[&site]).build().expect("a client");
-    let first = tokio::time::timeout(Duration::from_micros(1), ask(&client, &site, "/"));
-    let second = ask(&client, &site, "/");
+    let first = tokio::time::timeout(Duration::from_micros(1), fetch(&client, &site, "/"));
+    let second = fetch(&client, &site, "/");
     let (_, ()) = tokio::join!(first, second);
 }
 
@@ -128,9 +128,9 @@ async fn a_cancelled_connect_passes_the_turn_on() {
 async fn a_change_of_network_opens_new_connections() {
     let site = Plan::default().start(echo_path).await;
     let client = builder(&[&site]).build().expect("a client");
-    ask(&client, &site, "/").await;
+    fetch(&client, &site, "/").await;
     let before = site.connections();
     client.network_changed();
-    ask(&client, &site, "/").await;
+    fetch(&client, &site, "/").await;
     until("another connection", || site.connections() > before).await;
 }

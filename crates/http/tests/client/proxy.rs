@@ -1,4 +1,4 @@
-//! Requests through a proxy that the test plays.
+//! Tests of requests through a proxy.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,15 +10,15 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-use crate::rig::{NAME, Plan, Site, builder, builder_for, echo_path};
+use crate::site::{NAME, Plan, Site, builder, builder_for, echo_path};
 
-/// A proxy that tunnels and forwards to `to`, whatever name it is asked for.
-struct Middle {
+/// A proxy that tunnels and forwards everything to `to`, regardless of the requested name.
+struct TestProxy {
     port: u16,
     heads: Arc<Mutex<Vec<String>>>,
 }
 
-impl Middle {
+impl TestProxy {
     async fn start(to: Option<std::net::SocketAddr>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
@@ -26,7 +26,7 @@ impl Middle {
         let log = Arc::clone(&heads);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(pass(stream, to, Arc::clone(&log)));
+                tokio::spawn(forward(stream, to, Arc::clone(&log)));
             }
         });
         Self { port, heads }
@@ -41,7 +41,7 @@ impl Middle {
     }
 }
 
-async fn pass(
+async fn forward(
     mut stream: TcpStream,
     to: Option<std::net::SocketAddr>,
     log: Arc<Mutex<Vec<String>>>,
@@ -60,34 +60,34 @@ async fn pass(
         return;
     };
     let Ok(mut peer) = TcpStream::connect(to).await else { return };
-    let greeted = match text.starts_with("CONNECT ") {
+    let answered = match text.starts_with("CONNECT ") {
         true => stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await,
         false => peer.write_all(&head).await,
     };
-    if greeted.is_ok() {
+    if answered.is_ok() {
         let _ = copy_bidirectional(&mut stream, &mut peer).await;
     }
 }
 
-fn through(middle: &Middle, sites: &[&Site]) -> eyas_http::Client {
-    builder(sites).proxy(Proxy::all(middle.url(), "b.example")).build().expect("a client")
+fn client_through(test_proxy: &TestProxy, sites: &[&Site]) -> eyas_http::Client {
+    builder(sites).proxy(Proxy::all(test_proxy.url(), "b.example")).build().expect("a client")
 }
 
 #[tokio::test]
 async fn https_goes_through_a_tunnel_over_tcp() {
     let site = Plan::default().start(echo_path).await;
-    let middle = Middle::start(Some(site.address)).await;
-    let client = through(&middle, &[&site]);
+    let test_proxy = TestProxy::start(Some(site.address)).await;
+    let client = client_through(&test_proxy, &[&site]);
     for _ in 0..2 {
         let response = client.get(site.url("/x")).send().await.expect("a response");
         assert_eq!(response.version(), Version::HTTP_2);
         assert_eq!(response.connection().transport, Transport::Tcp);
-        assert_eq!(response.connection().remote.port(), middle.port);
+        assert_eq!(response.connection().remote.port(), test_proxy.port);
         let reasons = response.connection().reasons.join("\n");
         assert!(reasons.contains("proxy") && !reasons.contains("word"), "{reasons}");
         assert_eq!(response.text().await.expect("a body"), "/x");
     }
-    let heads = middle.heads();
+    let heads = test_proxy.heads();
     assert_eq!(heads.len(), 1, "one tunnel for all requests");
     let start = format!("CONNECT {NAME}:{} HTTP/1.1\r\n", site.address.port());
     assert!(heads[0].starts_with(&start), "{}", heads[0]);
@@ -99,11 +99,11 @@ async fn https_goes_through_a_tunnel_over_tcp() {
 #[tokio::test]
 async fn http_is_forwarded_with_the_whole_uri() {
     let site = Plan::plain().start(echo_path).await;
-    let middle = Middle::start(Some(site.address)).await;
-    let client = through(&middle, &[&site]);
+    let test_proxy = TestProxy::start(Some(site.address)).await;
+    let client = client_through(&test_proxy, &[&site]);
     let response = client.get(site.plain_url("/x")).send().await.expect("a response");
     assert_eq!(response.status(), 200);
-    let head = middle.heads().pop().expect("a request");
+    let head = test_proxy.heads().pop().expect("a request");
     assert!(head.starts_with(&format!("GET {} HTTP/1.1\r\n", site.plain_url("/x"))), "{head}");
     assert!(head.contains("proxy-authorization: Basic dXNlcjp3b3Jk"), "{head}");
 }
@@ -111,18 +111,19 @@ async fn http_is_forwarded_with_the_whole_uri() {
 #[tokio::test]
 async fn hosts_excluded_from_the_proxy() {
     let site = Plan::plain().start(echo_path).await;
-    let middle = Middle::start(Some(site.address)).await;
+    let test_proxy = TestProxy::start(Some(site.address)).await;
     let direct = site.plain_url("/").replace("a.example", "b.example");
-    let response = through(&middle, &[&site]).get(direct).send().await;
+    let response = client_through(&test_proxy, &[&site]).get(direct).send().await;
     assert_eq!(response.expect("a response").connection().remote, site.address);
-    assert!(middle.heads().is_empty());
+    assert!(test_proxy.heads().is_empty());
 }
 
 #[tokio::test]
 async fn a_proxy_that_refuses_or_is_unreachable() {
     let site = Plan::default().start(echo_path).await;
-    let middle = Middle::start(None).await;
-    let error = through(&middle, &[&site]).get(site.url("/")).send().await.expect_err("403");
+    let test_proxy = TestProxy::start(None).await;
+    let error =
+        client_through(&test_proxy, &[&site]).get(site.url("/")).send().await.expect_err("403");
     assert_eq!(error.kind(), Kind::Proxy);
     assert!(error.to_string().contains("403"), "{error}");
     for proxy in ["http://127.0.0.1:9", "socks5://127.0.0.1:9"] {
@@ -136,8 +137,13 @@ async fn a_proxy_that_refuses_or_is_unreachable() {
 #[tokio::test]
 async fn the_certificate_behind_a_tunnel_is_checked() {
     let site = Plan::default().start(echo_path).await;
-    let middle = Middle::start(Some(site.address)).await;
-    let client = builder_for(&[], &[]).proxy(Proxy::all(middle.url(), "")).build();
-    let error = client.expect("a client").get(site.url("/")).send().await.expect_err("who is it?");
+    let test_proxy = TestProxy::start(Some(site.address)).await;
+    let client = builder_for(&[], &[]).proxy(Proxy::all(test_proxy.url(), "")).build();
+    let error = client
+        .expect("a client")
+        .get(site.url("/"))
+        .send()
+        .await
+        .expect_err("an untrusted certificate");
     assert_eq!(error.kind(), Kind::Certificate, "{error}");
 }

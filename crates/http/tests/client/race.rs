@@ -1,4 +1,4 @@
-//! The race as a request sees it: HTTP/3 first, TCP when UDP is swallowed, the late switch.
+//! Tests of races of requests: HTTP/3 first, TCP if UDP is dropped, the late switch.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -10,14 +10,14 @@ use tokio::{
     sync::{Mutex, watch},
 };
 
-use crate::rig::{Plan, Reply, SOON, Site, builder, builder_for, client, echo_path, identity};
+use crate::site::{Plan, Reply, SOON, Site, builder, builder_for, client, echo_path, identity};
 
-/// A UDP port that takes everything and answers nothing.
-async fn swallow(port: u16) -> UdpSocket {
+/// Binds a UDP port that receives everything and answers nothing.
+async fn silent_udp(port: u16) -> UdpSocket {
     UdpSocket::bind(("127.0.0.1", port)).await.expect("the UDP port beside the TCP one")
 }
 
-/// Passes datagrams between one client and `to`, once `open` says so; holds them back before.
+/// Forwards datagrams between one client and `to` once `open` is true; they are queued before.
 async fn gate(
     at: u16,
     to: SocketAddr,
@@ -47,13 +47,13 @@ async fn gate(
     tasks
 }
 
-/// A client that does not take QUIC for silent while the gate is still shut.
+/// Returns a client that does not consider QUIC silent while the gate is closed.
 fn patient(site: &Site) -> eyas_http::Client {
     let race = Policy { late_switch_for: SOON * 2, ..Policy::default() };
     builder(&[site]).race(race).build().expect("a client")
 }
 
-/// Requests until one goes over HTTP/3, or patience ends.
+/// Sends requests until one uses HTTP/3, or the time limit is reached.
 async fn until_http_3(client: &eyas_http::Client, site: &Site) -> Version {
     let asking = async {
         loop {
@@ -73,7 +73,7 @@ async fn until_http_3(client: &eyas_http::Client, site: &Site) -> Version {
 #[tokio::test]
 async fn http_3_wins_where_both_work() {
     let site = Plan::default().start(echo_path).await;
-    // So long a start that no busy machine lets TCP overtake.
+    // A head start that is long enough even on a busy machine.
     let race = Policy { head_start: Duration::from_secs(2), ..Policy::default() };
     let client = builder(&[&site]).race(race).build().expect("a client");
     let response = client.get(site.url("/")).send().await.expect("a response");
@@ -84,9 +84,9 @@ async fn http_3_wins_where_both_work() {
 }
 
 #[tokio::test]
-async fn where_udp_is_swallowed_http_2_wins() {
+async fn http_2_wins_where_udp_is_dropped() {
     let site = Plan::tcp("h2").start(echo_path).await;
-    let _hole = swallow(site.address.port()).await;
+    let _hole = silent_udp(site.address.port()).await;
     let client = client(&[&site]);
     for _ in 0..2 {
         let response = client.get(site.url("/")).send().await.expect("a response");
@@ -98,7 +98,7 @@ async fn where_udp_is_swallowed_http_2_wins() {
 
 #[tokio::test]
 async fn the_late_switch_sends_the_first_request_once_and_the_next_over_http_3() {
-    let identity = identity(&[crate::rig::NAME]);
+    let identity = identity(&[crate::site::NAME]);
     let tcp = Plan::tcp("h2").identity(&identity).start(echo_path).await;
     let quic = Plan::quic().identity(&identity).start(echo_path).await;
     let (open, gate_open) = watch::channel(false);
@@ -112,7 +112,7 @@ async fn the_late_switch_sends_the_first_request_once_and_the_next_over_http_3()
     let firsts = |site: &Site| site.seen().iter().filter(|s| s.target.ends_with("/first")).count();
     assert_eq!((firsts(&tcp), firsts(&quic)), (1, 0));
     assert!(quic.seen().iter().all(|seen| seen.target.ends_with("/later")));
-    // From here on nothing goes over TCP any more.
+    // From now on, TCP is not used.
     let before = tcp.seen().len();
     client.get(tcp.url("/last")).send().await.expect("a response");
     assert_eq!(tcp.seen().len(), before);
@@ -120,8 +120,8 @@ async fn the_late_switch_sends_the_first_request_once_and_the_next_over_http_3()
 
 #[tokio::test]
 async fn a_body_under_way_is_not_interrupted_by_the_switch() {
-    let identity = identity(&[crate::rig::NAME]);
-    let long = |seen: &crate::rig::Seen| match seen.target.ends_with("/long") {
+    let identity = identity(&[crate::site::NAME]);
+    let long = |seen: &crate::site::Seen| match seen.target.ends_with("/long") {
         true => Reply { chunks: vec![vec![7; 100_000].into(); 50], ..Reply::status(200) },
         false => echo_path(seen),
     };
@@ -139,9 +139,9 @@ async fn a_body_under_way_is_not_interrupted_by_the_switch() {
 }
 
 #[tokio::test]
-async fn serial_tries_quic_to_its_end_and_then_tcp() {
+async fn serial_tries_quic_until_it_fails_and_then_tcp() {
     let site = Plan::tcp("h2").start(echo_path).await;
-    // Nobody listens on the UDP port: QUIC is refused, not swallowed.
+    // Nothing listens on the UDP port: QUIC is refused, not dropped.
     let client = builder(&[&site]).policy(HttpPolicy::Serial).build().expect("a client");
     let response = client.get(site.url("/")).send().await.expect("a response");
     assert_eq!(response.version(), Version::HTTP_2);
@@ -163,11 +163,11 @@ async fn a_disallowed_version_is_not_used() {
 #[tokio::test]
 async fn dropping_the_client_ends_the_race() {
     let site = Plan::tcp("h2").start(echo_path).await;
-    let hole = swallow(site.address.port()).await;
+    let hole = silent_udp(site.address.port()).await;
     let client = builder_for(&[site.address.port()], &[&site.identity]).build().expect("a client");
     client.get(site.url("/")).send().await.expect("a response");
     drop(client);
-    // QUIC sends its first flight again and again; after the drop it falls silent.
+    // QUIC retransmits its first flight; after the client is dropped, it stops.
     let mut datagram = [0; 2048];
     let silent = async {
         while tokio::time::timeout(Duration::from_secs(4), hole.recv(&mut datagram)).await.is_ok() {

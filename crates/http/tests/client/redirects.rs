@@ -1,9 +1,9 @@
-//! Redirects between real servers, and cookies along the way.
+//! Tests of redirects between real servers, with cookies.
 
 use eyas_http::{Body, Kind, Versions};
 use http::Method;
 
-use crate::rig::{Plan, Reply, Seen, builder, client, status};
+use crate::site::{Plan, Reply, Seen, builder, client, status};
 
 fn path(seen: &Seen) -> &str {
     seen.target.rfind('/').map_or("", |at| &seen.target[at..])
@@ -18,7 +18,7 @@ fn by_number(seen: &Seen) -> Reply {
 }
 
 #[tokio::test]
-async fn the_method_and_the_body_follow_as_the_status_says() {
+async fn the_status_determines_the_method_and_body_of_a_redirect() {
     let site = Plan::default().start(by_number).await;
     for versions in [Versions::HTTP_1, Versions::HTTP_2, Versions::HTTP_3] {
         for (code, method, body) in
@@ -52,7 +52,7 @@ async fn a_stream_cannot_follow_a_307() {
     let site = Plan::default().start(by_number).await;
     let data = futures_util::stream::iter([Ok::<_, std::io::Error>("data".into())]);
     let request = client(&[&site]).post(site.url("/307")).body(Body::from_stream(data));
-    let error = request.send().await.expect_err("one go only");
+    let error = request.send().await.expect_err("a stream can be sent only once");
     assert_eq!(error.kind(), Kind::Redirect, "{error}");
     assert_eq!(site.seen().len(), 1);
 }
@@ -85,7 +85,7 @@ async fn a_request_can_follow_fewer_or_more_redirects_than_its_client() {
 async fn credentials_and_cookies_stay_with_their_origin() {
     let other = Plan::default().start(|_| Reply::text("other")).await;
     let there = other.url("/").replace("a.example", "b.example");
-    let identity = crate::rig::identity(&["a.example"]);
+    let identity = crate::site::identity(&["a.example"]);
     let site = Plan::default()
         .identity(&identity)
         .start(move |_| {
@@ -94,14 +94,14 @@ async fn credentials_and_cookies_stay_with_their_origin() {
         .await;
     let client = builder(&[&site, &other]).cookies(true).build().expect("a client");
     let request = client.get(site.url("/")).header("authorization", "Bearer secret");
-    // The other server's certificate is not good for its second name.
+    // The other server's certificate is not valid for its second name.
     let error = request.send().await.expect_err("another name");
     assert_eq!(error.kind(), Kind::Certificate, "{error}");
     let _ = client.get(site.url("/")).send().await;
     assert_eq!(site.seen()[0].headers["authorization"], "Bearer secret");
     assert_eq!(site.seen()[1].headers["cookie"], "own=1");
 
-    let other = Plan::default().identity(&crate::rig::identity(&["b.example"]));
+    let other = Plan::default().identity(&crate::site::identity(&["b.example"]));
     let other = other.start(|_| Reply::text("other")).await;
     let there = other.url("/").replace("a.example", "b.example");
     let site = Plan::default()

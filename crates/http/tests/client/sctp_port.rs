@@ -1,4 +1,4 @@
-//! A server of ours that says at which port it awaits SCTP inside UDP.
+//! Tests of a server that announces its port for SCTP over UDP.
 
 use std::convert::Infallible;
 use std::net::Ipv4Addr;
@@ -15,7 +15,7 @@ use http::{Request, Response};
 use tower::service_fn;
 
 use crate::ports::own_port;
-use crate::rig::NAME;
+use crate::site::NAME;
 
 async fn answer(request: Request<RequestBody>) -> Result<Response<Body>, Infallible> {
     Ok(Response::new(match request.uri().path() {
@@ -24,8 +24,8 @@ async fn answer(request: Request<RequestBody>) -> Result<Response<Body>, Infalli
     }))
 }
 
-/// The first connection looks for SCTP where nobody is; what the response says leads the next one to
-/// where the server awaits it.
+/// The first connection tries SCTP at an unused port; the response announces the port for the next
+/// one.
 #[tokio::test]
 async fn the_port_of_sctp_inside_udp_is_learnt() {
     for (policy, expected) in
@@ -38,10 +38,10 @@ async fn the_port_of_sctp_inside_udp_is_learnt() {
             .service(service_fn(answer));
         let running = server.start().await.expect("a server");
         let port = running.local_addr().port();
-        let trusted = running.identity().expect("TLS").certificate().clone();
+        let root = running.identity().expect("TLS").certificate().clone();
         let resolver = Resolver::server((Ipv4Addr::LOCALHOST, 9).into());
         let endpoint = Endpoint::builder()
-            .security(SecurityParameters::platform().with_roots([trusted]))
+            .security(SecurityParameters::platform().with_roots([root]))
             .resolver(resolver.overriding(NAME, port, vec![Ipv4Addr::LOCALHOST.into()]))
             .memory(MemoryStore::none())
             .sctp_encapsulation_port(own_port());
@@ -54,7 +54,7 @@ async fn the_port_of_sctp_inside_udp_is_learnt() {
         let client = client.proxy(Proxy::none()).policy(policy).race(race);
         let client = client.versions(Versions::HTTP_1).build().expect("a client");
         let get = |path| client.get(format!("https://{NAME}:{port}{path}")).send();
-        // It keeps its connection for as long as it has not been read.
+        // It keeps its connection as long as it has not been read.
         let first = get("/endless").await.expect("a response");
         assert_eq!(first.connection().transport, Transport::Tcp, "{policy}");
         let second = get("/").await.expect("a response");

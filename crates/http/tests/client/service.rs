@@ -1,11 +1,11 @@
-//! The client as a tower service.
+//! Tests of the client as a tower service.
 
 use eyas::{ConnectionInfo, race::candidate::Transport};
 use eyas_http::{Body, Kind};
 use http::{Request, Version};
 use tower::{ServiceBuilder, ServiceExt};
 
-use crate::rig::{Plan, client, echo_path};
+use crate::site::{Plan, client, echo_path};
 
 #[tokio::test]
 async fn a_request_through_a_stack_of_services() {
@@ -29,7 +29,7 @@ async fn a_request_through_a_stack_of_services() {
 async fn a_request_without_an_absolute_uri_is_refused() {
     let site = Plan::quic().start(echo_path).await;
     let request = Request::get("/x").body(Body::empty()).expect("a request");
-    let error = client(&[&site]).oneshot(request).await.expect_err("where to?");
+    let error = client(&[&site]).oneshot(request).await.expect_err("no destination");
     assert_eq!(error.kind(), Kind::Url);
 }
 

@@ -1,4 +1,4 @@
-//! Streams that go on with another protocol, over each version.
+//! Tests of streams that continue with another protocol, over each version.
 
 use std::{convert::Infallible, future::poll_fn, time::Duration};
 
@@ -17,18 +17,18 @@ use tokio::{
 };
 use tokio_util::io::StreamReader;
 
-use crate::rig::{NAME, SOON, builder_for, identity};
+use crate::site::{NAME, SOON, builder_for, identity};
 
 type Answer = Response<Either<PipeBody, Full<bytes::Bytes>>>;
 
-/// Sends back what comes after a request for `connect-udp`, and wants nothing to do with others.
+/// Echoes the stream after a request for `connect-udp`, and refuses other requests.
 async fn echo(mut request: Request<RequestBody>) -> Result<Answer, Infallible> {
     let mut response = Response::new(Either::Right(Full::default()));
-    let asked = match request.extensions().get() {
+    let protocol = match request.extensions().get() {
         Some(ConnectProtocol(name)) => name.to_string(),
         None => format!("{:?}", request.headers().get(header::UPGRADE)),
     };
-    if !asked.contains("connect-udp") || request.uri().path() != "/echo" {
+    if !protocol.contains("connect-udp") || request.uri().path() != "/echo" {
         *response.status_mut() = StatusCode::FORBIDDEN;
         return Ok(response);
     }
@@ -39,26 +39,26 @@ async fn echo(mut request: Request<RequestBody>) -> Result<Answer, Infallible> {
         fields.insert(header::UPGRADE, HeaderValue::from_static("connect-udp"));
         let upgrade = hyper::upgrade::on(&mut request);
         tokio::spawn(async move {
-            let (mut hears, mut says) = split(TokioIo::new(upgrade.await.expect("upgraded")));
-            copy(&mut hears, &mut says).await.expect("open");
-            says.shutdown().await
+            let (mut reader, mut writer) = split(TokioIo::new(upgrade.await.expect("upgraded")));
+            copy(&mut reader, &mut writer).await.expect("open");
+            writer.shutdown().await
         });
         return Ok(response);
     }
-    let (mut says, body) = pipe();
-    if let Some(beside) = request.extensions_mut().remove::<StreamDatagrams>() {
-        let mut datagrams = beside.open();
+    let (mut writer, body) = pipe();
+    if let Some(datagram_channel) = request.extensions_mut().remove::<StreamDatagrams>() {
+        let mut datagrams = datagram_channel.open();
         tokio::spawn(async move {
             loop {
-                let heard = poll_fn(|cx| datagrams.poll_next(cx)).await;
-                assert!(datagrams.send(&[&heard]));
+                let received = poll_fn(|cx| datagrams.poll_next(cx)).await;
+                assert!(datagrams.send(&[&received]));
             }
         });
     }
-    let hears = request.into_body().into_data_stream().map_err(std::io::Error::other);
+    let reader = request.into_body().into_data_stream().map_err(std::io::Error::other);
     tokio::spawn(async move {
-        copy(&mut StreamReader::new(hears), &mut says).await.expect("open");
-        says.shutdown().await
+        copy(&mut StreamReader::new(reader), &mut writer).await.expect("open");
+        writer.shutdown().await
     });
     Ok(Response::new(Either::Left(body)))
 }
@@ -80,19 +80,23 @@ async fn a_stream_continues_with_another_protocol() {
         let client = client.build().expect("a client");
         for (path, is_granted) in [("echo", true), ("else", false), ("echo", true)] {
             let request = Request::get(format!("{url}{path}")).body(()).expect("a request");
-            let asked = client.upgrade(&url, "connect-udp", request, SOON).await;
-            match asked.expect("an answer") {
+            let protocol = client.upgrade(&url, "connect-udp", request, SOON).await;
+            match protocol.expect("an answer") {
                 Connected::Tunnel(mut tunnel) if is_granted => {
                     tunnel.write_all(b"hello").await.expect("open");
-                    let mut heard = [0; 5];
-                    tunnel.read_exact(&mut heard).await.expect("open");
-                    assert_eq!(&heard, b"hello", "{versions:?}");
-                    let mut beside = tunnel.datagrams();
-                    assert_eq!(beside.is_some(), versions == Versions::HTTP_3, "{versions:?}");
-                    if let Some(datagrams) = &mut beside {
+                    let mut received = [0; 5];
+                    tunnel.read_exact(&mut received).await.expect("open");
+                    assert_eq!(&received, b"hello", "{versions:?}");
+                    let mut datagram_channel = tunnel.datagrams();
+                    assert_eq!(
+                        datagram_channel.is_some(),
+                        versions == Versions::HTTP_3,
+                        "{versions:?}"
+                    );
+                    if let Some(datagrams) = &mut datagram_channel {
                         assert!(datagrams.send(&[b"be", b"side"]));
-                        let heard = timeout(SOON, poll_fn(|cx| datagrams.poll_next(cx)));
-                        assert_eq!(heard.await.expect("it comes"), "beside");
+                        let received = timeout(SOON, poll_fn(|cx| datagrams.poll_next(cx)));
+                        assert_eq!(received.await.expect("it comes"), "beside");
                     }
                     tunnel.shutdown().await.expect("open");
                     let mut rest = Vec::new();
@@ -116,10 +120,10 @@ async fn extended_connect_is_not_sent_unless_offered() {
     for versions in [Versions::HTTP_2, Versions::HTTP_3] {
         let client = builder_for(&[port], &[&identity]).versions(versions).build();
         let request = Request::get(format!("{url}echo")).body(()).expect("a request");
-        let asked = client.expect("a client").upgrade(&url, "connect-udp", request, SOON).await;
-        let error = asked.expect_err("it is not on offer");
+        let protocol = client.expect("a client").upgrade(&url, "connect-udp", request, SOON).await;
+        let error = protocol.expect_err("it is not offered");
         assert_eq!(error.kind(), Kind::Protocol);
-        assert!(error.to_string().contains("no extended CONNECT"), "{error}");
+        assert!(error.to_string().contains("does not offer extended CONNECT"), "{error}");
     }
     assert_eq!(running.stats().requests(), 0);
     running.shutdown(Duration::from_secs(1)).await;

@@ -1,11 +1,11 @@
-//! Each version of HTTP, with bodies both ways.
+//! Tests of each version of HTTP, with bodies both ways.
 
 use bytes::Bytes;
 use eyas::race::candidate::Transport;
 use eyas_http::{Body, Versions};
 use http::Version;
 
-use crate::rig::{NAME, Plan, Reply, Seen, builder, client, echo_path};
+use crate::site::{NAME, Plan, Reply, Seen, builder, client, echo_path};
 
 const EACH: [(Versions, Version, Transport); 3] = [
     (Versions::HTTP_1, Version::HTTP_11, Transport::Tcp),
@@ -99,7 +99,7 @@ async fn an_address_as_host() {
 }
 
 #[tokio::test]
-async fn fields_of_a_connection_do_not_go_over_http_2_and_3() {
+async fn connection_fields_are_not_sent_over_http_2_and_3() {
     let site = Plan::default().start(echo_path).await;
     for versions in [Versions::HTTP_2, Versions::HTTP_3] {
         let client = builder(&[&site]).versions(versions).build().expect("a client");

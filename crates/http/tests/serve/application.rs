@@ -1,4 +1,4 @@
-//! An axum application, to our own client over every version of HTTP and over SCTP.
+//! Tests of an axum application with our own client over every version of HTTP and over SCTP.
 
 use std::{
     convert::Infallible,
@@ -23,7 +23,7 @@ use tokio::{sync::mpsc, time::timeout};
 
 use crate::clients::{SOON, start};
 
-/// How a request comes.
+/// How a request is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Over {
     Http1,
@@ -53,12 +53,12 @@ impl Over {
     }
 }
 
-/// A server with everything that a client of ours can come over.
+/// Starts a server with every transport that our client supports.
 pub(crate) async fn run(builder: ServerBuilder) -> Running {
     start(builder.sctp(SctpService::on_free_port())).await
 }
 
-/// A client that comes in this way and no other.
+/// Returns a client that uses only this version and transport.
 pub(crate) fn client(running: &Running, over: Over) -> Client {
     let root = running.identity().expect("TLS").certificate().clone();
     let udp = running.sctp().and_then(|sctp| sctp.encapsulation_port()).expect("SCTP inside UDP");
@@ -81,14 +81,14 @@ pub(crate) fn url(running: &Running, path: &str) -> String {
     format!("https://localhost:{}{path}", running.local_addr().port())
 }
 
-/// A body, and what makes it.
+/// Returns a body, and the sender of its frames.
 pub(crate) fn piecewise() -> (mpsc::Sender<Frame<Bytes>>, Body) {
-    let (give, take) = mpsc::channel(1);
-    let frames = futures_util::stream::unfold(take, |mut take| async move {
-        let frame: Frame<Bytes> = take.recv().await?;
-        Some((Ok::<_, Infallible>(frame), take))
+    let (frame_sender, frame_receiver) = mpsc::channel(1);
+    let frames = futures_util::stream::unfold(frame_receiver, |mut frame_receiver| async move {
+        let frame: Frame<Bytes> = frame_receiver.recv().await?;
+        Some((Ok::<_, Infallible>(frame), frame_receiver))
     });
-    (give, Body::wrap(StreamBody::new(frames)))
+    (frame_sender, Body::wrap(StreamBody::new(frames)))
 }
 
 async fn greet(Extension(peer): Extension<PeerInfo>) -> String {
@@ -135,13 +135,13 @@ async fn an_application_sees_how_each_request_arrived() {
 async fn bodies_are_echoed_as_they_arrive_with_their_trailers() {
     let running = run(Server::builder().service(app())).await;
     for over in Over::ALL {
-        let (give, body) = piecewise();
+        let (frame_sender, body) = piecewise();
         let post = client(&running, over).post(url(&running, "/echo")).body(body);
         let post = post.header("te", "trailers").header("trailer", "x-end");
         let mut got = timeout(SOON, post.send()).await.expect("in time").expect("a response");
         for round in 0..5 {
             let piece = Bytes::from(vec![round; 50_000]);
-            give.send(Frame::data(piece.clone())).await.expect("a reader");
+            frame_sender.send(Frame::data(piece.clone())).await.expect("a reader");
             let mut back = Vec::new();
             while back.len() < piece.len() {
                 let chunk = timeout(SOON, got.chunk()).await.expect("before the end is sent");
@@ -150,8 +150,8 @@ async fn bodies_are_echoed_as_they_arrive_with_their_trailers() {
             assert!(back == piece, "{over:?} {round}");
         }
         let trailers = HeaderMap::from_iter([("x-end".parse().unwrap(), "yes".parse().unwrap())]);
-        give.send(Frame::trailers(trailers.clone())).await.expect("a reader");
-        drop(give);
+        frame_sender.send(Frame::trailers(trailers.clone())).await.expect("a reader");
+        drop(frame_sender);
         let end = timeout(SOON, got.body_mut().frame()).await.expect("in time");
         let end = end.expect("a frame").expect("whole").into_trailers();
         assert_eq!(end.expect("trailers"), trailers, "{over:?}");

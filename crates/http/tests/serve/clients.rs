@@ -1,4 +1,4 @@
-//! Clients for every version of HTTP, each on a connection of its own.
+//! Clients for every version of HTTP, each on its own connection.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use tokio_rustls::client::TlsStream;
 /// A generous bound for anything that must happen at all.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
-/// How to talk to the server.
+/// The version of HTTP, with or without TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Speak {
     PlainHttp1,
@@ -62,7 +62,7 @@ pub(crate) fn request(method: Method, path: &str, body: impl Into<Bytes>) -> Req
     Request::builder().method(method).uri(uri).body(body.into()).expect("a valid request")
 }
 
-/// One request on a new connection, and the whole response.
+/// Sends one request on a new connection, and returns the complete response.
 pub(crate) async fn fetch(
     running: &Running,
     speak: Speak,
@@ -93,7 +93,7 @@ pub(crate) async fn tls(running: &Running, alpn: &[u8]) -> TlsStream<TcpStream> 
     tls_to(running.local_addr(), root, alpn).await.expect("a TLS handshake")
 }
 
-/// TLS as a client that trusts `root` alone and wants `localhost`.
+/// Connects over TLS to `localhost`, trusting only `root`.
 pub(crate) async fn tls_to(
     address: SocketAddr,
     root: &CertificateDer<'static>,
@@ -104,7 +104,7 @@ pub(crate) async fn tls_to(
     connector.connect(name, TcpStream::connect(address).await?).await
 }
 
-/// A client's TLS that trusts `root` alone.
+/// Returns a client configuration of TLS that trusts only `root`.
 pub(crate) fn trust(root: &CertificateDer<'static>, alpn: &[u8]) -> rustls::ClientConfig {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(root.clone()).expect("a root");
@@ -145,7 +145,7 @@ where
     gather(send.send_request(request.map(Full::new)).await?).await
 }
 
-/// A response, or why there is no whole one.
+/// A complete response, or an error.
 pub(crate) type Fetched = Result<Response<Bytes>, Box<dyn std::error::Error + Send + Sync>>;
 
 async fn gather(response: Response<hyper::body::Incoming>) -> Fetched {
@@ -157,7 +157,7 @@ async fn gather(response: Response<hyper::body::Incoming>) -> Fetched {
 pub(crate) type H3Sender = h3::client::SendRequest<h3_quinn::OpenStreams, Bytes>;
 pub(crate) type H3Driver = h3::client::Connection<h3_quinn::Connection, Bytes>;
 
-/// An HTTP/3 connection, to be driven by the caller.
+/// Opens an HTTP/3 connection, to be driven by the caller.
 pub(crate) async fn quic(running: &Running) -> (quinn::Connection, H3Driver, H3Sender) {
     let root = running.identity().expect("a server with TLS").certificate();
     let conn = quic_to(running.local_addr(), root).await.expect("a QUIC handshake");
@@ -165,7 +165,7 @@ pub(crate) async fn quic(running: &Running) -> (quinn::Connection, H3Driver, H3S
     (conn, driver, send)
 }
 
-/// QUIC as a client that trusts `root` alone and wants `localhost`.
+/// Connects over QUIC to `localhost`, trusting only `root`.
 pub(crate) async fn quic_to(
     address: SocketAddr,
     root: &CertificateDer<'static>,
@@ -217,11 +217,11 @@ pub(crate) async fn h3_exchange(send: &mut H3Sender, request: Request<Bytes>) ->
     Ok(Response::from_parts(parts, body.freeze()))
 }
 
-/// Sends bytes as they are and reads to the end of the connection.
+/// Sends raw bytes and reads to the end of the connection.
 pub(crate) async fn raw(address: SocketAddr, bytes: &[u8]) -> String {
     let mut stream = tcp(address).await;
     let exchange = async {
-        // A server that has seen enough may close while this is still being written.
+        // The server may close while this is still being written.
         let _ = stream.write_all(bytes).await;
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;

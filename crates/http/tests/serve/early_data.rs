@@ -1,4 +1,4 @@
-//! 0-RTT requests (RFC 8470).
+//! Tests of 0-RTT requests (RFC 8470).
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use tower::service_fn;
 
 use crate::clients::{SOON, get, h3_exchange, h3_over, request, start, trust};
 
-/// A server that says 202 to what came early.
+/// Returns a server that answers 202 to early requests.
 fn builder() -> ServerBuilder {
     let service = service_fn(|request: Request<RequestBody>| {
         let is_early = request.extensions().get::<PeerInfo>().is_some_and(|peer| peer.early);
@@ -28,7 +28,7 @@ fn builder() -> ServerBuilder {
     Server::builder().service(service)
 }
 
-/// A client that has a ticket of the server.
+/// Returns a client with a ticket of the server.
 async fn resuming(address: SocketAddr, root: &CertificateDer<'static>) -> quinn::Endpoint {
     let mut tls = trust(root, b"h3");
     tls.enable_early_data = true;
@@ -46,7 +46,7 @@ async fn resuming(address: SocketAddr, root: &CertificateDer<'static>) -> quinn:
     endpoint
 }
 
-/// The status of a request sent as 0-RTT data, if the server took the data.
+/// Returns the status of a request sent as 0-RTT data, if the server accepted the data.
 async fn early(
     endpoint: &quinn::Endpoint,
     address: SocketAddr,
@@ -64,8 +64,8 @@ async fn early(
     accepted.then(|| response.unwrap().status())
 }
 
-/// A way to this server on which what one client sends arrives half a second later.
-async fn slowly_to(server: SocketAddr) -> SocketAddr {
+/// Starts a relay to this server that delays what one client sends by half a second.
+async fn delayed_relay_to(server: SocketAddr) -> SocketAddr {
     let here = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
     let there = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
     there.connect(server).await.unwrap();
@@ -94,20 +94,20 @@ async fn slowly_to(server: SocketAddr) -> SocketAddr {
     address
 }
 
-/// A client that has a ticket, on a path with some delay: the handshake ends well after the first request
-/// has come.
-async fn resuming_slowly(running: &Running) -> (quinn::Endpoint, SocketAddr) {
-    let address = slowly_to(running.local_addr()).await;
+/// Returns a client with a ticket, on a delayed path: the handshake completes well after the first
+/// request has arrived.
+async fn resuming_with_delay(running: &Running) -> (quinn::Endpoint, SocketAddr) {
+    let address = delayed_relay_to(running.local_addr()).await;
     (resuming(address, running.identity().unwrap().certificate()).await, address)
 }
 
 #[tokio::test]
 async fn safe_requests_are_served_early_and_others_wait() {
     let running = start(builder().early_data(true)).await;
-    let (endpoint, address) = resuming_slowly(&running).await;
+    let (endpoint, address) = resuming_with_delay(&running).await;
     let status = early(&endpoint, address, get("/bytes/10")).await;
     assert_eq!(status, Some(StatusCode::ACCEPTED));
-    let (endpoint, address) = resuming_slowly(&running).await;
+    let (endpoint, address) = resuming_with_delay(&running).await;
     let status = early(&endpoint, address, request(Method::POST, "/echo", "x")).await;
     assert_eq!(status, Some(StatusCode::TOO_EARLY));
 }
@@ -115,7 +115,7 @@ async fn safe_requests_are_served_early_and_others_wait() {
 #[tokio::test]
 async fn nothing_is_accepted_early_by_default() {
     let running = start(builder()).await;
-    let (endpoint, address) = resuming_slowly(&running).await;
+    let (endpoint, address) = resuming_with_delay(&running).await;
     let connecting = endpoint.connect(address, "localhost").unwrap();
     assert!(connecting.into_0rtt().is_err(), "the ticket allows no 0-RTT data");
 }
@@ -126,7 +126,7 @@ async fn a_service_sees_safe_early_requests_marked_as_early() {
     for (method, expected) in
         [(Method::GET, StatusCode::ACCEPTED), (Method::POST, StatusCode::TOO_EARLY)]
     {
-        let (endpoint, address) = resuming_slowly(&running).await;
+        let (endpoint, address) = resuming_with_delay(&running).await;
         let status = early(&endpoint, address, request(method, "/", "")).await;
         assert_eq!(status, Some(expected));
     }

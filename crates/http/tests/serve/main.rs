@@ -1,13 +1,13 @@
-//! The server, seen by clients that are not ours: hyper, h3 over quinn, and raw sockets. What it holds
-//! for its peers is tried in `eyas-testserver`, whose site has what they ask for.
+//! Tests of the server with foreign clients: hyper, h3 over quinn, and raw sockets. Its limits are
+//! tested in `eyas-testserver`, whose site has the necessary resources.
 
 #[cfg(feature = "client")]
 mod application;
+mod bound_sockets;
 #[expect(dead_code, reason = "the tests of the site use more of it")]
 mod clients;
 #[cfg(feature = "client")]
 mod early_data;
-mod given_sockets;
 mod metrics;
 #[cfg(feature = "client")]
 mod service;

@@ -1,4 +1,4 @@
-//! The metrics, at an address of their own.
+//! Tests of the metrics at a separate address.
 
 use std::{convert::Infallible, future::ready, io::Write, net::SocketAddr, time::Duration};
 
@@ -19,7 +19,7 @@ use tower::service_fn;
 
 use crate::clients::{SOON, start};
 
-/// A server of ten bytes, and nothing else.
+/// Returns a server of ten bytes.
 fn builder() -> ServerBuilder {
     Server::builder().service(service_fn(|request: Request<RequestBody>| {
         let mut response = Response::new(String::from("0123456789"));
@@ -30,8 +30,8 @@ fn builder() -> ServerBuilder {
     }))
 }
 
-async fn ask(at: SocketAddr, request: &str) -> String {
-    let mut tcp = TcpStream::connect(at).await.expect("somebody listens");
+async fn get_raw(at: SocketAddr, request: &str) -> String {
+    let mut tcp = TcpStream::connect(at).await.expect("a listener");
     let head = format!("{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     tcp.write_all(head.as_bytes()).await.expect("sent");
     let mut answer = String::new();
@@ -44,11 +44,11 @@ async fn ask(at: SocketAddr, request: &str) -> String {
 async fn metrics_are_served_at_another_address() {
     let local = SocketAddr::from(([127, 0, 0, 1], 0));
     let running = start(builder().plain().metrics(local)).await;
-    let metrics = running.metrics_addr().expect("they are told");
+    let metrics = running.metrics_addr().expect("an address");
     for _ in 0..3 {
-        assert!(ask(running.local_addr(), "GET /bytes/10").await.starts_with("HTTP/1.1 200"));
+        assert!(get_raw(running.local_addr(), "GET /bytes/10").await.starts_with("HTTP/1.1 200"));
     }
-    let page = ask(metrics, "GET /metrics").await;
+    let page = get_raw(metrics, "GET /metrics").await;
     assert!(
         page.starts_with("HTTP/1.1 200") && page.contains("text/plain; version=0.0.4"),
         "{page}"
@@ -60,10 +60,10 @@ async fn metrics_are_served_at_another_address() {
     ] {
         assert!(page.contains(line), "{line}: {page}");
     }
-    assert!(ask(metrics, "HEAD /metrics").await.ends_with("\r\n\r\n"));
-    assert!(ask(metrics, "POST /metrics").await.starts_with("HTTP/1.1 405"));
-    assert!(ask(metrics, "GET /bytes/10").await.starts_with("HTTP/1.1 404"));
-    assert!(ask(running.local_addr(), "GET /metrics").await.starts_with("HTTP/1.1 404"));
+    assert!(get_raw(metrics, "HEAD /metrics").await.ends_with("\r\n\r\n"));
+    assert!(get_raw(metrics, "POST /metrics").await.starts_with("HTTP/1.1 405"));
+    assert!(get_raw(metrics, "GET /bytes/10").await.starts_with("HTTP/1.1 404"));
+    assert!(get_raw(running.local_addr(), "GET /metrics").await.starts_with("HTTP/1.1 404"));
     assert_eq!(running.shutdown(SOON).await, 0);
 }
 
@@ -71,13 +71,13 @@ async fn metrics_are_served_at_another_address() {
 async fn an_idle_connection_to_the_metrics_does_not_block_others() {
     let local = SocketAddr::from(([127, 0, 0, 1], 0));
     let running = start(builder().plain().metrics(local)).await;
-    let metrics = running.metrics_addr().expect("they are told");
+    let metrics = running.metrics_addr().expect("an address");
     let mut idle = Vec::new();
     for _ in 0..40 {
-        idle.push(TcpStream::connect(metrics).await.expect("somebody listens"));
+        idle.push(TcpStream::connect(metrics).await.expect("a listener"));
     }
-    assert!(ask(metrics, "GET /metrics").await.starts_with("HTTP/1.1 200"));
-    // The first ones made room.
+    assert!(get_raw(metrics, "GET /metrics").await.starts_with("HTTP/1.1 200"));
+    // The first connections were closed to make room.
     let mut rest = Vec::new();
     let closed = tokio::time::timeout(SOON, idle[0].read_to_end(&mut rest)).await;
     assert!(closed.is_ok());
@@ -106,9 +106,10 @@ async fn multipath_tcp_is_counted_separately() {
     let attempt = tokio::time::timeout(SOON, endpoint.attempt(&host, candidate, None)).await;
     let connection = attempt.expect("soon");
     if !connection.as_ref().is_ok_and(|one| one.info().transport == Transport::Mptcp) {
-        // Past the harness, which keeps to itself what a test prints that does not fail.
+        // Bypasses the harness, which captures the output of successful tests.
         let mut stderr = std::io::stderr();
-        writeln!(stderr, "SKIPPED: no Multipath TCP in this kernel: {connection:?}").expect("told");
+        writeln!(stderr, "SKIPPED: no Multipath TCP in this kernel: {connection:?}")
+            .expect("written");
         return;
     }
     let accepted = async {

@@ -1,4 +1,4 @@
-//! Services that fail, wait, give without end or take the connection.
+//! Tests of services that fail, wait, send endless bodies or upgrade the connection.
 
 use std::{
     convert::Infallible,
@@ -36,10 +36,10 @@ use crate::{
 };
 
 type BoxError = Box<dyn Error + Send + Sync>;
-type Asked = Request<RequestBody>;
+type ServiceRequest = Request<RequestBody>;
 
-/// Answers in all the wrong ways, and in a right one.
-async fn unlucky(request: Asked) -> Result<Response<Body>, BoxError> {
+/// Answers incorrectly in several ways, and correctly otherwise.
+async fn faulty(request: ServiceRequest) -> Result<Response<Body>, BoxError> {
     let chunk = || Ok::<_, BoxError>(Bytes::from_static(b"begun"));
     match request.uri().path() {
         "/error" => Err("no luck".into()),
@@ -60,7 +60,7 @@ async fn unlucky(request: Asked) -> Result<Response<Body>, BoxError> {
         }
         _ => {
             let mut reply = Response::new(Body::from("fine"));
-            // What an upstream's response may have brought along.
+            // Fields that the response of an upstream may contain.
             *reply.version_mut() = http::Version::HTTP_3;
             for (name, value) in [("connection", "x-hop"), ("x-hop", "1"), ("upgrade", "h2c")] {
                 reply.headers_mut().insert(name, header::HeaderValue::from_static(value));
@@ -72,13 +72,13 @@ async fn unlucky(request: Asked) -> Result<Response<Body>, BoxError> {
 
 #[tokio::test]
 async fn a_failing_service_is_answered_or_aborted_and_the_server_continues() {
-    let running = run(Server::builder().service(service_fn(unlucky))).await;
+    let running = run(Server::builder().service(service_fn(faulty))).await;
     for over in Over::ALL {
         let client = client(&running, over);
         for path in ["/error", "/panic", "/switch"] {
             let got = client.get(url(&running, path)).send().await.expect("a response");
             assert_eq!(got.status(), StatusCode::INTERNAL_SERVER_ERROR, "{over:?} {path}");
-            assert!(got.text().await.expect("a body").contains("could not answer"));
+            assert!(got.text().await.expect("a body").contains("could not process"));
         }
         for path in ["/broken", "/panic-later"] {
             let got = client.get(url(&running, path)).send().await;
@@ -94,64 +94,64 @@ async fn a_failing_service_is_answered_or_aborted_and_the_server_continues() {
         assert_eq!(hops, [is_http1; 2], "{over:?}");
         assert_eq!(got.text().await.expect("a body"), "fine");
     }
-    nothing_is_held(&running).await;
+    wait_for_release(&running).await;
 }
 
 /// Waits until no request is in flight.
-async fn no_request_is_left(running: &Running) {
-    let quiet = async {
+async fn wait_for_requests(running: &Running) {
+    let idle = async {
         while running.stats().requests_in_flight > 0 {
             sleep(Duration::from_millis(10)).await;
         }
     };
-    timeout(SOON, quiet).await.expect("no request is left");
+    timeout(SOON, idle).await.expect("no request is left");
 }
 
-/// Waits until no request is in flight and no byte held.
-async fn nothing_is_held(running: &Running) {
-    let quiet = async {
+/// Waits until no request is in flight and nothing is buffered.
+async fn wait_for_release(running: &Running) {
+    let idle = async {
         while running.stats().requests_in_flight + running.stats().buffered_bytes > 0 {
             sleep(Duration::from_millis(10)).await;
         }
     };
-    timeout(SOON, quiet).await.expect("everything is given back");
+    timeout(SOON, idle).await.expect("everything is released");
 }
 
-/// Wants to be asked twice whether it is ready.
+/// A service that is ready only at the second poll.
 #[derive(Default)]
-struct Hesitant {
-    asked: u32,
+struct ReadyAtSecondPoll {
+    polls: u32,
 }
 
-impl Clone for Hesitant {
+impl Clone for ReadyAtSecondPoll {
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-impl Service<Asked> for Hesitant {
+impl Service<ServiceRequest> for ReadyAtSecondPoll {
     type Response = Response<Full<Bytes>>;
     type Error = Infallible;
     type Future = Ready<Result<Self::Response, Infallible>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.asked += 1;
-        if self.asked < 2 {
+        self.polls += 1;
+        if self.polls < 2 {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, _: Asked) -> Self::Future {
-        assert_eq!(self.asked, 2, "called before it was ready");
+    fn call(&mut self, _: ServiceRequest) -> Self::Future {
+        assert_eq!(self.polls, 2, "called before it was ready");
         ready(Ok(Response::new("ready".into())))
     }
 }
 
 #[tokio::test]
 async fn a_service_is_called_once_it_is_ready() {
-    let running = start(Server::builder().service(Hesitant::default())).await;
+    let running = start(Server::builder().service(ReadyAtSecondPoll::default())).await;
     for speak in Speak::SECURE {
         let got = fetch(&running, speak, crate::clients::get("/")).await;
         assert_eq!(got.body(), "ready", "{speak:?}");
@@ -161,25 +161,25 @@ async fn a_service_is_called_once_it_is_ready() {
 #[tokio::test]
 async fn a_body_is_polled_only_as_fast_as_its_peer_reads() {
     const MUCH: u64 = 64 << 20;
-    let given = Arc::<AtomicU64>::default();
-    let counted = Arc::clone(&given);
-    let service = service_fn(move |_: Asked| {
-        let given = Arc::clone(&counted);
+    let produced = Arc::<AtomicU64>::default();
+    let counter = Arc::clone(&produced);
+    let service = service_fn(move |_: ServiceRequest| {
+        let produced = Arc::clone(&counter);
         let endless = stream::repeat_with(move || {
-            given.fetch_add(10_000, Relaxed);
+            produced.fetch_add(10_000, Relaxed);
             Ok::<_, Infallible>(Bytes::from_static(&[7; 10_000]))
         });
         ready(Ok::<_, Infallible>(Response::new(Body::from_stream(endless))))
     });
     let running = run(Server::builder().service(service)).await;
     for over in Over::ALL {
-        given.store(0, Relaxed);
+        produced.store(0, Relaxed);
         let client = client(&running, over);
         let unread = client.get(url(&running, "/")).send().await.expect("a response");
         let (mut before, mut calm) = (0, 0);
         while calm < 5 {
             sleep(Duration::from_millis(50)).await;
-            let now = given.load(Relaxed);
+            let now = produced.load(Relaxed);
             assert!(now < MUCH, "{over:?}: {now} bytes for a peer that reads none");
             calm = if now == before { calm + 1 } else { 0 };
             before = now;
@@ -188,11 +188,11 @@ async fn a_body_is_polled_only_as_fast_as_its_peer_reads() {
         assert!(held <= Limits::default().buffered_bytes_per_connection as u64, "{held}");
         drop(unread);
     }
-    nothing_is_held(&running).await;
+    wait_for_release(&running).await;
 }
 
-/// Says one word, and the second when it is allowed to.
-fn hesitating(allowed: &Arc<Notify>) -> Response<Body> {
+/// Returns a response that sends one chunk, and the second after a notification.
+fn two_chunks(allowed: &Arc<Notify>) -> Response<Body> {
     let allowed = Arc::clone(allowed);
     let first = stream::iter([Ok::<_, Infallible>(Bytes::from_static(b"one "))]);
     let second = stream::once(async move {
@@ -203,11 +203,12 @@ fn hesitating(allowed: &Arc<Notify>) -> Response<Body> {
 }
 
 #[tokio::test]
-async fn a_response_under_way_survives_a_graceful_shutdown() {
+async fn a_response_in_progress_survives_a_graceful_shutdown() {
     for over in Over::ALL {
         let allowed = Arc::<Notify>::default();
         let gate = Arc::clone(&allowed);
-        let service = service_fn(move |_: Asked| ready(Ok::<_, Infallible>(hesitating(&gate))));
+        let service =
+            service_fn(move |_: ServiceRequest| ready(Ok::<_, Infallible>(two_chunks(&gate))));
         let running = run(Server::builder().service(service)).await;
         let client = client(&running, over);
         let mut got = client.get(url(&running, "/")).send().await.expect("a response");
@@ -222,12 +223,12 @@ async fn a_response_under_way_survives_a_graceful_shutdown() {
 }
 
 #[tokio::test]
-async fn a_response_that_nobody_wants_any_more_is_dropped_though_its_service_is_silent() {
-    let service = service_fn(|request: Asked| async move {
+async fn an_abandoned_response_is_dropped_even_if_its_service_is_silent() {
+    let service = service_fn(|request: ServiceRequest| async move {
         if request.uri().path() == "/never" {
             std::future::pending::<()>().await;
         }
-        Ok::<_, Infallible>(hesitating(&Arc::default()))
+        Ok::<_, Infallible>(two_chunks(&Arc::default()))
     });
     let running = run(Server::builder().service(service)).await;
     for over in Over::ALL {
@@ -237,7 +238,7 @@ async fn a_response_that_nobody_wants_any_more_is_dropped_though_its_service_is_
         assert!(timeout(Duration::from_millis(200), never).await.is_err(), "{over:?}");
         drop(got);
         // The client, and so its connections, are still there.
-        no_request_is_left(&running).await;
+        wait_for_requests(&running).await;
         drop(client);
     }
 }
@@ -246,9 +247,9 @@ async fn a_response_that_nobody_wants_any_more_is_dropped_though_its_service_is_
 async fn a_slow_service_is_not_cut_off_and_does_not_block_others() {
     let allowed = Arc::<Notify>::default();
     let gate = Arc::clone(&allowed);
-    let service = service_fn(move |request: Asked| {
+    let service = service_fn(move |request: ServiceRequest| {
         let reply = match request.uri().path() {
-            "/silent" => hesitating(&gate),
+            "/silent" => two_chunks(&gate),
             _ => Response::new(Body::from(vec![7; 3_000_000])),
         };
         ready(Ok::<_, Infallible>(reply))
@@ -258,7 +259,7 @@ async fn a_slow_service_is_not_cut_off_and_does_not_block_others() {
     for over in Over::ALL {
         let client = client(&running, over);
         let silent = client.get(url(&running, "/silent")).send().await.expect("a response");
-        // Five times as long as a peer may be silent; in the middle of it the others are served.
+        // Five times the idle limit of a peer; others are served meanwhile.
         sleep(Duration::from_millis(500)).await;
         let other = client.get(url(&running, "/")).send().await.expect("a response");
         assert_eq!(other.bytes().await.expect("a body").len(), 3_000_000, "{over:?}");
@@ -268,8 +269,8 @@ async fn a_slow_service_is_not_cut_off_and_does_not_block_others() {
     }
 }
 
-/// Answers once it has all of the request.
-async fn gathering(request: Asked) -> Result<Response<Full<Bytes>>, BoxError> {
+/// Answers after receiving the complete request.
+async fn gathering(request: ServiceRequest) -> Result<Response<Full<Bytes>>, BoxError> {
     let all = request.into_body().collect().await?.to_bytes();
     Ok(Response::new(all.len().to_string().into()))
 }
@@ -279,8 +280,8 @@ async fn an_incomplete_request_gets_a_timeout_response() {
     let limits = Limits { idle_time: Duration::from_millis(400), ..Limits::default() };
     let running = run(Server::builder().limits(limits).service(service_fn(gathering))).await;
     for over in [Over::Http2, Over::Http3] {
-        let (give, body) = piecewise();
-        give.send(Frame::data("a".into())).await.expect("a reader");
+        let (frame_sender, body) = piecewise();
+        frame_sender.send(Frame::data("a".into())).await.expect("a reader");
         let post = client(&running, over).post(url(&running, "/")).body(body).send();
         let got = timeout(SOON, post).await.expect("an end").expect("a response");
         assert_eq!(got.status(), StatusCode::REQUEST_TIMEOUT, "{over:?}");
@@ -291,7 +292,7 @@ async fn an_incomplete_request_gets_a_timeout_response() {
 #[tokio::test]
 async fn a_body_over_the_limit_is_refused() {
     let limits = Limits { body_bytes: 10, ..Limits::default() };
-    let service = service_fn(|request: Asked| async move {
+    let service = service_fn(|request: ServiceRequest| async move {
         let gathered = request.into_body().collect().await;
         let is_too_large = gathered.is_err_and(|error| error.is_too_large());
         Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(is_too_large.to_string())))
@@ -300,14 +301,14 @@ async fn a_body_over_the_limit_is_refused() {
     for speak in Speak::SECURE {
         for (length, expected) in [(10, "false"), (11, "true")] {
             let got = fetch(&running, speak, request(Method::POST, "/", vec![7; length])).await;
-            // What is announced never comes to the service.
+            // If the length is announced, the service is not called.
             let is_refused = got.status() == StatusCode::PAYLOAD_TOO_LARGE;
             assert!(got.body() == expected || (length > 10 && is_refused), "{speak:?} {got:?}");
         }
     }
-    let (give, body) = piecewise();
-    give.send(Frame::data("more than ten bytes".into())).await.expect("a reader");
-    drop(give);
+    let (frame_sender, body) = piecewise();
+    frame_sender.send(Frame::data("more than ten bytes".into())).await.expect("a reader");
+    drop(frame_sender);
     let got = client(&running, Over::Http2).post(url(&running, "/")).body(body).send().await;
     assert_eq!(got.expect("a response").text().await.expect("a body"), "true");
 }
@@ -339,8 +340,8 @@ async fn a_client_that_expects_continue_gets_it() {
     assert_eq!(fetch(&running, Speak::Http2, post).await.body(), "4");
 }
 
-/// Hints before it answers.
-async fn hinting(request: Asked) -> Result<Response<Body>, Infallible> {
+/// Sends early hints before the response.
+async fn hinting(request: ServiceRequest) -> Result<Response<Body>, Infallible> {
     if let Some(interims) = request.extensions().get::<InterimResponses>() {
         let hint = Response::builder().status(103).header("link", "</a.css>; rel=preload");
         assert!(interims.send(hint.body(()).expect("a response")));
@@ -349,7 +350,7 @@ async fn hinting(request: Asked) -> Result<Response<Body>, Infallible> {
 }
 
 #[tokio::test]
-async fn hints_come_before_the_response() {
+async fn hints_are_sent_before_the_response() {
     let running = run(Server::builder().service(service_fn(hinting))).await;
     let (_conn, mut driver, mut send) = quic(&running).await;
     let driving = async { std::future::poll_fn(|cx| driver.poll_close(cx)).await };
@@ -368,15 +369,15 @@ async fn hints_come_before_the_response() {
         () = exchange => {}
         error = driving => panic!("the connection ended: {error}"),
     }
-    // And those who do not ask for them are not disturbed.
+    // Clients without support for them are not affected.
     for speak in [Speak::Http1, Speak::Http2] {
         let got = fetch(&running, speak, request(Method::GET, "/", "")).await;
         assert_eq!((got.status(), &got.body()[..]), (StatusCode::OK, &b"fine"[..]), "{speak:?}");
     }
 }
 
-/// Switches to a protocol that says back what it hears.
-async fn mirror(mut request: Asked) -> Result<Response<Empty<Bytes>>, Infallible> {
+/// Switches to a protocol that echoes its input.
+async fn mirror(mut request: ServiceRequest) -> Result<Response<Empty<Bytes>>, Infallible> {
     let upgrading = hyper::upgrade::on(&mut request);
     tokio::spawn(async move {
         let (mut read, mut write) = tokio::io::split(TokioIo::new(upgrading.await.expect("one")));
@@ -390,7 +391,7 @@ async fn mirror(mut request: Asked) -> Result<Response<Empty<Bytes>>, Infallible
     Ok(reply)
 }
 
-async fn says_back(io: &mut TcpStream, word: &[u8]) {
+async fn expect_echo(io: &mut TcpStream, word: &[u8]) {
     io.write_all(word).await.expect("sent");
     let mut back = vec![0; word.len()];
     timeout(SOON, io.read_exact(&mut back)).await.expect("in time").expect("an answer");
@@ -401,19 +402,19 @@ async fn says_back(io: &mut TcpStream, word: &[u8]) {
 async fn an_upgraded_connection_counts_until_it_ends() {
     let running = start(Server::builder().plain().service(service_fn(mirror))).await;
     let mut io = crate::clients::tcp(running.local_addr()).await;
-    let asked = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: mirror\r\n\r\n";
-    io.write_all(asked).await.expect("sent");
+    let polls = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: mirror\r\n\r\n";
+    io.write_all(polls).await.expect("sent");
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let byte = timeout(SOON, io.read_u8()).await.expect("in time").expect("a head");
         head.push(byte);
     }
     assert!(head.starts_with(b"HTTP/1.1 101 "), "{}", String::from_utf8_lossy(&head));
-    says_back(&mut io, b"hello").await;
+    expect_echo(&mut io, b"hello").await;
     assert_eq!(running.stats().tcp_open, 1);
     let stopping = tokio::spawn(running.shutdown(SOON));
     sleep(Duration::from_millis(100)).await;
-    says_back(&mut io, b"still here").await;
+    expect_echo(&mut io, b"still here").await;
     assert!(!stopping.is_finished());
     drop(io);
     assert_eq!(timeout(SOON, stopping).await.expect("an end").expect("no panic"), 0);

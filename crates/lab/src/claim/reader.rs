@@ -18,7 +18,7 @@ impl Expression {
         let expression = reader.sum()?;
         match reader.peek() {
             None => Ok(expression),
-            Some(_) => Err(format!("cannot go on at {:?}", reader.rest)),
+            Some(_) => Err(format!("unexpected input {:?}", reader.rest)),
         }
     }
 }
@@ -46,7 +46,7 @@ impl<'a> Reader<'a> {
     fn expect(&mut self, wanted: char) -> Result<(), String> {
         match self.take(wanted) {
             true => Ok(()),
-            false => Err(format!("wants {wanted:?} before {:?}", self.rest)),
+            false => Err(format!("expected {wanted:?} before {:?}", self.rest)),
         }
     }
 
@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
     fn sum(&mut self) -> Result<Expression, String> {
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err("too many brackets in one another".to_owned());
+            return Err("brackets are nested too deeply".to_owned());
         }
         let mut left = self.product()?;
         loop {
@@ -113,15 +113,15 @@ impl<'a> Reader<'a> {
                     _ => self.read(name),
                 }
             }
-            _ => Err(format!("wants a number, a measure or a function before {:?}", self.rest)),
+            _ => Err(format!("expected a number, a measure or a function before {:?}", self.rest)),
         }
     }
 
     fn call(&mut self, name: &str) -> Result<Expression, String> {
         let names = || Function::ALL.map(|entry| entry.0).join(", ");
         let found = Function::ALL.iter().find(|entry| entry.0 == name);
-        let (_, function, fewest, most) =
-            found.ok_or_else(|| format!("{name:?} is not a function; there are {}", names()))?;
+        let (_, function, fewest, most) = found
+            .ok_or_else(|| format!("{name:?} is not a function; functions are {}", names()))?;
         self.expect('(')?;
         let mut arguments = vec![self.sum()?];
         while self.take(',') {
@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
         }
         let [scene, curve, place] = parts.as_slice() else {
             let form = if without_scenes { "[curve, where]" } else { "[scene, curve, where]" };
-            return Err(format!("wants {name}{form}, not [{inside}]"));
+            return Err(format!("expected {name}{form}, not [{inside}]"));
         };
         let known = |names: &[Named], id: &str| names.iter().any(|name| name.id == id);
         if !known(&self.grid.scenes, scene) {
@@ -180,7 +180,7 @@ fn span(text: &str) -> Result<Span, String> {
         Some((low, high)) => {
             Ok(Span::Between(place(low, f64::NEG_INFINITY)?, place(high, f64::INFINITY)?))
         }
-        None if text.is_empty() => Err("wants a place on the axis".to_owned()),
+        None if text.is_empty() => Err("expected a place on the axis".to_owned()),
         None => place(text, 0.0).map(Span::At),
     }
 }

@@ -17,7 +17,7 @@ fn plan(more: &str) -> Plan {
     Plan::parse(&format!("{PLAN}\n{more}"), &Options::default()).unwrap()
 }
 
-/// At x KiB, 3 x Mbit/s in the first run and 1 more in the second one.
+/// Returns results with 3x Mbit/s at x KiB in the first run, and 1 Mbit/s more in the second.
 fn results(plan: &Plan) -> Results {
     let run = |megabits: f64| {
         let stream = StreamResult { bytes: (megabits * 1e6) as u64, messages: 1, delay_ns: 0 };
@@ -63,7 +63,7 @@ const LIVE: &str = "kind = 'live'\nname = 'p'\ntitle = 't'\nabout = 'a'\nruns = 
     curve = [{ id = 'c', label = 'C' }, { id = 'd', label = 'D' }]
     judged = { measure = 'mean.late', at_most = 100, otherwise = 'too late' }";
 
-/// At x its CPU is x; at 2 curve d was late, and at 3 both were.
+/// Returns results in which the CPU at x is x; curve d was late at 2, and both curves at 3.
 fn partly_late() -> (Plan, Results) {
     let plan = Plan::parse(LIVE, &Options::default()).unwrap();
     let run = |cpu: f64, late: f64| {
@@ -100,34 +100,34 @@ fn unjudged_points_are_left_out_of_series() {
 }
 
 #[test]
-fn unjudged_points_are_pointed_out() {
+fn unjudged_points_are_listed() {
     let (plan, results) = partly_late();
-    let said = plan.judged.as_ref().unwrap().left_out(&plan.grid, &results);
-    assert_eq!(said.unwrap(), "Not judged: C at 3; D at 2, 3: too late.");
+    let note = plan.judged.as_ref().unwrap().left_out(&plan.grid, &results);
+    assert_eq!(note.unwrap(), "Not judged: C at 3; D at 2, 3: too late.");
     let none = Plan { judged: None, ..plan };
     let verdict = |plan: &Plan| {
         let expression = Expression::parse("most(mean.cpu[d, ..])", &plan.grid).unwrap();
         super::trials::measure(&expression, plan.basis(), &results).map(|estimate| estimate.value)
     };
-    assert_eq!(verdict(&none), Some(3.0), "without the rule everything is");
+    assert_eq!(verdict(&none), Some(3.0), "without the rule, every point is judged");
 }
 
 #[test]
 fn a_rule_that_cannot_hold_is_refused() {
-    let said = |what: &str, instead: &str| {
+    let error = |what: &str, instead: &str| {
         let text = LIVE.replace(what, instead);
         assert_ne!(text, LIVE);
         Plan::parse(&text, &Options::default()).unwrap_err().to_string()
     };
     for other in ["share", "mean.speed"] {
-        let said = said("mean.late", other);
-        assert!(said.contains(&format!("{other} is not a column of live runs")), "{said}");
+        let error = error("mean.late", other);
+        assert!(error.contains(&format!("{other} is not a column of live runs")), "{error}");
     }
-    assert!(said("at_most = 100", "at_most = nan").contains("judged.at_most"));
-    assert!(said("'too late'", "' '").contains("judged.otherwise"));
+    assert!(error("at_most = 100", "at_most = nan").contains("judged.at_most"));
+    assert!(error("'too late'", "' '").contains("judged.otherwise"));
 }
 
-/// 40 trials at each point, of which all but so many came over HTTP/3.
+/// Returns results with 40 trials at each point, all but `missed` of them over HTTP/3.
 fn shares(missed: usize) -> (Plan, Results) {
     let plan = Plan::parse(LIVE, &Options::default()).unwrap();
     let adopted = (0..40).map(|trial| if trial < missed { 0.0 } else { 100.0 }).collect();
@@ -162,7 +162,7 @@ fn each_quantity_has_one_interval() {
 }
 
 #[test]
-fn shares_of_all_trials_leave_doubt() {
+fn a_share_of_all_trials_is_uncertain() {
     let (plan, results) = shares(0);
     let text = "mean.adopted[c, 1] - mean.adopted[d, 1]";
     let expression = Expression::parse(text, &plan.grid).unwrap();
@@ -175,16 +175,16 @@ fn shares_of_all_trials_leave_doubt() {
 #[test]
 fn unparsable_expressions() {
     let plan = plan("");
-    let said = |text: &str| Expression::parse(text, &plan.grid).unwrap_err();
-    assert!(said("speed[c, 1 KiB]").contains("measures are throughput,"));
-    assert!(said("throughput[e, 1 KiB]").contains("no curve \"e\""));
-    assert!(said("throughput[c]").contains("[curve, where]"));
-    assert!(said("sum(1)").contains("there are least,"));
-    assert!(said("reach(1)").contains("1 arguments"));
-    assert!(said("1 2").contains("cannot go on at \"2\""));
-    assert!(said("throughput[c, 1 KiX]").contains("KiX"));
-    assert!(said(&"(".repeat(100)).contains("too many brackets"));
-    assert!(said("1 +").contains("wants a number"));
+    let error = |text: &str| Expression::parse(text, &plan.grid).unwrap_err();
+    assert!(error("speed[c, 1 KiB]").contains("measures are throughput,"));
+    assert!(error("throughput[e, 1 KiB]").contains("no curve \"e\""));
+    assert!(error("throughput[c]").contains("[curve, where]"));
+    assert!(error("sum(1)").contains("functions are least,"));
+    assert!(error("reach(1)").contains("1 arguments"));
+    assert!(error("1 2").contains("unexpected input \"2\""));
+    assert!(error("throughput[c, 1 KiX]").contains("KiX"));
+    assert!(error(&"(".repeat(100)).contains("nested too deeply"));
+    assert!(error("1 +").contains("expected a number"));
 }
 
 #[test]

@@ -37,21 +37,21 @@ pub(crate) fn summaries(
     statistics: &[Statistic],
 ) -> Vec<(Statistic, Summary)> {
     // Sorted once, because every percentile needs it.
-    let again = |draw| {
+    let redraw = |draw| {
         let mut trials = resample(trials, seed_of([point, column], draw));
         trials.sort_unstable_by(f64::total_cmp);
         trials
     };
-    let drawn_again: Vec<Vec<f64>> = match trials.len() {
+    let redrawn: Vec<Vec<f64>> = match trials.len() {
         0 | 1 => Vec::new(),
-        _ => (0..DRAWS).map(again).collect(),
+        _ => (0..DRAWS).map(redraw).collect(),
     };
     let summary = |statistic: Statistic| {
         let value = statistic.of(trials);
         let interval = if statistic == Statistic::Mean && live::is_share(column) {
             Interval::wilson(trials)
         } else {
-            Interval::bootstrap(drawn_again.iter().map(|again| statistic.of(again)).collect())
+            Interval::bootstrap(redrawn.iter().map(|trials| statistic.of(trials)).collect())
         };
         let summary = Summary { value, interval, samples: trials.len() };
         value.is_finite().then_some((statistic, summary))
@@ -67,7 +67,7 @@ fn is_share(measure: &Measure) -> bool {
 #[derive(Clone, Copy)]
 enum Draw {
     AsMeasured,
-    Again(u64),
+    Resampled(u64),
     /// Shares at the lower or upper end of their intervals.
     End(fn(Interval) -> f64),
 }
@@ -116,7 +116,7 @@ impl<'a> Pools<'a> {
         if most < 2 {
             return None;
         }
-        let replicate = |draw| self.evaluate(value, basis, Draw::Again(draw));
+        let replicate = |draw| self.evaluate(value, basis, Draw::Resampled(draw));
         Interval::bootstrap((0..DRAWS).map(replicate).collect::<Option<_>>()?)
     }
 }
@@ -131,7 +131,7 @@ struct Pool<'a> {
 impl Pool<'_> {
     fn read(&self, measure: &Measure, draw: Draw) -> Option<f64> {
         let number = match (measure, draw) {
-            (Measure::Column(statistic, column), Draw::Again(draw)) => {
+            (Measure::Column(statistic, column), Draw::Resampled(draw)) => {
                 let trials = self.all.columns.get(column)?;
                 // The same trials for every measure of a column, because they belong together.
                 let seed = seed_of([self.id, column], draw);

@@ -64,10 +64,10 @@ impl Recorder {
 
     /// Records a packet that is sent by a host or arrives at it.
     pub(super) fn packet(&mut self, now: Duration, path: usize, host: Host, ip: &[u8]) {
-        let Some(of) = self.paths.iter().find(|of| of.path == path) else { return };
-        self.capture.bytes(self.epoch + now, of.ends[host as usize], ip, None);
+        let Some(own) = self.paths.iter().find(|own| own.path == path) else { return };
+        self.capture.bytes(self.epoch + now, own.ends[host as usize], ip, None);
         if self.capture.contents().len() >= CHUNK {
-            self.pass_on();
+            self.pass_to_writer();
         }
     }
 
@@ -76,7 +76,7 @@ impl Recorder {
         self.uncaptured + self.capture.missed()
     }
 
-    fn pass_on(&mut self) {
+    fn pass_to_writer(&mut self) {
         let Some(chunks) = &self.chunks else { return };
         // A chunk for which there is no room stays here; at the limit, packets are left out and
         // counted.

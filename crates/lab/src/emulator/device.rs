@@ -29,7 +29,7 @@ pub(super) enum Arrival {
     Nothing,
     /// There is nothing to read at the moment.
     Empty,
-    /// There will never be anything to read again, because the interface was deleted.
+    /// There is nothing more to read, because the interface was deleted.
     Gone,
 }
 
@@ -47,11 +47,11 @@ impl Device {
         Self { tun }
     }
 
-    /// Sets whether packets are delivered unsegmented and with incomplete checksums, which is
+    /// Sets whether packets are delivered unsegmented and with incomplete checksums (offloading), which is
     /// allowed if single packets are not examined here.
-    pub(super) fn set_uncut(&self, uncut: bool) -> Result<(), EmulatorError> {
+    pub(super) fn set_offload(&self, offload: bool) -> Result<(), EmulatorError> {
         let set = |bits| kernel::set_offload(&self.tun, bits);
-        let result = if uncut { set(OFFLOAD).or_else(|_| set(OFFLOAD_TCP)) } else { set(0) };
+        let result = if offload { set(OFFLOAD).or_else(|_| set(OFFLOAD_TCP)) } else { set(0) };
         result.map_err(EmulatorError::system("set up a TUN device"))
     }
 

@@ -13,7 +13,7 @@ use super::error::EmulatorError;
 use super::guard::Guard;
 use super::host::Host;
 use super::kernel::{self, TunKind};
-use super::namespace::{OWN, keep_quiet, run_ip};
+use super::namespace::{OWN, disable_background_traffic, run_ip};
 use super::user_namespace::not_allowed;
 
 /// The interface inside.
@@ -51,14 +51,14 @@ impl Enclosure {
         surroundings: &Surroundings,
         work: impl FnOnce(OwnedFd) -> T + Send,
     ) -> Result<(Self, T), EmulatorError> {
-        let (made, namespace) = mpsc::channel();
-        let (guarded, go) = mpsc::channel();
+        let (created, namespace) = mpsc::channel();
+        let (guarded, proceed) = mpsc::channel();
         let inside = move || {
             let (namespace, device) = prepare(surroundings)?;
             let ended = |_| EmulatorError::Ended("the guard of the namespace has ended".to_owned());
-            made.send(namespace).map_err(|_| ended(mpsc::RecvError))?;
-            // Nothing is started in it before it is certain that it will be killed in the end.
-            go.recv().map_err(ended)?;
+            created.send(namespace).map_err(|_| ended(mpsc::RecvError))?;
+            // Nothing is started in it before the guard that kills it is running.
+            proceed.recv().map_err(ended)?;
             Ok(work(device))
         };
         thread::scope(|scope| {
@@ -81,7 +81,7 @@ impl Enclosure {
                     Err(EmulatorError::Program { program: "sh", cause, package: "any shell" })
                 }
                 None => Err(done.err().unwrap_or_else(|| {
-                    EmulatorError::Ended("the namespace could not be made".to_owned())
+                    EmulatorError::Ended("the namespace could not be created".to_owned())
                 })),
             }
         })
@@ -90,12 +90,12 @@ impl Enclosure {
 
 /// Moves the calling thread into new namespaces and sets them up.
 fn prepare(surroundings: &Surroundings) -> Result<(File, OwnedFd), EmulatorError> {
-    kernel::leave_network_namespace().map_err(|cause| not_allowed("network", cause))?;
-    kernel::leave_mount_namespace().map_err(|cause| not_allowed("mount", cause))?;
+    kernel::unshare_network_namespace().map_err(|cause| not_allowed("network", cause))?;
+    kernel::unshare_mount_namespace().map_err(|cause| not_allowed("mount", cause))?;
     let namespace = File::open(OWN).map_err(EmulatorError::system("open a network namespace"))?;
     let refused = |cause| EmulatorError::Tun { name: INTERFACE.to_owned(), cause };
     let device = kernel::open_tun(INTERFACE, TunKind::Plain).map_err(refused)?;
-    keep_quiet(INTERFACE);
+    disable_background_traffic(INTERFACE);
     let (v4, v6) = surroundings.addresses;
     run_ip(
         Host::Client,
@@ -119,12 +119,12 @@ fn prepare(surroundings: &Surroundings) -> Result<(File, OwnedFd), EmulatorError
     }
     // Mounts made here must not be visible elsewhere.
     mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)
-        .map_err(EmulatorError::system("keep mounts apart"))?;
-    for (seen, instead_of) in &surroundings.covers {
+        .map_err(EmulatorError::system("make mounts private"))?;
+    for (replacement, original) in &surroundings.covers {
         // A symbolic link leads to the file that is covered.
-        let place = fs::canonicalize(instead_of).unwrap_or_else(|_| instead_of.clone());
-        mount_bind(seen, &place).map_err(|cause| EmulatorError::Cover {
-            file: instead_of.display().to_string(),
+        let target = fs::canonicalize(original).unwrap_or_else(|_| original.clone());
+        mount_bind(replacement, &target).map_err(|cause| EmulatorError::Cover {
+            file: original.display().to_string(),
             cause: cause.into(),
         })?;
     }

@@ -17,7 +17,7 @@ use super::counters::Counters;
 use super::device::{Arrival, Scratch};
 use super::error::EmulatorError;
 use super::host::Host;
-use super::path::{PathRun, Surroundings};
+use super::path::{Context, PathRun};
 
 /// Packets read from one device before the others, and packets that are due, are served.
 const BATCH: usize = 32;
@@ -42,38 +42,38 @@ pub(super) enum Request {
 }
 
 /// A request and the channel for its result.
-type Letter = (Request, SyncSender<Result<(), EmulatorError>>);
+type Envelope = (Request, SyncSender<Result<(), EmulatorError>>);
 
 /// The sending side of the request queue.
 #[derive(Debug)]
 pub(super) struct Mailbox {
-    letters: Sender<Letter>,
-    bell: Arc<OwnedFd>,
+    requests: Sender<Envelope>,
+    wakeup: Arc<OwnedFd>,
 }
 
 impl Mailbox {
     /// Sends a request, and waits until it has been carried out.
-    pub(super) fn ask(&self, request: Request) -> Result<(), EmulatorError> {
+    pub(super) fn call(&self, request: Request) -> Result<(), EmulatorError> {
         let ended = || EmulatorError::Ended("its thread does not answer".to_owned());
         let (reply, done) = sync_channel(1);
-        self.letters.send((request, reply)).map_err(|_| ended())?;
-        rustix::io::write(&self.bell, &1_u64.to_ne_bytes()).map_err(|_| ended())?;
+        self.requests.send((request, reply)).map_err(|_| ended())?;
+        rustix::io::write(&self.wakeup, &1_u64.to_ne_bytes()).map_err(|_| ended())?;
         done.recv().map_err(|_| ended())?
     }
 
     /// Requests the counters.
     pub(super) fn count(&self) -> Result<Counters, EmulatorError> {
         let (reply, counted) = sync_channel(1);
-        self.ask(Request::Count(reply))?;
-        counted.recv().map_err(|_| EmulatorError::Ended("it did not count".to_owned()))
+        self.call(Request::Count(reply))?;
+        counted.recv().map_err(|_| EmulatorError::Ended("it returned no counters".to_owned()))
     }
 }
 
 /// The state of the thread.
 pub(super) struct Engine {
     paths: Vec<PathRun>,
-    letters: Receiver<Letter>,
-    bell: Arc<OwnedFd>,
+    requests: Receiver<Envelope>,
+    wakeup: Arc<OwnedFd>,
     started: Instant,
     epoch: Duration,
     awake: Duration,
@@ -85,15 +85,15 @@ impl Engine {
     /// Creates an engine and its mailbox. `awake` determines whether it busy-waits before a packet
     /// is due.
     pub(super) fn new(paths: Vec<PathRun>, awake: bool) -> Result<(Self, Mailbox), EmulatorError> {
-        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
-            .map_err(EmulatorError::system("make a notification"))?;
-        let (bell, (sender, letters)) = (Arc::new(bell), channel());
-        let mailbox = Mailbox { letters: sender, bell: bell.clone() };
+        let wakeup = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
+            .map_err(EmulatorError::system("create an eventfd"))?;
+        let (wakeup, (sender, requests)) = (Arc::new(wakeup), channel());
+        let mailbox = Mailbox { requests: sender, wakeup: wakeup.clone() };
         let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let started = Instant::now();
         let awake = if awake { AWAKE } else { Duration::ZERO };
         let (recorder, uncaptured) = (None, 0);
-        Ok((Self { paths, letters, bell, started, epoch, awake, recorder, uncaptured }, mailbox))
+        Ok((Self { paths, requests, wakeup, started, epoch, awake, recorder, uncaptured }, mailbox))
     }
 
     /// Moves packets until it is stopped.
@@ -103,7 +103,7 @@ impl Engine {
         let mut gone = ready.clone();
         loop {
             let due = self.deliver();
-            let rung = self
+            let woken = self
                 .wait(due, &mut ready, &gone)
                 .map_err(EmulatorError::system("wait for packets"))?;
             for number in 0..ready.len() {
@@ -111,7 +111,7 @@ impl Engine {
                     gone[number] = true;
                 }
             }
-            if rung && self.answer() {
+            if woken && self.handle_requests() {
                 return self.recorder.take().map_or(Ok(()), Recorder::finish);
             }
         }
@@ -126,10 +126,9 @@ impl Engine {
         let mut next: Option<Duration> = None;
         for path in &mut self.paths {
             let Some(due) = path.next_timeout() else { continue };
-            let mut around =
-                Surroundings { now: self.started.elapsed(), recorder: &mut self.recorder };
-            let due = if due <= around.now {
-                path.deliver(&mut around);
+            let mut context = Context { now: self.started.elapsed(), recorder: &mut self.recorder };
+            let due = if due <= context.now {
+                path.deliver(&mut context);
                 path.next_timeout()
             } else {
                 Some(due)
@@ -145,7 +144,7 @@ impl Engine {
         let devices = self.paths.iter().flat_map(PathRun::devices);
         let watched = PollFlags::IN;
         let mut polled = Vec::with_capacity(ready.len() + 1);
-        polled.push(PollFd::new(&*self.bell, watched));
+        polled.push(PollFd::new(&*self.wakeup, watched));
         polled.extend(devices.zip(gone).map(|(device, gone)| {
             PollFd::new(device, if *gone { PollFlags::empty() } else { watched })
         }));
@@ -171,8 +170,8 @@ impl Engine {
             match path.devices()[host as usize].read(scratch) {
                 Arrival::Packet(frame) => {
                     let now = self.started.elapsed();
-                    let mut around = Surroundings { now, recorder: &mut self.recorder };
-                    path.arrive(&mut around, host, frame);
+                    let mut context = Context { now, recorder: &mut self.recorder };
+                    path.arrive(&mut context, host, frame);
                 }
                 Arrival::Nothing => {}
                 Arrival::Empty => return true,
@@ -183,12 +182,12 @@ impl Engine {
     }
 
     /// Carries out a request, and returns whether it was to stop.
-    fn answer(&mut self) -> bool {
+    fn handle_requests(&mut self) -> bool {
         let mut count = [0; 8];
-        let _ = rustix::io::read(&self.bell, &mut count);
-        while let Ok((request, reply)) = self.letters.try_recv() {
+        let _ = rustix::io::read(&self.wakeup, &mut count);
+        while let Ok((request, reply)) = self.requests.try_recv() {
             let stop = matches!(request, Request::Stop);
-            let result = self.serve(request);
+            let result = self.handle(request);
             // A caller that does not wait for the result does not need it.
             let _ = reply.send(result);
             if stop {
@@ -198,25 +197,25 @@ impl Engine {
         false
     }
 
-    fn serve(&mut self, request: Request) -> Result<(), EmulatorError> {
+    fn handle(&mut self, request: Request) -> Result<(), EmulatorError> {
         let now = self.now();
         match request {
             Request::Reconfigure(path, direction, config) => {
                 self.paths[path].reconfigure(now, direction, config);
-                self.paths[path].cut_or_not(self.recorder.is_some())
+                self.paths[path].update_offload(self.recorder.is_some())
             }
             Request::Change(path, direction, change) => {
                 self.paths[path].change(now, direction, change);
-                self.paths[path].cut_or_not(self.recorder.is_some())
+                self.paths[path].update_offload(self.recorder.is_some())
             }
             Request::Capture(file, paths) => {
                 self.end_capture()?;
                 self.recorder = Some(Recorder::new(&file, &paths, self.epoch)?);
-                self.paths.iter().try_for_each(|path| path.cut_or_not(true))
+                self.paths.iter().try_for_each(|path| path.update_offload(true))
             }
             Request::EndCapture => {
                 self.end_capture()?;
-                self.paths.iter().try_for_each(|path| path.cut_or_not(false))
+                self.paths.iter().try_for_each(|path| path.update_offload(false))
             }
             Request::Count(reply) => {
                 let paths = self.paths.iter_mut().map(|path| path.counters(now)).collect();

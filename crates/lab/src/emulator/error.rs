@@ -10,7 +10,7 @@ pub enum EmulatorError {
     #[error("{0}")]
     Topology(String),
     /// The kernel does not allow this user to create namespaces.
-    #[error("cannot make a {kind} namespace: {cause}; {remedy}")]
+    #[error("cannot create a {kind} namespace: {cause}; {remedy}")]
     NotAllowed {
         /// The kind of namespace: `user`, `network` or `mount`.
         kind: &'static str,
@@ -21,7 +21,7 @@ pub enum EmulatorError {
     },
     /// TUN devices are not available.
     #[error(
-        "cannot open a TUN device, {name}: {cause}; the kernel needs the module tun, and this user \
+        "cannot open a TUN device, {name}: {cause}; the kernel needs the module tun, and this user access to \
          /dev/net/tun"
     )]
     Tun {
@@ -40,7 +40,7 @@ pub enum EmulatorError {
     Taken(String),
     /// This user may not create interfaces.
     #[error(
-        "cannot make the interface {name}: {cause}; it takes root, or CAP_NET_ADMIN and, in a container, \
+        "cannot create the interface {name}: {cause}; this requires root, or CAP_NET_ADMIN and, in a container, \
          the device /dev/net/tun"
     )]
     NoInterfaces {
@@ -60,12 +60,12 @@ pub enum EmulatorError {
         package: &'static str,
     },
     /// An interface could not be configured.
-    #[error("cannot set up the interfaces of the {host}: {said}")]
+    #[error("cannot set up the interfaces of the {host}: {output}")]
     Interfaces {
         /// The namespace.
         host: String,
         /// The output of `ip`.
-        said: String,
+        output: String,
     },
     /// The kernel does not provide separate threads for receiving at the server.
     #[error(

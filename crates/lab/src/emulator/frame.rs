@@ -28,7 +28,7 @@ impl Frame {
     }
 
     /// Creates a frame from a packet that was created here.
-    pub(super) fn made(packet: &Packet, identification: u16) -> Self {
+    pub(super) fn from_packet(packet: &Packet, identification: u16) -> Self {
         let mut bytes = vec![0; PREFIX];
         packet.write_header(identification, &mut bytes);
         bytes.extend_from_slice(&packet.payload);
@@ -80,7 +80,7 @@ impl Frame {
                 frame.ip_mut()[2..4].copy_from_slice(&length.to_be_bytes());
                 frame.ip_mut()[12..16].copy_from_slice(&source.octets());
                 frame.ip_mut()[16..20].copy_from_slice(&destination.octets());
-                frame.sum_up();
+                frame.update_checksum();
                 frame
             }
             (IpAddr::V6(source), IpAddr::V6(destination)) if !frame.is_v4() => {
@@ -88,12 +88,12 @@ impl Frame {
                 frame.ip_mut()[24..40].copy_from_slice(&destination.octets());
                 frame
             }
-            _ => Self::made(packet, 0),
+            _ => Self::from_packet(packet, 0),
         }
     }
 
     /// Writes the checksum of an IPv4 header (RFC 791 §3.1, RFC 1071).
-    fn sum_up(&mut self) {
+    fn update_checksum(&mut self) {
         self.ip_mut()[10..12].fill(0);
         let header = &self.ip()[..self.header];
         let words = header.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
@@ -135,7 +135,7 @@ impl LinkPacket for Frame {
     fn mark(&mut self) {
         if self.is_v4() {
             self.ip_mut()[1] |= ecn::CONGESTION_EXPERIENCED;
-            self.sum_up();
+            self.update_checksum();
         } else {
             self.ip_mut()[1] |= ecn::CONGESTION_EXPERIENCED << 4;
         }
@@ -169,20 +169,20 @@ mod tests {
     #[test]
     fn ecn_marks_are_readable_and_the_checksum_is_valid() {
         for packet in [packet("192.0.2.1", "192.0.2.2"), packet("2001:db8::1", "2001:db8::2")] {
-            let mut frame = Frame::made(&packet, 9);
+            let mut frame = Frame::from_packet(&packet, 9);
             assert!(frame.is_ecn_capable() && frame.is_whole());
             assert_eq!(frame.len(), packet.len());
             frame.mark();
             let marked = Packet { ecn: ecn::CONGESTION_EXPERIENCED, ..packet };
             assert_eq!(frame.to_packet(), Some(marked.clone()));
-            assert_eq!(frame, Frame::made(&marked, 9), "as if it had been made so");
+            assert_eq!(frame, Frame::from_packet(&marked, 9), "as if created with the mark");
         }
     }
 
     #[test]
     fn changing_addresses_keeps_the_ttl() {
         let before = packet("192.0.2.1", "192.0.2.2");
-        let mut bytes = Frame::made(&before, 9).with_prefix().to_vec();
+        let mut bytes = Frame::from_packet(&before, 9).with_prefix().to_vec();
         bytes[PREFIX + 8] = 3;
         let frame = Frame::read(&bytes).unwrap();
         let after = Packet { source: "198.51.100.7".parse().unwrap(), ..before };
@@ -192,8 +192,8 @@ mod tests {
     }
 
     #[test]
-    fn wrong_bits_are_behind_the_header() {
-        let mut frame = Frame::made(&packet("192.0.2.1", "192.0.2.2"), 9);
+    fn bit_errors_are_after_the_header() {
+        let mut frame = Frame::from_packet(&packet("192.0.2.1", "192.0.2.2"), 9);
         frame.corrupt(&[0, 9, 64]);
         assert_eq!(frame.to_packet().unwrap().payload[..], [0, 0, 3, 4, 5, 6, 7, 8]);
     }

@@ -7,11 +7,11 @@ use std::os::fd::OwnedFd;
 
 use super::error::EmulatorError;
 use super::kernel::{self, TunKind};
-use super::namespace::{have_no_words_of_its_own, run_ip};
+use super::namespace::{disable_autoconfiguration, run_ip};
 
 pub use super::kernel::LONGEST_NAME as MAX_NAME;
 
-/// An interface whose packets are read and written by this process.
+/// An interface owner packets are read and written by this process.
 #[derive(Clone, Debug)]
 pub struct InterfaceSetup {
     /// The name: up to [`MAX_NAME`] bytes.
@@ -41,27 +41,27 @@ impl InterfaceSetup {
             return Err(EmulatorError::NoName(name.clone()));
         }
         let device = kernel::open_tun(name, TunKind::Plain).map_err(|cause| self.refused(cause))?;
-        have_no_words_of_its_own(name);
-        let whose = "tunnel";
-        run_ip(whose, "-4", &format!("link set dev {name} mtu {} multicast off up\n", self.mtu))?;
-        for (family, is_six) in [("-4", false), ("-6", true)] {
-            let lines = self.lines(is_six);
+        disable_autoconfiguration(name);
+        let owner = "tunnel";
+        run_ip(owner, "-4", &format!("link set dev {name} mtu {} multicast off up\n", self.mtu))?;
+        for (family, ipv6) in [("-4", false), ("-6", true)] {
+            let lines = self.lines(ipv6);
             if !lines.is_empty() {
-                run_ip(whose, family, &lines)?;
+                run_ip(owner, family, &lines)?;
             }
         }
         Ok(device)
     }
 
     /// Returns the lines for `ip -batch` for one address family.
-    fn lines(&self, is_six: bool) -> String {
+    fn lines(&self, ipv6: bool) -> String {
         let (name, mut lines) = (&self.name, String::new());
-        let of_family = |of: &[(IpAddr, u8)]| {
-            let of = of.iter().filter(|(ip, _)| ip.is_ipv6() == is_six);
-            of.copied().collect::<Vec<_>>()
+        let of_family = |networks: &[(IpAddr, u8)]| {
+            let networks = networks.iter().filter(|(ip, _)| ip.is_ipv6() == ipv6);
+            networks.copied().collect::<Vec<_>>()
         };
         // No other host exists that could have the same address.
-        let more = if is_six { " nodad" } else { "" };
+        let more = if ipv6 { " nodad" } else { "" };
         for (ip, bits) in of_family(&self.addresses) {
             let _ = writeln!(lines, "addr add {ip}/{bits} dev {name}{more}");
         }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_family_has_lines_of_its_own() {
+    fn each_family_has_its_own_lines() {
         let network = |text: &str, bits| (text.parse().expect("an address"), bits);
         let setup = InterfaceSetup {
             name: "eyas0".to_owned(),
@@ -110,10 +110,10 @@ mod tests {
             routes: Vec::new(),
             mtu: 1280,
         };
-        let says = |errno: rustix::io::Errno| setup.refused(errno.into()).to_string();
-        assert!(says(rustix::io::Errno::BUSY).contains("the interface eyas0 exists already"));
-        assert!(says(rustix::io::Errno::PERM).contains("CAP_NET_ADMIN"));
-        assert!(says(rustix::io::Errno::NOENT).contains("module tun"));
+        let message = |errno: rustix::io::Errno| setup.refused(errno.into()).to_string();
+        assert!(message(rustix::io::Errno::BUSY).contains("the interface eyas0 exists already"));
+        assert!(message(rustix::io::Errno::PERM).contains("CAP_NET_ADMIN"));
+        assert!(message(rustix::io::Errno::NOENT).contains("module tun"));
         for name in ["", "a b", "eyas%d", "..", "-x", "a\naddr", "of-sixteen-bytes"] {
             let setup = InterfaceSetup { name: name.to_owned(), ..setup.clone() };
             let refused = setup.make().map(drop);

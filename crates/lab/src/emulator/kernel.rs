@@ -39,7 +39,7 @@ struct InterfaceRequest {
 }
 
 /// Moves the calling thread into a new network namespace.
-pub(super) fn leave_network_namespace() -> io::Result<()> {
+pub(super) fn unshare_network_namespace() -> io::Result<()> {
     // SAFETY: of everything that threads share, only the network namespace is no longer shared;
     // neither memory nor descriptors are affected.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }?;
@@ -47,14 +47,14 @@ pub(super) fn leave_network_namespace() -> io::Result<()> {
 }
 
 /// Makes the process, which must have only one thread, root of a new user namespace.
-pub(super) fn leave_user_namespace() -> io::Result<()> {
+pub(super) fn unshare_user_namespace() -> io::Result<()> {
     // SAFETY: as above; the kernel refuses if there is another thread.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER) }?;
     Ok(())
 }
 
 /// Moves the calling thread into a new mount namespace.
-pub(super) fn leave_mount_namespace() -> io::Result<()> {
+pub(super) fn unshare_mount_namespace() -> io::Result<()> {
     // SAFETY: as above; this thread has copies of the directories that threads share from now on.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }?;
     Ok(())
@@ -66,9 +66,9 @@ pub(super) enum TunKind {
     /// Complete packets.
     Plain,
     /// Packets that may be incomplete, with a header that says so.
-    Uncut,
+    Offload,
     /// The same, and the packets written to it can be processed by a kernel thread.
-    UncutThreaded,
+    OffloadThreaded,
 }
 
 /// Creates a TUN device in the network namespace of the calling thread. It exists as long as the
@@ -81,8 +81,8 @@ pub(super) fn open_tun(name: &str, kind: TunKind) -> io::Result<OwnedFd> {
         .open("/dev/net/tun")?;
     let more = match kind {
         TunKind::Plain => 0,
-        TunKind::Uncut => TUN_HEADER,
-        TunKind::UncutThreaded => TUN_HEADER | TUN_NAPI,
+        TunKind::Offload => TUN_HEADER,
+        TunKind::OffloadThreaded => TUN_HEADER | TUN_NAPI,
     };
     let flags = TUN_PLAIN | TUN_NEW | more;
     let mut request = InterfaceRequest { name: [0; LONGEST_NAME + 1], flags, rest: [0; 22] };
@@ -98,7 +98,7 @@ pub(super) fn open_tun(name: &str, kind: TunKind) -> io::Result<OwnedFd> {
 
 /// Schedules the calling thread before all ordinary ones: first in, first out, with the lowest
 /// real-time priority (sched(7)).
-pub(super) fn run_first() -> io::Result<()> {
+pub(super) fn use_real_time_priority() -> io::Result<()> {
     let priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: the structure outlives the call, and 0 is the calling thread.
     match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) } {
@@ -115,7 +115,7 @@ pub(super) fn set_offload(tun: impl AsFd, bits: usize) -> io::Result<()> {
 }
 
 /// Makes the command start in this network namespace.
-pub(super) fn begin_within(command: &mut Command, namespace: Arc<File>) {
+pub(super) fn start_in_namespace(command: &mut Command, namespace: Arc<File>) {
     let enter = move || {
         move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
             .map_err(io::Error::from)
@@ -126,13 +126,13 @@ pub(super) fn begin_within(command: &mut Command, namespace: Arc<File>) {
 
 /// Makes the command start in a user namespace in which the root of this one has this user and
 /// group.
-pub(super) fn begin_as(command: &mut Command, user: u32, group: u32) {
+pub(super) fn start_as(command: &mut Command, user: u32, group: u32) {
     let maps = [
         (c"/proc/self/uid_map", format!("{user} 0 1")),
         (c"/proc/self/gid_map", format!("{group} 0 1")),
     ];
     let leave = move || {
-        leave_user_namespace()?;
+        unshare_user_namespace()?;
         for (file, line) in &maps {
             let map = rustix::fs::open(*file, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
             rustix::io::write(&map, line.as_bytes())?;

@@ -115,7 +115,7 @@ impl LinkSpec {
         };
         let time = || if none { Ok(Time::default()) } else { value.parse::<Time>().map_err(wrong) };
         let size = || value.parse::<Size>().map(|size| size.0);
-        // Bytes may be given without a unit if nothing else can be meant.
+        // Bytes may be given without a unit where the unit is unambiguous.
         let bytes = || value.parse::<usize>().or_else(|_| size().map_err(wrong));
         let change = match key {
             "rate" if value == "none" => Change::Rate(None),
@@ -130,12 +130,12 @@ impl LinkSpec {
             "framing" => Change::Framing(if none { 0 } else { bytes()? }),
             "duplicate" => Change::Duplicate(share()?),
             "reorder" => Change::Reorder(reordering(value)?),
-            "bit-errors" => Change::BitErrors(part_of_one(value)?),
+            "bit-errors" => Change::BitErrors(probability_of(value)?),
             "up" => {
                 self.up = Some(yes_or_no(value)?);
                 return Ok(());
             }
-            _ => return Err(refused(key, format!("there are {}", KEYS.join(", ")))),
+            _ => return Err(refused(key, format!("unknown; keys are {}", KEYS.join(", ")))),
         };
         self.changes.push(change);
         Ok(())
@@ -149,7 +149,7 @@ impl LinkSpec {
         for (key, value) in table {
             match value {
                 Value::String(text) => self.set(key, text)?,
-                Value::Boolean(is) => self.set(key, if *is { "yes" } else { "no" })?,
+                Value::Boolean(up) => self.set(key, if *up { "yes" } else { "no" })?,
                 Value::Integer(number) => self.set(key, &number.to_string())?,
                 Value::Float(number) => self.set(key, &number.to_string())?,
                 Value::Table(_) if key == "loss" => {
@@ -160,7 +160,12 @@ impl LinkSpec {
                         self.changes.push(Change::BitErrors(loss.bit_errors));
                     }
                 }
-                _ => return Err(refused(key, format!("a {} is not it", value.type_str()))),
+                _ => {
+                    return Err(refused(
+                        key,
+                        format!("a {} is not allowed here", value.type_str()),
+                    ));
+                }
             }
         }
         Ok(())
@@ -213,9 +218,11 @@ fn reordering(text: &str) -> Result<Reordering, NotALink> {
     }
 }
 
-fn part_of_one(text: &str) -> Result<f64, NotALink> {
+fn probability_of(text: &str) -> Result<f64, NotALink> {
     let number = text.parse().ok().filter(|number| (0.0..=1.0).contains(number));
-    number.ok_or_else(|| refused("bit-errors", format!("{text:?} is not a part of one: 1e-6")))
+    number.ok_or_else(|| {
+        refused("bit-errors", format!("{text:?} is not a probability, such as 1e-6"))
+    })
 }
 
 fn yes_or_no(text: &str) -> Result<bool, NotALink> {
@@ -240,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_words() {
+    fn a_link_as_text() {
         let link =
             link("rate=10mbit, delay=10ms,loss=5%,queue=64 KiB,reorder=1 % by 3 ms,mtu=1400");
         assert_eq!(link.rate, Some(10_000_000));
@@ -263,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_have_bursts() {
+    fn tables_can_describe_bursts() {
         let text = "rate = '1 Mbit/s'\nqueue = 7\nloss = { while_bad = '30 %', worsens = '1 %', recovers = '20 %' }";
         let (mut spec, mut link) = (LinkSpec::default(), LinkConfig::default());
         spec.read_table(&toml::from_str(text).unwrap()).unwrap();
@@ -274,14 +281,14 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named() {
-        let said = |text: &str| LinkSpec::default().read(text).unwrap_err().to_string();
-        assert_eq!(said("delay=fast"), "delay: \"fast\" is not a time, such as \"50 ms\"");
-        assert_eq!(said("delay"), "delay: write KEY=VALUE, such as delay=10ms");
-        assert!(said("latency=1ms").starts_with("latency: there are rate, delay, "));
-        assert!(said("loss=120%").contains("between 0 % and 100 %"));
-        assert!(said("up=perhaps").contains("neither yes nor no"));
-        assert!(said("queue=1 s").contains("is not a queue"));
+    fn errors_name_the_key() {
+        let error = |text: &str| LinkSpec::default().read(text).unwrap_err().to_string();
+        assert_eq!(error("delay=fast"), "delay: \"fast\" is not a time, such as \"50 ms\"");
+        assert_eq!(error("delay"), "delay: write KEY=VALUE, such as delay=10ms");
+        assert!(error("latency=1ms").starts_with("latency: unknown; keys are rate, delay, "));
+        assert!(error("loss=120%").contains("between 0 % and 100 %"));
+        assert!(error("up=perhaps").contains("neither yes nor no"));
+        assert!(error("queue=1 s").contains("is not a queue"));
     }
 
     proptest::proptest! {

@@ -162,7 +162,7 @@ impl Family {
         if address.is_ipv4() { Self::V4 } else { Self::V6 }
     }
 
-    pub(super) fn holds(self, address: IpAddr) -> bool {
+    pub(super) fn includes(self, address: IpAddr) -> bool {
         self == Self::Any || self == Self::of(address)
     }
 }

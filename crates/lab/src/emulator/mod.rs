@@ -155,7 +155,7 @@ impl Emulator {
         let thread = thread::Builder::new()
             .name("eyas-netem".to_owned())
             .spawn(move || {
-                settle(core, first)?;
+                configure_scheduling(core, first)?;
                 engine.run()
             })
             .map_err(EmulatorError::system("start a thread"))?;
@@ -205,7 +205,7 @@ impl Emulator {
         direction: Direction,
         config: LinkConfig,
     ) -> Result<(), EmulatorError> {
-        self.mailbox.ask(Request::Reconfigure(self.number(path)?, direction, config))
+        self.mailbox.call(Request::Reconfigure(self.number(path)?, direction, config))
     }
 
     /// Makes one change to one direction of a path: cut, restore, another rate.
@@ -218,7 +218,7 @@ impl Emulator {
         direction: Direction,
         change: LinkChange,
     ) -> Result<(), EmulatorError> {
-        self.mailbox.ask(Request::Change(self.number(path)?, direction, change))
+        self.mailbox.call(Request::Change(self.number(path)?, direction, change))
     }
 
     /// Changes some properties of one direction of a path.
@@ -267,7 +267,7 @@ impl Emulator {
         let paths = self.topology.paths.iter().enumerate();
         let paths = paths.filter(|(number, _)| only.is_none_or(|only| only == *number));
         let paths = paths.map(|(number, path)| (number, path.name.clone())).collect();
-        self.mailbox.ask(Request::Capture(file.to_owned(), paths))
+        self.mailbox.call(Request::Capture(file.to_owned(), paths))
     }
 
     /// Ends the capture and closes its file.
@@ -275,7 +275,7 @@ impl Emulator {
     /// # Errors
     /// If the file could not be written.
     pub fn end_capture(&self) -> Result<(), EmulatorError> {
-        self.mailbox.ask(Request::EndCapture)
+        self.mailbox.call(Request::EndCapture)
     }
 
     fn number(&self, name: &str) -> Result<usize, EmulatorError> {
@@ -289,7 +289,7 @@ impl Drop for Emulator {
     fn drop(&mut self) {
         // The processes inside end first, so that they do not send into a void.
         drop(self.guard.take());
-        let _ = self.mailbox.ask(Request::Stop);
+        let _ = self.mailbox.call(Request::Stop);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -297,14 +297,14 @@ impl Drop for Emulator {
 }
 
 /// Sets the scheduling of the calling thread: prompt wake-ups, and a fixed core.
-fn settle(core: Option<usize>, first: bool) -> Result<(), EmulatorError> {
+fn configure_scheduling(core: Option<usize>, first: bool) -> Result<(), EmulatorError> {
     if first {
         // Without permission, times are less exact.
-        let _ = kernel::run_first();
+        let _ = kernel::use_real_time_priority();
     }
     set_current_timer_slack(NonZeroU64::new(1))
         .map_err(EmulatorError::system("set the timer slack"))?;
-    core.map_or(Ok(()), |core| stay_on(None, core))
+    core.map_or(Ok(()), |core| pin_thread(None, core))
 }
 
 /// Returns whether a thread of this program may run on this core.
@@ -313,13 +313,13 @@ fn is_allowed(core: usize) -> bool {
 }
 
 /// Pins a thread, or the calling one, to this core.
-pub(crate) fn stay_on(thread: Option<Pid>, core: usize) -> Result<(), EmulatorError> {
+pub(crate) fn pin_thread(thread: Option<Pid>, core: usize) -> Result<(), EmulatorError> {
     let mut set = CpuSet::new();
     if core >= CpuSet::MAX_CPU {
         return Err(EmulatorError::Topology(format!("there is no core {core}")));
     }
     set.set(core);
-    sched_setaffinity(thread, &set).map_err(EmulatorError::system("stay on the core"))
+    sched_setaffinity(thread, &set).map_err(EmulatorError::system("pin a thread to the core"))
 }
 
 /// Returns the search path for system programs, including directories that are not in a user's

@@ -68,7 +68,7 @@ impl Namespace {
     /// emulator is dropped or killed are killed.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
-        kernel::begin_within(&mut command, self.file.clone());
+        kernel::start_in_namespace(&mut command, self.file.clone());
         command
     }
 
@@ -127,13 +127,13 @@ pub(super) struct Built {
 /// Creates the namespace of a host and the interfaces in it.
 pub(super) fn build(host: Host, topology: &Topology) -> Result<Built, EmulatorError> {
     let making = || {
-        kernel::leave_network_namespace().map_err(|cause| not_allowed("network", cause))?;
+        kernel::unshare_network_namespace().map_err(|cause| not_allowed("network", cause))?;
         let file = File::open(OWN).map_err(EmulatorError::system("open a network namespace"))?;
         let namespace = Namespace { host, file: Arc::new(file) };
         let core = topology.server_core.filter(|_| host == Host::Server);
         let tuns = interfaces(host, topology, core)?;
         let receivers = match core {
-            Some(core) => receiver::settle(topology, core)?,
+            Some(core) => receiver::start_threads(topology, core)?,
             None => Vec::new(),
         };
         Ok(Built { namespace, tuns, receivers })
@@ -155,28 +155,28 @@ fn interfaces(
     let mut tuns = Vec::new();
     for name in topology.interfaces() {
         let refused = |cause| EmulatorError::Tun { name: name.clone(), cause };
-        let kind = if core.is_some() { TunKind::UncutThreaded } else { TunKind::Uncut };
+        let kind = if core.is_some() { TunKind::OffloadThreaded } else { TunKind::Offload };
         tuns.push(kernel::open_tun(&name, kind).map_err(refused)?);
-        keep_quiet(&name);
+        disable_background_traffic(&name);
     }
     run_ip(host, "-4", &commands(host, topology, false))?;
-    let six = commands(host, topology, true);
-    if !six.is_empty() {
-        run_ip(host, "-6", &six)?;
+    let ipv6 = commands(host, topology, true);
+    if !ipv6.is_empty() {
+        run_ip(host, "-6", &ipv6)?;
     }
     Ok(tuns)
 }
 
 /// Configures an interface so that only requested packets are sent on it, and packets to one
 /// address may arrive at the interface of another.
-pub(super) fn keep_quiet(name: &str) {
+pub(super) fn disable_background_traffic(name: &str) {
     set(name, "ipv4", "rp_filter", "0");
-    have_no_words_of_its_own(name);
+    disable_autoconfiguration(name);
 }
 
 /// Configures an interface so that the kernel does not search for routers on it and does not assign
 /// addresses to it.
-pub(super) fn have_no_words_of_its_own(name: &str) {
+pub(super) fn disable_autoconfiguration(name: &str) {
     set(name, "ipv6", "addr_gen_mode", "1");
     set(name, "ipv6", "router_solicitations", "0");
 }
@@ -188,20 +188,21 @@ fn set(name: &str, family: &str, key: &str, value: &str) {
 
 /// Returns the lines for `ip -batch` for the addresses of one family; the interfaces are created
 /// with the first.
-fn commands(host: Host, topology: &Topology, six: bool) -> String {
+fn commands(host: Host, topology: &Topology, ipv6: bool) -> String {
     let mut lines = Vec::new();
     let paths = || topology.interfaces().zip(&topology.paths);
-    if !six {
+    if !ipv6 {
         lines.push("link set lo up".to_owned());
         lines.extend(paths().map(|(name, path)| {
             format!("link set dev {name} mtu {} txqueuelen 10000 multicast off up", path.mtu)
         }));
     }
     let of_family = paths().enumerate().flat_map(|(number, (name, path))| {
-        let addresses = path.addresses(host).into_iter().filter(|at| at.is_ipv6() == six);
+        let addresses =
+            path.addresses(host).into_iter().filter(|address| address.is_ipv6() == ipv6);
         addresses.map(move |address| (number, name.clone(), address))
     });
-    let (length, more) = if six { (64, " nodad") } else { (24, "") };
+    let (length, more) = if ipv6 { (64, " nodad") } else { (24, "") };
     for (place, (number, name, address)) in of_family.enumerate() {
         lines.push(format!("addr add {address}/{length} dev {name}{more}"));
         if place == 0 {
@@ -215,7 +216,7 @@ fn commands(host: Host, topology: &Topology, six: bool) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-pub(super) fn run_ip(whose: impl Display, family: &str, lines: &str) -> Result<(), EmulatorError> {
+pub(super) fn run_ip(owner: impl Display, family: &str, lines: &str) -> Result<(), EmulatorError> {
     let failed = |cause| EmulatorError::Program { program: "ip", cause, package: "iproute2" };
     let mut ip = Command::new("ip")
         .env("PATH", super::search_path())
@@ -228,8 +229,8 @@ pub(super) fn run_ip(whose: impl Display, family: &str, lines: &str) -> Result<(
     let written = ip.stdin.take().map_or(Ok(()), |mut input| input.write_all(lines.as_bytes()));
     let output = ip.wait_with_output().map_err(failed)?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(EmulatorError::Interfaces { host: whose.to_string(), said });
+        let output = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(EmulatorError::Interfaces { host: owner.to_string(), output });
     }
     written.map_err(failed)
 }
@@ -266,7 +267,7 @@ fn is_listening() -> bool {
 mod tests {
     use super::*;
 
-    /// Two paths of these names.
+    /// Returns a topology of two paths with these names.
     fn topology(names: [&str; 2]) -> Topology {
         names.iter().fold(Topology::default(), |topology, name| {
             topology.with_path(name, Default::default(), Default::default())
@@ -274,11 +275,11 @@ mod tests {
     }
 
     #[test]
-    fn what_ip_is_told_does_not_depend_on_the_names_of_paths() {
+    fn commands_do_not_depend_on_path_names() {
         let (plain, words) = (topology(["wifi", "lte"]), topology(["mtu", "up"]));
-        for six in [false, true] {
-            let reported = commands(Host::Client, &words, six);
-            assert_eq!(reported, commands(Host::Client, &plain, six));
+        for ipv6 in [false, true] {
+            let reported = commands(Host::Client, &words, ipv6);
+            assert_eq!(reported, commands(Host::Client, &plain, ipv6));
             assert!(reported.contains("dev path1") && reported.contains("dev path2"), "{reported}");
         }
     }

@@ -44,7 +44,7 @@ pub(super) struct PathRun {
 }
 
 /// What the engine provides to a path: the time and the recorder.
-pub(super) struct Surroundings<'a> {
+pub(super) struct Context<'a> {
     pub(super) now: Duration,
     pub(super) recorder: &'a mut Option<Recorder>,
 }
@@ -99,7 +99,7 @@ impl PathRun {
             fragments: 0,
             identification: 0,
         };
-        path.cut_or_not(false)?;
+        path.update_offload(false)?;
         Ok(path)
     }
 
@@ -107,47 +107,47 @@ impl PathRun {
         &self.devices
     }
 
-    /// Lets packets arrive unsegmented if single packets are not examined.
-    pub(super) fn cut_or_not(&self, recorded: bool) -> Result<(), EmulatorError> {
+    /// Enables offloading where single packets are not examined.
+    pub(super) fn update_offload(&self, recorded: bool) -> Result<(), EmulatorError> {
         for direction in [Direction::Forward, Direction::Backward] {
-            let uncut = !recorded
+            let offload = !recorded
                 && self.boxes.is_empty()
                 && is_plain(&self.lanes[direction as usize].config);
-            self.devices[sender(direction) as usize].set_uncut(uncut)?;
+            self.devices[sender(direction) as usize].set_offload(offload)?;
         }
         Ok(())
     }
 
     /// Handles a packet that a host has sent.
-    pub(super) fn arrive(&mut self, around: &mut Surroundings<'_>, host: Host, frame: Frame) {
-        if let Some(recorder) = around.recorder {
-            recorder.packet(around.now, self.number, host, frame.ip());
+    pub(super) fn arrive(&mut self, context: &mut Context<'_>, host: Host, frame: Frame) {
+        if let Some(recorder) = context.recorder {
+            recorder.packet(context.now, self.number, host, frame.ip());
         }
         match host {
-            Host::Client => self.pass_boxes(around, Side::Inside, frame),
-            Host::Server => self.offer(around.now, Direction::Backward, frame),
+            Host::Client => self.pass_boxes(context, Side::Inside, frame),
+            Host::Server => self.offer(context.now, Direction::Backward, frame),
         }
     }
 
     /// Delivers all packets that are due.
-    pub(super) fn deliver(&mut self, around: &mut Surroundings<'_>) {
-        while let Some(frame) = self.lanes[Direction::Forward as usize].link.poll(around.now) {
-            self.hand_over(around, Host::Server, &frame);
+    pub(super) fn deliver(&mut self, context: &mut Context<'_>) {
+        while let Some(frame) = self.lanes[Direction::Forward as usize].link.poll(context.now) {
+            self.hand_over(context, Host::Server, &frame);
         }
-        while let Some(frame) = self.lanes[Direction::Backward as usize].link.poll(around.now) {
-            self.pass_boxes(around, Side::Outside, frame);
+        while let Some(frame) = self.lanes[Direction::Backward as usize].link.poll(context.now) {
+            self.pass_boxes(context, Side::Outside, frame);
         }
-        let now = around.now;
+        let now = context.now;
         let due = |until: Option<Duration>| until.is_some_and(|until| until <= now);
         for number in 0..self.boxes.len() {
             if due(self.boxes[number].1.next_timeout()) {
-                let left = self.leave_box(now, number, None);
-                self.onward(around, left);
+                let outgoing = self.poll_box(now, number, None);
+                self.pass_on(context, outgoing);
             }
         }
     }
 
-    /// Returns when something is due again.
+    /// Returns when something is due next.
     pub(super) fn next_timeout(&self) -> Option<Duration> {
         let links = self.lanes.iter().filter_map(|lane| lane.link.next_timeout());
         links.chain(self.boxes.iter().filter_map(|(_, middlebox)| middlebox.next_timeout())).min()
@@ -158,9 +158,9 @@ impl PathRun {
         let _ = self.lanes[direction as usize].link.offer(now, frame);
     }
 
-    fn hand_over(&mut self, around: &mut Surroundings<'_>, host: Host, frame: &Frame) {
-        if let Some(recorder) = around.recorder {
-            recorder.packet(around.now, self.number, host, frame.ip());
+    fn hand_over(&mut self, context: &mut Context<'_>, host: Host, frame: &Frame) {
+        if let Some(recorder) = context.recorder {
+            recorder.packet(context.now, self.number, host, frame.ip());
         }
         if self.devices[host as usize].write(frame).is_err() {
             let direction =
@@ -170,21 +170,21 @@ impl PathRun {
     }
 
     /// Passes a packet through all boxes, from the client or from the link.
-    fn pass_boxes(&mut self, around: &mut Surroundings<'_>, from: Side, frame: Frame) {
+    fn pass_boxes(&mut self, context: &mut Context<'_>, from: Side, frame: Frame) {
         let gap = if from == Side::Inside { 0 } else { self.boxes.len() };
-        self.onward(around, VecDeque::from([(gap, from, frame)]));
+        self.pass_on(context, VecDeque::from([(gap, from, frame)]));
     }
 
-    /// Continues with packets that are between two boxes, before the first or behind the last.
-    fn onward(&mut self, around: &mut Surroundings<'_>, mut going: VecDeque<(usize, Side, Frame)>) {
-        while let Some((gap, from, frame)) = going.pop_front() {
+    /// Passes on packets that are between two boxes, before the first or after the last.
+    fn pass_on(&mut self, context: &mut Context<'_>, mut pending: VecDeque<(usize, Side, Frame)>) {
+        while let Some((gap, from, frame)) = pending.pop_front() {
             let number = match from {
                 Side::Inside if gap == self.boxes.len() => {
-                    self.offer(around.now, Direction::Forward, frame);
+                    self.offer(context.now, Direction::Forward, frame);
                     continue;
                 }
                 Side::Outside if gap == 0 => {
-                    self.hand_over(around, Host::Client, &frame);
+                    self.hand_over(context, Host::Client, &frame);
                     continue;
                 }
                 Side::Inside => gap,
@@ -194,24 +194,24 @@ impl PathRun {
                 self.fragments += 1;
                 continue;
             };
-            if self.boxes[number].0.holds(packet.source) {
-                self.boxes[number].1.handle(around.now, from, packet.clone());
-                going.extend(self.leave_box(around.now, number, Some((from, &frame, &packet))));
+            if self.boxes[number].0.includes(packet.source) {
+                self.boxes[number].1.handle(context.now, from, packet.clone());
+                pending.extend(self.poll_box(context.now, number, Some((from, &frame, &packet))));
             } else {
                 let beyond = if from == Side::Inside { gap + 1 } else { gap - 1 };
-                going.push_back((beyond, from, frame));
+                pending.push_back((beyond, from, frame));
             }
         }
     }
 
     /// Collects what leaves a box after `entered` has been passed to it.
-    fn leave_box(
+    fn poll_box(
         &mut self,
         now: Duration,
         number: usize,
         entered: Option<(Side, &Frame, &Packet)>,
     ) -> VecDeque<(usize, Side, Frame)> {
-        let mut left = VecDeque::new();
+        let mut outgoing = VecDeque::new();
         while let Some((to, packet)) = self.boxes[number].1.poll(now) {
             let frame = match entered {
                 Some((from, frame, before)) if to == from.opposite() => {
@@ -223,13 +223,13 @@ impl PathRun {
                 }
                 _ => {
                     self.identification = self.identification.wrapping_add(1);
-                    Frame::made(&packet, self.identification)
+                    Frame::from_packet(&packet, self.identification)
                 }
             };
             let gap = if to == Side::Outside { number + 1 } else { number };
-            left.push_back((gap, to.opposite(), frame));
+            outgoing.push_back((gap, to.opposite(), frame));
         }
-        left
+        outgoing
     }
 
     /// Replaces the link of one direction.

@@ -20,7 +20,7 @@ const SCRIPT: &str = "mount -t sysfs sysfs /sys && for name in \"$@\"; do \
 
 /// Gives the devices of the topology, in the namespace of the calling thread, kernel threads on
 /// this core.
-pub(super) fn settle(topology: &Topology, core: usize) -> Result<Vec<Pid>, EmulatorError> {
+pub(super) fn start_threads(topology: &Topology, core: usize) -> Result<Vec<Pid>, EmulatorError> {
     let names: Vec<String> = topology.interfaces().collect();
     let before = threads_of(&names);
     let failed =
@@ -33,21 +33,21 @@ pub(super) fn settle(topology: &Topology, core: usize) -> Result<Vec<Pid>, Emula
         .output()
         .map_err(failed)?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(EmulatorError::Receivers(said));
+        let output = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(EmulatorError::Receivers(output));
     }
-    let mut own = threads_of(&names);
-    own.retain(|thread| !before.contains(thread));
-    if own.len() < names.len() {
-        let said = "none is in /proc, which must be that of the whole machine";
-        return Err(EmulatorError::Receivers(said.to_owned()));
+    let mut started = threads_of(&names);
+    started.retain(|thread| !before.contains(thread));
+    if started.len() < names.len() {
+        let cause = "none is in /proc, which must be that of the whole machine";
+        return Err(EmulatorError::Receivers(cause.to_owned()));
     }
-    for thread in &own {
+    for thread in &started {
         // Only root of the whole machine can control kernel threads.
-        let stays = super::stay_on(Some(*thread), core);
-        stays.map_err(|cause| EmulatorError::Receivers(cause.to_string()))?;
+        let pinned = super::pin_thread(Some(*thread), core);
+        pinned.map_err(|cause| EmulatorError::Receivers(cause.to_string()))?;
     }
-    Ok(own)
+    Ok(started)
 }
 
 /// Returns the kernel threads for devices with these names, in any namespace.

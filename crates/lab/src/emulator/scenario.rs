@@ -252,8 +252,8 @@ fn read_path(
     spec.read_table(&table).map_err(wrong)?;
     spec.apply(&mut path.forward);
     spec.apply(&mut path.backward);
-    for one in own {
-        let (direction, table) = one?;
+    for direction_and_table in own {
+        let (direction, table) = direction_and_table?;
         let mut spec = LinkSpec::default();
         spec.read_table(&table).map_err(wrong)?;
         spec.apply(path.link_mut(direction));
@@ -341,16 +341,16 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named() {
-        let said = |text: &str| Scenario::parse(text).unwrap_err().to_string();
-        assert!(said("[path]").contains("1 to 32 paths"));
-        assert!(said("[path.a]\nlatency = '1 ms'").starts_with("path.a: latency: there are"));
-        assert!(said("[path.a]\n[[path.a.middlebox]]\nkind = 'wall'").contains("wall"));
-        assert!(said("[path.a]\n[[event]]\nat = '1 s'").contains("it has no change"));
-        assert!(said("[path.a]\n[[event]]\nat='1 s'\npath='b'\nup=true").contains("there are a"));
-        assert!(said("[path.'a b']").contains("cannot name a path"));
-        assert!(said("[path.a]\nipv4=false\nipv6=false").contains("neither"));
-        assert!(said("[path.a]\nrate=\n").contains("line 2"));
+    fn errors_name_the_place() {
+        let error = |text: &str| Scenario::parse(text).unwrap_err().to_string();
+        assert!(error("[path]").contains("1 to 32 paths"));
+        assert!(error("[path.a]\nlatency = '1 ms'").starts_with("path.a: latency: unknown"));
+        assert!(error("[path.a]\n[[path.a.middlebox]]\nkind = 'wall'").contains("wall"));
+        assert!(error("[path.a]\n[[event]]\nat = '1 s'").contains("it has no change"));
+        assert!(error("[path.a]\n[[event]]\nat='1 s'\npath='b'\nup=true").contains("there are a"));
+        assert!(error("[path.'a b']").contains("cannot name a path"));
+        assert!(error("[path.a]\nipv4=false\nipv6=false").contains("neither"));
+        assert!(error("[path.a]\nrate=\n").contains("line 2"));
     }
 
     proptest::proptest! {

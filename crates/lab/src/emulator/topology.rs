@@ -47,7 +47,7 @@ impl PathTopology {
     /// 198.18.N.1 and 198.18.N.2 (RFC 2544 §C.2.2), 2001:2:0:N::1 and 2001:2:0:N::2 (RFC 5180 §8).
     #[must_use]
     pub fn numbered(number: u8, name: &str) -> Self {
-        let six = |host| Ipv6Addr::new(0x2001, 2, 0, u16::from(number), 0, 0, 0, host);
+        let ipv6 = |host| Ipv6Addr::new(0x2001, 2, 0, u16::from(number), 0, 0, 0, host);
         Self {
             name: name.to_owned(),
             forward: LinkConfig::default(),
@@ -55,7 +55,7 @@ impl PathTopology {
             middleboxes: Vec::new(),
             mtu: DEFAULT_MTU,
             ipv4: Some([1, 2].map(|host| Ipv4Addr::new(198, 18, number, host))),
-            ipv6: Some([1, 2].map(six)),
+            ipv6: Some([1, 2].map(ipv6)),
         }
     }
 
@@ -70,9 +70,9 @@ impl PathTopology {
     /// Returns the addresses of a host on this path, IPv4 first.
     #[must_use]
     pub fn addresses(&self, host: Host) -> Vec<IpAddr> {
-        let four = self.ipv4.map(|both| IpAddr::V4(both[host as usize]));
-        let six = self.ipv6.map(|both| IpAddr::V6(both[host as usize]));
-        four.into_iter().chain(six).collect()
+        let ipv4 = self.ipv4.map(|both| IpAddr::V4(both[host as usize]));
+        let ipv6 = self.ipv6.map(|both| IpAddr::V6(both[host as usize]));
+        ipv4.into_iter().chain(ipv6).collect()
     }
 
     /// Returns the outside address of a NAT on this path: .254 of its network. IPv6 is not

@@ -9,7 +9,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 use super::error::EmulatorError;
 use super::kernel;
 
-/// What keeps ordinary users from creating user namespaces: a file below /proc/sys, its content in
+/// Settings that prevent ordinary users from creating user namespaces: a file below /proc/sys, its content in
 /// that case, and the setting that allows it.
 const SWITCHES: [(&str, &str, &str); 3] = [
     ("user/max_user_namespaces", "0", "user.max_user_namespaces=10000"),
@@ -31,7 +31,7 @@ pub struct FormerUser {
 impl FormerUser {
     /// Makes a command run as this user instead of root.
     pub fn run(self, command: &mut Command) {
-        kernel::begin_as(command, self.user, self.group);
+        kernel::start_as(command, self.user, self.group);
     }
 }
 
@@ -50,7 +50,7 @@ pub fn become_root() -> Result<Option<FormerUser>, EmulatorError> {
     }
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     let refused = |cause| not_allowed("user", cause);
-    kernel::leave_user_namespace().map_err(refused)?;
+    kernel::unshare_user_namespace().map_err(refused)?;
     let map = |file: &str, line: String| fs::write(file, line).map_err(refused);
     // Without this, the kernel refuses the map of groups (user_namespaces(7)).
     map("/proc/self/setgroups", "deny".to_owned())?;
@@ -70,10 +70,10 @@ fn remedy(read: impl Fn(&str) -> Option<String>) -> String {
     let is_set = |file: &str, value: &str| read(file).is_some_and(|text| text.trim() == value);
     match SWITCHES.iter().find(|(file, value, _)| is_set(file, value)) {
         Some((_, _, setting)) => format!(
-            "this machine keeps ordinary users from user namespaces: as root, 'sysctl -w {setting}' \
-             lets them"
+            "this machine does not allow ordinary users to create user namespaces; to allow it, run \
+             'sysctl -w {setting}' as root"
         ),
-        None => "run it as root; a container needs CAP_SYS_ADMIN and /dev/net/tun".to_owned(),
+        None => "run this as root; a container needs CAP_SYS_ADMIN and /dev/net/tun".to_owned(),
     }
 }
 
@@ -83,9 +83,9 @@ mod tests {
 
     #[test]
     fn the_sysctl_that_is_off_is_named() {
-        for (file, value, setting) in SWITCHES {
-            let machine = |asked: &str| match asked {
-                asked if asked == file => Some(format!("{value}\n")),
+        for (setting_file, value, setting) in SWITCHES {
+            let machine = |file: &str| match file {
+                file if file == setting_file => Some(format!("{value}\n")),
                 "user/max_user_namespaces" => Some("96365\n".to_owned()),
                 _ => None,
             };
@@ -96,9 +96,8 @@ mod tests {
 
     #[test]
     fn if_no_sysctl_is_off_root_is_needed() {
-        let free =
-            |asked: &str| (asked == "user/max_user_namespaces").then(|| "96365\n".to_owned());
-        assert!(remedy(free).starts_with("run it as root"));
-        assert!(remedy(|_| None).starts_with("run it as root"));
+        let free = |file: &str| (file == "user/max_user_namespaces").then(|| "96365\n".to_owned());
+        assert!(remedy(free).starts_with("run this as root"));
+        assert!(remedy(|_| None).starts_with("run this as root"));
     }
 }

@@ -34,10 +34,10 @@ impl Run for AllTransportsSetup {
         let server = topology.paths.first().map(|path| path.addresses(Host::Server));
         let listen = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT);
         let serve = Serve { listen, identity: Identity::Ecdsa, http3: true };
-        let seen = host::run(topology, &serve, self.times(), stop, |_| {
+        let observed = host::run(topology, &serve, self.times(), stop, |_| {
             load(self, server.unwrap_or_default(), seed)
         })?;
-        Ok(seen.result())
+        Ok(observed.result())
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
             duration: second,
             sample: second,
         };
-        setup.policy().validated().expect("it makes sense")
+        setup.policy().validated().expect("a valid policy")
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! | `zone` | the name server |
 //! | `servers` | the listeners at the addresses |
 //! | `program` | the client's process |
-//! | `capture`, `seen` | reading a capture, and parsing its packets |
+//! | `capture`, `packet` | reading a capture, and parsing its packets |
 //! | `measures` | deriving measures from packets |
 //! | `behind` | deriving whether the machine kept up |
 //! | `lines` | packets as lines for readers |
@@ -17,8 +17,8 @@ mod behind;
 mod capture;
 mod lines;
 mod measures;
+mod packet;
 mod program;
-mod seen;
 mod servers;
 mod zone;
 
@@ -34,14 +34,14 @@ use crate::emulator::{Host, LinkConfig, PathTopology, Topology};
 use crate::run::{Observed, RunResult};
 use crate::situation::live::{ClientsSetup, Late, Scheme};
 use measures::Measures;
+use packet::PacketInfo;
 use program::Program;
-use seen::Seen;
 use servers::{Hosted, Servers};
 use zone::Zone;
 
 /// The paths of the address families; the name server is on the IPv4 path.
-const FOUR: &str = "four";
-const SIX: &str = "six";
+const IPV4_PATH: &str = "four";
+const IPV6_PATH: &str = "six";
 /// The path that is fetched: a page, because browsers save anything else as a file.
 const PAGE: &str = "/";
 /// How long to wait for packets of a fetch that has ended.
@@ -50,26 +50,27 @@ const AFTER: Duration = Duration::from_millis(20);
 impl Run for ClientsSetup {
     fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
         let _awake = awake::keep();
-        let bed = Testbed::of(&topology(self, seed))?;
-        let name_server = bed.server_address()?;
+        let testbed = Testbed::of(&topology(self, seed))?;
+        let name_server = testbed.server_address()?;
         let mut all = addresses::of_family(true, &self.ipv6);
         all.extend(addresses::of_family(false, &self.ipv4));
-        addresses::set_up(bed.emulator().namespace(Host::Server), &all)?;
+        addresses::set_up(testbed.emulator().namespace(Host::Server), &all)?;
         let zone = Zone { setup: self.clone(), addresses: all.iter().map(|(ip, _)| *ip).collect() };
         let hosted = Hosted { name_server, zone, all, udp: self.udp };
-        let (_servers, root) = Servers::start(&bed, hosted)?;
+        let (_servers, root) = Servers::start(&testbed, hosted)?;
         let directory =
             tempfile::tempdir().map_err(|cause| LiveError::Inside(cause.to_string()))?;
         let name_server = name_server.to_string();
         let program = Program::prepare(&self.client, directory.path(), &name_server, &root)?;
         let mut run = RunResult::default();
         let mut observed = Observed { version: program.version.clone(), courses: Vec::new() };
-        let mut unheard = None;
+        let mut no_traffic = None;
         for trial in 0..self.trials {
-            let trial = Trial { setup: self, bed: &bed, program: &program, seed, number: trial };
-            unheard = trial.run(directory.path(), stop, &mut run, &mut observed)?.or(unheard);
+            let trial =
+                Trial { setup: self, testbed: &testbed, program: &program, seed, number: trial };
+            no_traffic = trial.run(directory.path(), stop, &mut run, &mut observed)?.or(no_traffic);
         }
-        if let (Some(why), true) = (unheard, run.columns.is_empty()) {
+        if let (Some(why), true) = (no_traffic, run.columns.is_empty()) {
             return Err(LiveError::Missing(why));
         }
         run.observed = Some(observed);
@@ -79,23 +80,23 @@ impl Run for ClientsSetup {
 
 fn topology(setup: &ClientsSetup, seed: u64) -> Topology {
     let by = setup.late.by.0;
-    let (late_four, late_six) = match setup.late.what {
+    let (late_ipv4, late_ipv6) = match setup.late.what {
         Late::Ipv6 => (Duration::ZERO, by),
         Late::Everything => (by, by),
         Late::Nothing | Late::A | Late::Aaaa | Late::Https => (Duration::ZERO, Duration::ZERO),
     };
-    let mut four = PathTopology { ipv6: None, ..PathTopology::numbered(1, FOUR) };
-    let mut six = PathTopology { ipv4: None, ..PathTopology::numbered(2, SIX) };
-    for (path, delay) in [(&mut four, late_four), (&mut six, late_six)] {
+    let mut ipv4 = PathTopology { ipv6: None, ..PathTopology::numbered(1, IPV4_PATH) };
+    let mut ipv6 = PathTopology { ipv4: None, ..PathTopology::numbered(2, IPV6_PATH) };
+    for (path, delay) in [(&mut ipv4, late_ipv4), (&mut ipv6, late_ipv6)] {
         *path.link_mut(Direction::Backward) = LinkConfig { delay, ..LinkConfig::default() };
     }
-    Topology { paths: vec![four, six], ..Topology::default() }.with_seed(seed)
+    Topology { paths: vec![ipv4, ipv6], ..Topology::default() }.with_seed(seed)
 }
 
 /// One trial: a name and a home directory that have not been used before.
 struct Trial<'a> {
     setup: &'a ClientsSetup,
-    bed: &'a Testbed,
+    testbed: &'a Testbed,
     program: &'a Program<'a>,
     seed: u64,
     number: u32,
@@ -118,19 +119,19 @@ impl Trial<'_> {
         };
         let url = format!("{scheme}://{name}{PAGE}");
         let home = directory.join(format!("home-{}", self.number));
-        let mut unheard = None;
+        let mut no_traffic = None;
         for fetch in 1..=self.setup.fetches {
             if stop.load(Ordering::Relaxed) {
                 return Err(LiveError::Stopped);
             }
-            let (seen, ended) = self.fetch(directory, (&name, &url), &home, stop)?;
-            let Some(begin) = measures::beginning(&seen, &name) else {
-                unheard = (fetch == 1).then(|| self.program.was_not_heard_of(&home));
+            let (packets, ended) = self.fetch(directory, (&name, &url), &home, stop)?;
+            let Some(begin) = measures::beginning(&packets, &name) else {
+                no_traffic = (fetch == 1).then(|| self.program.describe_silence(&home));
                 break;
             };
-            let mut measures = measures::measure(&seen, &name, ended);
-            let late = |record_type| self.setup.late.of_answer_seen(record_type);
-            if let Some(behind) = behind::behind(&seen, late) {
+            let mut measures = measures::measure(&packets, &name, ended);
+            let late = |record_type| self.setup.late.of_answer_at_client(record_type);
+            if let Some(behind) = behind::behind(&packets, late) {
                 measures.insert("behind", behind);
             }
             put(run, fetch, &measures);
@@ -139,12 +140,12 @@ impl Trial<'_> {
                     1 => url.clone(),
                     _ => format!("{url}, fetch {fetch}"),
                 };
-                observed.courses.push(lines::course(&what, &seen, begin));
+                observed.courses.push(lines::course(&what, &packets, begin));
             }
         }
         // Browsers leave many files behind, which are not needed any more.
         let _ = std::fs::remove_dir_all(&home);
-        Ok(unheard)
+        Ok(no_traffic)
     }
 
     /// Executes one fetch, and returns its packets and the time at which its process ended.
@@ -154,40 +155,40 @@ impl Trial<'_> {
         (name, url): (&str, &str),
         home: &Path,
         stop: &AtomicBool,
-    ) -> Result<(Vec<Seen>, Option<Duration>), LiveError> {
+    ) -> Result<(Vec<PacketInfo>, Option<Duration>), LiveError> {
         let file = directory.join("packets.pcapng");
-        let emulator = self.bed.emulator();
+        let emulator = self.testbed.emulator();
         emulator.capture(None, &file)?;
         let host = emulator.namespace(Host::Client);
         let ended = self.program.fetch(host, url, home, self.setup.give_up.0, stop);
         std::thread::sleep(AFTER);
         emulator.end_capture()?;
         let bytes = std::fs::read(&file).map_err(|cause| LiveError::Inside(cause.to_string()))?;
-        let packets = capture::packets(&bytes);
-        let mut seen = at_the_client(&packets);
+        let captured = capture::packets(&bytes);
+        let mut packets = at_the_client(&captured);
         // Requests that browsers make on their own account do not belong to the fetch.
-        seen.retain(|packet| measures::belongs(packet, name));
-        Ok((seen, ended?.at))
+        packets.retain(|packet| measures::belongs(packet, name));
+        Ok((packets, ended?.at))
     }
 }
 
 /// Returns the packets at the client's end of the links.
-fn at_the_client(packets: &[capture::Captured]) -> Vec<Seen> {
+fn at_the_client(packets: &[capture::Captured]) -> Vec<PacketInfo> {
     let end = format!("at the {}", Host::Client);
     let own = |packet: &&capture::Captured| packet.interface.ends_with(&end);
-    let look = |packet: &capture::Captured| {
+    let parse = |packet: &capture::Captured| {
         let source = eyas_netem::packet::Packet::parse(&packet.ip)?.source;
-        seen::parse(packet.at, is_client(source), &packet.ip)
+        packet::parse(packet.at, is_client(source), &packet.ip)
     };
-    let mut seen: Vec<Seen> = packets.iter().filter(own).filter_map(look).collect();
+    let mut packets: Vec<PacketInfo> = packets.iter().filter(own).filter_map(parse).collect();
     // Each link records its own packets in order.
-    seen.sort_by_key(|packet| packet.at);
-    seen
+    packets.sort_by_key(|packet| packet.at);
+    packets
 }
 
 /// Returns whether an address belongs to the client, on either path.
 fn is_client(address: std::net::IpAddr) -> bool {
-    let paths = [PathTopology::numbered(1, FOUR), PathTopology::numbered(2, SIX)];
+    let paths = [PathTopology::numbered(1, IPV4_PATH), PathTopology::numbered(2, IPV6_PATH)];
     paths.iter().any(|path| path.addresses(Host::Client).contains(&address))
 }
 

@@ -9,7 +9,7 @@ use eyas::race::policy::Policy;
 use super::server_kind::Kind;
 use super::servers::Servers;
 use super::testbed::Testbed;
-use super::trial::{OBJECT, Outcome, Trial, runtime, side_by_side};
+use super::trial::{OBJECT, Outcome, Trial, run_concurrently, runtime};
 use super::{LiveError, Run, Traffic, awake};
 use crate::run::RunResult;
 use crate::situation::live::{ConnectSetup, LinkSetup, Memory};
@@ -26,8 +26,8 @@ impl Run for ConnectSetup {
             Memory::Empty | Memory::Warm => LinkSetup { loss: Part::default(), ..self.link },
         };
         let _awake = awake::keep();
-        let bed = Testbed::start(learnt_over, seed)?;
-        let servers = Servers::start(&bed, &[Kind::Http3])?;
+        let testbed = Testbed::start(learnt_over, seed)?;
+        let servers = Servers::start(&testbed, &[Kind::Http3])?;
         let trial = Trial {
             way: self.way,
             policy: policy(self),
@@ -36,22 +36,22 @@ impl Run for ConnectSetup {
             security: servers.trusted(),
             resolver: Resolver::system(),
         };
-        let (outcomes, traffic) = bed.in_client(|| {
+        let (outcomes, traffic) = testbed.in_client(|| {
             runtime()?.block_on(async {
                 let pace = self.pace.0;
                 let memories = self.memory.of_trials(self.trials, &trial, pace, stop).await?;
-                bed.change(self.link)?;
-                let before = bed.traffic()?;
+                testbed.change(self.link)?;
+                let before = testbed.traffic()?;
                 let pauses = self.second_after.iter().cycle();
                 let trials = memories
                     .into_iter()
                     .zip(pauses)
                     .map(|(memory, pause)| trial.clone().run(memory, pause.0));
-                let outcomes = side_by_side(trials, self.pace.0, stop).await?;
-                Ok::<_, LiveError>((outcomes, bed.traffic()?.since(before)))
+                let outcomes = run_concurrently(trials, self.pace.0, stop).await?;
+                Ok::<_, LiveError>((outcomes, testbed.traffic()?.since(before)))
             })
         })??;
-        Ok(sum_up(self, &outcomes, traffic))
+        Ok(summarise(self, &outcomes, traffic))
     }
 }
 
@@ -65,7 +65,7 @@ fn policy(setup: &ConnectSetup) -> Policy {
     }
 }
 
-fn sum_up(setup: &ConnectSetup, outcomes: &[(usize, Outcome)], traffic: Traffic) -> RunResult {
+fn summarise(setup: &ConnectSetup, outcomes: &[(usize, Outcome)], traffic: Traffic) -> RunResult {
     let mut run = RunResult::default();
     let mut put = |column: &str, number: f64| {
         run.columns.entry(column.to_owned()).or_default().push(number);

@@ -20,16 +20,16 @@ const PORT: u16 = 8443;
 impl Run for CostSetup {
     fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
         let topology = topology(self, seed);
-        let four = topology.paths.first().and_then(|path| path.ipv4);
-        let [_, server] = four.ok_or_else(|| LiveError::Testbed("no addresses".to_owned()))?;
+        let ipv4 = topology.paths.first().and_then(|path| path.ipv4);
+        let [_, server] = ipv4.ok_or_else(|| LiveError::Testbed("no addresses".to_owned()))?;
         let server = SocketAddr::new(server.into(), PORT);
         let identity = if self.tls { Identity::Rsa } else { Identity::None };
         let serve = Serve { listen: server, identity, http3: false };
-        let seen = host::run(topology, &serve, self.times(), stop, |bed| {
-            let addresses = client::addresses(bed.emulator(), testbed::PATH)?;
+        let observed = host::run(topology, &serve, self.times(), stop, |testbed| {
+            let addresses = client::addresses(testbed.emulator(), testbed::PATH)?;
             client::load(self, server, addresses, seed)
         })?;
-        Ok(seen.result())
+        Ok(observed.result())
     }
 }
 

@@ -84,7 +84,7 @@ fn https(labels: &[String]) -> Option<Vec<u8>> {
     if labels.get(2)? != WITH_RECORDS {
         return None;
     }
-    let alpn: &[u8] = if kind.speaks_http3() { b"\x02h3\x02h2" } else { b"\x02h2" };
+    let alpn: &[u8] = if kind.supports_http3() { b"\x02h3\x02h2" } else { b"\x02h2" };
     // Priority 1, the name without the port's labels, the parameters alpn and port. The target name
     // "." (the owner itself) would be another name to look up.
     let mut record = vec![0, 1];

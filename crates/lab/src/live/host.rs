@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use super::testbed::{CLIENT_CORE, SERVER_CORE, Testbed};
 use super::{LiveError, Traffic};
-use crate::emulator::{Host, Topology, stay_on};
+use crate::emulator::{Host, Topology, pin_thread};
 use crate::load::{self, Load, Outcome, Stop};
 use crate::situation::live::Times;
 
@@ -33,7 +33,7 @@ use used::Used;
 const TIME_TO_STOP: Duration = Duration::from_millis(100);
 
 /// The observations of a load.
-pub(super) struct Seen {
+pub(super) struct Observed {
     /// The outcome of the load.
     pub(super) outcome: Outcome,
     /// Whether its races ended below TLS.
@@ -50,7 +50,7 @@ pub(super) fn run(
     times: Times,
     stop: &AtomicBool,
     load: impl FnOnce(&Testbed) -> Result<Load, LiveError>,
-) -> Result<Seen, LiveError> {
+) -> Result<Observed, LiveError> {
     if std::thread::available_parallelism().map_or(1, usize::from) <= SERVER_CORE {
         return Err(LiveError::Missing("two cores, one each for client and server".to_owned()));
     }
@@ -59,40 +59,40 @@ pub(super) fn run(
     topology.server_core = Some(SERVER_CORE);
     // The client needs its core as well.
     topology.awake = false;
-    let bed = Testbed::of(&topology)?;
-    let server = Server::start(bed.emulator(), serve, SERVER_CORE)?;
-    let load = load(&bed)?;
-    kernel_memory::give_back();
+    let testbed = Testbed::of(&topology)?;
+    let server = Server::start(testbed.emulator(), serve, SERVER_CORE)?;
+    let load = load(&testbed)?;
+    kernel_memory::release_unused();
     let ending = Stop::default();
-    let (outcome, looks) = std::thread::scope(|scope| {
+    let (outcome, samples) = std::thread::scope(|scope| {
         let watching = scope.spawn(|| {
-            let watch = || watch(times, &server, &bed, stop);
-            let looks = bed.emulator().namespace(Host::Server).run_in(watch);
-            let looks = looks.map_err(LiveError::from).and_then(|looks| looks);
-            if looks.is_err() {
+            let watch = || watch(times, &server, &testbed, stop);
+            let samples = testbed.emulator().namespace(Host::Server).run_in(watch);
+            let samples = samples.map_err(LiveError::from).and_then(|samples| samples);
+            if samples.is_err() {
                 ending.stop();
             }
-            looks
+            samples
         });
-        let outcome = bed.in_client(|| put_on(&load, &ending));
-        let looks = match watching.join() {
-            Ok(looks) => looks,
+        let outcome = testbed.in_client(|| run_load(&load, &ending));
+        let samples = match watching.join() {
+            Ok(samples) => samples,
             Err(panic) => std::panic::resume_unwind(panic),
         };
-        (outcome, looks)
+        (outcome, samples)
     });
     // A requested stop takes precedence over the errors that it causes.
     if stop.load(Ordering::Relaxed) {
         return Err(LiveError::Stopped);
     }
-    let (used, traffic) = looks?;
+    let (used, traffic) = samples?;
     let below_tls = load.races_below_tls;
-    Ok(Seen { outcome: outcome??, below_tls, used, traffic, duration: times.duration })
+    Ok(Observed { outcome: outcome??, below_tls, used, traffic, duration: times.duration })
 }
 
 /// Runs the load on the client's core.
-fn put_on(load: &Load, ending: &Stop) -> Result<Outcome, LiveError> {
-    stay_on(None, CLIENT_CORE)?;
+fn run_load(load: &Load, ending: &Stop) -> Result<Outcome, LiveError> {
+    pin_thread(None, CLIENT_CORE)?;
     load::run(load, ending, |_| {}).map_err(|cause| LiveError::Inside(cause.to_string()))
 }
 
@@ -100,7 +100,7 @@ fn put_on(load: &Load, ending: &Stop) -> Result<Outcome, LiveError> {
 fn watch(
     times: Times,
     server: &Server,
-    bed: &Testbed,
+    testbed: &Testbed,
     stop: &AtomicBool,
 ) -> Result<(Vec<Used>, Traffic), LiveError> {
     let begin = Instant::now();
@@ -120,8 +120,8 @@ fn watch(
         }
         used.push(server.used()?);
         if sample == 0 {
-            before = bed.traffic()?;
+            before = testbed.traffic()?;
         }
     }
-    Ok((used, bed.traffic()?.since(before)))
+    Ok((used, testbed.traffic()?.since(before)))
 }

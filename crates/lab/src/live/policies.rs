@@ -8,7 +8,7 @@ use eyas_netem::random::derive;
 use super::server_kind::Kind;
 use super::servers::{NAME, Servers};
 use super::testbed::Testbed;
-use super::trial::{OBJECT, Outcome, Trial, runtime, side_by_side};
+use super::trial::{OBJECT, Outcome, Trial, run_concurrently, runtime};
 use super::{LiveError, Run, awake, dns};
 use crate::run::RunResult;
 use crate::situation::live::{ClientStrategy, PoliciesSetup};
@@ -31,9 +31,9 @@ fn kind(setup: &PoliciesSetup, seed: u64, trial: u32) -> Kind {
 impl Run for PoliciesSetup {
     fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
         let _awake = awake::keep();
-        let bed = Testbed::start(self.link, seed)?;
-        let servers = Servers::start(&bed, &Kind::ALL)?;
-        let name_server = (bed.server_address()?, dns::PORT).into();
+        let testbed = Testbed::start(self.link, seed)?;
+        let servers = Servers::start(&testbed, &Kind::ALL)?;
+        let name_server = (testbed.server_address()?, dns::PORT).into();
         let name = match self.way {
             ClientStrategy::HttpsRecords => format!("{}.{NAME}", dns::WITH_RECORDS),
             _ => NAME.to_owned(),
@@ -48,16 +48,16 @@ impl Run for PoliciesSetup {
             // A separate resolver has no cached answers.
             resolver: Resolver::server(name_server),
         };
-        let (outcomes, traffic) = bed.in_client(|| {
+        let (outcomes, traffic) = testbed.in_client(|| {
             runtime()?.block_on(async {
                 let (pace, earlier) = (self.pace.0, trial(Kind::Http3));
                 let memories = self.memory.of_trials(self.trials, &earlier, pace, stop).await?;
-                let before = bed.traffic()?;
+                let before = testbed.traffic()?;
                 let trials = kinds.iter().zip(memories);
                 let trials =
                     trials.map(|(kind, memory)| trial(*kind).run(memory, self.second_after.0));
-                let outcomes = side_by_side(trials, pace, stop).await?;
-                Ok::<_, LiveError>((outcomes, bed.traffic()?.since(before)))
+                let outcomes = run_concurrently(trials, pace, stop).await?;
+                Ok::<_, LiveError>((outcomes, testbed.traffic()?.since(before)))
             })
         })??;
         let mut run = RunResult::default();

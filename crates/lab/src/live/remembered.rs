@@ -42,7 +42,7 @@ impl Memory {
             }
             Self::Network => {
                 let known = with(&[]);
-                let hosts = (0..HOSTS).map(|number| trial.elsewhere(number));
+                let hosts = (0..HOSTS).map(|number| trial.at_another_host(number));
                 let hosts = hosts.collect::<Result<Vec<_>, _>>()?;
                 let hosts = hosts.into_iter().map(|host| (host, known.clone(), STAY));
                 // A host without a connection in time is evidence, too.
@@ -78,7 +78,7 @@ async fn warm(
 
 impl Trial {
     /// Returns the same server under the name of another host.
-    fn elsewhere(&self, number: usize) -> Result<Self, LiveError> {
+    fn at_another_host(&self, number: usize) -> Result<Self, LiveError> {
         let inside = |cause: &dyn std::fmt::Display| LiveError::Inside(cause.to_string());
         let url: http::Uri = self.url.parse().map_err(|cause| inside(&cause))?;
         let (host, port) = (url.host().unwrap_or_default(), url.port_u16().unwrap_or_default());

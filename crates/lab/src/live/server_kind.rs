@@ -29,7 +29,7 @@ impl Kind {
     }
 
     /// Returns whether the server supports HTTP/3.
-    pub(super) const fn speaks_http3(self) -> bool {
+    pub(super) const fn supports_http3(self) -> bool {
         matches!(self, Self::Http3 | Self::Http3Swallowed)
     }
 

@@ -17,18 +17,18 @@ pub(super) struct ServerThread {
 impl ServerThread {
     /// Waits until `start` has started serving, and returns its result. The future that it returns
     /// as well runs until the servers are ended.
-    pub(super) fn start<Said, Work, Starting>(
-        bed: &Testbed,
+    pub(super) fn start<Output, Work, Starting>(
+        testbed: &Testbed,
         start: impl FnOnce() -> Starting + Send + 'static,
-    ) -> Result<(Self, Said), LiveError>
+    ) -> Result<(Self, Output), LiveError>
     where
-        Said: Send + 'static,
+        Output: Send + 'static,
         Work: Future<Output = ()>,
-        Starting: Future<Output = Result<(Said, Work), String>>,
+        Starting: Future<Output = Result<(Output, Work), String>>,
     {
         let (stop, stopped) = oneshot::channel();
         let (sender, started) = mpsc::sync_channel(1);
-        let thread = bed.server_thread(move || {
+        let thread = testbed.server_thread(move || {
             let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
                 Ok(runtime) => runtime,
                 Err(cause) => {
@@ -38,10 +38,10 @@ impl ServerThread {
             };
             runtime.block_on(async {
                 match start().await {
-                    Ok((said, work)) => {
-                        let _ = sender.send(Ok(said));
+                    Ok((output, work)) => {
+                        let _ = sender.send(Ok(output));
                         tokio::select! {
-                            // Until it is told to stop, or the sender is dropped.
+                            // Until a stop is requested, or the sender is dropped.
                             _ = stopped => {}
                             () = work => {}
                         }
@@ -54,7 +54,7 @@ impl ServerThread {
         })?;
         let servers = Self { stop: Some(stop), thread: Some(thread) };
         match started.recv() {
-            Ok(Ok(said)) => Ok((servers, said)),
+            Ok(Ok(output)) => Ok((servers, output)),
             Ok(Err(cause)) => Err(LiveError::Inside(cause)),
             Err(cause) => Err(LiveError::Inside(cause.to_string())),
         }

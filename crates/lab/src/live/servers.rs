@@ -29,8 +29,8 @@ pub(super) struct Servers {
 
 impl Servers {
     /// Starts one server of each of these kinds.
-    pub(super) fn start(bed: &Testbed, kinds: &[Kind]) -> Result<Self, LiveError> {
-        let ip = bed.server_address()?;
+    pub(super) fn start(testbed: &Testbed, kinds: &[Kind]) -> Result<Self, LiveError> {
+        let ip = testbed.server_address()?;
         let inside = |cause: &dyn std::fmt::Display| LiveError::Inside(cause.to_string());
         let identity = ServerIdentity::self_signed([
             ip.to_string(),
@@ -38,10 +38,10 @@ impl Servers {
             format!("{}.{NAME}", dns::WITH_RECORDS),
         ])
         .map_err(|cause| inside(&cause))?;
-        let (shown, kinds) = (identity.clone(), kinds.to_vec());
-        let (thread, addresses) = ServerThread::start(bed, move || async move {
-            let running = start(ip, &shown, &kinds).await?;
-            let addresses = running.iter().map(One::address).collect();
+        let (presented, kinds) = (identity.clone(), kinds.to_vec());
+        let (thread, addresses) = ServerThread::start(testbed, move || async move {
+            let running = start(ip, &presented, &kinds).await?;
+            let addresses = running.iter().map(HttpServer::address).collect();
             Ok((addresses, async move {
                 let _running = running;
                 dns::serve(ip).await;
@@ -64,19 +64,23 @@ impl Servers {
 }
 
 /// A server, and the socket that swallows UDP at its port.
-struct One {
+struct HttpServer {
     running: Running,
     /// It is bound but never read.
     _swallows: Option<UdpSocket>,
 }
 
-impl One {
+impl HttpServer {
     fn address(&self) -> SocketAddr {
         self.running.local_addr()
     }
 }
 
-async fn start(ip: IpAddr, identity: &ServerIdentity, kinds: &[Kind]) -> Result<Vec<One>, String> {
+async fn start(
+    ip: IpAddr,
+    identity: &ServerIdentity,
+    kinds: &[Kind],
+) -> Result<Vec<HttpServer>, String> {
     let mut servers = Vec::new();
     for kind in kinds {
         let address = SocketAddr::new(ip, kind.port());
@@ -106,7 +110,7 @@ async fn start(ip: IpAddr, identity: &ServerIdentity, kinds: &[Kind]) -> Result<
             .map_err(|cause| cause.to_string())?;
         let swallows = kind.swallows_udp().then(|| UdpSocket::bind(address)).transpose();
         let _swallows = swallows.map_err(|cause| cause.to_string())?;
-        servers.push(One { running, _swallows });
+        servers.push(HttpServer { running, _swallows });
     }
     Ok(servers)
 }

@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 
 use super::{LiveError, Traffic};
 use crate::emulator::{
-    Direction, Emulator, EmulatorError, Host, LinkConfig, LossConfig, Topology, stay_on,
+    Direction, Emulator, EmulatorError, Host, LinkConfig, LossConfig, Topology, pin_thread,
 };
 use crate::situation::live::LinkSetup;
 
@@ -36,11 +36,11 @@ impl Testbed {
     /// Creates hosts and links according to a topology; the first path is the one reported on.
     pub(super) fn of(topology: &Topology) -> Result<Self, LiveError> {
         let path = topology.paths.first().map_or_else(String::new, |path| path.name.clone());
-        let bed = Self { emulator: Emulator::start(topology)?, path };
+        let testbed = Self { emulator: Emulator::start(topology)?, path };
         for host in Host::ALL {
-            bed.emulator.namespace(host).run_in(forget_round_trips)?;
+            testbed.emulator.namespace(host).run_in(forget_round_trips)?;
         }
-        Ok(bed)
+        Ok(testbed)
     }
 
     /// Returns the emulator.
@@ -63,11 +63,11 @@ impl Testbed {
     /// # Errors
     /// If the thread cannot enter the host.
     pub fn in_client<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, LiveError> {
-        let apart = || {
+        let pinned = || {
             pin_to_core(CLIENT_CORE);
             work()
         };
-        Ok(self.emulator.namespace(Host::Client).run_in(apart)?)
+        Ok(self.emulator.namespace(Host::Client).run_in(pinned)?)
     }
 
     /// Starts a thread of the server's host, on a separate core if there is one.
@@ -128,7 +128,7 @@ impl From<EmulatorError> for LiveError {
 /// Pins the thread to a core. Two hosts do not wait for each other's core, but the kernel may put
 /// both of them on the same one and leave them there. Does nothing if the core is not available.
 fn pin_to_core(core: usize) {
-    let _ = stay_on(None, core);
+    let _ = pin_thread(None, core);
 }
 
 /// Returns a topology of two hosts and one path with this name between them.

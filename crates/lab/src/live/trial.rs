@@ -60,7 +60,7 @@ pub(super) struct First {
 
 /// Runs trials concurrently, started at the given pace, and returns their outcomes with their
 /// numbers.
-pub(super) async fn side_by_side<F>(
+pub(super) async fn run_concurrently<F>(
     trials: impl IntoIterator<Item = F>,
     pace: Duration,
     stop: &AtomicBool,
@@ -80,7 +80,7 @@ where
         running.spawn(async move { (number, trial.await) });
     }
     let mut outcomes = Vec::new();
-    let mut looks = tokio::time::interval(TIME_TO_STOP);
+    let mut checks = tokio::time::interval(TIME_TO_STOP);
     loop {
         tokio::select! {
             ended = running.join_next() => match ended {
@@ -88,7 +88,7 @@ where
                 Some(Err(cause)) => return Err(LiveError::Inside(cause.to_string())),
                 None => return Ok(outcomes),
             },
-            _ = looks.tick() => if stop.load(Ordering::Relaxed) {
+            _ = checks.tick() => if stop.load(Ordering::Relaxed) {
                 return Err(LiveError::Stopped);
             },
         }
@@ -156,7 +156,7 @@ impl Trial {
         if self.way == ClientStrategy::PublishedAltSvc && pause.is_zero() {
             second = self.until_http3(&client, second).await;
         }
-        let race = Journey::of(&response.trace());
+        let race = RaceTimes::of(&response.trace());
         let Some(usable) = race.usable else { return outcome };
         let usable = usable.max(ready);
         let used = 1 + u32::from(race.better.is_some());
@@ -170,7 +170,7 @@ impl Trial {
                     let later = second.trace();
                     let began = response.trace().header.started_at;
                     let after = later.header.started_at.checked_sub(began)?;
-                    Some(after + Journey::of(&later).usable?)
+                    Some(after + RaceTimes::of(&later).usable?)
                 })
             }
         };
@@ -193,27 +193,27 @@ fn is_over_http3(response: &Response) -> bool {
     response.version() == Version::HTTP_3
 }
 
-/// The events of a race since its start.
+/// When the events of a race happened, since its start.
 #[derive(Clone, Copy, Debug, Default)]
-struct Journey {
+struct RaceTimes {
     usable: Option<Duration>,
     better: Option<Duration>,
     attempts: u32,
 }
 
-impl Journey {
+impl RaceTimes {
     fn of(trace: &Trace) -> Self {
-        let mut journey = Self::default();
+        let mut times = Self::default();
         for step in &trace.steps {
             let at = step.at.saturating_sub(trace.header.started_at);
             let Event::Output(output) = &step.event else { continue };
             match **output {
-                Output::Usable(_) => journey.usable = Some(at),
-                Output::Better(_) => journey.better = Some(at),
-                Output::Start { .. } => journey.attempts += 1,
+                Output::Usable(_) => times.usable = Some(at),
+                Output::Better(_) => times.better = Some(at),
+                Output::Start { .. } => times.attempts += 1,
                 _ => {}
             }
         }
-        journey
+        times
     }
 }

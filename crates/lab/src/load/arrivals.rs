@@ -57,9 +57,9 @@ impl Rate {
             Self::Fixed(rate) => at(count, rate),
             Self::Ramp { from, to, over } => {
                 let over = over.as_secs_f64();
-                let on_the_way = over * (from + to) / 2.0;
-                if count > on_the_way {
-                    return Some(over + at(count - on_the_way, to)?);
+                let during_ramp = over * (from + to) / 2.0;
+                if count > during_ramp {
+                    return Some(over + at(count - during_ramp, to)?);
                 }
                 // The root of a quadratic, in a form that loses no precision when the ramp is flat.
                 let root = (from * from + 2.0 * count * (to - from) / over).max(0.0).sqrt();
@@ -119,14 +119,14 @@ pub struct Schedule {
     gaps: Stream,
     /// The arrivals so far, of the process of rate 1.
     count: f64,
-    given: u64,
+    returned: u64,
 }
 
 impl Schedule {
     /// Creates a schedule. The same seed gives the same schedule.
     pub fn new(arrivals: Arrivals, extent: Extent, seed: u64) -> Self {
         let gaps = Stream::new(seed, Purpose::Gaps);
-        Self { arrivals, extent, gaps, count: 0.0, given: 0 }
+        Self { arrivals, extent, gaps, count: 0.0, returned: 0 }
     }
 }
 
@@ -134,18 +134,18 @@ impl Iterator for Schedule {
     type Item = Duration;
 
     fn next(&mut self) -> Option<Duration> {
-        if self.extent.requests.is_some_and(|most| self.given >= most) {
+        if self.extent.requests.is_some_and(|most| self.returned >= most) {
             return None;
         }
         match self.arrivals.spacing {
             Spacing::Poisson => self.count += self.gaps.exponential(),
-            Spacing::Constant => self.count = self.given as f64,
+            Spacing::Constant => self.count = self.returned as f64,
         }
         let at = Duration::try_from_secs_f64(self.arrivals.rate.time_of(self.count)?).ok()?;
         if self.extent.duration.is_some_and(|end| at >= end) {
             return None;
         }
-        self.given += 1;
+        self.returned += 1;
         Some(at)
     }
 }

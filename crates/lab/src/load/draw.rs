@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn hits_come_as_often_as_they_are_wanted() {
+    fn hits_occur_at_the_configured_rate() {
         assert_eq!((hits(0.0), hits(1.0)), (0, MANY));
         // Five standard deviations: 5 √(n p (1 - p)).
         assert!(hits(0.8).abs_diff(80_000) < 633, "{}", hits(0.8));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn one_more_object_leaves_the_hits_as_they_were() {
+    fn an_additional_object_does_not_change_the_hits() {
         let hits = |objects| Draws::new(0.3, 2, objects, 4).take(50).map(|draw| draw.is_hit);
         assert!(hits(1).eq(hits(7)));
     }

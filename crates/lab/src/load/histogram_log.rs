@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn others_read_the_log_and_find_the_values() {
+    fn another_implementation_parses_the_log() {
         let mut log = HistogramLog::new(Vec::new(), UNIX_EPOCH).expect("memory");
         for second in 1..=2 {
             let tally = tally(second * 10);

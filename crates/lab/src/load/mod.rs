@@ -13,7 +13,7 @@
 //! | `outcome` | the summary of a run, also as data |
 //! | `prepare` | values derived from a load |
 //! | `worker`, `request` | one thread: starts requests, executes them, counts their outcomes |
-//! | `kept` | persistent connections |
+//! | `pool` | persistent connections |
 //! | `wake` | a timer with microsecond resolution |
 //! | `series`, `histogram_log` | results second by second, as CSV and as an HDR histogram log |
 //!
@@ -40,8 +40,8 @@ mod arrivals;
 mod attempts;
 mod draw;
 mod histogram_log;
-mod kept;
 mod outcome;
+mod pool;
 mod prepare;
 mod request;
 mod series;
@@ -215,7 +215,7 @@ pub enum LoadError {
     #[error("the warm-up takes all the time: make it shorter than the load")]
     WarmUp,
     /// An object cannot be requested.
-    #[error("cannot ask for this: {0}")]
+    #[error("cannot request this object: {0}")]
     Object(String),
     /// The policy is invalid.
     #[error("{0}")]
@@ -331,14 +331,14 @@ fn collect(
 ) -> Result<Outcome, LoadError> {
     let workers = prepared.load.threads.max(1);
     let mut outcome = Outcome::new(&prepared.load);
-    let (mut tally, mut heard, mut in_flight) = (Tally::default(), 0, 0);
+    let (mut tally, mut reported, mut in_flight) = (Tally::default(), 0, 0);
     let mut failed = None;
     let mut last = Duration::ZERO;
     for report in reports {
         match report {
             Report::Interval { tally: part, in_flight: now } => {
                 tally.add(&part);
-                (heard, in_flight) = (heard + 1, in_flight + now);
+                (reported, in_flight) = (reported + 1, in_flight + now);
             }
             Report::Finished(Ok(finished)) => outcome.take(&finished),
             Report::Finished(Err(cause)) => {
@@ -346,7 +346,7 @@ fn collect(
                 failed = Some(cause);
             }
         }
-        if heard >= workers {
+        if reported >= workers {
             let elapsed = start.elapsed();
             outcome.tally.add(&tally);
             progress(&Progress {
@@ -357,7 +357,7 @@ fn collect(
                 in_flight,
                 is_warming_up: elapsed < prepared.load.warm_up,
             });
-            (tally, heard, in_flight, last) = (Tally::default(), 0, 0, elapsed);
+            (tally, reported, in_flight, last) = (Tally::default(), 0, 0, elapsed);
         }
     }
     outcome.tally.add(&tally);

@@ -6,7 +6,7 @@ use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
 use http::Uri;
 
-use super::kept::Kept;
+use super::pool::Pool;
 use super::{Connections, Load, LoadError};
 
 /// A load and the values derived from it.
@@ -53,11 +53,11 @@ impl Prepared {
     }
 
     /// Returns the connections that a worker keeps, if any: its share of all.
-    pub(super) fn kept(&self, worker: usize) -> Option<Arc<Kept>> {
+    pub(super) fn pool(&self, worker: usize) -> Option<Arc<Pool>> {
         let Connections::Kept { most, streams } = self.load.connections else { return None };
         let threads = self.load.threads.max(1);
         let share = most / threads + usize::from(worker < most % threads);
-        Some(Arc::new(Kept::new(share, streams)))
+        Some(Arc::new(Pool::new(share, streams)))
     }
 }
 

@@ -9,13 +9,13 @@ use eyas_http::{Body, DirectConnection, Error, version_name};
 use http::{HeaderMap, HeaderValue, Request, Version, header::CONNECTION, header::CONTENT_LENGTH};
 
 use super::draw::Draw;
-use super::kept::{Lease, Turn};
+use super::pool::{Lease, Turn};
 use super::tally::{Answer, Opening, Trouble, Winner};
 use super::worker::{Running, lock};
 
 impl Running {
     /// Executes one request that was due at this time.
-    pub(super) async fn carry(
+    pub(super) async fn execute(
         &self,
         at: Duration,
         draw: Draw,
@@ -50,14 +50,14 @@ impl Running {
 
     /// Returns a connection, and whether it was opened for this request.
     async fn connection(&self, draw: Draw, is_hit: &mut bool) -> Result<(Lease, bool), Error> {
-        let Some(kept) = &self.kept else {
+        let Some(pool) = &self.pool else {
             return Ok((Lease::alone(self.open(draw, is_hit).await?), true));
         };
-        match kept.turn().await {
+        match pool.turn().await {
             Turn::Use(lease) => Ok((lease, false)),
-            Turn::Open(place) => {
+            Turn::Open(slot) => {
                 let connection = self.open(draw, is_hit).await?;
-                Ok((kept.opened(connection, place), true))
+                Ok((pool.opened(connection, slot), true))
             }
         }
     }
@@ -73,7 +73,7 @@ impl Running {
         let connection = match (straight, &choice.straight, &choice.beside) {
             (Some(straight), ..) => self.direct.open(&straight).await?,
             (None, Some(straight), Some(beside)) => {
-                self.hand_shake(beside.clone());
+                self.start_handshakes(beside.clone());
                 self.direct.open(straight).await?
             }
             (None, ..) => self.direct.open(&choice.race).await?,
@@ -85,7 +85,7 @@ impl Running {
 
     /// Runs handshakes of only the transports to completion and closes the connections, in the
     /// background.
-    fn hand_shake(&self, beside: Policy) {
+    fn start_handshakes(&self, beside: Policy) {
         let bare = self.bare.clone();
         tokio::spawn(async move { bare.open(&beside).await.map(drop) });
     }

@@ -137,7 +137,7 @@ impl Times {
 
 fn histogram() -> Histogram<u64> {
     let (low, high) = (SHORTEST.as_nanos() as u64, LONGEST.as_nanos() as u64);
-    Histogram::new_with_bounds(low, high, DIGITS).expect("these bounds make sense, always")
+    Histogram::new_with_bounds(low, high, DIGITS).expect("valid bounds")
 }
 
 fn record(histogram: &mut Histogram<u64>, time: Duration) {

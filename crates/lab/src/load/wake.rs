@@ -29,8 +29,8 @@ impl Wake {
         if wait.is_zero() {
             return Ok(());
         }
-        let never_again = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let once = Itimerspec { it_interval: never_again, it_value: timespec(wait) };
+        let no_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let once = Itimerspec { it_interval: no_interval, it_value: timespec(wait) };
         timerfd_settime(self.0.as_fd(), TimerfdTimerFlags::empty(), &once)?;
         loop {
             self.0.readable().await?;
@@ -61,7 +61,7 @@ mod tests {
         let wake = Wake::new().expect("a timer");
         for micros in [0, 1, 300, 1_500] {
             let (start, wait) = (Instant::now(), Duration::from_micros(micros));
-            wake.after(wait).await.expect("it rings");
+            wake.after(wait).await.expect("it expires");
             assert!(start.elapsed() >= wait, "{wait:?}");
         }
     }

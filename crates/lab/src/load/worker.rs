@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::arrivals::{Extent, Schedule};
 use super::attempts::Attempts;
 use super::draw::{Draw, Draws};
-use super::kept::Kept;
+use super::pool::Pool;
 use super::prepare::Prepared;
 use super::tally::{Exchange, Tally, Trouble};
 use super::wake::Wake;
@@ -24,7 +24,7 @@ use super::wake::Wake;
 /// How often a worker reports.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
 /// How long the last associations may take to shut down.
-const FAREWELL: Duration = Duration::from_secs(1);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Requests started in a row while the generator is late, before other tasks run.
 const BURST: usize = 16;
 
@@ -62,7 +62,7 @@ pub(super) struct Running {
     pub(super) direct: Direct,
     /// The same destination without TLS.
     pub(super) bare: Direct,
-    pub(super) kept: Option<Arc<Kept>>,
+    pub(super) pool: Option<Arc<Pool>>,
     /// The winner of the last race.
     pub(super) known: Mutex<Option<(Transport, Family)>>,
     endpoint: Endpoint,
@@ -93,17 +93,17 @@ impl Worker {
     /// Runs on this thread until the end of the load.
     pub(super) fn run(self, runtime: &Runtime, start: Instant, sender: &mpsc::Sender<Report>) {
         let finished = runtime.block_on(self.work(start, sender));
-        // If the run was abandoned, nobody receives this.
+        // If the run was abandoned, there is no receiver.
         let _ = sender.send(Report::Finished(finished));
     }
 
     async fn work(self, start: Instant, sender: &mpsc::Sender<Report>) -> io::Result<Finished> {
-        let kept = self.prepared.kept(self.number);
+        let pool = self.prepared.pool(self.number);
         let running = Arc::new(Running {
             prepared: Arc::clone(&self.prepared),
             direct: self.direct.clone(),
             bare: self.bare.clone(),
-            kept,
+            pool,
             known: Mutex::default(),
             endpoint: self.endpoint.clone(),
             start,
@@ -116,13 +116,13 @@ impl Worker {
             attempts_before: OnceLock::new(),
             last_end: Mutex::default(),
         });
-        let telling = tokio::spawn(report_intervals(Arc::clone(&running), sender.clone()));
+        let reporter = tokio::spawn(report_intervals(Arc::clone(&running), sender.clone()));
         let arriving_until = self.generate(&running).await;
         tokio::select! {
             () = running.drained() => {}
             () = self.stop.cancelled() => {}
         }
-        telling.abort();
+        reporter.abort();
         running.give_up();
         running.report(sender);
         let attempts = running.attempts_since_warm_up();
@@ -134,18 +134,18 @@ impl Worker {
             arriving_until: arriving_until?,
             last_end,
         };
-        // Together with the kept connections.
+        // This closes the pool's connections as well.
         drop(running);
-        self.take_leave().await;
+        self.shut_down_associations().await;
         Ok(finished)
     }
 
     /// Shuts down associations gracefully, so that the server does not wait for a peer that is
     /// gone.
-    async fn take_leave(&self) {
+    async fn shut_down_associations(&self) {
         if !self.stop.is_cancelled() {
             let ended = self.endpoint.associations_ended();
-            let _ = tokio::time::timeout(FAREWELL, ended).await;
+            let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, ended).await;
         }
     }
 
@@ -171,7 +171,7 @@ impl Worker {
                 }
             } else {
                 tokio::select! {
-                    rung = wake.after(wait) => rung?,
+                    expired = wake.after(wait) => expired?,
                     () = self.stop.cancelled() => {}
                 }
             }
@@ -230,16 +230,16 @@ impl Running {
         let began = self.now();
         let mut is_hit = false;
         let limit = self.prepared.load.timeout;
-        let carried = self.carry(at, draw, &mut is_hit);
-        let carried = match tokio::time::timeout(limit, carried).await {
-            Ok(carried) => carried,
+        let result = self.execute(at, draw, &mut is_hit);
+        let result = match tokio::time::timeout(limit, result).await {
+            Ok(result) => result,
             Err(_) => {
                 let detail = format!("no whole response within {limit:?}");
                 Err(Trouble { kind: "timeout", detail })
             }
         };
         let ended = self.now();
-        let (end, lease) = match carried {
+        let (end, lease) = match result {
             Ok((answer, lease)) => (Ok(answer), Some(lease)),
             Err(trouble) => (Err(trouble), None),
         };
@@ -249,7 +249,7 @@ impl Running {
             *lock(&self.last_end) = ended;
         }
         if let Some(lease) = lease {
-            lease.give_back().await;
+            lease.release().await;
         }
     }
 
@@ -270,7 +270,7 @@ impl Running {
     fn report(&self, reports: &mpsc::Sender<Report>) {
         let tally = Box::new(std::mem::take(&mut *lock(&self.tally)));
         let in_flight = self.in_flight.load(Relaxed);
-        // If the run was abandoned, nobody receives this.
+        // If the run was abandoned, there is no receiver.
         let _ = reports.send(Report::Interval { tally, in_flight });
     }
 

@@ -72,7 +72,7 @@ pub(super) fn add(table: &mut Table, own: &[String]) -> Result<Published, PlanEr
         ),
     };
     if named.is_none() && !own.is_empty() {
-        return Err(PlanError("--client: this plan tries no clients; he-clients does".to_owned()));
+        return Err(PlanError("--client: this plan tests no clients; he-clients does".to_owned()));
     }
     let own: Vec<ClientFile> = own.iter().map(|text| read(text)).collect::<Result<_, _>>()?;
     let ids: Vec<String> = own.iter().map(|client| client.id.clone()).collect();
@@ -219,7 +219,7 @@ mod tests {
         [[expect]]\nvalue = 'p50.byte[v6-drop, {client}, 0 ms]'\nunit = 'ms'\nat_most = 400";
 
     #[test]
-    fn files_are_named_as_their_clients() {
+    fn files_are_named_after_their_clients() {
         for (name, text) in SHIPPED {
             let client = read(text).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(client.id, *name);
@@ -237,29 +237,29 @@ mod tests {
     }
 
     #[test]
-    fn others_are_left_out_with_their_claims() {
+    fn other_clients_can_be_left_out_with_their_claims() {
         let plan = he_clients(&with(MINE, &["clients=[]"])).unwrap();
         assert!(plan.grid.points.iter().all(|point| point.curve == "mine"));
         assert_eq!(plan.claims.len(), 1);
     }
 
     #[test]
-    fn a_users_client_takes_the_place_of_a_shipped_one() {
+    fn a_users_client_replaces_a_built_in_one() {
         let plan = he_clients(&with(&MINE.replace("mine", "wget"), &[])).unwrap();
         assert_eq!(plan.grid.curves.iter().filter(|curve| curve.id == "wget").count(), 1);
     }
 
     #[test]
-    fn mistakes_are_named() {
-        let said = |client: &str| he_clients(&with(client, &[])).unwrap_err().to_string();
-        assert!(said("command = 'c {url}'").contains("id is missing"));
-        assert!(said(&format!("comand = 'c'\n{MINE}")).contains("comand"));
-        assert!(said(&MINE.replace("{url}", "")).contains("{url} is missing"));
-        assert!(said(&MINE.replace("p50.byte[", "p50.byte[no-")).contains("no-v6-drop"));
+    fn errors_name_the_key() {
+        let error = |client: &str| he_clients(&with(client, &[])).unwrap_err().to_string();
+        assert!(error("command = 'c {url}'").contains("id is missing"));
+        assert!(error(&format!("comand = 'c'\n{MINE}")).contains("comand"));
+        assert!(error(&MINE.replace("{url}", "")).contains("{url} is missing"));
+        assert!(error(&MINE.replace("p50.byte[", "p50.byte[no-")).contains("no-v6-drop"));
         let unknown = he_clients(&with(MINE, &["clients=['lynx']"])).unwrap_err().to_string();
         assert!(unknown.contains("\"lynx\"") && unknown.contains("wget"), "{unknown}");
         let other = crate::plan::shipped().iter().find(|plan| plan.name == "h3-delay").unwrap();
         let refused = Plan::parse(other.text, &with(MINE, &[])).unwrap_err().to_string();
-        assert!(refused.contains("tries no clients"), "{refused}");
+        assert!(refused.contains("tests no clients"), "{refused}");
     }
 }

@@ -24,7 +24,7 @@ use crate::units::{self, Kind};
 #[serde(deny_unknown_fields)]
 struct File {
     #[serde(default)]
-    kind: KindOfPlan,
+    kind: PlanKind,
     name: String,
     title: String,
     about: String,
@@ -88,7 +88,7 @@ impl File {
 /// How a plan is run.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum KindOfPlan {
+enum PlanKind {
     #[default]
     Simulated,
     Live,
@@ -365,7 +365,7 @@ fn points(
     }
     let mut seen = BTreeSet::new();
     match points.iter().find(|point| !seen.insert(point.id.as_str())) {
-        Some(twice) => Err(PlanError(format!("the point {} is there twice", twice.id))),
+        Some(duplicate) => Err(PlanError(format!("there are two points {}", duplicate.id))),
         None if points.is_empty() => Err(PlanError("no point is left to run".to_owned())),
         None => Ok(points),
     }
@@ -413,15 +413,15 @@ fn point(
     Ok(Point { x, scene: scene.id.clone(), curve: curve.id.clone(), situation, id })
 }
 
-fn situation(kind: KindOfPlan, mut table: Table) -> Result<Situation, String> {
+fn situation(kind: PlanKind, mut table: Table) -> Result<Situation, String> {
     let words = |error: toml::de::Error| error.to_string();
     match kind {
-        KindOfPlan::Simulated => {
+        PlanKind::Simulated => {
             let setup: Setup = table.try_into().map_err(words)?;
             setup.check()?;
             Ok(Situation::Simulated(Box::new(setup)))
         }
-        KindOfPlan::Live => {
+        PlanKind::Live => {
             let live = table.remove("live").ok_or("a live plan needs a table [live]")?;
             if table.contains_key("mode") {
                 return Err("mode is for simulated plans; a live one sends real packets".to_owned());
@@ -449,9 +449,9 @@ fn check_identifiers(file: &File) -> Result<(), PlanError> {
     let curves = file.curve.iter().map(|curve| ("curve", &curve.id));
     let mut seen = BTreeSet::new();
     for (what, id) in scenes.chain(curves).chain([("name", &file.name)]) {
-        let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
-        if id.is_empty() || !id.chars().all(fine) {
-            let message = format!("{what} {id:?}: letters, digits, '-' and '.' alone, please");
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+        if id.is_empty() || !id.chars().all(is_allowed) {
+            let message = format!("{what} {id:?}: use only letters, digits, '-' and '.'");
             return Err(PlanError(message));
         }
         if !seen.insert((what, id)) {
@@ -492,7 +492,7 @@ fn check_figures(figures: &[Figure], grid: &Grid) -> Result<(), PlanError> {
         }
         if figure.bound && figure.measure != Measure::Throughput {
             let title = &figure.title;
-            return Err(PlanError(format!("figure {title:?}: bound is one of throughput")));
+            return Err(PlanError(format!("figure {title:?}: bound applies only to throughput")));
         }
     }
     Ok(())

@@ -45,7 +45,7 @@ pub struct PlanError(pub(crate) String);
 /// # Errors
 /// If it is not an object, or has nulls, which TOML does not support.
 pub fn from_json(json: &str) -> Result<String, PlanError> {
-    let refused = |cause: &dyn std::fmt::Display| PlanError(format!("no plan: {cause}"));
+    let refused = |cause: &dyn std::fmt::Display| PlanError(format!("not a plan: {cause}"));
     let table: toml::Table = serde_json::from_str(json).map_err(|cause| refused(&cause))?;
     toml::to_string(&table).map_err(|cause| refused(&cause))
 }

@@ -1,4 +1,4 @@
-//! The shipped plans, and what is said of a file that is wrong.
+//! Tests of the built-in plans, and of the errors for an invalid file.
 
 use super::{Extent, Options, Plan, from_json, shipped};
 use crate::claim::Outcome;
@@ -21,7 +21,7 @@ fn plan(name: &str, options: &Options) -> Plan {
 }
 
 #[test]
-fn shipped_plans_can_be_read_and_are_named_as_their_files() {
+fn built_in_plans_are_valid_and_named_after_their_files() {
     for shipped in shipped() {
         for options in [Options::default(), standard(), quick(&[])] {
             let plan = Plan::parse(shipped.text, &options)
@@ -32,10 +32,9 @@ fn shipped_plans_can_be_read_and_are_named_as_their_files() {
     }
 }
 
-/// Every claim of every plan reads points that are there, in the whole and with `--standard`.
-/// An expression is for who writes plans, not for who reads pages.
+/// Expressions are for authors of plans; readers of a page need a description.
 #[test]
-fn every_number_of_a_claim_is_named_in_words() {
+fn every_check_of_a_claim_has_a_description() {
     for shipped in shipped() {
         let plan = Plan::parse(shipped.text, &Options::default()).unwrap();
         for claim in &plan.claims {
@@ -45,10 +44,13 @@ fn every_number_of_a_claim_is_named_in_words() {
     }
 }
 
+/// Every claim of every plan reads existing points, in the full plan and with `--standard`.
 #[test]
 fn every_claim_can_be_measured() {
     let all = || [Options::default(), standard()].into_iter();
-    for (shipped, options) in shipped().iter().flat_map(|plan| all().map(move |how| (plan, how))) {
+    for (shipped, options) in
+        shipped().iter().flat_map(|plan| all().map(move |options| (plan, options)))
+    {
         let plan = Plan::parse(shipped.text, &options).unwrap();
         let stream = StreamResult { bytes: 600_000_000, messages: 400_000, delay_ns: 20_000_000 };
         let run = |(index, point): (usize, &Point)| {
@@ -56,7 +58,7 @@ fn every_claim_can_be_measured() {
             let rivals =
                 point.situation.simulated().into_iter().flat_map(|setup| setup.rival.keys());
             let rivals = rivals.map(rival).collect();
-            // No two points are the same, so that there is nothing to be divided by zero.
+            // All points differ, so that nothing is divided by zero.
             let least = 10.0 + (index * index) as f64 / 1e4;
             let trials =
                 |(name, _): (&str, &str)| (name.to_owned(), vec![least, 2.0 * least, 3.0 * least]);
@@ -139,13 +141,13 @@ fn a_shorter_run_takes_groups_of_points() {
     assert_eq!(rates(&all, "tls-1", "he-tcp")[0], (0.0, 1000.0));
     let chosen = hit(&["sweep.values=[\"30 %\"]"]);
     assert_eq!(rates(&chosen, "tls-35", "he-50"), [(30.0, 1000.0)]);
-    // Values that a group names are no others.
+    // A value that a group names is treated like any other.
     let chosen = hit(&["sweep.values=[\"30 %\", \"80 %\"]"]);
     assert_eq!(rates(&chosen, "tls-1", "he-tcp"), [(30.0, 1000.0), (80.0, 1000.0)]);
 }
 
 #[test]
-fn the_thirteen_rows_are_all_there() {
+fn all_thirteen_rows_have_a_claim() {
     let mut ids: Vec<String> = ["cmt-delay", "cmt-bandwidth", "cmt-three-paths"]
         .iter()
         .flat_map(|name| plan(name, &Options::default()).claims)
@@ -179,7 +181,7 @@ fn overrides_take_precedence() {
     }
 }
 
-/// What is said of `plans/cmt-delay.toml` after a change.
+/// Returns the error for `plans/cmt-delay.toml` after a change.
 fn refusal(from: &str, to: &str, set: &[&str]) -> String {
     let text = shipped()[0].text;
     assert!(text.contains(from), "{from}");
@@ -188,29 +190,29 @@ fn refusal(from: &str, to: &str, set: &[&str]) -> String {
 }
 
 #[test]
-fn mistakes_are_reported_with_their_place() {
-    let said = refusal("queue = ", "kueue = ", &[]);
-    assert!(said.contains("kueue") && said.contains("line 1"), "{said}");
-    assert!(said.contains("expected one of") && said.contains("`queue`"), "{said}");
-    let said = refusal("delay = \"10 ms\"", "delay = \"10 mm\"", &[]);
-    assert!(said.contains("\"10 mm\" is not a time, such as \"50 ms\""), "{said}");
-    let said = refusal("\"round-robin\"", "\"robin\"", &[]);
-    assert!(said.contains("dB10_rr_32KiB") && said.contains("\"automatic\""), "{said}");
-    let said = refusal("[\"A\", \"B\"]", "[\"A\", \"X\"]", &[]);
-    assert!(said.contains("names path \"X\"; there are A, B"), "{said}");
-    let said = refusal("throughput[dB10, rr,", "throughput[dB11, rr,", &[]);
-    assert!(said.contains("claim \"1\"") && said.contains("no scene \"dB11\""), "{said}");
-    let said = refusal("[quick]", "[[quick.points]]\nscenes = ['x']\n[quick]", &[]);
-    assert!(said.contains("[[quick.points]]: there is no scene \"x\""), "{said}");
-    let said = refusal("name = ", "name = ", &["association.buffer=64 KiB"]);
-    assert!(said.contains("sweep.values="), "{said}");
-    let said = refusal("name = ", "name = ", &["path.B.dely=64 ms"]);
-    assert!(said.contains("dely"), "{said}");
+fn errors_name_the_place() {
+    let error = refusal("queue = ", "kueue = ", &[]);
+    assert!(error.contains("kueue") && error.contains("line 1"), "{error}");
+    assert!(error.contains("expected one of") && error.contains("`queue`"), "{error}");
+    let error = refusal("delay = \"10 ms\"", "delay = \"10 mm\"", &[]);
+    assert!(error.contains("\"10 mm\" is not a time, such as \"50 ms\""), "{error}");
+    let error = refusal("\"round-robin\"", "\"robin\"", &[]);
+    assert!(error.contains("dB10_rr_32KiB") && error.contains("\"automatic\""), "{error}");
+    let error = refusal("[\"A\", \"B\"]", "[\"A\", \"X\"]", &[]);
+    assert!(error.contains("names path \"X\"; there are A, B"), "{error}");
+    let error = refusal("throughput[dB10, rr,", "throughput[dB11, rr,", &[]);
+    assert!(error.contains("claim \"1\"") && error.contains("no scene \"dB11\""), "{error}");
+    let error = refusal("[quick]", "[[quick.points]]\nscenes = ['x']\n[quick]", &[]);
+    assert!(error.contains("[[quick.points]]: there is no scene \"x\""), "{error}");
+    let error = refusal("name = ", "name = ", &["association.buffer=64 KiB"]);
+    assert!(error.contains("sweep.values="), "{error}");
+    let error = refusal("name = ", "name = ", &["path.B.dely=64 ms"]);
+    assert!(error.contains("dely"), "{error}");
 }
 
-/// What `docs/lab.md` shows as a whole plan is one.
+/// The complete plan in `docs/lab.md` is valid.
 #[test]
-fn the_plan_of_the_manual_can_be_read() {
+fn the_plan_in_the_manual_is_valid() {
     let manual = include_str!("../../../../docs/lab.md");
     let begins = manual.find("```toml\n").unwrap() + "```toml\n".len();
     let length = manual[begins..].find("```").unwrap();
@@ -219,7 +221,7 @@ fn the_plan_of_the_manual_can_be_read() {
 }
 
 #[test]
-fn a_program_writes_a_plan_as_json() {
+fn a_plan_can_be_json() {
     let json = r#"{ "name": "p", "title": "t", "about": "a", "runs": 2,
         "sweep": { "parameter": "association.buffer", "values": ["1 KiB", "2 KiB"] },
         "time": { "warm_up": "1.1 s", "duration": "8 s" },
@@ -233,6 +235,6 @@ fn a_program_writes_a_plan_as_json() {
         Some("eyas-lab/cmt-delay-quick")
     );
     for none in ["[]", "{", r#"{ "name": null }"#] {
-        assert!(from_json(none).unwrap_err().to_string().starts_with("no plan: "), "{none}");
+        assert!(from_json(none).unwrap_err().to_string().starts_with("not a plan: "), "{none}");
     }
 }

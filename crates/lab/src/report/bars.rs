@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_whole_at_any_width() {
+    fn a_long_name_is_complete_at_any_width() {
         let name = "SCTP inside UDP, secured by DTLS, with everything remembered";
         let summary = Summary::of(&[10.0]).unwrap();
         let bar = Bar { label: name.to_owned(), colour: 0, summary, text: "10 ms".to_owned() };

@@ -82,7 +82,7 @@ pub(super) enum Marker {
 pub(super) const COLOURS: usize = 8;
 
 impl Marker {
-    /// Of the curve with this rank.
+    /// Returns the marker of the curve with this rank.
     pub(super) const fn of(rank: usize) -> Self {
         match rank % 4 {
             0 => Self::Disc,
@@ -92,7 +92,7 @@ impl Marker {
         }
     }
 
-    /// At a place of a picture.
+    /// Returns the marker at a position in a picture.
     pub(super) fn svg(self, x: i32, y: i32, colour: usize) -> String {
         let fill = match self {
             Self::Ring => "var(--paper)".to_owned(),
@@ -154,7 +154,7 @@ const INK: RGBColor = RGBColor(1, 1, 1);
 const FAINT: RGBColor = RGBColor(2, 2, 2);
 
 /// Returns the placeholder for colour number n.
-const fn stand_in(colour: usize) -> RGBColor {
+const fn placeholder(colour: usize) -> RGBColor {
     RGBColor(3, 3, colour as u8)
 }
 
@@ -251,7 +251,7 @@ fn plot(
 }
 
 fn series(chart: &mut Cartesian<'_, '_>, line: &Line) -> Result<(), Box<dyn std::error::Error>> {
-    let colour = stand_in(line.colour);
+    let colour = placeholder(line.colour);
     let style = colour.stroke_width(2);
     let places = line.places.iter().map(|place| (place.x, place.y));
     match line.dash {

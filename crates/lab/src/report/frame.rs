@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_label_is_whole_at_any_width() {
+    fn a_long_label_is_complete_at_any_width() {
         let label = "from the intended start to the end of the response [ms], median";
         for (width, wanted) in [(360, 2), (760, 1)] {
             let (svg, height) = label_above(label, width);

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markup_in_texts_stays_text() {
+    fn markup_in_text_is_escaped() {
         assert_eq!(escape("<b class=\"x\">&'"), "&lt;b class=&quot;x&quot;&gt;&amp;&#39;");
     }
 
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_many_has_short_numbers() {
+    fn large_tables_have_short_numbers() {
         let texts = [201.37, 3.26, 2.0, -0.01, f64::INFINITY].map(short);
         assert_eq!(texts, ["201", "3.3", "2", "0", "∞"]);
     }

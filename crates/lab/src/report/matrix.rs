@@ -51,7 +51,7 @@ fn row(line: &MatrixLine, columns: &[MatrixColumn], shown: &[usize]) -> String {
 fn cell(cell: &MatrixNumber, column: &MatrixColumn) -> String {
     let published = match cell.published.as_str() {
         "" => String::new(),
-        told => format!("<small>{}</small>", escape(told)),
+        published => format!("<small>{}</small>", escape(published)),
     };
     if !cell.run {
         return format!("<td>{published}</td>");
@@ -124,9 +124,9 @@ fn course(course: &PacketCourse) -> String {
 }
 
 fn line(line: &PacketLine) -> String {
-    let (class, way) = if line.sent { ("sent", "→") } else { ("got", "←") };
+    let (class, arrow) = if line.sent { ("sent", "→") } else { ("got", "←") };
     format!(
-        "<tr class=\"{class}\"><td>{:.1}</td><td>{way} {}</td></tr>\n",
+        "<tr class=\"{class}\"><td>{:.1}</td><td>{arrow} {}</td></tr>\n",
         line.at,
         escape(&line.what),
     )

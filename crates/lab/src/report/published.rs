@@ -46,7 +46,7 @@ fn table(document: &Document, table: &PublishedTable) -> String {
         }
     }
     format!(
-        "<h3>{title}</h3>\n<div class=\"scroll\"><table class=\"numbers told cards\">\n<thead><tr><th>{axis}\
+        "<h3>{title}</h3>\n<div class=\"scroll\"><table class=\"numbers comparison cards\">\n<thead><tr><th>{axis}\
          </th>{columns}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n",
         title = escape(&table.title),
         axis = escape(&axis_label(&document.axis)),
@@ -82,11 +82,11 @@ fn cell(
         |summary| escape(&estimate(summary.value, summary.interval, &unit)),
     );
     let label = format!(" data-label=\"{}\"", escape(&short(measure)));
-    let told = published.and_then(|row| row.published.get(column));
-    match told {
-        Some(told) => {
-            let told = format!("{} {unit}", number(*told));
-            format!("<td{label}>{} <b>{measured}</b></td>", escape(told.trim_end()))
+    let value = published.and_then(|row| row.published.get(column));
+    match value {
+        Some(value) => {
+            let value = format!("{} {unit}", number(*value));
+            format!("<td{label}>{} <b>{measured}</b></td>", escape(value.trim_end()))
         }
         None => format!("<td{label}><b>{measured}</b></td>"),
     }

@@ -1,4 +1,4 @@
-//! The page holds what it must, and nothing from elsewhere.
+//! Tests of the page: it is complete and self-contained.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ fn document(name: &str) -> Document {
 }
 
 #[test]
-fn the_page_holds_claims_pictures_choices_and_sources() {
+fn the_page_contains_claims_pictures_choices_and_sources() {
     let document = document("cmt-delay");
     let page = page(&document);
     for claim in &document.claims {
@@ -36,7 +36,7 @@ fn the_page_holds_claims_pictures_choices_and_sources() {
 }
 
 #[test]
-fn each_figure_has_a_page_of_its_own() {
+fn each_figure_has_its_own_page() {
     let document = document("cmt-delay");
     let figures = figures(&document);
     let titles: Vec<&str> = figures.iter().map(|(title, _)| title.as_str()).collect();
@@ -49,7 +49,7 @@ fn each_figure_has_a_page_of_its_own() {
 }
 
 #[test]
-fn the_page_needs_nothing_from_elsewhere() {
+fn the_page_is_self_contained() {
     let page = page(&document("cmt-bandwidth"));
     for outside in ["<script", "<link", "<img", "@import", "url(", "http://", "https://"] {
         let without_names = page.replace("http://www.w3.org/2000/svg", "");
@@ -99,7 +99,7 @@ fn published_curves_are_drawn_beside_ours() {
     assert!(page.contains(">99.7 % <b>100 % (34 to 100)</b></td>"), "a share of two trials");
 }
 
-/// A quick run of clients, in which wget got no response and everybody else got one after 200 ms.
+/// A quick run of clients, in which wget got no response and all others got one after 200 ms.
 fn clients() -> Document {
     let shipped = shipped().iter().find(|shipped| shipped.name == "he-clients").unwrap();
     let quick = Options { extent: Extent::Quick, ..Options::default() };
@@ -147,7 +147,7 @@ fn no_response_is_bad_and_a_missing_run_is_blank() {
 }
 
 #[test]
-fn a_quick_run_says_what_it_does_not_decide() {
+fn a_quick_run_states_what_it_does_not_decide() {
     let shipped = shipped().iter().find(|shipped| shipped.name == "cmt-delay").unwrap();
     let quick = Options { extent: Extent::Quick, ..Options::default() };
     let plan = Plan::parse(shipped.text, &quick).unwrap();
@@ -159,9 +159,9 @@ fn a_quick_run_says_what_it_does_not_decide() {
     );
 }
 
-/// Upright beside its axis, a long label would be cut or stand in its numbers.
+/// Rotated beside its axis, a long label would be cut off or overlap the numbers.
 #[test]
-fn what_axes_show_is_never_upright() {
+fn axis_labels_are_never_rotated() {
     for name in ["cmt-delay", "cmt-backup"] {
         let page = page(&document(name));
         assert!(page.contains("<svg") && !page.contains("rotate("), "{name}");

@@ -372,7 +372,7 @@ fn emulated(plan: &Plan) -> Vec<String> {
             .find_map(|point| point.situation.live())
             .map_or_else(Vec::new, live::Setup::emulated);
     }
-    let mut said = vec![
+    let mut notes = vec![
         "Network: simulated in virtual time (eyas-netem), in integer nanoseconds, with one random \
          stream per link."
             .to_owned(),
@@ -386,18 +386,18 @@ fn emulated(plan: &Plan) -> Vec<String> {
     ];
     if let Some(setup) = plan.grid.points.first().and_then(|point| point.situation.simulated()) {
         let (access, time) = (setup.access, setup.time);
-        said.push(format!(
+        notes.push(format!(
             "Access links: {} and {} each, with a queue of {} packets; bottlenecks according to the \
              parameters of each point.",
             access.rate, access.delay, ACCESS_QUEUE,
         ));
-        said.push(format!(
+        notes.push(format!(
             "Application: saturated, ordered messages of {} bytes; opened between {} and {}, \
              measured for {} from {} on.",
             setup.application.message, time.start[0], time.start[1], time.duration, time.warm_up,
         ));
     }
-    said
+    notes
 }
 
 /// Describes the packets of a simulated plan.

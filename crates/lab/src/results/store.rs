@@ -105,11 +105,11 @@ impl Store {
 
 /// Writes a file atomically.
 pub(crate) fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> Result<(), ResultsError> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    let beside = PathBuf::from(beside);
-    fs::write(&beside, content).map_err(|cause| io(&beside, cause))?;
-    fs::rename(&beside, path).map_err(|cause| io(path, cause))
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".new");
+    let temporary = PathBuf::from(temporary);
+    fs::write(&temporary, content).map_err(|cause| io(&temporary, cause))?;
+    fs::rename(&temporary, path).map_err(|cause| io(path, cause))
 }
 
 /// Creates a directory, unless it exists.

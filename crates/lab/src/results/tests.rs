@@ -1,4 +1,4 @@
-//! What is kept and found again, and what the files hold.
+//! Tests of stored runs, and of the output files.
 
 use std::fs;
 
@@ -29,7 +29,7 @@ fn delays_are_means_over_the_streams_with_data() {
 }
 
 #[test]
-fn runs_are_found_again_unless_something_changed() {
+fn stored_runs_are_reused_unless_something_changed() {
     let directory = tempfile::tempdir().unwrap();
     let plan = plan();
     let point = &plan.grid.points[0];
@@ -71,8 +71,8 @@ fn a_document_can_be_read_back() {
     let path = directory.path().join("result.json");
     let text = fs::read_to_string(&path).unwrap().replace("\"schema\": 2", "\"schema\": 99");
     fs::write(&path, text).unwrap();
-    let said = Document::read(directory.path()).unwrap_err().to_string();
-    assert!(said.contains("not a result of this version"), "{said}");
+    let error = Document::read(directory.path()).unwrap_err().to_string();
+    assert!(error.contains("not a result of this version"), "{error}");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn every_run_has_its_rows() {
     assert_eq!(rows("delay.1")[0], format!("{one},,c,1,7,delay.1,ms,"), "nothing arrived");
 }
 
-/// `docs/schema/lab.json` says what it is.
+/// The schema is `docs/schema/lab.json`.
 #[test]
 fn a_document_matches_its_schema() {
     let schema = serde_json::from_str(include_str!("../../../../docs/schema/lab.json")).unwrap();

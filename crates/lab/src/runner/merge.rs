@@ -81,7 +81,7 @@ pub struct Merged {
 }
 
 /// The directory of a shard.
-struct Holding {
+struct ShardDirectory {
     directory: PathBuf,
     file: ShardFile,
 }
@@ -92,8 +92,8 @@ struct Holding {
 /// If a directory does not contain a shard, shards are of other code or other runs, or runs are
 /// missing.
 pub fn merge(directories: &[PathBuf], version: &str) -> Result<Merged, MergeError> {
-    let holdings = holdings(directories, version)?;
-    let Some(first) = holdings.first() else {
+    let shards = shards(directories, version)?;
+    let Some(first) = shards.first() else {
         return Err(MergeError::Incomplete { missing: 0, total: 0, details: Vec::new() });
     };
     let plan = first
@@ -101,8 +101,8 @@ pub fn merge(directories: &[PathBuf], version: &str) -> Result<Merged, MergeErro
         .parse()
         .map_err(|cause| MergeError::Plan { directory: first.directory.clone(), cause })?;
     let seeds = seeds(&plan, first.file.seed);
-    let runs = collect(&plan, &seeds, &holdings)?;
-    let missing = missing(&plan, &seeds, &runs, &holdings);
+    let runs = collect(&plan, &seeds, &shards)?;
+    let missing = missing(&plan, &seeds, &runs, &shards);
     if let Some(missing) = missing {
         return Err(missing);
     }
@@ -133,8 +133,8 @@ impl Merged {
 }
 
 /// Returns the shards, if they belong together.
-fn holdings(directories: &[PathBuf], version: &str) -> Result<Vec<Holding>, MergeError> {
-    let mut holdings: Vec<Holding> = Vec::new();
+fn shards(directories: &[PathBuf], version: &str) -> Result<Vec<ShardDirectory>, MergeError> {
+    let mut shards: Vec<ShardDirectory> = Vec::new();
     for directory in directories {
         let file = ShardFile::read(directory)?;
         if file.version != version {
@@ -144,7 +144,7 @@ fn holdings(directories: &[PathBuf], version: &str) -> Result<Vec<Holding>, Merg
                 here: version.to_owned(),
             });
         }
-        if let Some(first) = holdings.first()
+        if let Some(first) = shards.first()
             && let Some(difference) = first.file.difference(&file)
         {
             return Err(MergeError::OtherRuns {
@@ -153,9 +153,9 @@ fn holdings(directories: &[PathBuf], version: &str) -> Result<Vec<Holding>, Merg
                 difference,
             });
         }
-        holdings.push(Holding { directory: directory.clone(), file });
+        shards.push(ShardDirectory { directory: directory.clone(), file });
     }
-    Ok(holdings)
+    Ok(shards)
 }
 
 /// Every run, with the directory that it is from.
@@ -164,22 +164,22 @@ type Runs<'a> = BTreeMap<(&'a str, u64), (&'a Path, RunResult)>;
 fn collect<'a>(
     plan: &'a Plan,
     seeds: &[u64],
-    holdings: &'a [Holding],
+    shards: &'a [ShardDirectory],
 ) -> Result<Runs<'a>, MergeError> {
     let mut runs = Runs::new();
-    for holding in holdings {
-        let mut store = Store::at(&holding.directory, &holding.file.version);
+    for shard_directory in shards {
+        let mut store = Store::at(&shard_directory.directory, &shard_directory.file.version);
         for point in &plan.grid.points {
             store.load(point);
             for seed in seeds {
                 let Some(run) = store.get(&point.id, *seed) else { continue };
                 let found = runs
                     .entry((point.id.as_str(), *seed))
-                    .or_insert_with(|| (holding.directory.as_path(), run.clone()));
+                    .or_insert_with(|| (shard_directory.directory.as_path(), run.clone()));
                 if found.1 != *run {
                     return Err(MergeError::Contradiction {
                         first: found.0.to_owned(),
-                        other: holding.directory.clone(),
+                        other: shard_directory.directory.clone(),
                         point: point.id.clone(),
                         seed: *seed,
                     });
@@ -195,9 +195,9 @@ fn missing(
     plan: &Plan,
     seeds: &[u64],
     runs: &Runs<'_>,
-    holdings: &[Holding],
+    shards: &[ShardDirectory],
 ) -> Option<MergeError> {
-    let of = holdings.first()?.file.shard.of();
+    let of = shards.first()?.file.shard.of();
     let mut lacking: BTreeMap<Shard, (usize, usize)> = BTreeMap::new();
     for (place, (point, seed)) in in_rounds(plan, seeds).enumerate() {
         let (lacks, all) = lacking.entry(Shard::at(place, of)).or_default();
@@ -206,16 +206,16 @@ fn missing(
     }
     let missing: usize = lacking.values().map(|(lacks, _)| lacks).sum();
     let total = lacking.values().map(|(_, all)| all).sum();
-    let tell = |(shard, (lacks, all)): (&Shard, &(usize, usize))| match holdings
+    let describe = |(shard, (lacks, all)): (&Shard, &(usize, usize))| match shards
         .iter()
-        .find(|holding| holding.file.shard == *shard)
+        .find(|shard_directory| shard_directory.file.shard == *shard)
     {
-        Some(holding) => {
-            let place = holding.directory.display();
+        Some(shard_directory) => {
+            let place = shard_directory.directory.display();
             format!("{place} (shard {shard}) lacks {lacks} of {all}")
         }
         None => format!("shard {shard} is not among them"),
     };
-    let details = lacking.iter().filter(|(_, (lacks, _))| *lacks > 0).map(tell).collect();
+    let details = lacking.iter().filter(|(_, (lacks, _))| *lacks > 0).map(describe).collect();
     (missing > 0).then_some(MergeError::Incomplete { missing, total, details })
 }

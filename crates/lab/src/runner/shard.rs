@@ -183,8 +183,8 @@ mod tests {
         assert_eq!(Some(shard), Shard::new(2, 4));
         assert_eq!(shard.to_string(), "2/4");
         for text in ["", "0/4", "5/4", "1/0", "1", "1/2/3", "-1/4", "1/9999999", "a/b"] {
-            let said = text.parse::<Shard>().unwrap_err().to_string();
-            assert!(said.contains("1/4"), "{said}");
+            let error = text.parse::<Shard>().unwrap_err().to_string();
+            assert!(error.contains("1/4"), "{error}");
         }
     }
 

@@ -51,11 +51,13 @@ pub enum TaskError {
         here: String,
     },
     /// Live runs, which measure the machine that they run on.
-    #[error("{0} is a live run: it measures the machine that it runs on, and cannot travel")]
+    #[error(
+        "{0} is a live run: it measures the machine that it runs on, and cannot be executed elsewhere"
+    )]
     Live(String),
     /// A run that does not belong to the plan.
     #[error("{point} with seed {seed} is not a run of this plan")]
-    Stranger {
+    UnknownRun {
         /// The point that it names.
         point: String,
         /// Its seed.

@@ -1,4 +1,4 @@
-//! In which order runs are done, and shards that come to the same.
+//! Tests of the order of runs, of shards, and of tasks.
 
 use std::fs;
 use std::path::Path;
@@ -36,7 +36,7 @@ fn curves_at_one_place_follow_one_another() {
     assert_eq!(order.len(), 16);
 }
 
-/// Four points of two runs each, ended in an instant.
+/// Four points with two runs each, which take only an instant.
 const SMALL: &str = "name = 'small'\ntitle = 't'\nabout = 'a'\nruns = 2
     time = { warm_up = '1.1 s', duration = '1 s' }
     path.A = { rate = '10 Mbit/s', delay = '10 ms' }
@@ -47,7 +47,7 @@ fn job(out: &Path, version: &str) -> Job {
     Job { out: out.to_owned(), jobs: 2, seed: 3, version: version.to_owned() }
 }
 
-/// Runs one shard of the small plan, into a directory of its own.
+/// Runs one shard of the small plan, with its own output directory.
 fn shard(root: &Path, name: &str) -> PathBuf {
     let out = root.join(name.replace('/', "-"));
     let (shard, options) = (name.parse().unwrap(), Options::default());
@@ -77,11 +77,11 @@ fn shards_give_the_same_result_as_one_program() {
     // What was merged is kept as if it had been run there.
     merged.keep(&root.path().join("kept"), "v").unwrap();
     let mut reported = Vec::new();
-    let tell = |event: Event<'_>| match event {
+    let report = |event: Event<'_>| match event {
         Event::Progress(now) => reported.push(now),
         Event::LeftOut { point, .. } => panic!("{point} was left out"),
     };
-    run(&plan, &job(&root.path().join("kept"), "v"), &stop, tell).unwrap();
+    run(&plan, &job(&root.path().join("kept"), "v"), &stop, report).unwrap();
     assert_eq!(reported, [Progress { done: 8, found: 8, total: 8 }]);
 }
 
@@ -89,35 +89,42 @@ fn shards_give_the_same_result_as_one_program() {
 fn a_missing_shard_is_named() {
     let root = tempfile::tempdir().unwrap();
     let shards = ["1/3", "3/3"].map(|name| shard(root.path(), name));
-    let said = merge(&shards, "v").unwrap_err().to_string();
-    assert_eq!(said, "3 of 8 runs are missing: shard 2/3 is not among them");
+    let error = merge(&shards, "v").unwrap_err().to_string();
+    assert_eq!(error, "3 of 8 runs are missing: shard 2/3 is not among them");
     fs::remove_dir_all(shards[1].join("runs")).unwrap();
-    let said = merge(&shards, "v").unwrap_err().to_string();
-    assert!(said.contains("5 of 8") && said.contains("3-3 (shard 3/3) lacks 2 of 2"), "{said}");
+    let error = merge(&shards, "v").unwrap_err().to_string();
+    assert!(error.contains("5 of 8") && error.contains("3-3 (shard 3/3) lacks 2 of 2"), "{error}");
 }
 
 #[test]
-fn mismatched_shards_are_refused_by_name() {
+fn mismatched_shards_are_refused_with_a_reason() {
     let root = tempfile::tempdir().unwrap();
     let [one, two, four] = ["1/2", "2/2", "2/4"].map(|name| shard(root.path(), name));
-    let said = |directories: &[&PathBuf], version: &str| {
+    let error = |directories: &[&PathBuf], version: &str| {
         let directories: Vec<PathBuf> = directories.iter().map(|one| (*one).clone()).collect();
         merge(&directories, version).unwrap_err().to_string()
     };
-    let other = said(&[&one, &four], "v");
+    let other = error(&[&one, &four], "v");
     assert!(other.contains("the number of shards is \"2\" here and \"4\" there"), "{other}");
-    assert!(said(&[&one, &two], "w").contains("another version of eyas (v)"));
-    assert!(said(&[&root.path().join("nowhere")], "v").contains("shard.json"));
+    assert!(error(&[&one, &two], "w").contains("another version of eyas (v)"));
+    assert!(error(&[&root.path().join("nowhere")], "v").contains("shard.json"));
     // Simulated runs are pure: with the same seed they cannot differ.
-    let again = root.path().join("again");
+    let changed = root.path().join("changed");
     let options = Options::default();
-    run_shard(SMALL, &options, Shard::new(1, 2).unwrap(), &job(&again, "v"), &false.into(), |_| {})
-        .unwrap();
-    for file in fs::read_dir(again.join("runs")).unwrap().flatten() {
+    run_shard(
+        SMALL,
+        &options,
+        Shard::new(1, 2).unwrap(),
+        &job(&changed, "v"),
+        &false.into(),
+        |_| {},
+    )
+    .unwrap();
+    for file in fs::read_dir(changed.join("runs")).unwrap().flatten() {
         let text = fs::read_to_string(file.path()).unwrap();
         fs::write(file.path(), text.replace("\"events\":", "\"events\":1")).unwrap();
     }
-    assert!(said(&[&one, &again], "v").contains("differ in the run of"));
+    assert!(error(&[&one, &changed], "v").contains("differ in the run of"));
 }
 
 #[test]
@@ -125,8 +132,8 @@ fn a_directory_belongs_to_one_shard() {
     let root = tempfile::tempdir().unwrap();
     let out = shard(root.path(), "1/2");
     let (second, stop) = (Shard::new(2, 2).unwrap(), AtomicBool::new(false));
-    let said = run_shard(SMALL, &Options::default(), second, &job(&out, "v"), &stop, |_| {});
-    assert!(said.unwrap_err().to_string().contains("belongs to shard 1/2"));
+    let error = run_shard(SMALL, &Options::default(), second, &job(&out, "v"), &stop, |_| {});
+    assert!(error.unwrap_err().to_string().contains("belongs to shard 1/2"));
 }
 
 #[test]
@@ -135,11 +142,11 @@ fn live_experiments_have_no_shards() {
     let live = shipped().iter().find(|plan| plan.name == "h3-delay").unwrap();
     let (first, stop) = (Shard::new(1, 2).unwrap(), AtomicBool::new(false));
     let job = job(root.path(), "v");
-    let said = run_shard(live.text, &Options::default(), first, &job, &stop, |_| {});
-    assert!(matches!(said, Err(RunError::LiveShard)));
+    let error = run_shard(live.text, &Options::default(), first, &job, &stop, |_| {});
+    assert!(matches!(error, Err(RunError::LiveShard)));
 }
 
-/// Everything open of a plan, as tasks of so many runs, each done by itself and brought back as text.
+/// Executes all open runs of a plan as tasks of `size` runs, and returns the outcomes as text.
 fn outcomes(worklist: &Worklist, size: usize) -> Vec<Vec<u8>> {
     let tasks = (0..worklist.len()).step_by(size).map(|from| worklist.task(from, size));
     let done = tasks.map(|task| {
@@ -167,7 +174,7 @@ fn tasks_give_the_same_result_as_one_program_in_any_order() {
         let mut outcomes = outcomes(&list, size);
         outcomes.reverse();
         for outcome in &outcomes {
-            // An engine that lost the outcome has done the task again.
+            // An engine that has lost an outcome repeats the task.
             for _ in 0..2 {
                 list.keep(TaskOutcome::read(outcome).unwrap()).unwrap();
             }
@@ -185,16 +192,16 @@ fn tasks_give_the_same_result_as_one_program_in_any_order() {
 }
 
 #[test]
-fn finished_tasks_are_not_handed_out_again() {
+fn finished_runs_are_not_handed_out_again() {
     let root = tempfile::tempdir().unwrap();
     let mut list = worklist(root.path());
     let outcomes = outcomes(&list, 3);
     list.keep(TaskOutcome::read(&outcomes[1]).unwrap()).unwrap();
-    let said = list.results().unwrap_err().to_string();
-    assert_eq!(said, "stopped with 3 of 8 runs finished");
-    let again = worklist(root.path());
-    assert_eq!(again.progress(), Progress { done: 3, found: 3, total: 8 });
-    assert_eq!(again.len(), 5);
+    let error = list.results().unwrap_err().to_string();
+    assert_eq!(error, "stopped with 3 of 8 runs finished");
+    let reopened = worklist(root.path());
+    assert_eq!(reopened.progress(), Progress { done: 3, found: 3, total: 8 });
+    assert_eq!(reopened.len(), 5);
 }
 
 #[test]
@@ -223,10 +230,10 @@ fn live_runs_are_not_handed_out() {
     let live = shipped().iter().find(|plan| plan.name == "h3-delay").unwrap();
     let plan = Plan::parse(live.text, &Options::default()).unwrap();
     let situation = serde_json::to_value(&plan.grid.points[0].situation).unwrap();
-    let said = Worklist::open(plan, &job(root.path(), "v")).unwrap_err();
-    assert!(matches!(said, RunError::LiveShard));
+    let error = Worklist::open(plan, &job(root.path(), "v")).unwrap_err();
+    assert!(matches!(error, RunError::LiveShard));
     let runs = serde_json::json!([{ "point": "p", "situation": situation, "seed": 1 }]);
     let task = serde_json::json!({ "version": "v", "runs": runs }).to_string();
-    let said = Task::read(task.as_bytes()).unwrap().run("v", || Ok::<(), TaskError>(()));
-    assert_eq!(said.unwrap_err(), TaskError::Live("p".to_owned()));
+    let error = Task::read(task.as_bytes()).unwrap().run("v", || Ok::<(), TaskError>(()));
+    assert_eq!(error.unwrap_err(), TaskError::Live("p".to_owned()));
 }

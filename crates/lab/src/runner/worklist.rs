@@ -108,7 +108,7 @@ impl Worklist {
                 Some(place) if self.seeds.contains(&seed) => {
                     of_points.entry(*place).or_default().push((seed, result));
                 }
-                _ => return Err(TaskError::Stranger { point, seed }.into()),
+                _ => return Err(TaskError::UnknownRun { point, seed }.into()),
             }
         }
         for (place, mut runs) in of_points {

@@ -88,7 +88,7 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Receives messages, and counts them once it is told to.
+/// Receives messages, and counts them once counting has begun.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sink {
     streams: Vec<Counted>,
@@ -100,7 +100,7 @@ pub(super) struct Sink {
 struct Counted {
     result: StreamResult,
     /// The time at which the incoming message was sent.
-    handed_in: u64,
+    sent_at: u64,
 }
 
 impl Sink {
@@ -123,12 +123,12 @@ impl Sink {
         if message.begins
             && let Some(stamp) = message.data.iter().next().and_then(|piece| piece.first_chunk())
         {
-            counted.handed_in = u64::from_be_bytes(*stamp);
+            counted.sent_at = u64::from_be_bytes(*stamp);
         }
         counted.result.bytes += message.len() as u64;
         if message.ends {
             counted.result.messages += 1;
-            counted.result.delay_ns += nanoseconds(now).saturating_sub(counted.handed_in);
+            counted.result.delay_ns += nanoseconds(now).saturating_sub(counted.sent_at);
         }
         if let Some(last) = self.last_message {
             self.longest_gap = self.longest_gap.max(now.saturating_sub(last));

@@ -33,7 +33,7 @@ pub(super) struct Interface {
 
 impl Interface {
     /// Returns the interface at the other end of the path.
-    pub(super) const fn turned(&self) -> Self {
+    pub(super) const fn reversed(&self) -> Self {
         Self { number: self.number, own: self.peer, peer: self.own }
     }
 }
@@ -62,8 +62,8 @@ pub(super) struct Host {
     role: Role,
     association: Option<AssociationId>,
     is_up: bool,
-    /// Addresses that were added and that the peer has not been told of.
-    untold: Vec<IpAddr>,
+    /// Added addresses that have not been announced to the peer yet.
+    unannounced: Vec<IpAddr>,
     leaving: VecDeque<(u32, Packet<Payload>)>,
 }
 
@@ -80,7 +80,7 @@ impl Host {
             role,
             association: None,
             is_up: false,
-            untold: Vec::new(),
+            unannounced: Vec::new(),
             leaving: VecDeque::new(),
         }
     }
@@ -104,7 +104,7 @@ impl Host {
     /// there is an association.
     pub(super) fn join(&mut self, now: Duration, interface: Interface) {
         self.interfaces.push(interface);
-        self.untold.push(interface.own);
+        self.unannounced.push(interface.own);
         if self.is_up {
             self.announce_addresses(now);
         }
@@ -112,7 +112,7 @@ impl Host {
 
     fn announce_addresses(&mut self, now: Duration) {
         let Some(id) = self.association else { return };
-        for address in self.untold.drain(..) {
+        for address in self.unannounced.drain(..) {
             // A peer that does not accept addresses leaves the association as it is.
             let association = self.endpoint.association_mut(now, id);
             let _ = association.and_then(|mut association| association.add_address(address));
@@ -128,7 +128,7 @@ impl Host {
         }
     }
 
-    fn arrived(&mut self, now: Duration, packet: Packet<Payload>) {
+    fn handle_packet(&mut self, now: Duration, packet: Packet<Payload>) {
         if packet.protocol != protocol::SCTP || packet.is_empty() {
             return;
         }
@@ -144,7 +144,7 @@ impl Host {
     }
 
     /// Runs the application after an event.
-    fn serve(&mut self, now: Duration) {
+    fn run_application(&mut self, now: Duration) {
         let Some(id) = self.association.filter(|_| self.is_up) else { return };
         match &mut self.role {
             Role::Sender { application, .. } => {
@@ -158,9 +158,9 @@ impl Host {
         }
     }
 
-    /// Sends messages that may follow the packets that have just left, and returns whether there
+    /// Sends messages that may send_following the packets that have just left, and returns whether there
     /// were any.
-    fn follow(&mut self, now: Duration) -> bool {
+    fn send_following(&mut self, now: Duration) -> bool {
         let Some(id) = self.association.filter(|_| self.is_up) else { return false };
         match &mut self.role {
             Role::Sender { application, .. } if application.follows_what_leaves() => {
@@ -170,15 +170,15 @@ impl Host {
         }
     }
 
-    fn happened(&mut self, now: Duration, id: AssociationId, event: &Event) {
+    fn handle_event(&mut self, now: Duration, id: AssociationId, event: &Event) {
         match event {
             Event::Up { .. } => {
                 self.association = Some(id);
                 self.is_up = true;
                 self.announce_addresses(now);
-                self.serve(now);
+                self.run_application(now);
             }
-            Event::Readable | Event::Writable => self.serve(now),
+            Event::Readable | Event::Writable => self.run_application(now),
             Event::Lost(_) | Event::Closed => self.is_up = false,
             _ => {}
         }
@@ -187,8 +187,8 @@ impl Host {
     /// Packets are sent over the network of their destination.
     fn send<C>(&mut self, transmit: &Transmit<C>, packets: impl Iterator<Item = Payload>) {
         let destination = transmit.remote.ip();
-        let towards = self.interfaces.iter().find(|interface| interface.peer == destination);
-        let Some(interface) = towards.copied() else { return };
+        let interface_to = self.interfaces.iter().find(|interface| interface.peer == destination);
+        let Some(interface) = interface_to.copied() else { return };
         let leaving = packets.map(|payload| {
             let packet = Packet {
                 source: interface.own,
@@ -233,7 +233,7 @@ impl Node<Payload> for Host {
     fn handle_input(&mut self, now: Duration, input: NodeInput<Payload>) {
         match input {
             NodeInput::Start => {}
-            NodeInput::Arrived { packet, .. } => self.arrived(now, packet),
+            NodeInput::Arrived { packet, .. } => self.handle_packet(now, packet),
             NodeInput::Timer => {
                 self.open(now);
                 self.endpoint.handle_input(now, Input::Tick);
@@ -242,7 +242,7 @@ impl Node<Payload> for Host {
         // A sender that skips streams was never refused, and is not notified of room. Receivers are
         // notified of data.
         if let Role::Sender { .. } = self.role {
-            self.serve(now);
+            self.run_application(now);
         }
     }
 
@@ -254,8 +254,8 @@ impl Node<Payload> for Host {
             match self.endpoint.poll_output(now) {
                 Output::Transmit(transmit) => self.send_bytes(&transmit),
                 Output::TransmitStructs(transmit) => self.send_structs(transmit),
-                Output::Event(id, event) => self.happened(now, id, &event),
-                Output::Timeout(_) if self.follow(now) => {}
+                Output::Event(id, event) => self.handle_event(now, id, &event),
+                Output::Timeout(_) if self.send_following(now) => {}
                 Output::Timeout(time) => {
                     let start = match &self.role {
                         Role::Sender { at, .. } if self.association.is_none() => Some(*at),

@@ -25,7 +25,7 @@ pub const ACCESS_QUEUE: usize = 1000;
 /// The average queue lengths of RED, relative to its limit, at which drops begin and become
 /// frequent: 20 and 80 packets of 100, as in Dreibholz et al., AINA 2010.
 const RED_MINIMUM: f64 = 0.2;
-/// The upper one of these.
+/// The length at which drops become frequent.
 const RED_MAXIMUM: f64 = 0.8;
 /// The size of the largest IP packet that a bottleneck passes, in bytes.
 const MTU: usize = 1500;
@@ -54,7 +54,7 @@ struct Pair<'a> {
     application: ApplicationSetup,
 }
 
-/// The hosts of a pair in the world, and the used interfaces of the routers.
+/// The two routers of a bottleneck, and the number of their interfaces in use.
 #[derive(Default)]
 struct Routers {
     left: Router<Payload>,
@@ -62,7 +62,7 @@ struct Routers {
     taken: u32,
 }
 
-/// The outcomes of packets at a bottleneck.
+/// A bottleneck in the world: its link, and the routers at its ends.
 #[derive(Clone, Debug)]
 struct Ends {
     left: NodeId,
@@ -240,7 +240,7 @@ fn add_hosts(
     };
     let sending: Vec<Interface> =
         known().map(|(rank, (path, ..))| interface(pair, rank, *path)).collect();
-    let receiving: Vec<Interface> = sending.iter().map(Interface::turned).collect();
+    let receiving: Vec<Interface> = sending.iter().map(Interface::reversed).collect();
     let mut connect = ConnectOptions::new((sending[0].peer, 0).into(), PORT);
     connect.remotes = sending.iter().map(|interface| (interface.peer, 0).into()).collect();
     connect.association = config.clone();
@@ -285,7 +285,7 @@ fn plan_joins(
     for (rank, (path, _, setup)) in pair.paths.iter().enumerate() {
         let Some(at) = setup.joins else { continue };
         let interface = interface(pair, rank, *path);
-        for (node, interface) in [(sender, interface), (receiver, interface.turned())] {
+        for (node, interface) in [(sender, interface), (receiver, interface.reversed())] {
             let join = move |station: &mut Station, now: Duration| {
                 if let Station::Host(host) = station {
                     host.join(now, interface);

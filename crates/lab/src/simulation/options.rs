@@ -29,7 +29,7 @@ pub(crate) fn config(setup: &AssociationSetup, streams: u16, paths: &[&str]) -> 
     }
     if let Some(multipath) = config.multipath.as_mut() {
         multipath.preferences = preferences(setup);
-        choose(multipath, setup, streams, paths);
+        apply_multipath(multipath, setup, streams, paths);
     }
     if setup.multipath == Some(false) {
         config.multipath = None;
@@ -37,7 +37,12 @@ pub(crate) fn config(setup: &AssociationSetup, streams: u16, paths: &[&str]) -> 
     config
 }
 
-fn choose(multipath: &mut Multipath, setup: &AssociationSetup, streams: u16, paths: &[&str]) {
+fn apply_multipath(
+    multipath: &mut Multipath,
+    setup: &AssociationSetup,
+    streams: u16,
+    paths: &[&str],
+) {
     if let Some(mapping) = &setup.mapping {
         multipath.mapping = stream_mapping(mapping, streams, paths);
     }
@@ -58,8 +63,8 @@ fn choose(multipath: &mut Multipath, setup: &AssociationSetup, streams: u16, pat
 }
 
 /// Sets an option, unless the plan leaves it open.
-fn put<T>(option: &mut T, said: Option<T>) {
-    if let Some(value) = said {
+fn put<T>(option: &mut T, value: Option<T>) {
+    if let Some(value) = value {
         *option = value;
     }
 }

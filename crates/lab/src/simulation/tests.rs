@@ -1,11 +1,11 @@
-//! Short runs: what the network must let through, and that the same seed repeats everything.
+//! Tests in short runs: throughput and delay of simple networks, and reproducibility.
 
 mod modes;
 
 use super::run;
 use crate::situation::{QueueInfo, Setup};
 
-/// One path of 10 Mbit/s and 10 ms; what is added may replace nothing.
+/// Returns a set-up with one path of 10 Mbit/s and 10 ms, and additional settings.
 fn one_path(more: &str) -> Setup {
     let text = format!(
         "time = {{ warm_up = '5 s', duration = '10 s' }}
@@ -23,14 +23,14 @@ fn one_path_fills_its_link() {
     let result = run(&setup, 1);
     let share = result.bytes() as f64 * 8.0 / 10.0 / setup.ceiling();
     assert!((0.97..1.001).contains(&share), "{share}");
-    // What is in the buffers is what is late: 64 KiB at 9.68 Mbit/s are 54 ms.
+    // The delay is that of a full buffer: 64 KiB at 9.68 Mbit/s take 54 ms.
     let delay = result.mean_delay_ms();
     assert!((30.0..60.0).contains(&delay), "{delay} ms");
     assert!(result.longest_gap_ms < 1000.0 && result.events > 10_000);
 }
 
 #[test]
-fn a_seed_repeats_everything_and_another_one_does_not() {
+fn the_same_seed_gives_the_same_result_and_another_does_not() {
     let lossy = one_path(PUBLISHED).with_loss("1 %");
     assert_eq!(run(&lossy, 7), run(&lossy, 7));
     assert_ne!(run(&lossy, 7), run(&lossy, 8));
@@ -78,8 +78,8 @@ fn a_path_that_joins_is_used_from_then_on() {
         let result = run(&joining(at), 1);
         result.paths.iter().map(|path| path.bytes as f64 * 8.0 / 1e8).collect::<Vec<_>>()
     };
-    // From the beginning of what is measured, from its middle, after its end. Before the handshake
-    // is over there is nobody to tell, so it is told then.
+    // From the start of the measurement, from its middle, and after its end. Before the handshake
+    // is complete there is no peer, so the address is announced afterwards.
     for (at, least, most) in
         [("0 s", 0.9, 1.01), ("1 s", 0.9, 1.01), ("10 s", 0.4, 0.51), ("16 s", 0.0, 0.0)]
     {
@@ -98,7 +98,7 @@ fn a_path_that_joins_takes_over_from_one_that_fails() {
     );
     let result = run(&setup, 1);
     assert!(result.longest_gap_ms < 500.0, "{}", result.longest_gap_ms);
-    // Of the six seconds after the cut B misses little.
+    // B carries almost everything during the six seconds after the cut.
     assert!(result.paths[1].bytes as f64 * 8.0 > 0.9 * 6.0 * 10e6, "{:?}", result.paths);
 }
 
@@ -106,13 +106,14 @@ fn a_path_that_joins_takes_over_from_one_that_fails() {
 fn one_path_must_exist_from_the_start() {
     let joins = "path.B = { rate = '10 Mbit/s', delay = '20 ms', joins = '7 s' }\n";
     let only = one_path(&format!("{joins}association.only = ['B']"));
-    assert!(only.check().is_err_and(|said| said.contains("from the start")));
+    assert!(only.check().is_err_and(|error| error.contains("from the start")));
     let rival = one_path(&format!("{joins}rival.R.path = 'B'"));
-    assert!(rival.check().is_err_and(|said| said.contains("rival.R")));
+    assert!(rival.check().is_err_and(|error| error.contains("rival.R")));
     assert_eq!(one_path(joins).check(), Ok(()));
 }
 
-/// Four streams over two paths, the second of which is longer by 40 ms, with the automatic mapping.
+/// Returns a set-up with four streams over two paths, the second of which has 40 ms more delay, with
+/// the automatic mapping.
 fn two_paths(more: &str) -> Setup {
     let text = format!(
         "time = {{ warm_up = '5 s', duration = '10 s' }}
@@ -130,13 +131,13 @@ fn two_paths(more: &str) -> Setup {
 
 #[test]
 fn a_stream_of_higher_priority_has_less_delay() {
-    let alike = run(&two_paths("priorities = []"), 1);
+    let equal = run(&two_paths("priorities = []"), 1);
     let first = run(&two_paths("priorities = [1, 1, 1, 0]"), 1);
     let delay = |stream: usize| first.streams[stream].mean_delay_ms();
     assert!((0..3).all(|other| delay(3) < delay(other)), "{first:?}");
-    assert!(delay(3) < alike.streams[3].mean_delay_ms(), "{} ms, {alike:?}", delay(3));
+    assert!(delay(3) < equal.streams[3].mean_delay_ms(), "{} ms, {equal:?}", delay(3));
     // It costs the others little.
-    assert!(first.bytes() as f64 > 0.95 * alike.bytes() as f64, "{first:?}");
+    assert!(first.bytes() as f64 > 0.95 * equal.bytes() as f64, "{first:?}");
 }
 
 #[test]
@@ -160,7 +161,7 @@ fn the_receive_order_does_not_matter_if_everything_is_read_at_once() {
 }
 
 #[test]
-fn a_path_that_gets_longer_is_full_again() {
+fn a_path_that_gets_longer_is_filled_again() {
     let longer = "[[event]]\nat = '3 s'\npath = 'A'\ndelay = '30 ms'\n";
     let setup = one_path(&format!("{longer}[association]\nbuffer = '256 KiB'\n"));
     let share = run(&setup, 1).bytes() as f64 * 8.0 / 10.0 / setup.ceiling();

@@ -135,8 +135,8 @@ impl Setup {
         let buffer = less.association.buffer.as_mut()?;
         buffer.0 = buffer.0.checked_sub(unsent)?;
         let rate = less.bound().rate;
-        let takes = rate < self.bound().rate * (1.0 - LEAST_SHOWN);
-        (self.application.queue_info == QueueInfo::Unsent && takes).then_some(rate)
+        let is_lower = rate < self.bound().rate * (1.0 - LEAST_SHOWN);
+        (self.application.queue_info == QueueInfo::Unsent && is_lower).then_some(rate)
     }
 
     fn phase(

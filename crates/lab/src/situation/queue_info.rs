@@ -43,8 +43,8 @@ impl de::Visitor<'_> for QueueInfoVisitor {
         f.write_str("false, true or \"unsent\"")
     }
 
-    fn visit_bool<E: de::Error>(self, asks: bool) -> Result<QueueInfo, E> {
-        Ok(if asks { QueueInfo::Share } else { QueueInfo::None })
+    fn visit_bool<E: de::Error>(self, uses: bool) -> Result<QueueInfo, E> {
+        Ok(if uses { QueueInfo::Share } else { QueueInfo::None })
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<QueueInfo, E> {

@@ -197,7 +197,7 @@ impl Setup {
             known(name, "association.mapping or association.only")?;
         }
         if self.used_paths().all(|(_, path)| path.joins.is_some()) {
-            return Err("the association needs a path that is there from the start".to_owned());
+            return Err("the association needs a path that exists from the start".to_owned());
         }
         if self.time.start[1] < self.time.start[0] || self.time.warm_up < self.time.start[1] {
             return Err("time.warm_up must be after time.start, which goes upwards".to_owned());
@@ -234,10 +234,10 @@ mod tests {
         B = { rate = '10 Mbit/s', delay = '10 ms', framing = '7 bytes' }";
 
     #[test]
-    fn mistakes_in_a_setup_are_reported() {
-        let said = |text: &str| setup(&format!("{TWO}\n{text}")).check().unwrap_err();
-        assert!(said("[[event]]\nat='1 s'\npath='X'").contains("\"X\"; there are A, B"));
-        assert!(said("[application]\nmessage = 4").contains("application.message"));
+    fn errors_in_a_setup_are_reported() {
+        let error = |text: &str| setup(&format!("{TWO}\n{text}")).check().unwrap_err();
+        assert!(error("[[event]]\nat='1 s'\npath='X'").contains("\"X\"; there are A, B"));
+        assert!(error("[application]\nmessage = 4").contains("application.message"));
         let early = TWO.replace("19 s", "1 s");
         assert!(setup(&early).check().unwrap_err().contains("warm_up"));
         assert_eq!(setup(TWO).check(), Ok(()));

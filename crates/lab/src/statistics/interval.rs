@@ -191,7 +191,7 @@ mod tests {
         assert!(none.low == 0.0 && (none.high - 16.11).abs() < 0.01, "{none:?}");
         let all = Interval::wilson(&share(20, 20)).unwrap();
         assert!((all.low - 83.89).abs() < 0.01 && all.high == 100.0, "{all:?}");
-        // 0 of 200 came to 2e-16 by the formula, which refused "at most 0".
+        // By the formula, 0 of 200 is 2e-16, for which "at most 0" would be refused.
         assert_eq!(Interval::wilson(&share(0, 200)).unwrap().low, 0.0);
         assert_eq!(Interval::wilson(&[]), None);
     }
@@ -214,7 +214,7 @@ mod tests {
             (0..200).map(|seed| plausible_share(&share(successes, 50), seed)).collect()
         };
         assert!(drawn(50).iter().all(|share| (80.0..=100.0).contains(share)));
-        assert!(drawn(50).iter().any(|share| *share < 99.0), "all of them is not certain");
+        assert!(drawn(50).iter().any(|share| *share < 99.0), "100 % is not certain");
         let middle = drawn(25).iter().sum::<f64>() / 200.0;
         assert!((middle - 50.0).abs() < 2.0, "{middle}");
     }

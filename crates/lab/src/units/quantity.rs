@@ -240,9 +240,9 @@ mod tests {
 
     #[test]
     fn another_unit_is_refused_with_an_example() {
-        let said = |text: &str| text.parse::<Rate>().unwrap_err().to_string();
-        assert_eq!(said("10 ms"), "\"10 ms\" is not a rate, such as \"10 Mbit/s\"");
-        assert_eq!(said("fast"), "\"fast\" is not a rate, such as \"10 Mbit/s\"");
+        let error = |text: &str| text.parse::<Rate>().unwrap_err().to_string();
+        assert_eq!(error("10 ms"), "\"10 ms\" is not a rate, such as \"10 Mbit/s\"");
+        assert_eq!(error("fast"), "\"fast\" is not a rate, such as \"10 Mbit/s\"");
         assert!("-1 s".parse::<Time>().is_err());
         assert!("101 %".parse::<Part>().is_err());
     }

@@ -11,7 +11,7 @@ const SHORT_QUEUE: usize = 1500;
 /// The packet at the head of the queue.
 #[derive(Debug)]
 pub(super) struct Head {
-    /// How long it waited.
+    /// How long it has been queued.
     pub(super) sojourn: Nanos,
     /// Bytes queued behind it.
     pub(super) left: usize,
@@ -58,8 +58,8 @@ impl CoDel {
         self.ecn
     }
 
-    /// Whether the packet that leaves the queue is to be dropped or marked. After a drop, call it
-    /// again for the next packet.
+    /// Returns whether the packet that leaves the queue is to be dropped or marked. After a drop,
+    /// call it again for the next packet.
     pub(super) fn leave(&mut self, now: Nanos, head: &Head, length: usize) -> bool {
         self.largest = self.largest.max(length);
         let too_long = self.is_above(now, head);
@@ -91,7 +91,7 @@ impl CoDel {
         self.drop_next = from.saturating_add(step as u64);
     }
 
-    /// Whether the delay has been above the target for an interval (§5.4).
+    /// Returns whether the delay has been above the target for an interval (§5.4).
     fn is_above(&mut self, now: Nanos, head: &Head) -> bool {
         if head.sojourn < self.target || head.left <= self.largest {
             self.first_above = None;

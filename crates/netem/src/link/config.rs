@@ -203,7 +203,7 @@ pub enum LinkChange {
     Rate(Option<u64>),
     /// Sets the delay, for packets whose transmission has not begun.
     Delay(Duration),
-    /// Sets the jitter, likewise.
+    /// Sets the jitter.
     Jitter(Duration),
     /// Sets the losses; the state of a burst model and the count of a list are reset.
     Loss(LossConfig),

@@ -42,7 +42,7 @@ impl Loss {
         Self { model }
     }
 
-    /// Whether the next packet is lost.
+    /// Returns whether the next packet is lost.
     pub(super) fn next(&mut self, random: &mut Stream) -> bool {
         match &mut self.model {
             Model::None => false,

@@ -50,7 +50,7 @@ impl<P: LinkPacket> Queue<P> {
     }
 
     /// Changes the discipline for queued and future packets.
-    pub(super) fn become_another(&mut self, config: QueueConfig, seed: u64) {
+    pub(super) fn replace_discipline(&mut self, config: QueueConfig, seed: u64) {
         self.discipline = Discipline::new(config, seed);
     }
 
@@ -105,7 +105,8 @@ impl<P: LinkPacket> Queue<P> {
         self.waiting.push_back(Waiting { since: now, packet });
     }
 
-    /// The next packet to send at `now`. Those that the discipline drops meanwhile are counted.
+    /// Returns the next packet to send at `now`. Those that the discipline drops meanwhile are
+    /// counted.
     pub(super) fn take(&mut self, now: Nanos, counters: &mut LinkCounters) -> Option<P> {
         loop {
             let Waiting { since, mut packet } = self.waiting.pop_front()?;
@@ -122,7 +123,7 @@ impl<P: LinkPacket> Queue<P> {
                 }
             }
             if self.waiting.is_empty() {
-                self.emptied(now);
+                self.on_empty(now);
             }
             return Some(packet);
         }
@@ -137,7 +138,7 @@ impl<P: LinkPacket> Queue<P> {
                 let dropped = codel.leave(now, &head, packet.len());
                 debug_assert!(!dropped, "a packet that did not wait");
             }
-            Discipline::Red(red) => red.emptied(now),
+            Discipline::Red(red) => red.on_empty(now),
             Discipline::Packets(_) | Discipline::Bytes(_) => {}
         }
     }
@@ -148,12 +149,12 @@ impl<P: LinkPacket> Queue<P> {
             counters.drop(DropCause::Down, waiting.packet.len());
         }
         self.bytes = 0;
-        self.emptied(now);
+        self.on_empty(now);
     }
 
-    fn emptied(&mut self, now: Nanos) {
+    fn on_empty(&mut self, now: Nanos) {
         if let Discipline::Red(red) = &mut self.discipline {
-            red.emptied(now);
+            red.on_empty(now);
         }
     }
 }

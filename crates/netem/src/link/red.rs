@@ -63,13 +63,13 @@ impl Red {
         if length == 0 {
             // It stays empty. Otherwise the average of an empty queue would hardly fall, and every
             // arriving packet would be dropped for minutes.
-            self.emptied(now);
+            self.on_empty(now);
         }
         Verdict::Drop
     }
 
     /// Records that the queue is empty from now on.
-    pub(super) const fn emptied(&mut self, now: Nanos) {
+    pub(super) const fn on_empty(&mut self, now: Nanos) {
         self.idle_since = Some(now);
     }
 
@@ -138,7 +138,7 @@ mod tests {
     fn an_empty_queue_lets_the_average_fall() {
         let mut red = Red::new(RedConfig::default(), Stream::new(1, 0));
         red.average = 12.0;
-        red.emptied(1_000);
+        red.on_empty(1_000);
         assert_eq!(red.arrive(3_501_000, 0, 1_000, false), Verdict::Admit);
         assert!(red.average < 0.02, "{}", red.average);
     }
@@ -147,7 +147,7 @@ mod tests {
     fn a_packet_that_is_dropped_leaves_an_empty_queue_empty() {
         let mut red = Red::new(RedConfig::default(), Stream::new(1, 0));
         red.average = 40.0;
-        red.emptied(1_000);
+        red.on_empty(1_000);
         assert_eq!(red.arrive(1_000, 0, 1_000, false), Verdict::Drop);
         // Time for 3,500 packets to pass.
         assert_eq!(red.arrive(3_501_000, 0, 1_000, false), Verdict::Admit);

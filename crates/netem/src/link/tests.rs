@@ -50,7 +50,7 @@ fn config() -> LinkConfig {
 }
 
 #[test]
-fn packets_leave_one_after_the_other() {
+fn packets_are_sent_sequentially() {
     let mut link = Link::new(config(), 1);
     for packet in 0..3 {
         link.offer(micros(0), numbered(packet, 1250)).unwrap();
@@ -86,7 +86,7 @@ fn a_full_queue_drops_the_newest_packet() {
 }
 
 #[test]
-fn a_queue_in_bytes_takes_a_small_packet_where_a_large_one_does_not_fit() {
+fn a_queue_in_bytes_accepts_a_small_packet_if_a_large_one_does_not_fit() {
     let mut link = Link::new(LinkConfig { queue: QueueConfig::Bytes(1500), ..config() }, 1);
     link.offer(micros(0), numbered(0, 1250)).unwrap();
     link.offer(micros(0), numbered(1, 1250)).unwrap();
@@ -123,7 +123,7 @@ fn lost_packets_still_take_transmission_time() {
 }
 
 #[test]
-fn jitter_alone_changes_no_order() {
+fn jitter_alone_does_not_reorder() {
     let jittery = LinkConfig { jitter: micros(20_000), ..config() };
     let mut link = Link::new(jittery.clone(), 1);
     let mut wild = Link::new(LinkConfig { reordering: Reordering::ByJitter, ..jittery }, 1);
@@ -217,7 +217,7 @@ fn a_new_configuration_keeps_packets_in_flight() {
 }
 
 #[test]
-fn a_rate_of_zero_holds_the_queue() {
+fn a_rate_of_zero_stops_the_queue() {
     let mut link = Link::new(config(), 1);
     link.change(micros(0), LinkChange::Rate(Some(0)));
     link.offer(micros(10), numbered(0, 1250)).unwrap();

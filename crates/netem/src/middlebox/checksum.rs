@@ -48,7 +48,7 @@ impl Sum {
         }
     }
 
-    /// The checksum.
+    /// Returns the checksum.
     pub(crate) const fn finish(self) -> u16 {
         !(self.0 as u16)
     }

@@ -50,7 +50,7 @@ impl Firewall {
         Self::new(Policy::OnlyPorts(Vec::from([443])))
     }
 
-    fn lets_through(&self, packet: &Packet) -> bool {
+    fn admits(&self, packet: &Packet) -> bool {
         let either = |wanted: &[u16]| {
             ports(packet).is_some_and(|(from, to)| wanted.contains(&from) || wanted.contains(&to))
         };
@@ -64,8 +64,8 @@ impl Firewall {
 
 impl Middlebox for Firewall {
     fn handle(&mut self, _now: Duration, from: Side, packet: Packet) {
-        let goes_on = self.lets_through(&packet);
-        self.leaving.judge(from, packet, goes_on);
+        let passes = self.admits(&packet);
+        self.leaving.pass_or_drop(from, packet, passes);
     }
 
     fn poll(&mut self, _now: Duration) -> Option<(Side, Packet)> {

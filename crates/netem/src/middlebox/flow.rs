@@ -6,20 +6,20 @@ use crate::middlebox::Side;
 use crate::packet::{Packet, protocol};
 
 /// An address and a port.
-pub(super) type Place = (IpAddr, u16);
+pub(super) type Endpoint = (IpAddr, u16);
 
 /// Packets between the same two endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Flow {
     pub(super) protocol: u8,
     /// The endpoint on the inside.
-    pub(super) inside: Place,
+    pub(super) inside: Endpoint,
     /// The endpoint on the outside.
-    pub(super) outside: Place,
+    pub(super) outside: Endpoint,
 }
 
 impl Flow {
-    /// The flow of a packet that came from `side`.
+    /// Returns the flow of a packet from `side`.
     pub(super) fn of(side: Side, packet: &Packet) -> Self {
         let (from, to) = ports(packet).unwrap_or((0, 0));
         let (source, destination) = ((packet.source, from), (packet.destination, to));
@@ -31,7 +31,7 @@ impl Flow {
     }
 }
 
-/// Ports of source and destination, where there are any and the packet is long enough.
+/// Returns the source and destination ports, if there are any and the packet is long enough.
 pub(super) fn ports(packet: &Packet) -> Option<(u16, u16)> {
     if !matches!(packet.protocol, protocol::TCP | protocol::UDP | protocol::SCTP) {
         return None;
@@ -40,8 +40,8 @@ pub(super) fn ports(packet: &Packet) -> Option<(u16, u16)> {
     Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
 }
 
-/// Whether a packet may be the first one of its flow: any of UDP; of TCP a SYN without ACK; of SCTP
-/// one with a verification tag of zero, which only an INIT has (RFC 9260 §8.5.1).
+/// Returns whether a packet may be the first one of its flow: any of UDP; a TCP SYN without ACK; an
+/// SCTP packet with a verification tag of zero, which only an INIT has (RFC 9260 §8.5.1).
 pub(super) fn opens(packet: &Packet) -> bool {
     match packet.protocol {
         protocol::TCP => packet.payload.get(13).is_some_and(|flags| flags & 0x12 == 0x02),

@@ -41,7 +41,7 @@ impl IdleTimeout {
         Self { timeout, refresh, flows: BTreeMap::new(), leaving }
     }
 
-    fn lets_through(&mut self, now: Nanos, from: Side, packet: &Packet) -> bool {
+    fn admits(&mut self, now: Nanos, from: Side, packet: &Packet) -> bool {
         let flow = Flow::of(from, packet);
         let timeout = self.timeout;
         let is_alive = |last: Nanos| now.saturating_sub(last) <= timeout;
@@ -71,8 +71,8 @@ impl IdleTimeout {
 
 impl Middlebox for IdleTimeout {
     fn handle(&mut self, now: Duration, from: Side, packet: Packet) {
-        let goes_on = self.lets_through(nanos(now), from, &packet);
-        self.leaving.judge(from, packet, goes_on);
+        let passes = self.admits(nanos(now), from, &packet);
+        self.leaving.pass_or_drop(from, packet, passes);
     }
 
     fn poll(&mut self, _now: Duration) -> Option<(Side, Packet)> {

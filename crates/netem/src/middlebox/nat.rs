@@ -13,7 +13,7 @@ use core::time::Duration;
 use bytes::{Bytes, BytesMut};
 
 use super::checksum::updated;
-use super::flow::{Flow, Place};
+use super::flow::{Endpoint, Flow};
 use super::{Leaving, Middlebox, MiddleboxCounters, Side};
 use crate::packet::{Packet, protocol};
 use crate::time::{Nanos, nanos};
@@ -81,14 +81,14 @@ impl NatConfig {
 }
 
 /// A host's endpoint and, if mappings depend on it, the peer's.
-type Key = (u8, Place, Option<Place>);
+type Key = (u8, Endpoint, Option<Endpoint>);
 
 #[derive(Clone, Debug)]
 struct Mapping {
     key: Key,
     last: Nanos,
     /// The peers that the host has sent to; empty if all peers are admitted.
-    peers: BTreeSet<Place>,
+    peers: BTreeSet<Endpoint>,
 }
 
 /// A NAT.
@@ -119,8 +119,8 @@ impl Nat {
         self.mappings.len()
     }
 
-    /// Whether packets of this protocol are translated at all.
-    fn knows(&self, protocol: u8) -> bool {
+    /// Returns whether packets of this protocol are translated at all.
+    fn translates(&self, protocol: u8) -> bool {
         match protocol {
             protocol::TCP | protocol::UDP => true,
             protocol::SCTP => self.config.sctp != SctpTranslation::Drop,
@@ -145,7 +145,7 @@ impl Nat {
         }
     }
 
-    fn outwards(&mut self, now: Nanos, packet: &Packet) -> Option<Packet> {
+    fn translate_outwards(&mut self, now: Nanos, packet: &Packet) -> Option<Packet> {
         let flow = Flow::of(Side::Inside, packet);
         let depends = self.config.mapping == Dependence::AddressAndPort;
         let key = (flow.protocol, flow.inside, depends.then_some(flow.outside));
@@ -168,7 +168,7 @@ impl Nat {
         translated(packet, Side::Inside, flow.inside, place)
     }
 
-    /// Creates a mapping: with the host's own port if it is available, else the next free one.
+    /// Creates a mapping: with the host's own port if it is available, otherwise the next free one.
     fn open(&mut self, now: Nanos, key: Key) -> Option<u16> {
         let (protocol, (_, own), _) = key;
         self.expire(now, protocol, own);
@@ -200,7 +200,7 @@ impl Nat {
         None
     }
 
-    fn inwards(&mut self, now: Nanos, packet: &Packet) -> Option<Packet> {
+    fn translate_inwards(&mut self, now: Nanos, packet: &Packet) -> Option<Packet> {
         let flow = Flow::of(Side::Outside, packet);
         if flow.inside.0 != self.config.address {
             return None;
@@ -210,8 +210,8 @@ impl Nat {
         let mapping = self.mappings.get(&(flow.protocol, port))?;
         let filters = self.config.filtering == Dependence::AddressAndPort;
         let (_, host, peer) = mapping.key;
-        let is_stranger = filters && !mapping.peers.contains(&flow.outside);
-        if is_stranger || peer.is_some_and(|peer| peer != flow.outside) {
+        let is_unknown_peer = filters && !mapping.peers.contains(&flow.outside);
+        if is_unknown_peer || peer.is_some_and(|peer| peer != flow.outside) {
             return None;
         }
         translated(packet, Side::Outside, flow.inside, host)
@@ -219,7 +219,7 @@ impl Nat {
 }
 
 /// The packet with its source (if it comes from the inside) or its destination replaced.
-fn translated(packet: &Packet, from: Side, old: Place, new: Place) -> Option<Packet> {
+fn translated(packet: &Packet, from: Side, old: Endpoint, new: Endpoint) -> Option<Packet> {
     if old.0.is_ipv4() != new.0.is_ipv4() {
         return None;
     }
@@ -262,9 +262,9 @@ impl Middlebox for Nat {
         self.leaving.counters.received += 1;
         let now = nanos(now);
         let translated = match from {
-            _ if !self.knows(packet.protocol) => None,
-            Side::Inside => self.outwards(now, &packet),
-            Side::Outside => self.inwards(now, &packet),
+            _ if !self.translates(packet.protocol) => None,
+            Side::Inside => self.translate_outwards(now, &packet),
+            Side::Outside => self.translate_inwards(now, &packet),
         };
         match translated {
             Some(packet) => self.leaving.pass(from, packet),

@@ -115,7 +115,7 @@ fn back(middlebox: &mut impl Middlebox, now: u64, packet: Packet) -> Option<Pack
 /// 10.0.0.2:5000 ──▶ 203.0.113.9:1024 ──▶
 /// ```
 #[test]
-fn a_nat_gives_each_host_a_port_and_keeps_checksums_right() {
+fn a_nat_gives_each_host_a_port_and_updates_checksums() {
     let mut nat = Nat::new(NatConfig::new(address(NAT)));
     let server = (SERVER, 53);
     let first = out(&mut nat, 0, udp((HOST, 5000), server, b"abc"));
@@ -162,7 +162,7 @@ fn a_nat_with_mappings_by_peer_gives_each_peer_another_port() {
 }
 
 #[test]
-fn a_nat_forgets_what_is_idle() {
+fn a_nat_removes_idle_mappings() {
     let server = (SERVER, 53);
     let mut nat = Nat::new(NatConfig::new(address(NAT)));
     out(&mut nat, 0, udp((HOST, 5000), server, b"")).unwrap();
@@ -189,7 +189,7 @@ fn a_nat_without_a_free_port_drops() {
 }
 
 #[test]
-fn a_nat_drops_sctp_or_changes_its_address_alone() {
+fn a_nat_drops_sctp_or_only_changes_its_address() {
     let server = (SERVER, 5001);
     let mut plain = Nat::new(NatConfig::new(address(NAT)));
     assert_eq!(out(&mut plain, 0, sctp((HOST, 5000), server, 7)), None);
@@ -206,7 +206,7 @@ fn a_nat_drops_sctp_or_changes_its_address_alone() {
 }
 
 #[test]
-fn firewalls_drop_what_their_rules_say() {
+fn firewalls_follow_their_rules() {
     let passes = |mut firewall: Firewall| {
         [
             sctp((HOST, 443), (SERVER, 443), 7),
@@ -289,7 +289,7 @@ fn a_limit_answers_with_its_mtu() {
 ///        ◀── RST
 /// ```
 #[test]
-fn a_reset_goes_both_ways() {
+fn a_reset_is_sent_to_both_ends() {
     let (client, server) = ((HOST, 5000), (SERVER, 443));
     let mut middlebox = ResetInjector::new(Trigger::Contains(b"evil".to_vec()), false);
     assert!(out(&mut middlebox, 0, tcp(client, server, 0x10, b"good")).is_some());

@@ -51,13 +51,13 @@ pub(super) struct Agenda {
 }
 
 impl Agenda {
-    /// The earliest time and its entity.
+    /// Returns the earliest time and its entity.
     pub(super) fn first(&self) -> Option<(Nanos, u32)> {
         self.heap.first().map(|entry| (entry.time(), entry.entity()))
     }
 
-    /// Sets, moves or removes the time of an entity. Setting the time that it already has changes
-    /// nothing, not even its order among equal times.
+    /// Sets, moves or removes the time of an entity. Setting the same time again changes nothing,
+    /// not even its order among equal times.
     pub(super) fn set(&mut self, entity: u32, time: Option<Nanos>) {
         debug_assert!(entity < MAX_ENTITIES, "entity {entity}");
         let index = entity as usize;
@@ -123,16 +123,16 @@ impl Agenda {
             else {
                 break;
             };
-            let (mut least, mut child) = (*head, first);
+            let (mut smallest, mut child) = (*head, first);
             for (other, at) in others.iter().zip(first + 1..) {
-                if *other < least {
-                    (least, child) = (*other, at);
+                if *other < smallest {
+                    (smallest, child) = (*other, at);
                 }
             }
-            if least > entry {
+            if smallest > entry {
                 break;
             }
-            self.put(place, least);
+            self.put(place, smallest);
             place = child;
         }
         self.put(place, entry);

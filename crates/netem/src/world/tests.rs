@@ -149,7 +149,7 @@ fn links_change_during_a_run() {
 }
 
 #[test]
-fn a_packet_to_nowhere_is_counted() {
+fn a_packet_without_a_link_is_counted() {
     let mut world = World::new(1);
     let a = world.add_node(Host::sending([(0, 7, 100)]));
     world.run_until(milliseconds(1));
@@ -198,7 +198,7 @@ fn arrivals_beside(others: u32, seed: u64) -> Vec<(Duration, u32, usize)> {
 }
 
 #[test]
-fn one_more_link_changes_no_draw_of_another() {
+fn an_additional_link_does_not_change_the_randomness_of_others() {
     let alone = arrivals_beside(0, 7);
     assert!((100..180).contains(&alone.len()));
     assert_eq!(alone, arrivals_beside(0, 7));
@@ -207,7 +207,7 @@ fn one_more_link_changes_no_draw_of_another() {
 }
 
 #[test]
-fn worlds_of_boxes_hold_nodes_of_all_kinds() {
+fn boxed_worlds_contain_nodes_of_all_kinds() {
     let mut world: World<alloc::boxed::Box<dyn Node + Send>> = World::new(1);
     let a = world.add_node(alloc::boxed::Box::new(Host::sending([(0, 0, 100)])));
     let router = crate::router::Router::new().host(B, 1);

@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_uint, c_void};
 
 use libc::{sockaddr, socklen_t};
 
-use super::give_name;
+use super::copy_name;
 use crate::call::{Answer, Call};
 use crate::local::subject::{KIND_FLAGS, is_sctp};
 use crate::local::{Descriptor, Op, blocks};
@@ -21,21 +21,22 @@ unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_in
     let mut call = Call::new(Op::Socket);
     (call.request.a, call.request.b, call.request.c) = (domain, kind & !KIND_FLAGS, protocol);
     call.close_on_exec = kind & libc::SOCK_CLOEXEC != 0;
-    let made = call.make(None).map_err(|error| match error {
+    let created = call.make(None).map_err(|error| match error {
         // Like a kernel without SCTP, because that is the situation without the supervisor.
         Errno(libc::ECONNRESET | libc::ECONNREFUSED | libc::ENOENT) => Errno(libc::EPROTONOSUPPORT),
         error => error,
     });
-    answer(made.and_then(|made| descriptor(&made, kind & libc::SOCK_NONBLOCK != 0))) as c_int
+    answer(created.and_then(|created| descriptor(&created, kind & libc::SOCK_NONBLOCK != 0)))
+        as c_int
 }
 
 /// Returns the descriptor received with a response.
-pub(super) fn descriptor(made: &Answer, is_nonblocking: bool) -> Result<i64, Errno> {
-    if made.response.result < 0 {
-        return Err(Errno(-made.response.result));
+pub(super) fn descriptor(created: &Answer, is_nonblocking: bool) -> Result<i64, Errno> {
+    if created.response.result < 0 {
+        return Err(Errno(-created.response.result));
     }
     // The program has reached its limit of descriptors.
-    let fd = made.descriptor.ok_or(Errno(libc::EMFILE))?;
+    let fd = created.descriptor.ok_or(Errno(libc::EMFILE))?;
     table::forget(fd);
     if is_nonblocking {
         // SAFETY: no memory is passed.
@@ -50,12 +51,12 @@ pub(super) fn descriptor(made: &Answer, is_nonblocking: bool) -> Result<i64, Err
 unsafe extern "C" fn accept(fd: c_int, name: *mut sockaddr, length: *mut socklen_t) -> c_int {
     let Some(socket) = table::socket(fd) else {
         // SAFETY: the program's arguments are passed on unchanged.
-        let made = unsafe { real::accept(fd, name, length) };
-        table::forget(made);
-        return made;
+        let created = unsafe { real::accept(fd, name, length) };
+        table::forget(created);
+        return created;
     };
     // SAFETY: the program's arguments are passed on unchanged.
-    unsafe { accepted(fd, socket, name, length, 0) }
+    unsafe { accept_sctp(fd, socket, name, length, 0) }
 }
 
 #[unsafe(no_mangle)]
@@ -67,17 +68,17 @@ unsafe extern "C" fn accept4(
 ) -> c_int {
     let Some(socket) = table::socket(fd) else {
         // SAFETY: the program's arguments are passed on unchanged.
-        let made = unsafe { real::accept4(fd, name, length, flags) };
-        table::forget(made);
-        return made;
+        let created = unsafe { real::accept4(fd, name, length, flags) };
+        table::forget(created);
+        return created;
     };
     // SAFETY: the program's arguments are passed on unchanged.
-    unsafe { accepted(fd, socket, name, length, flags) }
+    unsafe { accept_sctp(fd, socket, name, length, flags) }
 }
 
 /// # Safety
 /// As `accept4`.
-unsafe fn accepted(
+unsafe fn accept_sctp(
     fd: c_int,
     socket: Descriptor,
     name: *mut sockaddr,
@@ -89,22 +90,22 @@ unsafe fn accepted(
     }
     let mut call = Call::waiting(Op::Accept, fd, 0, (libc::SO_RCVTIMEO, Errno(libc::EAGAIN)));
     call.close_on_exec = flags & libc::SOCK_CLOEXEC != 0;
-    let made = call.on(fd, socket).and_then(|made| {
-        let fd = descriptor(&made, flags & libc::SOCK_NONBLOCK != 0)?;
+    let created = call.on(fd, socket).and_then(|created| {
+        let fd = descriptor(&created, flags & libc::SOCK_NONBLOCK != 0)?;
         // SAFETY: guaranteed by the caller.
-        let told = unsafe { give_name(made.response.peer(), name, length) };
-        if told.is_err() {
-            // SAFETY: no memory is passed, and nobody else knows the descriptor.
+        let result = unsafe { copy_name(created.response.peer(), name, length) };
+        if result.is_err() {
+            // SAFETY: no memory is passed, and nothing else knows the descriptor.
             unsafe { close(fd as c_int) };
         }
-        told.map(|()| fd)
+        result.map(|()| fd)
     });
-    answer(made) as c_int
+    answer(created) as c_int
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn close(fd: c_int) -> c_int {
-    if connection::is_one(fd) {
+    if connection::is_connection(fd) {
         return answer(Err(Errno(libc::EBADF))) as c_int;
     }
     let socket = table::socket(fd);
@@ -113,32 +114,32 @@ unsafe extern "C" fn close(fd: c_int) -> c_int {
     // SAFETY: no memory is passed.
     let closed = unsafe { real::close(fd) };
     if let Some(socket) = socket {
-        closed_one(socket, is_waiting);
+        report_close(socket, is_waiting);
     }
     closed
 }
 
-/// Makes the supervisor notice at once that a descriptor was closed, so that its port is free when
-/// `close` returns.
-fn closed_one(socket: Descriptor, is_waiting: bool) {
+/// Reports a closed descriptor to the supervisor at once, so that its port is free when `close`
+/// returns.
+fn report_close(socket: Descriptor, is_waiting: bool) {
     // SAFETY: the address is that of this thread's errno.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as above.
-    let before = unsafe { *errno };
+    let previous = unsafe { *errno };
     let mut call = Call::new(Op::Closed);
     (call.request.instance, call.request.socket) = (socket.instance, socket.socket);
     call.request.blocks = if is_waiting { blocks::YES } else { blocks::NO };
-    // The kernel notifies the supervisor, too.
+    // If this fails, the supervisor still learns of it from the kernel.
     let _ = call.make(None);
     // SAFETY: as above.
-    unsafe { *errno = before };
+    unsafe { *errno = previous };
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     if flags == 0 {
         table::forget_range(first as usize, last as usize);
-        return connection::close_around(first, last, flags);
+        return connection::close_range_except_connections(first, last, flags);
     }
     // SAFETY: no memory is passed.
     unsafe { real::close_range(first, last, flags) }
@@ -161,12 +162,12 @@ unsafe extern "C" fn dup(fd: c_int) -> c_int {
 
 /// Duplicates a descriptor to another number, whose previous descriptor may have been the last one
 /// of a socket.
-fn put_over(wanted: c_int, put: impl FnOnce() -> c_int) -> c_int {
-    let before = table::socket(wanted);
+fn duplicate_onto(wanted: c_int, duplicate: impl FnOnce() -> c_int) -> c_int {
+    let previous = table::socket(wanted);
     table::forget(wanted);
-    let copy = put();
-    if let (Some(socket), true) = (before, copy >= 0) {
-        closed_one(socket, false);
+    let copy = duplicate();
+    if let (Some(socket), true) = (previous, copy >= 0) {
+        report_close(socket, false);
     }
     copy
 }
@@ -178,13 +179,13 @@ unsafe extern "C" fn dup2(fd: c_int, wanted: c_int) -> c_int {
         return unsafe { real::dup2(fd, wanted) };
     }
     // SAFETY: no memory is passed.
-    put_over(wanted, || unsafe { real::dup2(fd, wanted) })
+    duplicate_onto(wanted, || unsafe { real::dup2(fd, wanted) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dup3(fd: c_int, wanted: c_int, flags: c_int) -> c_int {
     // SAFETY: no memory is passed.
-    put_over(wanted, || unsafe { real::dup3(fd, wanted, flags) })
+    duplicate_onto(wanted, || unsafe { real::dup3(fd, wanted, flags) })
 }
 
 #[unsafe(no_mangle)]
@@ -209,6 +210,6 @@ unsafe extern "C" fn fcntl64(fd: c_int, command: c_int, argument: *mut c_void) -
 
 /// Records that a descriptor received from elsewhere may be an SCTP socket, whatever its number
 /// referred to before.
-pub(super) fn came_in(fd: c_int) {
+pub(super) fn mark_unknown(fd: c_int) {
     table::forget(fd);
 }

@@ -24,10 +24,10 @@ use libc::{iovec, sockaddr, socklen_t};
 
 use crate::Errno;
 
-/// Returns whether a pointer is one of those with which programs test error handling: in the first
-/// or the last page, where there is never memory. If only the kernel reads it, the kernel detects
-/// this itself.
-fn is_nowhere<T>(pointer: *const T) -> bool {
+/// Returns whether a pointer is certainly invalid, because it is in the first or the last page;
+/// programs test error handling with such pointers. Where only the kernel dereferences a pointer,
+/// the kernel detects this itself.
+fn is_invalid<T>(pointer: *const T) -> bool {
     const PAGE: usize = 4096;
     (pointer as usize).wrapping_add(PAGE) < 2 * PAGE
 }
@@ -45,21 +45,21 @@ unsafe fn name_of<'a>(name: *const sockaddr, length: socklen_t) -> Result<&'a [u
     }
 }
 
-/// Copies an address to a program, as much as fits, and its full length.
+/// Copies as much of an address as fits to a program, and its full length.
 ///
 /// # Safety
 /// Both pointers are valid for what they refer to, unless they are null.
-unsafe fn give_name(from: &[u8], name: *mut sockaddr, length: *mut socklen_t) -> Result<(), Errno> {
+unsafe fn copy_name(from: &[u8], name: *mut sockaddr, length: *mut socklen_t) -> Result<(), Errno> {
     if name.is_null() {
         return Ok(());
     }
-    if is_nowhere(name) || is_nowhere(length) {
+    if is_invalid(name) || is_invalid(length) {
         return Err(Errno(libc::EFAULT));
     }
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let room = (*length as usize).min(from.len());
-        copy_nonoverlapping(from.as_ptr(), name.cast(), room);
+        let copied = (*length as usize).min(from.len());
+        copy_nonoverlapping(from.as_ptr(), name.cast(), copied);
         *length = from.len() as socklen_t;
     }
     Ok(())
@@ -68,9 +68,9 @@ unsafe fn give_name(from: &[u8], name: *mut sockaddr, length: *mut socklen_t) ->
 /// Returns the program's pieces of memory.
 ///
 /// # Safety
-/// It points to as many as stated, unless it is null.
+/// It points to as many pieces as stated, unless it is null.
 unsafe fn parts_of<'a>(parts: *const iovec, count: usize) -> Result<&'a [iovec], Errno> {
-    match (count, is_nowhere(parts)) {
+    match (count, is_invalid(parts)) {
         (0, _) => Ok(&[]),
         (1..=1024, false) => {
             // SAFETY: guaranteed by the caller.

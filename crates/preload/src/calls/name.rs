@@ -4,7 +4,7 @@ use core::ffi::c_int;
 
 use libc::{sockaddr, socklen_t};
 
-use super::{give_name, name_of};
+use super::{copy_name, name_of};
 use crate::call::Call;
 use crate::local::{Descriptor, Op};
 use crate::{Errno, answer, real, table};
@@ -32,8 +32,8 @@ unsafe extern "C" fn connect(fd: c_int, name: *const sockaddr, length: socklen_t
     };
     // SAFETY: the program's arguments are passed on unchanged.
     let connected = unsafe { name_of(name, length) }.and_then(|name| {
-        let late = (libc::SO_SNDTIMEO, Errno(libc::EINPROGRESS));
-        let mut call = Call::waiting(Op::Connect, fd, 0, late);
+        let on_timeout = (libc::SO_SNDTIMEO, Errno(libc::EINPROGRESS));
+        let mut call = Call::waiting(Op::Connect, fd, 0, on_timeout);
         call.name = name;
         call.on(fd, socket)
     });
@@ -46,7 +46,7 @@ unsafe extern "C" fn listen(fd: c_int, backlog: c_int) -> c_int {
         // SAFETY: no memory is passed.
         return unsafe { real::listen(fd, backlog) };
     };
-    number(Op::Listen, fd, socket, backlog)
+    call_with_number(Op::Listen, fd, socket, backlog)
 }
 
 #[unsafe(no_mangle)]
@@ -55,11 +55,11 @@ unsafe extern "C" fn shutdown(fd: c_int, how: c_int) -> c_int {
         // SAFETY: no memory is passed.
         return unsafe { real::shutdown(fd, how) };
     };
-    number(Op::Shutdown, fd, socket, how)
+    call_with_number(Op::Shutdown, fd, socket, how)
 }
 
 /// Makes a call with one number.
-fn number(op: Op, fd: c_int, socket: Descriptor, argument: c_int) -> c_int {
+fn call_with_number(op: Op, fd: c_int, socket: Descriptor, argument: c_int) -> c_int {
     let mut call = Call::new(op);
     call.request.a = argument;
     answer(call.on(fd, socket).map(|_| 0)) as c_int
@@ -97,10 +97,10 @@ unsafe fn write_name(
     if name.is_null() || length.is_null() {
         return answer(Err(Errno(libc::EFAULT))) as c_int;
     }
-    let told = Call::new(op).on(fd, socket).and_then(|told| {
+    let result = Call::new(op).on(fd, socket).and_then(|answer| {
         // SAFETY: guaranteed by the caller.
-        unsafe { give_name(told.response.peer(), name, length)? };
+        unsafe { copy_name(answer.response.peer(), name, length)? };
         Ok(0)
     });
-    answer(told) as c_int
+    answer(result) as c_int
 }

@@ -5,10 +5,10 @@ use core::slice::from_raw_parts;
 
 use libc::{iovec, socklen_t};
 
-use super::{descriptor, is_nowhere};
+use super::{descriptor, is_invalid};
 use crate::call::{Answer, Call};
 use crate::local::subject::{
-    MAX_OPTION, addresses, is_the_descriptors_own, opens_when_read, opens_when_set, peeloff_flags,
+    MAX_OPTION, addresses, is_kept_by_descriptor, opens_when_read, opens_when_set, peeloff_flags,
     peels_off,
 };
 use crate::local::{Descriptor, Op};
@@ -24,7 +24,7 @@ unsafe extern "C" fn getsockopt(
     length: *mut socklen_t,
 ) -> c_int {
     match table::socket(fd) {
-        Some(socket) if !is_the_descriptors_own(level, option) => {
+        Some(socket) if !is_kept_by_descriptor(level, option) => {
             // SAFETY: the program's arguments are passed on unchanged.
             answer(unsafe { get(fd, socket, level, option, value, length) }) as c_int
         }
@@ -43,43 +43,44 @@ unsafe fn get(
     value: *mut c_void,
     length: *mut socklen_t,
 ) -> Result<i64, Errno> {
-    if is_nowhere(length) {
+    if is_invalid(length) {
         return Err(Errno(libc::EFAULT));
     }
     // SAFETY: guaranteed by the caller.
-    let given = c_int::try_from(unsafe { *length }).map_err(|_| Errno(libc::EINVAL))? as usize;
-    let room = given.min(MAX_OPTION);
-    if is_nowhere(value) && room > 0 {
+    let length_in = c_int::try_from(unsafe { *length }).map_err(|_| Errno(libc::EINVAL))? as usize;
+    let room = length_in.min(MAX_OPTION);
+    if is_invalid(value) && room > 0 {
         return Err(Errno(libc::EFAULT));
     }
     // SAFETY: guaranteed by the caller.
-    let before: &[u8] = if room == 0 { &[] } else { unsafe { from_raw_parts(value.cast(), room) } };
+    let old_value: &[u8] =
+        if room == 0 { &[] } else { unsafe { from_raw_parts(value.cast(), room) } };
     let mut call = match opens_when_read(level, option) {
         true => connecting(Op::GetOption, fd),
         false => Call::new(Op::GetOption),
     };
-    let flags = peeloff_flags(level, option, before);
+    let flags = peeloff_flags(level, option, old_value);
     (call.request.a, call.request.b, call.request.c) = (level, option, room as c_int);
     call.close_on_exec = flags & libc::SOCK_CLOEXEC != 0;
     if opens_when_read(level, option) {
-        let (place, length) = addresses(before).ok_or(Errno(libc::EINVAL))?;
+        let (address, length) = addresses(old_value).ok_or(Errno(libc::EINVAL))?;
         // SAFETY: guaranteed by the caller.
-        call.name = unsafe { from_raw_parts(place as *const u8, length) };
+        call.name = unsafe { from_raw_parts(address as *const u8, length) };
     }
-    let data = [part(before)];
+    let data = [part(old_value)];
     let room = [iovec { iov_base: value, iov_len: room }];
     (call.data, call.room) = (&data, &room);
-    let told = call.on(fd, socket)?;
+    let answer = call.on(fd, socket)?;
     // SAFETY: guaranteed by the caller.
-    unsafe { *length = told.response.data };
+    unsafe { *length = answer.response.data };
     if peels_off(level, option) {
         // SAFETY: the response was this long, and so is what `value` points to.
-        return unsafe { peeled_off(&told, flags, value) };
+        return unsafe { peeled_off(&answer, flags, value) };
     }
-    if opens_when_read(level, option) && told.response.flags != 0 {
-        // The identifier of the association is returned, and the errno that it is not established
-        // yet.
-        return Err(Errno(told.response.flags));
+    if opens_when_read(level, option) && answer.response.flags != 0 {
+        // The identifier of the association has been written; the errno says that it is not
+        // established yet.
+        return Err(Errno(answer.response.flags));
     }
     Ok(0)
 }
@@ -88,9 +89,9 @@ unsafe fn get(
 ///
 /// # Safety
 /// `value` points to as many bytes as the response states.
-unsafe fn peeled_off(told: &Answer, flags: c_int, value: *mut c_void) -> Result<i64, Errno> {
-    let fd = descriptor::descriptor(told, flags & libc::SOCK_NONBLOCK != 0)?;
-    if told.response.data >= 8 {
+unsafe fn peeled_off(answer: &Answer, flags: c_int, value: *mut c_void) -> Result<i64, Errno> {
+    let fd = descriptor::descriptor(answer, flags & libc::SOCK_NONBLOCK != 0)?;
+    if answer.response.data >= 8 {
         // SAFETY: guaranteed by the caller.
         unsafe { value.cast::<c_int>().add(1).write_unaligned(fd as c_int) };
     }
@@ -111,7 +112,7 @@ unsafe extern "C" fn setsockopt(
     length: socklen_t,
 ) -> c_int {
     match table::socket(fd) {
-        Some(socket) if !is_the_descriptors_own(level, option) => {
+        Some(socket) if !is_kept_by_descriptor(level, option) => {
             // SAFETY: the program's arguments are passed on unchanged.
             answer(unsafe { set(fd, socket, level, option, value, length) }) as c_int
         }
@@ -161,12 +162,12 @@ unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -
     };
     let mut call = Call::new(Op::Ioctl);
     call.request.a = request as c_int;
-    let told = call.on(fd, socket).map(|told| {
+    let result = call.on(fd, socket).map(|answer| {
         if !argument.is_null() {
             // SAFETY: both requests have a pointer to an int.
-            unsafe { argument.cast::<c_int>().write_unaligned(told.response.result) };
+            unsafe { argument.cast::<c_int>().write_unaligned(answer.response.result) };
         }
         0
     });
-    answer(told) as c_int
+    answer(result) as c_int
 }

@@ -6,17 +6,22 @@ use core::ptr::copy_nonoverlapping;
 
 use libc::{cmsghdr, iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
 
-use super::{descriptor, give_name, is_nowhere, parts_of};
+use super::{copy_name, descriptor, is_invalid, parts_of};
 use crate::call::{Answer, Call};
-use crate::local::control::give;
+use crate::local::control::copy_control;
 use crate::local::{Descriptor, Op, blocks};
 use crate::transfer::total;
 use crate::{Errno, answer, real, table};
 
 /// Receives a message, or part of one.
-fn message(fd: c_int, socket: Descriptor, room: &[iovec], flags: c_int) -> Result<Answer, Errno> {
-    let late = (libc::SO_RCVTIMEO, Errno(libc::EAGAIN));
-    let mut call = Call::waiting(Op::Receive, fd, flags, late);
+fn receive_message(
+    fd: c_int,
+    socket: Descriptor,
+    room: &[iovec],
+    flags: c_int,
+) -> Result<Answer, Errno> {
+    let on_timeout = (libc::SO_RCVTIMEO, Errno(libc::EAGAIN));
+    let mut call = Call::waiting(Op::Receive, fd, flags, on_timeout);
     let does_not_wait = call.request.blocks == blocks::NO;
     call.request.a = if does_not_wait { flags | libc::MSG_DONTWAIT } else { flags };
     call.request.b = total(room)?.min(c_int::MAX as usize) as c_int;
@@ -25,7 +30,7 @@ fn message(fd: c_int, socket: Descriptor, room: &[iovec], flags: c_int) -> Resul
 }
 
 /// Receives into a single piece of memory.
-fn plain(
+fn receive_plain(
     fd: c_int,
     socket: Descriptor,
     data: *mut c_void,
@@ -33,13 +38,16 @@ fn plain(
     flags: c_int,
 ) -> ssize_t {
     let room = [iovec { iov_base: data, iov_len: length }];
-    answer(message(fd, socket, &room, flags).map(|got| i64::from(got.response.result))) as ssize_t
+    answer(
+        receive_message(fd, socket, &room, flags)
+            .map(|received| i64::from(received.response.result)),
+    ) as ssize_t
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn recv(fd: c_int, data: *mut c_void, length: size_t, flags: c_int) -> ssize_t {
     match table::socket(fd) {
-        Some(socket) => plain(fd, socket, data, length, flags),
+        Some(socket) => receive_plain(fd, socket, data, length, flags),
         // SAFETY: the program's arguments are passed on unchanged.
         None => unsafe { real::recv(fd, data, length, flags) },
     }
@@ -54,7 +62,7 @@ unsafe extern "C" fn __recv_chk(
     flags: c_int,
 ) -> ssize_t {
     match table::socket(fd) {
-        Some(socket) if length <= size => plain(fd, socket, data, length, flags),
+        Some(socket) if length <= size => receive_plain(fd, socket, data, length, flags),
         // SAFETY: the program's arguments are passed on unchanged; libc ends the program if they are wrong.
         _ => unsafe { real::__recv_chk(fd, data, length, size, flags) },
     }
@@ -63,7 +71,7 @@ unsafe extern "C" fn __recv_chk(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn read(fd: c_int, data: *mut c_void, length: size_t) -> ssize_t {
     match table::socket(fd) {
-        Some(socket) => plain(fd, socket, data, length, 0),
+        Some(socket) => receive_plain(fd, socket, data, length, 0),
         // SAFETY: the program's arguments are passed on unchanged.
         None => unsafe { real::read(fd, data, length) },
     }
@@ -77,7 +85,7 @@ unsafe extern "C" fn __read_chk(
     size: size_t,
 ) -> ssize_t {
     match table::socket(fd) {
-        Some(socket) if length <= size => plain(fd, socket, data, length, 0),
+        Some(socket) if length <= size => receive_plain(fd, socket, data, length, 0),
         // SAFETY: the program's arguments are passed on unchanged; libc ends the program if they are wrong.
         _ => unsafe { real::__read_chk(fd, data, length, size) },
     }
@@ -90,9 +98,9 @@ unsafe extern "C" fn readv(fd: c_int, parts: *const iovec, count: c_int) -> ssiz
         return unsafe { real::readv(fd, parts, count) };
     };
     // SAFETY: the program's arguments are passed on unchanged.
-    let got = unsafe { parts_of(parts, usize::try_from(count).unwrap_or(usize::MAX)) }
-        .and_then(|parts| message(fd, socket, parts, 0));
-    answer(got.map(|got| i64::from(got.response.result))) as ssize_t
+    let received = unsafe { parts_of(parts, usize::try_from(count).unwrap_or(usize::MAX)) }
+        .and_then(|parts| receive_message(fd, socket, parts, 0));
+    answer(received.map(|received| i64::from(received.response.result))) as ssize_t
 }
 
 #[unsafe(no_mangle)]
@@ -142,12 +150,12 @@ unsafe fn from(
     (name, name_length): (*mut sockaddr, *mut socklen_t),
 ) -> ssize_t {
     let room = [iovec { iov_base: data, iov_len: length }];
-    let got = message(fd, socket, &room, flags).and_then(|got| {
+    let received = receive_message(fd, socket, &room, flags).and_then(|received| {
         // SAFETY: guaranteed by the caller.
-        unsafe { give_name(got.response.peer(), name, name_length)? };
-        Ok(i64::from(got.response.result))
+        unsafe { copy_name(received.response.peer(), name, name_length)? };
+        Ok(i64::from(received.response.result))
     });
-    answer(got) as ssize_t
+    answer(received) as ssize_t
 }
 
 #[unsafe(no_mangle)]
@@ -160,7 +168,7 @@ unsafe extern "C" fn recvmsg(fd: c_int, header: *mut msghdr, flags: c_int) -> ss
             let received = unsafe { real::recvmsg(fd, header, flags) };
             if received >= 0 {
                 // SAFETY: the kernel has filled in the header.
-                unsafe { look_for_descriptors(header) };
+                unsafe { mark_received_descriptors(header) };
             }
             received
         }
@@ -175,24 +183,24 @@ unsafe fn with_header(
     header: *mut msghdr,
     flags: c_int,
 ) -> Result<i64, Errno> {
-    if is_nowhere(header) {
+    if is_invalid(header) {
         return Err(Errno(libc::EFAULT));
     }
     // SAFETY: guaranteed by the caller.
     let header = unsafe { header.as_mut() }.ok_or(Errno(libc::EFAULT))?;
     // SAFETY: guaranteed by the caller.
     let parts = unsafe { parts_of(header.msg_iov, header.msg_iovlen as usize)? };
-    let got = message(fd, socket, parts, flags)?;
+    let received = receive_message(fd, socket, parts, flags)?;
     let name = header.msg_name.cast();
     // SAFETY: guaranteed by the caller.
-    unsafe { give_name(got.response.peer(), name, &raw mut header.msg_namelen)? };
+    unsafe { copy_name(received.response.peer(), name, &raw mut header.msg_namelen)? };
     if name.is_null() {
         header.msg_namelen = 0;
     }
-    header.msg_flags = got.response.flags;
+    header.msg_flags = received.response.flags;
     // SAFETY: guaranteed by the caller.
-    unsafe { give_control(got.response.control(), header) };
-    Ok(i64::from(got.response.result))
+    unsafe { give_control(received.response.control(), header) };
+    Ok(i64::from(received.response.result))
 }
 
 /// Copies control messages to a program, as many as fit, the last one truncated.
@@ -202,36 +210,36 @@ unsafe fn with_header(
 unsafe fn give_control(control: &[u8], header: &mut msghdr) {
     let room = if header.msg_control.is_null() { 0 } else { header.msg_controllen as usize };
     let place = header.msg_control.cast::<u8>();
-    let given = give(control, room, |at, bytes| {
-        // SAFETY: what is given is no more than there is room for.
+    let copied = copy_control(control, room, |at, bytes| {
+        // SAFETY: no more is copied than there is room for.
         unsafe { copy_nonoverlapping(bytes.as_ptr(), place.add(at), bytes.len()) };
     });
-    if given.is_cut {
+    if copied.is_truncated {
         header.msg_flags |= libc::MSG_CTRUNC;
     }
-    header.msg_controllen = given.length as _;
+    header.msg_controllen = copied.length as _;
 }
 
 /// Handles descriptors received from another process, which may be SCTP sockets.
 ///
 /// # Safety
 /// The kernel has filled in the header.
-unsafe fn look_for_descriptors(header: *mut msghdr) {
+unsafe fn mark_received_descriptors(header: *mut msghdr) {
     // SAFETY: guaranteed by the caller.
-    let mut one = unsafe { libc::CMSG_FIRSTHDR(header) };
+    let mut current = unsafe { libc::CMSG_FIRSTHDR(header) };
     // SAFETY: the kernel has made these messages.
-    while let Some(found) = unsafe { one.as_ref() } {
+    while let Some(found) = unsafe { current.as_ref() } {
         if found.cmsg_level == libc::SOL_SOCKET && found.cmsg_type == libc::SCM_RIGHTS {
             // SAFETY: as above.
-            let start = unsafe { libc::CMSG_DATA(one) }.cast::<c_int>();
+            let start = unsafe { libc::CMSG_DATA(current) }.cast::<c_int>();
             let bytes = (found.cmsg_len as usize).saturating_sub(size_of::<cmsghdr>());
             for index in 0..bytes / size_of::<c_int>() {
-                // SAFETY: there are so many.
-                descriptor::came_in(unsafe { start.add(index).read_unaligned() });
+                // SAFETY: the message contains this many descriptors.
+                descriptor::mark_unknown(unsafe { start.add(index).read_unaligned() });
             }
         }
         // SAFETY: as above.
-        one = unsafe { libc::CMSG_NXTHDR(header, one) };
+        current = unsafe { libc::CMSG_NXTHDR(header, current) };
     }
 }
 
@@ -247,22 +255,22 @@ unsafe extern "C" fn recvmmsg(
         // SAFETY: the program's arguments are passed on unchanged.
         return unsafe { real::recvmmsg(fd, headers, count, flags, timeout) };
     };
-    let mut later = flags & !libc::MSG_WAITFORONE;
+    let mut next_flags = flags & !libc::MSG_WAITFORONE;
     for index in 0..count as usize {
-        // SAFETY: the program says that there are so many.
-        let got = unsafe {
+        // SAFETY: the program guarantees this number of headers.
+        let received = unsafe {
             let header = headers.add(index);
-            let got = with_header(fd, socket, &raw mut (*header).msg_hdr, later);
-            got.map(|length| (*header).msg_len = length as c_uint)
+            let received = with_header(fd, socket, &raw mut (*header).msg_hdr, next_flags);
+            received.map(|length| (*header).msg_len = length as c_uint)
         };
-        match got {
+        match received {
             Ok(()) => {}
             Err(error) if index == 0 => return answer(Err(error)) as c_int,
             Err(_) => return index as c_int,
         }
-        // An expired timeout would be noticed only between messages, as in the kernel.
+        // The timeout is checked only between messages, as in the kernel.
         if flags & libc::MSG_WAITFORONE != 0 || !timeout.is_null() {
-            later |= libc::MSG_DONTWAIT;
+            next_flags |= libc::MSG_DONTWAIT;
         }
     }
     count as c_int

@@ -5,24 +5,25 @@ use core::slice::from_raw_parts;
 
 use libc::{iovec, loff_t, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t};
 
-use super::{is_nowhere, name_of, parts_of};
+use super::{is_invalid, name_of, parts_of};
 use crate::call::{Call, broken_pipe};
 use crate::local::{Descriptor, Op};
 use crate::{Errno, answer, last, real, table};
 
-/// The part of a file that becomes one message, in bytes; small, because it is on the stack.
+/// The number of bytes of a file that are sent as one message; small, because the buffer is on the
+/// stack.
 const CHUNK: usize = 16 * 1024;
 
 /// Sends one message.
-fn message(
+fn send_message(
     fd: c_int,
     socket: Descriptor,
     (name, control): (&[u8], &[u8]),
     data: &[iovec],
     flags: c_int,
 ) -> Result<i64, Errno> {
-    let late = (libc::SO_SNDTIMEO, Errno(libc::EAGAIN));
-    let mut call = Call::waiting(Op::Send, fd, flags, late);
+    let on_timeout = (libc::SO_SNDTIMEO, Errno(libc::EAGAIN));
+    let mut call = Call::waiting(Op::Send, fd, flags, on_timeout);
     call.request.a = flags;
     (call.name, call.control, call.data) = (name, control, data);
     match call.on(fd, socket) {
@@ -32,7 +33,7 @@ fn message(
 }
 
 /// Returns a piece of memory that is only read.
-fn one(data: *const c_void, length: size_t) -> [iovec; 1] {
+fn single_part(data: *const c_void, length: size_t) -> [iovec; 1] {
     [iovec { iov_base: data.cast_mut(), iov_len: length }]
 }
 
@@ -40,7 +41,8 @@ fn one(data: *const c_void, length: size_t) -> [iovec; 1] {
 unsafe extern "C" fn send(fd: c_int, data: *const c_void, length: size_t, flags: c_int) -> ssize_t {
     match table::socket(fd) {
         Some(socket) => {
-            answer(message(fd, socket, (&[], &[]), &one(data, length), flags)) as ssize_t
+            answer(send_message(fd, socket, (&[], &[]), &single_part(data, length), flags))
+                as ssize_t
         }
         // SAFETY: the program's arguments are passed on unchanged.
         None => unsafe { real::send(fd, data, length, flags) },
@@ -62,7 +64,7 @@ unsafe extern "C" fn sendto(
     };
     // SAFETY: the program's arguments are passed on unchanged.
     let sent = unsafe { name_of(name, name_length) }
-        .and_then(|name| message(fd, socket, (name, &[]), &one(data, length), flags));
+        .and_then(|name| send_message(fd, socket, (name, &[]), &single_part(data, length), flags));
     answer(sent) as ssize_t
 }
 
@@ -84,7 +86,7 @@ unsafe fn with_header(
     header: *const msghdr,
     flags: c_int,
 ) -> Result<i64, Errno> {
-    if is_nowhere(header) {
+    if is_invalid(header) {
         return Err(Errno(libc::EFAULT));
     }
     // SAFETY: guaranteed by the caller.
@@ -100,7 +102,7 @@ unsafe fn with_header(
             from_raw_parts(header.msg_control.cast(), header.msg_controllen as usize)
         },
     };
-    message(fd, socket, (name, control), data, flags)
+    send_message(fd, socket, (name, control), data, flags)
 }
 
 #[unsafe(no_mangle)]
@@ -115,7 +117,7 @@ unsafe extern "C" fn sendmmsg(
         return unsafe { real::sendmmsg(fd, headers, count, flags) };
     };
     for index in 0..count as usize {
-        // SAFETY: the program says that there are so many.
+        // SAFETY: the program guarantees this number of headers.
         let sent = unsafe {
             let header = headers.add(index);
             let sent = with_header(fd, socket, &raw const (*header).msg_hdr, flags);
@@ -133,7 +135,9 @@ unsafe extern "C" fn sendmmsg(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn write(fd: c_int, data: *const c_void, length: size_t) -> ssize_t {
     match table::socket(fd) {
-        Some(socket) => answer(message(fd, socket, (&[], &[]), &one(data, length), 0)) as ssize_t,
+        Some(socket) => {
+            answer(send_message(fd, socket, (&[], &[]), &single_part(data, length), 0)) as ssize_t
+        }
         // SAFETY: the program's arguments are passed on unchanged.
         None => unsafe { real::write(fd, data, length) },
     }
@@ -147,7 +151,7 @@ unsafe extern "C" fn writev(fd: c_int, parts: *const iovec, count: c_int) -> ssi
     };
     // SAFETY: the program's arguments are passed on unchanged.
     let sent = unsafe { parts_of(parts, usize::try_from(count).unwrap_or(usize::MAX)) }
-        .and_then(|parts| message(fd, socket, (&[], &[]), parts, 0));
+        .and_then(|parts| send_message(fd, socket, (&[], &[]), parts, 0));
     answer(sent) as ssize_t
 }
 
@@ -160,7 +164,9 @@ unsafe extern "C" fn sendfile(
 ) -> ssize_t {
     match table::socket(out) {
         // SAFETY: the program's arguments are passed on unchanged.
-        Some(socket) => answer(unsafe { file(out, socket, from, offset, count) }) as ssize_t,
+        Some(socket) => {
+            answer(unsafe { send_file_in_messages(out, socket, from, offset, count) }) as ssize_t
+        }
         // SAFETY: the program's arguments are passed on unchanged.
         None => unsafe { real::sendfile(out, from, offset, count) },
     }
@@ -175,7 +181,10 @@ unsafe extern "C" fn sendfile64(
 ) -> ssize_t {
     match table::socket(out) {
         // SAFETY: the program's arguments are passed on unchanged; both types have 64 bits on these machines.
-        Some(socket) => answer(unsafe { file(out, socket, from, offset.cast(), count) }) as ssize_t,
+        Some(socket) => {
+            answer(unsafe { send_file_in_messages(out, socket, from, offset.cast(), count) })
+                as ssize_t
+        }
         // SAFETY: the program's arguments are passed on unchanged.
         None => unsafe { real::sendfile64(out, from, offset, count) },
     }
@@ -185,7 +194,7 @@ unsafe extern "C" fn sendfile64(
 ///
 /// # Safety
 /// As `sendfile`.
-unsafe fn file(
+unsafe fn send_file_in_messages(
     out: c_int,
     socket: Descriptor,
     from: c_int,
@@ -205,12 +214,14 @@ unsafe fn file(
     let mut done = 0_usize;
     while done < count {
         let wanted = CHUNK.min(count - done);
-        // SAFETY: the chunk is live and has room for what is wanted.
+        // SAFETY: the chunk is live and has room for this many bytes.
         let read =
             unsafe { libc::pread(from, chunk.as_mut_ptr().cast(), wanted, start + done as off_t) };
         let sent = match usize::try_from(read) {
             Ok(0) => break,
-            Ok(read) => message(out, socket, (&[], &[]), &one(chunk.as_ptr().cast(), read), 0),
+            Ok(read) => {
+                send_message(out, socket, (&[], &[]), &single_part(chunk.as_ptr().cast(), read), 0)
+            }
             Err(_) => Err(last()),
         };
         match sent {

@@ -9,10 +9,10 @@
 //! | `response` | the result of the call |
 //! | `name` | how a descriptor identifies its socket |
 //! | `subject` | which calls concern the supervisor |
-//! | `control` | control messages, as many as fit |
+//! | `control` | copying control messages, as many as fit |
 //!
-//! A connection is a stream socket of this machine; both ends have the same byte order. Each request
-//! gets one response, in order, except [`Op::Cancel`], which gets none.
+//! A connection is a local stream socket, so both ends have the same byte order. Each request gets
+//! one response, in order, except [`Op::Cancel`], which gets none.
 
 pub mod control;
 mod name;
@@ -34,8 +34,8 @@ pub const ENVIRONMENT: &str = "EYAS_SCTP_SOCKET";
 /// The maximum number of bytes of addresses, or of control messages, in a request.
 pub const MAX_SIDE: usize = 64 * 1024;
 
-/// The maximum number of bytes of data in a request; more than any send buffer can be set to
-/// (`net.core.wmem_max` is 212,992, and twice that is granted).
+/// The maximum number of bytes of data in a request; more than the largest possible send buffer
+/// (`net.core.wmem_max` is 212,992 by default, and twice that is granted).
 pub const MAX_DATA: usize = 8 * 1024 * 1024;
 
 /// The size of the filler, which hides `POLLOUT`: it leaves less than a quarter of the send buffer
@@ -55,7 +55,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
-    if let Some(place) = bytes.get_mut(at..at + value.len()) {
-        place.copy_from_slice(value);
+    if let Some(field) = bytes.get_mut(at..at + value.len()) {
+        field.copy_from_slice(value);
     }
 }

@@ -40,8 +40,8 @@ impl Descriptor {
     }
 }
 
-fn put_hex(place: &mut [u8], value: u64) {
-    for (index, digit) in place.iter_mut().rev().enumerate() {
+fn put_hex(digits: &mut [u8], value: u64) {
+    for (index, digit) in digits.iter_mut().rev().enumerate() {
         *digit = DIGITS[(value >> (4 * index)) as usize & 15];
     }
 }
@@ -52,8 +52,8 @@ fn hex(digits: &[u8]) -> Option<u64> {
         return None;
     }
     digits.iter().try_fold(0, |value: u64, digit| {
-        let place = DIGITS.iter().position(|one| one == digit)?;
-        Some(value << 4 | place as u64)
+        let digit = DIGITS.iter().position(|one| one == digit)?;
+        Some(value << 4 | digit as u64)
     })
 }
 

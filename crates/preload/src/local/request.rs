@@ -162,7 +162,7 @@ impl Request {
             control: u32_at(bytes, 56)?,
             data: u32_at(bytes, 60)?,
         };
-        let fits = |length: u32, most: usize| length as usize <= most;
+        let fits = |length: u32, max: usize| length as usize <= max;
         let is_small = fits(request.name, MAX_SIDE) && fits(request.control, MAX_SIDE);
         (is_small && fits(request.data, MAX_DATA)).then_some(request)
     }

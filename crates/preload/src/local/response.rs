@@ -10,10 +10,11 @@ pub const MAX_PEER: usize = 32;
 /// The maximum size of control messages.
 pub const MAX_CONTROL: usize = RESPONSE - HEADER - MAX_PEER;
 
-/// The size of the numbers.
+/// The size of the numeric fields.
 const HEADER: usize = 32;
 
-/// What the library must do to the descriptor, because it is possible only at the program's end.
+/// What the library must do to the descriptor, because it is possible only at the program's end of
+/// the pair.
 pub mod mark {
     /// Remove a token: there is nothing to read any more.
     pub const REMOVE_TOKEN: u32 = 1;

@@ -39,9 +39,9 @@ pub const fn is_sctp(domain: c_int, kind: c_int, protocol: c_int) -> bool {
     is_ip && is_ours
 }
 
-/// Returns whether the descriptor itself keeps this option.
+/// Returns whether this option is kept by the descriptor itself.
 #[must_use]
-pub fn is_the_descriptors_own(level: c_int, option: c_int) -> bool {
+pub fn is_kept_by_descriptor(level: c_int, option: c_int) -> bool {
     // On 32-bit machines with 64-bit times, these options have different numbers.
     const TIMES: [c_int; 4] = [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO, 66, 67];
     const OTHERS: [c_int; 5] = [
@@ -85,6 +85,6 @@ pub fn peeloff_flags(level: c_int, option: c_int, value: &[u8]) -> c_int {
 #[must_use]
 pub fn addresses(value: &[u8]) -> Option<(usize, usize)> {
     let length = i32_at(value, 4).filter(|length| (1..=MAX_ADDRESSES).contains(length))?;
-    let place = usize::from_ne_bytes(*value.get(8..)?.first_chunk()?);
-    (place != 0).then_some((place, length as usize))
+    let address = usize::from_ne_bytes(*value.get(8..)?.first_chunk()?);
+    (address != 0).then_some((address, length as usize))
 }

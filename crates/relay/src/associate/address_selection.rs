@@ -1,12 +1,12 @@
-//! Which address of a destination gets the next datagram; pure.
+//! Selects the address of a destination for the next datagram; pure.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How long an address may be silent, while the client sends more, before the next one is tried: the
+/// How long an address may not answer, while the client keeps sending, before the next one is tried: the
 /// Connection Attempt Delay of Happy Eyeballs (RFC 8305 §5).
 pub const PATIENCE: Duration = Duration::from_millis(250);
-/// Addresses of a name that are tried.
+/// The limit on the addresses of a name that are tried.
 pub const MAX_ADDRESSES: usize = 8;
 
 /// The addresses of a destination, best first.
@@ -20,13 +20,13 @@ pub(crate) struct AddressSelection {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Nothing has been received: this many addresses have had their turn.
+    /// Nothing has been received, and this many addresses have been tried.
     Trying(usize),
-    /// This address is kept: it has answered, or none has.
+    /// The address is kept: it has answered, or none has.
     Settled,
 }
 
-/// Where a datagram goes.
+/// The address for a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) to: SocketAddr,
@@ -42,8 +42,8 @@ impl AddressSelection {
         Self { addresses, at: 0, since: now, stage }
     }
 
-    /// Where the next datagram goes. While nothing comes back, each address has its turn once; then it
-    /// stays with the best, for many a datagram is not answered at all.
+    /// Returns the address for the next datagram. As long as none answers, each address is tried once; after
+    /// that the best one is kept, since many datagrams are never answered.
     pub(crate) fn next(&mut self, now: Duration) -> Option<Sent> {
         let Self { addresses, at, since, stage } = self;
         if let Stage::Trying(given_up) = stage
@@ -58,7 +58,7 @@ impl AddressSelection {
         Some(Sent { to: *addresses.get(*at)?, left: addresses.len() - 1 })
     }
 
-    /// The address after this one, which is used from now on, if this one was in use.
+    /// Moves on to the next address, if this one is in use, and returns it.
     pub(crate) fn after(&mut self, now: Duration, refused: SocketAddr) -> Option<SocketAddr> {
         if self.addresses.get(self.at) != Some(&refused) {
             return None;
@@ -67,7 +67,7 @@ impl AddressSelection {
         self.addresses.get(self.at).copied()
     }
 
-    /// Whether this is one of the addresses; if so, and none has answered before, it is the one.
+    /// Returns whether this is one of the addresses. If none has answered before, it is kept.
     pub(crate) fn answered(&mut self, from: SocketAddr) -> bool {
         let Some(place) = self.addresses.iter().position(|one| *one == from) else { return false };
         if let Stage::Trying(_) = self.stage {
@@ -76,7 +76,7 @@ impl AddressSelection {
         true
     }
 
-    /// All addresses.
+    /// Returns all addresses.
     pub(crate) fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }

@@ -1,4 +1,4 @@
-//! Datagrams of one client, and where they go: a state machine without sockets and clocks.
+//! Routes the datagrams of one client: a state machine without sockets and clocks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -13,31 +13,31 @@ use super::owner::{Dropped, Owner, Setup};
 use crate::handshake::Destination;
 use crate::rules::Verdict;
 
-/// Datagrams that wait for DNS, of all destinations of an association.
+/// The limit on datagrams that wait for DNS, for all destinations of an association.
 pub const MAX_WAITING: usize = 16;
 
-/// What there is to do.
+/// An action for the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// This goes to a destination. Where the system refuses it, say so by [`Association::refused`].
+    /// Send a datagram to a destination. If the system refuses to, call [`Association::refused`].
     Send {
-        /// Where to.
+        /// The address.
         to: SocketAddr,
-        /// What.
+        /// The payload.
         data: Bytes,
         /// How many other addresses remain to be tried.
         left: usize,
     },
-    /// This goes to the client.
+    /// Send a datagram to the client.
     Deliver {
-        /// The client.
+        /// The client's address.
         to: SocketAddr,
-        /// With its header.
+        /// The datagram with its header.
         datagram: Bytes,
-        /// Octets in it that are not of the header.
+        /// The length of its payload in octets.
         length: usize,
     },
-    /// The addresses of this name are wanted, by [`Association::handle_addresses`].
+    /// Resolve this name, and report its addresses with [`Association::handle_addresses`].
     Resolve(Destination),
 }
 
@@ -51,42 +51,42 @@ pub struct Association {
     outputs: VecDeque<Output>,
 }
 
-/// How to reach a destination.
+/// The route to a destination.
 #[derive(Debug)]
 struct Route {
     progress: Progress,
-    /// When the client last sent there.
+    /// When the client last sent a datagram to it.
     used: Duration,
 }
 
 #[derive(Debug)]
 enum Progress {
-    /// DNS is asked; these wait.
-    Asking(Vec<Bytes>),
+    /// The name is being resolved, and these datagrams wait.
+    Resolving(Vec<Bytes>),
     /// The addresses are known.
     Known(AddressSelection),
 }
 
 impl Association {
-    /// Of a client that has sent nothing yet.
+    /// Creates the association of a client that has sent nothing yet.
     pub fn new(setup: Setup) -> Self {
         let (owner, outputs) = (Owner::new(&setup), VecDeque::new());
         Self { setup, owner, routes: BTreeMap::new(), waiting: 0, outputs }
     }
 
-    /// The next thing to do.
+    /// Returns the next action.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// Datagrams that were dropped, by the reason, in the order of [`Dropped::NAMES`].
+    /// Returns the numbers of dropped datagrams by reason, in the order of [`Dropped::NAMES`].
     pub fn dropped(&self) -> [u64; Dropped::NAMES.len()] {
         self.owner.dropped
     }
 
-    /// A datagram has come where the client sends to.
+    /// Handles a datagram that arrived on the socket for the client.
     pub fn handle_client(&mut self, now: Duration, from: SocketAddr, bytes: &[u8]) {
-        if let Some((to, data)) = self.owner.take(from, bytes) {
+        if let Some((to, data)) = self.owner.accept(from, bytes) {
             self.send(now, to, Bytes::copy_from_slice(data));
         }
     }
@@ -101,7 +101,7 @@ impl Association {
                 }
                 Host::Name(_) => {
                     self.outputs.push_back(Output::Resolve(to));
-                    Progress::Asking(Vec::new())
+                    Progress::Resolving(Vec::new())
                 }
             };
             self.routes.insert(key.clone(), Route { progress, used: now });
@@ -109,52 +109,53 @@ impl Association {
         let Some(route) = self.routes.get_mut(&key) else { return };
         route.used = now;
         match &mut route.progress {
-            Progress::Asking(_) if self.waiting >= MAX_WAITING => self.owner.drop(Dropped::Full),
-            Progress::Asking(held) => {
-                held.push(data);
+            Progress::Resolving(_) if self.waiting >= MAX_WAITING => self.owner.drop(Dropped::Full),
+            Progress::Resolving(waiting) => {
+                waiting.push(data);
                 self.waiting += 1;
             }
-            Progress::Known(selection) => self.outputs.extend(sent(selection, now, data)),
+            Progress::Known(selection) => self.outputs.extend(send(selection, now, data)),
         }
     }
 
-    /// DNS gives these addresses of a name, best first; none if it knows none, or does not answer.
+    /// Handles the addresses of a name, best first. There are none if DNS returned none in time.
     pub fn handle_addresses(&mut self, now: Duration, to: &Destination, mut ips: Vec<IpAddr>) {
         let (rules, client) = (&self.setup.rules, self.setup.client);
-        let had = ips.len();
+        let all = ips.len();
         if rules.of_destination(to, client) != Verdict::Allowed {
             ips.retain(|ip| rules.of_address(*ip, to.port, client).is_ok());
         }
-        let why = if had > ips.len() { Dropped::NotAllowed } else { Dropped::NoWay };
+        let why = if all > ips.len() { Dropped::NotAllowed } else { Dropped::Unreachable };
         let key = (to.host.clone(), to.port);
         let Some(route) = self.routes.get_mut(&key) else { return };
-        let Progress::Asking(held) = &mut route.progress else { return };
-        let held = std::mem::take(held);
-        self.waiting -= held.len();
+        let Progress::Resolving(waiting) = &mut route.progress else { return };
+        let waiting = std::mem::take(waiting);
+        self.waiting -= waiting.len();
         if ips.is_empty() {
-            // It is asked again when the client sends again.
+            // The next datagram for this name starts another query.
             self.routes.remove(&key);
-            held.iter().for_each(|_| self.owner.drop(why));
+            waiting.iter().for_each(|_| self.owner.drop(why));
             return;
         }
         let addresses = ips.into_iter().map(|ip| SocketAddr::new(ip, to.port));
         let mut selection = AddressSelection::new(now, addresses.collect());
-        self.outputs.extend(held.into_iter().filter_map(|data| sent(&mut selection, now, data)));
+        let sent = waiting.into_iter().filter_map(|data| send(&mut selection, now, data));
+        self.outputs.extend(sent);
         route.progress = Progress::Known(selection);
     }
 
-    /// The system refused to send this: there is no route to that family, or nobody takes it there.
-    /// It goes to the next address, if there is one; `left` is what came with it.
+    /// Sends a datagram to the next address, if there is one, because the system refused to send it to this
+    /// one: there is no route for its family, or the port is closed. `left` comes from its [`Output::Send`].
     pub fn refused(&mut self, now: Duration, to: SocketAddr, data: Bytes, left: usize) {
         let next = self.selections().find_map(|selection| selection.after(now, to));
         match (next, left.checked_sub(1)) {
             (Some(to), Some(left)) => self.outputs.push_back(Output::Send { to, data, left }),
-            _ => self.owner.drop(Dropped::NoWay),
+            _ => self.owner.drop(Dropped::Unreachable),
         }
     }
 
-    /// A datagram has come from elsewhere. Who was not sent to is not heard (RFC 4787 §5, address and
-    /// port-dependent filtering); all addresses of a name are one in this.
+    /// Handles a datagram from a peer, which is dropped unless the client has sent something to that address
+    /// and port before (RFC 4787 §5), or to another address of the same name.
     pub fn handle_peer(&mut self, from: SocketAddr, data: &[u8]) {
         let from = SocketAddr::new(from.ip().to_canonical(), from.port());
         let is_known =
@@ -172,23 +173,24 @@ impl Association {
         while self.routes.len() >= self.setup.destinations.max(1) {
             let oldest = self.routes.iter().min_by_key(|(_, route)| route.used);
             let Some(key) = oldest.map(|(key, _)| key.clone()) else { return };
-            if let Some(Route { progress: Progress::Asking(held), .. }) = self.routes.remove(&key) {
-                self.waiting -= held.len();
-                held.iter().for_each(|_| self.owner.drop(Dropped::Full));
+            let removed = self.routes.remove(&key);
+            if let Some(Route { progress: Progress::Resolving(waiting), .. }) = removed {
+                self.waiting -= waiting.len();
+                waiting.iter().for_each(|_| self.owner.drop(Dropped::Full));
             }
         }
     }
 
     fn selections(&mut self) -> impl Iterator<Item = &mut AddressSelection> {
         self.routes.values_mut().filter_map(|route| match &mut route.progress {
-            Progress::Asking(_) => None,
+            Progress::Resolving(_) => None,
             Progress::Known(selection) => Some(selection),
         })
     }
 }
 
-/// The output for a datagram to the selected address.
-fn sent(selection: &mut AddressSelection, now: Duration, data: Bytes) -> Option<Output> {
+/// Returns the output for a datagram to the selected address.
+fn send(selection: &mut AddressSelection, now: Duration, data: Bytes) -> Option<Output> {
     let Sent { to, left } = selection.next(now)?;
     Some(Output::Send { to, data, left })
 }

@@ -1,4 +1,4 @@
-//! A client, its datagrams, and those of others.
+//! Datagrams of a client, of its peers, and of other hosts.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -40,7 +40,7 @@ fn named(name: &str) -> Destination {
     Destination { host: eyas::Host::parse(name).expect("a host"), port: 53 }
 }
 
-/// Where the next datagram is sent, which is the next thing to do.
+/// Returns the next output, which is a datagram to a peer.
 fn sent(association: &mut Association) -> (SocketAddr, Bytes) {
     match association.poll_output() {
         Some(Output::Send { to, data, .. }) => (to, data),
@@ -59,22 +59,22 @@ fn datagrams_are_relayed_in_both_directions() {
     assert_eq!(sent(&mut association), (at("192.0.2.1:53"), Bytes::from_static(b"question")));
     association.handle_peer(at("192.0.2.1:53"), b"answer");
     let datagram = to_address("192.0.2.1:53", b"answer");
-    let wanted = Output::Deliver { to: at(CLIENT), datagram, length: 6 };
-    assert_eq!(association.poll_output(), Some(wanted));
-    for stranger in ["192.0.2.1:54", "192.0.2.2:53"] {
-        association.handle_peer(at(stranger), b"lies");
+    let expected = Output::Deliver { to: at(CLIENT), datagram, length: 6 };
+    assert_eq!(association.poll_output(), Some(expected));
+    for other in ["192.0.2.1:54", "192.0.2.2:53"] {
+        association.handle_peer(at(other), b"forged");
     }
     assert_eq!(association.poll_output(), None);
     assert_eq!(dropped(&association, Dropped::Unsolicited), 2);
 }
 
 /// ```text
-/// 198.51.100.7:4000   has the association
+/// 198.51.100.7:4000   owns the association
 /// 198.51.100.8:4000   another host
 /// 198.51.100.7:4001   another program of the same host, or one behind the same NAT
 /// ```
 #[test]
-fn nobody_else_uses_the_association() {
+fn only_its_client_uses_an_association() {
     let mut association = association(Rules::default(), 9);
     let question = to_address("192.0.2.1:53", b"x");
     association.handle_client(START, at("198.51.100.8:4000"), &question);
@@ -88,15 +88,15 @@ fn nobody_else_uses_the_association() {
 
     let client = at(CLIENT).ip();
     let setup = Setup { client, port: Some(7), rules: Arc::default(), destinations: 9 };
-    let mut told = Association::new(setup);
-    told.handle_client(START, at(CLIENT), &question);
-    assert_eq!(told.poll_output(), None, "it has said that it sends from another port");
-    told.handle_client(START, at("198.51.100.7:7"), &question);
-    sent(&mut told);
+    let mut announced = Association::new(setup);
+    announced.handle_client(START, at(CLIENT), &question);
+    assert_eq!(announced.poll_output(), None, "it has announced another port");
+    announced.handle_client(START, at("198.51.100.7:7"), &question);
+    sent(&mut announced);
 }
 
 #[test]
-fn each_datagram_is_held_to_the_rules() {
+fn the_rules_apply_to_each_datagram() {
     let rules = Rules { deny: vec!["192.0.2.0/24".parse().expect("a rule")], ..Rules::default() };
     let mut association = association(rules, 9);
     for denied in ["192.0.2.1:53", "127.0.0.1:53", "10.0.0.1:53", "[::1]:53"] {
@@ -118,54 +118,54 @@ fn each_datagram_is_held_to_the_rules() {
 }
 
 /// ```text
-/// 0    2001:db8::1  hears it, and nothing comes back
-/// 250  192.0.2.1    hears what the client says next, and answers: it stays there
+/// 0    2001:db8::1  gets the first datagram, and does not answer
+/// 250  192.0.2.1    gets the next one, and answers: it is kept
 /// ```
 #[test]
-fn the_family_that_answers_is_the_one() {
+fn the_family_that_answers_is_kept() {
     let mut association = association(Rules::default(), 9);
-    let say = |association: &mut Association, after: u64| {
+    let send = |association: &mut Association, after: u64| {
         let now = START + Duration::from_millis(after);
         association.handle_client(now, at(CLIENT), &to_name("a.test", b"x"));
     };
-    say(&mut association, 0);
+    send(&mut association, 0);
     association.poll_output();
     let ips = vec![ip("2001:db8::1"), ip("192.0.2.1")];
     association.handle_addresses(START, &named("a.test"), ips);
     assert_eq!(sent(&mut association).0, at("[2001:db8::1]:53"));
-    say(&mut association, 249);
+    send(&mut association, 249);
     assert_eq!(sent(&mut association).0, at("[2001:db8::1]:53"));
-    say(&mut association, 250);
+    send(&mut association, 250);
     assert_eq!(sent(&mut association).0, at("192.0.2.1:53"));
     association.handle_peer(at("192.0.2.1:53"), b"y");
     association.poll_output();
-    say(&mut association, 9000);
+    send(&mut association, 9000);
     assert_eq!(sent(&mut association).0, at("192.0.2.1:53"));
 }
 
 #[test]
-fn without_any_answer_it_stays_with_the_best() {
+fn without_any_answer_the_best_address_is_kept() {
     let mut association = association(Rules::default(), 9);
-    let mut went = Vec::new();
+    let mut are_ipv6 = Vec::new();
     for number in 0..6 {
         let now = START + PATIENCE * number;
         association.handle_client(now, at(CLIENT), &to_name("a.test", b"x"));
         while let Some(output) = association.poll_output() {
             match output {
-                Output::Send { to, .. } => went.push(to.is_ipv6()),
+                Output::Send { to, .. } => are_ipv6.push(to.is_ipv6()),
                 Output::Resolve(name) => {
                     let ips = vec![ip("2001:db8::1"), ip("192.0.2.1")];
                     association.handle_addresses(now, &name, ips);
                 }
-                Output::Deliver { .. } => panic!("nothing comes back"),
+                Output::Deliver { .. } => panic!("there was no answer"),
             }
         }
     }
-    assert_eq!(went, [true, false, true, true, true, true]);
+    assert_eq!(are_ipv6, [true, false, true, true, true, true]);
 }
 
 #[test]
-fn a_family_without_a_route_is_left_at_once() {
+fn a_family_without_a_route_is_abandoned_at_once() {
     let mut association = association(Rules::default(), 9);
     association.handle_client(START, at(CLIENT), &to_name("a.test", b"x"));
     association.poll_output();
@@ -177,25 +177,25 @@ fn a_family_without_a_route_is_left_at_once() {
         association.refused(START, to, data, left);
     }
     assert_eq!(association.poll_output(), None);
-    assert_eq!(dropped(&association, Dropped::NoWay), 1);
+    assert_eq!(dropped(&association, Dropped::Unreachable), 1);
 }
 
 #[test]
-fn a_client_cannot_make_anything_grow() {
+fn the_memory_of_an_association_is_bounded() {
     let mut association = association(Rules::default(), 4);
     for number in 0..100 {
         association.handle_client(START, at(CLIENT), &to_name(&format!("a{number}.test"), b"x"));
         association.handle_client(START, at(CLIENT), &to_name("a.test", b"x"));
     }
-    let held = format!("{association:?}").matches("b\"x\"").count();
-    assert!(held <= MAX_WAITING, "{held} datagrams wait");
-    let asked = std::iter::from_fn(|| association.poll_output()).count();
-    assert!(asked <= 200);
+    let waiting = format!("{association:?}").matches("b\"x\"").count();
+    assert!(waiting <= MAX_WAITING, "{waiting} datagrams wait");
+    let outputs = std::iter::from_fn(|| association.poll_output()).count();
+    assert!(outputs <= 200);
     assert!(dropped(&association, Dropped::Full) > 0);
 }
 
 proptest! {
-    /// Whatever a client sends, nothing goes where it may not.
+    /// Whatever a client sends, nothing goes to a forbidden address.
     #[test]
     fn private_destinations_are_refused(datagrams in prop::collection::vec((any::<bool>(), any::<u128>(), 0_u8..3), 1..50)) {
         let mut association = association(Rules::default(), 4);

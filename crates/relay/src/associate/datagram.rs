@@ -15,24 +15,24 @@ use eyas::race::target::Host;
 
 use crate::handshake::{Destination, socks5_address, write_socks5_address, write_socks5_name};
 
-/// Octets before the address.
+/// The length of the fields before the address.
 const PREFIX: usize = 3;
-/// Octets before the data where the address is one of IPv6, the longest that is written.
+/// The length of the header with an IPv6 address, the longest one that is written.
 const LONGEST_HEADER: usize = PREFIX + 19;
 
-/// Why a datagram of a client goes nowhere.
+/// Why a datagram of a client is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It is a piece of one. A server need not put pieces together, and then must drop them.
+    /// It is a fragment. Servers that do not reassemble fragments must drop them.
     Fragment,
-    /// It makes no sense.
+    /// It is malformed.
     Malformed,
 }
 
-/// Where a client's datagram is to go, and what is in it.
+/// Returns the destination and the payload of a client's datagram.
 ///
 /// # Errors
-/// If it goes nowhere.
+/// If it must be dropped.
 pub fn read(bytes: &[u8]) -> Result<(Destination, &[u8]), Fault> {
     match bytes.get(..PREFIX) {
         Some([0, 0, 0]) => {}
@@ -47,7 +47,7 @@ pub fn read(bytes: &[u8]) -> Result<(Destination, &[u8]), Fault> {
     }
 }
 
-/// What a client is given of a datagram that has come from there.
+/// Returns the datagram for the client with this source and payload.
 pub fn write(from: SocketAddr, data: &[u8]) -> Bytes {
     let mut bytes = BytesMut::with_capacity(LONGEST_HEADER + data.len());
     bytes.put_slice(&[0; PREFIX]);
@@ -56,8 +56,7 @@ pub fn write(from: SocketAddr, data: &[u8]) -> Bytes {
     bytes.freeze()
 }
 
-/// What a client is given of a datagram that has come from a destination of which this is all that is
-/// known.
+/// Returns the same with a source that may be known only by name.
 pub(crate) fn write_from(from: &Destination, data: &[u8]) -> Bytes {
     match &from.host {
         Host::Literal(ip, _) => write(SocketAddr::new(*ip, from.port), data),
@@ -79,12 +78,13 @@ mod tests {
 
     #[test]
     fn names_and_addresses_are_read() {
-        let said = |bytes: &[u8]| {
-            let (destination, data) = read(bytes).expect("it is right");
+        let parsed = |bytes: &[u8]| {
+            let (destination, data) = read(bytes).expect("it is valid");
             (destination.to_string(), data.to_vec())
         };
-        assert_eq!(said(b"\0\0\0\x01\xc0\0\x02\x01\0\x35x"), ("192.0.2.1:53".into(), b"x".into()));
-        assert_eq!(said(b"\0\0\0\x03\x06a.test\0\x35"), ("a.test:53".into(), b"".into()));
+        let with_address = b"\0\0\0\x01\xc0\0\x02\x01\0\x35x";
+        assert_eq!(parsed(with_address), ("192.0.2.1:53".into(), b"x".into()));
+        assert_eq!(parsed(b"\0\0\0\x03\x06a.test\0\x35"), ("a.test:53".into(), b"".into()));
     }
 
     #[test]
@@ -113,13 +113,13 @@ mod tests {
             };
             let from = SocketAddr::new(ip.to_canonical(), port);
             let bytes = write(from, &data);
-            let (destination, read) = read(&bytes).expect("it is right");
+            let (destination, read) = read(&bytes).expect("it is valid");
             prop_assert_eq!(destination.to_string(), from.to_string());
             prop_assert_eq!(read, &data[..]);
         }
 
         #[test]
-        fn arbitrary_octets_do_no_harm(bytes: Vec<u8>) {
+        fn arbitrary_octets_never_panic(bytes: Vec<u8>) {
             let _ = read(&bytes);
         }
     }

@@ -2,9 +2,9 @@
 //!
 //! | module or type | job |
 //! | --- | --- |
-//! | [`datagram`] | the header before each datagram of a client; pure |
-//! | [`Association`] | whose datagrams are taken, where they go, by which address; pure |
-//! | [`Tunnels`] | the same where another proxy sends them on; pure |
+//! | [`datagram`] | the header of each datagram between client and proxy; pure |
+//! | [`Association`] | which datagrams are accepted, and the addresses to which they go; pure |
+//! | [`Tunnels`] | the same for datagrams through another proxy; pure |
 
 mod address_selection;
 mod association;
@@ -14,8 +14,8 @@ pub mod datagram;
 mod owner;
 mod resolve;
 mod serve;
+mod serve_via;
 mod sockets;
-mod through;
 mod tunnels;
 
 pub(crate) use address_selection::{AddressSelection, Sent};
@@ -24,6 +24,6 @@ pub use association::{Association, MAX_WAITING, Output};
 pub use owner::{Dropped, Setup};
 pub(crate) use resolve::resolve;
 pub(crate) use serve::serve;
+pub(crate) use serve_via::serve_via;
 pub(crate) use sockets::{PeerSockets, bind};
-pub(crate) use through::serve_through;
-pub use tunnels::{REFUSAL_HOLDS, TUNNEL_IDLE, TunnelOutput, Tunnels};
+pub use tunnels::{REFUSAL_TIME, TUNNEL_IDLE, TunnelOutput, Tunnels};

@@ -1,4 +1,4 @@
-//! Whose datagrams an association takes, and what is in them; pure.
+//! The client of an association, and the checks on its datagrams; pure.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use crate::rules::{Rules, Verdict};
 /// Why a datagram was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Dropped {
-    /// It is not of the client whose association it is.
+    /// Its sender is not the client of the association.
     Stranger,
-    /// It is a piece of one (RFC 1928 §7).
+    /// It is a fragment (RFC 1928 §7).
     Fragment,
-    /// It makes no sense.
+    /// It is malformed.
     Malformed,
-    /// A rule keeps the client from there.
+    /// A rule forbids its destination.
     NotAllowed,
-    /// It cannot be reached: no address, or none that this machine can send to.
-    NoWay,
-    /// Too many wait for DNS.
+    /// Its destination has no address, or none that this machine can send to.
+    Unreachable,
+    /// A queue is full.
     Full,
-    /// The client has sent nothing to where it comes from, nor to another address of the same name.
+    /// The client has sent nothing to its source, nor to another address of the same name.
     Unsolicited,
 }
 
@@ -32,27 +32,27 @@ impl Dropped {
         ["stranger", "fragment", "malformed", "not-allowed", "no-way", "full", "unsolicited"];
 }
 
-/// What the datagrams of one client are held to.
+/// The set-up of an association.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The address that the client's connection is from.
+    /// The address of the client's connection.
     pub client: IpAddr,
-    /// The port that it will send from, if it has said so.
+    /// The source port of its datagrams, if it was announced.
     pub port: Option<u16>,
-    /// Where it may go.
+    /// The rules for destinations.
     pub rules: Arc<Rules>,
-    /// Destinations at once; the one used least recently makes room.
+    /// The limit on concurrent destinations. Beyond it, the least recently used one is removed.
     pub destinations: usize,
 }
 
-/// The client whose association it is.
+/// The client of an association.
 #[derive(Debug)]
 pub(super) struct Owner {
     ip: IpAddr,
-    /// The port that it will send from, if it has said so.
+    /// The source port of its datagrams, if it was announced.
     port: Option<u16>,
     rules: Arc<Rules>,
-    /// Where it sends from, once it has.
+    /// The source of its first datagram, once there is one.
     address: Option<SocketAddr>,
     pub(super) dropped: [u64; Dropped::NAMES.len()],
 }
@@ -68,19 +68,19 @@ impl Owner {
         }
     }
 
-    /// Where its answers go, once it has sent something.
+    /// Returns the client's address for datagrams, once it has sent one.
     pub(super) fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// Where a datagram is to go, and what is in it, if it is the client's and may go there.
-    pub(super) fn take<'a>(
+    /// Returns the destination and the payload of a datagram, if it is the client's and allowed.
+    pub(super) fn accept<'a>(
         &mut self,
         from: SocketAddr,
         bytes: &'a [u8],
     ) -> Option<(Destination, &'a [u8])> {
-        match self.judge(from, bytes) {
-            Ok(taken) => Some(taken),
+        match self.check(from, bytes) {
+            Ok(accepted) => Some(accepted),
             Err(why) => {
                 self.drop(why);
                 None
@@ -88,7 +88,7 @@ impl Owner {
         }
     }
 
-    fn judge<'a>(
+    fn check<'a>(
         &mut self,
         from: SocketAddr,
         bytes: &'a [u8],
@@ -114,7 +114,7 @@ impl Owner {
         }
     }
 
-    /// Counts a datagram that goes nowhere.
+    /// Counts a dropped datagram.
     pub(super) fn drop(&mut self, why: Dropped) {
         self.dropped[why as usize] += 1;
     }

@@ -1,4 +1,4 @@
-//! The addresses of a name for datagrams.
+//! Resolves names for datagrams.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::pin::pin;
@@ -14,10 +14,10 @@ use tokio::time::timeout;
 
 use crate::handshake::Destination;
 
-/// For the addresses of the second family (RFC 8305 §3).
+/// The wait for the addresses of the second family (RFC 8305 §3).
 const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
 
-/// The addresses of a destination, IPv6 first; none if there are none in time.
+/// Returns the addresses of a destination, IPv6 first, or none if there are none in time.
 pub(crate) async fn resolve(
     endpoint: Endpoint,
     policy: Policy,
@@ -28,19 +28,19 @@ pub(crate) async fn resolve(
     if to.host.is_localhost() {
         return (to, vec![Ipv6Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into()]);
     }
-    let ask = async |record_type: RecordType, family: Family| {
+    let query = async |record_type: RecordType, family: Family| {
         if policy.only_family.is_some_and(|only| only != family) {
             return Vec::new();
         }
         let query = Query { id: QueryId(0), name: name.clone(), record_type };
-        let asked = timeout(patience, endpoint.resolver().query(&query, to.port)).await;
-        match asked.map(|answer| answer.records) {
+        let answered = timeout(patience, endpoint.resolver().query(&query, to.port)).await;
+        match answered.map(|answer| answer.records) {
             Ok(Ok(Records::Aaaa(ips))) => ips.into_iter().map(IpAddr::V6).collect(),
             Ok(Ok(Records::A(ips))) => ips.into_iter().map(IpAddr::V4).collect(),
             _ => Vec::new(),
         }
     };
-    let (v6, v4) = (ask(RecordType::Aaaa, Family::V6), ask(RecordType::A, Family::V4));
+    let (v6, v4) = (query(RecordType::Aaaa, Family::V6), query(RecordType::A, Family::V4));
     let (mut ips, v4) = match select(pin!(v6), pin!(v4)).await {
         Either::Left((v6, v4)) => {
             let v4 = soon(v4, v6.is_empty()).await;
@@ -52,8 +52,7 @@ pub(crate) async fn resolve(
     (to, ips)
 }
 
-/// What the later of two answers has, which is waited for a moment only, unless it is all that there
-/// can be.
+/// Waits for the later of two answers: only for a moment, unless the first one had no address.
 async fn soon(answer: impl Future<Output = Vec<IpAddr>>, is_needed: bool) -> Vec<IpAddr> {
     match is_needed {
         true => answer.await,

@@ -1,4 +1,4 @@
-//! An association whose datagrams go to their destinations directly.
+//! Serves an association whose datagrams go directly to their destinations.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -15,18 +15,18 @@ use tokio::time::Instant;
 use super::association::{Association, Output};
 use super::owner::Setup;
 use super::resolve::resolve;
-use super::sockets::{PeerSockets, hear};
+use super::sockets::{PeerSockets, receive};
 use crate::client::Client;
 use crate::handshake::Destination;
 use crate::report::Ending;
 use crate::shared::Shared;
 use crate::traffic::Traffic;
 
-/// An association at work.
+/// A running association.
 struct Running<'a> {
     shared: &'a Shared,
     association: Association,
-    /// Where the client sends to.
+    /// The socket to which the client sends.
     socket: UdpSocket,
     peers: PeerSockets,
     resolving: FuturesUnordered<BoxFuture<'static, (Destination, Vec<IpAddr>)>>,
@@ -34,7 +34,7 @@ struct Running<'a> {
     traffic: Traffic<'a>,
 }
 
-/// Passes datagrams on until the client's connection ends, or nothing has moved for long.
+/// Forwards datagrams until the client's connection ends or the idle time is over.
 pub(crate) async fn serve(
     shared: &Shared,
     tcp: &mut Client,
@@ -58,21 +58,21 @@ pub(crate) async fn serve(
 
 impl Running<'_> {
     async fn run(&mut self, tcp: &mut Client) -> Ending {
-        let mut said = [0; 64];
+        let mut ignored = [0; 64];
         loop {
             let idle = self.traffic.idle(self.shared.limits.idle_time);
             tokio::select! {
-                // What it says is of no meaning; that it is there is.
-                read = tcp.read(&mut said) => match read {
+                // Its data has no meaning, but its end does.
+                read = tcp.read(&mut ignored) => match read {
                     Ok(0) => return Ending::Done,
                     Ok(_) => {}
                     Err(error) => return Ending::Client(error.to_string()),
                 },
                 ready = self.socket.readable() => match ready {
-                    Ok(()) => self.hear_client(),
+                    Ok(()) => self.receive_from_client(),
                     Err(error) => return Ending::Client(error.to_string()),
                 },
-                family = self.peers.heard() => self.hear_peers(family),
+                family = self.peers.readable() => self.receive_from_peers(family),
                 Some((to, ips)) = self.resolving.next() => {
                     self.association.handle_addresses(self.epoch.elapsed(), &to, ips);
                 }
@@ -82,22 +82,22 @@ impl Running<'_> {
         }
     }
 
-    fn hear_client(&mut self) {
+    fn receive_from_client(&mut self) {
         let now = self.epoch.elapsed();
-        hear(&self.socket, |bytes, from| {
+        receive(&self.socket, |bytes, from| {
             self.association.handle_client(now, from, bytes);
             true
         });
     }
 
-    fn hear_peers(&mut self, family: Family) {
-        self.peers.hear(family, |bytes, from| {
+    fn receive_from_peers(&mut self, family: Family) {
+        self.peers.receive(family, |bytes, from| {
             self.association.handle_peer(from, bytes);
             true
         });
     }
 
-    /// Does what there is to do. What a socket does not take at once is lost, as on any line.
+    /// Performs the outputs. A datagram that a socket does not accept at once is lost, as on any link.
     fn perform(&mut self) {
         while let Some(output) = self.association.poll_output() {
             match output {

@@ -1,4 +1,4 @@
-//! Sockets for datagrams of clients and of their peers.
+//! UDP sockets for clients and their peers.
 
 use std::cell::RefCell;
 use std::io;
@@ -8,28 +8,27 @@ use eyas::race::candidate::Family;
 use socket2::{Domain, Socket, Type};
 use tokio::net::UdpSocket;
 
-/// The longest datagram of UDP.
-const LONGEST: usize = 65_535;
+/// The length of the longest datagram.
+const MAX_DATAGRAM: usize = 65_535;
 /// Datagrams read from a socket before the others have their turn.
 const TURN: usize = 32;
 
 thread_local! {
-    /// Shared by everything on a thread: nothing stays in it.
-    static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; LONGEST].into_boxed_slice());
+    /// Shared by everything on a thread, since no data stays in it between calls.
+    static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; MAX_DATAGRAM].into_boxed_slice());
 }
 
-/// A socket for each family, to send to peers and hear them.
+/// A socket for each family, for datagrams to and from peers.
 pub(crate) struct PeerSockets {
     v4: Option<UdpSocket>,
     v6: Option<UdpSocket>,
 }
 
 impl PeerSockets {
-    /// Opens those of the families that are wanted. One that this machine does not have is no way to
-    /// anywhere.
+    /// Opens the sockets of these families. A family that this machine does not have is left out.
     ///
     /// # Errors
-    /// If there is none at all.
+    /// If there is no socket at all.
     pub(crate) fn open(wanted: impl Fn(Family) -> bool) -> io::Result<Self> {
         let open = |family, ip: IpAddr| wanted(family).then(|| bind(ip));
         let v4 = open(Family::V4, Ipv4Addr::UNSPECIFIED.into()).transpose();
@@ -40,15 +39,18 @@ impl PeerSockets {
         }
     }
 
-    /// Sends, or says why the system refuses to.
+    /// Sends a datagram.
+    ///
+    /// # Errors
+    /// If the system refuses to.
     pub(crate) fn send(&self, data: &[u8], to: SocketAddr) -> io::Result<()> {
         let socket = self.of(if to.is_ipv4() { Family::V4 } else { Family::V6 });
         let socket = socket.ok_or(io::ErrorKind::NetworkUnreachable)?;
         socket.try_send_to(data, to).map(drop)
     }
 
-    /// The next family that has been sent something.
-    pub(crate) async fn heard(&self) -> Family {
+    /// Waits until a socket is readable, and returns its family.
+    pub(crate) async fn readable(&self) -> Family {
         tokio::select! {
             Ok(()) = readable(self.v4.as_ref()) => Family::V4,
             Ok(()) = readable(self.v6.as_ref()) => Family::V6,
@@ -56,10 +58,10 @@ impl PeerSockets {
         }
     }
 
-    /// Hands over what that family has been sent, until `take` wants no more.
-    pub(crate) fn hear(&self, family: Family, take: impl FnMut(&[u8], SocketAddr) -> bool) {
+    /// Receives datagrams of this family for one turn, until `handle` returns false.
+    pub(crate) fn receive(&self, family: Family, handle: impl FnMut(&[u8], SocketAddr) -> bool) {
         if let Some(socket) = self.of(family) {
-            hear(socket, take);
+            receive(socket, handle);
         }
     }
 
@@ -71,7 +73,7 @@ impl PeerSockets {
     }
 }
 
-/// A socket that may be sent to at this address, at a port that is free.
+/// Binds a socket to this address and a free port.
 pub(crate) fn bind(ip: IpAddr) -> io::Result<UdpSocket> {
     let address = SocketAddr::new(ip, 0);
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
@@ -83,12 +85,12 @@ pub(crate) fn bind(ip: IpAddr) -> io::Result<UdpSocket> {
     UdpSocket::from_std(socket.into())
 }
 
-/// Hands over what a socket has been sent, for one turn, until `take` wants no more.
-pub(crate) fn hear(socket: &UdpSocket, mut take: impl FnMut(&[u8], SocketAddr) -> bool) {
+/// Receives datagrams for one turn, until `handle` returns false.
+pub(crate) fn receive(socket: &UdpSocket, mut handle: impl FnMut(&[u8], SocketAddr) -> bool) {
     SCRATCH.with_borrow_mut(|scratch| {
         for _ in 0..TURN {
             let Ok((length, from)) = socket.try_recv_from(scratch) else { return };
-            if !take(&scratch[..length], from) {
+            if !handle(&scratch[..length], from) {
                 return;
             }
         }

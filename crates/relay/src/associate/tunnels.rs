@@ -1,5 +1,5 @@
-//! Datagrams of one client that go through another proxy, in a tunnel for each destination: a state
-//! machine without sockets and clocks.
+//! Routes the datagrams of one client through another proxy, with a tunnel for each destination: a state machine
+//! without sockets and clocks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -16,38 +16,37 @@ use crate::handshake::Destination;
 /// How long a tunnel stays open without traffic in either direction (RFC 4787 §4.3, REQ-5).
 pub const TUNNEL_IDLE: Duration = Duration::from_mins(5);
 /// How long a destination that the other proxy refused is not requested again.
-pub const REFUSAL_HOLDS: Duration = Duration::from_secs(5);
+pub const REFUSAL_TIME: Duration = Duration::from_secs(5);
 
-/// What there is to do.
+/// An action for the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TunnelOutput {
-    /// Requests a tunnel to this destination; its outcome is reported by [`Tunnels::opened`] and
-    /// [`Tunnels::refused`].
+    /// Request a tunnel, and report the outcome with [`Tunnels::opened`] or [`Tunnels::refused`].
     Open {
-        /// Its number.
+        /// The number of the tunnel.
         id: u64,
-        /// Where to.
+        /// Its destination.
         to: Destination,
     },
-    /// This goes through a tunnel.
+    /// Send a datagram through a tunnel.
     Send {
         /// The tunnel.
         id: u64,
-        /// What.
+        /// The payload.
         data: Bytes,
     },
-    /// A tunnel is not wanted any more.
+    /// Close a tunnel.
     Close {
         /// The tunnel.
         id: u64,
     },
-    /// This goes to the client.
+    /// Send a datagram to the client.
     Deliver {
-        /// The client.
+        /// The client's address.
         to: SocketAddr,
-        /// With its header.
+        /// The datagram with its header.
         datagram: Bytes,
-        /// Octets in it that are not of the header.
+        /// The length of its payload in octets.
         length: usize,
     },
 }
@@ -58,7 +57,7 @@ pub struct Tunnels {
     owner: Owner,
     most: usize,
     tunnels: BTreeMap<(Host, u16), Tunnel>,
-    /// The destinations of those that are open or about to be.
+    /// The destinations of the tunnels that are open or requested.
     names: BTreeMap<u64, (Host, u16)>,
     opened: u64,
     waiting: usize,
@@ -68,22 +67,22 @@ pub struct Tunnels {
 #[derive(Debug)]
 struct Tunnel {
     id: u64,
-    /// When something last came or went.
+    /// When a datagram was last sent or received.
     used: Duration,
     stage: Stage,
 }
 
 #[derive(Debug)]
 enum Stage {
-    /// The other proxy is asked; these wait.
+    /// The tunnel is requested, and these datagrams wait.
     Opening(Vec<Bytes>),
     Open,
-    /// The other proxy has refused it, at that time.
+    /// The other proxy has refused it, when it was last used.
     Refused(Dropped),
 }
 
 impl Tunnels {
-    /// Of a client that has sent nothing yet.
+    /// Creates the tunnels of a client that has sent nothing yet.
     pub fn new(setup: &Setup) -> Self {
         Self {
             owner: Owner::new(setup),
@@ -96,30 +95,30 @@ impl Tunnels {
         }
     }
 
-    /// The next thing to do.
+    /// Returns the next action.
     pub fn poll_output(&mut self) -> Option<TunnelOutput> {
         self.outputs.pop_front()
     }
 
-    /// When [`Self::handle_timeout`] is to be called.
+    /// Returns when [`Self::handle_timeout`] must be called.
     pub fn poll_timeout(&self) -> Option<Duration> {
         self.tunnels.values().map(Tunnel::expiry).min()
     }
 
-    /// Datagrams that were dropped, by the reason, in the order of [`Dropped::NAMES`].
+    /// Returns the numbers of dropped datagrams by reason, in the order of [`Dropped::NAMES`].
     pub fn dropped(&self) -> [u64; Dropped::NAMES.len()] {
         self.owner.dropped
     }
 
-    /// Counts a datagram that a tunnel did not take.
-    pub fn not_taken(&mut self) {
+    /// Counts a datagram that did not fit into the queue of its tunnel.
+    pub fn queue_full(&mut self) {
         self.owner.drop(Dropped::Full);
     }
 
-    /// A datagram has come where the client sends to.
+    /// Handles a datagram that arrived on the socket for the client.
     pub fn handle_client(&mut self, now: Duration, from: SocketAddr, bytes: &[u8]) {
         self.handle_timeout(now);
-        let Some((to, data)) = self.owner.take(from, bytes) else { return };
+        let Some((to, data)) = self.owner.accept(from, bytes) else { return };
         let key = (to.host.clone(), to.port);
         if !self.tunnels.contains_key(&key) {
             self.make_room();
@@ -134,8 +133,8 @@ impl Tunnels {
         match &mut tunnel.stage {
             Stage::Refused(why) => return self.owner.drop(*why),
             Stage::Opening(_) if self.waiting >= MAX_WAITING => self.owner.drop(Dropped::Full),
-            Stage::Opening(held) => {
-                held.push(Bytes::copy_from_slice(data));
+            Stage::Opening(waiting) => {
+                waiting.push(Bytes::copy_from_slice(data));
                 self.waiting += 1;
             }
             Stage::Open => {
@@ -146,38 +145,38 @@ impl Tunnels {
         tunnel.used = now;
     }
 
-    /// A tunnel is open.
+    /// Handles the opening of a tunnel.
     pub fn opened(&mut self, id: u64) {
         let Some(tunnel) = self.names.get(&id).and_then(|key| self.tunnels.get_mut(key)) else {
             return;
         };
-        if let Stage::Opening(held) = std::mem::replace(&mut tunnel.stage, Stage::Open) {
-            self.waiting -= held.len();
-            let sent = held.into_iter().map(|data| TunnelOutput::Send { id, data });
+        if let Stage::Opening(waiting) = std::mem::replace(&mut tunnel.stage, Stage::Open) {
+            self.waiting -= waiting.len();
+            let sent = waiting.into_iter().map(|data| TunnelOutput::Send { id, data });
             self.outputs.extend(sent);
         }
     }
 
-    /// The other proxy refuses a tunnel, or cannot be reached.
+    /// Handles the refusal of a tunnel, or that the other proxy cannot be reached.
     pub fn refused(&mut self, now: Duration, id: u64, why: Dropped) {
         let Some(tunnel) = self.names.remove(&id).and_then(|key| self.tunnels.get_mut(&key)) else {
             return;
         };
         tunnel.used = now;
-        if let Stage::Opening(held) = std::mem::replace(&mut tunnel.stage, Stage::Refused(why)) {
-            self.waiting -= held.len();
-            held.iter().for_each(|_| self.owner.drop(why));
+        if let Stage::Opening(waiting) = std::mem::replace(&mut tunnel.stage, Stage::Refused(why)) {
+            self.waiting -= waiting.len();
+            waiting.iter().for_each(|_| self.owner.drop(why));
         }
     }
 
-    /// A tunnel has ended; another one is opened when the client sends again.
+    /// Handles the end of a tunnel. The next datagram for its destination opens another one.
     pub fn ended(&mut self, id: u64) {
         if let Some(key) = self.names.remove(&id) {
             self.forget(&key);
         }
     }
 
-    /// A datagram has come through a tunnel.
+    /// Handles a datagram that arrived through a tunnel.
     pub fn handle_datagram(&mut self, now: Duration, id: u64, data: &[u8]) {
         let Some(key) = self.names.get(&id) else { return self.owner.drop(Dropped::Unsolicited) };
         let Some(to) = self.owner.address() else { return };
@@ -198,7 +197,7 @@ impl Tunnels {
         }
     }
 
-    /// The one used least recently makes room.
+    /// Closes the least recently used tunnels until there is room for another one.
     fn make_room(&mut self) {
         while self.tunnels.len() >= self.most {
             let oldest = self.tunnels.iter().min_by_key(|(_, tunnel)| tunnel.used);
@@ -217,21 +216,21 @@ impl Tunnels {
     }
 
     fn forget(&mut self, key: &(Host, u16)) {
-        if let Some(Tunnel { stage: Stage::Opening(held), .. }) = self.tunnels.remove(key) {
-            self.waiting -= held.len();
-            held.iter().for_each(|_| self.owner.drop(Dropped::Full));
+        if let Some(Tunnel { stage: Stage::Opening(waiting), .. }) = self.tunnels.remove(key) {
+            self.waiting -= waiting.len();
+            waiting.iter().for_each(|_| self.owner.drop(Dropped::Full));
         }
     }
 }
 
 impl Tunnel {
-    /// When it is forgotten.
+    /// Returns when it is closed, or its refusal forgotten.
     fn expiry(&self) -> Duration {
-        let lasts = match self.stage {
+        let lifetime = match self.stage {
             Stage::Opening(_) | Stage::Open => TUNNEL_IDLE,
-            Stage::Refused(_) => REFUSAL_HOLDS,
+            Stage::Refused(_) => REFUSAL_TIME,
         };
-        self.used.saturating_add(lasts)
+        self.used.saturating_add(lifetime)
     }
 }
 
@@ -260,7 +259,7 @@ mod tests {
         SocketAddr::from(([203, 0, 113, number], 53))
     }
 
-    fn say(tunnels: &mut Tunnels, now: Duration, number: u8) {
+    fn client_sends(tunnels: &mut Tunnels, now: Duration, number: u8) {
         tunnels.handle_client(now, at(CLIENT), &datagram::write(to(number), &[number]));
     }
 
@@ -284,11 +283,11 @@ mod tests {
     #[test]
     fn a_tunnel_is_opened_once_and_waiting_datagrams_go_first() {
         let mut tunnels = tunnels(Rules::default(), 9);
-        say(&mut tunnels, START, 1);
-        say(&mut tunnels, START, 1);
+        client_sends(&mut tunnels, START, 1);
+        client_sends(&mut tunnels, START, 1);
         assert_eq!(outputs(&mut tunnels), [open(0, 1)]);
         tunnels.opened(0);
-        say(&mut tunnels, START, 1);
+        client_sends(&mut tunnels, START, 1);
         assert_eq!(outputs(&mut tunnels), [send(0, 1), send(0, 1), send(0, 1)]);
         tunnels.handle_datagram(START, 0, b"answer");
         let datagram = datagram::write(to(1), b"answer");
@@ -302,8 +301,8 @@ mod tests {
     #[test]
     fn replies_carry_the_name_that_was_sent_to() {
         let mut tunnels = tunnels(Rules::default(), 9);
-        let said = b"\0\0\0\x03\x06a.test\0\x35x";
-        tunnels.handle_client(START, at(CLIENT), said);
+        let sent = b"\0\0\0\x03\x06a.test\0\x35x";
+        tunnels.handle_client(START, at(CLIENT), sent);
         tunnels.opened(0);
         tunnels.handle_datagram(START, 0, b"y");
         let datagram = Bytes::from_static(b"\0\0\0\x03\x06a.test\0\x35y");
@@ -314,33 +313,33 @@ mod tests {
     #[test]
     fn a_refused_tunnel_is_not_requested_again_at_once() {
         let mut tunnels = tunnels(Rules::default(), 9);
-        say(&mut tunnels, START, 1);
+        client_sends(&mut tunnels, START, 1);
         tunnels.refused(START, 0, Dropped::NotAllowed);
-        say(&mut tunnels, START + REFUSAL_HOLDS / 2, 1);
+        client_sends(&mut tunnels, START + REFUSAL_TIME / 2, 1);
         assert_eq!(outputs(&mut tunnels), [open(0, 1)]);
         assert_eq!(dropped(&tunnels, Dropped::NotAllowed), 2);
-        say(&mut tunnels, START + REFUSAL_HOLDS, 1);
+        client_sends(&mut tunnels, START + REFUSAL_TIME, 1);
         assert_eq!(outputs(&mut tunnels), [open(1, 1)]);
-        // One that was open and has ended is opened again.
+        // A tunnel that has ended is opened again at once.
         tunnels.opened(1);
         tunnels.ended(1);
         outputs(&mut tunnels);
-        say(&mut tunnels, START + REFUSAL_HOLDS, 1);
+        client_sends(&mut tunnels, START + REFUSAL_TIME, 1);
         assert_eq!(outputs(&mut tunnels), [open(2, 1)]);
     }
 
     #[test]
     fn an_unused_tunnel_is_closed() {
         let mut tunnels = tunnels(Rules::default(), 2);
-        say(&mut tunnels, START, 1);
-        say(&mut tunnels, START + Duration::from_secs(1), 2);
+        client_sends(&mut tunnels, START, 1);
+        client_sends(&mut tunnels, START + Duration::from_secs(1), 2);
         assert_eq!(outputs(&mut tunnels), [open(0, 1), open(1, 2)]);
-        say(&mut tunnels, START + Duration::from_secs(2), 3);
+        client_sends(&mut tunnels, START + Duration::from_secs(2), 3);
         assert_eq!(outputs(&mut tunnels), [TunnelOutput::Close { id: 0 }, open(2, 3)]);
         assert_eq!(dropped(&tunnels, Dropped::Full), 1, "it waited");
         tunnels.opened(1);
         outputs(&mut tunnels);
-        // What comes keeps a tunnel as what goes does.
+        // Received datagrams keep a tunnel open, too.
         tunnels.handle_datagram(START + Duration::from_secs(9), 1, b"x");
         outputs(&mut tunnels);
         let expiry = tunnels.poll_timeout().expect("there are two");
@@ -356,7 +355,7 @@ mod tests {
     fn the_rules_apply_to_what_the_client_sends() {
         let deny = vec!["203.0.113.1".parse().expect("a rule")];
         let mut tunnels = tunnels(Rules { deny, ..Rules::default() }, 9);
-        say(&mut tunnels, START, 1);
+        client_sends(&mut tunnels, START, 1);
         tunnels.handle_client(START, at("198.51.100.8:1"), &datagram::write(to(2), b"x"));
         assert_eq!(outputs(&mut tunnels), []);
         assert_eq!(dropped(&tunnels, Dropped::NotAllowed), 1);
@@ -369,19 +368,19 @@ mod tests {
             steps in proptest::collection::vec((0_u8..6, 0_u8..12, 0_u64..400), 0..300),
         ) {
             let mut tunnels = tunnels(Rules::default(), 4);
-            let (mut now, mut asked, mut open) = (START, Vec::new(), Vec::new());
+            let (mut now, mut requested, mut open) = (START, Vec::new(), Vec::new());
             for (step, number, seconds) in steps {
                 let pick = |from: &mut Vec<u64>| {
                     (!from.is_empty()).then(|| from.remove(usize::from(number) % from.len()))
                 };
                 match step {
-                    0 | 1 => say(&mut tunnels, now, number),
-                    2 => if let Some(id) = pick(&mut asked) {
+                    0 | 1 => client_sends(&mut tunnels, now, number),
+                    2 => if let Some(id) = pick(&mut requested) {
                         tunnels.opened(id);
                         open.push(id);
                     },
-                    3 => if let Some(id) = pick(&mut asked) {
-                        tunnels.refused(now, id, Dropped::NoWay);
+                    3 => if let Some(id) = pick(&mut requested) {
+                        tunnels.refused(now, id, Dropped::Unreachable);
                     },
                     4 => if let Some(id) = pick(&mut open) { tunnels.ended(id) },
                     _ => {
@@ -391,19 +390,19 @@ mod tests {
                 }
                 for output in outputs(&mut tunnels) {
                     match output {
-                        TunnelOutput::Open { id, .. } => asked.push(id),
+                        TunnelOutput::Open { id, .. } => requested.push(id),
                         TunnelOutput::Send { id, .. } => prop_assert!(open.contains(&id)),
                         TunnelOutput::Close { id } => {
-                            prop_assert!(open.contains(&id) || asked.contains(&id));
+                            prop_assert!(open.contains(&id) || requested.contains(&id));
                             open.retain(|one| *one != id);
-                            asked.retain(|one| *one != id);
+                            requested.retain(|one| *one != id);
                         }
                         TunnelOutput::Deliver { .. } => {}
                     }
                 }
-                prop_assert!(open.len() + asked.len() <= 4);
+                prop_assert!(open.len() + requested.len() <= 4);
                 prop_assert!(tunnels.tunnels.len() <= 4 && tunnels.waiting <= MAX_WAITING);
-                prop_assert_eq!(tunnels.names.len(), open.len() + asked.len());
+                prop_assert_eq!(tunnels.names.len(), open.len() + requested.len());
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Datagrams on a stream of bytes: the capsule protocol (RFC 9297 §3) with datagrams of UDP (RFC 9298 §5).
+//! Datagrams in a byte stream: the capsule protocol (RFC 9297 §3) with UDP payloads (RFC 9298 §5).
 //!
 //! ```text
 //! +-------+--------+---------+------------------+
@@ -8,64 +8,64 @@
 //! +-------+--------+---------+------------------+
 //! ```
 //!
-//! The three numbers are variable-length integers (RFC 9000 §16), and all but the payload of a datagram
-//! of context 0 is skipped, however long it is.
+//! The three numbers are variable-length integers (RFC 9000 §16). Everything but the payload of a datagram
+//! with context 0 is skipped, however long it is.
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use thiserror::Error;
 
-/// The longest payload of UDP that can be carried (RFC 9298 §5).
+/// The length of the longest UDP payload (RFC 9298 §5).
 pub const MAX_PAYLOAD: usize = 65_527;
 
-/// The type of the capsule that is a datagram (RFC 9297 §3.5).
+/// The type of DATAGRAM capsules (RFC 9297 §3.5).
 const DATAGRAM: u64 = 0;
-/// The context of payloads of UDP (RFC 9298 §4).
+/// The context of UDP payloads (RFC 9298 §4).
 const UDP_PAYLOADS: u64 = 0;
 
-/// Why a stream of capsules has to be given up.
+/// Why a stream of capsules is invalid.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Fault {
-    /// A datagram ends before its context does.
+    /// A datagram ends before its context.
     #[error("a datagram capsule ends before its context ID")]
     NoContext,
-    /// A payload is longer than one of UDP can be (RFC 9298 §5).
+    /// A payload is longer than UDP allows (RFC 9298 §5).
     #[error("a datagram has more than {MAX_PAYLOAD} bytes")]
     TooLong,
 }
 
-/// Reads capsules, however they are cut. It keeps no more than one datagram beyond what was put in last.
+/// Reads capsules, however the stream is split. It buffers at most one datagram and the data of the last call.
 #[derive(Debug, Default)]
 pub struct Capsules {
     unread: BytesMut,
     stage: Stage,
 }
 
-/// What comes next.
+/// The next element of the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
     /// Type and length.
     #[default]
     Head,
-    /// The context of a datagram, of which so much is to come.
+    /// The context of a datagram, which has this many bytes left.
     Context(u64),
     /// The payload of a datagram.
     Payload(usize),
     /// The remaining bytes of an unknown capsule.
     Skipped(u64),
-    /// Nothing.
+    /// None: the stream is invalid.
     Broken(Fault),
 }
 
 impl Capsules {
-    /// Takes bytes of the stream in; ask [`Self::datagram`] what was in them.
+    /// Adds bytes of the stream, for [`Self::datagram`].
     pub fn put(&mut self, bytes: &[u8]) {
         self.unread.extend_from_slice(bytes);
     }
 
-    /// The next payload, if one is whole.
+    /// Returns the next payload, if it is complete.
     ///
     /// # Errors
-    /// If the stream makes no sense, from then on.
+    /// If the stream is invalid. All further calls fail, too.
     pub fn datagram(&mut self) -> Result<Option<Bytes>, Fault> {
         loop {
             let next = match self.stage {
@@ -91,7 +91,7 @@ impl Capsules {
         }
     }
 
-    /// Whether the stream may end here: not in the middle of a capsule (RFC 9297 §3.3).
+    /// Returns whether the stream may end here, which is not allowed within a capsule (RFC 9297 §3.3).
     pub fn is_between(&self) -> bool {
         self.stage == Stage::Head && self.unread.is_empty()
     }
@@ -118,7 +118,7 @@ impl Capsules {
         Some(match (context, usize::try_from(length)) {
             (UDP_PAYLOADS, Ok(length @ ..=MAX_PAYLOAD)) => Stage::Payload(length),
             (UDP_PAYLOADS, _) => Stage::Broken(Fault::TooLong),
-            // RFC 9298 §5: one of a context that is not known is dropped.
+            // RFC 9298 §5: a datagram with an unknown context is dropped.
             _ => Stage::Skipped(length),
         })
     }
@@ -137,7 +137,7 @@ impl Capsules {
     }
 }
 
-/// Writes a payload as a capsule; one of more than [`MAX_PAYLOAD`] bytes is none of UDP, and left out.
+/// Writes a payload as a capsule. A payload of more than [`MAX_PAYLOAD`] bytes is left out.
 pub fn write(out: &mut BytesMut, payload: &[u8]) {
     if payload.len() > MAX_PAYLOAD {
         return;
@@ -148,21 +148,21 @@ pub fn write(out: &mut BytesMut, payload: &[u8]) {
     out.put_slice(payload);
 }
 
-/// The payload of UDP in an HTTP Datagram that came by itself, if there is one.
+/// Returns the UDP payload of an HTTP Datagram outside of the stream, if it has one.
 pub fn payload(datagram: &Bytes) -> Option<Bytes> {
     let (context, length) = varint(datagram)?;
     let payload = datagram.slice(length..);
     (context == UDP_PAYLOADS && payload.len() <= MAX_PAYLOAD).then_some(payload)
 }
 
-/// A variable-length integer (RFC 9000 §16) and its length, if it is whole.
+/// Reads a variable-length integer (RFC 9000 §16), and returns it and its length, if it is complete.
 fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     let length = 1 << (bytes.first()? >> 6);
     let value = bytes.get(..length)?.iter().fold(0, |value, byte| (value << 8) | u64::from(*byte));
     Some((value & (u64::MAX >> (66 - 8 * length)), length))
 }
 
-/// Writes one that is below 2^30, in the shortest way.
+/// Writes an integer below 2^30 in the shortest form.
 fn put_varint(out: &mut BytesMut, value: u64) {
     match value {
         ..0x40 => out.put_u8(value as u8),
@@ -178,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    /// All payloads, and why there are no more.
+    /// Returns all payloads, the fault after them, and whether the stream may end there.
     fn read(bytes: &[u8], cut: usize) -> (Vec<Bytes>, Option<Fault>, bool) {
         let (mut capsules, mut payloads) = (Capsules::default(), Vec::new());
         for piece in bytes.chunks(cut.max(1)) {
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_datagram_by_itself_begins_with_its_context() {
-        for (datagram, wanted) in [
+        for (datagram, expected) in [
             (&b"\0hello"[..], Some(&b"hello"[..])),
             (b"\x40\0", Some(b"")),
             (b"\x02hello", None),
@@ -219,12 +219,12 @@ mod tests {
             (b"", None),
         ] {
             let payload = payload(&Bytes::from_static(datagram));
-            assert_eq!(payload.as_deref(), wanted, "{datagram:?}");
+            assert_eq!(payload.as_deref(), expected, "{datagram:?}");
         }
     }
 
     #[test]
-    fn numbers_may_be_longer_than_they_need_to_be() {
+    fn numbers_may_be_longer_than_necessary() {
         let long = b"\x40\0\x80\0\0\x0a\xc0\0\0\0\0\0\0\0xy";
         assert_eq!(read(long, 99), (vec![Bytes::from_static(b"xy")], None, true));
     }
@@ -234,7 +234,7 @@ mod tests {
         let bytes = [&b"\x40\xff\x03abc"[..], &written(b"x"), b"\0\x04\x02abc", &written(b"y")];
         let payloads = vec![Bytes::from_static(b"x"), Bytes::from_static(b"y")];
         assert_eq!(read(&bytes.concat(), 99), (payloads, None, true));
-        // One of 2^62 - 1 bytes is skipped as it comes, and never kept.
+        // A capsule of 2^62 - 1 bytes is skipped as it arrives, and never buffered.
         let mut capsules = Capsules::default();
         capsules.put(b"\x17\xff\xff\xff\xff\xff\xff\xff\xff");
         for _ in 0..1000 {
@@ -257,7 +257,7 @@ mod tests {
         }
         let longest = written(&[1; MAX_PAYLOAD]);
         assert_eq!(read(&longest, 1000).0[0].len(), MAX_PAYLOAD);
-        assert_eq!(read(b"\0\x06\0hell", 99), (Vec::new(), None, false), "it is not whole");
+        assert_eq!(read(b"\0\x06\0hell", 99), (Vec::new(), None, false), "it is incomplete");
     }
 
     proptest! {

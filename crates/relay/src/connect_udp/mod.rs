@@ -2,8 +2,8 @@
 //!
 //! | module or function | job |
 //! | --- | --- |
-//! | [`capsule`] | datagrams on a stream of bytes; pure |
-//! | [`path`], [`destination`] | where a request leads; pure |
+//! | [`capsule`] | datagrams in a byte stream; pure |
+//! | [`path`], [`destination`] | the path of a request, and the destination that it names; pure |
 
 pub mod capsule;
 mod serve;

@@ -14,38 +14,38 @@ use tokio::time::Instant;
 use super::{CapsuleStream, Event};
 use crate::associate::{AddressSelection, Dropped, PeerSockets, Sent, resolve};
 use crate::client::Client;
-use crate::far::Far;
+use crate::destination_stream::DestinationStream;
 use crate::handshake::{Destination, Refusal, Refused};
 use crate::proxy_status::ErrorType;
 use crate::report::Ending;
 use crate::rules::Verdict;
 use crate::shared::Shared;
 use crate::traffic::Traffic;
-use crate::via::Wanted;
+use crate::via::TunnelKind;
 
 /// How datagrams get to a destination.
 pub(crate) enum UdpRoute {
     /// Through these sockets.
     Direct(Peer),
     /// Through another proxy, to which capsules are forwarded unchanged.
-    Via(Far),
+    Via(DestinationStream),
 }
 
-/// Passes the datagrams of a client on to another proxy, and back, until one of them ends its stream.
+/// Forwards datagrams between a client and another proxy, until one of them ends its stream.
 pub(crate) async fn forward(
     idle_time: Duration,
     client: &mut Client,
     (rest, frames): (&[u8], Option<HttpDatagrams>),
-    mut far: Far,
+    mut far: DestinationStream,
     traffic: &mut Traffic<'_>,
 ) -> Ending {
     let mut near = CapsuleStream::new(client, rest).with_frames(frames, false);
-    let beside = far.take_datagrams();
-    let mut far = CapsuleStream::new(far, b"").with_frames(beside, true);
+    let datagrams = far.take_datagrams();
+    let mut far = CapsuleStream::new(far, b"").with_frames(datagrams, true);
     let ending = loop {
         tokio::select! {
             event = near.next() => match event {
-                // What the other side does not take is lost, as on any line.
+                // A datagram for which the other side has no room is lost, as on any link.
                 Ok(Event::Datagram(_)) if !far.has_room() => traffic.dropped(Dropped::Full),
                 Ok(Event::Datagram(data)) => {
                     traffic.begins(&data);
@@ -104,7 +104,7 @@ pub(crate) async fn reach<'a>(
     }
     let permit = shared.admit_udp()?;
     let route = match &shared.via {
-        Some(via) => UdpRoute::Via(via.reach(Wanted::Datagrams, to, race).await?),
+        Some(via) => UdpRoute::Via(via.reach(TunnelKind::Datagrams, to, race).await?),
         None => UdpRoute::Direct(peer(shared, to, (client, verdict)).await?),
     };
     Ok((route, permit))
@@ -149,7 +149,7 @@ async fn addresses(shared: &Shared, to: &Destination) -> Vec<IpAddr> {
     }
 }
 
-/// A tunnel at work.
+/// A running tunnel.
 struct Running<'a, 'b> {
     stream: CapsuleStream<&'a mut Client>,
     peer: Peer,
@@ -157,8 +157,8 @@ struct Running<'a, 'b> {
     traffic: &'a mut Traffic<'b>,
 }
 
-/// Passes datagrams on until the client ends its stream, or nothing has moved for long. `rest` is what the
-/// client has said already, and `frames` are what comes and goes beside its stream.
+/// Forwards datagrams until the client ends its stream or the idle time is over. `rest` is data that the client
+/// has already sent, and `frames` are its datagrams beside the stream.
 pub(crate) async fn serve(
     shared: &Shared,
     client: &mut Client,
@@ -186,14 +186,16 @@ impl Running<'_, '_> {
                     Ok(Event::End) => return Ending::Done,
                     Err(error) => return Ending::Client(error.to_string()),
                 },
-                // While the client takes nothing, what comes for it waits with the system, and is lost there.
-                family = self.peer.sockets.heard(), if self.stream.has_room() => self.hear(family),
+                // While the client does not read, datagrams for it stay in the socket's buffer, or are lost there.
+                family = self.peer.sockets.readable(), if self.stream.has_room() => {
+                    self.receive(family);
+                }
                 () = idle => return Ending::Idle,
             }
         }
     }
 
-    /// Sends a datagram to the destination. What a socket does not take at once is lost, as on any line.
+    /// Sends a datagram to the destination. If the socket does not accept it at once, it is lost, as on any link.
     fn send(&mut self, data: &[u8]) {
         let now = self.epoch.elapsed();
         let Some(Sent { mut to, mut left }) = self.peer.selection.next(now) else { return };
@@ -206,15 +208,15 @@ impl Running<'_, '_> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(_) => match (self.peer.selection.after(now, to), left.checked_sub(1)) {
                     (Some(next), Some(fewer)) => (to, left) = (next, fewer),
-                    _ => return self.traffic.dropped(Dropped::NoWay),
+                    _ => return self.traffic.dropped(Dropped::Unreachable),
                 },
             }
         }
     }
 
-    fn hear(&mut self, family: Family) {
+    fn receive(&mut self, family: Family) {
         let Self { stream, peer: Peer { selection, sockets }, traffic, .. } = self;
-        sockets.hear(family, |data, from| {
+        sockets.receive(family, |data, from| {
             let from = SocketAddr::new(from.ip().to_canonical(), from.port());
             if selection.answered(from) {
                 stream.put(data);

@@ -1,4 +1,4 @@
-//! A stream as datagrams go over it, and in QUIC DATAGRAM frames beside it.
+//! Datagrams on a stream of capsules, and in QUIC DATAGRAM frames beside it.
 
 use std::future::poll_fn;
 use std::io;
@@ -14,14 +14,14 @@ use tokio::time::timeout;
 use super::capsule::{self, Capsules};
 use crate::copy::Duplex;
 
-/// Bytes that wait for the stream. Beyond them it takes no more datagrams.
-const ROOM: usize = 32 * 1024;
+/// The limit on data that waits for the stream, in bytes. Beyond it there is no room for datagrams.
+const MAX_WAITING: usize = 32 * 1024;
 /// Bytes read at once.
 const READ: usize = 16 * 1024;
-/// For the peer to take what waits, at the end.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// The time for the peer to read the waiting data at the end.
+const SHUTDOWN_TIME: Duration = Duration::from_secs(2);
 
-/// What an HTTP Datagram of UDP begins with: its context (RFC 9298 §5).
+/// The context before the payload of an HTTP Datagram (RFC 9298 §5).
 const CONTEXT: [u8; 1] = [0];
 
 /// Datagrams on a stream.
@@ -29,7 +29,7 @@ pub(crate) struct CapsuleStream<S> {
     stream: S,
     frames: Option<Frames>,
     capsules: Capsules,
-    /// Not taken by the stream yet.
+    /// Data that is not written to the stream yet.
     waiting: BytesMut,
     is_flushed: bool,
 }
@@ -37,45 +37,49 @@ pub(crate) struct CapsuleStream<S> {
 /// Frames beside a stream.
 struct Frames {
     datagrams: HttpDatagrams,
-    /// Whether the peer is known to take them.
-    are_taken: bool,
+    /// Whether the peer is known to accept them.
+    are_accepted: bool,
 }
 
-/// What has happened on a stream.
+/// An event of a stream.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// A datagram has come.
+    /// A datagram arrived.
     Datagram(Bytes),
     /// There is room for datagrams again.
     Room,
-    /// The peer has ended it.
+    /// The peer ended the stream.
     End,
 }
 
 impl<S: Duplex> CapsuleStream<S> {
-    /// On this stream, of which `rest` has been read.
+    /// Uses this stream, of which `rest` has been read.
     pub(crate) fn new(stream: S, rest: &[u8]) -> Self {
         let mut capsules = Capsules::default();
         capsules.put(rest);
         Self { stream, frames: None, capsules, waiting: BytesMut::new(), is_flushed: true }
     }
 
-    /// With frames beside it, which are sent once the peer has sent one, if it is not known that it takes
-    /// them.
-    pub(crate) fn with_frames(mut self, datagrams: Option<HttpDatagrams>, are_taken: bool) -> Self {
-        self.frames = datagrams.map(|datagrams| Frames { datagrams, are_taken });
+    /// Uses frames beside the stream as well. If it is not known that the peer accepts them, they are sent only
+    /// once the peer has sent one.
+    pub(crate) fn with_frames(
+        mut self,
+        datagrams: Option<HttpDatagrams>,
+        are_accepted: bool,
+    ) -> Self {
+        self.frames = datagrams.map(|datagrams| Frames { datagrams, are_accepted });
         self
     }
 
-    /// Whether it takes another datagram.
+    /// Returns whether there is room for another datagram.
     pub(crate) fn has_room(&self) -> bool {
-        self.waiting.len() < ROOM
+        self.waiting.len() < MAX_WAITING
     }
 
-    /// Sends a datagram, which waits for the stream if need be.
+    /// Sends a datagram, or queues it for the stream.
     pub(crate) fn put(&mut self, payload: &[u8]) {
         let is_sent = match &self.frames {
-            Some(Frames { datagrams, are_taken: true }) => datagrams.send(&[&CONTEXT, payload]),
+            Some(Frames { datagrams, are_accepted: true }) => datagrams.send(&[&CONTEXT, payload]),
             _ => false,
         };
         if !is_sent {
@@ -83,10 +87,10 @@ impl<S: Duplex> CapsuleStream<S> {
         }
     }
 
-    /// What happens next; what waits is sent meanwhile.
+    /// Waits for the next event, and sends queued data meanwhile.
     ///
     /// # Errors
-    /// If the stream breaks, or makes no sense.
+    /// If the stream breaks or is invalid.
     pub(crate) async fn next(&mut self) -> io::Result<Event> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
@@ -99,7 +103,7 @@ impl<S: Duplex> CapsuleStream<S> {
         }
         if let Some(frames) = &mut self.frames {
             while let Poll::Ready(datagram) = frames.datagrams.poll_next(cx) {
-                frames.are_taken = true;
+                frames.are_accepted = true;
                 if let Some(payload) = capsule::payload(&datagram) {
                     return Poll::Ready(Ok(Event::Datagram(payload)));
                 }
@@ -125,7 +129,7 @@ impl<S: Duplex> CapsuleStream<S> {
         }
     }
 
-    /// Gives the stream as much of what waits as it takes.
+    /// Writes as much queued data as the stream accepts.
     fn send(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         while !self.waiting.is_empty() {
             match Pin::new(&mut self.stream).poll_write(cx, &self.waiting)? {
@@ -141,8 +145,8 @@ impl<S: Duplex> CapsuleStream<S> {
         Ok(())
     }
 
-    /// Ends it, if the peer takes what waits and ends it, too, in time: a stream that is dropped before
-    /// is broken off.
+    /// Shuts the stream down: writes the queued data, and waits for the peer's end. If the peer is too slow, the
+    /// stream is dropped, which resets it.
     pub(crate) async fn end(mut self) {
         let ending = async {
             self.stream.write_all(&self.waiting).await?;
@@ -151,8 +155,8 @@ impl<S: Duplex> CapsuleStream<S> {
             while self.stream.read(&mut scratch).await? > 0 {}
             io::Result::Ok(())
         };
-        // Who does not listen any more need not know.
-        let _ = timeout(FAREWELL, ending).await;
+        // A peer that has left does not need an end.
+        let _ = timeout(SHUTDOWN_TIME, ending).await;
     }
 }
 
@@ -163,7 +167,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_stream_that_is_full_takes_no_more_until_its_peer_reads() {
+    async fn a_full_stream_has_no_room_until_its_peer_reads() {
         let (near, mut far) = duplex(1000);
         let mut stream = CapsuleStream::new(near, b"\0\x03\0hi");
         let first = stream.next().await.expect("open");
@@ -171,7 +175,7 @@ mod tests {
         while stream.has_room() {
             stream.put(&[7; 9000]);
         }
-        assert!(stream.waiting.len() < ROOM + 9100);
+        assert!(stream.waiting.len() < MAX_WAITING + 9100);
         let full = stream.waiting.len();
         let reading = tokio::spawn(async move {
             let mut read = Vec::new();
@@ -185,9 +189,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_stream_ends_between_capsules_or_it_is_broken() {
-        for (said, ends_well) in [(&b"\0\x02\0x"[..], true), (b"\0\x02\0", false)] {
+        for (sent, ends_well) in [(&b"\0\x02\0x"[..], true), (b"\0\x02\0", false)] {
             let (near, mut far) = duplex(1000);
-            far.write_all(said).await.expect("there is room");
+            far.write_all(sent).await.expect("there is room");
             drop(far);
             let mut stream = CapsuleStream::new(near, b"");
             let mut event = stream.next().await;

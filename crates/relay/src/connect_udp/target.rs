@@ -1,4 +1,4 @@
-//! Where a request leads, as its path says (RFC 9298 §2, §3.1), and the fields that make it one for UDP.
+//! The path of a request for UDP (RFC 9298 §2, §3.1), and its fields.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -7,20 +7,20 @@ use eyas::race::target::Host;
 
 use crate::handshake::{Destination, Refusal};
 
-/// The protocol that is asked for by Upgrade or extended CONNECT.
+/// The protocol that is requested by Upgrade or extended CONNECT.
 pub const PROTOCOL: &str = "connect-udp";
 
-/// The field that says that capsules follow (RFC 9297 §3.4), and what it says.
+/// The field that announces capsules (RFC 9297 §3.4), and its value.
 pub(crate) const CAPSULE_PROTOCOL: (HeaderName, HeaderValue) =
     (HeaderName::from_static("capsule-protocol"), HeaderValue::from_static("?1"));
 
-/// What the template of every proxy begins with that does not say otherwise.
+/// The beginning of the default URI template (RFC 9298 §3).
 const PREFIX: &str = "/.well-known/masque/udp/";
 
-/// All but what RFC 3986 §2.3 reserves for nothing.
+/// All characters that RFC 3986 §2.3 does not list as unreserved.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The path for a destination, by the template `/.well-known/masque/udp/{target_host}/{target_port}/`.
+/// Returns the path for a destination, by the template `/.well-known/masque/udp/{target_host}/{target_port}/`.
 pub fn path(to: &Destination) -> String {
     let host = match &to.host {
         Host::Name(name) => name.clone(),
@@ -29,14 +29,14 @@ pub fn path(to: &Destination) -> String {
     format!("{PREFIX}{}/{}/", utf8_percent_encode(&host, RESERVED), to.port)
 }
 
-/// The destination that a path names.
+/// Returns the destination that a path names.
 ///
 /// # Errors
 /// If it names none.
 pub fn destination(path: &str) -> Result<Destination, Refusal> {
     let malformed = || {
-        let wanted = "/.well-known/masque/udp/HOST/PORT/";
-        Refusal::Malformed(format!("CONNECT-UDP requires {wanted}, not {path:?}"))
+        let expected = "/.well-known/masque/udp/HOST/PORT/";
+        Refusal::Malformed(format!("CONNECT-UDP requires {expected}, not {path:?}"))
     };
     let rest = path.strip_prefix(PREFIX).ok_or_else(malformed)?;
     let mut parts = rest.split('/');
@@ -51,7 +51,7 @@ pub fn destination(path: &str) -> Result<Destination, Refusal> {
     Destination::parse(&host, port)
 }
 
-/// Whether the fields of an HTTP/1.1 request ask for datagrams of UDP (RFC 9298 §3.2).
+/// Returns whether the fields of an HTTP/1.1 message name CONNECT-UDP as its upgrade (RFC 9298 §3.2).
 pub(crate) fn asks_for_udp(fields: &HeaderMap) -> bool {
     let mut named = fields.get_all(http::header::UPGRADE).iter();
     let only = named.next().filter(|_| named.next().is_none());

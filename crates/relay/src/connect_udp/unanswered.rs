@@ -1,28 +1,27 @@
-//! Destinations from which connections of QUIC have had no answer.
+//! Destinations that have not answered QUIC.
 //!
-//! A client that tries HTTP/3 and then TCP waits for the first where UDP is dropped. If it asks for UDP
-//! again, it is refused, and uses TCP at once. Other protocols may expect no answer, so they count for
-//! nothing.
+//! A client that tries HTTP/3 before TCP has to wait where UDP is dropped. The next time that it requests UDP,
+//! it is refused, and uses TCP at once. Only QUIC counts, since other protocols may not expect an answer.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::handshake::Destination;
 
-/// How long a destination is refused after the first time, and at most: the time doubles while nothing
-/// comes back.
+/// How long a destination is refused after the first time. The time doubles each time that it does not answer.
 pub(crate) const FIRST: Duration = Duration::from_mins(1);
+/// The longest time that a destination is refused.
 pub(crate) const LONGEST: Duration = Duration::from_mins(32);
-/// A tunnel that is closed sooner shows nothing. A client that has meanwhile got an answer over TCP has
-/// waited for two round trips, and an answer by UDP takes one.
-pub(crate) const ENOUGH: Duration = Duration::from_millis(100);
-/// The number of destinations; the one with the oldest news is forgotten.
-const MOST: usize = 1024;
+/// A tunnel that is closed sooner proves nothing. (A client that got an answer over TCP in this time has
+/// waited for two round trips, and an answer over UDP takes one.)
+pub(crate) const MIN_AGE: Duration = Duration::from_millis(100);
+/// The limit on destinations. Beyond it, the one that was noted first is forgotten.
+const MAX_DESTINATIONS: usize = 1024;
 
-/// What tunnels have shown. Time is that since any fixed instant.
+/// The destinations that have not answered. Times are those since any fixed instant.
 #[derive(Debug, Default)]
 pub(crate) struct Unanswered {
-    /// Those with the newest news last.
+    /// In the order in which they were last noted.
     destinations: VecDeque<Silent>,
 }
 
@@ -34,7 +33,7 @@ struct Silent {
 }
 
 impl Silent {
-    fn ends(&self) -> Duration {
+    fn end(&self) -> Duration {
         let doubled = FIRST.saturating_mul(1 << self.times.saturating_sub(1).min(31));
         self.since.saturating_add(doubled.min(LONGEST))
     }
@@ -44,24 +43,24 @@ impl Unanswered {
     /// Returns for how much longer a destination is refused, if it is.
     pub(crate) fn refused_for(&self, now: Duration, destination: &Destination) -> Option<Duration> {
         let silent = self.destinations.iter().find(|one| one.destination == *destination)?;
-        silent.ends().checked_sub(now).filter(|left| !left.is_zero())
+        silent.end().checked_sub(now).filter(|left| !left.is_zero())
     }
 
-    /// Notes that a client which began a connection of QUIC so long ago has closed its tunnel.
+    /// Notes that a client closed its tunnel, in which it began a QUIC connection this long ago.
     pub(crate) fn ended(
         &mut self,
         now: Duration,
         destination: &Destination,
-        asked: Duration,
+        age: Duration,
         is_answered: bool,
     ) {
-        if !is_answered && asked < ENOUGH {
+        if !is_answered && age < MIN_AGE {
             return;
         }
         let found = self.destinations.iter().position(|one| one.destination == *destination);
         let before = found.and_then(|place| self.destinations.remove(place));
         if !is_answered {
-            if self.destinations.len() == MOST {
+            if self.destinations.len() == MAX_DESTINATIONS {
                 self.destinations.pop_front();
             }
             let times = before.map_or(1, |one| one.times.saturating_add(1));
@@ -91,24 +90,24 @@ mod tests {
         let mut unanswered = Unanswered::default();
         let mut now = NOW;
         for minutes in [1, 2, 4, 8, 16, 32, 32] {
-            unanswered.ended(now, &to(443), ENOUGH, false);
+            unanswered.ended(now, &to(443), MIN_AGE, false);
             assert_eq!(unanswered.refused_for(now, &to(443)), Some(Duration::from_mins(minutes)));
             assert_eq!(unanswered.refused_for(now, &to(444)), None);
             now += Duration::from_mins(minutes);
             assert_eq!(unanswered.refused_for(now, &to(443)), None);
         }
-        unanswered.ended(now, &to(443), ENOUGH / 2, true);
-        unanswered.ended(now, &to(443), ENOUGH, false);
+        unanswered.ended(now, &to(443), MIN_AGE / 2, true);
+        unanswered.ended(now, &to(443), MIN_AGE, false);
         assert_eq!(unanswered.refused_for(now, &to(443)), Some(FIRST));
     }
 
     #[test]
-    fn a_tunnel_that_shows_nothing_changes_nothing() {
+    fn a_short_tunnel_changes_nothing() {
         let mut unanswered = Unanswered::default();
-        unanswered.ended(NOW, &to(443), ENOUGH / 2, false);
+        unanswered.ended(NOW, &to(443), MIN_AGE / 2, false);
         assert_eq!(unanswered.refused_for(NOW, &to(443)), None);
-        unanswered.ended(NOW, &to(443), ENOUGH, false);
-        unanswered.ended(NOW, &to(443), ENOUGH / 2, false);
+        unanswered.ended(NOW, &to(443), MIN_AGE, false);
+        unanswered.ended(NOW, &to(443), MIN_AGE / 2, false);
         assert_eq!(unanswered.refused_for(NOW, &to(443)), Some(FIRST));
     }
 
@@ -116,9 +115,9 @@ mod tests {
     fn the_oldest_of_too_many_is_forgotten() {
         let mut unanswered = Unanswered::default();
         for port in 1..=1025 {
-            unanswered.ended(NOW, &to(port), ENOUGH, false);
+            unanswered.ended(NOW, &to(port), MIN_AGE, false);
         }
-        assert_eq!(unanswered.destinations.len(), MOST);
+        assert_eq!(unanswered.destinations.len(), MAX_DESTINATIONS);
         assert_eq!(unanswered.refused_for(NOW, &to(1)), None);
         assert!(unanswered.refused_for(NOW, &to(2)).is_some());
     }

@@ -101,7 +101,7 @@ impl GatewayBuilder {
             proxy_protocol: self.proxy_protocol,
             pseudonym: Pseudonym::new(),
             pool: Arc::new(pool),
-            places: Arc::new(Semaphore::new(connections)),
+            permits: Arc::new(Semaphore::new(connections)),
             counters: Arc::default(),
             notices: Notices::new(self.notices),
         }))

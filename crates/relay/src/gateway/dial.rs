@@ -20,24 +20,24 @@ use super::proxy_protocol;
 use super::request_body::Upload;
 use super::shared::Shared;
 use super::stats::Counters;
-use super::upstream::Place;
+use super::upstream::Address;
 use crate::proxy_status::ErrorType;
 
-/// Connects, and speaks HTTP/1.1 from there on.
+/// Opens a connection of HTTP/1.1.
 pub(super) async fn dial(shared: &Shared, owner: Owner) -> Result<SendRequest<Upload>, Failure> {
-    let place = place(shared).await?;
+    let permit = permit(shared).await?;
     let limit = shared.limits.connect_time;
     let sender = match &shared.upstream.0 {
-        Place::Unix(path) => {
+        Address::Unix(path) => {
             let connecting = timeout(limit, UnixStream::connect(path)).await;
             let stream = connecting
                 .map_err(|_| timed_out(shared, limit))?
                 .map_err(|error| unreachable_because(shared, &error))?;
-            speak(shared, owner, stream, place).await
+            handshake(shared, owner, stream, permit).await
         }
-        Place::Tcp { host, port, secure } => {
+        Address::Tcp { host, port, secure } => {
             let stream = race(shared, host, (*port, *secure)).await?;
-            speak(shared, owner, stream, place).await
+            handshake(shared, owner, stream, permit).await
         }
     };
     let sender = sender.map_err(|error| unreachable_because(shared, &error))?;
@@ -45,16 +45,16 @@ pub(super) async fn dial(shared: &Shared, owner: Owner) -> Result<SendRequest<Up
     Ok(sender)
 }
 
-/// Waits until there may be one more connection.
-async fn place(shared: &Shared) -> Result<OwnedSemaphorePermit, Failure> {
-    if let Ok(place) = Arc::clone(&shared.places).try_acquire_owned() {
-        return Ok(place);
+/// Waits for the permit for another connection.
+async fn permit(shared: &Shared) -> Result<OwnedSemaphorePermit, Failure> {
+    if let Ok(permit) = Arc::clone(&shared.permits).try_acquire_owned() {
+        return Ok(permit);
     }
-    // One that only waits makes room.
-    shared.pool.give_up_one();
-    let waiting = Arc::clone(&shared.places).acquire_owned();
+    // An idle connection makes room.
+    shared.pool.close_oldest();
+    let waiting = Arc::clone(&shared.permits).acquire_owned();
     match timeout(shared.limits.connect_time, waiting).await {
-        Ok(Ok(place)) => Ok(place),
+        Ok(Ok(permit)) => Ok(permit),
         Ok(Err(_)) | Err(_) => Err(Failure::Busy(shared.limits.connections)),
     }
 }
@@ -88,18 +88,18 @@ async fn race(
     connection.into_stream().map_err(closed)
 }
 
-async fn speak<T>(
+async fn handshake<T>(
     shared: &Shared,
     owner: Owner,
     mut stream: T,
-    place: OwnedSemaphorePermit,
+    permit: OwnedSemaphorePermit,
 ) -> io::Result<SendRequest<Upload>>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     if shared.proxy_protocol {
         let header = proxy_protocol::header(owner)
-            .ok_or_else(|| io::Error::other("the PROXY header cannot be made"))?;
+            .ok_or_else(|| io::Error::other("the PROXY header cannot be built"))?;
         stream.write_all(&header).await?;
     }
     let mut builder = Builder::new();
@@ -112,10 +112,10 @@ where
     let counters = Arc::clone(&shared.counters);
     counters.open.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     tokio::spawn(async move {
-        // The request gets the error; between requests it does not matter.
+        // The request gets the error. Between requests it does not matter.
         let _ = connection.with_upgrades().await;
         counters.open.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
-        drop(place);
+        drop(permit);
     });
     Ok(sender)
 }

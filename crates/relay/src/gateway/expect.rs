@@ -1,16 +1,16 @@
-//! Who may send a body: a client that waits for `100 Continue` sends once the upstream has said so, and
-//! not when this gateway would like to read (RFC 9110 §10.1.1).
+//! When a body may be sent: a client that waits for `100 Continue` gets it when the upstream sends it, and not
+//! when this gateway starts to read (RFC 9110 §10.1.1).
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
 use futures_util::task::AtomicWaker;
 
-const SHUT: u8 = 0;
+const WAITING: u8 = 0;
 const OPEN: u8 = 1;
-const BARRED: u8 = 2;
+const CLOSED: u8 = 2;
 
-/// What a body waits behind.
+/// A gate that a body waits for.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     state: AtomicU8,
@@ -18,38 +18,38 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// A gate that lets everything through.
+    /// Returns an open gate.
     pub(super) fn opened() -> Self {
         Self { state: AtomicU8::new(OPEN), waker: AtomicWaker::new() }
     }
 
-    /// Lets the body through.
+    /// Opens the gate, unless it is closed.
     pub(super) fn open(&self) {
-        let _ = self.state.compare_exchange(SHUT, OPEN, Relaxed, Relaxed);
+        let _ = self.state.compare_exchange(WAITING, OPEN, Relaxed, Relaxed);
         self.waker.wake();
     }
 
-    /// Never lets it through, if it has not been so far.
-    pub(super) fn bar(&self) {
-        let _ = self.state.compare_exchange(SHUT, BARRED, Relaxed, Relaxed);
+    /// Closes the gate for good, unless it is open.
+    pub(super) fn close(&self) {
+        let _ = self.state.compare_exchange(WAITING, CLOSED, Relaxed, Relaxed);
         self.waker.wake();
     }
 
-    /// Whether the body waits.
-    pub(super) fn is_shut(&self) -> bool {
-        self.state.load(Relaxed) == SHUT
+    /// Returns whether the body is waiting.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.state.load(Relaxed) == WAITING
     }
 
-    /// Ready when it is known whether the body may go through: true if so.
+    /// Waits until the gate is open or closed, and returns whether it is open.
     pub(super) fn poll_open(&self, cx: &mut Context<'_>) -> Poll<bool> {
         match self.state.load(Relaxed) {
             OPEN => return Poll::Ready(true),
-            BARRED => return Poll::Ready(false),
+            CLOSED => return Poll::Ready(false),
             _ => self.waker.register(cx.waker()),
         }
         match self.state.load(Relaxed) {
             OPEN => Poll::Ready(true),
-            BARRED => Poll::Ready(false),
+            CLOSED => Poll::Ready(false),
             _ => Poll::Pending,
         }
     }
@@ -63,22 +63,22 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn waiters_are_notified_once_and_for_all() {
-        for lets in [true, false] {
+    async fn the_first_decision_is_final_and_wakes_waiters() {
+        for opens in [true, false] {
             let gate = Arc::new(Gate::default());
             let waiting = Arc::clone(&gate);
             let waiting = tokio::spawn(async move { poll_fn(|cx| waiting.poll_open(cx)).await });
             tokio::task::yield_now().await;
-            assert!(gate.is_shut());
-            if lets {
+            assert!(gate.is_waiting());
+            if opens {
                 gate.open()
             } else {
-                gate.bar()
+                gate.close()
             }
-            assert_eq!(waiting.await.unwrap(), lets);
-            gate.bar();
+            assert_eq!(waiting.await.unwrap(), opens);
+            gate.close();
             gate.open();
-            assert_eq!(poll_fn(|cx| gate.poll_open(cx)).await, lets);
+            assert_eq!(poll_fn(|cx| gate.poll_open(cx)).await, opens);
         }
     }
 }

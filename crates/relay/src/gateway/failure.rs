@@ -1,4 +1,4 @@
-//! Why there is no response from the upstream: the text for the client and for the log.
+//! Why there is no response from the upstream, for the client and for the operator.
 
 use std::time::Duration;
 
@@ -6,45 +6,45 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use thiserror::Error;
 
-use super::ask::Objection;
 use super::request_body::UploadError;
+use super::validation::Rejection;
 use crate::proxy_status::{self, ErrorType};
 
-/// Why there is no response of the upstream. The text is for who runs the gateway, and may name what
-/// clients need not know.
+/// Why there is no response from the upstream. The text is for the operator, and may contain addresses that
+/// clients must not see.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// The request is refused as it is.
+    /// The request is rejected before it is forwarded.
     #[error("{}", .0.text)]
-    Refused(Objection),
+    Refused(Rejection),
     /// The request was forwarded in a loop.
     #[error("a loop: the upstream leads back to this gateway")]
     Loop,
-    /// The client's body did not come.
+    /// The body of the request failed.
     #[error("{0}")]
     Upload(UploadError),
-    /// All connections are taken.
+    /// All connections are in use.
     #[error("all {0} connections to the upstream are in use")]
     Busy(usize),
-    /// No connection.
+    /// There is no connection.
     #[error("{1}")]
     Unreachable(ErrorType, String),
-    /// No connection in time.
+    /// There was no connection in time.
     #[error("{1}")]
     ConnectTimedOut(ErrorType, String),
-    /// No answer in time.
+    /// There was no response in time.
     #[error("it accepted the connection but has not answered for {0:?}")]
     Silent(Duration),
-    /// It closed or reset the connection.
+    /// The upstream closed or reset the connection.
     #[error("it closed the connection before it answered: {0}")]
     Closed(String),
-    /// Its answer was not a valid response.
+    /// The upstream sent an invalid response.
     #[error("its response is invalid: {1}")]
     Malformed(ErrorType, String),
 }
 
 impl Failure {
-    /// The name used in metrics.
+    /// Returns the reason for counters.
     pub(super) const fn reason(&self) -> Reason {
         match self {
             Self::Refused(_) => Reason::Refused,
@@ -59,10 +59,10 @@ impl Failure {
         }
     }
 
-    /// The status that says so (RFC 9110 §15).
+    /// Returns the status of the response (RFC 9110 §15).
     pub(super) fn status(&self) -> StatusCode {
         match self {
-            Self::Refused(objection) => objection.status,
+            Self::Refused(rejection) => rejection.status,
             Self::Loop => StatusCode::LOOP_DETECTED,
             Self::Upload(UploadError::TooLarge(_)) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Upload(_) => StatusCode::BAD_REQUEST,
@@ -74,10 +74,10 @@ impl Failure {
         }
     }
 
-    /// The text for the client, which names no address.
+    /// Returns the text for the client, which contains no address.
     pub(super) const fn text(&self) -> &'static str {
         match self {
-            Self::Refused(objection) => objection.text,
+            Self::Refused(rejection) => rejection.text,
             Self::Loop => "The request was forwarded in a loop.",
             Self::Upload(UploadError::TooLarge(_)) => "The request body is too large.",
             Self::Upload(UploadError::Length) => {
@@ -101,7 +101,7 @@ impl Failure {
     const fn error_type(&self) -> ErrorType {
         match self {
             // What the gateway does not support, as opposed to what is wrong with the request.
-            Self::Refused(Objection { status: StatusCode::NOT_IMPLEMENTED, .. }) => {
+            Self::Refused(Rejection { status: StatusCode::NOT_IMPLEMENTED, .. }) => {
                 ErrorType::HttpRequestDenied
             }
             Self::Refused(_) | Self::Upload(_) => ErrorType::HttpRequestError,
@@ -115,12 +115,12 @@ impl Failure {
         }
     }
 
-    /// Whether the operator is notified: not about faults of clients.
-    pub(super) const fn is_upstreams(&self) -> bool {
+    /// Returns whether the operator is notified, which does not happen for errors of clients.
+    pub(super) const fn concerns_operator(&self) -> bool {
         !matches!(self, Self::Refused(_) | Self::Upload(_))
     }
 
-    /// The response.
+    /// Returns the response for the client.
     pub(super) fn response(&self) -> Response<Bytes> {
         let status = self.status();
         let text = format!("{} {}\n{}\n", status.as_u16(), reason_phrase(status), self.text());
@@ -144,7 +144,7 @@ impl Failure {
             _ => {}
         }
         if matches!(self, Self::Refused(_)) && status == StatusCode::BAD_REQUEST {
-            // Where what follows begins is in doubt as well (RFC 9112 §11.2).
+            // The beginning of the next request is ambiguous as well (RFC 9112 §11.2).
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response
@@ -155,7 +155,7 @@ fn reason_phrase(status: StatusCode) -> &'static str {
     status.canonical_reason().unwrap_or("Error")
 }
 
-/// Why there was no response of the upstream, for counters.
+/// Why there was no response from the upstream, for counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
     Refused,
@@ -190,7 +190,7 @@ mod tests {
     use crate::proxy_status::PROXY_STATUS;
 
     #[test]
-    fn clients_are_told_why_and_no_addresses() {
+    fn responses_have_a_reason_without_addresses() {
         let failure = Failure::Unreachable(
             ErrorType::ConnectionRefused,
             "10.1.2.3:3000 refused it".to_owned(),
@@ -201,7 +201,10 @@ mod tests {
         assert!(text.contains("502 Bad Gateway") && text.contains("cannot be reached"), "{text}");
         assert!(!text.contains("10.1.2.3"), "{text}");
         let status = response.headers()[PROXY_STATUS].to_str().expect("printable ASCII");
-        assert!(status.starts_with("eyas; error=connection_refused; details=\"The app"), "{status}");
+        assert!(
+            status.starts_with("eyas; error=connection_refused; details=\"The app"),
+            "{status}"
+        );
         assert!(!status.contains("10.1.2.3"), "{status}");
         assert_eq!(Failure::Silent(Duration::from_secs(1)).response().status(), 504);
         assert!(Failure::Busy(7).response().headers().contains_key("retry-after"));

@@ -1,13 +1,13 @@
-//! The fields that a gateway passes on, and those that it does not.
+//! The fields that a gateway forwards.
 //!
-//! What is about one connection ends here (RFC 9110 §7.6.1), and so does what two programs could read
-//! in two ways: names that applications take for another name, and what only this gateway may say.
+//! Connection-specific fields are removed (RFC 9110 §7.6.1), and so are fields that two programs could interpret
+//! differently: names that applications take for other names, and fields that only the gateway may add.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use super::forwarded;
 
-/// Fields about one connection, whatever `Connection` says.
+/// Connection-specific fields, whether or not `Connection` names them.
 const HOP_BY_HOP: [HeaderName; 10] = [
     header::CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -21,8 +21,8 @@ const HOP_BY_HOP: [HeaderName; 10] = [
     HeaderName::from_static("http2-settings"),
 ];
 
-/// Fields of requests that `Connection` takes nothing from: they are meant for the upstream, and a client
-/// that could take them out from behind a proxy could change what the proxy said.
+/// Fields of requests that `Connection` cannot remove: they are meant for the upstream, and a client behind a
+/// proxy could otherwise remove what the proxy added.
 const MEANT_FOR_UPSTREAM: [HeaderName; 20] = [
     header::HOST,
     header::CONTENT_LENGTH,
@@ -46,9 +46,9 @@ const MEANT_FOR_UPSTREAM: [HeaderName; 20] = [
     header::VIA,
 ];
 
-/// Fields that no trailer section may have (RFC 9110 §6.5.1): they frame, route, authenticate or change
-/// how the message is read.
-const NOT_BEHIND: [HeaderName; 14] = [
+/// Fields that are not allowed in trailers (RFC 9110 §6.5.1): they concern framing, routing, authentication or
+/// the interpretation of the message.
+const NOT_IN_TRAILERS: [HeaderName; 14] = [
     header::HOST,
     header::CONTENT_LENGTH,
     header::CONTENT_TYPE,
@@ -65,7 +65,7 @@ const NOT_BEHIND: [HeaderName; 14] = [
     header::VIA,
 ];
 
-/// The names in the values of a field that lists names.
+/// Returns the names in the values of a field that is a list of names.
 pub(super) fn names<'a>(
     headers: &'a HeaderMap,
     field: &HeaderName,
@@ -75,14 +75,14 @@ pub(super) fn names<'a>(
     lists.flat_map(|list| list.split(',')).map(str::trim).filter(|name| !name.is_empty())
 }
 
-/// Whether a field that lists names has this one.
+/// Returns whether a field that is a list of names contains this one.
 pub(super) fn lists(headers: &HeaderMap, field: &HeaderName, name: &str) -> bool {
     names(headers, field).any(|one| one.eq_ignore_ascii_case(name))
 }
 
-/// What `Connection` says is about the connection, too.
+/// Returns the fields that `Connection` names.
 fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
-    // Most name nothing but themselves.
+    // The most frequent options are not fields.
     let options = names(headers, &header::CONNECTION);
     let others = options.filter(|name| {
         !name.eq_ignore_ascii_case("close") && !name.eq_ignore_ascii_case("keep-alive")
@@ -90,15 +90,15 @@ fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
     others.filter_map(|name| name.parse().ok()).collect()
 }
 
-/// Whether every program reads a name alike: CGI, WSGI and their like make `_` of `-`, so that a field
-/// with `_` in its name is taken for another one (nginx leaves those out, too). What is neither a letter, a digit
-/// nor `-` no application asks for (RFC 9110 §5.1).
+/// Returns whether every program interprets a name in the same way. CGI, WSGI and the like replace `-` by `_`, so
+/// that a field with `_` in its name is taken for another one (nginx removes those, too). Other punctuation is
+/// not used by applications (RFC 9110 §5.1).
 fn is_unambiguous(name: &HeaderName) -> bool {
     name.as_str().bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-/// The fields of a request that go on, with nothing about its connection and its framing, and without
-/// what a client that is not trusted says of who asked. Of `Cookie` there is one (RFC 9113 §8.2.3).
+/// Returns the fields of a request that are forwarded: without its connection-specific fields and its framing, and
+/// without those about the client, unless it is trusted. `Cookie` fields are joined (RFC 9113 §8.2.3).
 pub(super) fn of_request(from: HeaderMap, is_trusted: bool) -> HeaderMap {
     let mut named = named_by_connection(&from);
     named.retain(|name| !MEANT_FOR_UPSTREAM.contains(name) && !forwarded::is_claim(name));
@@ -109,13 +109,13 @@ pub(super) fn of_request(from: HeaderMap, is_trusted: bool) -> HeaderMap {
             && (is_trusted || !forwarded::is_claim(name))
             && *name != header::CONTENT_LENGTH
             && *name != header::HOST
-            // What CGI makes of it is a variable that programs believe: HTTP_PROXY.
+            // In CGI it becomes HTTP_PROXY, a variable that programs trust.
             && name.as_str() != "proxy"
     };
     let mut to = HeaderMap::with_capacity(from.len() + 8);
     let mut last = None;
     for (name, value) in from {
-        // A further value comes without its name.
+        // Further values of a field come without its name.
         if let Some(name) = name {
             last = may_pass(&name).then_some(name);
         }
@@ -138,10 +138,10 @@ fn join_cookies(headers: &mut HeaderMap) {
     }
 }
 
-/// Leaves of a response's fields those that go on.
+/// Removes the fields of a response that are not forwarded.
 pub(super) fn of_response(headers: &mut HeaderMap) {
     if headers.contains_key(header::TRANSFER_ENCODING) {
-        // RFC 9112 §6.3: it overrides a length, and the length must not go on.
+        // RFC 9112 §6.3: it overrides a length, which must not be forwarded.
         headers.remove(header::CONTENT_LENGTH);
     }
     for name in named_by_connection(headers) {
@@ -152,11 +152,11 @@ pub(super) fn of_response(headers: &mut HeaderMap) {
     for name in &HOP_BY_HOP {
         headers.remove(name);
     }
-    // It is about the upstream's own ports, which clients do not reach.
+    // It names ports of the upstream, which clients cannot reach.
     headers.remove(header::ALT_SVC);
 }
 
-/// The fields of an interim response that go on. It has no content (RFC 9110 §15.2).
+/// Returns the fields of an interim response that are forwarded. It has no content (RFC 9110 §15.2).
 pub(super) fn of_interim(from: &HeaderMap) -> HeaderMap {
     let mut to = from.clone();
     of_response(&mut to);
@@ -164,11 +164,11 @@ pub(super) fn of_interim(from: &HeaderMap) -> HeaderMap {
     to
 }
 
-/// Leaves of a trailer section what may go on.
+/// Returns the trailers that are forwarded.
 pub(super) fn of_trailers(trailers: HeaderMap) -> HeaderMap {
     let may_pass = |name: &HeaderName| {
         !HOP_BY_HOP.contains(name)
-            && !NOT_BEHIND.contains(name)
+            && !NOT_IN_TRAILERS.contains(name)
             && is_unambiguous(name)
             && !forwarded::is_claim(name)
     };
@@ -200,12 +200,12 @@ mod tests {
         headers
     }
 
-    fn left(headers: &HeaderMap) -> Vec<&str> {
+    fn names_of(headers: &HeaderMap) -> Vec<&str> {
         headers.keys().map(HeaderName::as_str).collect()
     }
 
     #[test]
-    fn hop_by_hop_fields_are_removed_here() {
+    fn hop_by_hop_fields_are_removed() {
         let request = map(&[
             ("connection", "close, X-Hop"),
             ("connection", "x-other"),
@@ -221,7 +221,7 @@ mod tests {
             ("proxy", "evil:8080"),
             ("accept", "*/*"),
         ]);
-        assert_eq!(left(&of_request(request, false)), ["accept"]);
+        assert_eq!(names_of(&of_request(request, false)), ["accept"]);
         let mut response = map(&[
             ("connection", "close, x-hop"),
             ("x-hop", "1"),
@@ -232,7 +232,7 @@ mod tests {
             ("server", "x"),
         ]);
         of_response(&mut response);
-        assert_eq!(left(&response), ["server"]);
+        assert_eq!(names_of(&response), ["server"]);
     }
 
     #[test]
@@ -246,11 +246,11 @@ mod tests {
             ("x-mine", "1"),
         ]);
         let all = ["authorization", "cookie", "range", "x-forwarded-for"];
-        assert_eq!(left(&of_request(request.clone(), true)), all);
-        assert_eq!(left(&of_request(request, false)), all[..3]);
+        assert_eq!(names_of(&of_request(request.clone(), true)), all);
+        assert_eq!(names_of(&of_request(request, false)), all[..3]);
         let mut response = map(&[("connection", "content-length"), ("content-length", "3")]);
         of_response(&mut response);
-        assert_eq!(left(&response), ["content-length"]);
+        assert_eq!(names_of(&response), ["content-length"]);
     }
 
     #[test]
@@ -261,7 +261,7 @@ mod tests {
             ("x.y", "1"),
             ("x-y", "1"),
         ]);
-        assert_eq!(left(&of_request(request, true)), ["x-y"]);
+        assert_eq!(names_of(&of_request(request, true)), ["x-y"]);
     }
 
     #[test]
@@ -273,7 +273,7 @@ mod tests {
             ("x-real-ip", "192.0.2.1"),
             ("user-agent", "x"),
         ]);
-        assert_eq!(left(&of_request(request.clone(), false)), ["user-agent"]);
+        assert_eq!(names_of(&of_request(request.clone(), false)), ["user-agent"]);
         assert_eq!(of_request(request, true).len(), 5);
     }
 
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn trailers_frame_nothing() {
+    fn trailers_contain_no_framing() {
         let trailers = map(&[
             ("content-length", "5"),
             ("transfer-encoding", "chunked"),
@@ -302,6 +302,6 @@ mod tests {
             ("x_sum", "1"),
             ("grpc-status", "0"),
         ]);
-        assert_eq!(left(&of_trailers(trailers)), ["grpc-status"]);
+        assert_eq!(names_of(&of_trailers(trailers)), ["grpc-status"]);
     }
 }

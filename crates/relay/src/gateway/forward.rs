@@ -1,8 +1,8 @@
-//! A request to its response, over a connection that waits or over a new one.
+//! Sends a request over an idle or a new connection, and waits for its response.
 //!
-//! A request is sent a second time only where the first one cannot have had an effect, or where two have
-//! the one of one (RFC 9110 §9.2.2): nothing of it was written, or its method is idempotent, it has no body, and
-//! it met a connection that had served others and ended before a response began.
+//! A request is retried only if the first attempt cannot have had an effect, or if a second one changes nothing
+//! (RFC 9110 §9.2.2): if none of it was written, or if its method is idempotent, it has no body, and it was sent
+//! on a reused connection that ended before a response began.
 
 use std::future::Future;
 use std::pin::pin;
@@ -25,12 +25,12 @@ use super::shared::Shared;
 use super::stats::Counters;
 use crate::proxy_status::ErrorType;
 
-/// How a single try ended without a response.
-struct Missed {
+/// An attempt without a response.
+struct FailedAttempt {
     failure: Failure,
-    /// The request, if nothing of it was written.
+    /// The request, if none of it was written.
     unsent: Option<Box<Request<Upload>>>,
-    /// Whether the connection ended before anything of a response.
+    /// Whether the connection ended before a response began.
     ended: bool,
 }
 
@@ -43,22 +43,22 @@ pub(super) async fn send(
     let upload = Arc::clone(request.body().progress());
     listen_for_interims(&mut request, &upload);
     while let Some(sender) = shared.pool.take(owner) {
-        let spare = spare(&request);
+        let copy = copy_for_retry(&request);
         Counters::count(&shared.counters.reused);
         match attempt(shared, sender, request).await {
             Ok((response, sender)) => return Ok((response, lease(shared, owner, sender, upload))),
-            Err(Missed { unsent: Some(unsent), .. }) => request = *unsent,
-            Err(Missed { ended: true, failure, .. }) => {
-                request = spare.ok_or(failure)?;
+            Err(FailedAttempt { unsent: Some(unsent), .. }) => request = *unsent,
+            Err(FailedAttempt { ended: true, failure, .. }) => {
+                request = copy.ok_or(failure)?;
                 Counters::count(&shared.counters.repeated);
                 break;
             }
-            Err(Missed { failure, .. }) => return Err(failure),
+            Err(FailedAttempt { failure, .. }) => return Err(failure),
         }
     }
     let sender = dial::dial(shared, owner).await?;
     let (response, sender) =
-        attempt(shared, sender, request).await.map_err(|missed| missed.failure)?;
+        attempt(shared, sender, request).await.map_err(|failed| failed.failure)?;
     Ok((response, lease(shared, owner, sender, upload)))
 }
 
@@ -72,28 +72,28 @@ fn lease(
     Lease { sender: Some(sender), owner, pool, upload, counters }
 }
 
-/// The same request again, if it may be sent twice.
-fn spare(request: &Request<Upload>) -> Option<Request<Upload>> {
+/// Returns a copy of the request, if it may be sent twice.
+fn copy_for_retry(request: &Request<Upload>) -> Option<Request<Upload>> {
     let may_repeat = request.method().is_idempotent()
         && !request.headers().contains_key(header::UPGRADE)
         && http_body::Body::is_end_stream(request.body());
     if !may_repeat {
         return None;
     }
-    let mut spare = Request::new(Upload::none());
-    *spare.method_mut() = request.method().clone();
-    *spare.uri_mut() = request.uri().clone();
-    *spare.version_mut() = request.version();
-    *spare.headers_mut() = request.headers().clone();
-    *spare.extensions_mut() = request.extensions().clone();
-    Some(spare)
+    let mut copy = Request::new(Upload::none());
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.version_mut() = request.version();
+    *copy.headers_mut() = request.headers().clone();
+    *copy.extensions_mut() = request.extensions().clone();
+    Some(copy)
 }
 
-/// Opens the gate of the body when the upstream wants it, and passes on what else it says before its
-/// response (RFC 9110 §15.2), where the client's connection can carry that.
+/// Opens the gate of the body on 100 Continue, and forwards other interim responses (RFC 9110 §15.2), if the
+/// client's connection supports them.
 fn listen_for_interims(request: &mut Request<Upload>, upload: &Arc<Progress>) {
     let client = request.extensions_mut().remove::<InterimResponses>();
-    if client.is_none() && !upload.gate.is_shut() {
+    if client.is_none() && !upload.gate.is_waiting() {
         return;
     }
     let upload = Arc::clone(upload);
@@ -113,38 +113,40 @@ async fn attempt(
     shared: &Shared,
     mut sender: SendRequest<Upload>,
     request: Request<Upload>,
-) -> Result<(Response<Incoming>, SendRequest<Upload>), Missed> {
-    // A connection that has just served is ready when its task has seen the end.
+) -> Result<(Response<Incoming>, SendRequest<Upload>), FailedAttempt> {
+    // A reused connection is ready once its task has seen the end of the last response.
     if let Err(error) = sender.ready().await {
         let failure = Failure::Closed(describe(&error));
-        return Err(Missed { failure, unsent: Some(Box::new(request)), ended: true });
+        return Err(FailedAttempt { failure, unsent: Some(Box::new(request)), ended: true });
     }
     let upload = Arc::clone(request.body().progress());
     let sent = sender.try_send_request(request);
-    let result = watched(shared, &upload, sent).await;
+    let result = with_timeout(shared, &upload, sent).await;
     match result {
         None => {
             let failure = Failure::Silent(shared.limits.response_time);
-            Err(Missed { failure, unsent: None, ended: false })
+            Err(FailedAttempt { failure, unsent: None, ended: false })
         }
         Some(Ok(response)) => Ok((response, sender)),
-        Some(Err(error)) => Err(missed(error, &upload)),
+        Some(Err(error)) => Err(failed_attempt(error, &upload)),
     }
 }
 
-fn missed(mut error: TrySendError<Request<Upload>>, upload: &Progress) -> Missed {
+fn failed_attempt(mut error: TrySendError<Request<Upload>>, upload: &Progress) -> FailedAttempt {
     let unsent = error.take_message().map(Box::new);
     let error = error.into_error();
     let failure = match upload.error() {
         Some(error) => Failure::Upload(error),
-        None if error.is_parse() => Failure::Malformed(ErrorType::HttpProtocolError, describe(&error)),
+        None if error.is_parse() => {
+            Failure::Malformed(ErrorType::HttpProtocolError, describe(&error))
+        }
         None => Failure::Closed(describe(&error)),
     };
     let ended = matches!(failure, Failure::Closed(_));
-    Missed { failure, unsent, ended }
+    FailedAttempt { failure, unsent, ended }
 }
 
-/// What hyper says, with its cause.
+/// Returns hyper's text with its cause.
 fn describe(error: &hyper::Error) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),
@@ -152,29 +154,29 @@ fn describe(error: &hyper::Error) -> String {
     }
 }
 
-/// Waits for an answer, for as long as the upstream takes something, or the client is to send
-/// something. Nothing if that is over.
-async fn watched<T>(
+/// Waits for a response as long as the upstream accepts data or the client is to send some. Returns `None` on a
+/// timeout.
+async fn with_timeout<T>(
     shared: &Shared,
     upload: &Progress,
-    answering: impl Future<Output = T>,
+    responding: impl Future<Output = T>,
 ) -> Option<T> {
     let limit = shared.limits.response_time;
-    let mut answering = pin!(answering);
+    let mut responding = pin!(responding);
     let mut silence = pin!(sleep(limit));
     let mut patience = pin!(sleep(shared.limits.continue_time));
     let mut bytes = 0;
     loop {
         tokio::select! {
             biased;
-            answer = &mut answering => return Some(answer),
-            () = &mut patience, if upload.gate.is_shut() => upload.gate.open(),
+            response = &mut responding => return Some(response),
+            () = &mut patience, if upload.gate.is_waiting() => upload.gate.open(),
             () = &mut silence => {
-                let taken = upload.bytes();
-                if taken == bytes && !upload.is_awaited() {
+                let accepted = upload.bytes();
+                if accepted == bytes && !upload.is_awaited() {
                     return None;
                 }
-                bytes = taken;
+                bytes = accepted;
                 silence.as_mut().reset(Instant::now() + limit);
             }
         }

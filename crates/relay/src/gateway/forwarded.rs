@@ -1,8 +1,7 @@
-//! Who asked, by which name and over what: `Forwarded` (RFC 7239), and the fields that were there before
-//! it.
+//! The client, the requested host and the protocol: `Forwarded` (RFC 7239), and the older `X-Forwarded-*` fields.
 //!
-//! What a client says of itself is a claim, so it is left out, unless the client is a proxy that is
-//! trusted: then its word stays, and the proxy itself is added behind it.
+//! What a client sends in these fields is only a claim, so they are removed, unless the client is a trusted proxy:
+//! then they are kept, and the proxy itself is appended.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -59,7 +58,7 @@ impl Network {
     }
 }
 
-/// Whether a field identifies the client, in a form that applications trust.
+/// Returns whether a field identifies the client, in a form that applications trust.
 pub(super) fn is_claim(name: &HeaderName) -> bool {
     let name = name.as_str();
     name == "forwarded" || name.starts_with("x-forwarded-") || name == "x-real-ip"
@@ -78,19 +77,19 @@ pub(super) fn add(headers: &mut HeaderMap, peer: &Peer, host: &HeaderValue) {
     append(headers, header::FORWARDED, &element);
     let client = peer.ip().map_or_else(|| "unknown".to_owned(), |ip| ip.to_string());
     append(headers, X_FORWARDED_FOR, &client);
-    // These have one value: what a proxy in front was asked.
+    // These have a single value: that of the first trusted proxy.
     keep_one(headers, X_FORWARDED_PROTO, HeaderValue::from_static(proto));
     keep_one(headers, X_FORWARDED_HOST, host.clone());
 }
 
-/// Of several lines the last stays, which the nearest proxy has added, so that applications that read the first
-/// or the last one read the same. Where there is none it is this one.
-fn keep_one(headers: &mut HeaderMap, name: HeaderName, otherwise: HeaderValue) {
+/// Keeps the last of several lines, which the nearest proxy has added, so that applications get the same value
+/// whether they read the first line or the last one. Without any line, the field is set to `default`.
+fn keep_one(headers: &mut HeaderMap, name: HeaderName, default: HeaderValue) {
     let last = headers.get_all(&name).iter().next_back().cloned();
-    headers.insert(name, last.unwrap_or(otherwise));
+    headers.insert(name, last.unwrap_or(default));
 }
 
-/// One line whatever there was, for applications that read the first or the last one.
+/// Joins all lines to a single one, for applications that read only the first or the last one.
 fn append(headers: &mut HeaderMap, name: HeaderName, element: &str) {
     let before = headers.get_all(&name).iter().filter_map(|value| value.to_str().ok());
     let list: Vec<&str> = before.chain([element]).collect();
@@ -114,15 +113,15 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_named() {
+    fn a_client_is_added() {
         let headers = added(&[], "192.0.2.1:5000", true);
         assert_eq!(headers["forwarded"], "for=192.0.2.1;host=\"a.example:8443\";proto=https");
         assert_eq!(headers["x-forwarded-for"], "192.0.2.1");
         assert_eq!(headers["x-forwarded-proto"], "https");
         assert_eq!(headers["x-forwarded-host"], "a.example:8443");
         let headers = added(&[], "[2001:db8::1]:5000", false);
-        let wanted = "for=\"[2001:db8::1]\";host=\"a.example:8443\";proto=http";
-        assert_eq!(headers["forwarded"], wanted);
+        let expected = "for=\"[2001:db8::1]\";host=\"a.example:8443\";proto=http";
+        assert_eq!(headers["forwarded"], expected);
         assert_eq!(headers["x-forwarded-for"], "2001:db8::1");
         assert_eq!(added(&[], "", false)["x-forwarded-for"], "unknown");
     }

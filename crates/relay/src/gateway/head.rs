@@ -1,16 +1,16 @@
-//! The head of the request that the upstream gets.
+//! The head of the request for the upstream.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version, header, request};
 
-use super::ask::{Ask, Framing};
 use super::fields;
 use super::forwarded;
 use super::peer::Peer;
 use super::shared::Shared;
+use super::validation::{Framing, ValidRequest};
 
 const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
 
-/// What is known of the body once it has been looked at.
+/// The content of a request, after its body was peeked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     None,
@@ -19,7 +19,7 @@ pub(super) enum Content {
 }
 
 impl Content {
-    /// What there is, by how it ends and by whether it has ended already.
+    /// Returns the content by the framing and by whether the body has already ended.
     pub(super) fn of(framing: Framing, is_over: bool) -> Self {
         match framing {
             Framing::Nothing | Framing::Length(0) => Self::None,
@@ -30,24 +30,24 @@ impl Content {
     }
 }
 
-/// The head of a request without its framing: as the upstream gets it, in HTTP/1.1.
-pub(super) fn onward(
+/// Returns the head of a request for the upstream, in HTTP/1.1 and without its framing.
+pub(super) fn for_upstream(
     shared: &Shared,
-    ask: &Ask,
+    valid: &ValidRequest,
     (from, peer): (&mut request::Parts, &Peer),
 ) -> Option<Request<()>> {
     let is_trusted = peer.ip().is_some_and(|ip| shared.trusts(ip));
     let mut headers = fields::of_request(std::mem::take(&mut from.headers), is_trusted);
-    // In front, as RFC 9110 §7.2 wants it.
-    let host = ask.host.clone().unwrap_or_else(|| shared.authority());
+    // RFC 9110 §7.2: it should come first.
+    let host = valid.host.clone().unwrap_or_else(|| shared.authority());
     let mut all = HeaderMap::with_capacity(headers.len() + 8);
     all.insert(header::HOST, host.clone());
     forwarded::add(&mut headers, peer, &host);
     shared.pseudonym.add(from.version, &mut headers);
-    if ask.takes_trailers {
+    if valid.accepts_trailers {
         headers.insert(header::TE, HeaderValue::from_static("trailers"));
     }
-    if !ask.expects_continue {
+    if !valid.expects_continue {
         headers.remove(header::EXPECT);
     }
     if peer.early {
@@ -57,19 +57,19 @@ pub(super) fn onward(
     all.extend(headers);
     let mut request = Request::new(());
     *request.method_mut() = from.method.clone();
-    *request.uri_mut() = ask.target.parse::<Uri>().ok()?;
+    *request.uri_mut() = valid.target.parse::<Uri>().ok()?;
     *request.version_mut() = Version::HTTP_11;
     *request.headers_mut() = all;
     Some(request)
 }
 
-/// Says how the body ends.
+/// Sets the framing of the body.
 pub(super) fn frame<B>(request: &mut Request<B>, content: Content) {
-    let is_awaited = [Method::POST, Method::PUT, Method::PATCH].contains(request.method());
+    let anticipates_content = [Method::POST, Method::PUT, Method::PATCH].contains(request.method());
     let headers = request.headers_mut();
     match content {
-        // RFC 9110 §8.6: a method that anticipates content says that there is none.
-        Content::None if is_awaited => {
+        // RFC 9110 §8.6: a method that anticipates content announces that there is none.
+        Content::None if anticipates_content => {
             headers.insert(header::CONTENT_LENGTH, 0.into());
         }
         Content::None => {}

@@ -1,21 +1,21 @@
-//! A gateway (RFC 9110 §3.7): a service that forwards each request over HTTP/1.1 to an upstream, a web
-//! server that need not know of it.
+//! A gateway (RFC 9110 §3.7): a service that forwards each request over HTTP/1.1 to an upstream, which is any web
+//! server.
 //!
 //! | module or type | job | source |
 //! | --- | --- | --- |
 //! | [`Gateway`], [`GatewayBuilder`] | the service, and its configuration | |
-//! | [`Upstream`] | where the upstream is | RFC 3986, RFC 9110 §4.2 |
-//! | `ask` | which requests are refused before the upstream sees them | RFC 9110, RFC 9112 §11, RFC 9113 §8.2, §8.3 |
-//! | `fields` | which fields are forwarded, and which are not | RFC 9110 §7.6.1 |
-//! | `forwarded` | the client's address, and the host that it asked for | RFC 7239 |
-//! | `via` | whether a request has been here before | RFC 9110 §7.6.3 |
-//! | `head` | the head of the request that the upstream gets | RFC 9112 §3.2.1 |
-//! | `request_body`, `response_body` | bytes and trailers in both directions, held to the announced length | RFC 9112 §6 |
-//! | `expect` | who may send a body | RFC 9110 §10.1.1 |
-//! | `dial`, `pool` | connections to the upstream, new and kept ones | RFC 9112 §9 |
-//! | `forward` | from a request to its response; retries where they are safe | RFC 9110 §9.2.2 |
+//! | [`Upstream`] | the address of the upstream | RFC 3986, RFC 9110 §4.2 |
+//! | `validation` | which requests are rejected before the upstream sees them | RFC 9110, RFC 9112 §11, RFC 9113 §8.2, §8.3 |
+//! | `fields` | which fields are forwarded | RFC 9110 §7.6.1 |
+//! | `forwarded` | the client's address, and the host that it requested | RFC 7239 |
+//! | `via` | detects loops | RFC 9110 §7.6.3 |
+//! | `head` | the head of the request for the upstream | RFC 9112 §3.2.1 |
+//! | `request_body`, `response_body` | data and trailers in both directions; checks the announced length | RFC 9112 §6 |
+//! | `expect` | when a body may be sent | RFC 9110 §10.1.1 |
+//! | `dial`, `pool` | new and idle connections to the upstream | RFC 9112 §9 |
+//! | `forward` | sends a request and waits for its response; retries where that is safe | RFC 9110 §9.2.2 |
 //! | `websocket`, `tunnel` | WebSockets and other upgraded connections | RFC 6455, RFC 8441 |
-//! | `proxy_protocol` | the client's address in front of a connection | PROXY protocol 2 |
+//! | `proxy_protocol` | the client's address at the start of a connection | PROXY protocol 2 |
 //! | `failure`, `notices` | why there was no response: for the client, and for the operator | RFC 9110 §15.6 |
 //!
 //! ```no_run
@@ -30,7 +30,6 @@
 //! # }
 //! ```
 
-mod ask;
 mod builder;
 mod dial;
 mod expect;
@@ -51,6 +50,7 @@ mod shared;
 mod stats;
 mod tunnel;
 mod upstream;
+mod validation;
 mod via;
 mod websocket;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::failure::{Failure, Reason};
 
-/// Between two lines about the same.
+/// The shortest time between two notices with the same reason.
 const QUIET: Duration = Duration::from_secs(5);
 
 type Observer = Box<dyn Fn(String) + Send + Sync>;
@@ -21,7 +21,7 @@ pub(super) struct Notices {
 #[derive(Clone, Copy, Debug, Default)]
 struct LastNotice {
     at: Option<Instant>,
-    unsaid: u64,
+    suppressed: u64,
 }
 
 impl fmt::Debug for Notices {
@@ -38,8 +38,8 @@ impl Notices {
     /// Reports a failure, unless the same one was reported recently.
     pub(super) fn report(&self, failure: &Failure, what: impl FnOnce() -> String) {
         let Some(observer) = &self.observer else { return };
-        let Some(unsaid) = self.due(failure.reason(), Instant::now()) else { return };
-        let more = match unsaid {
+        let Some(suppressed) = self.due(failure.reason(), Instant::now()) else { return };
+        let more = match suppressed {
             0 => String::new(),
             more => format!(" (and {more} more like it before)"),
         };
@@ -52,11 +52,11 @@ impl Notices {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let last = &mut last[reason as usize];
         if last.at.is_some_and(|at| now.saturating_duration_since(at) < QUIET) {
-            last.unsaid += 1;
+            last.suppressed += 1;
             return None;
         }
         last.at = Some(now);
-        Some(std::mem::take(&mut last.unsaid))
+        Some(std::mem::take(&mut last.suppressed))
     }
 }
 

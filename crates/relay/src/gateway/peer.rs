@@ -1,11 +1,11 @@
-//! The sender of a request, as far as a gateway knows it.
+//! The client that sent a request.
 
 use std::net::{IpAddr, SocketAddr};
 
 use eyas_http::serve::PeerInfo;
 use http::Extensions;
 
-/// Who sent a request.
+/// The client that sent a request, as far as it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Peer {
     pub(super) remote: Option<SocketAddr>,
@@ -15,7 +15,7 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// The client that the server in front tells of; nobody where there is no such server.
+    /// Returns the client that the server in front reports. Without such a server nothing is known.
     pub(super) fn of(extensions: &Extensions) -> Self {
         let Some(info) = extensions.get::<PeerInfo>() else { return Self::default() };
         Self {
@@ -31,7 +31,7 @@ impl Peer {
     }
 }
 
-/// A socket of IPv6 shows IPv4 addresses mapped.
+/// Returns the IPv4 address that an IPv6 socket reports as a mapped one.
 fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }

@@ -1,4 +1,4 @@
-//! A tower service that forwards requests to an upstream. Clones share the same gateway.
+//! Idle connections to the upstream.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -11,8 +11,7 @@ use tokio::time::Instant;
 
 use super::request_body::Upload;
 
-/// Whose a connection is: with the PROXY protocol it belongs to one connection of one client, otherwise
-/// to all.
+/// The client connection that a connection belongs to: with the PROXY protocol a single one, otherwise none.
 pub(super) type Owner = Option<(SocketAddr, SocketAddr)>;
 
 #[derive(Debug)]
@@ -28,21 +27,21 @@ impl Idle {
     }
 }
 
-/// Connections on which nothing is asked, the one that served last at the end.
+/// The idle connections, in the order of their last use.
 #[derive(Debug)]
 pub(super) struct Pool {
     idle: Mutex<VecDeque<Idle>>,
-    most: usize,
+    limit: usize,
     keep_time: Duration,
     is_swept: AtomicBool,
 }
 
 impl Pool {
-    pub(super) fn new(most: usize, keep_time: Duration) -> Self {
-        Self { idle: Mutex::default(), most, keep_time, is_swept: AtomicBool::new(false) }
+    pub(super) fn new(limit: usize, keep_time: Duration) -> Self {
+        Self { idle: Mutex::default(), limit, keep_time, is_swept: AtomicBool::new(false) }
     }
 
-    /// Takes the connection that served last, if one is there that still lives.
+    /// Takes the most recently used connection that is still usable.
     pub(super) fn take(&self, owner: Owner) -> Option<SendRequest<Upload>> {
         let now = Instant::now();
         let mut idle = self.lock();
@@ -55,13 +54,13 @@ impl Pool {
         None
     }
 
-    /// Keeps a connection, in place of the oldest where there are too many.
+    /// Keeps a connection, and closes the oldest one if there are too many.
     pub(super) fn put(self: &Arc<Self>, sender: SendRequest<Upload>, owner: Owner) {
-        if sender.is_closed() || self.most == 0 {
+        if sender.is_closed() || self.limit == 0 {
             return;
         }
         let mut idle = self.lock();
-        if idle.len() >= self.most {
+        if idle.len() >= self.limit {
             idle.pop_front();
         }
         idle.push_back(Idle { sender, owner, since: Instant::now() });
@@ -71,12 +70,12 @@ impl Pool {
         }
     }
 
-    /// Gives up the oldest, so that another one can be made.
-    pub(super) fn give_up_one(&self) {
+    /// Closes the oldest connection, to make room for another one.
+    pub(super) fn close_oldest(&self) {
         self.lock().pop_front();
     }
 
-    /// Closes what nobody has wanted for long; false once there is nothing left.
+    /// Closes connections that were idle for too long. Returns whether any are left.
     fn sweep(&self) -> bool {
         let now = Instant::now();
         let mut idle = self.lock();

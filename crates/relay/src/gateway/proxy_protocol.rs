@@ -1,4 +1,4 @@
-//! The client's address in front of a connection: version 2 of the PROXY protocol.
+//! The client's address at the start of a connection: version 2 of the PROXY protocol.
 
 use std::net::SocketAddr;
 
@@ -6,20 +6,20 @@ use ppp::v2::{Builder, Command, Protocol, Version};
 
 use super::pool::Owner;
 
-/// What a connection for this client begins with. An upstream takes it over streams alone, so it says
-/// `STREAM` for a client over QUIC, too, and LOCAL for an unknown one.
+/// Returns the header for a connection of this client. Upstreams accept only streams, so it is `STREAM` for
+/// clients over QUIC, too; for an unknown client it is LOCAL.
 pub(super) fn header(owner: Owner) -> Option<Vec<u8>> {
     let Some((client, local)) = owner else {
         let command = Version::Two | Command::Local;
         return Builder::new(command, 0).build().ok();
     };
-    let (client, local) = alike(client, local);
+    let (client, local) = same_family(client, local);
     let command = Version::Two | Command::Proxy;
     Builder::with_addresses(command, Protocol::Stream, (client, local)).build().ok()
 }
 
-/// Both addresses are of one family on the wire.
-fn alike(client: SocketAddr, local: SocketAddr) -> (SocketAddr, SocketAddr) {
+/// Maps the addresses to the same family, which the protocol requires.
+fn same_family(client: SocketAddr, local: SocketAddr) -> (SocketAddr, SocketAddr) {
     let mapped = |address: SocketAddr| match address {
         SocketAddr::V4(four) => SocketAddr::from((four.ip().to_ipv6_mapped(), four.port())),
         six => six,

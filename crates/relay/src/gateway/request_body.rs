@@ -1,4 +1,4 @@
-//! The body of a request on its way to the upstream: as it comes, as much as was announced, and no more.
+//! The body of a request on its way to the upstream, which must be as long as announced.
 
 use std::error::Error;
 use std::future::poll_fn;
@@ -16,25 +16,25 @@ use thiserror::Error;
 use super::expect::Gate;
 use super::fields;
 
-/// Whatever went wrong.
+/// Any error.
 pub(super) type BoxError = Box<dyn Error + Send + Sync>;
 
-/// A body of whatever type.
+/// A body of any type.
 type AnyBody = Pin<Box<dyn Body<Data = Bytes, Error = BoxError> + Send>>;
 
-/// Why a body did not come to its end.
+/// Why a body was not completed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub(super) enum UploadError {
-    /// The client broke off.
+    /// The client aborted it.
     #[error("the client aborted its request: {0}")]
     Broken(String),
-    /// It is bigger than the server allows.
+    /// It is larger than the server allows.
     #[error("{0}")]
     TooLarge(String),
     /// It has more bytes than were announced, or fewer.
     #[error("the request's body is not as long as its Content-Length")]
     Length,
-    /// Nobody wants it: the upstream answered without it.
+    /// The upstream responded without it.
     #[error("the upstream answered without the body")]
     Unwanted,
 }
@@ -43,7 +43,7 @@ pub(super) enum UploadError {
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     bytes: AtomicU64,
-    /// The client has sent nothing more so far, and the upstream would take it.
+    /// The upstream is ready for data that the client has not sent yet.
     awaited: AtomicBool,
     over: AtomicBool,
     error: Mutex<Option<UploadError>>,
@@ -51,28 +51,28 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Of a body that may go, or of one that waits until it may.
+    /// Creates the progress of a body, which may have to wait until the gate opens.
     pub(super) fn new(waits: bool) -> Arc<Self> {
         let gate = if waits { Gate::default() } else { Gate::opened() };
         Arc::new(Self { gate, ..Self::default() })
     }
 
-    /// Bytes that the upstream has taken.
+    /// Returns the number of bytes that the upstream has accepted.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed)
     }
 
-    /// Whether the client is waited for.
+    /// Returns whether the client is to send more.
     pub(super) fn is_awaited(&self) -> bool {
         self.awaited.load(Relaxed)
     }
 
-    /// Whether nothing more comes.
+    /// Returns whether the body is complete.
     pub(super) fn is_over(&self) -> bool {
         self.over.load(Relaxed)
     }
 
-    /// What broke it, if that was not the upstream.
+    /// Returns the error of the body, if it was not the upstream's.
     pub(super) fn error(&self) -> Option<UploadError> {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -84,26 +84,26 @@ impl Progress {
     }
 }
 
-/// A body as the upstream is sent it.
+/// The body for the upstream.
 pub(super) struct Upload {
-    /// None once it has ended.
+    /// `None` once it has ended.
     body: Option<AnyBody>,
-    /// What has been looked at.
+    /// The frame that was peeked at.
     first: Option<Frame<Bytes>>,
-    /// Bytes that are still to come.
+    /// The number of bytes that are missing, if the length was announced.
     left: Option<u64>,
     progress: Arc<Progress>,
 }
 
 impl Upload {
-    /// Nothing.
+    /// Returns an empty body.
     pub(super) fn none() -> Self {
         let progress = Progress::new(false);
         progress.over.store(true, Relaxed);
         Self { body: None, first: None, left: None, progress }
     }
 
-    /// This body, with its announced length.
+    /// Wraps this body with its announced length.
     pub(super) fn new<B>(body: B, announced: Option<u64>, progress: Arc<Progress>) -> Self
     where
         B: Body<Data = Bytes> + Send + 'static,
@@ -117,7 +117,7 @@ impl Upload {
         &self.progress
     }
 
-    /// Waits for the first part, so that it is known whether there is one: true if there is none.
+    /// Waits for the first frame or the end, and returns whether the body is empty.
     pub(super) async fn is_empty(&mut self) -> Result<bool, UploadError> {
         match poll_fn(|cx| self.poll_part(cx)).await {
             None => Ok(true),
@@ -145,7 +145,7 @@ impl Upload {
             Ok(frame) => frame,
             Err(error) => {
                 self.body = None;
-                return Poll::Ready(Some(Err(self.progress.fail(named(&error)))));
+                return Poll::Ready(Some(Err(self.progress.fail(upload_error(&error)))));
             }
         };
         match frame.into_data() {
@@ -160,14 +160,14 @@ impl Upload {
         }
     }
 
-    /// Counts bytes; more than were announced are too many.
+    /// Counts bytes, and fails if there are more than announced.
     fn take(&mut self, data: Bytes) -> Result<Bytes, BoxError> {
         let length = data.len() as u64;
         if let Some(left) = &mut self.left {
             match left.checked_sub(length) {
                 Some(rest) => {
                     *left = rest;
-                    // After the last announced byte nothing checks for the end.
+                    // The end is not read after the last announced byte.
                     self.progress.over.store(rest == 0, Relaxed);
                 }
                 None => {
@@ -180,7 +180,7 @@ impl Upload {
         Ok(data)
     }
 
-    /// Notes the end, and says what is wrong with it.
+    /// Notes the end, and returns an error if it is too early.
     fn end(&mut self) -> Option<BoxError> {
         self.body = None;
         if self.left.is_some_and(|left| left > 0) {
@@ -191,8 +191,8 @@ impl Upload {
     }
 }
 
-/// What the server in front says of a body that it broke off itself.
-fn named(error: &BoxError) -> UploadError {
+/// Returns the error for a body that the server in front has aborted.
+fn upload_error(error: &BoxError) -> UploadError {
     let text = error.to_string();
     match error.downcast_ref::<RequestBodyError>() {
         Some(error) if error.is_too_large() => UploadError::TooLarge(text),
@@ -219,7 +219,7 @@ impl Body for Upload {
     }
 
     fn size_hint(&self) -> SizeHint {
-        // How it is framed stands in the head.
+        // The framing is set in the head.
         SizeHint::default()
     }
 }

@@ -19,17 +19,17 @@ use super::pool::{Owner, Pool};
 use super::request_body::{Progress, Upload};
 use super::stats::Counters;
 
-/// Why a response broke off.
+/// Why a response was aborted.
 #[derive(Debug, Error)]
 pub enum ResponseBodyError {
-    /// The upstream broke it off.
+    /// The upstream aborted it.
     #[error("the upstream aborted its response: {0}")]
     Broken(hyper::Error),
     /// The upstream was silent for too long.
     #[error("the upstream was silent for {0:?} in the middle of its response")]
     Silent(Duration),
-    /// A tunnel ended without a proper end.
-    #[error("the tunnel to the upstream broke, or nothing moved in it for too long")]
+    /// A tunnel was reset.
+    #[error("the tunnel to the upstream broke, or was idle for too long")]
     Ended,
 }
 
@@ -39,12 +39,12 @@ pub struct ResponseBody(Source);
 
 #[derive(Debug)]
 enum Source {
-    Made(Option<Bytes>),
+    Generated(Option<Bytes>),
     Upstream(Box<FromUpstream>),
     Tunnel(PipeBody),
 }
 
-/// A connection that goes back to where it came from when its response has ended.
+/// A connection that is returned to the pool when its response has ended.
 #[derive(Debug)]
 pub(super) struct Lease {
     pub(super) sender: Option<SendRequest<Upload>>,
@@ -55,7 +55,7 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// Gives the connection back, if it can serve again.
+    /// Returns the connection to the pool, if it can be reused.
     fn end(&mut self) {
         if let Some(sender) = self.sender.take()
             && self.upload.is_over()
@@ -68,7 +68,7 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         // A body that was not requested is never sent after the response.
-        self.upload.gate.bar();
+        self.upload.gate.close();
     }
 }
 
@@ -78,23 +78,23 @@ struct FromUpstream {
     lease: Lease,
     idle_time: Duration,
     timer: Option<Pin<Box<Sleep>>>,
-    waits: bool,
+    is_waiting: bool,
 }
 
 impl ResponseBody {
-    /// This text, which may be empty.
-    pub(super) fn made(text: Bytes) -> Self {
-        Self(Source::Made((!text.is_empty()).then_some(text)))
+    /// Returns a body with this text, which may be empty.
+    pub(super) fn generated(text: Bytes) -> Self {
+        Self(Source::Generated((!text.is_empty()).then_some(text)))
     }
 
-    /// What is heard through a tunnel.
-    pub(super) fn of_tunnel(download: PipeBody) -> Self {
+    /// Returns a body with the data from a tunnel.
+    pub(super) fn from_tunnel(download: PipeBody) -> Self {
         Self(Source::Tunnel(download))
     }
 
-    /// What the upstream sends.
-    pub(super) fn of_upstream(body: Incoming, lease: Lease, idle_time: Duration) -> Self {
-        let source = FromUpstream { body, lease, idle_time, timer: None, waits: false };
+    /// Returns a body with the data from the upstream.
+    pub(super) fn from_upstream(body: Incoming, lease: Lease, idle_time: Duration) -> Self {
+        let source = FromUpstream { body, lease, idle_time, timer: None, is_waiting: false };
         Self(Source::Upstream(Box::new(source)))
     }
 }
@@ -107,7 +107,7 @@ impl FromUpstream {
         let Poll::Ready(polled) = Pin::new(&mut self.body).poll_frame(cx) else {
             return self.poll_silence(cx).map(|error| Some(Err(error)));
         };
-        self.waits = false;
+        self.is_waiting = false;
         match polled {
             Some(Ok(frame)) => {
                 if frame.is_trailers() {
@@ -134,12 +134,12 @@ impl FromUpstream {
         }
     }
 
-    /// Ready when nothing has come for too long since it was first waited for.
+    /// Ready when the upstream has been silent for too long since more data was first requested.
     fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<ResponseBodyError> {
         let limit = self.idle_time;
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(limit)));
-        if !self.waits {
-            self.waits = true;
+        if !self.is_waiting {
+            self.is_waiting = true;
             timer.as_mut().reset(Instant::now() + limit);
         }
         ready!(timer.as_mut().poll(cx));
@@ -166,7 +166,7 @@ impl Body for ResponseBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
         match &mut self.0 {
-            Source::Made(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
+            Source::Generated(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
             Source::Upstream(source) => source.poll(cx),
             Source::Tunnel(download) => {
                 Pin::new(download).poll_frame(cx).map_err(|_| ResponseBodyError::Ended)
@@ -176,7 +176,7 @@ impl Body for ResponseBody {
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Source::Made(text) => text.is_none(),
+            Source::Generated(text) => text.is_none(),
             Source::Upstream(source) => source.body.is_end_stream(),
             Source::Tunnel(_) => false,
         }
@@ -184,7 +184,7 @@ impl Body for ResponseBody {
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Source::Made(text) => {
+            Source::Generated(text) => {
                 SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64))
             }
             Source::Upstream(source) => source.body.size_hint(),

@@ -1,4 +1,4 @@
-//! The service that a server asks.
+//! The service for a server.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -14,7 +14,6 @@ use http_body::Body;
 use hyper::upgrade::OnUpgrade;
 use tower_service::Service;
 
-use super::ask::{self, Ask, Framing, Objection};
 use super::failure::Failure;
 use super::fields;
 use super::forward;
@@ -26,10 +25,11 @@ use super::response_body::ResponseBody;
 use super::shared::Shared;
 use super::stats::Stats;
 use super::tunnel;
+use super::validation::{Framing, Rejection, ValidRequest, validate};
 use super::websocket;
 use crate::proxy_status::ErrorType;
 
-/// A tower service that has requests answered by an upstream. Clones are the same gateway.
+/// A tower service that forwards requests to an upstream. Clones share the same gateway.
 #[derive(Clone, Debug)]
 pub struct Gateway(Arc<Shared>);
 
@@ -43,24 +43,24 @@ impl Gateway {
         self.0.counters.snapshot()
     }
 
-    /// What the upstream gets of a request from this client: the head, with the field that says how the body
-    /// ends unless it `is_over`, or the status that the request is refused with. The upstream is not asked.
-    /// Requests for WebSockets are treated as any others here.
+    /// Returns the head of the request that the upstream would get for a request from this client, without
+    /// contacting the upstream. It includes the framing of the body, unless that `is_over`. Requests for
+    /// WebSockets are treated like any others.
     ///
     /// # Errors
-    /// If the request is refused.
-    pub fn onward(
+    /// Returns the status of the response if the request is rejected.
+    pub fn upstream_request(
         &self,
         mut from: request::Parts,
         client: Option<SocketAddr>,
         is_over: bool,
     ) -> Result<Request<()>, StatusCode> {
         let peer = Peer { remote: client, ..Peer::default() };
-        let asked = ask::read(&from, false).map_err(|why| why.status)?;
-        let onward = head::onward(&self.0, &asked, (&mut from, &peer));
-        let mut onward = onward.ok_or(StatusCode::BAD_REQUEST)?;
-        head::frame(&mut onward, Content::of(asked.framing, is_over));
-        Ok(onward)
+        let valid = validate(&from, false).map_err(|rejection| rejection.status)?;
+        let request = head::for_upstream(&self.0, &valid, (&mut from, &peer));
+        let mut request = request.ok_or(StatusCode::BAD_REQUEST)?;
+        head::frame(&mut request, Content::of(valid.framing, is_over));
+        Ok(request)
     }
 }
 
@@ -83,7 +83,7 @@ where
     }
 }
 
-/// Answers a request, in any case.
+/// Answers a request, with an error response if necessary.
 async fn answer<B>(shared: &Arc<Shared>, request: Request<B>) -> Response<ResponseBody>
 where
     B: Body<Data = Bytes> + Send + 'static,
@@ -96,16 +96,16 @@ where
         Ok(response) => response,
         Err(failure) => {
             shared.counters.failed(failure.reason());
-            if failure.is_upstreams() {
-                tracing::warn!(%failure, %method, path = uri.path(), "no response of the upstream");
+            if failure.concerns_operator() {
+                tracing::warn!(%failure, %method, path = uri.path(), "no response from the upstream");
                 shared.notices.report(&failure, || format!("{method} {}", printable(uri.path())));
             }
-            failure.response().map(ResponseBody::made)
+            failure.response().map(ResponseBody::generated)
         }
     }
 }
 
-/// Nothing of a path that a terminal would obey.
+/// Escapes a path for output on a terminal.
 fn printable(path: &str) -> String {
     path.escape_debug().to_string()
 }
@@ -120,14 +120,14 @@ where
     B::Error: Into<BoxError>,
 {
     let protocol = from.extensions.remove::<ConnectProtocol>();
-    let asked = ask::read(from, protocol.is_some()).map_err(Failure::Refused)?;
+    let valid = validate(from, protocol.is_some()).map_err(Failure::Refused)?;
     if shared.pseudonym.is_in(&from.headers) {
         return Err(Failure::Loop);
     }
-    let switching = websocket::is_asked(from).then(|| from.extensions.remove::<OnUpgrade>());
-    let mut onward = head::onward(shared, &asked, (from, peer)).ok_or(UNWRITABLE)?;
+    let upgrade = websocket::is_requested(from).then(|| from.extensions.remove::<OnUpgrade>());
+    let mut forwarded = head::for_upstream(shared, &valid, (from, peer)).ok_or(UNWRITABLE)?;
     if let Some(interims) = from.extensions.remove::<InterimResponses>() {
-        onward.extensions_mut().insert(interims);
+        forwarded.extensions_mut().insert(interims);
     }
     let owner = if shared.proxy_protocol { peer.remote.zip(peer.local) } else { None };
     if let Some(ConnectProtocol(protocol)) = protocol {
@@ -135,29 +135,29 @@ where
             return Err(UNKNOWN_PROTOCOL);
         }
         let client = Upload::new(body, None, Progress::new(false));
-        return switch_on_stream(shared, owner, client, onward).await;
+        return open_websocket_on_stream(shared, owner, client, forwarded).await;
     }
-    if let Some(Some(client)) = switching {
-        return switch(shared, owner, client, onward).await;
+    if let Some(Some(client)) = upgrade {
+        return open_websocket(shared, owner, client, forwarded).await;
     }
-    let (upload, content) = upload(&asked, &onward, body).await?;
-    let mut onward = onward.map(|()| upload);
-    head::frame(&mut onward, content);
-    let (response, lease) = forward::send(shared, owner, onward).await?;
+    let (upload, content) = upload(&valid, &forwarded, body).await?;
+    let mut forwarded = forwarded.map(|()| upload);
+    head::frame(&mut forwarded, content);
+    let (response, lease) = forward::send(shared, owner, forwarded).await?;
     if response.status().is_informational() {
-        return Err(upgrade_failed("it switched protocols unasked"));
+        return Err(upgrade_failed("it switched protocols without a request to"));
     }
-    if response.headers().contains_key(header::TRANSFER_ENCODING) && !is_chunked_alone(&response) {
+    if response.headers().contains_key(header::TRANSFER_ENCODING) && !is_only_chunked(&response) {
         let text = "the only supported transfer coding is chunked".to_owned();
         return Err(Failure::Malformed(ErrorType::HttpResponseTransferCoding, text));
     }
     let idle_time = shared.limits.idle_time;
-    let mut response = response.map(|body| ResponseBody::of_upstream(body, lease, idle_time));
+    let mut response = response.map(|body| ResponseBody::from_upstream(body, lease, idle_time));
     fields::of_response(response.headers_mut());
     Ok(response)
 }
 
-const UNWRITABLE: Failure = Failure::Refused(Objection {
+const UNWRITABLE: Failure = Failure::Refused(Rejection {
     status: StatusCode::BAD_REQUEST,
     text: "The request target is invalid.",
 });
@@ -166,70 +166,73 @@ fn upgrade_failed(text: &str) -> Failure {
     Failure::Malformed(ErrorType::HttpUpgradeFailed, text.to_owned())
 }
 
-fn is_chunked_alone<B>(response: &Response<B>) -> bool {
+fn is_only_chunked<B>(response: &Response<B>) -> bool {
     let mut codings = fields::names(response.headers(), &header::TRANSFER_ENCODING);
     codings.next().is_some_and(|coding| coding.eq_ignore_ascii_case("chunked"))
         && codings.next().is_none()
 }
 
-/// The body to send, and how its length is announced.
-async fn upload<B>(asked: &Ask, onward: &Request<()>, body: B) -> Result<(Upload, Content), Failure>
+/// Returns the body to send, and how its length is announced.
+async fn upload<B>(
+    valid: &ValidRequest,
+    forwarded: &Request<()>,
+    body: B,
+) -> Result<(Upload, Content), Failure>
 where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    let content = Content::of(asked.framing, body.is_end_stream());
+    let content = Content::of(valid.framing, body.is_end_stream());
     let announced = match content {
-        Content::None => match asked.framing {
-            // HTTP/3 does not hold a client to it that nothing comes.
+        Content::None => match valid.framing {
+            // HTTP/3 does not check that a client which announced nothing sends nothing.
             Framing::Length(_) => Some(0),
             Framing::Open | Framing::Nothing => return Ok((Upload::none(), content)),
         },
         Content::Length(length) => Some(length),
         Content::Open => None,
     };
-    let progress = Progress::new(asked.expects_continue && content != Content::None);
+    let progress = Progress::new(valid.expects_continue && content != Content::None);
     let mut upload = Upload::new(body, announced, progress);
-    // A stream of HTTP/2 or HTTP/3 may end right behind the head, or a moment later: a method that has
-    // no content as a rule waits for that, so that the upstream is not sent a body without bytes.
-    let is_rarely_sent = onward.method().is_safe() || onward.method() == http::Method::DELETE;
+    // A stream of HTTP/2 or HTTP/3 may end with the head, or a moment later. Methods that usually have no content
+    // wait for that, so that the upstream does not get an empty chunked body.
+    let is_rarely_sent = forwarded.method().is_safe() || forwarded.method() == http::Method::DELETE;
     let waits = content == Content::None
-        || (content == Content::Open && is_rarely_sent && !asked.expects_continue);
+        || (content == Content::Open && is_rarely_sent && !valid.expects_continue);
     if waits && upload.is_empty().await.map_err(Failure::Upload)? {
         return Ok((Upload::none(), Content::None));
     }
     Ok((upload, content))
 }
 
-const UNKNOWN_PROTOCOL: Failure = Failure::Refused(Objection {
+const UNKNOWN_PROTOCOL: Failure = Failure::Refused(Rejection {
     status: StatusCode::NOT_IMPLEMENTED,
     text: "The only supported protocol for CONNECT is websocket.",
 });
 
-/// Opens a WebSocket for a client that asked by extended CONNECT (RFC 8441 §5), or passes on why there is
-/// none.
-async fn switch_on_stream(
+/// Opens a WebSocket for a client that used extended CONNECT (RFC 8441 §5), or forwards the upstream's refusal.
+async fn open_websocket_on_stream(
     shared: &Arc<Shared>,
     owner: Owner,
     client: Upload,
-    onward: Request<()>,
+    forwarded: Request<()>,
 ) -> Result<Response<ResponseBody>, Failure> {
-    let mut onward = onward.map(|()| Upload::none());
-    *onward.method_mut() = http::Method::GET;
+    let mut forwarded = forwarded.map(|()| Upload::none());
+    *forwarded.method_mut() = http::Method::GET;
     let key = websocket::new_key().ok_or(UNWRITABLE)?;
-    onward.headers_mut().insert(header::SEC_WEBSOCKET_KEY, key.clone());
-    websocket::ask(onward.headers_mut());
-    let (mut response, lease) = forward::send(shared, owner, onward).await?;
+    forwarded.headers_mut().insert(header::SEC_WEBSOCKET_KEY, key.clone());
+    websocket::request_upgrade(forwarded.headers_mut());
+    let (mut response, lease) = forward::send(shared, owner, forwarded).await?;
     if response.status().is_success() {
-        // To the client it would be a WebSocket.
+        // The client would take it for a WebSocket.
         return Err(upgrade_failed("it responded as if no WebSocket had been requested"));
     }
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         let idle_time = shared.limits.idle_time;
         fields::of_response(response.headers_mut());
-        return Ok(response.map(|body| ResponseBody::of_upstream(body, lease, idle_time)));
+        return Ok(response.map(|body| ResponseBody::from_upstream(body, lease, idle_time)));
     }
-    if !websocket::is_agreed(Some(&key), response.headers()) {
+    if !websocket::is_accepted(Some(&key), response.headers()) {
         return Err(upgrade_failed("it switched to something other than WebSocket"));
     }
     let upstream = hyper::upgrade::on(&mut response);
@@ -237,26 +240,26 @@ async fn switch_on_stream(
     response.headers_mut().remove(header::SEC_WEBSOCKET_ACCEPT);
     *response.status_mut() = StatusCode::OK;
     let download = tunnel::open_on_stream(shared, client, upstream);
-    Ok(response.map(|_| ResponseBody::of_tunnel(download)))
+    Ok(response.map(|_| ResponseBody::from_tunnel(download)))
 }
 
-/// Opens a WebSocket, or passes on why there is none.
-async fn switch(
+/// Opens a WebSocket, or forwards the upstream's refusal.
+async fn open_websocket(
     shared: &Arc<Shared>,
     owner: Owner,
     client: OnUpgrade,
-    onward: Request<()>,
+    forwarded: Request<()>,
 ) -> Result<Response<ResponseBody>, Failure> {
-    let mut onward = onward.map(|()| Upload::none());
-    let key = onward.headers().get(header::SEC_WEBSOCKET_KEY).cloned();
-    websocket::ask(onward.headers_mut());
-    let (mut response, lease) = forward::send(shared, owner, onward).await?;
+    let mut forwarded = forwarded.map(|()| Upload::none());
+    let key = forwarded.headers().get(header::SEC_WEBSOCKET_KEY).cloned();
+    websocket::request_upgrade(forwarded.headers_mut());
+    let (mut response, lease) = forward::send(shared, owner, forwarded).await?;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         let idle_time = shared.limits.idle_time;
         fields::of_response(response.headers_mut());
-        return Ok(response.map(|body| ResponseBody::of_upstream(body, lease, idle_time)));
+        return Ok(response.map(|body| ResponseBody::from_upstream(body, lease, idle_time)));
     }
-    if !websocket::is_agreed(key.as_ref(), response.headers()) {
+    if !websocket::is_accepted(key.as_ref(), response.headers()) {
         return Err(upgrade_failed("it switched to something other than WebSocket"));
     }
     let upstream = hyper::upgrade::on(&mut response);
@@ -264,5 +267,5 @@ async fn switch(
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
     response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
     tunnel::open(shared, client, upstream);
-    Ok(response.map(|_| ResponseBody::made(Bytes::new())))
+    Ok(response.map(|_| ResponseBody::generated(Bytes::new())))
 }

@@ -1,4 +1,4 @@
-//! What all requests of a gateway share.
+//! The state that all requests of a gateway share.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::stats::Counters;
 use super::upstream::Upstream;
 use super::via::Pseudonym;
 
-/// What all requests share.
+/// The state that all requests share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) upstream: Upstream,
@@ -25,13 +25,14 @@ pub(super) struct Shared {
     pub(super) proxy_protocol: bool,
     pub(super) pseudonym: Pseudonym,
     pub(super) pool: Arc<Pool>,
-    pub(super) places: Arc<Semaphore>,
+    /// One permit for each connection to the upstream.
+    pub(super) permits: Arc<Semaphore>,
     pub(super) counters: Arc<Counters>,
     pub(super) notices: Notices,
 }
 
 impl Shared {
-    /// Whether a client is a proxy whose word counts.
+    /// Returns whether a client is a trusted proxy.
     pub(super) fn trusts(&self, client: IpAddr) -> bool {
         self.trusted.iter().any(|network| network.contains(client))
     }

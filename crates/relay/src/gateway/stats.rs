@@ -42,7 +42,8 @@ impl Stats {
         let help = "Requests sent over a connection that had served others.";
         page.counter("eyas_upstream_reused_total", help);
         page.row(self.reused);
-        let help = "Requests sent again over a new connection, for nothing had come of them.";
+        let help =
+            "Requests retried over a new connection because the first attempt had no effect.";
         page.counter("eyas_upstream_repeated_total", help);
         page.row(self.repeated);
         page.gauge("eyas_upstream_tunnels", "Open WebSockets and other tunnels.");

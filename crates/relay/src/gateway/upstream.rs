@@ -12,10 +12,10 @@ use thiserror::Error;
 /// not supported, because they would have to be added to that of each request, and removed from
 /// redirects and cookies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Upstream(pub(super) Place);
+pub struct Upstream(pub(super) Address);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Address {
     Tcp { host: Host, port: u16, secure: bool },
     Unix(PathBuf),
 }
@@ -42,7 +42,7 @@ impl FromStr for Upstream {
         if let Some(path) = text.strip_prefix("unix:") {
             let path = path.strip_prefix("//").unwrap_or(path);
             return match path.starts_with('/') {
-                true => Ok(Self(Place::Unix(path.into()))),
+                true => Ok(Self(Address::Unix(path.into()))),
                 false => Err(UpstreamError::Form),
             };
         }
@@ -70,29 +70,29 @@ impl FromStr for Upstream {
         }
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let host = Host::parse(host).map_err(|error| UpstreamError::Host(error.to_string()))?;
-        Ok(Self(Place::Tcp { host, port, secure }))
+        Ok(Self(Address::Tcp { host, port, secure }))
     }
 }
 
 impl fmt::Display for Upstream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Place::Tcp { host, port, secure: true } => write!(f, "https://{host}:{port}"),
-            Place::Tcp { host, port, secure: false } => write!(f, "http://{host}:{port}"),
-            Place::Unix(path) => write!(f, "unix:{}", path.display()),
+            Address::Tcp { host, port, secure: true } => write!(f, "https://{host}:{port}"),
+            Address::Tcp { host, port, secure: false } => write!(f, "http://{host}:{port}"),
+            Address::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
 }
 
 impl Upstream {
-    /// The host of a request whose client named none, as HTTP/1.0 allows.
+    /// Returns the host for requests without one, which HTTP/1.0 allows.
     pub(super) fn authority(&self) -> HeaderValue {
         let text = match &self.0 {
-            Place::Tcp { host, port, secure } if *port == if *secure { 443 } else { 80 } => {
+            Address::Tcp { host, port, secure } if *port == if *secure { 443 } else { 80 } => {
                 host.to_string()
             }
-            Place::Tcp { host, port, .. } => format!("{host}:{port}"),
-            Place::Unix(_) => "localhost".to_owned(),
+            Address::Tcp { host, port, .. } => format!("{host}:{port}"),
+            Address::Unix(_) => "localhost".to_owned(),
         };
         HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static("localhost"))
     }
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn upstreams_parse_as_displayed() {
-        for (text, said, authority) in [
+        for (text, displayed, authority) in [
             ("http://127.0.0.1:3000", "http://127.0.0.1:3000", "127.0.0.1:3000"),
             ("http://localhost:3000/", "http://localhost:3000", "localhost:3000"),
             ("HTTP://a.example", "http://a.example:80", "a.example"),
@@ -115,13 +115,13 @@ mod tests {
             ("unix:///run/app.sock", "unix:/run/app.sock", "localhost"),
         ] {
             let upstream: Upstream = text.parse().unwrap();
-            assert_eq!((upstream.to_string().as_str()), said);
+            assert_eq!(upstream.to_string(), displayed);
             assert_eq!(upstream.authority(), authority);
         }
     }
 
     #[test]
-    fn an_invalid_upstream_says_why() {
+    fn an_invalid_upstream_is_an_error() {
         for text in [
             "",
             "3000",

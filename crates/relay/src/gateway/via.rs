@@ -1,21 +1,20 @@
-//! Whether a request has been here before.
+//! Detects requests that have already passed this gateway.
 
 use std::hash::{BuildHasher, RandomState};
 
 use http::{HeaderMap, HeaderValue, Version, header};
 
-/// The name of one gateway in `Via` (RFC 9110 §7.6.3): a pseudonym, for where it runs is nobody's business,
-/// with a part that no other has.
+/// The name of a gateway in `Via` (RFC 9110 §7.6.3): a unique pseudonym, which does not disclose its host.
 #[derive(Clone, Debug)]
 pub(super) struct Pseudonym(String);
 
 impl Pseudonym {
     pub(super) fn new() -> Self {
-        // Its keys are random; that is all that is wanted of it.
+        // Used only for its random keys.
         Self(format!("eyas-{:016x}", RandomState::new().hash_one(0_u8)))
     }
 
-    /// Whether this gateway has had the message.
+    /// Returns whether the message has passed this gateway.
     pub(super) fn is_in(&self, headers: &HeaderMap) -> bool {
         let values = headers.get_all(header::VIA).iter();
         let hops =
@@ -23,7 +22,7 @@ impl Pseudonym {
         hops.filter_map(|hop| hop.split_whitespace().nth(1)).any(|by| by == self.0)
     }
 
-    /// Adds this gateway, with the version in which the message arrived.
+    /// Adds this gateway with the version in which the message arrived.
     pub(super) fn add(&self, version: Version, headers: &mut HeaderMap) {
         let version = match version {
             Version::HTTP_09 => "0.9",

@@ -1,4 +1,4 @@
-//! WebSockets (RFC 6455): what is asked, and whether the upstream agreed to that.
+//! WebSockets (RFC 6455): the request for one, and whether the upstream accepted it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,9 +10,9 @@ use super::fields;
 /// RFC 6455 §1.3.
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/// Whether a request of HTTP/1.1 asks for a WebSocket. No other upgrade is passed on: `h2c` would lead past
-/// all that is looked at here.
-pub(super) fn is_asked(head: &request::Parts) -> bool {
+/// Returns whether a request of HTTP/1.1 is for a WebSocket. No other upgrade is forwarded: `h2c` would bypass
+/// all checks.
+pub(super) fn is_requested(head: &request::Parts) -> bool {
     let headers = &head.headers;
     let mut protocols = fields::names(headers, &header::UPGRADE);
     head.version == Version::HTTP_11
@@ -25,13 +25,13 @@ pub(super) fn is_asked(head: &request::Parts) -> bool {
         && !headers.contains_key(header::TRANSFER_ENCODING)
 }
 
-/// Asks for a WebSocket.
-pub(super) fn ask(headers: &mut HeaderMap) {
+/// Adds the fields that request a WebSocket.
+pub(super) fn request_upgrade(headers: &mut HeaderMap) {
     headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
     headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
 }
 
-/// A key for a client that has none: over HTTP/2 there are no keys (RFC 8441 §5). None without randomness.
+/// Returns a key, since clients over HTTP/2 have none (RFC 8441 §5), or `None` without randomness.
 pub(super) fn new_key() -> Option<HeaderValue> {
     let mut nonce = [0; 16];
     let random = eyas::rustls::crypto::ring::default_provider().secure_random;
@@ -39,8 +39,8 @@ pub(super) fn new_key() -> Option<HeaderValue> {
     HeaderValue::try_from(STANDARD.encode(nonce)).ok()
 }
 
-/// Whether an upstream that switched did so to what was asked with this key (RFC 6455 §4.1).
-pub(super) fn is_agreed(key: Option<&HeaderValue>, headers: &HeaderMap) -> bool {
+/// Returns whether a response with 101 accepts the request with this key (RFC 6455 §4.1).
+pub(super) fn is_accepted(key: Option<&HeaderValue>, headers: &HeaderMap) -> bool {
     let Some(key) = key else { return false };
     let hash = Sha1::new().chain_update(key.as_bytes()).chain_update(GUID).finalize();
     let accept = headers.get(header::SEC_WEBSOCKET_ACCEPT);
@@ -61,23 +61,23 @@ mod tests {
         headers.insert("upgrade", HeaderValue::from_static("WebSocket"));
         let accept = HeaderValue::from_static("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
         headers.insert("sec-websocket-accept", accept);
-        assert!(is_agreed(Some(&key), &headers));
-        assert!(!is_agreed(Some(&HeaderValue::from_static("other")), &headers));
+        assert!(is_accepted(Some(&key), &headers));
+        assert!(!is_accepted(Some(&HeaderValue::from_static("other")), &headers));
         headers.remove("upgrade");
-        assert!(!is_agreed(Some(&key), &headers));
+        assert!(!is_accepted(Some(&key), &headers));
     }
 
     #[test]
     fn other_upgrades_are_not_websockets() {
-        let asked = |upgrade: &str, connection: &str, method: &str| {
+        let is_websocket = |upgrade: &str, connection: &str, method: &str| {
             let request = Request::builder().method(method).header("upgrade", upgrade);
             let request = request.header("connection", connection).header("sec-websocket-key", "x");
-            is_asked(&request.body(()).unwrap().into_parts().0)
+            is_requested(&request.body(()).unwrap().into_parts().0)
         };
-        assert!(asked("websocket", "keep-alive, Upgrade", "GET"));
-        assert!(!asked("h2c", "upgrade", "GET"));
-        assert!(!asked("websocket, h2c", "upgrade", "GET"));
-        assert!(!asked("websocket", "close", "GET"));
-        assert!(!asked("websocket", "upgrade", "POST"));
+        assert!(is_websocket("websocket", "keep-alive, Upgrade", "GET"));
+        assert!(!is_websocket("h2c", "upgrade", "GET"));
+        assert!(!is_websocket("websocket, h2c", "upgrade", "GET"));
+        assert!(!is_websocket("websocket", "close", "GET"));
+        assert!(!is_websocket("websocket", "upgrade", "POST"));
     }
 }

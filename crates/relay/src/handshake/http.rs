@@ -1,8 +1,8 @@
-//! HTTP/1 to a proxy: CONNECT (RFC 9110 §9.3.6), CONNECT-UDP (RFC 9298 §3.2), and requests with a URL
-//! (RFC 9112 §3.2.2).
+//! HTTP/1 requests to a proxy: CONNECT (RFC 9110 §9.3.6), CONNECT-UDP (RFC 9298 §3.2), and requests with a
+//! whole URL (RFC 9112 §3.2.2).
 //!
-//! A connection serves one request: what goes on to the destination says `Connection: close`, and so
-//! nothing that follows the request can be taken for another one by anybody.
+//! A connection serves one request: it is forwarded with `Connection: close`, so that neither side can take
+//! data after it for another request.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,11 +14,11 @@ use crate::connect_udp::{self, PROTOCOL};
 use crate::proxy_status::{PROXY_STATUS, field_value};
 use crate::users::Users;
 
-/// Header fields of one request.
+/// The limit on the header fields of one request.
 const MAX_FIELDS: usize = 100;
 
-/// What says something about the connection to the proxy, and not to the destination (RFC 9110
-/// §7.6.1), beside what `Connection` names.
+/// Fields that concern only the connection to the proxy (RFC 9110 §7.6.1), in addition to those that
+/// `Connection` names.
 const HOP_BY_HOP: [&str; 8] = [
     "connection",
     "proxy-connection",
@@ -47,7 +47,7 @@ fn refused(why: Refusal) -> Read {
     Read::Refused(refusal(&Refused::from(why.clone())), why)
 }
 
-/// Up to the empty line, if it is there and early enough.
+/// Returns the length of the head with its empty line, if it is complete and not too long.
 fn head_length(bytes: &[u8]) -> Option<usize> {
     const END: &[u8] = b"\r\n\r\n";
     let head = &bytes[..bytes.len().min(MAX_HEAD)];
@@ -68,9 +68,9 @@ fn request(
         Err(cause) => return Err(Refusal::Malformed(format!("its request is not HTTP: {cause}"))),
     }
     let (method, target) = (parsed.method.unwrap_or_default(), parsed.path.unwrap_or_default());
-    *user = shown(users, only(parsed.headers, "proxy-authorization"))?;
+    *user = authenticate(users, only(parsed.headers, "proxy-authorization"))?;
     if method == "CONNECT" {
-        return Ok((Protocol::Connect, Request::Connect(asked(target)?)));
+        return Ok((Protocol::Connect, Request::Connect(connect_target(target)?)));
     }
     if asks_for_udp(parsed.headers) {
         if method != "GET" || body(parsed.headers)? != Body::none() {
@@ -86,27 +86,27 @@ fn request(
     Ok((Protocol::Http, Request::Forward { destination, head, body }))
 }
 
-/// The user that a field `Proxy-Authorization` shows, where there have to be users.
-pub(crate) fn shown(
+/// Returns the user that a field `Proxy-Authorization` authenticates, or `None` if none is required.
+pub(crate) fn authenticate(
     users: Option<&Users>,
     field: Option<&[u8]>,
 ) -> Result<Option<String>, Refusal> {
     let Some(users) = users else { return Ok(None) };
     let (name, password) = field.and_then(basic).ok_or(Refusal::NoUser)?;
-    match users.know(&name, &password) {
+    match users.contains(&name, &password) {
         true => Ok(Some(String::from_utf8_lossy(&name).into_owned())),
         false => Err(Refusal::NoUser),
     }
 }
 
-/// Where a CONNECT leads (RFC 9110 §9.3.6).
-pub(crate) fn asked(target: &str) -> Result<Destination, Refusal> {
+/// Parses the target of a CONNECT (RFC 9110 §9.3.6).
+pub(crate) fn connect_target(target: &str) -> Result<Destination, Refusal> {
     let (host, port) = target.rsplit_once(':').ok_or_else(|| no_port(target))?;
     let port = port.parse().map_err(|_| no_port(target))?;
     Destination::parse(host, port)
 }
 
-/// Whether the connection is to go on with datagrams of UDP (RFC 9110 §7.8, RFC 9298 §3.2).
+/// Returns whether the request is to upgrade to CONNECT-UDP (RFC 9110 §7.8, RFC 9298 §3.2).
 fn asks_for_udp(fields: &[httparse::Header<'_>]) -> bool {
     let is = |text: &[u8], name: &str| text.trim_ascii().eq_ignore_ascii_case(name.as_bytes());
     let mut named = fields
@@ -117,7 +117,7 @@ fn asks_for_udp(fields: &[httparse::Header<'_>]) -> bool {
         && only(fields, "upgrade").is_some_and(|to| is(to, PROTOCOL))
 }
 
-/// The path of a target, which may be one of a whole URL (RFC 9112 §3.2).
+/// Returns the path of a target, which may be a whole URL (RFC 9112 §3.2).
 fn path(target: &str) -> &str {
     let path = match target.split_once("://") {
         Some((_, rest)) if !target.starts_with('/') => {
@@ -132,7 +132,7 @@ fn no_port(target: &str) -> Refusal {
     Refusal::Malformed(format!("CONNECT requires host:port, not {target:?}"))
 }
 
-/// Destination, authority and path of a URL.
+/// Returns destination, authority and path of a URL.
 fn absolute(target: &str) -> Result<(Destination, &str, String), Refusal> {
     let Some((scheme, rest)) = target.split_once("://") else {
         let why = "this is a proxy: requests need an absolute URL, such as http://example.org/";
@@ -157,14 +157,14 @@ fn absolute(target: &str) -> Result<(Destination, &str, String), Refusal> {
     Ok((Destination::parse(host, port)?, authority, path))
 }
 
-/// The value of a field that may stand once.
+/// Returns the value of a field that occurs exactly once.
 fn only<'a>(fields: &[httparse::Header<'a>], name: &str) -> Option<&'a [u8]> {
     let mut found = fields.iter().filter(|field| field.name.eq_ignore_ascii_case(name));
     let value = found.next()?.value;
     found.next().is_none().then_some(value)
 }
 
-/// Name and password (RFC 7617).
+/// Parses Basic credentials (RFC 7617).
 fn basic(value: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let text = std::str::from_utf8(value).ok()?;
     let (scheme, coded) = text.trim().split_once(' ')?;
@@ -178,7 +178,7 @@ fn basic(value: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     Some((plain, password))
 }
 
-/// How the body ends (RFC 9112 §6.3). What two readers could see differently is refused (§11.2).
+/// Returns the framing of the body (RFC 9112 §6.3). Ambiguous framing is refused (§11.2).
 fn body(fields: &[httparse::Header<'_>]) -> Result<Body, Refusal> {
     let values = |name: &'static str| {
         fields.iter().filter(move |field| field.name.eq_ignore_ascii_case(name)).map(|f| f.value)
@@ -209,7 +209,7 @@ fn body(fields: &[httparse::Header<'_>]) -> Result<Body, Refusal> {
     }
 }
 
-/// The head as the destination is to see it (RFC 9112 §3.2.1, RFC 9110 §7.6.1).
+/// Returns the head for the destination (RFC 9112 §3.2.1, RFC 9110 §7.6.1).
 fn rewritten(method: &str, path: &str, authority: &str, fields: &[httparse::Header<'_>]) -> Bytes {
     let named: Vec<String> = fields
         .iter()
@@ -235,12 +235,12 @@ fn rewritten(method: &str, path: &str, authority: &str, fields: &[httparse::Head
     head.freeze()
 }
 
-/// The answer to a CONNECT that is granted.
+/// Returns the response to a CONNECT that is granted.
 pub(super) fn established() -> Bytes {
     Bytes::from_static(b"HTTP/1.1 200 Connection established\r\n\r\n")
 }
 
-/// The answer to a CONNECT-UDP that is granted.
+/// Returns the response to a CONNECT-UDP that is granted.
 pub(super) fn switching() -> Bytes {
     let (field, value) = connect_udp::CAPSULE_PROTOCOL;
     let value = value.to_str().unwrap_or_default();

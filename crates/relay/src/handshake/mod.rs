@@ -1,13 +1,12 @@
 //! The handshake of a proxy's client: SOCKS5, SOCKS4, SOCKS4a and HTTP, distinguished by their first
 //! byte.
 //!
-//! A [`Handshake`] is pure: bytes in, [`Step`]s out, no socket and no clock. What it makes of a client
-//! does not depend on how the bytes were cut, and it keeps no more of them than [`MAX_HEAD`] beyond
-//! what was put in with the last call.
+//! A [`Handshake`] is pure: bytes in, [`Step`]s out, no socket and no clock. The steps do not depend on how the
+//! bytes were split, and it buffers at most [`MAX_HEAD`] of them, and those of the last call.
 //!
 //! | first byte | protocol | source |
 //! | --- | --- | --- |
-//! | 5 | SOCKS5, with a user's name and password where they are asked for | RFC 1928, RFC 1929 |
+//! | 5 | SOCKS5, with name and password if required | RFC 1928, RFC 1929 |
 //! | 4 | SOCKS4, and SOCKS4a where the address is `0.0.0.x` | the notes of Y.-D. Lee |
 //! | a capital letter | HTTP/1: CONNECT, CONNECT-UDP, or any method with a URL | RFC 9110 §9.3.6, RFC 9298 §3.2, RFC 9112 §3.2.2 |
 
@@ -24,7 +23,7 @@ use std::sync::Arc;
 use bytes::{Buf, Bytes, BytesMut};
 use eyas::race::target::Host;
 
-pub(crate) use http::{asked as http_destination, shown as http_user};
+pub(crate) use http::{authenticate as http_user, connect_target as http_destination};
 pub use reply::Refusal;
 pub(crate) use reply::Refused;
 pub(crate) use socks5::{
@@ -35,11 +34,11 @@ pub(crate) use socks5::{
 use crate::body::Body;
 use crate::users::Users;
 
-/// Bytes of one message of a client before its destination is known. SOCKS has 515 at most; HTTP has
-/// heads of 16 KiB, of which a longer one is answered 431.
+/// The limit on one message of a client before its destination is known, in bytes. SOCKS messages have at
+/// most 515; an HTTP head that is longer is answered 431.
 pub const MAX_HEAD: usize = 16 * 1024;
 
-/// Where a client wants to go.
+/// The destination that a client requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
     /// The host, by name or by address.
@@ -120,18 +119,18 @@ pub enum Request {
     Connect(Destination),
     /// Datagrams to this destination, as capsules on the connection.
     ConnectUdp(Destination),
-    /// This destination is to get `head`, and then so much of what follows as belongs to the body.
+    /// A request to forward: `head`, and then the body.
     Forward {
-        /// Where the URL leads.
+        /// The destination of the URL.
         destination: Destination,
-        /// The request as the destination is to see it.
+        /// The head of the request for the destination.
         head: Bytes,
-        /// How the body ends.
+        /// The framing of the body.
         body: Body,
     },
     /// Datagrams to any destination, for as long as the connection lasts (UDP ASSOCIATE).
     Associate {
-        /// The port that they will be sent from, if the client announced it.
+        /// Their source port, if the client announced it.
         port: Option<u16>,
     },
 }
@@ -148,18 +147,17 @@ impl Request {
     }
 }
 
-/// What a [`Handshake`] wants next.
+/// The next step of a [`Handshake`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// More bytes of the client.
+    /// Read more bytes from the client.
     More,
     /// Send this to the client.
-    Say(Bytes),
-    /// The client has said what it wants; [`Handshake::granted`] or [`Handshake::refused`] is what
-    /// it is to be told.
-    Ask(Request),
+    Send(Bytes),
+    /// Handle the client's request, and reply with [`Handshake::granted`] or [`Handshake::refused`].
+    Request(Request),
     /// Send this, which may be empty, to the client and disconnect it.
-    Leave(Bytes, Refusal),
+    Close(Bytes, Refusal),
 }
 
 /// The state of one client, up to its request.
@@ -178,13 +176,13 @@ enum Stage {
     Socks5(socks5::Stage),
     Socks4,
     Http,
-    Asked,
+    Requested,
     Over,
 }
 
-/// What one message came to.
+/// The result of reading one message.
 enum Read {
-    /// It is not whole.
+    /// It is incomplete.
     Partial,
     /// A message of this length; send this reply, and continue at that stage.
     Next(usize, Bytes, Stage),
@@ -195,20 +193,20 @@ enum Read {
 }
 
 impl Handshake {
-    /// Of a client that has said nothing yet. Where there are users, it has to be one of them.
+    /// Starts the handshake of a client. With users, it has to authenticate as one of them.
     pub fn new(users: Option<Arc<Users>>) -> Self {
         let unread = BytesMut::new();
         Self { users, stage: Stage::First, protocol: None, user: None, unread }
     }
 
-    /// Takes bytes of the client in; ask [`Self::step`] what to do about them.
+    /// Adds bytes that were received from the client, for [`Self::step`].
     pub fn put(&mut self, bytes: &[u8]) {
         if self.stage != Stage::Over {
             self.unread.extend_from_slice(bytes);
         }
     }
 
-    /// What to do next; to be called until it says [`Step::More`] or ends.
+    /// Returns the next step. Call it until it returns [`Step::More`] or the handshake ends.
     pub fn step(&mut self) -> Step {
         let read = match self.stage {
             Stage::First => return self.detect_protocol(),
@@ -217,22 +215,22 @@ impl Handshake {
             }
             Stage::Socks4 => socks4::read(&self.unread, self.users.is_some()),
             Stage::Http => http::read(&self.unread, self.users.as_deref(), &mut self.user),
-            Stage::Asked | Stage::Over => return Step::More,
+            Stage::Requested | Stage::Over => return Step::More,
         };
         match read {
             Read::Partial => Step::More,
-            Read::Next(length, say, stage) => {
+            Read::Next(length, reply, stage) => {
                 self.unread.advance(length);
                 self.stage = stage;
-                Step::Say(say)
+                Step::Send(reply)
             }
             Read::Request(length, protocol, request) => {
                 self.unread.advance(length);
-                self.stage = Stage::Asked;
+                self.stage = Stage::Requested;
                 self.protocol = Some(protocol);
-                Step::Ask(request)
+                Step::Request(request)
             }
-            Read::Refused(say, refusal) => self.leave(say, refusal),
+            Read::Refused(reply, refusal) => self.close(reply, refusal),
         }
     }
 
@@ -245,35 +243,35 @@ impl Handshake {
             Some(22) => {
                 let why =
                     "it speaks TLS to the proxy: the proxy's URL begins with http:// or socks5://";
-                return self.leave(Bytes::new(), Refusal::Malformed(why.to_owned()));
+                return self.close(Bytes::new(), Refusal::Malformed(why.to_owned()));
             }
             Some(_) => {
                 let why = "it speaks neither SOCKS nor HTTP/1";
-                return self.leave(Bytes::new(), Refusal::Malformed(why.to_owned()));
+                return self.close(Bytes::new(), Refusal::Malformed(why.to_owned()));
             }
         };
         (self.stage, self.protocol) = (stage, Some(protocol));
         self.step()
     }
 
-    fn leave(&mut self, say: Bytes, refusal: Refusal) -> Step {
+    fn close(&mut self, reply: Bytes, refusal: Refusal) -> Step {
         self.stage = Stage::Over;
         self.unread = BytesMut::new();
-        Step::Leave(say, refusal)
+        Step::Close(reply, refusal)
     }
 
-    /// What the client speaks, once that is known.
+    /// Returns the client's protocol, once it is known.
     pub fn protocol(&self) -> Option<Protocol> {
         self.protocol
     }
 
-    /// The user that the client has shown to be.
+    /// Returns the name of the authenticated user.
     pub fn user(&self) -> Option<&str> {
         self.user.as_deref()
     }
 
-    /// What tells the client that it is connected: `bound` is the address that the proxy connects
-    /// from, or takes datagrams at. Nothing, where the answer is the destination's own.
+    /// Returns the success reply. `bound` is the address that the proxy connects from, or where it accepts
+    /// datagrams. It is empty for protocols in which the destination sends the reply.
     pub fn granted(&self, bound: Option<SocketAddr>) -> Bytes {
         match self.protocol {
             Some(Protocol::Socks5) => socks5::reply(socks5::SUCCEEDED, bound),
@@ -284,7 +282,7 @@ impl Handshake {
         }
     }
 
-    /// What tells the client why it is not.
+    /// Returns the reply to a request that is refused.
     pub fn refused(&self, why: &Refusal) -> Bytes {
         self.refusal(&Refused::from(why.clone()))
     }
@@ -301,12 +299,12 @@ impl Handshake {
         }
     }
 
-    /// What the client has sent beyond its request so far.
+    /// Returns the data that the client has sent after its request so far.
     pub fn rest(&self) -> Bytes {
         Bytes::copy_from_slice(&self.unread)
     }
 
-    /// The same, without a copy.
+    /// Returns the same without copying it.
     pub fn into_rest(self) -> Bytes {
         self.unread.freeze()
     }

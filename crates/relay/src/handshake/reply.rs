@@ -32,7 +32,7 @@ pub enum Refusal {
     HostUnreachable(String),
     /// This machine has no network.
     NetworkUnreachable(String),
-    /// DNS does not know the host, or did not answer.
+    /// DNS does not contains the host, or did not answer.
     NoAddress(String),
     /// There was no answer in time.
     TimedOut(String),
@@ -41,14 +41,14 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The field REP of a reply (RFC 1928 §6).
+    /// Returns the field REP of a reply (RFC 1928 §6).
     pub(super) const fn socks5(&self) -> u8 {
         match self {
             Self::NotAllowed(_) | Self::NoUser => 2,
             Self::NetworkUnreachable(_) => 3,
             Self::HostUnreachable(_) | Self::NoAddress(_) => 4,
             Self::Refused(_) => 5,
-            // "TTL expired" is the only one that speaks of time.
+            // "TTL expired" is the only one about time.
             Self::TimedOut(_) => 6,
             Self::Unsupported(_) => 7,
             Self::AddressKind(_) => 8,
@@ -56,7 +56,7 @@ impl Refusal {
         }
     }
 
-    /// Status and reason of a response (RFC 9110 §15).
+    /// Returns status and reason of a response (RFC 9110 §15).
     const fn http(&self) -> (u16, &'static str) {
         match self {
             Self::Malformed(_) | Self::AddressKind(_) => (400, "Bad Request"),

@@ -1,4 +1,4 @@
-//! SOCKS version 4, and 4A, in which the proxy asks DNS. Neither has passwords.
+//! SOCKS version 4, and 4A, in which the proxy resolves names. Neither has passwords.
 
 use std::net::Ipv4Addr;
 
@@ -7,18 +7,18 @@ use bytes::Bytes;
 use super::{Destination, Protocol, Read, Refusal, Request};
 
 const CONNECT: u8 = 1;
-/// The field CD of a reply that grants.
+/// The field CD of a success reply.
 pub(super) const GRANTED: u8 = 90;
-/// The same of one that does not.
+/// The field CD of a failure reply.
 pub(super) const REJECTED: u8 = 91;
-/// Octets of the user's name, and of the host's.
+/// The limit on the user's name and on the host's, in octets.
 const MAX_TEXT: usize = 255;
 
 pub(super) fn read(bytes: &[u8], with_users: bool) -> Read {
     request(bytes, with_users).unwrap_or(Read::Partial)
 }
 
-/// `None` as long as the message is not whole.
+/// Returns `None` as long as the message is incomplete.
 fn request(bytes: &[u8], with_users: bool) -> Option<Read> {
     let refused = |why: Refusal| Some(Read::Refused(reply(REJECTED), why));
     let fixed = bytes.get(..8)?;
@@ -56,7 +56,7 @@ fn request(bytes: &[u8], with_users: bool) -> Option<Read> {
     }
 }
 
-/// What stands before the next zero, and where it ends.
+/// Returns the octets before the next zero, and the offset after it.
 fn text(bytes: &[u8], from: usize) -> Option<Result<(&[u8], usize), Refusal>> {
     let rest = bytes.get(from..)?;
     let end = rest.iter().take(MAX_TEXT + 1).position(|byte| *byte == 0);

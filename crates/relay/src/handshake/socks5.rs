@@ -16,10 +16,10 @@ const UDP_ASSOCIATE: u8 = 3;
 const IPV4: u8 = 1;
 const NAME: u8 = 3;
 const IPV6: u8 = 4;
-/// The field REP of a reply that grants.
+/// The field REP of a success reply.
 pub(super) const SUCCEEDED: u8 = 0;
 
-/// Which message comes next.
+/// The message that is expected next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Greeting,
@@ -41,16 +41,16 @@ pub(super) fn read(
     read.unwrap_or(Read::Partial)
 }
 
-/// `None` as long as the message is not whole.
+/// Returns `None` as long as the message is incomplete.
 fn greeting(bytes: &[u8], with_users: bool) -> Option<Read> {
     let count = usize::from(*bytes.get(1)?);
     let methods = bytes.get(2..2 + count)?;
-    let (wanted, next) = match with_users {
+    let (method, next) = match with_users {
         true => (NAME_AND_PASSWORD, Stage::Password),
         false => (NO_AUTHENTICATION, Stage::Request),
     };
-    Some(match methods.contains(&wanted) {
-        true => Read::Next(2 + count, answer([VERSION, wanted]), super::Stage::Socks5(next)),
+    Some(match methods.contains(&method) {
+        true => Read::Next(2 + count, answer([VERSION, method]), super::Stage::Socks5(next)),
         false if with_users => Read::Refused(answer([VERSION, NO_METHOD]), Refusal::NoUser),
         false => {
             let why = "it requires authentication, which this proxy does not have";
@@ -67,7 +67,7 @@ fn password(bytes: &[u8], users: Option<&Users>, user: &mut Option<String>) -> O
     }
     let (name, after) = text(bytes, 1)?;
     let (password, after) = text(bytes, after)?;
-    let is_known = users.is_some_and(|users| users.know(name, password));
+    let is_known = users.is_some_and(|users| users.contains(name, password));
     if !is_known {
         return Some(Read::Refused(answer([SUB_NEGOTIATION, 1]), Refusal::NoUser));
     }
@@ -89,7 +89,7 @@ fn request(bytes: &[u8]) -> Option<Read> {
     match command {
         CONNECT => {}
         UDP_ASSOCIATE => {
-            // The address is where the client will send from, as far as it knows; the port is last in it.
+            // The address from which the client expects to send. The port comes last.
             let port = Some(port(bytes, length - 2)?).filter(|port| *port != 0);
             return Some(Read::Request(length, Protocol::Socks5, Request::Associate { port }));
         }
@@ -106,8 +106,8 @@ fn request(bytes: &[u8]) -> Option<Read> {
     }
 }
 
-/// The address and the port that begin at `at`, with their kind, and where they end; `None` as long as
-/// they are not whole, and an error if there is no address of this kind.
+/// Reads the address and the port at `at`, beginning with the address type. Returns them with the offset of
+/// their end, `None` if they are incomplete, and the type as an error if it is unknown.
 pub(crate) fn address(bytes: &[u8], at: usize) -> Result<Option<Address>, u8> {
     match bytes.get(at) {
         None => Ok(None),
@@ -138,7 +138,7 @@ fn named(bytes: &[u8], at: usize) -> Option<Address> {
     Some((destination, after + 2))
 }
 
-/// A length octet followed by that many octets, and the offset of their end.
+/// Reads a length octet followed by that many octets. Returns these and the offset of their end.
 fn text(bytes: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let end = at + 1 + usize::from(*bytes.get(at)?);
     Some((bytes.get(at + 1..end)?, end))
@@ -152,7 +152,7 @@ fn answer(octets: [u8; 2]) -> Bytes {
     Bytes::copy_from_slice(&octets)
 }
 
-/// A reply (RFC 1928 §6), with the address that the proxy uses.
+/// Returns a reply (RFC 1928 §6) with the address that the proxy uses.
 pub(super) fn reply(code: u8, bound: Option<SocketAddr>) -> Bytes {
     let mut reply = BytesMut::with_capacity(22);
     reply.put_slice(&[VERSION, code, 0]);
@@ -160,7 +160,7 @@ pub(super) fn reply(code: u8, bound: Option<SocketAddr>) -> Bytes {
     reply.freeze()
 }
 
-/// Writes an address and a port, with their kind before them.
+/// Writes an address and a port, beginning with the address type.
 pub(crate) fn write_address(bytes: &mut BytesMut, address: SocketAddr) {
     match address.ip() {
         IpAddr::V4(ip) => {
@@ -175,7 +175,7 @@ pub(crate) fn write_address(bytes: &mut BytesMut, address: SocketAddr) {
     bytes.put_u16(address.port());
 }
 
-/// Writes a name and a port, with their kind before them. A name has 253 octets at most.
+/// Writes a name and a port, beginning with the address type. A name has at most 253 octets.
 pub(crate) fn write_name(bytes: &mut BytesMut, name: &str, port: u16) {
     let name = &name.as_bytes()[..name.len().min(usize::from(u8::MAX))];
     bytes.put_slice(&[NAME, name.len() as u8]);

@@ -6,48 +6,48 @@ fn users() -> Option<Arc<Users>> {
     Some(Arc::new(Users::parse("ada:lace\n").expect("users")))
 }
 
-/// All that a handshake said, how it ended, and what was left unread.
+/// The replies of a handshake, its outcome, and the data that was left unread.
 #[derive(Debug, PartialEq)]
-struct Talk {
-    said: Vec<u8>,
-    asked: Option<Request>,
-    left: Option<Refusal>,
+struct Outcome {
+    replies: Vec<u8>,
+    request: Option<Request>,
+    refusal: Option<Refusal>,
     rest: Option<Bytes>,
 }
 
-fn talk(users: Option<Arc<Users>>, pieces: &[&[u8]]) -> Talk {
+fn outcome(users: Option<Arc<Users>>, pieces: &[&[u8]]) -> Outcome {
     let mut handshake = Handshake::new(users);
-    let mut talk = Talk { said: Vec::new(), asked: None, left: None, rest: None };
+    let mut outcome = Outcome { replies: Vec::new(), request: None, refusal: None, rest: None };
     for piece in pieces {
         handshake.put(piece);
         loop {
             match handshake.step() {
                 Step::More => break,
-                Step::Say(bytes) => talk.said.extend(bytes),
-                Step::Ask(request) => talk.asked = Some(request),
-                Step::Leave(bytes, why) => {
-                    talk.said.extend(bytes);
-                    talk.left = Some(why);
+                Step::Send(bytes) => outcome.replies.extend(bytes),
+                Step::Request(request) => outcome.request = Some(request),
+                Step::Close(bytes, why) => {
+                    outcome.replies.extend(bytes);
+                    outcome.refusal = Some(why);
                 }
             }
         }
-        assert!(handshake.unread.len() <= MAX_HEAD + piece.len() || talk.asked.is_some());
+        assert!(handshake.unread.len() <= MAX_HEAD + piece.len() || outcome.request.is_some());
     }
-    talk.rest = talk.asked.is_some().then(|| handshake.into_rest());
-    talk
+    outcome.rest = outcome.request.is_some().then(|| handshake.into_rest());
+    outcome
 }
 
-fn asks(bytes: &[u8]) -> (Request, Vec<u8>) {
-    let talk = talk(None, &[bytes]);
+fn request(bytes: &[u8]) -> (Request, Vec<u8>) {
+    let outcome = outcome(None, &[bytes]);
     (
-        talk.asked.unwrap_or_else(|| panic!("{:?}", talk.left)),
-        talk.rest.unwrap_or_default().to_vec(),
+        outcome.request.unwrap_or_else(|| panic!("{:?}", outcome.refusal)),
+        outcome.rest.unwrap_or_default().to_vec(),
     )
 }
 
-fn leaves(users: Option<Arc<Users>>, bytes: &[u8]) -> (Vec<u8>, Refusal) {
-    let talk = talk(users, &[bytes]);
-    (talk.said, talk.left.expect("it is left"))
+fn refused(users: Option<Arc<Users>>, bytes: &[u8]) -> (Vec<u8>, Refusal) {
+    let outcome = outcome(users, &[bytes]);
+    (outcome.replies, outcome.refusal.expect("it is refused"))
 }
 
 fn to(destination: &str) -> Request {
@@ -67,29 +67,29 @@ fn socks5_names_and_addresses() {
             "[2001:db8::1]:22",
         ),
     ];
-    for (request, wanted) in cases {
-        let talk = talk(None, &[&greeting, request, b"more"]);
-        assert_eq!(talk.said, [5, 0]);
-        assert_eq!(talk.asked, Some(to(wanted)));
-        assert_eq!(talk.rest.as_deref(), Some(&b"more"[..]));
+    for (request, expected) in cases {
+        let outcome = outcome(None, &[&greeting, request, b"more"]);
+        assert_eq!(outcome.replies, [5, 0]);
+        assert_eq!(outcome.request, Some(to(expected)));
+        assert_eq!(outcome.rest.as_deref(), Some(&b"more"[..]));
     }
 }
 
 #[test]
-fn socks5_asks_for_a_password_where_there_are_users() {
+fn socks5_requires_a_password_if_there_are_users() {
     let request = b"\x05\x01\x00\x03\x01a\x00\x50";
-    let right = talk(users(), &[&[5, 1, 2], b"\x01\x03ada\x04lace", request]);
-    assert_eq!((right.said, right.asked), (vec![5, 2, 1, 0], Some(to("a:80"))));
-    let wrong = leaves(users(), b"\x05\x01\x02\x01\x03ada\x04lack");
+    let right = outcome(users(), &[&[5, 1, 2], b"\x01\x03ada\x04lace", request]);
+    assert_eq!((right.replies, right.request), (vec![5, 2, 1, 0], Some(to("a:80"))));
+    let wrong = refused(users(), b"\x05\x01\x02\x01\x03ada\x04lack");
     assert_eq!(wrong, (vec![5, 2, 1, 1], Refusal::NoUser));
-    assert_eq!(leaves(users(), &[5, 1, 0]), (vec![5, 0xff], Refusal::NoUser));
+    assert_eq!(refused(users(), &[5, 1, 0]), (vec![5, 0xff], Refusal::NoUser));
 }
 
 #[test]
 fn socks5_refuses_unsupported_commands() {
     let code = |request: &[u8]| {
-        let (said, why) = leaves(None, &[&[5, 1, 0][..], request].concat());
-        (said[3], why.name())
+        let (replies, why) = refused(None, &[&[5, 1, 0][..], request].concat());
+        (replies[3], why.name())
     };
     assert_eq!(code(&[5, 2, 0, 1, 1, 1, 1, 1, 0, 80]), (7, "unsupported"));
     assert_eq!(code(&[5, 9, 0, 1, 1, 1, 1, 1, 0, 80]), (7, "unsupported"));
@@ -100,18 +100,18 @@ fn socks5_refuses_unsupported_commands() {
 
 #[test]
 fn socks5_associates_with_a_port_or_without() {
-    let asked = |request: &[u8]| asks(&[&[5, 1, 0][..], request].concat());
-    let (request, rest) = asked(b"\x05\x03\x00\x01\0\0\0\0\0\0x");
-    assert_eq!((request, rest), (Request::Associate { port: None }, b"x".to_vec()));
-    let (request, _) = asked(b"\x05\x03\x00\x03\x01a\x01\x02");
-    assert_eq!(request, Request::Associate { port: Some(258) });
+    let associate = |message: &[u8]| request(&[&[5, 1, 0][..], message].concat());
+    let without = associate(b"\x05\x03\x00\x01\0\0\0\0\0\0x");
+    assert_eq!(without, (Request::Associate { port: None }, b"x".to_vec()));
+    let (with, _) = associate(b"\x05\x03\x00\x03\x01a\x01\x02");
+    assert_eq!(with, Request::Associate { port: Some(258) });
 }
 
 #[test]
 fn refusals_have_the_codes_of_rfc_1928() {
     let mut handshake = Handshake::new(None);
     handshake.put(b"\x05\x01\x00\x05\x01\x00\x03\x01a\x00\x50");
-    while !matches!(handshake.step(), Step::Ask(_)) {}
+    while !matches!(handshake.step(), Step::Request(_)) {}
     let text = String::new;
     for (why, code) in [
         (Refusal::NotAllowed(text()), 2),
@@ -130,23 +130,24 @@ fn refusals_have_the_codes_of_rfc_1928() {
 
 #[test]
 fn socks4_and_4a() {
-    assert_eq!(asks(b"\x04\x01\x00\x50\xc0\x00\x02\x01me\0x"), (to("192.0.2.1:80"), b"x".to_vec()));
-    assert_eq!(asks(b"\x04\x01\x01\xbb\0\0\0\x07me\0example.org\0").0, to("example.org:443"));
-    assert_eq!(leaves(None, b"\x04\x02\x00\x50\xc0\x00\x02\x01\0").0[..2], [0, 91]);
-    assert_eq!(leaves(users(), b"\x04\x01\x00\x50\xc0\x00\x02\x01ada\0").1, Refusal::NoUser);
+    let with_more = request(b"\x04\x01\x00\x50\xc0\x00\x02\x01me\0x");
+    assert_eq!(with_more, (to("192.0.2.1:80"), b"x".to_vec()));
+    assert_eq!(request(b"\x04\x01\x01\xbb\0\0\0\x07me\0example.org\0").0, to("example.org:443"));
+    assert_eq!(refused(None, b"\x04\x02\x00\x50\xc0\x00\x02\x01\0").0[..2], [0, 91]);
+    assert_eq!(refused(users(), b"\x04\x01\x00\x50\xc0\x00\x02\x01ada\0").1, Refusal::NoUser);
     let long = [b"\x04\x01\x00\x50\xc0\x00\x02\x01", &[b'a'; 300][..]].concat();
-    assert_eq!(leaves(None, &long).1, Refusal::TooLong);
+    assert_eq!(refused(None, &long).1, Refusal::TooLong);
 }
 
 #[test]
 fn connect_takes_host_and_port() {
     let head = b"CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\nhello";
-    assert_eq!(asks(head), (to("example.org:443"), b"hello".to_vec()));
-    assert_eq!(asks(b"CONNECT [::1]:22 HTTP/1.0\r\n\r\n").0, to("[::1]:22"));
+    assert_eq!(request(head), (to("example.org:443"), b"hello".to_vec()));
+    assert_eq!(request(b"CONNECT [::1]:22 HTTP/1.0\r\n\r\n").0, to("[::1]:22"));
     for target in ["example.org", "example.org:", "example.org:99999", ":443", "http://a/"] {
-        let (said, why) = leaves(None, format!("CONNECT {target} HTTP/1.1\r\n\r\n").as_bytes());
+        let (reply, why) = refused(None, format!("CONNECT {target} HTTP/1.1\r\n\r\n").as_bytes());
         assert_eq!(why.name(), "malformed", "{target}");
-        assert!(said.starts_with(b"HTTP/1.1 400 Bad Request\r\n"), "{target}");
+        assert!(reply.starts_with(b"HTTP/1.1 400 Bad Request\r\n"), "{target}");
     }
 }
 
@@ -155,7 +156,7 @@ fn a_url_is_requested_from_its_host() {
     let request = b"POST http://u:p@example.org:8080?q=1#top HTTP/1.1\r\nHost: elsewhere\r\n\
         Proxy-Connection: keep-alive\r\nConnection: keep-alive, X-Hop\r\nX-Hop: 1\r\n\
         Proxy-Authorization: Basic eA==\r\nAccept: */*\r\nContent-Length: 2\r\n\r\nhi";
-    let (request, rest) = asks(request);
+    let (request, rest) = self::request(request);
     let Request::Forward { destination, head, body } = request else { panic!("{request:?}") };
     assert_eq!(destination.to_string(), "example.org:8080");
     assert_eq!(
@@ -164,7 +165,8 @@ fn a_url_is_requested_from_its_host() {
          Connection: close\r\n\r\n"
     );
     assert_eq!((body, rest), (Body::of_length(2), b"hi".to_vec()));
-    let Request::Forward { destination, .. } = asks(b"GET http://[::1]/x HTTP/1.1\r\n\r\n").0
+    let Request::Forward { destination, .. } =
+        self::request(b"GET http://[::1]/x HTTP/1.1\r\n\r\n").0
     else {
         panic!("it is to be forwarded");
     };
@@ -184,45 +186,45 @@ fn ambiguous_requests_are_refused() {
         " folded: 1",
     ] {
         let head = format!("POST http://a/ HTTP/1.1\r\n{fields}\r\n\r\n");
-        let (said, _) = leaves(None, head.as_bytes());
+        let (reply, _) = refused(None, head.as_bytes());
         assert!(
-            said.starts_with(b"HTTP/1.1 400 ") || said.starts_with(b"HTTP/1.1 501 "),
+            reply.starts_with(b"HTTP/1.1 400 ") || reply.starts_with(b"HTTP/1.1 501 "),
             "{fields}"
         );
     }
 }
 
 #[test]
-fn http_asks_for_a_password_where_there_are_users() {
+fn http_requires_a_password_if_there_are_users() {
     let with = |field: &str| format!("CONNECT a:1 HTTP/1.1\r\n{field}\r\n").into_bytes();
-    let right = talk(users(), &[&with("Proxy-Authorization: basic YWRhOmxhY2U=\r\n")]);
-    assert_eq!(right.asked, Some(to("a:1")));
+    let right = outcome(users(), &[&with("Proxy-Authorization: basic YWRhOmxhY2U=\r\n")]);
+    assert_eq!(right.request, Some(to("a:1")));
     for field in ["", "Proxy-Authorization: Basic YWRhOmxhY2s=\r\n", "Proxy-Authorization: x\r\n"] {
-        let (said, why) = leaves(users(), &with(field));
+        let (reply, why) = refused(users(), &with(field));
         assert_eq!(why, Refusal::NoUser);
-        let said = String::from_utf8_lossy(&said).into_owned();
+        let reply = String::from_utf8_lossy(&reply).into_owned();
         assert!(
-            said.starts_with("HTTP/1.1 407 ") && said.contains("\r\nProxy-Authenticate: Basic")
+            reply.starts_with("HTTP/1.1 407 ") && reply.contains("\r\nProxy-Authenticate: Basic")
         );
     }
 }
 
 #[test]
-fn a_long_head_is_not_kept() {
-    let (said, why) = leaves(None, &[b'A'; MAX_HEAD]);
+fn a_long_head_is_refused() {
+    let (reply, why) = refused(None, &[b'A'; MAX_HEAD]);
     assert_eq!(why, Refusal::TooLong);
-    assert!(said.starts_with(b"HTTP/1.1 431 "));
+    assert!(reply.starts_with(b"HTTP/1.1 431 "));
     let fields = "A: b\r\n".repeat(101);
     let head = format!("CONNECT a:1 HTTP/1.1\r\n{fields}\r\n");
-    assert_eq!(leaves(None, head.as_bytes()).1, Refusal::TooLong);
+    assert_eq!(refused(None, head.as_bytes()).1, Refusal::TooLong);
 }
 
 #[test]
 fn other_protocols_are_disconnected() {
-    assert_eq!(leaves(None, &[22, 3, 1]).0, b"");
-    assert_eq!(leaves(None, b"\0").1.name(), "malformed");
-    assert!(leaves(None, b"GET / HTTP/1.1\r\n\r\n").1.to_string().contains("this is a proxy"));
-    assert_eq!(leaves(None, b"GET https://a/ HTTP/1.1\r\n\r\n").1.name(), "unsupported");
+    assert_eq!(refused(None, &[22, 3, 1]).0, b"");
+    assert_eq!(refused(None, b"\0").1.name(), "malformed");
+    assert!(refused(None, b"GET / HTTP/1.1\r\n\r\n").1.to_string().contains("this is a proxy"));
+    assert_eq!(refused(None, b"GET https://a/ HTTP/1.1\r\n\r\n").1.name(), "unsupported");
 }
 
 fn first_bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -251,7 +253,7 @@ proptest! {
         with_users: bool,
     ) {
         let users = || with_users.then(users).flatten();
-        let whole = talk(users(), &[&bytes]);
+        let whole = outcome(users(), &[&bytes]);
         let mut pieces = Vec::new();
         let (mut rest, mut lengths) = (&bytes[..], cuts.iter().cycle());
         while !rest.is_empty() {
@@ -260,6 +262,6 @@ proptest! {
             pieces.push(piece);
             rest = after;
         }
-        prop_assert_eq!(talk(users(), &pieces), whole);
+        prop_assert_eq!(outcome(users(), &pieces), whole);
     }
 }

@@ -1,29 +1,29 @@
-//! The addresses inside a namespace whose programs are intercepted.
+//! The addresses in a namespace whose programs are intercepted.
 //!
-//! IPv4's are of the block for benchmarks (RFC 2544 App. C.2.2, RFC 6890), which no host on the Internet
-//! has and few private networks use: its second half, for the emulator has the first. IPv6's are unique local ones (RFC 4193).
+//! The IPv4 addresses are from the block for benchmarks (RFC 2544 App. C.2.2, RFC 6890), which no host on the
+//! Internet has and few private networks use: from its second half, since the emulator uses the first one. The IPv6
+//! addresses are unique local ones (RFC 4193).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The addresses of the namespace itself, from which its programs connect.
 pub const HOST: (Ipv4Addr, Ipv6Addr) =
     (Ipv4Addr::new(198, 19, 0, 1), Ipv6Addr::new(0xfd65, 0x7961, 0x7300, 0, 0, 0, 0, 1));
-/// The addresses behind the device: from there connections come to the listeners, and there is the name
-/// server.
+/// The addresses behind the device: the listeners see connections from there, and the name server is there.
 pub const PEER: (Ipv4Addr, Ipv6Addr) =
     (Ipv4Addr::new(198, 19, 0, 2), Ipv6Addr::new(0xfd65, 0x7961, 0x7300, 0, 0, 0, 0, 2));
-/// The first addresses that stand for names.
+/// The first addresses that represent names.
 const NAMES: (Ipv4Addr, Ipv6Addr) =
     (Ipv4Addr::new(198, 19, 1, 0), Ipv6Addr::new(0xfd65, 0x7961, 0x7300, 1, 0, 0, 0, 0));
-/// How many addresses can stand for names, in each family: what 198.19.0.0/16 has beyond the first 256.
+/// How many addresses can represent names, in each family: those of 198.19.0.0/16 after the first 256.
 pub(super) const RANGE: u32 = 0x1_0000 - 0x100;
 
-/// The address of this family among the two.
+/// Returns the address of the same family.
 pub(super) fn like(of: IpAddr, (v4, v6): (Ipv4Addr, Ipv6Addr)) -> IpAddr {
     if of.is_ipv4() { v4.into() } else { v6.into() }
 }
 
-/// The addresses that stand for the name with this number, which is below [`RANGE`].
+/// Returns the addresses that represent the name with this number, which is below [`RANGE`].
 pub(super) fn of_name(number: u32) -> (Ipv4Addr, Ipv6Addr) {
     let (v4, v6) = NAMES;
     (
@@ -32,7 +32,7 @@ pub(super) fn of_name(number: u32) -> (Ipv4Addr, Ipv6Addr) {
     )
 }
 
-/// The number of the name that this address stands for, if it is one of those.
+/// Returns the number of the name that this address represents, if it represents one.
 pub(super) fn number(ip: IpAddr) -> Option<u32> {
     let number = match ip {
         IpAddr::V4(ip) => ip.to_bits().checked_sub(NAMES.0.to_bits())?,
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_addresses_lead_back_to_the_name() {
+    fn both_addresses_map_back_to_the_name() {
         for at in [0, 1, 255, 256, 60_000, RANGE - 1] {
             let (v4, v6) = of_name(at);
             assert_eq!((number(v4.into()), number(v6.into())), (Some(at), Some(at)));

@@ -1,4 +1,4 @@
-//! Questions of programs to DNS, answered with addresses that stand for names.
+//! DNS queries of programs, answered with addresses that represent names.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -10,18 +10,18 @@ use hickory_proto::rr::{DNSClass, RData, Record, RecordType as Kind};
 
 /// How long a program may keep an answer, in seconds. A name keeps its addresses for longer.
 const TIME_TO_LIVE: u32 = 60;
-/// Octets of UDP that we are ready for (RFC 9715 §3.1).
+/// The UDP payload size that is announced (RFC 9715 §3.1).
 const UDP_PAYLOAD: u16 = 1400;
 
-/// What there is to do about a message.
+/// How to handle a message.
 #[derive(Debug)]
-pub enum Heard {
-    /// It asks about a name.
+pub enum Incoming {
+    /// Look up the name of this question, and answer it.
     Question(Box<Question>),
-    /// This answers it.
+    /// Send this answer.
     Answer(Vec<u8>),
-    /// It is not a query.
-    Nothing,
+    /// Ignore it, since it is not a query.
+    Ignored,
 }
 
 /// A question about a name.
@@ -32,10 +32,10 @@ pub struct Question {
     name: String,
 }
 
-/// What is known of a name.
+/// What is known about a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existence {
-    /// It has addresses, for which these stand.
+    /// It has addresses, and is represented by these.
     Addresses(Ipv4Addr, Ipv6Addr),
     /// It has none.
     NoAddress,
@@ -45,39 +45,39 @@ pub enum Existence {
     Unknown,
 }
 
-/// Reads a message.
-pub fn read(bytes: &[u8]) -> Heard {
-    let Ok(message) = Message::from_vec(bytes) else { return Heard::Nothing };
+/// Parses a message.
+pub fn read(bytes: &[u8]) -> Incoming {
+    let Ok(message) = Message::from_vec(bytes) else { return Incoming::Ignored };
     if message.metadata.message_type != MessageType::Query {
-        return Heard::Nothing;
+        return Incoming::Ignored;
     }
-    let [asked] = &message.queries[..] else {
+    let [query] = &message.queries[..] else {
         return answer(&message, ResponseCode::FormErr, None);
     };
-    if message.metadata.op_code != OpCode::Query || asked.query_class() != DNSClass::IN {
+    if message.metadata.op_code != OpCode::Query || query.query_class() != DNSClass::IN {
         return answer(&message, ResponseCode::NotImp, None);
     }
-    let kind = asked.query_type();
+    let kind = query.query_type();
     if !matches!(kind, Kind::A | Kind::AAAA | Kind::HTTPS | Kind::SVCB) {
         return answer(&message, ResponseCode::NotImp, None);
     }
-    match Host::parse(asked.name().to_ascii().trim_end_matches('.')) {
+    match Host::parse(query.name().to_ascii().trim_end_matches('.')) {
         Ok(host) if host.is_localhost() => {
             let own = (Ipv4Addr::LOCALHOST, Ipv6Addr::LOCALHOST);
             answer(&message, ResponseCode::NoError, record_data(kind, own))
         }
-        Ok(Host::Name(name)) => Heard::Question(Box::new(Question { kind, name, message })),
+        Ok(Host::Name(name)) => Incoming::Question(Box::new(Question { kind, name, message })),
         Ok(Host::Literal(..)) | Err(_) => answer(&message, ResponseCode::NXDomain, None),
     }
 }
 
 impl Question {
-    /// The name, lower case, without a trailing dot.
+    /// Returns the name in lower case, without a trailing dot.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The answer, for what is known of the name.
+    /// Returns the answer, by what is known about the name.
     pub fn answer(&self, known: Existence) -> Option<Vec<u8>> {
         let (code, data) = match known {
             Existence::Addresses(v4, v6) => {
@@ -99,8 +99,8 @@ fn record_data(kind: Kind, (v4, v6): (Ipv4Addr, Ipv6Addr)) -> Option<RData> {
     }
 }
 
-fn answer(to: &Message, code: ResponseCode, data: Option<RData>) -> Heard {
-    response(to, code, data).map_or(Heard::Nothing, Heard::Answer)
+fn answer(to: &Message, code: ResponseCode, data: Option<RData>) -> Incoming {
+    response(to, code, data).map_or(Incoming::Ignored, Incoming::Answer)
 }
 
 fn response(to: &Message, code: ResponseCode, data: Option<RData>) -> Option<Vec<u8>> {
@@ -109,8 +109,8 @@ fn response(to: &Message, code: ResponseCode, data: Option<RData>) -> Option<Vec
     response.metadata.recursion_available = true;
     response.metadata.response_code = code;
     response.add_queries(to.queries.iter().cloned());
-    if let (Some(data), [asked]) = (data, &to.queries[..]) {
-        response.add_answer(Record::from_rdata(asked.name().clone(), TIME_TO_LIVE, data));
+    if let (Some(data), [query]) = (data, &to.queries[..]) {
+        response.add_answer(Record::from_rdata(query.name().clone(), TIME_TO_LIVE, data));
     }
     if to.edns.is_some() {
         let mut edns = Edns::new();
@@ -120,8 +120,8 @@ fn response(to: &Message, code: ResponseCode, data: Option<RData>) -> Option<Vec
     response.to_vec().ok()
 }
 
-/// What an answer for one family says of the name: whether it has addresses, or why not.
-pub(super) fn judged(records: Result<Records, DnsFailure>) -> Result<bool, DnsFailure> {
+/// Returns whether the answer for one family has addresses, or why that is unknown.
+pub(super) fn has_addresses(records: Result<Records, DnsFailure>) -> Result<bool, DnsFailure> {
     match records {
         Ok(Records::A(some)) => Ok(!some.is_empty()),
         Ok(Records::Aaaa(some)) => Ok(!some.is_empty()),
@@ -130,7 +130,7 @@ pub(super) fn judged(records: Result<Records, DnsFailure>) -> Result<bool, DnsFa
     }
 }
 
-/// The types to be asked.
+/// The record types to query.
 pub(super) const FAMILIES: [RecordType; 2] = [RecordType::Aaaa, RecordType::A];
 
 #[cfg(test)]
@@ -140,10 +140,10 @@ mod tests {
 
     use super::*;
 
-    const STANDS: Existence =
+    const KNOWN: Existence =
         Existence::Addresses(Ipv4Addr::new(198, 19, 1, 0), Ipv6Addr::LOCALHOST);
 
-    fn asking(name: &str, kind: Kind) -> Vec<u8> {
+    fn query(name: &str, kind: Kind) -> Vec<u8> {
         let mut message = Message::query();
         message.metadata.id = 7;
         message.add_query(Query::query(Name::from_ascii(name).expect("a name"), kind));
@@ -165,8 +165,8 @@ mod tests {
     }
 
     fn question(name: &str, kind: Kind) -> Box<Question> {
-        match read(&asking(name, kind)) {
-            Heard::Question(question) => question,
+        match read(&query(name, kind)) {
+            Incoming::Question(question) => question,
             other => panic!("{other:?}"),
         }
     }
@@ -175,31 +175,32 @@ mod tests {
     fn a_name_is_answered_from_its_known_addresses() {
         let v4 = question("A.example.", Kind::A);
         assert_eq!(v4.name(), "a.example");
-        let said = |question: &Question, known| read_answer(&question.answer(known).expect("fits"));
+        let answer =
+            |question: &Question, known| read_answer(&question.answer(known).expect("fits"));
         let address = RData::A(A(Ipv4Addr::new(198, 19, 1, 0)));
-        assert_eq!(said(&v4, STANDS), (ResponseCode::NoError, vec![address]));
+        assert_eq!(answer(&v4, KNOWN), (ResponseCode::NoError, vec![address]));
         let v6 = question("a.example.", Kind::AAAA);
         let address = RData::AAAA(AAAA(Ipv6Addr::LOCALHOST));
-        assert_eq!(said(&v6, STANDS), (ResponseCode::NoError, vec![address]));
+        assert_eq!(answer(&v6, KNOWN), (ResponseCode::NoError, vec![address]));
         let https = question("a.example.", Kind::HTTPS);
-        assert_eq!(said(&https, STANDS), (ResponseCode::NoError, vec![]));
-        assert_eq!(said(&v4, Existence::NoAddress), (ResponseCode::NoError, vec![]));
-        assert_eq!(said(&v4, Existence::NoSuchName), (ResponseCode::NXDomain, vec![]));
-        assert_eq!(said(&v4, Existence::Unknown), (ResponseCode::ServFail, vec![]));
+        assert_eq!(answer(&https, KNOWN), (ResponseCode::NoError, vec![]));
+        assert_eq!(answer(&v4, Existence::NoAddress), (ResponseCode::NoError, vec![]));
+        assert_eq!(answer(&v4, Existence::NoSuchName), (ResponseCode::NXDomain, vec![]));
+        assert_eq!(answer(&v4, Existence::Unknown), (ResponseCode::ServFail, vec![]));
     }
 
     #[test]
     fn other_queries_are_answered_at_once() {
-        let said = |name, kind| match read(&asking(name, kind)) {
-            Heard::Answer(answer) => read_answer(&answer),
+        let answer = |name, kind| match read(&query(name, kind)) {
+            Incoming::Answer(answer) => read_answer(&answer),
             other => panic!("{other:?}"),
         };
         let own = RData::A(A(Ipv4Addr::LOCALHOST));
-        assert_eq!(said("localhost.", Kind::A), (ResponseCode::NoError, vec![own]));
-        assert_eq!(said("example.", Kind::MX), (ResponseCode::NotImp, vec![]));
-        assert!(matches!(read(&[7; 40]), Heard::Nothing));
-        let mut answer = asking("a.example.", Kind::A);
-        answer[2] |= 0x80;
-        assert!(matches!(read(&answer), Heard::Nothing), "an answer is not answered");
+        assert_eq!(answer("localhost.", Kind::A), (ResponseCode::NoError, vec![own]));
+        assert_eq!(answer("example.", Kind::MX), (ResponseCode::NotImp, vec![]));
+        assert!(matches!(read(&[7; 40]), Incoming::Ignored));
+        let mut response = query("a.example.", Kind::A);
+        response[2] |= 0x80;
+        assert!(matches!(read(&response), Incoming::Ignored), "a response is not answered");
     }
 }

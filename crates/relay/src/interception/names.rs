@@ -36,7 +36,7 @@ impl Names {
         while self.names.contains_key(&self.next) {
             self.next = (self.next + 1) % addresses::RANGE;
         }
-        // An address that was given back is not given out again before all others have been.
+        // A freed address is not reused before all others have been used.
         let number = self.next;
         self.next = (self.next + 1) % addresses::RANGE;
         self.numbers.insert(name.to_owned(), number);
@@ -115,17 +115,17 @@ mod tests {
             assert!(names.addresses(START, &format!("{number}.test")).is_some());
         }
         assert_eq!(names.addresses(START + KEPT / 2, "more.test"), None);
-        let mine = names.addresses(START + KEPT / 2, "0.test").expect("it is there");
+        let used = names.addresses(START + KEPT / 2, "0.test").expect("it has addresses");
         assert!(names.addresses(START + KEPT, "more.test").is_some());
         assert_eq!(names.len(), MAX_NAMES);
-        assert_eq!(names.name(START + KEPT, mine.0.into()).as_deref(), Some("0.test"));
+        assert_eq!(names.name(START + KEPT, used.0.into()).as_deref(), Some("0.test"));
     }
 
     proptest! {
         #[test]
-        fn an_address_stands_for_one_name(asked in prop::collection::vec((0_u64..200_000, 0_u8..40), 1..200)) {
+        fn an_address_represents_one_name(queries in prop::collection::vec((0_u64..200_000, 0_u8..40), 1..200)) {
             let (mut names, mut now) = (Names::default(), START);
-            for (after, name) in asked {
+            for (after, name) in queries {
                 now += Duration::from_secs(after);
                 let name = format!("{name}.test");
                 let (v4, v6) = names.addresses(now, &name).expect("there is room for forty");

@@ -8,21 +8,21 @@ use etherparse::{
 };
 
 const HOP_LIMIT: u8 = 64;
-/// How much of a packet is sent back with an error: RFC 1812 §4.3.2.3 has up to 576 octets in all,
-/// RFC 4443 §2.4 up to 1280.
+/// How much of a packet is quoted in an error: RFC 1812 §4.3.2.3 limits the error to 576 octets, RFC 4443 §2.4 to
+/// 1280.
 const QUOTED: (usize, usize) = (548, 1232);
 
-/// What of a packet counts here.
+/// A packet, as far as it is parsed here.
 pub(super) enum Packet<'a> {
-    /// A segment of TCP.
+    /// A TCP segment.
     Tcp { from: SocketAddr, to: SocketAddr, segment: Segment<'a> },
-    /// A datagram of UDP.
+    /// A UDP datagram.
     Udp { from: SocketAddr, to: SocketAddr, payload: &'a [u8] },
     /// Something else, whose sender gets an ICMP error.
     Other,
 }
 
-/// A segment of TCP without its addresses.
+/// A TCP segment without its addresses.
 pub(super) struct Segment<'a> {
     pub(super) header: TcpHeader,
     payload: &'a [u8],
@@ -42,7 +42,7 @@ pub enum Unreachable {
 }
 
 impl Unreachable {
-    /// The codes of ICMP and of ICMPv6.
+    /// Returns the codes of ICMP and of ICMPv6.
     const fn codes(self) -> (u8, u8) {
         match self {
             Self::Network => (0, 0),
@@ -53,7 +53,7 @@ impl Unreachable {
     }
 }
 
-/// Reads a packet from one host to another; `None` if it is none, or one that is never answered.
+/// Parses a packet from one host to another. Returns `None` if it is invalid, or of a kind that is never answered.
 pub(super) fn read(bytes: &[u8]) -> Option<Packet<'_>> {
     let headers = PacketHeaders::from_ip_slice(bytes).ok()?;
     let (from, to) = match headers.net.as_ref()? {
@@ -93,58 +93,57 @@ fn is_host(ip: IpAddr) -> bool {
     !(ip.is_multicast() || ip.is_unspecified() || ip.is_loopback() || is_broadcast)
 }
 
-/// The segment in a packet with these addresses. They are of one family.
+/// Returns a packet with this segment and these addresses, which must be of the same family.
 pub(super) fn tcp(from: SocketAddr, to: SocketAddr, segment: &Segment<'_>) -> Option<Vec<u8>> {
     let mut header = segment.header.clone();
     (header.source_port, header.destination_port) = (from.port(), to.port());
     written(ip(from.ip(), to.ip())?.tcp_header(header), segment.payload)
 }
 
-/// What tells the sender of a segment that there is no such connection (RFC 9293 §3.5.2); nothing if it
-/// says so itself.
+/// Returns a reset for the sender of a segment of no connection (RFC 9293 §3.5.2), unless that is a reset itself.
 pub(super) fn reset(from: SocketAddr, to: SocketAddr, segment: &Segment<'_>) -> Option<Vec<u8>> {
-    let heard = &segment.header;
-    if heard.rst {
+    let received = &segment.header;
+    if received.rst {
         return None;
     }
     let mut header = TcpHeader::new(to.port(), from.port(), 0, 0);
     header.rst = true;
-    if heard.ack {
-        header.sequence_number = heard.acknowledgment_number;
+    if received.ack {
+        header.sequence_number = received.acknowledgment_number;
     } else {
-        let flags = u32::from(heard.syn) + u32::from(heard.fin);
+        let flags = u32::from(received.syn) + u32::from(received.fin);
         let length = u32::try_from(segment.payload.len()).ok()?.wrapping_add(flags);
         header.ack = true;
-        header.acknowledgment_number = heard.sequence_number.wrapping_add(length);
+        header.acknowledgment_number = received.sequence_number.wrapping_add(length);
     }
     written(ip(to.ip(), from.ip())?.tcp_header(header), &[])
 }
 
-/// A datagram of UDP with these addresses, of one family.
+/// Returns a UDP datagram with these addresses, which must be of the same family.
 pub(super) fn udp(from: SocketAddr, to: SocketAddr, payload: &[u8]) -> Option<Vec<u8>> {
     written(ip(from.ip(), to.ip())?.udp(from.port(), to.port()), payload)
 }
 
-/// What tells the sender of a packet that it does not arrive.
+/// Returns an ICMP error for the sender of a packet that is not delivered.
 pub(super) fn unreachable(refused: &[u8], router: IpAddr, why: Unreachable) -> Option<Vec<u8>> {
     const DESTINATION_UNREACHABLE: (u8, u8) = (3, 1);
     let (code, code6) = why.codes();
     let headers = PacketHeaders::from_ip_slice(refused).ok()?;
     let quoted = |most: usize| &refused[..refused.len().min(most)];
     match headers.net? {
-        NetHeaders::Ipv4(heard, _) => {
-            let step = ip(router, heard.source.into())?;
+        NetHeaders::Ipv4(received, _) => {
+            let step = ip(router, received.source.into())?;
             written(step.icmpv4_raw(DESTINATION_UNREACHABLE.0, code, [0; 4]), quoted(QUOTED.0))
         }
-        NetHeaders::Ipv6(heard, _) => {
-            let step = ip(router, heard.source.into())?;
+        NetHeaders::Ipv6(received, _) => {
+            let step = ip(router, received.source.into())?;
             written(step.icmpv6_raw(DESTINATION_UNREACHABLE.1, code6, [0; 4]), quoted(QUOTED.1))
         }
         NetHeaders::Arp(_) => None,
     }
 }
 
-/// The same, unless it is a packet that is never answered.
+/// Returns the same, unless the packet is of a kind that is never answered.
 pub(crate) fn unreachable_if_host(
     refused: &[u8],
     router: IpAddr,
@@ -154,8 +153,8 @@ pub(crate) fn unreachable_if_host(
     unreachable(refused, router, why)
 }
 
-/// The header of IP, whose length and protocol are set once they are known; `None` unless both addresses
-/// are of one family.
+/// Returns an IP header, whose length and protocol are set later, or `None` unless both addresses are of the same
+/// family.
 fn ip(from: IpAddr, to: IpAddr) -> Option<PacketBuilderStep<IpHeaders>> {
     let headers = match (from, to) {
         (IpAddr::V4(from), IpAddr::V4(to)) => {
@@ -188,7 +187,7 @@ where
     step.write_after(payload, &mut packet).then_some(packet)
 }
 
-/// What can be written with the bytes that follow it. The steps of the library share no trait.
+/// A header that can be written with its payload. The steps of the library share no trait.
 trait Written {
     fn write_after(self, payload: &[u8], into: &mut Vec<u8>) -> bool;
 }

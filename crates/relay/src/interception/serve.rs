@@ -1,4 +1,4 @@
-//! The device, the listeners, and a race for each connection.
+//! Serves the device and the listeners, with a race for each connection.
 
 use std::collections::HashMap;
 use std::io;
@@ -18,22 +18,22 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant, timeout};
 
 use super::addresses::{self, PEER, like};
-use super::dns::{self, Existence, FAMILIES, Heard, Question};
+use super::dns::{self, Existence, FAMILIES, Incoming, Question};
 use super::names::Names;
 use super::packet::Unreachable;
 use super::translator::{Denial, Flow, Output, Translator};
 use crate::client::Client;
 use crate::connection::Life;
-use crate::device::{Device, LONGEST};
+use crate::device::{Device, MAX_PACKET};
 use crate::handshake::{Destination, Protocol, Refusal};
 use crate::report::Ending;
 use crate::shared::Shared;
 
-/// For a program to complete a connection that it was granted.
-const COMPLETES: Duration = Duration::from_secs(5);
+/// The time for a program to complete a granted connection.
+const HANDSHAKE_TIME: Duration = Duration::from_secs(5);
 /// The maximum number of concurrent DNS queries. Excess ones are dropped, and clients retry them.
 const QUESTIONS: usize = 256;
-/// For the next question over a connection of TCP (RFC 7766 §6.2.3).
+/// The time for the next query over a TCP connection (RFC 7766 §6.2.3).
 const NEXT_QUESTION: Duration = Duration::from_secs(10);
 const DNS: u16 = 53;
 
@@ -48,11 +48,11 @@ struct Interception {
 struct State {
     translator: Translator,
     names: Names,
-    /// Who waits for a connection to be accepted, by what the listener sees.
+    /// The waiters for accepted connections, by the peer address that the listener sees.
     waiting: HashMap<SocketAddr, oneshot::Sender<TcpStream>>,
 }
 
-/// Starts to serve what comes by the device, until the proxy ends.
+/// Starts to serve the packets of the device, until the proxy ends.
 pub(crate) fn start(
     shared: Arc<Shared>,
     device: OwnedFd,
@@ -103,15 +103,15 @@ impl Interception {
         self.epoch.elapsed()
     }
 
-    /// Reads packets for as long as there is a device.
+    /// Reads packets as long as the device exists.
     async fn read(self: &Arc<Self>) {
-        let mut packet = vec![0; LONGEST];
+        let mut packet = vec![0; MAX_PACKET];
         while let Ok(length) = self.device.read(&mut packet).await {
             self.drive(|translator, now| translator.handle_packet(now, &packet[..length]));
         }
     }
 
-    /// Changes the state of connections, and does what follows from it.
+    /// Changes the state of the translator, and performs its outputs.
     fn drive(self: &Arc<Self>, change: impl FnOnce(&mut Translator, Duration)) {
         let mut state = self.state();
         change(&mut state.translator, self.now());
@@ -146,7 +146,7 @@ impl Interception {
             match listener.accept().await {
                 Ok((tcp, peer)) => {
                     if let Some(waiting) = self.state().waiting.remove(&peer) {
-                        // Whoever waited may have given up.
+                        // The waiter may have given up.
                         let _ = waiting.send(tcp);
                     }
                 }
@@ -155,7 +155,7 @@ impl Interception {
         }
     }
 
-    /// Serves a connection of a program to its end.
+    /// Serves a connection of a program until it ends.
     async fn serve(self: Arc<Self>, flow: Flow) {
         if flow.destination == SocketAddr::new(like(flow.destination.ip(), PEER), DNS) {
             if let Some(mut tcp) = self.connected(&flow).await {
@@ -170,7 +170,7 @@ impl Interception {
     async fn relay(self: &Arc<Self>, flow: &Flow) {
         let shared = &self.shared;
         shared.counters.accepted();
-        // It is of this machine, whatever its address is inside.
+        // The program is on this machine, whatever its address in the namespace.
         let client = match flow.client {
             SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::LOCALHOST),
             SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
@@ -185,7 +185,7 @@ impl Interception {
         let mut life = Life::new(SocketAddr::new(client, flow.client.port()));
         life.protocol = Some(Protocol::Intercepted);
         let ending = tokio::select! {
-            ended = self.live(&mut life, flow) => ended.unwrap_or_else(|ending| ending),
+            ended = self.run(&mut life, flow) => ended.unwrap_or_else(|ending| ending),
             () = shared.abort.cancelled() => Ending::Stopped,
         };
         if let Ending::Refused(why) = &ending {
@@ -195,7 +195,7 @@ impl Interception {
         life.report(shared, ending);
     }
 
-    async fn live(self: &Arc<Self>, life: &mut Life, flow: &Flow) -> Result<Ending, Ending> {
+    async fn run(self: &Arc<Self>, life: &mut Life, flow: &Flow) -> Result<Ending, Ending> {
         let Some(destination) = self.destination(flow.destination) else {
             let why = format!("{} no longer represents a name", flow.destination.ip());
             return Err(Ending::Refused(Refusal::NoAddress(why)));
@@ -211,7 +211,7 @@ impl Interception {
         ended
     }
 
-    /// Where an address inside leads.
+    /// Returns the destination that an address in the namespace represents.
     fn destination(&self, to: SocketAddr) -> Option<Destination> {
         let host = match addresses::number(to.ip()) {
             Some(_) => Host::Name(self.state().names.name(self.now(), to.ip())?),
@@ -220,12 +220,12 @@ impl Interception {
         Some(Destination { host, port: to.port() })
     }
 
-    /// The connection, once the program has completed it.
+    /// Grants a connection, and returns it once the program has completed it.
     async fn connected(self: &Arc<Self>, flow: &Flow) -> Option<TcpStream> {
         let (waiting, accepted) = oneshot::channel();
         self.state().waiting.insert(flow.peer, waiting);
         self.drive(|translator, now| translator.grant(now, flow));
-        let accepted = timeout(COMPLETES, accepted).await;
+        let accepted = timeout(HANDSHAKE_TIME, accepted).await;
         self.state().waiting.remove(&flow.peer);
         accepted.ok()?.ok()
     }
@@ -234,39 +234,39 @@ impl Interception {
         self.drive(|translator, _| translator.refuse(flow, why));
     }
 
-    /// The answer to a message to the name server.
+    /// Returns the answer to a message to the name server.
     async fn answer(&self, message: &[u8]) -> Option<Vec<u8>> {
         match dns::read(message) {
-            Heard::Question(question) => {
+            Incoming::Question(question) => {
                 let known = self.look_up(&question).await;
                 question.answer(known)
             }
-            Heard::Answer(answer) => Some(answer),
-            Heard::Nothing => None,
+            Incoming::Answer(answer) => Some(answer),
+            Incoming::Ignored => None,
         }
     }
 
-    /// Asks whether a name has addresses, and has others stand for them.
+    /// Looks up whether a name has addresses, and assigns addresses that represent it.
     async fn look_up(&self, question: &Question) -> Existence {
         let resolver = self.shared.endpoint.resolver();
         let name = question.name();
-        let stand = || match self.state().names.addresses(self.now(), name) {
+        let assign = || match self.state().names.addresses(self.now(), name) {
             Some((v4, v6)) => Existence::Addresses(v4, v6),
             None => Existence::Unknown,
         };
-        // Another proxy is left to find out whether there is such a name.
+        // With another proxy, names are resolved there.
         if self.shared.via.is_some() || resolver.overrides(name) {
-            return stand();
+            return assign();
         }
-        let ask = |record_type| async move {
+        let look_up = |record_type| async move {
             let query = Query { id: QueryId(0), name: name.to_owned(), record_type };
-            dns::judged(resolver.query(&query, 0).await.records)
+            dns::has_addresses(resolver.query(&query, 0).await.records)
         };
-        let mut answers: FuturesUnordered<_> = FAMILIES.into_iter().map(ask).collect();
+        let mut answers: FuturesUnordered<_> = FAMILIES.into_iter().map(look_up).collect();
         let mut known = Existence::NoAddress;
         while let Some(answer) = answers.next().await {
             match answer {
-                Ok(true) => return stand(),
+                Ok(true) => return assign(),
                 Ok(false) => {}
                 Err(DnsFailure::NoSuchName) => known = Existence::NoSuchName,
                 Err(_) if known == Existence::NoAddress => known = Existence::Unknown,
@@ -276,7 +276,7 @@ impl Interception {
         known
     }
 
-    /// Answers the questions of a connection (RFC 1035 §4.2.2).
+    /// Answers the queries of a TCP connection (RFC 1035 §4.2.2).
     async fn answer_stream(&self, tcp: &mut TcpStream) -> io::Result<()> {
         loop {
             let length = timeout(NEXT_QUESTION, tcp.read_u16()).await??;
@@ -289,7 +289,7 @@ impl Interception {
     }
 }
 
-/// The ICMP or TCP denial for a program, which cannot receive a reason as text.
+/// Returns the denial for a program, which cannot get a reason as text.
 fn denial(why: &Refusal) -> Denial {
     match why {
         Refusal::NotAllowed(_) => Denial::Unreachable(Unreachable::Prohibited),

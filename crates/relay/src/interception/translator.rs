@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  program            device              Translator              device          listener
-//!  HOST:40000 ──SYN──▶  ══▶  to 192.0.2.1:443 is held
+//!  HOST:40000 ──SYN──▶  ══▶  to 192.0.2.1:443 waits
 //!                            Open ───────▶ a race is run
 //!                            ◀──── grant
 //!                            PEER:1024 ──▶ HOST:listener  ══════════════▶  accepts PEER:1024
@@ -26,10 +26,10 @@ pub const MAX_FLOWS: usize = 16_384;
 pub const LINGER: Duration = Duration::from_mins(2);
 /// The first port of [`PEER`] that connections come from.
 const FIRST_PORT: u16 = 1024;
-/// Where DNS is asked.
+/// The port of DNS.
 const DNS: u16 = 53;
 
-/// What the driver has to do.
+/// An action for the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Write this packet to the device.
@@ -71,14 +71,14 @@ pub enum Denial {
 struct Entry {
     flow: Flow,
     stage: Stage,
-    /// When the last packet came.
+    /// When the last packet arrived.
     used: Duration,
 }
 
 #[derive(Debug)]
 enum Stage {
     /// The first segment waits for the outcome of a race.
-    Held(Vec<u8>),
+    Waiting(Vec<u8>),
     Granted,
     Closed,
 }
@@ -142,7 +142,7 @@ impl Translator {
     pub fn grant(&mut self, now: Duration, flow: &Flow) {
         let listener = self.listener(flow.peer);
         let Some(entry) = self.tables[table(flow.peer)].get(flow) else { return };
-        let Stage::Held(first) = std::mem::replace(&mut entry.stage, Stage::Granted) else {
+        let Stage::Waiting(first) = std::mem::replace(&mut entry.stage, Stage::Granted) else {
             return;
         };
         entry.used = now;
@@ -154,10 +154,11 @@ impl Translator {
     /// Refuses a connection, with the reason.
     pub fn refuse(&mut self, flow: &Flow, why: Denial) {
         let table = &mut self.tables[table(flow.peer)];
-        if !table.get(flow).is_some_and(|entry| matches!(entry.stage, Stage::Held(_))) {
+        if !table.get(flow).is_some_and(|entry| matches!(entry.stage, Stage::Waiting(_))) {
             return;
         }
-        let Some(Entry { stage: Stage::Held(first), .. }) = table.remove(flow.peer.port()) else {
+        let Some(Entry { stage: Stage::Waiting(first), .. }) = table.remove(flow.peer.port())
+        else {
             return;
         };
         match (why, packet::read(&first)) {
@@ -191,7 +192,7 @@ impl Translator {
         self.len() == 0
     }
 
-    /// From a program to its destination, which the listener stands for.
+    /// Translates a segment from a program to a listener, which takes the place of the destination.
     fn forward(
         &mut self,
         now: Duration,
@@ -207,13 +208,13 @@ impl Translator {
             known.and_then(|port| Some((port, table.entries.get_mut(&port)?)))
         {
             match (&mut entry.stage, is_first) {
-                (Stage::Held(first), true) => {
+                (Stage::Waiting(first), true) => {
                     *first = bytes.to_vec();
                     return;
                 }
-                // It has thought better of it; the race goes on for the memory.
-                (Stage::Held(_), false) => return,
-                // The same ports again, for another connection.
+                // The program has given up; the race continues for the memory.
+                (Stage::Waiting(_), false) => return,
+                // A new connection with the same ports.
                 (Stage::Closed, true) => _ = table.remove(port),
                 (Stage::Granted | Stage::Closed, _) => {
                     entry.used = now;
@@ -231,7 +232,7 @@ impl Translator {
         }
     }
 
-    /// From a listener to the program.
+    /// Translates a segment from a listener to a program.
     fn backward(&mut self, now: Duration, to: SocketAddr, segment: &Segment<'_>) {
         let Some(entry) = self.tables[table(to)].entries.get_mut(&to.port()) else { return };
         entry.used = now;
@@ -239,9 +240,10 @@ impl Translator {
         self.push(packet::tcp(destination, client, segment));
     }
 
-    fn listener(&self, like_this: SocketAddr) -> SocketAddr {
-        let port = self.listeners[usize::from(like_this.is_ipv6())];
-        SocketAddr::new(like(like_this.ip(), HOST), port)
+    /// Returns the listener of the same family.
+    fn listener(&self, address: SocketAddr) -> SocketAddr {
+        let port = self.listeners[usize::from(address.is_ipv6())];
+        SocketAddr::new(like(address.ip(), HOST), port)
     }
 
     fn unreachable(&mut self, refused: &[u8], router: IpAddr, why: Unreachable) {
@@ -258,7 +260,7 @@ fn table(of: SocketAddr) -> usize {
 }
 
 impl Table {
-    /// The entry of this connection, and not of another that has its port by now.
+    /// Returns the entry of this connection, but not of a later one with the same port.
     fn get(&mut self, flow: &Flow) -> Option<&mut Entry> {
         self.entries.get_mut(&flow.peer.port()).filter(|entry| entry.flow == *flow)
     }
@@ -269,7 +271,7 @@ impl Table {
         Some(entry)
     }
 
-    /// A new connection, if there is room.
+    /// Adds a connection, if there is room.
     fn insert(
         &mut self,
         now: Duration,
@@ -285,13 +287,13 @@ impl Table {
         self.next = self.next.wrapping_add(1);
         let peer = SocketAddr::new(like(client.ip(), PEER), port);
         let flow = Flow { client, destination, peer };
-        let entry = Entry { flow, stage: Stage::Held(first.to_vec()), used: now };
+        let entry = Entry { flow, stage: Stage::Waiting(first.to_vec()), used: now };
         self.entries.insert(port, entry);
         self.ports.insert((client, destination), port);
         Some(flow)
     }
 
-    /// Forgets what has ended long ago, or else longest ago, if there are too many.
+    /// If the table is full, removes the connections that ended long ago, or at least the one that ended first.
     fn make_room(&mut self, now: Duration) -> Option<()> {
         if self.entries.len() < MAX_FLOWS {
             return Some(());

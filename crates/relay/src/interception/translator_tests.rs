@@ -1,4 +1,4 @@
-//! Packets in, packets out.
+//! Feeds packets to a translator, and checks its outputs.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -41,7 +41,7 @@ fn syn(from: SocketAddr, to: SocketAddr) -> Vec<u8> {
     segment(from, to, |header| header.syn = true)
 }
 
-/// Addresses and header of a segment, whose checksums are right.
+/// Returns addresses and header of a segment, and checks the checksums.
 fn read(packet: &[u8]) -> (SocketAddr, SocketAddr, TcpHeader) {
     let headers = PacketHeaders::from_ip_slice(packet).expect("a packet");
     let Some(TransportHeader::Tcp(header)) = headers.transport else { panic!("no TCP") };
@@ -79,9 +79,9 @@ fn open(translator: &mut Translator, now: Duration, from: SocketAddr, to: Socket
 }
 
 /// ```text
-/// HOST:4000 ──SYN──▶ 192.0.2.1:443      held until the race has an outcome
+/// HOST:4000 ──SYN──▶ 192.0.2.1:443      waits for the outcome of the race
 ///           grant    PEER:1024 ──SYN──▶ HOST:7000
-/// HOST:4000 ◀──────── 192.0.2.1:443     what the listener answers
+/// HOST:4000 ◀──────── 192.0.2.1:443     the answer of the listener
 /// ```
 #[test]
 fn a_granted_connection_is_redirected_to_the_listener() {
@@ -92,7 +92,7 @@ fn a_granted_connection_is_redirected_to_the_listener() {
         let flow = open(&mut translator, START, from, to);
         assert_eq!((flow.client, flow.destination), (from, to));
         translator.handle_packet(START, &syn(from, to));
-        assert_eq!(translator.poll_output(), None, "said again, it is the same connection");
+        assert_eq!(translator.poll_output(), None, "a repeated SYN is of the same connection");
 
         translator.grant(START, &flow);
         let (source, destination, header) = read(&packet(&mut translator));
@@ -107,9 +107,9 @@ fn a_granted_connection_is_redirected_to_the_listener() {
 
         translator.close(START, &flow);
         translator.handle_packet(START, &segment(from, to, |header| header.ack = true));
-        assert_eq!(read(&packet(&mut translator)).0, flow.peer, "its last words arrive");
-        let again = open(&mut translator, START, from, to);
-        assert_ne!(again.peer, flow.peer);
+        assert_eq!(read(&packet(&mut translator)).0, flow.peer, "its last segments arrive");
+        let next = open(&mut translator, START, from, to);
+        assert_ne!(next.peer, flow.peer);
         assert_eq!(translator.len(), 1);
     }
 }
@@ -124,15 +124,15 @@ fn a_program_gets_the_cause_of_a_refused_connection() {
         let (source, destination, header) = read(&packet(&mut translator));
         assert_eq!((source, destination), (to, from));
         assert!(header.rst && header.ack);
-        // The SYN, and the bytes that came with it.
+        // The SYN, and the bytes in the same segment.
         assert_eq!(header.acknowledgment_number, 106);
         assert!(translator.is_empty());
 
         let flow = open(&mut translator, START, from, to);
         translator.refuse(&flow, Denial::Unreachable(Unreachable::Host));
-        let told = packet(&mut translator);
-        let headers = PacketHeaders::from_ip_slice(&told).expect("a packet");
-        let what = match headers.transport.expect("ICMP") {
+        let error = packet(&mut translator);
+        let headers = PacketHeaders::from_ip_slice(&error).expect("a packet");
+        let length = match headers.transport.expect("ICMP") {
             TransportHeader::Icmpv4(icmp) => icmp.icmp_type.header_len(),
             TransportHeader::Icmpv6(icmp) => {
                 assert_eq!((icmp.icmp_type.type_u8(), icmp.icmp_type.code_u8()), (1, 3));
@@ -140,8 +140,8 @@ fn a_program_gets_the_cause_of_a_refused_connection() {
             }
             other => panic!("{other:?}"),
         };
-        assert_eq!(what, 8);
-        assert_eq!(headers.payload.slice(), syn(from, to), "it quotes what was refused");
+        assert_eq!(length, 8);
+        assert_eq!(headers.payload.slice(), syn(from, to), "it quotes the refused packet");
     }
 }
 
@@ -157,7 +157,7 @@ fn packets_of_no_connection_are_reset() {
     assert_eq!((source, header.rst, header.sequence_number), (to, true, 77));
     translator.handle_packet(START, &segment(from, to, |header| header.rst = true));
     assert_eq!(translator.poll_output(), None, "a reset is not answered");
-    // Somebody who has another address than the namespace.
+    // A packet with a source address outside the namespace.
     translator.handle_packet(START, &syn(at("192.0.2.9:1"), to));
     assert_eq!(translator.poll_output(), None);
 }
@@ -166,8 +166,8 @@ fn packets_of_no_connection_are_reset() {
 fn datagrams_are_dns_queries_or_are_dropped() {
     let (from, to) = (host(at("192.0.2.1:1"), 4000), at("192.0.2.1:53"));
     let mut translator = Translator::new(LISTENERS);
-    let asked = super::packet::udp(from, to, b"question").expect("one family");
-    translator.handle_packet(START, &asked);
+    let query = super::packet::udp(from, to, b"question").expect("one family");
+    translator.handle_packet(START, &query);
     let message = b"question".to_vec();
     assert_eq!(translator.poll_output(), Some(Output::Question { from, to, message }));
     translator.datagram(to, from, b"answer");
@@ -175,9 +175,9 @@ fn datagrams_are_dns_queries_or_are_dropped() {
     assert_eq!(answer, super::packet::udp(to, from, b"answer").expect("one family"));
     let other = super::packet::udp(from, at("192.0.2.1:443"), b"quic").expect("one family");
     translator.handle_packet(START, &other);
-    let told = packet(&mut translator);
-    assert_eq!((told[9], told[20], told[21]), (1, 3, 3), "ICMP: the port is unreachable");
-    translator.handle_packet(START, &told);
+    let error = packet(&mut translator);
+    assert_eq!((error[9], error[20], error[21]), (1, 3, 3), "ICMP: the port is unreachable");
+    translator.handle_packet(START, &error);
     assert_eq!(translator.poll_output(), None, "an error is not answered");
 }
 
@@ -193,13 +193,13 @@ fn the_number_of_connections_is_bounded() {
         (0..MAX_FLOWS).map(|number| open(&mut translator, START, from(number), to)).collect();
     translator.handle_packet(START, &syn(from(MAX_FLOWS), to));
     assert!(read(&packet(&mut translator)).2.rst);
-    // One that has ended makes room, even though it has only just ended.
+    // A connection that has just ended is removed.
     translator.grant(START, &flows[7]);
     packet(&mut translator);
     translator.close(START, &flows[7]);
     let flow = open(&mut translator, START, from(MAX_FLOWS), to);
     assert_eq!(translator.len(), MAX_FLOWS);
-    // What comes too late for the old one does not touch the new one.
+    // Late calls for the old connection do not affect the new one.
     translator.refuse(&flows[7], Denial::Reset);
     translator.close(START, &flows[7]);
     translator.grant(START, &flow);
@@ -208,7 +208,7 @@ fn the_number_of_connections_is_bounded() {
 
 proptest! {
     #[test]
-    fn arbitrary_octets_do_no_harm(packets in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..100), 1..20)) {
+    fn arbitrary_octets_never_panic(packets in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..100), 1..20)) {
         let mut translator = Translator::new(LISTENERS);
         for bytes in packets {
             translator.handle_packet(START, &bytes);
@@ -217,8 +217,8 @@ proptest! {
         prop_assert!(translator.len() <= 20);
     }
 
-    /// Programs open, and their connections are granted, refused and closed in any order: a segment
-    /// reaches the connection that it is of, or none.
+    /// Connections are opened, granted, refused and closed in any order: a segment reaches its own connection, or
+    /// none.
     #[test]
     fn connections_are_not_mixed_up(events in prop::collection::vec((0_u16..4, 0_u8..5), 1..100)) {
         let mut translator = Translator::new(LISTENERS);

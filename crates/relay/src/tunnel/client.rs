@@ -1,5 +1,5 @@
-//! The end that connects: it listens for programs here, asks the other end to listen, and connects again
-//! when the session is over.
+//! The end that connects: it listens for local programs, has the server listen for remote ones, and reconnects when
+//! the session is over.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,45 +14,45 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::dynamic::{Speaker, introduce};
-use super::ends::{accept, listen, pass, reset_when_dropped};
+use super::client_session::{ClientSession, HANDOVER};
+use super::dynamic::{ProxyRequest, read_request};
 use super::forward::{Forward, Place};
 use super::frame::{Purpose, Why};
-use super::held::{HANDOVER, Held};
 use super::link::{ChannelStream, Link};
-use super::notice::{Notice, Observer, Repeated};
+use super::notice::{Notice, Observer, ThrottledWarnings};
 use super::packets::Interface;
 use super::probing::Probing;
 use super::reach::{Tunnel, TunnelError};
 use super::session::SessionLimits;
 use super::sessions::Sessions;
 use super::setup::Setup;
+use super::sockets::{accept, forward, listen, reset_when_dropped};
 use crate::handshake::{Destination, Refusal};
 
-/// How long a program that connects here waits for a session.
+/// How long a connected program waits for a session.
 const SESSION_TIME: Duration = Duration::from_secs(30);
-/// Programs at once, over all listeners; those above it wait to be accepted.
+/// The limit on concurrent programs, over all listeners. Further ones wait to be accepted.
 const MAX_PROGRAMS: usize = 4096;
-/// The first pause before it is connected again, and the longest; each is twice the one before.
+/// The first and the longest pause before reconnecting. Each pause is twice as long as the one before.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(15));
-/// A session that was up for so long has earned the first pause.
-const LASTING: Duration = Duration::from_secs(30);
+/// After a session that lasted this long, the pauses start with the first one.
+const STABLE: Duration = Duration::from_secs(30);
 
-/// What programs here and there are given.
+/// The forwardings of a client.
 #[derive(Clone, Debug, Default)]
 pub struct Forwards {
-    /// Listen here, and have the other end connect.
+    /// Listen at this end, and have the other end connect.
     pub local: Vec<Forward>,
-    /// Have the other end listen, and connect here.
+    /// Have the other end listen, and connect at this end.
     pub remote: Vec<Forward>,
-    /// Listen here for SOCKS and HTTP CONNECT, and have the other end connect where these say.
+    /// Listen at this end for SOCKS and HTTP CONNECT, and have the other end connect to the requested destinations.
     pub dynamic: Vec<Place>,
     /// Exchange packets between this interface and that of the other end.
     pub interface: Option<Interface>,
 }
 
-/// A tunnel that is held up: connected again whenever its session is over, and by a transport with streams
-/// once there is one.
+/// A tunnel that is kept up: it reconnects whenever its session is over, and moves to a transport with streams when
+/// one is available.
 #[derive(Debug)]
 pub struct Client {
     setup: Arc<Setup>,
@@ -60,7 +60,7 @@ pub struct Client {
     listeners: Vec<(TcpListener, Kind)>,
 }
 
-/// What a listener is for.
+/// The kind of a listener.
 #[derive(Clone, Debug)]
 enum Kind {
     Local(Destination),
@@ -68,8 +68,11 @@ enum Kind {
 }
 
 impl Client {
-    /// Listens for the programs here. Sessions are made by this endpoint, which has to trust the key of
-    /// the server alone.
+    /// Listens for local programs. Sessions are opened by this endpoint, which must trust only the key of the
+    /// server.
+    ///
+    /// # Errors
+    /// If it cannot listen.
     pub fn new(
         endpoint: Endpoint,
         (target, policy): (Target, Policy),
@@ -87,9 +90,9 @@ impl Client {
             let at = Place { port, ..at.clone() };
             let leads = match &kind {
                 Kind::Local(to) => to.to_string(),
-                Kind::Dynamic => "where SOCKS and CONNECT say".to_owned(),
+                Kind::Dynamic => "the destinations of SOCKS and CONNECT".to_owned(),
             };
-            observer.say("listening", format!("{at} leads to {leads}"));
+            observer.notify("listening", format!("{at} leads to {leads}"));
             listeners.extend(bound.into_iter().map(|one| (one, kind.clone())));
         }
         let Forwards { remote, interface, .. } = forwards;
@@ -110,16 +113,16 @@ impl Client {
         Ok(Self { setup: Arc::new(setup), probing, listeners })
     }
 
-    /// The sessions that it has: none while it is connected again, and besides the one that new
-    /// connections go to those that others are still open on.
+    /// Returns its sessions: none while it reconnects; otherwise the one for new connections, and those with
+    /// connections that are still open.
     pub fn sessions(&self) -> Sessions {
         self.setup.sessions.clone()
     }
 
-    /// Serves over this session and those after it until it is stopped.
+    /// Runs over this session and those after it until it is stopped.
     ///
     /// # Errors
-    /// If the first session does not give what was asked for.
+    /// If the first session does not grant everything that was requested.
     pub async fn run(self, first: Tunnel, stop: CancellationToken) -> Result<(), TunnelError> {
         let (sender, sessions) = watch::channel(None);
         let mut tasks = JoinSet::new();
@@ -128,32 +131,33 @@ impl Client {
         }
         let setup = &self.setup;
         let mut retiring = JoinSet::new();
-        let mut held = Held::begin(setup, first, setup.remote.clone(), Duration::ZERO).await?;
+        let remote = setup.remote.clone();
+        let mut session = ClientSession::begin(setup, first, remote, Duration::ZERO).await?;
         loop {
             let began = Instant::now();
-            sender.send_replace(Some(held.tunnel().link.clone()));
-            let transport = held.tunnel().transport;
+            sender.send_replace(Some(session.tunnel().link.clone()));
+            let transport = session.tunnel().transport;
             let next = tokio::select! {
                 () = stop.cancelled() => {
-                    held.end().await;
+                    session.end().await;
                     break;
                 }
-                end = held.serve(setup) => Err(end.to_string()),
+                end = session.serve(setup) => Err(end.to_string()),
                 better = self.probing.better(setup, transport) => {
                     sender.send_replace(Some(better.link.clone()));
-                    setup.observer.say("moved", told_of_move(held.tunnel(), &better));
-                    let remote = held.let_go_of_ports();
-                    retiring.spawn(held.retire(Arc::clone(setup), stop.clone()));
-                    let begun = Held::begin(setup, better, remote, HANDOVER).await;
+                    setup.observer.notify("moved", move_text(session.tunnel(), &better));
+                    let remote = session.release_ports();
+                    retiring.spawn(session.retire(Arc::clone(setup), stop.clone()));
+                    let begun = ClientSession::begin(setup, better, remote, HANDOVER).await;
                     begun.map_err(|error| error.to_string())
                 }
             };
-            held = match next {
-                Ok(held) => held,
-                Err(words) => {
+            session = match next {
+                Ok(session) => session,
+                Err(reason) => {
                     sender.send_replace(None);
-                    match setup.restore(words, began.elapsed(), &stop).await {
-                        Some(held) => held,
+                    match setup.restore(reason, began.elapsed(), &stop).await {
+                        Some(session) => session,
                         None => break,
                     }
                 }
@@ -164,38 +168,40 @@ impl Client {
     }
 }
 
-fn told_of_move(former: &Tunnel, better: &Tunnel) -> String {
+fn move_text(former: &Tunnel, better: &Tunnel) -> String {
     format!(
         "connected over {} as well: new connections use it, open ones stay on {}",
-        better.way, former.way
+        better.description, former.description
     )
 }
 
 impl Setup {
-    /// A session in the place of one that is over, for as long as it takes; `None` where it is stopped.
+    /// Replaces a session that is over, however long that takes. Returns `None` if it is stopped.
     async fn restore(
         &self,
-        mut words: String,
+        mut reason: String,
         lasted: Duration,
         stop: &CancellationToken,
-    ) -> Option<Held> {
-        let mut pause = if lasted >= LASTING { PAUSES.0 } else { 4 * PAUSES.0 };
+    ) -> Option<ClientSession> {
+        let mut pause = if lasted >= STABLE { PAUSES.0 } else { 4 * PAUSES.0 };
         loop {
-            self.observer.complain("disconnected", format!("{words}; it is connected again"));
-            let tunnel = self.again(pause, stop).await?;
+            self.observer.warn("disconnected", format!("{reason}; reconnecting"));
+            let tunnel = self.reconnect(pause, stop).await?;
             tokio::select! {
                 () = stop.cancelled() => return None,
-                begun = Held::begin(self, tunnel, self.remote.clone(), Duration::ZERO) => match begun {
-                    Ok(held) => return Some(held),
-                    Err(error) => words = error.to_string(),
-                },
+                begun = ClientSession::begin(self, tunnel, self.remote.clone(), Duration::ZERO) => {
+                    match begun {
+                        Ok(session) => return Some(session),
+                        Err(error) => reason = error.to_string(),
+                    }
+                }
             }
             pause = 4 * PAUSES.0;
         }
     }
 
-    /// Connects again, for as long as it takes.
-    async fn again(&self, mut pause: Duration, stop: &CancellationToken) -> Option<Tunnel> {
+    /// Reconnects, however long that takes.
+    async fn reconnect(&self, mut pause: Duration, stop: &CancellationToken) -> Option<Tunnel> {
         loop {
             tokio::select! {
                 () = stop.cancelled() => return None,
@@ -206,12 +212,12 @@ impl Setup {
                 () = stop.cancelled() => return None,
                 begun = self.begin(&self.target, &self.policy) => match begun {
                     Ok(tunnel) => {
-                        let text = format!("connected again over {}", tunnel.way);
-                        self.observer.say("connected", text);
+                        let text = format!("reconnected over {}", tunnel.description);
+                        self.observer.notify("connected", text);
                         return Some(tunnel);
                     }
                     Err(error) => {
-                        self.observer.complain("unreachable", format!("{error}; it is tried again"));
+                        self.observer.warn("unreachable", format!("{error}; trying again"));
                     }
                 },
             }
@@ -227,30 +233,30 @@ async fn serve_all(
     sessions: watch::Receiver<Option<Link>>,
 ) {
     let mut tasks = JoinSet::new();
-    let complaints = Repeated::new(setup.observer.clone());
+    let warnings = ThrottledWarnings::new(setup.observer.clone());
     loop {
         while tasks.try_join_next().is_some() {}
-        // First the permit, then the program: who finds all taken waits in the kernel's queue.
+        // First the permit, then the program: without a permit, programs wait in the kernel's queue.
         let Ok(permit) = Arc::clone(&setup.programs).acquire_owned().await else { return };
-        let Some((client, _)) = accept(&listener, &complaints).await else { continue };
+        let Some((client, _)) = accept(&listener, &warnings).await else { continue };
         let (setup, kind, sessions) = (Arc::clone(&setup), kind.clone(), sessions.clone());
         tasks.spawn(async move {
             match kind {
-                Kind::Local(to) => local(&setup, client, to, sessions).await,
-                Kind::Dynamic => dynamic(&setup, client, sessions).await,
+                Kind::Local(to) => serve_local(&setup, client, to, sessions).await,
+                Kind::Dynamic => serve_dynamic(&setup, client, sessions).await,
             }
             drop(permit);
         });
     }
 }
 
-/// A channel to this destination, over the session that there is, or the next one.
-async fn channel(
+/// Opens a channel to this destination over the current session, or the next one.
+async fn open_channel(
     to: Destination,
     mut sessions: watch::Receiver<Option<Link>>,
 ) -> Result<ChannelStream, (Why, String)> {
     let opening = match timeout(SESSION_TIME, sessions.wait_for(Option::is_some)).await {
-        // A session that another one takes the place of is not empty until it has this channel.
+        // Under the lock, so that a session being replaced has this channel before it is found empty.
         Ok(Ok(session)) => session.as_ref().map(|link| link.open(Purpose::Connect(to))),
         _ => None,
     };
@@ -260,37 +266,41 @@ async fn channel(
     }
 }
 
-async fn local(
+async fn serve_local(
     setup: &Setup,
     client: TcpStream,
     to: Destination,
     sessions: watch::Receiver<Option<Link>>,
 ) {
     reset_when_dropped(&client);
-    match channel(to.clone(), sessions).await {
+    match open_channel(to.clone(), sessions).await {
         Ok(channel) => {
-            pass(client, channel).await;
+            forward(client, channel).await;
         }
-        Err((_, words)) => setup.observer.complain("refused", format!("{to}: {words}")),
+        Err((_, reason)) => setup.observer.warn("refused", format!("{to}: {reason}")),
     }
 }
 
-async fn dynamic(setup: &Setup, mut client: TcpStream, sessions: watch::Receiver<Option<Link>>) {
-    let Some(Speaker { to, handshake }) = introduce(&mut client).await else { return };
-    match channel(to.clone(), sessions).await {
+async fn serve_dynamic(
+    setup: &Setup,
+    mut client: TcpStream,
+    sessions: watch::Receiver<Option<Link>>,
+) {
+    let Some(ProxyRequest { to, handshake }) = read_request(&mut client).await else { return };
+    match open_channel(to.clone(), sessions).await {
         Ok(mut channel) => {
             let granted = handshake.granted(None);
             let rest = handshake.into_rest();
-            let told = client.write_all(&granted).await.is_ok();
-            if told && channel.write_all(&rest).await.is_ok() {
-                pass(client, channel).await;
+            let is_granted = client.write_all(&granted).await.is_ok();
+            if is_granted && channel.write_all(&rest).await.is_ok() {
+                forward(client, channel).await;
             }
         }
-        Err((why, words)) => {
-            setup.observer.complain("refused", format!("{to}: {words}"));
+        Err((why, reason)) => {
+            setup.observer.warn("refused", format!("{to}: {reason}"));
             let refusal = match why {
-                Why::NotAllowed => Refusal::NotAllowed(words),
-                _ => Refusal::HostUnreachable(words),
+                Why::NotAllowed => Refusal::NotAllowed(reason),
+                _ => Refusal::HostUnreachable(reason),
             };
             let _ = client.write_all(&handshake.refused(&refusal)).await;
             let _ = client.shutdown().await;

@@ -1,4 +1,4 @@
-//! Programs that say themselves where they want to go: SOCKS and HTTP CONNECT.
+//! Reads the requests of programs that use SOCKS or HTTP CONNECT.
 
 use std::time::Duration;
 
@@ -9,24 +9,23 @@ use tokio::time::timeout;
 
 use crate::handshake::{Destination, Handshake, Refusal, Request, Step};
 
-/// For a program to say where it wants to go.
+/// The time for a program to name its destination.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(30);
-/// Bytes read at once until then.
+/// Bytes read at once.
 const READ: usize = 4 * 1024;
 
-/// A program that has said where it wants to go, and is to be answered in its own protocol.
+/// The request of a program, and the handshake with which it is answered.
 #[derive(Debug)]
-pub(crate) struct Speaker {
+pub(crate) struct ProxyRequest {
     pub(crate) to: Destination,
     pub(crate) handshake: Handshake,
 }
 
-/// Talks with a program until it has said where it wants to go.
-pub(crate) async fn introduce(client: &mut TcpStream) -> Option<Speaker> {
+/// Exchanges messages with a program until its request is complete.
+pub(crate) async fn read_request(client: &mut TcpStream) -> Option<ProxyRequest> {
     let mut handshake = Handshake::new(None);
-    let asked = timeout(HANDSHAKE_TIME, ask(client, &mut handshake)).await;
-    match asked {
-        Ok(Some(Request::Connect(to))) => Some(Speaker { to, handshake }),
+    match timeout(HANDSHAKE_TIME, run(client, &mut handshake)).await {
+        Ok(Some(Request::Connect(to))) => Some(ProxyRequest { to, handshake }),
         Ok(Some(request)) => {
             let text = match request {
                 Request::Associate { .. } | Request::ConnectUdp(_) => {
@@ -45,7 +44,7 @@ pub(crate) async fn introduce(client: &mut TcpStream) -> Option<Speaker> {
     }
 }
 
-async fn ask(client: &mut TcpStream, handshake: &mut Handshake) -> Option<Request> {
+async fn run(client: &mut TcpStream, handshake: &mut Handshake) -> Option<Request> {
     let mut read = BytesMut::with_capacity(READ);
     loop {
         match handshake.step() {
@@ -56,9 +55,9 @@ async fn ask(client: &mut TcpStream, handshake: &mut Handshake) -> Option<Reques
                 }
                 handshake.put(&read);
             }
-            Step::Say(bytes) => client.write_all(&bytes).await.ok()?,
-            Step::Ask(request) => return Some(request),
-            Step::Leave(bytes, _) => {
+            Step::Send(bytes) => client.write_all(&bytes).await.ok()?,
+            Step::Request(request) => return Some(request),
+            Step::Close(bytes, _) => {
                 client.write_all(&bytes).await.ok()?;
                 let _ = client.shutdown().await;
                 return None;

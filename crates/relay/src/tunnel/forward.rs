@@ -1,4 +1,4 @@
-//! What is forwarded, in ssh's words: `[BIND:]PORT:HOST:PORT`. Pure.
+//! Forwardings in the syntax of ssh: `[BIND:]PORT:HOST:PORT`. Pure.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,30 +7,30 @@ use eyas::race::target::Host;
 
 use crate::handshake::Destination;
 
-/// Where to listen. An empty address is loopback, `*` every address.
+/// An address to listen at. If it is empty, that is loopback; `*` is every address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// An address, `localhost`, `*`, or nothing.
+    /// An address, `localhost`, `*`, or empty.
     pub bind: String,
     /// The port; 0 is any free one.
     pub port: u16,
 }
 
-/// Where to listen, and where what connects there leads.
+/// An address to listen at, and the destination of the connections that are accepted there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forward {
-    /// Where to listen.
+    /// The address to listen at.
     pub at: Place,
-    /// Where it leads.
+    /// The destination.
     pub to: Destination,
 }
 
-/// Why a text is no [`Forward`] or [`Place`].
+/// The error of parsing a [`Forward`] or a [`Place`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {0}, with IPv6 addresses in brackets")]
 pub struct ForwardError(&'static str);
 
-/// Divides a text at its colons, but not at those between brackets.
+/// Splits a text at its colons, except those within brackets.
 fn parts(text: &str) -> Vec<&str> {
     let (mut parts, mut start, mut is_bracketed) = (Vec::new(), 0, false);
     for (place, letter) in text.char_indices() {
@@ -51,7 +51,7 @@ fn parts(text: &str) -> Vec<&str> {
 fn place(bind: Option<&str>, port: &str) -> Option<Place> {
     let bind = match bind {
         None => String::new(),
-        // As ssh has it: a colon with nothing before it asks for all addresses.
+        // As with ssh, a colon with nothing before it means all addresses.
         Some("" | "*") => "*".to_owned(),
         Some(bind) => bind.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase(),
     };
@@ -61,12 +61,12 @@ fn place(bind: Option<&str>, port: &str) -> Option<Place> {
     Some(Place { bind, port: port.parse().ok()? })
 }
 
-/// Reads `HOST:PORT`.
+/// Parses `HOST:PORT`.
 pub fn destination(text: &str) -> Result<Destination, ForwardError> {
-    const WANTED: ForwardError = ForwardError("HOST:PORT");
+    const ERROR: ForwardError = ForwardError("HOST:PORT");
     match parts(text)[..] {
-        [host, port] => to(host, port).ok_or(WANTED),
-        _ => Err(WANTED),
+        [host, port] => to(host, port).ok_or(ERROR),
+        _ => Err(ERROR),
     }
 }
 
@@ -134,8 +134,8 @@ mod tests {
             (":8080:10.0.0.1:80", "*:8080 to 10.0.0.1:80"),
             ("localhost:0:h:1", "localhost:0 to h:1"),
         ];
-        for (text, read) in cases {
-            assert_eq!(text.parse::<Forward>().expect(text).to_string(), read);
+        for (text, parsed) in cases {
+            assert_eq!(text.parse::<Forward>().expect(text).to_string(), parsed);
         }
         for text in
             ["", "80", "80:a", "80:a:b", "a:80:b", "80:a:0", "1:2:3:4:5", "::1:80:a:80", "x:1:a:2"]

@@ -1,7 +1,7 @@
-//! Frames: what the two ends of a tunnel say to each other, as bytes.
+//! The frames of the tunnel's protocol.
 //!
-//! Each begins with seven bytes, its kind, the channel that it is about (0: the whole session) and the
-//! length of what follows, the numbers in network byte order. `docs/tunnel.md` has the table.
+//! Each begins with seven bytes: its kind, its channel (0: the session itself) and the length of its payload, in
+//! network byte order. `docs/tunnel.md` has the table.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,25 +10,25 @@ use eyas::race::target::Host;
 
 use crate::handshake::Destination;
 
-/// Of the protocol that is written down in `docs/tunnel.md`.
+/// The version of the protocol, which `docs/tunnel.md` specifies.
 pub const VERSION: u16 = 1;
 
-/// The application protocol as TLS and QUIC name it (ALPN).
+/// The application protocol (ALPN) of TLS and QUIC.
 pub const ALPN: &str = "eyas-tunnel/1";
 
-/// Bytes before what a frame carries.
+/// The length of the header.
 pub const HEADER: usize = 7;
 
-/// Bytes of a connection that one frame carries at most.
+/// The limit on the data of one frame, in bytes.
 pub const MAX_DATA: usize = 16 * 1024;
 
-/// Bytes that any frame carries at most: what is longer breaks the protocol.
+/// The limit on the payload of any frame, in bytes. A longer one violates the protocol.
 pub const MAX_PAYLOAD: usize = MAX_DATA;
 
-/// Bytes of words for people: what is longer is cut.
-const MAX_WORDS: usize = 512;
+/// The limit on texts, in bytes. Longer ones are truncated.
+const MAX_TEXT: usize = 512;
 
-/// The kinds of frames. A number that is not here breaks the protocol.
+/// The kinds of frames. Any other number violates the protocol.
 mod kind {
     pub(super) const HELLO: u8 = 0;
     pub(super) const OPEN: u8 = 1;
@@ -44,44 +44,44 @@ mod kind {
     pub(super) const DELIVERED: u8 = 11;
 }
 
-/// What a channel is opened for.
+/// The purpose of a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// A stream of bytes to this destination, as the end that is asked reaches it.
+    /// A byte stream to this destination, to which the other end connects.
     Connect(Destination),
-    /// The end that is asked is to listen at this address, for as long as the channel is open. An empty
-    /// text is loopback, `*` every address; port 0 is any free one.
+    /// Has the other end listen at this address as long as the channel is open. An empty text is loopback, `*`
+    /// every address; port 0 is any free one.
     Listen {
         /// The address.
         bind: String,
         /// The port.
         port: u16,
     },
-    /// A stream of bytes from who has connected to where the other end listens.
+    /// A byte stream from a program that has connected to the listener of another channel.
     Accepted {
-        /// The channel that the listening was asked for by.
+        /// The channel of the listener.
         listen: u32,
-        /// Who has connected.
+        /// The address of the program.
         peer: SocketAddr,
     },
-    /// Packets of IP between the interfaces of both ends, each behind its length
+    /// IP packets between the interfaces of both ends, each after its length
     /// ([`framing`](super::packets::framing)).
     Packets {
-        /// What the interface of the end that asks has.
+        /// The addresses of the requesting end's interface.
         addresses: Vec<IpAddr>,
     },
 }
 
-/// Why a channel is not opened.
+/// Why a channel is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// The key may not.
+    /// The key does not permit it.
     NotAllowed,
-    /// The destination, or the address to listen at, cannot be had: words say why.
+    /// Connecting or listening failed; the text has the reason.
     Failed,
-    /// There are as many channels as there may be.
+    /// There are too many channels.
     TooMany,
-    /// The other end does not do this.
+    /// The other end does not support it.
     Unsupported,
 }
 
@@ -96,43 +96,43 @@ impl Why {
 /// One frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
-    /// The first of each end, and only that.
+    /// The first frame of each stream, and no other.
     Hello {
-        /// Of the protocol.
+        /// The version of the protocol.
         version: u16,
-        /// Bytes of data that each channel of the other end may send before it gets credit.
+        /// The data that the other end may send on each channel before it gets credit, in bytes.
         window: u32,
     },
-    /// A channel begins.
+    /// Requests a channel.
     Open(Purpose),
-    /// It is there; the port is that which was bound for [`Purpose::Listen`], else 0.
+    /// Accepts a channel. The port is the one that was bound for [`Purpose::Listen`], otherwise 0.
     Accept(u16),
-    /// It is not to be.
+    /// Refuses a channel.
     Refuse(Why, String),
-    /// Bytes.
+    /// Data of a channel.
     Data(Bytes),
-    /// So many bytes more may be sent.
+    /// Allows this many more bytes.
     Credit(u32),
-    /// No more bytes come from here.
+    /// Ends the sender's direction of a channel.
     Finish,
-    /// The channel is over, and what was under way may be lost.
+    /// Ends a channel in both directions. Data in transit may be lost.
     Reset,
-    /// Are you there?
+    /// Requests a sign of life.
     Ping(u64),
-    /// I am.
+    /// Answers a ping.
     Pong(u64),
-    /// The session ends now, for this reason.
+    /// Ends the session, for this reason.
     Goodbye(String),
-    /// Everything up to the end that was said was read.
+    /// Confirms that everything up to the end was read.
     Delivered,
 }
 
-/// What breaks the protocol, in words.
+/// A violation of the protocol, as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the other end violated the tunnel's protocol: {0}")]
 pub struct Broken(pub &'static str);
 
-/// Puts a frame behind what is in the buffer.
+/// Appends a frame to the buffer.
 pub fn encode(channel: u32, frame: &Frame, into: &mut BytesMut) {
     let at = into.len();
     into.put_bytes(0, HEADER);
@@ -150,13 +150,13 @@ pub fn encode(channel: u32, frame: &Frame, into: &mut BytesMut) {
             into.put_u16(*port);
             kind::ACCEPT
         }
-        Frame::Refuse(why, words) => {
+        Frame::Refuse(why, text) => {
             into.put_u8(why.code());
-            put_words(words, into);
+            put_text(text, into);
             kind::REFUSE
         }
         Frame::Data(bytes) => {
-            debug_assert!(bytes.len() <= MAX_DATA, "data is cut before it is framed");
+            debug_assert!(bytes.len() <= MAX_DATA, "data is split before it is framed");
             into.put_slice(bytes);
             kind::DATA
         }
@@ -174,13 +174,13 @@ pub fn encode(channel: u32, frame: &Frame, into: &mut BytesMut) {
             into.put_u64(*token);
             kind::PONG
         }
-        Frame::Goodbye(words) => {
-            put_words(words, into);
+        Frame::Goodbye(text) => {
+            put_text(text, into);
             kind::GOODBYE
         }
         Frame::Delivered => kind::DELIVERED,
     };
-    // MAX_PAYLOAD fits into the field, and nothing longer is made above.
+    // MAX_PAYLOAD fits into the field, and no payload above is longer.
     let length = (into.len() - at - HEADER) as u16;
     let mut header = &mut into[at..at + HEADER];
     header.put_u8(kind);
@@ -188,10 +188,10 @@ pub fn encode(channel: u32, frame: &Frame, into: &mut BytesMut) {
     header.put_u16(length);
 }
 
-/// Takes the first whole frame out of the buffer.
+/// Removes the first frame from the buffer, if it is complete.
 ///
 /// # Errors
-/// If what stands there is no frame: nothing behind it can be read.
+/// If the buffer does not begin with a valid frame. Nothing after it can be decoded.
 pub fn decode(from: &mut BytesMut) -> Result<Option<(u32, Frame)>, Broken> {
     let Some(mut header) = from.get(..HEADER) else { return Ok(None) };
     let (kind, channel, length) =
@@ -211,7 +211,7 @@ pub fn decode(from: &mut BytesMut) -> Result<Option<(u32, Frame)>, Broken> {
 }
 
 fn decode_payload(kind: u8, mut payload: Bytes) -> Result<Frame, Broken> {
-    let of_length = |wanted: usize| match payload.len() == wanted {
+    let of_length = |length: usize| match payload.len() == length {
         true => Ok(()),
         false => Err(Broken("a frame has the wrong length for its kind")),
     };
@@ -226,10 +226,10 @@ fn decode_payload(kind: u8, mut payload: Bytes) -> Result<Frame, Broken> {
             Frame::Accept(payload.get_u16())
         }
         kind::REFUSE => {
-            let code = payload.try_get_u8().map_err(|_| Broken("a refusal says nothing"))?;
-            // A reason of a later version is a reason.
+            let code = payload.try_get_u8().map_err(|_| Broken("a refusal without a reason"))?;
+            // Other reasons may be those of later versions.
             let why = Why::ALL.get(usize::from(code)).copied().unwrap_or(Why::Failed);
-            Frame::Refuse(why, words(&payload))
+            Frame::Refuse(why, printable_text(&payload))
         }
         kind::DATA if payload.is_empty() => return Err(Broken("data without a byte")),
         kind::DATA => Frame::Data(payload),
@@ -257,7 +257,7 @@ fn decode_payload(kind: u8, mut payload: Bytes) -> Result<Frame, Broken> {
             of_length(0)?;
             Frame::Delivered
         }
-        _ => Frame::Goodbye(words(&payload)),
+        _ => Frame::Goodbye(printable_text(&payload)),
     })
 }
 
@@ -274,29 +274,29 @@ fn encode_purpose(purpose: &Purpose, into: &mut BytesMut) {
         Purpose::Connect(Destination { host, port }) => {
             into.put_u8(purpose::CONNECT);
             into.put_u16(*port);
-            put_words(&host.to_string(), into);
+            put_text(&host.to_string(), into);
         }
         Purpose::Listen { bind, port } => {
             into.put_u8(purpose::LISTEN);
             into.put_u16(*port);
-            put_words(bind, into);
+            put_text(bind, into);
         }
         Purpose::Accepted { listen, peer } => {
             into.put_u8(purpose::ACCEPTED);
             into.put_u32(*listen);
-            put_words(&peer.to_string(), into);
+            put_text(&peer.to_string(), into);
         }
         Purpose::Packets { addresses } => {
             into.put_u8(purpose::PACKETS);
             let addresses: Vec<_> = addresses.iter().map(IpAddr::to_string).collect();
-            put_words(&addresses.join(","), into);
+            put_text(&addresses.join(","), into);
         }
     }
 }
 
 fn decode_purpose(mut payload: Bytes) -> Result<Purpose, Broken> {
     const BROKEN: Broken = Broken("the purpose of a new channel cannot be parsed");
-    let text = |payload: Bytes| match payload.len() <= MAX_WORDS {
+    let text = |payload: Bytes| match payload.len() <= MAX_TEXT {
         true => String::from_utf8(payload.to_vec()).map_err(|_| BROKEN),
         false => Err(BROKEN),
     };
@@ -324,19 +324,19 @@ fn decode_purpose(mut payload: Bytes) -> Result<Purpose, Broken> {
     }
 }
 
-fn put_words(words: &str, into: &mut BytesMut) {
-    into.put_slice(&words.as_bytes()[..words.floor_char_boundary(MAX_WORDS)]);
+fn put_text(text: &str, into: &mut BytesMut) {
+    into.put_slice(&text.as_bytes()[..text.floor_char_boundary(MAX_TEXT)]);
 }
 
-/// Words of the other end, fit for a terminal.
-fn words(payload: &[u8]) -> String {
-    let payload = &payload[..payload.len().min(MAX_WORDS)];
+/// Returns a text of the other end, without control characters, so that it can be printed to a terminal.
+fn printable_text(payload: &[u8]) -> String {
+    let payload = &payload[..payload.len().min(MAX_TEXT)];
     let text = String::from_utf8_lossy(payload);
     let visible = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
-    let mut words: String = visible.collect();
-    // What is no UTF-8 became longer.
-    words.truncate(words.floor_char_boundary(MAX_WORDS));
-    words
+    let mut text: String = visible.collect();
+    // Replacement characters are longer than invalid UTF-8.
+    text.truncate(text.floor_char_boundary(MAX_TEXT));
+    text
 }
 
 #[cfg(test)]
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn every_frame_is_read_as_it_was_written_however_it_is_cut() {
+    fn every_frame_is_decoded_as_it_was_encoded_however_it_is_split() {
         let mut wire = BytesMut::new();
         for (channel, frame) in all().iter().enumerate() {
             encode(channel as u32, frame, &mut wire);
@@ -406,15 +406,15 @@ mod tests {
     fn texts_are_truncated_and_control_characters_removed() {
         let mut wire = BytesMut::new();
         encode(0, &Frame::Goodbye("\u{e4}".repeat(1000)), &mut wire);
-        let Ok(Some((0, Frame::Goodbye(said)))) = decode(&mut wire) else { panic!("words") };
-        assert_eq!(said, "\u{e4}".repeat(MAX_WORDS / 2));
-        assert_eq!(words(b"a\x1b[2Jb"), "a [2Jb");
+        let Ok(Some((0, Frame::Goodbye(text)))) = decode(&mut wire) else { panic!("a GOODBYE") };
+        assert_eq!(text, "\u{e4}".repeat(MAX_TEXT / 2));
+        assert_eq!(printable_text(b"a\x1b[2Jb"), "a [2Jb");
     }
 
     #[test]
     fn texts_that_are_not_utf_8_stay_within_their_limit() {
-        let words = words(&[0xff; MAX_WORDS]);
-        assert_eq!(words.len(), words.floor_char_boundary(MAX_WORDS));
-        assert!(words.len() <= MAX_WORDS && words.len() > MAX_WORDS - 3);
+        let text = printable_text(&[0xff; MAX_TEXT]);
+        assert_eq!(text.len(), text.floor_char_boundary(MAX_TEXT));
+        assert!(text.len() <= MAX_TEXT && text.len() > MAX_TEXT - 3);
     }
 }

@@ -1,7 +1,8 @@
-//! Files about keys: what a key may do at a server, and which key a server has. Pure.
+//! The files of keys: `authorized_keys` with the permissions of clients' keys, and `known_hosts` with servers'
+//! keys. Pure.
 //!
-//! Both have one line for each key, with `#` before what is for people. A line of the first begins with
-//! options as OpenSSH's `authorized_keys` has them, a line of the second with the server's name:
+//! Both have one line for each key, and comments after `#`. A line of the first begins with options like those of
+//! OpenSSH's `authorized_keys`, a line of the second with the server's name:
 //!
 //! ```text
 //! permit-open="db.example:5432",permit-listen="none",permit-tun="10.9.0.2" SHA256:… ada@laptop
@@ -19,47 +20,47 @@ use ipnet::IpNet;
 use crate::handshake::Destination;
 use crate::rules::{Pattern, Rules};
 
-/// What the holder of a key may do.
+/// The permissions of a key.
 #[derive(Clone, Debug)]
 pub struct Grant {
-    /// What the line calls it.
+    /// The name in the line.
     pub name: String,
     pub(crate) open: Arc<Rules>,
-    listen: Listening,
-    /// The networks whose packets are its own: none, unless the line names some.
+    listen: ListenPermission,
+    /// The networks of its packets. There are none unless the line names some.
     pub(crate) networks: Vec<IpNet>,
 }
 
-/// Where others may be listened for.
+/// The addresses at which a key may listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Listening {
-    /// On loopback, at any port: what is so unless the line says otherwise.
+enum ListenPermission {
+    /// Any port of loopback, which is the default.
     Loopback,
-    /// There: address and port, each of which may be any.
+    /// These addresses and ports, where `None` is any.
     At(Vec<(Option<String>, Option<u16>)>),
 }
 
-/// Why a file about keys cannot be used.
+/// Why a file of keys cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub struct KeyFileError {
-    /// Counted from 1.
+    /// The number of the line, from 1.
     pub line: usize,
     /// What is wrong with it.
     pub what: String,
 }
 
-/// The keys that may connect, and what each may do.
+/// The keys that may connect, with their permissions.
 #[derive(Clone, Debug, Default)]
 pub struct AuthorizedKeys {
     keys: Vec<(KeyFingerprint, Grant)>,
 }
 
 impl AuthorizedKeys {
-    /// Reads a file.
+    /// Parses a file.
     ///
     /// # Errors
-    /// Names the first line that cannot be read: one that is passed over could be the one that forbids.
+    /// Returns the first invalid line. None is skipped, since it might contain a restriction.
     pub fn parse(text: &str) -> Result<Self, KeyFileError> {
         let mut keys = Vec::new();
         for (line, text) in lines(text) {
@@ -68,34 +69,34 @@ impl AuthorizedKeys {
         Ok(Self { keys })
     }
 
-    /// What this key may do, if it may do anything.
+    /// Returns the permissions of this key, if it may connect.
     pub fn grant(&self, key: &KeyFingerprint) -> Option<&Grant> {
         self.keys.iter().find(|(one, _)| one == key).map(|(_, grant)| grant)
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Whether nobody may connect.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 }
 
 impl Grant {
-    /// Whether packets from this address are its own.
+    /// Returns whether packets from this address belong to the key.
     pub(crate) fn may_have(&self, address: IpAddr) -> bool {
         self.networks.iter().any(|network| network.contains(&address))
     }
 
-    /// Whether others may be listened for there.
+    /// Returns whether the key may listen there.
     pub(crate) fn may_listen(&self, bind: &str, port: u16) -> bool {
         let bind = plain(bind);
         match &self.listen {
-            Listening::Loopback => is_loopback(&bind),
-            Listening::At(places) => places.iter().any(|(address, at)| {
+            ListenPermission::Loopback => is_loopback(&bind),
+            ListenPermission::At(places) => places.iter().any(|(address, at)| {
                 let is_there = match address {
                     Some(address) => {
                         *address == bind || (is_loopback(address) && is_loopback(&bind))
@@ -108,7 +109,7 @@ impl Grant {
     }
 }
 
-/// The lines that say something, with their numbers.
+/// Returns the lines that are neither empty nor comments, with their numbers.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().map(str::trim).enumerate();
     lines
@@ -158,11 +159,11 @@ fn authorized(line: &str) -> Result<(KeyFingerprint, Grant), String> {
         None => Rules::default(),
         Some(allow) => Rules { allow, deny: vec!["*".parse().map_err(|_| "no pattern")?] },
     };
-    let listen = listen.map_or(Listening::Loopback, Listening::At);
+    let listen = listen.map_or(ListenPermission::Loopback, ListenPermission::At);
     Ok((key, Grant { name: name.trim().to_owned(), open: Arc::new(open), listen, networks }))
 }
 
-/// `ADDRESS` or `ADDRESS/BITS`. Bits that do not count are none, or it is not what was meant.
+/// Parses `ADDRESS` or `ADDRESS/BITS`. Bits beyond the prefix must be 0, since otherwise it is probably a mistake.
 fn network(text: &str) -> Result<IpNet, String> {
     let network = match text.contains('/') {
         true => text.parse::<IpNet>().ok(),
@@ -175,7 +176,7 @@ fn network(text: &str) -> Result<IpNet, String> {
     }
 }
 
-/// `[ADDRESS:]PORT`, with `*` for any.
+/// Parses `[ADDRESS:]PORT`, with `*` for any.
 fn place(text: &str) -> Result<(Option<String>, Option<u16>), String> {
     let (address, port) = match text.rsplit_once(':') {
         Some((address, port)) => (Some(address), port),
@@ -197,7 +198,7 @@ fn is_loopback(address: &str) -> bool {
     address.is_empty() || address == "localhost" || address.parse().is_ok_and(is_literal)
 }
 
-/// Divides a text at the first such letter that is not between quotation marks.
+/// Splits a text at the first such character outside quotation marks.
 fn split_outside_quotes(text: &str, at: char) -> Option<(&str, &str)> {
     let mut is_quoted = false;
     for (place, letter) in text.char_indices() {
@@ -212,23 +213,23 @@ fn split_outside_quotes(text: &str, at: char) -> Option<(&str, &str)> {
     None
 }
 
-/// The keys of the servers that were met.
+/// The keys of known servers.
 #[derive(Clone, Debug, Default)]
 pub struct KnownHosts {
     hosts: Vec<(HostName, KeyFingerprint, usize)>,
 }
 
-/// A server as it was named: with another port it is another one.
+/// The name of a server, which includes its port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostName(pub Destination);
 
 impl HostName {
-    /// Of this server.
+    /// Returns the name of this server.
     pub fn new(host: Host, port: u16) -> Self {
         Self(Destination { host, port })
     }
 
-    /// The line that says which key it has.
+    /// Returns the line with the key of the server.
     pub fn line(&self, key: &KeyFingerprint) -> String {
         format!("{self} {key}\n")
     }
@@ -241,10 +242,10 @@ impl fmt::Display for HostName {
 }
 
 impl KnownHosts {
-    /// Reads a file.
+    /// Parses a file.
     ///
     /// # Errors
-    /// Names the first line that cannot be read.
+    /// Returns the first invalid line.
     pub fn parse(text: &str) -> Result<Self, KeyFileError> {
         let read = |line: &str| {
             let (host, key) = line.split_once(char::is_whitespace).ok_or("there is no key")?;
@@ -263,10 +264,10 @@ impl KnownHosts {
         Ok(Self { hosts })
     }
 
-    /// The keys that this server may have, and the lines that say so.
+    /// Returns the known keys of this server, with the numbers of their lines.
     pub fn keys(&self, host: &HostName) -> Vec<(KeyFingerprint, usize)> {
-        let of_host = self.hosts.iter().filter(|(one, ..)| one == host);
-        of_host.map(|(_, key, line)| (*key, *line)).collect()
+        let entries = self.hosts.iter().filter(|(one, ..)| one == host);
+        entries.map(|(_, key, line)| (*key, *line)).collect()
     }
 }
 
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_may_do_what_its_line_says() {
+    fn a_key_has_the_permissions_of_its_line() {
         assert_eq!(grant("").name, "ada@laptop");
         assert!(grant("").may_listen("", 80) && grant("").may_listen("127.0.0.1", 80));
         assert!(!grant("").may_listen("*", 80) && !grant("").may_listen("192.0.2.1", 80));
@@ -307,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_cannot_be_read_is_named() {
+    fn an_invalid_line_is_reported() {
         for (text, line) in [
             ("nonsense\n".to_owned(), 1),
             (format!("{KEY}\npermit-open=\"a\" nonsense\n"), 2),
@@ -322,7 +323,7 @@ mod tests {
             let error = AuthorizedKeys::parse(&text).expect_err(&text);
             assert_eq!(error.line, line, "{error}");
         }
-        let empty = AuthorizedKeys::parse("# nobody\n").expect("a file");
+        let empty = AuthorizedKeys::parse("# none\n").expect("a file");
         assert!(empty.is_empty() && empty.grant(&KEY.parse().expect("a key")).is_none());
     }
 

@@ -1,4 +1,4 @@
-//! A session as its users have it, in real time. `carry` has what carries it.
+//! A session in real time, for the tasks that use it. `transport` runs it over a connection.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -17,8 +17,7 @@ use super::packets::{PacketCounts, Tally};
 use super::paths::Paths;
 use super::session::{Answer, End, Event, Lane, Read, Session, SessionLimits, Side};
 
-/// A session that is carried by something. Cheap to clone; it lives for as long as
-/// [`run`](Link::run) does.
+/// A session over a connection. Cheap to clone; it lasts as long as [`run`](Link::run).
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
     pub(super) shared: Arc<Shared>,
@@ -27,15 +26,15 @@ pub(crate) struct Link {
 #[derive(Debug)]
 pub(super) struct Shared {
     state: Mutex<State>,
-    /// Something has been done with a session that is up, or over.
-    pub(super) settled: Notify,
-    /// Something was heard of the other end.
-    pub(super) heard: Notify,
-    /// A further stream of the transport would be of use.
+    /// Notified when a session that is up or over has changed.
+    pub(super) changed: Notify,
+    /// Notified when data was received from the other end.
+    pub(super) received: Notify,
+    /// Notified when a further stream of the transport would be useful.
     wants_lane: Notify,
-    /// The paths of what carries it at the moment.
+    /// The paths of the current connection.
     paths: Mutex<Option<Paths>>,
-    /// What becomes of the packets of an interface, while there are some.
+    /// The counts of packets, while an interface is attached.
     packets: Mutex<Option<Arc<Tally>>>,
     pub(super) began: Instant,
 }
@@ -43,12 +42,12 @@ pub(super) struct Shared {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) session: Session,
-    /// Who sends on each stream of the transport, told when there may be something to send.
+    /// The senders of the streams, which are notified when there may be something to send.
     senders: BTreeMap<Lane, Arc<Notify>>,
-    /// Who waits for a channel, one row for each that is in use.
+    /// The wakers of tasks that wait for a channel.
     waiting: BTreeMap<u32, Waiting>,
-    /// What the other end asks for. The session bounds how much that can be.
-    asked: Option<mpsc::UnboundedSender<(u32, Purpose)>>,
+    /// The requests of the other end, whose number the session bounds.
+    requests: Option<mpsc::UnboundedSender<(u32, Purpose)>>,
 }
 
 #[derive(Debug, Default)]
@@ -57,23 +56,23 @@ struct Waiting {
     writer: Option<Waker>,
 }
 
-/// What the other end asks for: to be [accepted](Asked::accept) or [refused](Asked::refuse), and refused
-/// if it is dropped.
+/// A request of the other end for a channel, to be [accepted](ChannelRequest::accept) or
+/// [refused](ChannelRequest::refuse). Dropping it resets the channel.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ChannelRequest {
     pub(crate) purpose: Purpose,
     channel: ChannelStream,
 }
 
-/// What the other end asks for, one by one; `None` once the session is over.
+/// The requests of the other end.
 #[derive(Debug)]
-pub(crate) struct Questions {
+pub(crate) struct ChannelRequests {
     link: Link,
-    asked: mpsc::UnboundedReceiver<(u32, Purpose)>,
+    requests: mpsc::UnboundedReceiver<(u32, Purpose)>,
 }
 
 impl State {
-    /// Has those streams send that have something to, and the first one notice the end.
+    /// Wakes the senders of streams with something to send, and that of the first one at the end.
     fn wake_senders(&self) {
         if self.session.end().is_some() {
             self.wake_sender(Lane::FIRST);
@@ -95,14 +94,14 @@ impl State {
         }
     }
 
-    /// Hands on what has happened, and says whether the session is up or over.
-    pub(super) fn hand_on(&mut self) -> bool {
-        let Self { session, waiting, asked, .. } = self;
+    /// Passes the session's events to the waiting tasks. Returns whether the session is up or over.
+    pub(super) fn dispatch_events(&mut self) -> bool {
+        let Self { session, waiting, requests, .. } = self;
         while let Some(event) = session.poll_event() {
             match event {
-                Event::Asked(id, purpose) => {
-                    let asked = asked.as_ref();
-                    if asked.is_none_or(|asked| asked.send((id, purpose)).is_err()) {
+                Event::Requested(id, purpose) => {
+                    let requests = requests.as_ref();
+                    if requests.is_none_or(|requests| requests.send((id, purpose)).is_err()) {
                         session.release(id);
                     }
                 }
@@ -116,62 +115,62 @@ impl State {
         }
         let is_over = session.end().is_some();
         if is_over {
-            *asked = None;
+            *requests = None;
         }
         is_over || session.is_up()
     }
 }
 
 impl Link {
-    /// A session that nothing carries yet.
-    pub(crate) fn new(side: Side, limits: SessionLimits) -> (Self, Questions) {
-        let (sender, asked) = mpsc::unbounded_channel();
+    /// Creates a session without a connection.
+    pub(crate) fn new(side: Side, limits: SessionLimits) -> (Self, ChannelRequests) {
+        let (sender, requests) = mpsc::unbounded_channel();
         let session = Session::new(side, limits, Duration::ZERO);
         let senders = BTreeMap::from([(Lane::FIRST, Arc::default())]);
-        let state = State { session, senders, waiting: BTreeMap::new(), asked: Some(sender) };
+        let state = State { session, senders, waiting: BTreeMap::new(), requests: Some(sender) };
         let shared = Shared {
             state: Mutex::new(state),
-            settled: Notify::new(),
-            heard: Notify::new(),
+            changed: Notify::new(),
+            received: Notify::new(),
             wants_lane: Notify::new(),
             paths: Mutex::default(),
             packets: Mutex::default(),
             began: Instant::now(),
         };
         let link = Self { shared: Arc::new(shared) };
-        (link.clone(), Questions { link, asked })
+        (link.clone(), ChannelRequests { link, requests })
     }
 
-    /// Does something with the session, and wakes whom that concerns.
-    pub(super) fn with<T>(&self, act: impl FnOnce(&mut Session, Duration) -> T) -> T {
+    /// Changes the session, and wakes the tasks that this concerns.
+    pub(super) fn with<T>(&self, change: impl FnOnce(&mut Session, Duration) -> T) -> T {
         let now = self.shared.began.elapsed();
         let mut state = self.lock();
-        let came_of_it = act(&mut state.session, now);
-        if state.hand_on() {
-            self.shared.settled.notify_waiters();
+        let result = change(&mut state.session, now);
+        if state.dispatch_events() {
+            self.shared.changed.notify_waiters();
         }
         state.wake_senders();
         if state.session.wants_lane() {
             self.shared.wants_lane.notify_one();
         }
-        came_of_it
+        result
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn peek<T>(&self, look: impl FnOnce(&Session) -> T) -> T {
-        look(&self.lock().session)
+    pub(super) fn peek<T>(&self, read: impl FnOnce(&Session) -> T) -> T {
+        read(&self.lock().session)
     }
 
     pub(super) fn set_paths(&self, paths: Option<Paths>) {
         let former = std::mem::replace(&mut *self.lock_paths(), paths);
-        // Not before it is unlocked: the last handle of a connection ends it.
+        // After the lock is released, since dropping the last handle of a connection closes it.
         drop(former);
     }
 
-    /// The paths of what carries it, if anything does.
+    /// Returns the paths of the current connection, if there is one.
     pub(super) fn paths(&self) -> Option<Paths> {
         self.lock_paths().clone()
     }
@@ -180,97 +179,97 @@ impl Link {
         self.shared.paths.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Packets of an interface are carried from now on, or none.
+    /// Sets the counts of packets while an interface is attached.
     pub(super) fn set_packets(&self, packets: Option<Arc<Tally>>) {
         *self.shared.packets.lock().unwrap_or_else(PoisonError::into_inner) = packets;
     }
 
-    /// What became of packets of an interface, if there are some.
+    /// Returns the counts of packets, if an interface is attached.
     pub(super) fn packets(&self) -> Option<PacketCounts> {
         let packets = self.shared.packets.lock().unwrap_or_else(PoisonError::into_inner);
         packets.as_ref().map(|tally| tally.read())
     }
 
-    /// Why the session is over, if it is.
+    /// Returns why the session is over, if it is.
     pub(crate) fn end(&self) -> Option<End> {
         self.peek(|session| session.end().cloned())
     }
 
-    /// Ends the session.
-    pub(crate) fn goodbye(&self, words: &str) {
-        self.with(|session, _| session.goodbye(words));
+    /// Ends the session with a GOODBYE.
+    pub(crate) fn goodbye(&self, text: &str) {
+        self.with(|session, _| session.goodbye(text));
     }
 
-    /// Waits until the other end has introduced itself.
+    /// Waits for the other end's HELLO.
     pub(crate) async fn up(&self) -> Result<(), End> {
         loop {
-            let settled = self.shared.settled.notified();
+            let changed = self.shared.changed.notified();
             let (is_up, end) = self.peek(|session| (session.is_up(), session.end().cloned()));
             match end {
                 Some(end) => return Err(end),
                 None if is_up => return Ok(()),
-                None => settled.await,
+                None => changed.await,
             }
         }
     }
 
-    /// Whether the other end says within this time that it is there.
-    pub(crate) async fn is_there(&self, within: Duration) -> bool {
-        let token = self.with(|session, _| session.ask());
+    /// Sends a PING, and returns whether the other end answers within this time.
+    pub(crate) async fn answers(&self, within: Duration) -> bool {
+        let token = self.with(|session, _| session.ping());
         let answered = async {
             loop {
-                let heard = self.shared.heard.notified();
-                let (answered, is_over) =
-                    self.peek(|session| (session.answered(), session.end().is_some()));
-                if is_over || answered >= token {
+                let received = self.shared.received.notified();
+                let (last, is_over) =
+                    self.peek(|session| (session.last_pong(), session.end().is_some()));
+                if is_over || last >= token {
                     return !is_over;
                 }
-                heard.await;
+                received.await;
             }
         };
         timeout(within, answered).await.unwrap_or(false)
     }
 
-    /// Waits until everything has been read of the channels that have ended here, for as long as the limits
-    /// let it.
+    /// Waits until the other end has read the data of the channels that have ended at this end, for at most
+    /// [`SessionLimits::drain`].
     pub(crate) async fn drain(&self) {
         let within = self.peek(|session| session.limits().drain);
         let drained = async {
             loop {
-                let heard = self.shared.heard.notified();
+                let received = self.shared.received.notified();
                 if self.peek(|session| session.is_drained() || session.end().is_some()) {
                     return;
                 }
-                heard.await;
+                received.await;
             }
         };
-        // What is left then is cut.
+        // The remaining channels are reset.
         let _ = timeout(within, drained).await;
     }
 
-    /// Waits until it has no channel, or is over.
+    /// Waits until the session has no channels, or is over.
     pub(crate) async fn empty(&self) {
         loop {
-            let settled = self.shared.settled.notified();
+            let changed = self.shared.changed.notified();
             if self.peek(|session| session.channels() == 0 || session.end().is_some()) {
                 return;
             }
-            settled.await;
+            changed.await;
         }
     }
 
-    /// Whether this is a handle of the same session.
+    /// Returns whether this is a handle of the same session.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
     /// Gives the session up.
-    pub(crate) fn give_up(&self, words: &str) {
-        self.with(|session, _| session.lost(words));
+    pub(crate) fn give_up(&self, text: &str) {
+        self.with(|session, _| session.lost(text));
     }
 
-    /// Asks the other end for a channel, at once, and gives what waits for its answer: the channel, and
-    /// the port that it listens at if it was asked to listen.
+    /// Requests a channel at once. The returned future waits for the answer: the channel, and the port if the
+    /// other end is to listen.
     pub(crate) fn open(
         &self,
         purpose: Purpose,
@@ -286,11 +285,11 @@ impl Link {
         async move { channel?.answer().await }
     }
 
-    /// Waits until no more than so many bytes of a channel wait to be sent, or it is over.
-    pub(super) async fn unsent_below(&self, id: u32, most: usize) {
+    /// Waits until at most this many bytes of a channel wait to be sent, or the channel is over.
+    pub(super) async fn unsent_below(&self, id: u32, limit: usize) {
         poll_fn(|cx| {
             let mut state = self.lock();
-            if state.session.unsent(id) <= most {
+            if state.session.unsent(id) <= limit {
                 return Poll::Ready(());
             }
             state.waiting.entry(id).or_default().writer = Some(cx.waker().clone());
@@ -303,20 +302,20 @@ impl Link {
         ChannelStream { link: self.clone(), id }
     }
 
-    /// Waits until a further stream would be of use.
+    /// Waits until a further stream would be useful.
     pub(super) async fn wants_lane(&self) {
         while !self.peek(Session::wants_lane) {
             self.shared.wants_lane.notified().await;
         }
     }
 
-    /// Streams of the transport that both ends use.
+    /// Returns the number of streams that both ends use.
     pub(crate) fn lanes(&self) -> usize {
         self.peek(Session::lanes)
     }
 
-    /// There is a further stream. Gives who tells when there is something to send on it; `None` if there
-    /// are as many as there may be.
+    /// Adds a stream. Returns the notification that there is something to send on it, or `None` if there are
+    /// too many streams.
     pub(super) fn add_lane(&self, lane: Lane) -> Option<Arc<Notify>> {
         let sender = Arc::<Notify>::default();
         let mut state = self.lock();
@@ -328,39 +327,39 @@ impl Link {
         Some(sender)
     }
 
-    /// Who tells when there is something to send on the first stream.
+    /// Returns the notification that there is something to send on the first stream.
     pub(super) fn first_sender(&self) -> Arc<Notify> {
         self.lock().senders.get(&Lane::FIRST).cloned().unwrap_or_default()
     }
 }
 
-impl Questions {
-    /// The next question.
-    pub(crate) async fn next(&mut self) -> Option<Asked> {
-        let (id, purpose) = self.asked.recv().await?;
-        Some(Asked { purpose, channel: self.link.channel(id) })
+impl ChannelRequests {
+    /// Waits for the next request. Returns `None` once the session is over.
+    pub(crate) async fn next(&mut self) -> Option<ChannelRequest> {
+        let (id, purpose) = self.requests.recv().await?;
+        Some(ChannelRequest { purpose, channel: self.link.channel(id) })
     }
 }
 
-impl Asked {
-    /// The channel that the other end has asked for.
+impl ChannelRequest {
+    /// Returns the number of the requested channel.
     pub(crate) fn id(&self) -> u32 {
         self.channel.id
     }
 
-    /// Gives the other end what it asks for.
+    /// Accepts the request.
     pub(crate) fn accept(self, port: u16) -> ChannelStream {
         self.channel.link.with(|session, _| session.accept(self.channel.id, port));
         self.channel
     }
 
-    /// Does not.
+    /// Refuses the request.
     pub(crate) fn refuse(self, why: Why, words: String) {
         self.channel.link.with(|session, _| session.refuse(self.channel.id, why, words));
     }
 }
 
-/// A channel as a stream of bytes. Dropped before both directions have ended, it is cut.
+/// A channel as a byte stream. If it is dropped before both directions have ended, it is reset.
 #[derive(Debug)]
 pub(crate) struct ChannelStream {
     link: Link,
@@ -372,12 +371,12 @@ impl ChannelStream {
         self.link.lock()
     }
 
-    /// The number of the channel.
+    /// Returns the number of the channel.
     pub(crate) fn id(&self) -> u32 {
         self.id
     }
 
-    /// Waits for the other end's answer to what was asked.
+    /// Waits for the other end's answer to the request.
     async fn answer(self) -> Result<(Self, u16), (Why, String)> {
         let answer = poll_fn(|cx| {
             let mut state = self.lock();
@@ -394,17 +393,17 @@ impl ChannelStream {
             Answer::Refused(why, words) => Err((why, words)),
             Answer::Reset | Answer::Waiting => {
                 let end = self.link.end().map(|end| end.to_string());
-                Err((Why::Failed, end.unwrap_or_else(|| "the other end cut it off".to_owned())))
+                Err((Why::Failed, end.unwrap_or_else(|| "the other end reset it".to_owned())))
             }
         }
     }
 
-    fn is_cut(&self) -> io::Error {
-        let words = match self.link.end() {
+    fn reset_error(&self) -> io::Error {
+        let text = match self.link.end() {
             Some(end) => end.to_string(),
             None => "the other end of the tunnel closed it".to_owned(),
         };
-        io::Error::new(io::ErrorKind::ConnectionReset, words)
+        io::Error::new(io::ErrorKind::ConnectionReset, text)
     }
 }
 
@@ -421,7 +420,7 @@ impl AsyncRead for ChannelStream {
                 Read::Wait => {
                     state.waiting.entry(self.id).or_default().reader = Some(cx.waker().clone());
                 }
-                // There may be credit to give.
+                // There may be credit to send.
                 Read::Bytes(_) => state.wake_sender_of(self.id),
                 Read::End | Read::Gone => {}
             }
@@ -434,7 +433,7 @@ impl AsyncRead for ChannelStream {
             }
             Read::End => Poll::Ready(Ok(())),
             Read::Wait => Poll::Pending,
-            Read::Gone => Poll::Ready(Err(self.is_cut())),
+            Read::Gone => Poll::Ready(Err(self.reset_error())),
         }
     }
 }
@@ -445,21 +444,21 @@ impl AsyncWrite for ChannelStream {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let taken = {
+        let accepted = {
             let mut state = self.lock();
-            let taken = state.session.write(self.id, bytes);
-            match taken {
+            let accepted = state.session.write(self.id, bytes);
+            match accepted {
                 Some(0) if !bytes.is_empty() => {
                     state.waiting.entry(self.id).or_default().writer = Some(cx.waker().clone());
                 }
                 _ => state.wake_sender_of(self.id),
             }
-            taken
+            accepted
         };
-        match taken {
+        match accepted {
             Some(0) if !bytes.is_empty() => Poll::Pending,
-            Some(taken) => Poll::Ready(Ok(taken)),
-            None => Poll::Ready(Err(self.is_cut())),
+            Some(accepted) => Poll::Ready(Ok(accepted)),
+            None => Poll::Ready(Err(self.reset_error())),
         }
     }
 

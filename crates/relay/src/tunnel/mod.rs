@@ -4,38 +4,37 @@
 //! | --- | --- |
 //! | [`frame`] | the frames of the protocol; pure |
 //! | [`session`] | channels and their windows; pure |
-//! | [`keys`] | what a key may do, and which key a server has; pure |
-//! | [`forward`] | what is forwarded, written as for ssh; pure |
-//! | [`packets`] | packets of IP between interfaces, one at each end |
-//! | [`Carrier`] | the connection below a session, with its streams |
-//! | [`Server`] | the end that is connected to |
-//! | [`reach`], [`Tunnel`], [`Client`] | the end that connects: one connection, one session, sessions one after another |
+//! | [`keys`] | what a key may do, and the known keys of servers; pure |
+//! | [`forward`] | forwardings in the syntax of ssh; pure |
+//! | [`packets`] | IP packets between interfaces, one at each end |
+//! | [`SessionTransport`] | the connection below a session, with its streams |
+//! | [`Server`] | the end that accepts connections |
+//! | [`reach`], [`Tunnel`], [`Client`] | the end that connects: a connection, a session, a series of sessions |
 //! | [`Probing`] | when a transport with streams is tried again while the session has none |
 //! | [`Notice`] | what either end reports |
-//! | [`Sessions`] | the present sessions of either end, with their paths |
+//! | [`Sessions`] | the current sessions of either end, with their paths |
 
-mod carry;
 mod client;
+mod client_session;
 mod dynamic;
-mod ends;
 pub mod forward;
 pub mod frame;
-mod held;
 pub mod keys;
 mod leases;
 mod link;
-mod listening;
 mod notice;
 pub mod packets;
 mod paths;
+mod ports;
 mod probing;
 mod reach;
 mod server;
 pub mod session;
 mod sessions;
 mod setup;
+mod sockets;
+mod transport;
 
-pub use carry::Carrier;
 pub use client::{Client, Forwards};
 pub use notice::Notice;
 pub use paths::PathReading;
@@ -43,3 +42,4 @@ pub use probing::Probing;
 pub use reach::{Tunnel, TunnelError, reach};
 pub use server::{Grants, Server};
 pub use sessions::{Presence, SessionReading, Sessions};
+pub use transport::SessionTransport;

@@ -1,11 +1,11 @@
-//! What a tunnel tells of itself while it runs.
+//! What a tunnel reports while it runs.
 
 use std::fmt;
 use std::sync::Arc;
 
 use eyas::sockets::Throttle;
 
-/// Something that has happened, for people and programs.
+/// An event, for people and programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     /// One word for programs.
@@ -16,16 +16,16 @@ pub struct Notice {
     pub is_bad: bool,
 }
 
-/// Who is told. It is called by the tasks that serve, so it must not wait.
+/// The caller's function for notices. It is called by the serving tasks, so it must not block.
 #[derive(Clone)]
 pub(crate) struct Observer(pub(crate) Arc<dyn Fn(Notice) + Send + Sync>);
 
 impl Observer {
-    pub(crate) fn say(&self, event: &'static str, text: String) {
+    pub(crate) fn notify(&self, event: &'static str, text: String) {
         (self.0)(Notice { event, text, is_bad: false });
     }
 
-    pub(crate) fn complain(&self, event: &'static str, text: String) {
+    pub(crate) fn warn(&self, event: &'static str, text: String) {
         (self.0)(Notice { event, text, is_bad: true });
     }
 }
@@ -36,22 +36,22 @@ impl fmt::Debug for Observer {
     }
 }
 
-/// Complaints of what goes wrong again and again.
+/// Warnings about a problem that may recur often.
 #[derive(Debug)]
-pub(crate) struct Repeated {
+pub(crate) struct ThrottledWarnings {
     observer: Observer,
     throttle: Throttle,
 }
 
-impl Repeated {
+impl ThrottledWarnings {
     pub(crate) fn new(observer: Observer) -> Self {
         Self { observer, throttle: Throttle::default() }
     }
 
-    /// Complains, unless it has done so a short while ago.
-    pub(crate) fn complain(&self, event: &'static str, text: String) {
+    /// Reports a warning, unless there was one recently.
+    pub(crate) fn warn(&self, event: &'static str, text: String) {
         if self.throttle.permits() {
-            self.observer.complain(event, text);
+            self.observer.warn(event, text);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The paths of the connection that carries a session, as its transport knows them.
+//! The paths of the connection below a session, as far as its transport knows them.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use eyas::sctp::SctpStreams;
 use eyas::sctp::protocol::endpoint::PathStatus;
 use eyas::{Connection, ConnectionInfo, quinn};
 
-/// A path at one moment. What is counted is what this end sends.
+/// A snapshot of a path. The counts are of data that this end sends.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PathReading {
@@ -17,10 +17,10 @@ pub struct PathReading {
     pub local: Option<IpAddr>,
     /// The other end's address and port; the port is 0 for SCTP directly over IP.
     pub remote: SocketAddr,
-    /// `active`, `inactive`, `potentially-failed` or `unconfirmed`; a transport with one path has it
-    /// active.
+    /// `active`, `inactive`, `potentially-failed` or `unconfirmed`. The path of a transport with a single one is
+    /// `active`.
     pub state: &'static str,
-    /// Whether it is the one that is used where only one is.
+    /// Whether it is the primary path.
     pub is_primary: bool,
     /// The smoothed round trip, once measured.
     pub rtt: Option<Duration>,
@@ -28,39 +28,39 @@ pub struct PathReading {
     pub window: Option<u64>,
     /// Bytes that have arrived, as far as this end knows.
     pub delivered: u64,
-    /// Bytes that were lost, or taken for lost.
+    /// Bytes that were lost, or assumed to be lost.
     pub lost: u64,
 }
 
-/// What is asked for the paths of a connection.
+/// A handle for reading the paths of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Paths {
-    carried: Carried,
+    source: Source,
     info: Arc<ConnectionInfo>,
 }
 
 #[derive(Clone, Debug)]
-enum Carried {
+enum Source {
     Sctp(SctpStreams),
     Quic(quinn::Connection),
     /// Another descriptor of its socket.
     Tcp(Arc<socket2::Socket>),
-    /// Something that says nothing.
-    Silent,
+    /// A transport that reports nothing.
+    None,
 }
 
 impl Paths {
     pub(super) fn of(connection: &Connection) -> Self {
-        let carried = match (connection.sctp_streams(), connection.quic(), connection.tcp()) {
-            (Some(streams), ..) => Carried::Sctp(streams),
-            (_, Some(quic), _) => Carried::Quic(quic.clone()),
+        let source = match (connection.sctp_streams(), connection.quic(), connection.tcp()) {
+            (Some(streams), ..) => Source::Sctp(streams),
+            (_, Some(quic), _) => Source::Quic(quic.clone()),
             (.., Some(tcp)) => {
                 let socket = socket2::SockRef::from(tcp).try_clone();
-                socket.map_or(Carried::Silent, |socket| Carried::Tcp(Arc::new(socket)))
+                socket.map_or(Source::None, |socket| Source::Tcp(Arc::new(socket)))
             }
-            _ => Carried::Silent,
+            _ => Source::None,
         };
-        Self { carried, info: connection.shared_info() }
+        Self { source, info: connection.shared_info() }
     }
 
     pub(super) fn transport(&self) -> Transport {
@@ -71,18 +71,18 @@ impl Paths {
         self.info.remote
     }
 
-    /// The connection, if it is QUIC.
+    /// Returns the connection, if it is QUIC.
     pub(super) fn quic(&self) -> Option<&quinn::Connection> {
-        match &self.carried {
-            Carried::Quic(quic) => Some(quic),
+        match &self.source {
+            Source::Quic(quic) => Some(quic),
             _ => None,
         }
     }
 
-    /// The streams of the association, if it is SCTP.
+    /// Returns the streams of the association, if it is SCTP.
     pub(super) fn sctp(&self) -> Option<&SctpStreams> {
-        match &self.carried {
-            Carried::Sctp(streams) => Some(streams),
+        match &self.source {
+            Source::Sctp(streams) => Some(streams),
             _ => None,
         }
     }
@@ -98,15 +98,15 @@ impl Paths {
             delivered: 0,
             lost: 0,
         };
-        match &self.carried {
-            Carried::Sctp(streams) => {
+        match &self.source {
+            Source::Sctp(streams) => {
                 let Some(status) = streams.association().status() else { return Vec::new() };
                 let read = |path: &PathStatus| of_sctp(path, path.id == status.primary);
                 status.paths.iter().map(read).collect()
             }
-            Carried::Quic(quic) => vec![of_quic(quic, only)],
-            Carried::Tcp(socket) => vec![of_tcp(socket, only)],
-            Carried::Silent => vec![only],
+            Source::Quic(quic) => vec![of_quic(quic, only)],
+            Source::Tcp(socket) => vec![of_tcp(socket, only)],
+            Source::None => vec![only],
         }
     }
 }
@@ -127,7 +127,7 @@ fn of_sctp(path: &PathStatus, is_primary: bool) -> PathReading {
 fn of_quic(quic: &quinn::Connection, only: PathReading) -> PathReading {
     let stats = quic.stats();
     PathReading {
-        // Either may have changed since it was connected.
+        // Both may have changed since the connection was established.
         local: quic.local_ip().or(only.local),
         remote: quic.remote_address(),
         rtt: Some(stats.path.rtt),
@@ -145,7 +145,7 @@ fn of_tcp(socket: &socket2::Socket, only: PathReading) -> PathReading {
     let Ok(info) = getsockopt(socket, tcp::Info) else { return only };
     let number = |at: usize| u64::from(info[at]);
     let mss = number(tcp::SEGMENT);
-    // The two halves are in the order of this machine.
+    // The two halves are in native byte order.
     let [low, high] = match cfg!(target_endian = "big") {
         false => [tcp::ACKNOWLEDGED, tcp::ACKNOWLEDGED + 1],
         true => [tcp::ACKNOWLEDGED + 1, tcp::ACKNOWLEDGED],
@@ -164,8 +164,7 @@ fn of_tcp(_: &socket2::Socket, only: PathReading) -> PathReading {
     only
 }
 
-/// `struct tcp_info` of `linux/tcp.h`, in words of four octets. Of an MPTCP socket it is that of the first
-/// subflow.
+/// `struct tcp_info` of `linux/tcp.h`, in words of four octets. For an MPTCP socket it is about the first subflow.
 #[cfg(target_os = "linux")]
 mod tcp {
     use nix::{getsockopt_impl, libc, sockopt_impl};
@@ -181,9 +180,9 @@ mod tcp {
     /// `tcpi_bytes_acked`, two words.
     pub(super) const ACKNOWLEDGED: usize = 30;
 
-    // As much of it as every kernel since 4.1 has.
+    // The part that every kernel since 4.1 has.
     sockopt_impl!(
-        /// What the kernel says of a TCP connection.
+        /// The kernel's information about a TCP connection.
         Info,
         GetOnly,
         libc::IPPROTO_TCP,

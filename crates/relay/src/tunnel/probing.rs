@@ -1,4 +1,4 @@
-//! A way with streams for a session that won without them: tried now and then while the session works.
+//! Tries transports with streams from time to time, while a session uses one without streams.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use tokio::time::sleep;
 use super::reach::Tunnel;
 use super::setup::Setup;
 
-/// When a transport that did not get through is tried again, in the background.
+/// When transports with streams are tried again, in the background.
 ///
-/// It is while the session is on one without streams, TCP or MPTCP, where a lost packet holds up every
-/// connection: after [`first`](Self::first), then after twice as long each time, up to
-/// [`longest`](Self::longest), and at once when the machine comes to another network.
+/// This happens while the session is on a transport without streams, TCP or MPTCP, where a lost packet holds up
+/// every connection: after [`first`](Self::first), then after twice as long each time, up to
+/// [`longest`](Self::longest), and at once when the machine moves to another network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probing {
-    /// The first pause: one minute.
+    /// The first pause: 1 minute by default.
     pub first: Duration,
-    /// The longest pause: half an hour.
+    /// The longest pause: 30 minutes by default.
     pub longest: Duration,
 }
 
@@ -29,7 +29,7 @@ impl Default for Probing {
     }
 }
 
-/// The same target and policy over the transports with streams alone; `None` if none of them is wanted.
+/// Returns the same target and policy with only the transports that have streams, or `None` if there are none.
 fn with_streams(target: &Target, policy: &Policy) -> Option<(Target, Policy)> {
     let (mut target, mut policy) = (target.clone(), policy.clone());
     policy.transports.retain(|transport| transport.has_streams());
@@ -43,11 +43,11 @@ fn with_streams(target: &Target, policy: &Policy) -> Option<(Target, Policy)> {
 }
 
 impl Probing {
-    /// A session with streams for one over this transport, once there is one. It does not end where there
-    /// is nothing to look for.
+    /// Waits for a session with streams that can replace one over this transport. Never returns if there cannot
+    /// be one.
     pub(super) async fn better(self, setup: &Setup, than: Transport) -> Tunnel {
-        let wanted = with_streams(&setup.target, &setup.policy);
-        let Some((target, policy)) = wanted.filter(|_| !than.has_streams()) else {
+        let better = with_streams(&setup.target, &setup.policy);
+        let Some((target, policy)) = better.filter(|_| !than.has_streams()) else {
             return std::future::pending().await;
         };
         let mut changes = setup.endpoint.network_changes();
@@ -59,7 +59,7 @@ impl Probing {
             }
             match setup.begin(&target, &policy).await {
                 Ok(tunnel) => return tunnel,
-                // The session that there is works: nobody need hear of it.
+                // The current session works, so this is not reported.
                 Err(error) => tracing::debug!(%error, "the tunnel stays on {than}"),
             }
         }
@@ -74,10 +74,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_transports_with_streams_that_are_wanted_are_tried() {
-        let among = |wanted: &[Transport], allowed: &[Transport]| {
+    fn only_allowed_transports_with_streams_are_tried() {
+        let among = |offered: &[Transport], allowed: &[Transport]| {
             let host = Host::Name("gate.example".into());
-            let target = Target::plain(host, 4433, wanted.to_vec(), Security::Tls);
+            let target = Target::plain(host, 4433, offered.to_vec(), Security::Tls);
             let policy = Policy { transports: allowed.to_vec(), ..Policy::default() };
             with_streams(&target, &policy).map(|(target, policy)| match target.service {
                 Service::Plain { transports, .. } => (transports, policy.transports),

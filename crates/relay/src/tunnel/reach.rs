@@ -5,38 +5,38 @@ use eyas::race::policy::Policy;
 use eyas::race::target::Target;
 use eyas::{ConnectError, Connection, Endpoint, KeyFingerprint};
 
-use super::carry::Carrier;
 use super::forward::Place;
 use super::frame::{Purpose, Why};
-use super::link::{Link, Questions};
+use super::link::{ChannelRequests, Link};
 use super::session::{End, SessionLimits, Side};
 use super::sessions::{Presence, Sessions};
+use super::transport::SessionTransport;
 use crate::handshake::Destination;
 
 /// Why a tunnel cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TunnelError {
-    /// Nothing can be connected to.
+    /// The server cannot be reached.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// The connection shows no key.
+    /// The server presented no key.
     #[error("the server presented no key")]
     NoKey,
     /// The session ended before it had begun.
     #[error("the server does not accept this key, or serves no tunnels: {0}")]
-    NotLetIn(End),
-    /// It cannot be listened here.
+    NotAccepted(End),
+    /// It is impossible to listen at this end.
     #[error("cannot listen at {0}: {1}")]
     Listen(Place, String),
-    /// The other end does not give what was asked for.
+    /// The other end refused a request.
     #[error("{what}: {words}")]
     Refused {
-        /// What was asked for.
+        /// What was refused.
         what: String,
-        /// Why it is not given.
+        /// The reason.
         why: Why,
-        /// The same in words.
+        /// The reason as text.
         words: String,
     },
     /// The session is over.
@@ -44,51 +44,63 @@ pub enum TunnelError {
     Over(End),
 }
 
-/// A connection to a server, and the key that it has proved to hold.
+/// Connects to a server, and returns the connection and the key that the server has proved to hold.
+///
+/// # Errors
+/// If there is no connection, or no key.
 pub async fn reach(
     endpoint: &Endpoint,
     target: &Target,
     policy: &Policy,
-) -> Result<(Carrier, KeyFingerprint), TunnelError> {
+) -> Result<(SessionTransport, KeyFingerprint), TunnelError> {
     let connecting = endpoint.preconnection(target.clone()).policy(policy.clone()).connect();
     let connection = connecting.await?;
     let key = connection.info().peer_certificates.first().and_then(KeyFingerprint::of);
     let key = key.ok_or(TunnelError::NoKey)?;
     let closed = |connection: Connection| {
-        // A QUIC server that does not accept our key has said so by now.
+        // A QUIC server that does not accept our key has already closed the connection.
         let reason = connection.quic().and_then(|quic| quic.close_reason());
-        let words = reason.map_or("it was closed at once".to_owned(), |why| why.to_string());
-        TunnelError::NotLetIn(End::Lost(words))
+        let text = reason.map_or("it was closed at once".to_owned(), |why| why.to_string());
+        TunnelError::NotAccepted(End::Lost(text))
     };
-    Ok((Carrier::new(connection).map_err(closed)?, key))
+    Ok((SessionTransport::new(connection).map_err(closed)?, key))
 }
 
 /// A session with a server.
 #[derive(Debug)]
 pub struct Tunnel {
     pub(super) link: Link,
-    pub(super) questions: Questions,
+    pub(super) requests: ChannelRequests,
     pub(super) running: tokio::task::JoinHandle<End>,
     pub(super) transport: Transport,
-    /// The transport and whom it leads to.
-    pub(super) way: String,
+    /// The transport and the server's address.
+    pub(super) description: String,
 }
 
 impl Tunnel {
-    /// Begins a session over a connection, and waits until the server has introduced itself.
-    pub async fn begin(carrier: Carrier, limits: SessionLimits) -> Result<Self, TunnelError> {
-        let (transport, way) = (carrier.info().transport, carrier.to_string());
-        let (link, questions) = Link::new(Side::Client, limits);
-        let carried = link.clone();
-        let running = tokio::spawn(async move { carried.run(Side::Client, carrier).await });
-        let tunnel = Self { link, questions, running, transport, way };
+    /// Begins a session over a connection, and waits for the server's HELLO.
+    ///
+    /// # Errors
+    /// If the session ends before that.
+    pub async fn begin(
+        connection: SessionTransport,
+        limits: SessionLimits,
+    ) -> Result<Self, TunnelError> {
+        let (transport, description) = (connection.info().transport, connection.to_string());
+        let (link, requests) = Link::new(Side::Client, limits);
+        let running_link = link.clone();
+        let running = tokio::spawn(async move { running_link.run(Side::Client, connection).await });
+        let tunnel = Self { link, requests, running, transport, description };
         match tunnel.link.up().await {
             Ok(()) => Ok(tunnel),
-            Err(end) => Err(TunnelError::NotLetIn(end)),
+            Err(end) => Err(TunnelError::NotAccepted(end)),
         }
     }
 
-    /// Has the server connect to this destination, and gives what it has connected.
+    /// Has the server connect to this destination, and returns the stream.
+    ///
+    /// # Errors
+    /// If the server refuses, or cannot connect.
     pub async fn open(
         &self,
         to: Destination,
@@ -103,18 +115,18 @@ impl Tunnel {
         })
     }
 
-    /// Streams of the transport that both ends use, the first included.
+    /// Returns the number of streams that both ends use, including the first one.
     pub fn streams(&self) -> usize {
         self.link.lanes()
     }
 
-    /// Is among these sessions for as long as what this gives is kept, under the name of the other end.
+    /// Adds this session to others under the name of the other end, until the returned value is dropped.
     pub fn enter(&self, sessions: &Sessions, peer: String) -> Presence {
         sessions.enter(peer, self.link.clone())
     }
 
-    /// Waits until the other end has passed on what was said on the channels that have ended, for as
-    /// long as the [limits](SessionLimits::drain) let it, says goodbye, and waits for the end.
+    /// Waits until the other end has read the data of the channels that have ended, for at most
+    /// [`SessionLimits::drain`]. Then sends GOODBYE, and waits for the end.
     pub async fn end(mut self) {
         self.link.drain().await;
         self.link.goodbye("the client stops");

@@ -1,4 +1,4 @@
-//! The end that is connected to: it asks who comes, and does what their keys may.
+//! The end that accepts connections: it authenticates clients, and serves what their keys permit.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -9,25 +9,25 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::carry::Carrier;
-use super::ends::{accept, connect, pass, reset_when_dropped};
 use super::forward::Place;
 use super::frame::{Purpose, Why};
 use super::keys::Grant;
 use super::leases::Leases;
-use super::link::{Asked, ChannelStream, Link};
-use super::listening::{Listening, Places};
-use super::notice::{Notice, Observer, Repeated};
-use super::packets::{Interface, carry};
+use super::link::{ChannelRequest, ChannelStream, Link};
+use super::notice::{Notice, Observer, ThrottledWarnings};
+use super::packets::{Interface, exchange_packets};
+use super::ports::{LeasedListener, Ports};
 use super::session::{SessionLimits, Side};
 use super::sessions::Sessions;
+use super::sockets::{accept, connect, forward, reset_when_dropped};
+use super::transport::SessionTransport;
 
-/// Sessions at once. One above it is closed at once.
+/// The limit on sessions. Further ones are closed at once.
 const MAX_SESSIONS: usize = 256;
-/// Places that one session may have listened at.
+/// The limit on the listeners of one session.
 const MAX_LISTENERS: usize = 64;
 
-/// What a key may do, asked for each connection anew.
+/// Returns the permissions of a key. Called for each connection.
 pub type Grants = dyn Fn(&KeyFingerprint) -> Option<Grant> + Send + Sync;
 
 /// A server of tunnels.
@@ -39,9 +39,9 @@ pub struct Server {
     observer: Observer,
     count: Arc<AtomicUsize>,
     sessions: Sessions,
-    places: Places,
+    ports: Ports,
     interface: Option<Interface>,
-    /// Who has packets: a key at a time.
+    /// The sessions that exchange packets, one for each key.
     attached: Leases<()>,
 }
 
@@ -51,9 +51,9 @@ impl std::fmt::Debug for Server {
     }
 }
 
-/// One client, and what it may do.
+/// One client with its permissions.
 #[derive(Clone, Debug)]
-struct Guest {
+struct ServedClient {
     server: Server,
     key: KeyFingerprint,
     grant: Arc<Grant>,
@@ -62,7 +62,7 @@ struct Guest {
 }
 
 impl Server {
-    /// A server that connects to destinations by this endpoint, and grants what these say.
+    /// Creates a server that connects to destinations with this endpoint, and grants these permissions.
     pub fn new(
         endpoint: Endpoint,
         grants: impl Fn(&KeyFingerprint) -> Option<Grant> + Send + Sync + 'static,
@@ -75,13 +75,13 @@ impl Server {
             observer: Observer(Arc::new(observer)),
             count: Arc::default(),
             sessions: Sessions::default(),
-            places: Places::default(),
+            ports: Ports::default(),
             interface: None,
             attached: Leases::default(),
         }
     }
 
-    /// What one session may take.
+    /// Sets the limits of each session.
     #[must_use]
     pub fn limits(mut self, limits: SessionLimits) -> Self {
         self.limits = limits;
@@ -95,14 +95,14 @@ impl Server {
         self
     }
 
-    /// The sessions that it has.
+    /// Returns the current sessions.
     pub fn sessions(&self) -> Sessions {
         self.sessions.clone()
     }
 
-    /// Serves who connects to the listener, which has to ask for the keys that are granted something
-    /// ([`ListenParameters::client_keys`](eyas::ListenParameters::client_keys)), until it is stopped, and
-    /// then says goodbye to everybody.
+    /// Serves the clients of the listener until it is stopped, and then sends GOODBYE to all of them. The listener
+    /// must require the keys that have permissions
+    /// ([`ListenParameters::client_keys`](eyas::ListenParameters::client_keys)).
     pub async fn serve(&self, listener: &Listener, stop: CancellationToken) {
         let mut tasks = JoinSet::new();
         loop {
@@ -110,7 +110,7 @@ impl Server {
             tokio::select! {
                 connection = listener.accept() => {
                     let (server, stop) = (self.clone(), stop.clone());
-                    tasks.spawn(async move { server.welcome(connection, stop).await });
+                    tasks.spawn(async move { server.serve_connection(connection, stop).await });
                 }
                 () = stop.cancelled() => break,
             }
@@ -118,24 +118,23 @@ impl Server {
         while tasks.join_next().await.is_some() {}
     }
 
-    async fn welcome(&self, connection: Connection, stop: CancellationToken) {
+    async fn serve_connection(&self, connection: Connection, stop: CancellationToken) {
         let remote = connection.info().remote;
         let key = connection.info().peer_certificates.first().and_then(KeyFingerprint::of);
-        // The handshake has asked for it already; without one nothing is read of who connects.
+        // The handshake has already checked it; without a key nothing is read from the client.
         let Some((key, grant)) = key.and_then(|key| Some((key, (self.grants)(&key)?))) else {
-            self.observer
-                .complain("refused", format!("{remote} presented no key that may connect"));
+            self.observer.warn("refused", format!("{remote} presented no key that may connect"));
             return;
         };
         let transport = connection.info().transport;
-        let Ok(carrier) = Carrier::new(connection) else { return };
+        let Ok(connection) = SessionTransport::new(connection) else { return };
         if self.count.fetch_add(1, Relaxed) < MAX_SESSIONS {
-            let who = if grant.name.is_empty() { key.to_string() } else { grant.name.clone() };
-            let text = format!("{who} has come over {transport} from {remote}");
-            self.observer.say("connected", text);
-            let (link, mut asked) = Link::new(Side::Server, self.limits.clone());
-            let _presence = self.sessions.enter(who.clone(), link.clone());
-            let guest = Guest {
+            let name = if grant.name.is_empty() { key.to_string() } else { grant.name.clone() };
+            let text = format!("{name} connected over {transport} from {remote}");
+            self.observer.notify("connected", text);
+            let (link, mut requests) = Link::new(Side::Server, self.limits.clone());
+            let _presence = self.sessions.enter(name.clone(), link.clone());
+            let client = ServedClient {
                 server: self.clone(),
                 key,
                 grant: Arc::new(grant),
@@ -144,98 +143,98 @@ impl Server {
             };
             let mut tasks = JoinSet::new();
             let serving = async {
-                while let Some(asked) = asked.next().await {
+                while let Some(request) = requests.next().await {
                     while tasks.try_join_next().is_some() {}
-                    tasks.spawn(guest.clone().answer(asked));
+                    tasks.spawn(client.clone().serve(request));
                 }
             };
-            let farewell = async {
+            let stopping = async {
                 stop.cancelled().await;
                 link.drain().await;
                 link.goodbye("the server stops");
             };
-            let end = link.run(Side::Server, carrier);
+            let end = link.run(Side::Server, connection);
             tokio::pin!(end);
             let end = tokio::select! {
                 end = &mut end => end,
                 () = serving => end.await,
-                () = farewell => end.await,
+                () = stopping => end.await,
             };
-            self.observer.say("disconnected", format!("{who} has left: {end}"));
+            self.observer.notify("disconnected", format!("{name} disconnected: {end}"));
         } else {
             let text = format!("{remote} was refused: there are {MAX_SESSIONS} sessions");
-            self.observer.complain("refused", text);
+            self.observer.warn("refused", text);
         }
         self.count.fetch_sub(1, Relaxed);
     }
 }
 
-impl Guest {
-    async fn answer(self, asked: Asked) {
-        match asked.purpose.clone() {
+impl ServedClient {
+    async fn serve(self, request: ChannelRequest) {
+        match request.purpose.clone() {
             Purpose::Connect(to) => {
                 match connect(&self.server.endpoint, &self.grant.open, &to).await {
-                    Ok(reached) => reached.pass(asked.accept(0)).await,
-                    Err((why, words)) => asked.refuse(why, words),
+                    Ok(reached) => reached.forward(request.accept(0)).await,
+                    Err((why, words)) => request.refuse(why, words),
                 }
             }
-            Purpose::Listen { bind, port } => self.listen(asked, Place { bind, port }).await,
+            Purpose::Listen { bind, port } => self.listen(request, Place { bind, port }).await,
             Purpose::Packets { addresses } => {
-                if let Err((asked, why, words)) = self.exchange(asked, &addresses).await {
-                    asked.refuse(why, words);
+                if let Err((request, why, words)) = self.exchange(request, &addresses).await {
+                    request.refuse(why, words);
                 }
             }
             Purpose::Accepted { .. } => {
-                asked.refuse(Why::Unsupported, "a server asks for nothing".to_owned());
+                request.refuse(Why::Unsupported, "a server requests no listeners".to_owned());
             }
         }
     }
 
-    /// Listens for as long as the client wants.
-    async fn listen(self, asked: Asked, at: Place) {
+    /// Listens until the client closes the channel.
+    async fn listen(self, request: ChannelRequest, at: Place) {
         if !self.grant.may_listen(&at.bind, at.port) {
             let words = format!("this key may not listen at {at} (permit-listen)");
-            return asked.refuse(Why::NotAllowed, words);
+            return request.refuse(Why::NotAllowed, words);
         }
         let Ok(permit) = self.listening.try_acquire() else {
             let words =
                 format!("this session listens at {MAX_LISTENERS} addresses, which is the limit");
-            return asked.refuse(Why::TooMany, words);
+            return request.refuse(Why::TooMany, words);
         };
-        let bound = self.server.places.listen(&at, self.key, &self.link).await;
+        let bound = self.server.ports.listen(&at, self.key, &self.link).await;
         let (listeners, port) = match bound {
             Ok(bound) => bound,
-            Err(why) => return asked.refuse(Why::Failed, why.to_string()),
+            Err(why) => return request.refuse(Why::Failed, why.to_string()),
         };
-        let id = asked.id();
-        let channel = asked.accept(port);
+        let id = request.id();
+        let channel = request.accept(port);
         let closed = CancellationToken::new();
         let mut tasks = JoinSet::new();
         for listener in listeners {
-            let complaints = Repeated::new(self.server.observer.clone());
-            let of = (self.link.clone(), id);
-            tasks.spawn(accept_all(listener, of, closed.clone(), complaints));
+            let warnings = ThrottledWarnings::new(self.server.observer.clone());
+            let channel = (self.link.clone(), id);
+            tasks.spawn(accept_all(listener, channel, closed.clone(), warnings));
         }
-        // Nothing is said on it; its end is the end of the listening.
+        // The channel carries no data; its end is the request to stop listening.
         wait_for_end(channel).await;
         closed.cancel();
         drop(permit);
         while tasks.join_next().await.is_some() {}
     }
 
-    /// Exchanges packets with a client that has these addresses, for as long as it wants.
+    /// Exchanges packets with a client that has these addresses, until it closes the channel.
     async fn exchange(
         &self,
-        asked: Asked,
+        request: ChannelRequest,
         addresses: &[IpAddr],
-    ) -> Result<(), (Asked, Why, String)> {
+    ) -> Result<(), (ChannelRequest, Why, String)> {
         let Some(interface) = &self.server.interface else {
             let words = "this server has no interface: it was started without --tun".to_owned();
-            return Err((asked, Why::Unsupported, words));
+            return Err((request, Why::Unsupported, words));
         };
         if let Some(address) = addresses.iter().find(|address| !self.grant.may_have(**address)) {
             let words = format!("this key may not have the address {address} (permit-tun)");
-            return Err((asked, Why::NotAllowed, words));
+            return Err((request, Why::NotAllowed, words));
         }
         let attached = &self.server.attached;
         let attachment = match interface.attach(&self.grant.networks) {
@@ -248,11 +247,11 @@ impl Guest {
             Ok(attachment) => attachment,
             Err(network) => {
                 let words = format!("another session has the packets of {network}");
-                return Err((asked, Why::Failed, words));
+                return Err((request, Why::Failed, words));
             }
         };
-        let _lease = attached.hold((), self.key, &self.link);
-        carry(&self.link, asked.accept(0), attachment).await;
+        let _lease = attached.add((), self.key, &self.link);
+        exchange_packets(&self.link, request.accept(0), attachment).await;
         Ok(())
     }
 }
@@ -262,30 +261,30 @@ async fn wait_for_end(mut channel: ChannelStream) {
     while let Ok(1..) = tokio::io::AsyncReadExt::read(&mut channel, &mut piece).await {}
 }
 
-/// Gives the client a channel for everybody who connects here until it is closed, and then waits for
+/// Opens a channel to the client for each accepted connection until the listener is closed, and then waits for
 /// these to end.
 async fn accept_all(
-    at: Listening,
+    leased: LeasedListener,
     (link, listen): (Link, u32),
     closed: CancellationToken,
-    complaints: Repeated,
+    warnings: ThrottledWarnings,
 ) {
     let mut tasks = JoinSet::new();
     loop {
         while tasks.try_join_next().is_some() {}
         let accepted = tokio::select! {
             () = closed.cancelled() => break,
-            accepted = accept(&at.listener, &complaints) => accepted,
+            accepted = accept(&leased.listener, &warnings) => accepted,
         };
         let Some((client, peer)) = accepted else { continue };
         reset_when_dropped(&client);
         let link = link.clone();
         tasks.spawn(async move {
             if let Ok((channel, _)) = link.open(Purpose::Accepted { listen, peer }).await {
-                pass(client, channel).await;
+                forward(client, channel).await;
             }
         });
     }
-    drop(at);
+    drop(leased);
     while tasks.join_next().await.is_some() {}
 }

@@ -1,4 +1,4 @@
-//! The sessions that an end has, for who wants to see them.
+//! The current sessions of an end.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -14,10 +14,10 @@ use super::packets::PacketCounts;
 use super::paths::PathReading;
 use super::session::{ChannelReading, Traffic};
 
-/// Channels of one session that are shown, those first that have carried most.
+/// The limit on the channels of a session that are reported, beginning with the busiest.
 const MAX_CHANNELS: usize = 64;
 
-/// The sessions of an end that are there at the moment. Cheap to clone.
+/// The current sessions of an end. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Sessions(Arc<Shared>);
 
@@ -34,36 +34,36 @@ struct Present {
     link: Link,
 }
 
-/// For as long as a session is among [`Sessions`].
+/// A session in [`Sessions`], which is removed when this is dropped.
 #[derive(Debug)]
 pub struct Presence {
     sessions: Sessions,
     number: u64,
 }
 
-/// A session at one moment.
+/// A snapshot of a session.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SessionReading {
-    /// Who is at the other end.
+    /// The name of the other end.
     pub peer: String,
-    /// Where the other end was when it was connected.
+    /// The address of the other end when it connected.
     pub remote: SocketAddr,
-    /// What carries it.
+    /// The transport.
     pub transport: Transport,
     /// How long it has been up.
     pub up: Duration,
     /// Its paths.
     pub paths: Vec<PathReading>,
-    /// Streams of the transport that both ends use.
+    /// The number of streams that both ends use.
     pub streams: usize,
     /// Bytes of connections so far.
     pub traffic: Traffic,
-    /// What became of the packets of an interface, if both ends have one.
+    /// The counts of packets, if both ends have an interface.
     pub packets: Option<PacketCounts>,
-    /// How many channels there are.
+    /// The number of channels.
     pub channels: usize,
-    /// The channels that have carried most: 64 at most.
+    /// The busiest channels, at most 64.
     pub busiest: Vec<ChannelReading>,
 }
 
@@ -79,16 +79,16 @@ impl Sessions {
         self.0.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All of them, the oldest first.
+    /// Returns snapshots of all sessions, the oldest first.
     pub fn read(&self) -> Vec<SessionReading> {
-        // What is asked below takes locks of its own.
+        // Cloned, since reading takes other locks.
         let present: Vec<Present> = self.present().values().cloned().collect();
         present.iter().filter_map(Present::read).collect()
     }
 }
 
 impl Present {
-    /// `None` if nothing carries it yet, or any more.
+    /// Returns `None` if the session has no connection yet, or no longer.
     fn read(&self) -> Option<SessionReading> {
         let paths = self.link.paths()?;
         let (read, packets) = (paths.read(), self.link.packets());
@@ -109,8 +109,8 @@ impl Present {
 
 impl Drop for Presence {
     fn drop(&mut self) {
-        let gone = self.sessions.present().remove(&self.number);
-        // Not before the others are unlocked: it may be the last handle of the session.
-        drop(gone);
+        let removed = self.sessions.present().remove(&self.number);
+        // After the lock is released, since it may be the last handle of the session.
+        drop(removed);
     }
 }

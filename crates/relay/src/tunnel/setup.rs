@@ -1,4 +1,4 @@
-//! What all sessions of a client have in common.
+//! The configuration that all sessions of a client share.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::reach::{Tunnel, TunnelError, reach};
 use super::session::SessionLimits;
 use super::sessions::Sessions;
 
-/// Where the sessions lead, and who hears of them.
+/// The configuration that all sessions share.
 #[derive(Debug)]
 pub(super) struct Setup {
     pub(super) endpoint: Endpoint,
@@ -29,13 +29,13 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    /// Begins a session over what this target and policy let win.
+    /// Connects with this target and policy, and begins a session.
     pub(super) async fn begin(
         &self,
         target: &Target,
         policy: &Policy,
     ) -> Result<Tunnel, TunnelError> {
-        let (carrier, _) = reach(&self.endpoint, target, policy).await?;
-        Tunnel::begin(carrier, self.limits.clone()).await
+        let (connection, _) = reach(&self.endpoint, target, policy).await?;
+        Tunnel::begin(connection, self.limits.clone()).await
     }
 }

@@ -1,4 +1,4 @@
-//! The ways to another proxy: over `https` a race for each connection, and many destinations over one.
+//! The connections to an `https` proxy, each of which is shared by many destinations.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,34 +9,34 @@ use eyas::{Endpoint, Recording};
 use eyas_http::{Client, Connected, Error, Kind, PoolLimits, Proxy};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{Via, Wanted};
+use super::{TunnelKind, Via};
 use crate::connect_udp::PROTOCOL;
-use crate::far::Far;
+use crate::destination_stream::DestinationStream;
 use crate::handshake::{Destination, Refusal, Refused};
 use crate::proxy_status::ErrorType;
 
-/// Destinations on one connection: as many as every server should take (RFC 9113 §6.5.2). Beyond them
-/// another one is opened.
-const TUNNELS: usize = 100;
+/// The limit on destinations of one connection, which every server should support (RFC 9113 §6.5.2). Beyond it,
+/// another connection is opened.
+const MAX_TUNNELS: usize = 100;
 
-/// Bytes that are read of why a proxy refuses.
-const WHY: usize = 512;
+/// The limit on the text that is read of a refusal, in bytes.
+const MAX_TEXT: usize = 512;
 
-/// The ways to a proxy.
+/// The lanes to a proxy.
 pub(crate) struct Lanes {
     via: Via,
     endpoint: Endpoint,
-    /// How destinations would be raced, and the proxy is.
+    /// The policy of races to the proxy.
     policy: Policy,
     url: String,
     open: Mutex<Vec<Lane>>,
 }
 
-/// A connection that is shared, and the next one where it has ended or is bettered.
+/// A shared connection, or its successor after it has ended or a better one is ready.
 #[derive(Clone)]
 struct Lane {
     client: Client,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 impl Lanes {
@@ -51,55 +51,57 @@ impl Lanes {
         Self { via, endpoint, policy, url, open: Mutex::default() }
     }
 
-    /// Goes to a destination by one of them.
+    /// Reaches a destination through the proxy.
     pub(crate) async fn reach(
         &self,
-        wanted: Wanted,
+        kind: TunnelKind,
         to: &Destination,
         race: &mut Option<Recording>,
-    ) -> Result<Far, Refused> {
-        let (via, asked) = (&self.via, (wanted, to));
+    ) -> Result<DestinationStream, Refused> {
+        let (via, requested) = (&self.via, (kind, to));
         if !via.is_secure {
-            return via.reach(&self.endpoint, self.policy.clone(), asked, race).await;
+            return via.reach(&self.endpoint, self.policy.clone(), requested, race).await;
         }
-        let (lane, place) = self.lane()?;
-        let (request, limit) = (via.request(wanted, to)?, self.policy.deadline);
-        let connected = match wanted {
-            Wanted::Bytes => lane.client.connect(&self.url, request, limit).await,
-            Wanted::Datagrams => lane.client.upgrade(&self.url, PROTOCOL, request, limit).await,
+        let (lane, permit) = self.lane()?;
+        let (request, limit) = (via.request(kind, to)?, self.policy.deadline);
+        let connected = match kind {
+            TunnelKind::Bytes => lane.client.connect(&self.url, request, limit).await,
+            TunnelKind::Datagrams => lane.client.upgrade(&self.url, PROTOCOL, request, limit).await,
         };
-        match connected.map_err(|error| self.failed(&error, asked))? {
+        match connected.map_err(|error| self.failed(&error, requested))? {
             Connected::Tunnel(tunnel) => {
                 *race = tunnel.race();
                 let (info, datagrams) = (tunnel.info(), tunnel.datagrams());
-                Ok(Far::Via { stream: Box::new(tunnel), info, datagrams, _place: Some(place) })
+                let (stream, _permit) = (Box::new(tunnel), Some(permit));
+                Ok(DestinationStream::Via { stream, info, datagrams, _permit })
             }
             Connected::Refused(response) => {
                 let status = response.status();
-                let mut why = BytesMut::new();
+                let mut text = BytesMut::new();
                 let mut body = response.into_body();
                 while let Ok(Some(some)) = body.chunk().await
-                    && why.len() < WHY
+                    && text.len() < MAX_TEXT
                 {
-                    why.extend_from_slice(&some[..some.len().min(WHY - why.len())]);
+                    text.extend_from_slice(&some[..some.len().min(MAX_TEXT - text.len())]);
                 }
-                Err(via.refusal(status, asked, &why))
+                Err(via.refusal(status, requested, &text))
             }
         }
     }
 
-    /// One on which there is room.
+    /// Returns a lane with room for another destination.
     fn lane(&self) -> Result<(Lane, OwnedSemaphorePermit), Refusal> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let free = open.iter().find_map(|lane| {
-            let place = Arc::clone(&lane.places).try_acquire_owned().ok()?;
-            Some((lane.clone(), place))
+            let permit = Arc::clone(&lane.permits).try_acquire_owned().ok()?;
+            Some((lane.clone(), permit))
         });
         if let Some(free) = free {
             return Ok(free);
         }
         let failed = |cause: &dyn std::error::Error| Refusal::Failed(cause.to_string());
-        let pool = PoolLimits { per_origin: TUNNELS, total: TUNNELS, ..PoolLimits::default() };
+        let pool =
+            PoolLimits { per_origin: MAX_TUNNELS, total: MAX_TUNNELS, ..PoolLimits::default() };
         let client = Client::builder()
             .endpoint(self.endpoint.clone())
             .race(self.policy.clone())
@@ -109,19 +111,20 @@ impl Lanes {
             .tunnels(true)
             .build()
             .map_err(|cause| failed(&cause))?;
-        let lane = Lane { client, places: Arc::new(Semaphore::new(TUNNELS)) };
-        let place = Arc::clone(&lane.places).try_acquire_owned().map_err(|cause| failed(&cause))?;
+        let permits = Arc::new(Semaphore::new(MAX_TUNNELS));
+        let permit = Arc::clone(&permits).try_acquire_owned().map_err(|cause| failed(&cause))?;
+        let lane = Lane { client, permits };
         open.push(lane.clone());
-        Ok((lane, place))
+        Ok((lane, permit))
     }
 
-    fn failed(&self, error: &Error, (wanted, to): (Wanted, &Destination)) -> Refused {
-        let (via, wanted) = (&self.via, wanted.name());
+    fn failed(&self, error: &Error, (kind, to): (TunnelKind, &Destination)) -> Refused {
+        let (via, kind) = (&self.via, kind.name());
         let unreachable = || format!("cannot reach {via}: {error}");
         let error_type = match error.kind() {
             Kind::IdleTimeout => {
                 let after = self.policy.deadline;
-                let text = format!("{via} did not answer the {wanted} to {to} in {after:?}");
+                let text = format!("{via} did not answer the {kind} to {to} in {after:?}");
                 return Refused::new(ErrorType::ConnectionReadTimeout, Refusal::TimedOut(text));
             }
             Kind::ConnectTimeout => return Refusal::TimedOut(unreachable()).into(),
@@ -132,7 +135,7 @@ impl Lanes {
             Kind::Protocol => ErrorType::HttpProtocolError,
             _ => ErrorType::ProxyInternalError,
         };
-        let text = format!("{via} does not answer the {wanted} to {to}: {error}");
+        let text = format!("{via} does not answer the {kind} to {to}: {error}");
         Refused::new(error_type, Refusal::Failed(text))
     }
 }

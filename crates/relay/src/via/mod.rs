@@ -1,6 +1,6 @@
-//! Another proxy, through which destinations are reached by CONNECT, or CONNECT-UDP (RFC 9298): over whichever of HTTP/3
-//! (RFC 9114 §4.4), HTTP/2 (RFC 9113 §8.5) and HTTP/1.1 (RFC 9110 §9.3.6) works best where it is `https`, and
-//! over HTTP/1.1 in the clear where it is `http`.
+//! Another proxy, through which destinations are reached by CONNECT or CONNECT-UDP (RFC 9298). An `https` proxy is
+//! used over whichever of HTTP/3 (RFC 9114 §4.4), HTTP/2 (RFC 9113 §8.5) and HTTP/1.1 (RFC 9110 §9.3.6) works
+//! best, an `http` proxy over unencrypted HTTP/1.1.
 
 pub(crate) mod lanes;
 
@@ -24,20 +24,20 @@ use thiserror::Error;
 use tokio::time::timeout;
 
 use crate::connect_udp::{self, CAPSULE_PROTOCOL, PROTOCOL};
-use crate::far::Far;
+use crate::destination_stream::DestinationStream;
 use crate::handshake::{Destination, MAX_HEAD, Refusal, Refused};
 use crate::proxy_status::ErrorType;
 
-/// What another proxy is asked for.
+/// The kind of tunnel that is requested from another proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
-    /// A stream of bytes to a destination, by CONNECT.
+pub(crate) enum TunnelKind {
+    /// A byte stream to a destination, by CONNECT.
     Bytes,
-    /// Datagrams to it, by CONNECT-UDP.
+    /// Datagrams to a destination, by CONNECT-UDP.
     Datagrams,
 }
 
-impl Wanted {
+impl TunnelKind {
     const fn name(self) -> &'static str {
         match self {
             Self::Bytes => "CONNECT",
@@ -45,7 +45,7 @@ impl Wanted {
         }
     }
 
-    /// Whether a response over HTTP/1.1 grants it.
+    /// Returns whether a response over HTTP/1.1 grants it.
     fn is_granted<B>(self, response: &Response<B>) -> bool {
         match self {
             Self::Bytes => response.status().is_success(),
@@ -63,34 +63,34 @@ pub struct Via {
     host: Host,
     port: u16,
     is_secure: bool,
-    /// What is spoken to it over TLS.
+    /// The versions of HTTP over TLS.
     versions: Versions,
-    /// Whether SCTP is raced, too.
+    /// Whether SCTP takes part in the race.
     sctp: bool,
-    /// What shows that we may use it; never shown itself.
+    /// The credentials, which are marked as sensitive.
     authorization: Option<HeaderValue>,
 }
 
-/// Why a text names no such proxy.
+/// The error of parsing a [`Via`].
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ViaError {
     /// It is not a URL.
     #[error("it is not a URL; one is https://NAME:PASSWORD@HOST:PORT")]
     Url,
-    /// It is one of something else.
+    /// Its scheme is not supported.
     #[error("{0}:// is not supported for other proxies: use http:// or https://")]
     Scheme(String),
-    /// There is more than a place in it.
+    /// It has a path or a query.
     #[error("it contains more than a scheme, a host and a port")]
     Path,
 }
 
 impl Via {
-    /// Reads a URL such as `https://NAME:PASSWORD@proxy.example:8443`; what stands in a name or a
-    /// password for itself elsewhere is percent-encoded (RFC 3986 §2.1).
+    /// Parses a URL such as `https://NAME:PASSWORD@proxy.example:8443`, in which reserved characters of name and
+    /// password are percent-encoded (RFC 3986 §2.1).
     ///
     /// # Errors
-    /// If it is of no proxy that can be gone through.
+    /// If it is not the URL of a supported proxy.
     pub fn parse(url: &str) -> Result<Self, ViaError> {
         let uri: Uri = url.parse().map_err(|_| ViaError::Url)?;
         let is_secure = match uri.scheme_str() {
@@ -117,15 +117,14 @@ impl Via {
         Ok(Self { host, port, is_secure, versions: Versions::ALL, sctp: false, authorization })
     }
 
-    /// The versions of HTTP that an `https` proxy is spoken to in: all of them unless said.
+    /// Sets the versions of HTTP for an `https` proxy. All are allowed by default.
     #[must_use]
     pub fn versions(mut self, versions: Versions) -> Self {
         self.versions = versions;
         self
     }
 
-    /// Races an `https` proxy over SCTP as well, where it may listen: HTTP/1.1, with an association for each
-    /// destination.
+    /// Also tries to reach an `https` proxy over SCTP: HTTP/1.1, with an association for each destination.
     #[must_use]
     pub fn sctp(mut self, sctp: bool) -> Self {
         self.sctp = sctp;
@@ -136,7 +135,7 @@ impl Via {
         Destination { host: self.host.clone(), port: self.port }
     }
 
-    /// As it stands in a request to it: a port that goes without saying is not said (RFC 9110 §4.2.3).
+    /// Returns the authority for requests to the proxy, without a default port (RFC 9110 §4.2.3).
     fn authority(&self) -> String {
         match (self.is_secure, self.port) {
             (true, 443) | (false, 80) => self.host.to_string(),
@@ -149,14 +148,14 @@ impl Via {
         format!("{scheme}://{}", self.authority())
     }
 
-    /// Goes to a destination through it, in the clear.
+    /// Reaches a destination through an `http` proxy.
     async fn reach(
         &self,
         endpoint: &Endpoint,
         policy: Policy,
-        (wanted, to): (Wanted, &Destination),
+        (kind, to): (TunnelKind, &Destination),
         race: &mut Option<Recording>,
-    ) -> Result<Far, Refused> {
+    ) -> Result<DestinationStream, Refused> {
         let deadline = policy.deadline;
         let transports: Vec<Transport> = policy.transports.clone();
         let target = Target::plain(self.host.clone(), self.port, transports, Security::None);
@@ -170,19 +169,19 @@ impl Via {
             Refused::new(ErrorType::ConnectionTerminated, Refusal::Failed(text))
         };
         let stream = TokioIo::new(connection.into_stream().map_err(gone)?);
-        let asking = timeout(deadline, self.ask(stream, wanted, to)).await;
+        let upgrading = timeout(deadline, self.upgrade(stream, kind, to)).await;
         let late = |_| {
-            let text = format!("{self} did not answer the {}", wanted.name());
+            let text = format!("{self} did not answer the {}", kind.name());
             Refused::new(ErrorType::ConnectionReadTimeout, Refusal::TimedOut(text))
         };
-        let stream = Box::new(TokioIo::new(asking.map_err(late)??));
-        Ok(Far::Via { stream, info, datagrams: None, _place: None })
+        let stream = Box::new(TokioIo::new(upgrading.map_err(late)??));
+        Ok(DestinationStream::Via { stream, info, datagrams: None, _permit: None })
     }
 
-    async fn ask(
+    async fn upgrade(
         &self,
         stream: TokioIo<eyas::ByteStream>,
-        wanted: Wanted,
+        kind: TunnelKind,
         to: &Destination,
     ) -> Result<hyper::upgrade::Upgraded, Refused> {
         let broke = |error: hyper::Error| {
@@ -198,15 +197,15 @@ impl Via {
         let (mut sender, connection) = builder.handshake(stream).await.map_err(broke)?;
         // It ends with the upgraded stream, and the request gets its error.
         tokio::spawn(async move { drop(connection.with_upgrades().await) });
-        let mut request = self.request(wanted, to)?.map(|()| Empty::<Bytes>::new());
-        let host = match wanted {
-            Wanted::Bytes => to.to_string(),
-            Wanted::Datagrams => self.authority(),
+        let mut request = self.request(kind, to)?.map(|()| Empty::<Bytes>::new());
+        let host = match kind {
+            TunnelKind::Bytes => to.to_string(),
+            TunnelKind::Datagrams => self.authority(),
         };
         let host = HeaderValue::try_from(host);
         let host = host.map_err(|error| Refusal::Malformed(error.to_string()))?;
         request.headers_mut().insert(HOST, host);
-        if wanted == Wanted::Datagrams {
+        if kind == TunnelKind::Datagrams {
             let path = request.uri().path_and_query().cloned();
             *request.uri_mut() = path.map_or_else(Uri::default, Uri::from);
             let fields = request.headers_mut();
@@ -214,18 +213,18 @@ impl Via {
             fields.insert(UPGRADE, HeaderValue::from_static(PROTOCOL));
         }
         let mut response = sender.send_request(request).await.map_err(broke)?;
-        if !wanted.is_granted(&response) {
-            return Err(self.refusal(response.status(), (wanted, to), b""));
+        if !kind.is_granted(&response) {
+            return Err(self.refusal(response.status(), (kind, to), b""));
         }
         hyper::upgrade::on(&mut response).await.map_err(broke)
     }
 
-    /// The request for a destination. For datagrams it is one to this proxy (RFC 9298 §3), in whichever
-    /// form its version of HTTP has for that.
-    fn request(&self, wanted: Wanted, to: &Destination) -> Result<Request<()>, Refusal> {
-        let mut request = match wanted {
-            Wanted::Bytes => Request::builder().method(Method::CONNECT).uri(to.to_string()),
-            Wanted::Datagrams => {
+    /// Returns the request for a destination. For datagrams its target is this proxy (RFC 9298 §3); the form
+    /// depends on the version of HTTP.
+    fn request(&self, kind: TunnelKind, to: &Destination) -> Result<Request<()>, Refusal> {
+        let mut request = match kind {
+            TunnelKind::Bytes => Request::builder().method(Method::CONNECT).uri(to.to_string()),
+            TunnelKind::Datagrams => {
                 let (field, value) = CAPSULE_PROTOCOL;
                 let uri = format!("{}{}", self.origin(), connect_udp::path(to));
                 Request::builder().method(Method::GET).uri(uri).header(field, value)
@@ -241,10 +240,10 @@ impl Via {
     fn refusal(
         &self,
         status: StatusCode,
-        (wanted, to): (Wanted, &Destination),
+        (kind, to): (TunnelKind, &Destination),
         body: &[u8],
     ) -> Refused {
-        let mut text = format!("{self} answered the {} to {to} with {status}", wanted.name());
+        let mut text = format!("{self} answered the {} to {to} with {status}", kind.name());
         let line =
             String::from_utf8_lossy(body.split(|byte| *byte == b'\n').next().unwrap_or(body));
         // The text may be printed to a terminal.
@@ -263,7 +262,7 @@ impl Via {
             | StatusCode::METHOD_NOT_ALLOWED
             | StatusCode::UPGRADE_REQUIRED
             | StatusCode::NOT_IMPLEMENTED
-                if wanted == Wanted::Datagrams =>
+                if kind == TunnelKind::Datagrams =>
             {
                 Refusal::Unsupported(format!("{text}: it may not support UDP (RFC 9298)")).into()
             }
@@ -276,7 +275,7 @@ impl Via {
     }
 }
 
-/// Basic credentials (RFC 7617) from the part of a URL before its host.
+/// Returns Basic credentials (RFC 7617) from the part of a URL before its host.
 fn authorization(user: &str) -> Result<HeaderValue, ViaError> {
     let (name, password) = user.split_once(':').unwrap_or((user, ""));
     let mut pair: Vec<u8> = percent_decode_str(name).collect();
@@ -309,20 +308,20 @@ mod tests {
     fn a_url_names_a_proxy_and_its_credentials() {
         let via = Via::parse("https://ada:love%3Alace@proxy.example:8443").expect("a proxy");
         assert_eq!((via.to_string().as_str(), via.is_secure), ("https://proxy.example:8443", true));
-        let shown = via.authorization.as_ref().expect("credentials");
-        assert_eq!(shown, &format!("Basic {}", BASE64_STANDARD.encode("ada:love:lace")));
-        assert!(!format!("{via:?} {shown:?}").contains("QWRh"), "{via:?} {shown:?}");
-        for (url, wanted) in [
+        let field = via.authorization.as_ref().expect("credentials");
+        assert_eq!(field, &format!("Basic {}", BASE64_STANDARD.encode("ada:love:lace")));
+        assert!(!format!("{via:?} {field:?}").contains("QWRh"), "{via:?} {field:?}");
+        for (url, expected) in [
             ("http://a", "http://a:80"),
             ("https://a/", "https://a:443"),
             ("http://[::1]:7", "http://[::1]:7"),
         ] {
-            assert_eq!(Via::parse(url).expect(url).to_string(), wanted);
+            assert_eq!(Via::parse(url).expect(url).to_string(), expected);
         }
     }
 
     #[test]
-    fn a_request_for_datagrams_is_one_to_the_proxy_by_its_path() {
+    fn a_request_for_datagrams_names_the_destination_in_its_path() {
         let to = Destination::parse("2001:db8::1", 53).expect("an address");
         for (url, origin) in [
             ("https://a.test", "https://a.test"),
@@ -330,7 +329,7 @@ mod tests {
             ("https://[::1]:7", "https://[::1]:7"),
         ] {
             let via = Via::parse(url).expect("a proxy");
-            let request = via.request(Wanted::Datagrams, &to).expect("a request");
+            let request = via.request(TunnelKind::Datagrams, &to).expect("a request");
             let path = "/.well-known/masque/udp/2001%3Adb8%3A%3A1/53/";
             assert_eq!(request.uri().to_string(), format!("{origin}{path}"));
             assert_eq!(request.headers()["capsule-protocol"], "?1");

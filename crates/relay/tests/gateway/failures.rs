@@ -1,4 +1,4 @@
-//! Ends that are none.
+//! Failures of the upstream and of clients.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -13,34 +13,31 @@ use crate::ports;
 use crate::stage::{GET, Stage, read_all};
 
 #[tokio::test]
-async fn an_upstream_that_never_answers_is_504_and_says_why() {
-    let (told, mut heard) = unbounded_channel();
+async fn an_upstream_that_never_answers_is_504_with_a_reason() {
+    let (sender, mut notices) = unbounded_channel();
     let limits = Limits { response_time: Duration::from_millis(200), ..Limits::default() };
-    let mut stage =
-        Stage::new(true, |gateway| gateway.limits(limits).notices(move |line| _ = told.send(line)))
-            .await;
-    let mut client = stage.says(GET).await;
+    let mut stage = Stage::new(true, |gateway| {
+        gateway.limits(limits).notices(move |line| _ = sender.send(line))
+    })
+    .await;
+    let mut client = stage.send(GET).await;
     let mut upstream = stage.connection().await;
     upstream.head().await;
     let answer = read_all(&mut client).await;
     assert!(answer.starts_with("HTTP/1.1 504 ") && answer.contains("in time"), "{answer}");
     let status = "proxy-status: eyas; error=connection_read_timeout; details=\"The application";
     assert!(answer.contains(status), "{answer}");
-    let line = heard.recv().await.expect("a line");
+    let line = notices.recv().await.expect("a line");
     assert!(line.starts_with("GET /p: 504: "), "{line}");
-    assert_eq!(upstream.end().await, "", "the connection is given up");
+    assert_eq!(upstream.end().await, "", "the connection is closed");
 }
 
 #[tokio::test]
 async fn an_invalid_response_is_502() {
     let mut stage = Stage::plain().await;
     let invalid = "an invalid response";
-    for (says, text, error) in [
-        (
-            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
-            invalid,
-            "http_upgrade_failed",
-        ),
+    for (response, text, error) in [
+        ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", invalid, "http_upgrade_failed"),
         ("SSH-2.0-x\r\n\r\n", invalid, "http_protocol_error"),
         (
             "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx",
@@ -54,15 +51,18 @@ async fn an_invalid_response_is_502() {
         ),
         ("HTTP/1.1 200", "without an answer", "connection_terminated"),
     ] {
-        let mut client = stage.says(GET).await;
+        let mut client = stage.send(GET).await;
         let mut upstream = stage.connection().await;
         upstream.head().await;
-        upstream.says(says).await;
+        upstream.send(response).await;
         drop(upstream);
         let answer = read_all(&mut client).await;
-        assert!(answer.starts_with("HTTP/1.1 502 ") && answer.contains(text), "{says:?}: {answer}");
+        assert!(
+            answer.starts_with("HTTP/1.1 502 ") && answer.contains(text),
+            "{response:?}: {answer}"
+        );
         let status = format!("proxy-status: eyas; error={error}; details=");
-        assert!(answer.contains(&status), "{says:?}: {answer}");
+        assert!(answer.contains(&status), "{response:?}: {answer}");
     }
 }
 
@@ -86,10 +86,10 @@ async fn an_unreachable_upstream_is_502() {
 async fn a_response_that_breaks_off_never_looks_whole() {
     let mut stage = Stage::plain().await;
     for head in ["Content-Length: 10", "Transfer-Encoding: chunked"] {
-        let mut client = stage.says(GET).await;
+        let mut client = stage.send(GET).await;
         let mut upstream = stage.connection().await;
         upstream.head().await;
-        upstream.says(&format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n4\r\nabcd\r\n")).await;
+        upstream.send(&format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n4\r\nabcd\r\n")).await;
         drop(upstream);
         let answer = read_all(&mut client).await;
         assert!(answer.contains("abcd") && !answer.ends_with("0\r\n\r\n"), "{answer}");
@@ -101,7 +101,7 @@ async fn a_response_that_breaks_off_never_looks_whole() {
 async fn a_request_that_breaks_off_never_looks_whole() {
     let mut stage = Stage::plain().await;
     let chunked = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n";
-    let mut client = stage.says(chunked).await;
+    let mut client = stage.send(chunked).await;
     let mut upstream = stage.connection().await;
     upstream.until("abcd\r\n").await;
     client.shutdown().await.expect("ends");
@@ -120,6 +120,6 @@ async fn a_gateway_in_front_of_itself_detects_the_loop() {
     client.write_all(GET.as_bytes()).await.expect("writes");
     let answer = read_all(&mut client).await;
     assert!(answer.starts_with("HTTP/1.1 508 "), "{answer}");
-    // Of the gateway that found the loop, and forwarded by itself.
+    // The field is of the gateway that found the loop, which is the same one that forwards it.
     assert!(answer.contains("proxy-status: eyas; error=proxy_loop_detected;"), "{answer}");
 }

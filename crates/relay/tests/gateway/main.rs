@@ -1,4 +1,4 @@
-//! The gateway between clients and an upstream whose every byte the test decides.
+//! The gateway between clients and an upstream that the test plays byte by byte.
 
 mod failures;
 #[path = "../../../eyas/tests/ports/mod.rs"]

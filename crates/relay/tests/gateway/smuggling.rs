@@ -1,19 +1,18 @@
-//! What could be read in two ways (RFC 9112 §11).
+//! Ambiguous requests (RFC 9112 §11).
 //!
-//! Each case is all that a client says on one connection. Behind it, on the same connection, comes a request
-//! that the upstream would answer if any of the two programs lost count: wherever the case leaves room for
-//! doubt, the upstream must not hear of it.
+//! Each case is followed, on the same connection, by a request that the upstream would answer if one of the two
+//! programs lost count. If the case is ambiguous, that request must not reach the upstream.
 
 use crate::stage::{HANGS, OK, Stage, Upstream, read_all};
 
 const SMUGGLED: &str = "GET /smuggled HTTP/1.1\r\nHost: a.example\r\n\r\n";
 
-/// Request line and fields, behind which `Host` and the end of the head come.
+/// Returns a head with this method and these fields.
 fn head(method: &str, fields: &str) -> String {
     format!("{method} /p HTTP/1.1\r\nHost: a.example\r\n{fields}\r\n\r\n")
 }
 
-/// How many responses there are.
+/// Returns the number of responses.
 fn answers(read: &str) -> usize {
     read.lines().filter(|line| line.starts_with("HTTP/1.")).count()
 }
@@ -47,7 +46,7 @@ async fn ambiguous_requests_are_refused_with_400() {
         ("identity", post("Transfer-Encoding: identity"), 400),
         ("chunked that is not last", post("Transfer-Encoding: chunked, identity"), 400),
         (
-            "identity behind it",
+            "identity after it",
             post("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity"),
             400,
         ),
@@ -55,12 +54,12 @@ async fn ambiguous_requests_are_refused_with_400() {
         ("a coding with a prefix", post("Transfer-Encoding: xchunked"), 400),
         ("a coding with a parameter", post("Transfer-Encoding: chunked;q=1"), 400),
         ("an empty coding", post("Transfer-Encoding: "), 400),
-        ("a coding behind a control", post("Transfer-Encoding: \u{b}chunked"), 400),
+        ("a coding after a control character", post("Transfer-Encoding: \u{b}chunked"), 400),
         ("a folded line", get("X: a\r\n b"), 400),
         ("a folded coding", post("Transfer-Encoding:\r\n chunked"), 400),
         ("a folded first line", "GET / HTTP/1.1\r\n Host: a\r\n\r\n".to_owned(), 400),
         ("a bare CR in a value", get("X: a\rb"), 400),
-        ("a bare CR for a line's end", get("X: a\rTransfer-Encoding: chunked"), 400),
+        ("a bare CR as a line end", get("X: a\rTransfer-Encoding: chunked"), 400),
         ("NUL in a value", get("X: a\0b"), 400),
         ("NUL in a name", get("X\0: a"), 400),
         ("a name with a space", get("X Y: a"), 400),
@@ -71,9 +70,9 @@ async fn ambiguous_requests_are_refused_with_400() {
         ("TRACE", head("TRACE", "Connection: close"), 405),
         ("CONNECT", head("CONNECT", "Connection: close").replace(" /p", " a.example:1"), 501),
         ("two codings", post("Transfer-Encoding: gzip, chunked\r\nConnection: close"), 501),
-        ("chunked behind nothing", post("Transfer-Encoding: ,chunked"), 501),
+        ("chunked after an empty element", post("Transfer-Encoding: ,chunked"), 501),
         (
-            "chunked behind identity",
+            "chunked after identity",
             post("Transfer-Encoding: identity\r\nTransfer-Encoding: chunked"),
             501,
         ),
@@ -86,51 +85,51 @@ async fn ambiguous_requests_are_refused_with_400() {
     }
 }
 
-/// Chunks that are none: what came before them goes on, but never an end, and nothing behind.
+/// Data before an invalid chunk is forwarded, but no end, and nothing after it.
 #[tokio::test]
 async fn a_body_with_ambiguous_chunks_is_never_complete() {
-    let (mut stage, mut heard) = (Stage::plain().await, 0);
+    let (mut stage, mut seen) = (Stage::plain().await, 0);
     for (what, chunks) in [
         ("a size with a sign", "+3\r\nabc\r\n0\r\n\r\n"),
         ("a size with a prefix", "0x3\r\nabc\r\n0\r\n\r\n"),
-        ("a size behind space", " 3\r\nabc\r\n0\r\n\r\n"),
+        ("a size after a space", " 3\r\nabc\r\n0\r\n\r\n"),
         ("no size", "\r\n0\r\n\r\n"),
         ("a size that overflows", "10000000000000003\r\nabc\r\n0\r\n\r\n"),
-        ("a bare LF behind the size", "3\nabc\r\n0\r\n\r\n"),
-        ("a bare CR behind the size", "3\rabc\r\n0\r\n\r\n"),
+        ("a bare LF after the size", "3\nabc\r\n0\r\n\r\n"),
+        ("a bare CR after the size", "3\rabc\r\n0\r\n\r\n"),
         ("a bare LF in an extension", "3;a=b\nabc\r\n0\r\n\r\n"),
-        ("a chunk that is longer than said", "3\r\nabcd\r\n0\r\n\r\n"),
-        ("a bare LF behind the chunk", "3\r\nabc\n0\r\n\r\n"),
-        ("a bare LF behind the last chunk", "0\n\r\n"),
-        ("a last chunk without its line's end", "3\r\nabc\r\n0\r\nGET"),
+        ("a chunk that is longer than announced", "3\r\nabcd\r\n0\r\n\r\n"),
+        ("a bare LF after the chunk", "3\r\nabc\n0\r\n\r\n"),
+        ("a bare LF after the last chunk", "0\n\r\n"),
+        ("a last chunk without a line end", "3\r\nabc\r\n0\r\nGET"),
         ("an endless extension", &format!("3;{}\r\nabc\r\n0\r\n\r\n", "x".repeat(20_000))),
-        ("a trailer that is none", "3\r\nabc\r\n0\r\nno trailer\r\n\r\n"),
+        ("an invalid trailer", "3\r\nabc\r\n0\r\nno trailer\r\n\r\n"),
     ] {
         let request = head("POST", "Transfer-Encoding: chunked");
-        let mut client = stage.says(&format!("{request}{chunks}{SMUGGLED}")).await;
+        let mut client = stage.send(&format!("{request}{chunks}{SMUGGLED}")).await;
         let answer = read_all(&mut client).await;
         assert!(answer.starts_with("HTTP/1.1 400 "), "{what}: {answer}");
         assert_eq!(answers(&answer), 1, "{what}: {answer}");
-        // What is wrong from its first byte on the upstream need not have heard of.
-        while heard < stage.gateway.stats().connections {
+        // A body that is invalid from its first byte on need not reach the upstream at all.
+        while seen < stage.gateway.stats().connections {
             let next = tokio::time::timeout(HANGS, stage.connections.recv()).await;
             let stream = next.expect("in time").expect("a connection");
-            let says = Upstream { stream, read: Vec::new() }.end().await;
-            assert!(!says.ends_with("0\r\n\r\n"), "{what}: it looks whole: {says:?}");
-            assert!(!says.contains("smuggled"), "{what}: {says:?}");
-            heard += 1;
+            let sent = Upstream { stream, read: Vec::new() }.end().await;
+            assert!(!sent.ends_with("0\r\n\r\n"), "{what}: it looks complete: {sent:?}");
+            assert!(!sent.contains("smuggled"), "{what}: {sent:?}");
+            seen += 1;
         }
     }
 }
 
-/// What is allowed and changes nothing goes on as something that can be read in one way.
+/// Unusual but valid requests are forwarded in an unambiguous form.
 #[tokio::test]
 async fn forwarded_requests_are_unambiguous() {
     let mut stage = Stage::plain().await;
     let post = |fields: &str| head("POST", &format!("Connection: close\r\n{fields}"));
     let chunked = post("Transfer-Encoding: chunked");
     let whole = "3\r\nabc\r\n0\r\n\r\n";
-    for (what, request, heard) in [
+    for (what, request, received) in [
         ("extensions of chunks", format!("{chunked}3;a=b;c=\"d\"\r\nabc\r\n0;e\r\n\r\n"), whole),
         ("zeros before a size", format!("{chunked}0000003\r\nabc\r\n0000\r\n\r\n"), whole),
         (
@@ -142,13 +141,13 @@ async fn forwarded_requests_are_unambiguous() {
         ("zeros before a length", post("Content-Length: 003") + "abc", "abc"),
         ("an empty line in front", format!("\r\n{}abc", post("Content-Length: 3")), "abc"),
     ] {
-        let mut client = stage.says(&request).await;
+        let mut client = stage.send(&request).await;
         let mut upstream = stage.connection().await;
         let head = upstream.head().await;
         assert!(!head.replace("\r\n", "").contains(['\r', '\n']), "{what}: {head:?}");
         assert!(!head.contains(" 003") && !head.contains("c=\"d"), "{what}: {head:?}");
-        upstream.until(heard).await;
-        upstream.says(&OK.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n")).await;
+        upstream.until(received).await;
+        upstream.send(&OK.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n")).await;
         let answer = read_all(&mut client).await;
         assert!(answer.starts_with("HTTP/1.1 200 "), "{what}: {answer}");
         assert_eq!(upstream.end().await, "", "{what}: nothing more reaches the upstream");
@@ -156,27 +155,26 @@ async fn forwarded_requests_are_unambiguous() {
 }
 
 #[tokio::test]
-async fn nothing_is_smuggled_behind_a_body_with_two_lengths() {
+async fn nothing_is_smuggled_after_a_body_with_two_lengths() {
     let mut stage = Stage::plain().await;
     for fields in [
         "Content-Length: 6\r\nTransfer-Encoding: chunked",
         "Transfer-Encoding: chunked\r\nContent-Length: 6",
     ] {
         let request = head("POST", fields);
-        let mut client = stage.says(&format!("{request}0\r\n\r\n{SMUGGLED}")).await;
+        let mut client = stage.send(&format!("{request}0\r\n\r\n{SMUGGLED}")).await;
         let mut upstream = stage.connection().await;
         let head = upstream.head().await.to_lowercase();
         assert!(!head.contains("content-length") && head.contains("chunked"), "{head}");
         upstream.until("0\r\n\r\n").await;
-        upstream.says("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok").await;
+        upstream.send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok").await;
         let answer = read_all(&mut client).await;
         assert_eq!(answers(&answer), 1, "{answer}");
         assert_eq!(upstream.end().await, "", "nothing more reaches the upstream");
     }
 }
 
-/// An upstream whose response could end in two places: the client hears of nothing behind the first one,
-/// and no other client is given what is left on that connection.
+/// If an upstream sends data after a response, neither its client nor any other one receives it.
 #[tokio::test]
 async fn bytes_after_a_response_reach_no_client() {
     let mut stage = Stage::plain().await;
@@ -191,13 +189,13 @@ async fn bytes_after_a_response_reach_no_client() {
     ] {
         let split = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nsplit";
         for _ in 0..2 {
-            let mut client = stage.says(crate::stage::GET).await;
+            let mut client = stage.send(crate::stage::GET).await;
             let mut upstream = stage.connection().await;
             upstream.head().await;
-            upstream.says(&format!("{head}{body}{split}")).await;
+            upstream.send(&format!("{head}{body}{split}")).await;
             let answer = read_all(&mut client).await;
             assert!(!answer.contains("split"), "{head}: {answer}");
-            assert_eq!(upstream.end().await, "", "{head}: the connection serves nobody else");
+            assert_eq!(upstream.end().await, "", "{head}: the connection is not reused");
         }
     }
 }

@@ -11,14 +11,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Nothing here takes so long; what does hangs.
+/// Long enough for anything here; what takes longer hangs.
 pub(crate) const HANGS: Duration = Duration::from_secs(60);
 
-/// What an upstream does with the connections that come to it.
+/// A gateway, and the connections to its upstream, which the test plays.
 pub(crate) struct Stage {
     pub(crate) running: Running,
     pub(crate) gateway: Gateway,
-    /// The connections, in the order in which they came.
+    /// The connections, in the order of their arrival.
     pub(crate) connections: UnboundedReceiver<TcpStream>,
 }
 
@@ -45,30 +45,30 @@ impl Stage {
         Self::new(true, |gateway| gateway).await
     }
 
-    /// The next connection on which something is said: a race that is held up may open another one.
+    /// Returns the next connection with data. A slow race may open another one without any.
     pub(crate) async fn connection(&mut self) -> Upstream {
         loop {
             let next = tokio::time::timeout(HANGS, self.connections.recv()).await;
             let stream = next.expect("in time").expect("a connection");
-            let spoken = tokio::time::timeout(HANGS, stream.peek(&mut [0])).await;
-            if spoken.expect("in time").is_ok_and(|bytes| bytes > 0) {
+            let peeked = tokio::time::timeout(HANGS, stream.peek(&mut [0])).await;
+            if peeked.expect("in time").is_ok_and(|bytes| bytes > 0) {
                 return Upstream { stream, read: Vec::new() };
             }
         }
     }
 
-    /// A client over TCP that has said this.
-    pub(crate) async fn says(&self, text: &str) -> TcpStream {
+    /// Returns a client over TCP that has sent this.
+    pub(crate) async fn send(&self, text: &str) -> TcpStream {
         let mut client = TcpStream::connect(self.running.local_addr()).await.expect("connects");
         client.write_all(text.as_bytes()).await.expect("writes");
         client
     }
 
-    /// What becomes of a request that the upstream is not to hear of.
+    /// Returns the response to a request that must not reach the upstream.
     pub(crate) async fn refused(&mut self, text: &str) -> String {
-        let mut client = self.says(text).await;
+        let mut client = self.send(text).await;
         let answer = read_all(&mut client).await;
-        assert!(self.connections.try_recv().is_err(), "the upstream was asked: {text:?}");
+        assert!(self.connections.try_recv().is_err(), "it reached the upstream: {text:?}");
         answer
     }
 }
@@ -86,7 +86,7 @@ pub(crate) struct Upstream {
 }
 
 impl Upstream {
-    /// Reads until this has come, and gives all before it, and it.
+    /// Reads up to this text, and returns everything including it.
     pub(crate) async fn until(&mut self, mark: &str) -> String {
         let mark = mark.as_bytes();
         loop {
@@ -105,11 +105,11 @@ impl Upstream {
         self.until("\r\n\r\n").await
     }
 
-    pub(crate) async fn says(&mut self, text: &str) {
+    pub(crate) async fn send(&mut self, text: &str) {
         self.stream.write_all(text.as_bytes()).await.expect("writes");
     }
 
-    /// Waits for the end, and gives what came before it.
+    /// Waits for the end, and returns the data before it.
     pub(crate) async fn end(mut self) -> String {
         let mut rest = self.read;
         let reading = self.stream.read_to_end(&mut rest);
@@ -128,7 +128,7 @@ pub(crate) async fn read_all(client: &mut TcpStream) -> String {
 pub(crate) const GET: &str = "GET /p?q HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n";
 pub(crate) const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// A client that speaks one version, and trusts the stage.
+/// Returns a client with these versions that trusts the server.
 pub(crate) fn client(stage: &Stage, versions: Versions) -> Client {
     let root = stage.running.identity().expect("TLS").certificate().clone();
     let port = stage.running.local_addr().port();
@@ -143,7 +143,7 @@ pub(crate) fn client(stage: &Stage, versions: Versions) -> Client {
     client.build().expect("a client")
 }
 
-/// One version of HTTP alone.
+/// Each version of HTTP alone.
 pub(crate) const EACH_VERSION: [Versions; 3] =
     [only(true, false, false), only(false, true, false), only(false, false, true)];
 

@@ -1,4 +1,4 @@
-//! What HTTP/2 and HTTP/3 have their own words for: trailers, interim responses, ends that are none.
+//! Trailers, interim responses and resets, which HTTP/2 and HTTP/3 express in their own ways.
 
 use std::future::poll_fn;
 use std::time::Duration;
@@ -35,10 +35,10 @@ async fn trailers_pass_both_ways_in_every_version() {
         let mut upstream = stage.connection().await;
         let head = upstream.head().await.to_lowercase();
         assert!(head.contains("te: trailers") && head.contains("trailer: x-sum"), "{head}");
-        let heard = upstream.until("\r\n\r\n").await;
-        assert_eq!(heard, "4\r\nbody\r\n0\r\nx-sum: 7\r\n\r\n", "{version:?}");
+        let received = upstream.until("\r\n\r\n").await;
+        assert_eq!(received, "4\r\nbody\r\n0\r\nx-sum: 7\r\n\r\n", "{version:?}");
         upstream
-            .says(
+            .send(
                 "HTTP/1.1 200 OK\r\nTrailer: X-End\r\nTransfer-Encoding: chunked\r\n\r\n\
                  2\r\nok\r\n0\r\nX-End: yes\r\nX-Real-IP: 192.0.2.9\r\n\r\n",
             )
@@ -46,21 +46,21 @@ async fn trailers_pass_both_ways_in_every_version() {
         let got = posting.await.expect("no panic").expect("a response");
         let whole = got.into_body().collect().await.expect("whole");
         let trailers = whole.trailers().cloned().expect("trailers");
-        assert_eq!(trailers.get("x-end").expect("it"), "yes", "{version:?}");
+        assert_eq!(trailers.get("x-end").expect("valid"), "yes", "{version:?}");
         assert_eq!(trailers.len(), 1, "{version:?}: {trailers:?}");
         assert_eq!(whole.to_bytes(), "ok", "{version:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_response_that_is_reset_in_its_middle_is_whole_in_no_version() {
+async fn a_response_that_is_reset_is_incomplete_in_every_version() {
     for version in EACH_VERSION {
         for framing in ["Content-Length: 10", "Transfer-Encoding: chunked"] {
             let mut stage = Stage::new(false, |gateway| gateway).await;
             let getting = tokio::spawn(client(&stage, version).get(url(&stage).as_str()).send());
             let mut upstream = stage.connection().await;
             upstream.head().await;
-            upstream.says(&format!("HTTP/1.1 200 OK\r\n{framing}\r\n\r\n4\r\nabcd\r\n")).await;
+            upstream.send(&format!("HTTP/1.1 200 OK\r\n{framing}\r\n\r\n4\r\nabcd\r\n")).await;
             let mut got = getting.await.expect("no panic").expect("a response");
             let begun = got.chunk().await.expect("data").expect("some");
             assert!(!begun.is_empty());
@@ -74,7 +74,7 @@ async fn a_response_that_is_reset_in_its_middle_is_whole_in_no_version() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_request_that_is_reset_in_its_middle_is_whole_for_no_upstream() {
+async fn a_request_that_is_reset_is_incomplete_for_the_upstream() {
     for version in EACH_VERSION {
         let mut stage = Stage::new(false, |gateway| gateway).await;
         let (give, pieces) = tokio::sync::mpsc::channel::<Result<Bytes, std::io::Error>>(1);
@@ -87,12 +87,12 @@ async fn a_request_that_is_reset_in_its_middle_is_whole_for_no_upstream() {
         let mut upstream = stage.connection().await;
         upstream.until("begun\r\n").await;
         give.send(Err(std::io::Error::other("no more"))).await.expect("a reader");
-        assert_eq!(upstream.end().await, "", "{version:?}: neither an end nor more");
+        assert_eq!(upstream.end().await, "", "{version:?}: neither an end nor more data");
         let _ = posting.await.expect("no panic");
     }
 }
 
-/// A connection of HTTP/2 to the stage, in the clear.
+/// Opens an unencrypted connection of HTTP/2 to the gateway.
 async fn http2(stage: &Stage) -> h2::client::SendRequest<Bytes> {
     let tcp = TcpStream::connect(stage.running.local_addr()).await.expect("connects");
     let (send, connection) = h2::client::handshake(tcp).await.expect("HTTP/2");
@@ -103,20 +103,20 @@ async fn http2(stage: &Stage) -> h2::client::SendRequest<Bytes> {
 #[tokio::test]
 async fn early_hints_come_before_the_response() {
     let mut stage = Stage::plain().await;
-    let ask = http::Request::get("http://a.example/").body(()).expect("a request");
+    let request = http::Request::get("http://a.example/").body(()).expect("a request");
     let mut send = http2(&stage).await;
-    let (mut answer, _) = send.send_request(ask, true).expect("sent");
+    let (mut answer, _) = send.send_request(request, true).expect("sent");
     let mut upstream = stage.connection().await;
     upstream.head().await;
     let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nConnection: x-hop\r\nX-Hop: 1\r\n\r\n";
-    upstream.says(hint).await;
+    upstream.send(hint).await;
     let hints = tokio::time::timeout(HANGS, poll_fn(|cx| answer.poll_informational(cx)));
     let hints = hints.await.expect("in time").expect("some").expect("one");
     assert_eq!(hints.status(), 103);
     assert_eq!(hints.headers()["link"], "</a.css>; rel=preload");
     assert_eq!(hints.headers().len(), 1, "{hints:?}");
-    // One right in front of the response is not overtaken by it; what is no interim response is none.
-    upstream.says(&format!("HTTP/1.1 100 Continue\r\n\r\n{hint}{OK}")).await;
+    // An interim response directly before the response arrives before it.
+    upstream.send(&format!("HTTP/1.1 100 Continue\r\n\r\n{hint}{OK}")).await;
     let hints = tokio::time::timeout(HANGS, poll_fn(|cx| answer.poll_informational(cx)));
     assert_eq!(hints.await.expect("in time").expect("some").expect("one").status(), 103);
     assert_eq!(answer.await.expect("a response").status(), 200);
@@ -125,10 +125,10 @@ async fn early_hints_come_before_the_response() {
 #[tokio::test]
 async fn early_hints_do_not_confuse_http1() {
     let mut stage = Stage::plain().await;
-    let mut client = stage.says(crate::stage::GET).await;
+    let mut client = stage.send(crate::stage::GET).await;
     let mut upstream = stage.connection().await;
     upstream.head().await;
-    upstream.says(&format!("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n{OK}")).await;
+    upstream.send(&format!("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n{OK}")).await;
     let answer = crate::stage::read_all(&mut client).await;
     assert!(answer.starts_with("HTTP/1.1 200 ") && !answer.contains("103"), "{answer}");
 }
@@ -137,26 +137,26 @@ async fn early_hints_do_not_confuse_http1() {
 async fn a_body_over_http2_waits_until_the_upstream_wants_it() {
     let limits = Limits { continue_time: Duration::from_secs(3600), ..Limits::default() };
     let mut stage = Stage::new(true, |gateway| gateway.limits(limits)).await;
-    let ask = || {
-        let ask = http::Request::put("http://a.example/").header("expect", "100-continue");
-        ask.header("content-length", "4").body(()).expect("a request")
+    let request = || {
+        let request = http::Request::put("http://a.example/").header("expect", "100-continue");
+        request.header("content-length", "4").body(()).expect("a request")
     };
     let mut send = http2(&stage).await;
-    let (mut answer, mut says) = send.send_request(ask(), false).expect("sent");
+    let (mut answer, mut sender) = send.send_request(request(), false).expect("sent");
     let mut upstream = stage.connection().await;
     assert!(upstream.head().await.to_lowercase().contains("expect: 100-continue"));
-    upstream.says("HTTP/1.1 100 Continue\r\n\r\n").await;
+    upstream.send("HTTP/1.1 100 Continue\r\n\r\n").await;
     let go_on = tokio::time::timeout(HANGS, poll_fn(|cx| answer.poll_informational(cx)));
     assert_eq!(go_on.await.expect("in time").expect("some").expect("one").status(), 100);
-    says.send_data("body".into(), true).expect("sent");
+    sender.send_data("body".into(), true).expect("sent");
     upstream.until("body").await;
-    upstream.says(OK).await;
+    upstream.send(OK).await;
     assert_eq!(answer.await.expect("a response").status(), 200);
-    // And of one that does not want it, its answer comes without any 100.
+    // An upstream that does not want it responds without a 100.
     let mut send = http2(&stage).await;
-    let (mut answer, _says) = send.send_request(ask(), false).expect("sent");
+    let (mut answer, _sender) = send.send_request(request(), false).expect("sent");
     upstream.head().await;
-    upstream.says("HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n").await;
+    upstream.send("HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n").await;
     let none = tokio::time::timeout(HANGS, poll_fn(|cx| answer.poll_informational(cx)));
     assert!(none.await.expect("in time").is_none());
     assert_eq!(answer.await.expect("a response").status(), 417);

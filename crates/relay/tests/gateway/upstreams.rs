@@ -44,7 +44,7 @@ async fn a_socket_in_the_file_system() {
     assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("ok"), "{answer}");
     let head = serving.await.expect("no panic");
     assert!(head.starts_with("GET /p?q HTTP/1.1\r\nhost: a.example\r\n"), "{head}");
-    // It is gone now: the file alone is left.
+    // The listener is closed, but the file remains.
     assert!(ask(&running, GET).await.starts_with("HTTP/1.1 502 "));
     drop(directory);
     assert!(ask(&running, GET).await.starts_with("HTTP/1.1 502 "));
@@ -61,15 +61,15 @@ async fn an_upstream_over_tls_needs_a_trusted_certificate() {
     let running = before(url.clone(), |gateway| gateway.security(trusting)).await;
     let answer = ask(&running, echo).await;
     assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("a.example"), "{answer}");
-    assert!(answer.contains("HTTP/1.1"), "no other version is asked of it: {answer}");
+    assert!(answer.contains("HTTP/1.1"), "only this version is used: {answer}");
     let running = before(url, |gateway| gateway).await;
     let answer = ask(&running, echo).await;
     assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
     assert_eq!(upstream.stats().http11_requests, 1);
 }
 
-/// The client and the server that the header in front of a connection names.
-async fn named(upstream: &mut Upstream) -> (SocketAddr, SocketAddr) {
+/// Returns the addresses of client and server in the header of a connection.
+async fn proxy_header(upstream: &mut Upstream) -> (SocketAddr, SocketAddr) {
     let mut header = vec![0; 16];
     upstream.stream.read_exact(&mut header).await.expect("a header");
     let mut rest = vec![0; usize::from(u16::from_be_bytes([header[14], header[15]]))];
@@ -93,25 +93,25 @@ async fn the_proxy_protocol_names_the_client_of_every_version() {
     for version in EACH_VERSION {
         let mut stage = Stage::new(false, |gateway| gateway.proxy_protocol(true)).await;
         let port = stage.running.local_addr().port();
-        let asking = client(&stage, version).get(format!("https://localhost:{port}/p").as_str());
-        let getting = tokio::spawn(asking.send());
+        let request = client(&stage, version).get(format!("https://localhost:{port}/p").as_str());
+        let getting = tokio::spawn(request.send());
         let mut upstream = stage.connection().await;
-        let (from, to) = named(&mut upstream).await;
+        let (from, to) = proxy_header(&mut upstream).await;
         assert!(from.ip().is_loopback() && to.ip() == from.ip(), "{from} {to}");
         assert_eq!(to.port(), port);
         let head = upstream.head().await;
         assert!(head.starts_with("GET /p HTTP/1.1\r\n"), "{version:?}: {head}");
-        upstream.says(OK).await;
+        upstream.send(OK).await;
         let got = getting.await.expect("no panic").expect("a response");
         assert_eq!(got.bytes().await.expect("whole"), "ok");
     }
 }
 
 #[tokio::test]
-async fn the_proxy_protocol_comes_first_and_connections_are_of_one_client() {
+async fn the_proxy_header_comes_first_and_connections_serve_one_client() {
     let mut stage = Stage::new(true, |gateway| gateway.proxy_protocol(true)).await;
     for _ in 0..2 {
-        let mut client = stage.says(GET).await;
+        let mut client = stage.send(GET).await;
         let from = client.local_addr().expect("connected");
         let mut upstream = stage.connection().await;
         let mut header = [0; 28];
@@ -119,7 +119,7 @@ async fn the_proxy_protocol_comes_first_and_connections_are_of_one_client() {
         assert_eq!(header[..14], *b"\r\n\r\n\0\r\nQUIT\n\x21\x11");
         assert_eq!(header[24..26], from.port().to_be_bytes());
         upstream.head().await;
-        upstream.says(OK).await;
+        upstream.send(OK).await;
         assert!(read_all(&mut client).await.ends_with("ok"));
     }
 }

@@ -14,18 +14,18 @@ use crate::stage::{HANGS, OK, Stage, Upstream};
 #[tokio::test]
 async fn a_websocket_is_opened_and_nothing_else_is() {
     let mut stage = Stage::plain().await;
-    let ask = |upgrade: &str| {
+    let request = |upgrade: &str| {
         format!(
             "GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: {upgrade}\r\n\
              Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
         )
     };
-    let mut client = stage.says(&ask("websocket")).await;
+    let mut client = stage.send(&request("websocket")).await;
     let mut upstream = stage.connection().await;
     let head = upstream.head().await.to_lowercase();
     assert!(head.contains("upgrade: websocket") && head.contains("connection: upgrade"), "{head}");
     upstream
-        .says(
+        .send(
             "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
              Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\nhello",
         )
@@ -35,21 +35,21 @@ async fn a_websocket_is_opened_and_nothing_else_is() {
     assert!(answer.starts_with("http/1.1 101 "), "{answer}");
     assert!(answer.contains("sec-websocket-accept: s3ppl"), "{answer}");
     client_side.until("hello").await;
-    client_side.says("back").await;
+    client_side.send("back").await;
     upstream.until("back").await;
     assert_eq!(stage.gateway.stats().tunnels, 1);
     drop(client_side);
     assert_eq!(upstream.end().await, "");
-    // Another protocol is not asked for, and an upstream that only says that it switched is not believed.
-    client = stage.says(&ask("h2c")).await;
+    // No other protocol is requested, and a 101 without the right key is an error.
+    client = stage.send(&request("h2c")).await;
     let mut upstream = stage.connection().await;
     assert!(!upstream.head().await.to_lowercase().contains("upgrade"));
-    upstream.says(OK).await;
+    upstream.send(OK).await;
     drop(client);
-    let mut client = stage.says(&ask("websocket")).await;
+    let mut client = stage.send(&request("websocket")).await;
     let mut upstream = stage.connection().await;
     upstream.head().await;
-    upstream.says("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n").await;
+    upstream.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n").await;
     let mut status = [0; 12];
     client.read_exact(&mut status).await.expect("an answer");
     assert_eq!(&status, b"HTTP/1.1 502");
@@ -58,7 +58,7 @@ async fn a_websocket_is_opened_and_nothing_else_is() {
 #[tokio::test]
 async fn a_websocket_over_http2_becomes_one_over_http1() {
     let mut stage = Stage::plain().await;
-    // A silent WebSocket is nobody's fault, and what goes through it is no body.
+    // The limits on idle time and body length do not apply to WebSockets.
     let (idle_time, body_bytes) = (Duration::from_secs(2), 3);
     let limits = eyas_http::serve::Limits { idle_time, body_bytes, ..Default::default() };
     let server = Server::builder().plain().extended_connect(true).limits(limits);
@@ -70,9 +70,12 @@ async fn a_websocket_over_http2_becomes_one_over_http1() {
         send = send.ready().await.expect("a stream");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let mut ask = http::Request::builder().method("CONNECT").uri("http://a.example/chat");
-    ask = ask.header("sec-websocket-version", "13").extension(h2::ext::Protocol::from("websocket"));
-    let (answer, mut says) = send.send_request(ask.body(()).expect("one"), false).expect("sent");
+    let mut request = http::Request::builder().method("CONNECT").uri("http://a.example/chat");
+    request = request
+        .header("sec-websocket-version", "13")
+        .extension(h2::ext::Protocol::from("websocket"));
+    let (answer, mut sender) =
+        send.send_request(request.body(()).expect("one"), false).expect("sent");
     let mut upstream = stage.connection().await;
     let head = upstream.head().await;
     assert!(head.starts_with("GET /chat HTTP/1.1\r\n"), "{head}");
@@ -81,7 +84,7 @@ async fn a_websocket_over_http2_becomes_one_over_http1() {
     let hash = sha1::Sha1::digest(format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11"));
     let accept = base64::engine::general_purpose::STANDARD.encode(hash);
     upstream
-        .says(&format!(
+        .send(&format!(
             "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
              Sec-WebSocket-Accept: {accept}\r\n\r\nhello"
         ))
@@ -89,16 +92,16 @@ async fn a_websocket_over_http2_becomes_one_over_http1() {
     let answer = tokio::time::timeout(HANGS, answer).await.expect("in time").expect("a response");
     assert_eq!(answer.status(), 200);
     assert!(!answer.headers().contains_key("sec-websocket-accept"));
-    let mut hears = answer.into_body();
-    assert_eq!(hears.data().await.expect("some").expect("data"), "hello");
-    says.send_data("back".into(), false).expect("sent");
+    let mut body = answer.into_body();
+    assert_eq!(body.data().await.expect("some").expect("data"), "hello");
+    sender.send_data("back".into(), false).expect("sent");
     upstream.until("back").await;
     tokio::time::sleep(2 * idle_time).await;
-    upstream.says("more").await;
-    assert_eq!(hears.data().await.expect("some").expect("data"), "more");
-    says.send_data(Bytes::new(), true).expect("sent");
+    upstream.send("more").await;
+    assert_eq!(body.data().await.expect("some").expect("data"), "more");
+    sender.send_data(Bytes::new(), true).expect("sent");
     assert_eq!(upstream.stream.read(&mut [0]).await.expect("an end"), 0);
     upstream.stream.shutdown().await.expect("ends");
-    let rest = tokio::time::timeout(HANGS, hears.data()).await.expect("in time");
+    let rest = tokio::time::timeout(HANGS, body.data()).await.expect("in time");
     assert!(rest.is_none_or(|rest| rest.expect("no reset").is_empty()));
 }

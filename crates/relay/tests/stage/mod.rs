@@ -1,4 +1,4 @@
-//! A proxy on loopback, and what it reports.
+//! A proxy on loopback, and its reports.
 
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use eyas::Endpoint;
 use eyas_relay::{Proxy, ProxyBuilder, Report, Running};
 
-/// Nothing here takes so long; what does hangs.
+/// Long enough for anything here; what takes longer hangs.
 pub(crate) const HANGS: Duration = Duration::from_secs(60);
 
 pub(crate) struct Stage {
@@ -18,7 +18,7 @@ impl Stage {
     pub(crate) fn new(endpoint: Endpoint, set: impl FnOnce(ProxyBuilder) -> ProxyBuilder) -> Self {
         let (sender, reports) = channel();
         let builder = Proxy::builder(endpoint).reports(move |report| {
-            // A test that is over does not listen.
+            // The test may be over already.
             let _ = sender.send(report);
         });
         Self { running: set(builder).start().expect("a proxy"), reports }

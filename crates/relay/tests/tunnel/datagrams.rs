@@ -1,4 +1,4 @@
-//! Packets as QUIC datagrams, and beside connections.
+//! Packets as QUIC datagrams, and together with connections.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Range;
@@ -16,22 +16,22 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::packets::{Wire, packet};
 use crate::{Stage, converse, echo, forward, ports, wait};
 
-/// Bytes of a UDP datagram that has a packet of 700 bytes in it, and no other one has.
+/// The length of a UDP datagram with a packet of 700 bytes, which no other datagram has.
 const RECOGNISED: Range<usize> = 700..800;
-/// The longest time that a datagram waits for a slow line.
+/// The longest time that a datagram waits for a slow link.
 const QUEUE: Duration = Duration::from_millis(100);
 
-/// Passes UDP on between one client and a server.
+/// Forwards UDP between one client and a server.
 struct Line {
     port: u16,
-    /// What the client sends is lost.
+    /// Whether the client's datagrams are lost.
     is_broken: Arc<AtomicBool>,
-    /// A datagram of a length that is recognised was.
+    /// Notified when a datagram of a recognised length was lost.
     has_lost: Arc<Notify>,
 }
 
 impl Line {
-    /// One that carries so many bytes a second from the client to the server.
+    /// Starts a link with this rate from the client to the server, in bytes per second.
     async fn to(server: SocketAddr, rate: u32) -> Self {
         let near = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a socket");
         let far = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a socket");
@@ -58,7 +58,7 @@ impl Line {
                             let (datagram, far) = (there[..length].to_vec(), Arc::clone(&far));
                             tokio::spawn(async move {
                                 sleep_until(free_at).await;
-                                // A server that has gone hears nothing.
+                                // The server may be gone.
                                 let _ = far.send(&datagram).await;
                             });
                         }
@@ -75,7 +75,7 @@ impl Line {
     }
 }
 
-/// A server with an interface, and the host's end of that.
+/// Starts a server with an interface, and returns its host's end.
 async fn stage() -> (Stage, Wire) {
     let (interface, there) = Wire::new(&["10.9.0.1/24"]);
     let stage = Stage::new(r#"permit-tun="10.9.0.2""#).await;
@@ -91,7 +91,7 @@ async fn a_packet_that_is_lost_holds_up_none_and_is_not_sent_again() {
     let (stop, _notices, _running, sessions) =
         stage.client_over(line.port, &[Transport::Quic], forwards).await;
     let of = |payload: &[u8]| packet("10.9.0.2", "10.9.0.1", payload);
-    // Until both ends have said that they take datagrams.
+    // Until both ends have announced that they accept datagrams.
     wait(async {
         let by_datagram = || {
             let all = sessions.read();
@@ -105,7 +105,7 @@ async fn a_packet_that_is_lost_holds_up_none_and_is_not_sent_again() {
     .await;
     let all_of_that = of(b"all of that");
     here.send(&all_of_that).await;
-    there.hears(&all_of_that).await;
+    there.receives(&all_of_that).await;
     for round in 0..3 {
         line.is_broken.store(true, SeqCst);
         here.send(&of(&[round; 700])).await;
@@ -113,7 +113,7 @@ async fn a_packet_that_is_lost_holds_up_none_and_is_not_sent_again() {
         line.is_broken.store(false, SeqCst);
         let next = of(&[round]);
         here.send(&next).await;
-        assert_eq!(there.hear().await, next);
+        assert_eq!(there.receive().await, next);
     }
     stop.cancel();
 }
@@ -137,12 +137,12 @@ async fn packets_that_fill_a_link_leave_room_for_connections() {
             stage.client_over(target, &[over], forwards).await;
         let flood = tokio::spawn(async move {
             loop {
-                // So long that no STREAM frame fits beside it.
+                // Too long for a STREAM frame in the same packet.
                 here.send(&packet("10.9.0.2", "10.9.0.1", &[7; 1380])).await;
                 sleep(Duration::from_millis(1)).await;
             }
         });
-        // Packets wait, as more come than the line carries.
+        // Packets queue, since the link is too slow for them.
         wait(async {
             let is_full = |counts: PacketCounts| counts.late > 0 && counts.sent_as_datagrams > 0;
             while !sessions.read().iter().filter_map(|one| one.packets).any(is_full) {
@@ -152,7 +152,7 @@ async fn packets_that_fill_a_link_leave_room_for_connections() {
         .await;
         let client = TcpStream::connect((Ipv4Addr::LOCALHOST, own)).await.expect("it listens");
         converse(client, 300_000).await;
-        assert!(!running.is_finished(), "the session goes on over {over}");
+        assert!(!running.is_finished(), "the session continues over {over}");
         flood.abort();
         stop.cancel();
     }

@@ -1,4 +1,4 @@
-//! A line between two ends that falls silent.
+//! A link between two ends that goes silent.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::wait;
 
-/// Passes on a connection, until it falls silent without closing anything.
+/// Forwards a connection until it goes silent, without closing anything.
 pub(crate) struct Line {
     pub(crate) port: u16,
     silence: CancellationToken,
@@ -19,13 +19,13 @@ impl Line {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("loopback");
         let port = listener.local_addr().expect("an address").port();
         let (silence, is_silent) = (CancellationToken::new(), CancellationToken::new());
-        let (wanted, reached) = (silence.clone(), is_silent.clone());
+        let (requested, reached) = (silence.clone(), is_silent.clone());
         tokio::spawn(async move {
             let (mut near, _) = listener.accept().await.expect("a connection");
             let mut far = TcpStream::connect(address).await.expect("it listens");
             tokio::select! {
                 biased;
-                () = wanted.cancelled() => {}
+                () = requested.cancelled() => {}
                 _ = tokio::io::copy_bidirectional(&mut near, &mut far) => {}
             }
             reached.cancel();
@@ -34,8 +34,8 @@ impl Line {
         Self { port, silence, is_silent }
     }
 
-    /// Returns once nothing is passed on any more.
-    pub(crate) async fn fall_silent(&self) {
+    /// Returns once nothing is forwarded any more.
+    pub(crate) async fn go_silent(&self) {
         self.silence.cancel();
         wait(self.is_silent.cancelled()).await;
     }

@@ -1,4 +1,4 @@
-//! Tunnels as programs meet them, on loopback.
+//! Tunnels from the point of view of programs, on loopback.
 
 mod datagrams;
 mod line;
@@ -32,10 +32,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::line::Line;
 
-/// Nothing here takes so long; what does hangs.
+/// Long enough for anything here; what takes longer hangs.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// Between two tries of a way with streams.
+/// The pause between two attempts over transports with streams.
 const PROBE: Duration = Duration::from_millis(50);
 
 const ALL: [Transport; 3] = [Transport::Tcp, Transport::Quic, Transport::SctpUdp];
@@ -44,13 +44,14 @@ async fn wait<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(HANGS, future).await.expect("it takes too long")
 }
 
-/// Two keys, and a server that knows what the client's may do.
+/// A server, and two keys: its own, and that of a client with permissions.
 struct Stage {
     server: ServerIdentity,
     client: ServerIdentity,
     address: SocketAddr,
-    /// Where clients look for SCTP inside UDP, and what they speak it with.
+    /// The port of SCTP inside UDP, as clients know it.
     sctp_port: u16,
+    /// The configuration of clients' associations.
     association: AssociationConfig,
     options: &'static str,
     /// Other lines of `authorized_keys`.
@@ -79,7 +80,7 @@ impl Stage {
         stage
     }
 
-    /// The same server with an interface, and other keys that it knows.
+    /// Restarts the server with an interface and further keys.
     async fn with_interface(mut self, interface: Interface, others: String) -> Self {
         self.stop().await;
         (self.interface, self.others) = (Some(interface), others);
@@ -99,7 +100,7 @@ impl Stage {
             .sctp_encapsulation_port(self.sctp_port)
             .with_alpn([ALPN]);
         let listener = wait(async {
-            // A server before this one closes its sockets in its own time.
+            // The server before this one may not have closed its sockets yet.
             loop {
                 match Listener::bind(parameters.clone()).await {
                     Ok(listener) => return listener,
@@ -126,7 +127,7 @@ impl Stage {
         wait(running).await.expect("it stops");
     }
 
-    /// What shows this key, and trusts that one.
+    /// Returns an endpoint that presents one key, and trusts the other.
     fn endpoint(&self, own: &ServerIdentity, trusted: &ServerIdentity) -> Endpoint {
         let key = KeyFingerprint::of(trusted.certificate()).expect("a key");
         let security = SecurityParameters::platform()
@@ -154,13 +155,13 @@ impl Stage {
         wait(Tunnel::begin(stream, limits)).await
     }
 
-    /// A client with these forwards, and what it tells.
+    /// Starts a client with these forwardings, and returns its notices.
     async fn client(&self, forwards: Forwards) -> (CancellationToken, Receiver<Notice>) {
         let (stop, notices, _) = self.client_at(self.address.port(), forwards).await;
         (stop, notices)
     }
 
-    /// One that knows the server by this port, and how it ends.
+    /// Starts a client that connects to this port, and also returns its task.
     async fn client_at(
         &self,
         port: u16,
@@ -170,7 +171,7 @@ impl Stage {
         (stop, notices, running)
     }
 
-    /// One that may reach it over these transports, and its sessions.
+    /// Starts a client that uses these transports, and also returns its sessions.
     async fn client_over(
         &self,
         port: u16,
@@ -185,7 +186,7 @@ impl Stage {
         let (sender, notices) = channel();
         let probing = Probing { first: PROBE, longest: PROBE };
         let client = Client::new(endpoint, (target, policy), forwards, probing, move |notice| {
-            // A test that is over does not listen.
+            // The test may be over already.
             let _ = sender.send(notice);
         });
         let client = client.expect("a client");
@@ -197,39 +198,39 @@ impl Stage {
     }
 }
 
-/// Gives everybody what they have said, once they have said everything.
+/// Starts a server that returns the data of each client after its end.
 async fn echo() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("loopback");
     let port = listener.local_addr().expect("an address").port();
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             tokio::spawn(async move {
-                let mut said = Vec::new();
-                stream.read_to_end(&mut said).await.expect("reads");
-                stream.write_all(&said).await.expect("writes");
+                let mut sent = Vec::new();
+                stream.read_to_end(&mut sent).await.expect("reads");
+                stream.write_all(&sent).await.expect("writes");
             });
         }
     });
     port
 }
 
-/// Says so much to an echo, and hears it.
+/// Sends this much data to an echo server, and checks what it returns.
 async fn converse(stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite, length: usize) {
-    let said: Vec<u8> =
+    let sent: Vec<u8> =
         (0..length).map(|place| (place / 251) as u8 ^ (place % 251) as u8).collect();
     let (mut read, mut write) = tokio::io::split(stream);
-    let mut heard = Vec::new();
-    let says = async {
-        write.write_all(&said).await.expect("writes");
+    let mut received = Vec::new();
+    let sends = async {
+        write.write_all(&sent).await.expect("writes");
         write.shutdown().await.expect("ends");
     };
-    let hears = async { read.read_to_end(&mut heard).await.expect("reads") };
-    wait(async { tokio::join!(says, hears) }).await;
-    assert!(heard == said, "{} bytes came of {}", heard.len(), said.len());
+    let receives = async { read.read_to_end(&mut received).await.expect("reads") };
+    wait(async { tokio::join!(sends, receives) }).await;
+    assert!(received == sent, "{} bytes of {} arrived", received.len(), sent.len());
 }
 
 fn forward(text: String) -> eyas_relay::tunnel::forward::Forward {
-    text.parse().expect("a forward")
+    text.parse().expect("a forwarding")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -238,15 +239,15 @@ async fn everything_arrives_over_every_transport() {
     for transport in ALL {
         let tunnel = stage.tunnel(&[transport]).await.expect("a session");
         let to = || eyas_relay::tunnel::forward::destination(&format!("127.0.0.1:{port}"));
-        let one = wait(tunnel.open(to().expect("it"))).await.expect("a channel");
-        let other = wait(tunnel.open(to().expect("it"))).await.expect("a channel");
+        let one = wait(tunnel.open(to().expect("valid"))).await.expect("a channel");
+        let other = wait(tunnel.open(to().expect("valid"))).await.expect("a channel");
         tokio::join!(converse(one, 5_000_000), converse(other, 10));
         wait(tunnel.end()).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn programs_are_served_here_and_there_and_by_socks() {
+async fn local_remote_and_dynamic_forwardings_work() {
     let (stage, port) = (Stage::new("").await, echo().await);
     let (here, there, socks) = (ports::own_port(), ports::own_port(), ports::own_port());
     let forwards = Forwards {
@@ -281,12 +282,12 @@ async fn a_key_may_only_do_what_its_line_permits() {
     let port = echo().await;
     let tunnel = stage.tunnel(&[Transport::Quic]).await.expect("a session");
     for to in [format!("127.0.0.1:{port}"), format!("localhost:{port}")] {
-        let to = eyas_relay::tunnel::forward::destination(&to).expect("it");
+        let to = eyas_relay::tunnel::forward::destination(&to).expect("valid");
         let refused = wait(tunnel.open(to)).await.err().expect("not allowed");
         assert!(refused.to_string().contains("permit-open"), "{refused}");
     }
-    let to = eyas_relay::tunnel::forward::destination("localhost:1").expect("it");
-    let refused = wait(tunnel.open(to)).await.err().expect("nobody listens there");
+    let to = eyas_relay::tunnel::forward::destination("localhost:1").expect("valid");
+    let refused = wait(tunnel.open(to)).await.err().expect("nothing listens there");
     assert!(!refused.to_string().contains("permit-open"), "{refused}");
 }
 
@@ -296,15 +297,15 @@ async fn an_unknown_key_is_refused_and_another_server_is_not_trusted() {
     let other = ServerIdentity::self_signed(["other.test"]).expect("an identity");
     for transport in ALL {
         let (target, policy) = stage.target(&[transport]);
-        let stranger = stage.endpoint(&other, &stage.server);
-        let refused = match wait(reach(&stranger, &target, &policy)).await {
-            // In TLS 1.3 the client is through before the server has looked at its certificate.
+        let unknown = stage.endpoint(&other, &stage.server);
+        let refused = match wait(reach(&unknown, &target, &policy)).await {
+            // In TLS 1.3 the client's handshake completes before the server has checked its certificate.
             Ok((stream, _)) => wait(Tunnel::begin(stream, SessionLimits::default())).await.err(),
             Err(error) => Some(error),
         };
-        let refused = refused.expect("a key that nobody knows");
-        let is_so = matches!(refused, TunnelError::NotLetIn(_) | TunnelError::Connect(_));
-        assert!(is_so, "{transport}: {refused}");
+        let refused = refused.expect("an unknown key");
+        let is_expected = matches!(refused, TunnelError::NotAccepted(_) | TunnelError::Connect(_));
+        assert!(is_expected, "{transport}: {refused}");
         let deceived = stage.endpoint(&stage.client, &other);
         let refused = wait(reach(&deceived, &target, &policy)).await.expect_err("no trust");
         let TunnelError::Connect(error) = refused else { panic!("{transport}: {refused}") };
@@ -326,19 +327,19 @@ async fn a_lost_session_is_reported_and_reestablished() {
     converse(client().await.expect("it listens"), 1000).await;
     let mut open = TcpStream::connect((Ipv4Addr::LOCALHOST, other)).await.expect("it listens");
     open.write_all(b"half a sentence").await.expect("writes");
-    wait(open.read_u8()).await.expect("it has come");
+    wait(open.read_u8()).await.expect("in time");
     stage.stop().await;
-    let cut = wait(open.read_to_end(&mut Vec::new())).await.expect_err("a cut, not an end");
+    let cut = wait(open.read_to_end(&mut Vec::new())).await.expect_err("a reset, not an end");
     assert_eq!(cut.kind(), std::io::ErrorKind::ConnectionReset);
     stage.start().await;
-    // Who connects meanwhile waits for the next session.
+    // Programs that connect meanwhile wait for the next session.
     converse(client().await.expect("it listens"), 1000).await;
     let events: Vec<_> = notices.try_iter().map(|notice| notice.event).collect();
     assert!(events.contains(&"disconnected") && events.contains(&"connected"), "{events:?}");
     stop.cancel();
 }
 
-/// How a destination hears the end of what it was told, after the first byte.
+/// The result with which a destination reads the end of a connection, after the first byte.
 async fn destination() -> (u16, tokio::sync::mpsc::Receiver<std::io::Result<usize>>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("loopback");
     let port = listener.local_addr().expect("an address").port();
@@ -361,9 +362,9 @@ async fn destination() -> (u16, tokio::sync::mpsc::Receiver<std::io::Result<usiz
 async fn a_destination_gets_a_reset_unless_the_stream_was_complete() {
     let mut stage = Stage::new("").await;
     let (port, mut ends) = destination().await;
-    let to = eyas_relay::tunnel::forward::destination(&format!("127.0.0.1:{port}")).expect("it");
+    let to = eyas_relay::tunnel::forward::destination(&format!("127.0.0.1:{port}")).expect("valid");
     let is_reset = |end: Option<std::io::Result<usize>>| {
-        let error = end.expect("an end").expect_err("not as if everything had been said");
+        let error = end.expect("an end").expect_err("not as if everything had been sent");
         assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
     };
     for transport in ALL {
@@ -372,7 +373,7 @@ async fn a_destination_gets_a_reset_unless_the_stream_was_complete() {
         for _ in 0..3 {
             let mut channel = wait(tunnel.open(to.clone())).await.expect("a channel");
             channel.write_all(b"x").await.expect("writes");
-            wait(channel.read_u8()).await.expect("it has come");
+            wait(channel.read_u8()).await.expect("in time");
             channels.push(channel);
         }
         let mut whole = channels.pop().expect("one");
@@ -394,7 +395,7 @@ async fn a_destination_gets_a_reset_unless_the_stream_was_complete() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_comes_back_has_its_ports_and_one_that_is_there_keeps_them() {
+async fn a_reconnected_client_gets_its_ports_back_and_an_active_one_keeps_them() {
     let (stage, port) = (Stage::new("").await, echo().await);
     let there = ports::own_port();
     let forwards = || Forwards {
@@ -409,11 +410,11 @@ async fn a_client_that_comes_back_has_its_ports_and_one_that_is_there_keeps_them
     let (former_stop, notices, _former) = stage.client_at(line.port, forwards()).await;
     listens(&notices);
     let (_stop, _, second) = stage.client_at(stage.address.port(), forwards()).await;
-    let refused = wait(second).await.expect("it ends").expect_err("somebody listens there");
+    let refused = wait(second).await.expect("it ends").expect_err("the port is in use");
     assert!(matches!(refused, TunnelError::Refused { .. }), "{refused}");
     let client = TcpStream::connect((Ipv4Addr::LOCALHOST, there)).await.expect("it listens");
     converse(client, 1000).await;
-    line.fall_silent().await;
+    line.go_silent().await;
     let (stop, notices) = stage.client(forwards()).await;
     listens(&notices);
     let client = TcpStream::connect((Ipv4Addr::LOCALHOST, there)).await.expect("it listens");
@@ -425,12 +426,12 @@ async fn a_client_that_comes_back_has_its_ports_and_one_that_is_there_keeps_them
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_have_streams_of_their_own_where_the_transport_has_streams() {
     let (stage, port) = (Stage::new("").await, echo().await);
-    let to = eyas_relay::tunnel::forward::destination(&format!("127.0.0.1:{port}")).expect("it");
+    let to = eyas_relay::tunnel::forward::destination(&format!("127.0.0.1:{port}")).expect("valid");
     for transport in ALL {
         let tunnel = stage.tunnel(&[transport]).await.expect("a session");
         let mut channels = Vec::new();
         for wanted in 2..8 {
-            // One more is made ready whenever all are in use.
+            // Another one is opened whenever all are in use.
             let is_ready = async {
                 while transport != Transport::Tcp && tunnel.streams() < wanted {
                     tokio::time::sleep(Duration::from_millis(1)).await;
@@ -449,17 +450,17 @@ async fn connections_have_streams_of_their_own_where_the_transport_has_streams()
     }
 }
 
-/// A destination that has nothing to say, and how much it hears until the end.
+/// Starts a destination that sends nothing, and returns how much it receives until the end.
 async fn listens_only() -> (u16, JoinHandle<std::io::Result<usize>>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("loopback");
     let port = listener.local_addr().expect("an address").port();
-    let heard = tokio::spawn(async move {
+    let received = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await?;
         stream.shutdown().await?;
         let mut all = Vec::new();
         stream.read_to_end(&mut all).await
     });
-    (port, heard)
+    (port, received)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -468,22 +469,22 @@ async fn data_sent_before_the_end_arrives_over_every_transport() {
     let stage = Stage::new("").await;
     for transport in ALL {
         let tunnel = stage.tunnel(&[transport]).await.expect("a session");
-        let (port, heard) = listens_only().await;
+        let (port, received) = listens_only().await;
         let to = eyas_relay::tunnel::forward::destination(&format!("127.0.0.1:{port}"));
-        let mut channel = wait(tunnel.open(to.expect("it"))).await.expect("a channel");
-        wait(channel.read_to_end(&mut Vec::new())).await.expect("it says nothing");
+        let mut channel = wait(tunnel.open(to.expect("valid"))).await.expect("a channel");
+        wait(channel.read_to_end(&mut Vec::new())).await.expect("it sends nothing");
         wait(channel.write_all(&vec![7; LENGTH])).await.expect("writes");
         wait(channel.shutdown()).await.expect("ends");
-        // The tail still waits to be sent.
+        // The last data still waits to be sent.
         drop(channel);
         wait(tunnel.end()).await;
-        let heard = wait(heard).await.expect("it runs").expect("an end, not a cut");
-        assert_eq!(heard, LENGTH, "{transport}");
+        let received = wait(received).await.expect("it runs").expect("an end, not a reset");
+        assert_eq!(received, LENGTH, "{transport}");
     }
 }
 
-/// Passes on datagrams between the server and the last client that has sent one.
-async fn let_udp_through(port: u16, server: SocketAddr) {
+/// Forwards datagrams between the server and the last client that has sent one.
+async fn forward_udp(port: u16, server: SocketAddr) {
     let near = UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).await.expect("it is our port");
     let far = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("loopback");
     far.connect(server).await.expect("an address");
@@ -497,15 +498,15 @@ async fn let_udp_through(port: u16, server: SocketAddr) {
                     let _ = far.send(&out[..length]).await;
                 }
                 Ok(length) = far.recv(&mut back), if client.is_some() => {
-                    let _ = near.send_to(&back[..length], client.expect("somebody")).await;
+                    let _ = near.send_to(&back[..length], client.expect("a client")).await;
                 }
             }
         }
     });
 }
 
-/// Passes on TCP alone.
-async fn let_tcp_through(port: u16, server: SocketAddr) {
+/// Forwards only TCP.
+async fn forward_tcp(port: u16, server: SocketAddr) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.expect("it is our port");
     tokio::spawn(async move {
         while let Ok((mut near, _)) = listener.accept().await {
@@ -518,15 +519,15 @@ async fn let_tcp_through(port: u16, server: SocketAddr) {
 #[tokio::test(flavor = "multi_thread")]
 async fn new_channels_move_to_a_transport_with_streams_and_open_ones_stay() {
     let (stage, port) = (Stage::new("").await, echo().await);
-    let (door, here, there) = (ports::own_port(), ports::own_port(), ports::own_port());
-    let_tcp_through(door, stage.address).await;
+    let (middlebox, here, there) = (ports::own_port(), ports::own_port(), ports::own_port());
+    forward_tcp(middlebox, stage.address).await;
     let forwards = Forwards {
         local: vec![forward(format!("127.0.0.1:{here}:127.0.0.1:{port}"))],
         remote: vec![forward(format!("{there}:127.0.0.1:{port}"))],
         ..Forwards::default()
     };
     let both = [Transport::Quic, Transport::Tcp];
-    let (stop, notices, running, sessions) = stage.client_over(door, &both, forwards).await;
+    let (stop, notices, running, sessions) = stage.client_over(middlebox, &both, forwards).await;
     let until = |event: &str| {
         tokio::task::block_in_place(|| {
             while notices.recv_timeout(HANGS).expect("a notice").event != event {}
@@ -535,42 +536,42 @@ async fn new_channels_move_to_a_transport_with_streams_and_open_ones_stay() {
     let at = |port| async move {
         TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.expect("it listens")
     };
-    // There are two, here and at the server.
+    // There are two listeners, one at each end.
     until("listening");
     until("listening");
     let (mut open, mut served) = (at(here).await, at(there).await);
     open.write_all(b"said before, ").await.expect("writes");
     served.write_all(b"said before, ").await.expect("writes");
-    let carried_by = || {
+    let sessions_by_transport = || {
         let read = sessions.read();
         read.iter().map(|one| (one.transport, one.channels)).collect::<Vec<_>>()
     };
     wait(async {
-        // The one that listens, and these two.
-        while carried_by() != [(Transport::Tcp, 3)] {
+        // The channel of the listener, and two connections.
+        while sessions_by_transport() != [(Transport::Tcp, 3)] {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     })
     .await;
 
-    let_udp_through(door, stage.address).await;
+    forward_udp(middlebox, stage.address).await;
     until("moved");
     until("listening");
     converse(at(here).await, 100_000).await;
     converse(at(there).await, 100_000).await;
-    let carried = carried_by();
-    assert!(carried.contains(&(Transport::Tcp, 2)), "{carried:?}");
-    assert!(carried.iter().any(|(transport, _)| *transport == Transport::Quic), "{carried:?}");
+    let read = sessions_by_transport();
+    assert!(read.contains(&(Transport::Tcp, 2)), "{read:?}");
+    assert!(read.iter().any(|(transport, _)| *transport == Transport::Quic), "{read:?}");
 
     for mut stream in [open, served] {
         stream.write_all(b"and after").await.expect("writes");
         stream.shutdown().await.expect("ends");
-        let mut heard = String::new();
-        wait(stream.read_to_string(&mut heard)).await.expect("reads");
-        assert_eq!(heard, "said before, and after");
+        let mut received = String::new();
+        wait(stream.read_to_string(&mut received)).await.expect("reads");
+        assert_eq!(received, "said before, and after");
     }
     wait(async {
-        while carried_by().iter().any(|(transport, _)| *transport == Transport::Tcp) {
+        while sessions_by_transport().iter().any(|(transport, _)| *transport == Transport::Tcp) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     })

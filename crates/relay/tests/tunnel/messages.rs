@@ -15,16 +15,16 @@ use tokio::time::sleep;
 use crate::packets::{Wire, packet};
 use crate::{Stage, wait};
 
-/// A payload that makes datagrams of a length that no others have.
+/// The length of a payload whose datagrams have a unique length.
 const PAYLOAD: usize = 1111;
-/// Bytes of a UDP datagram with a packet that has it, and perhaps a SACK beside it.
+/// The length of a UDP datagram with such a packet, and possibly a SACK.
 const RECOGNISED: Range<usize> = 1190..1260;
 
-/// Passes UDP on between one client and a server.
+/// Forwards UDP between one client and a server.
 struct Sieve {
     port: u16,
-    /// What is recognised of the client's is lost, however often it is sent.
-    is_there: Arc<AtomicBool>,
+    /// Whether the client's datagrams of a recognised length are lost, including retransmissions.
+    is_active: Arc<AtomicBool>,
     has_lost: Arc<Notify>,
 }
 
@@ -34,9 +34,9 @@ impl Sieve {
         let far = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a socket");
         far.connect(server).await.expect("loopback");
         let port = near.local_addr().expect("an address").port();
-        let (is_there, has_lost) = (Arc::<AtomicBool>::default(), Arc::<Notify>::default());
-        let sieve = Self { port, is_there, has_lost };
-        let (is_there, lost) = (Arc::clone(&sieve.is_there), Arc::clone(&sieve.has_lost));
+        let (is_active, has_lost) = (Arc::<AtomicBool>::default(), Arc::<Notify>::default());
+        let sieve = Self { port, is_active, has_lost };
+        let (is_active, lost) = (Arc::clone(&sieve.is_active), Arc::clone(&sieve.has_lost));
         tokio::spawn(async move {
             let (mut there, mut back) = (vec![0; 65_536], vec![0; 65_536]);
             let mut client = None;
@@ -44,10 +44,10 @@ impl Sieve {
                 tokio::select! {
                     Ok((length, from)) = near.recv_from(&mut there) => {
                         client = Some(from);
-                        if is_there.load(SeqCst) && RECOGNISED.contains(&length) {
+                        if is_active.load(SeqCst) && RECOGNISED.contains(&length) {
                             lost.notify_one();
                         } else {
-                            // A server that has gone hears nothing.
+                            // The server may be gone.
                             let _ = far.send(&there[..length]).await;
                         }
                     }
@@ -63,7 +63,7 @@ impl Sieve {
     }
 }
 
-/// A server with an interface, and the host's end of that.
+/// Starts a server with an interface, and returns its host's end.
 async fn stage() -> (Stage, Wire) {
     let (interface, there) = Wire::new(&["10.9.0.1/24"]);
     let stage = Stage::new(r#"permit-tun="10.9.0.2""#).await;
@@ -74,7 +74,7 @@ fn of(payload: &[u8]) -> Vec<u8> {
     packet("10.9.0.2", "10.9.0.1", payload)
 }
 
-/// Packets that the client has sent, and those of them that were messages.
+/// Returns how many packets the client has sent, and how many of them as messages.
 fn sent(sessions: &Sessions) -> (u64, u64) {
     let counts = sessions.read().iter().find_map(|one| one.packets).unwrap_or_default();
     (counts.sent, counts.sent_as_datagrams)
@@ -85,13 +85,13 @@ async fn a_packet_that_is_lost_again_and_again_holds_up_none() {
     let (mut stage, there) = stage().await;
     let sieve = Sieve::before((Ipv4Addr::LOCALHOST, stage.sctp_port).into()).await;
     stage.sctp_port = sieve.port;
-    // What the sieve takes looks as if it were too large for the path, which is not to be divided.
+    // The lost datagrams would look too large for the path, and be split.
     stage.association.path_mtu_discovery = false;
     let (interface, here) = Wire::new(&["10.9.0.2/24"]);
     let forwards = Forwards { interface: Some(interface), ..Forwards::default() };
     let (stop, _notices, running, sessions) =
         stage.client_over(stage.address.port(), &[Transport::SctpUdp], forwards).await;
-    // Until both ends have said that they take messages.
+    // Until both ends have announced that they accept messages.
     wait(async {
         while sent(&sessions).1 == 0 {
             here.send(&of(b"first")).await;
@@ -100,15 +100,15 @@ async fn a_packet_that_is_lost_again_and_again_holds_up_none() {
     })
     .await;
     here.reaches(&there, &of(&[9; PAYLOAD])).await;
-    sieve.is_there.store(true, SeqCst);
+    sieve.is_active.store(true, SeqCst);
     for round in 0..3 {
         here.send(&of(&[round; PAYLOAD])).await;
         wait(sieve.has_lost.notified()).await;
         here.reaches(&there, &of(&[round])).await;
     }
-    sieve.is_there.store(false, SeqCst);
+    sieve.is_active.store(false, SeqCst);
     here.reaches(&there, &of(&[7; PAYLOAD])).await;
-    assert!(!running.is_finished(), "the session goes on");
+    assert!(!running.is_finished(), "the session continues");
     stop.cancel();
 }
 

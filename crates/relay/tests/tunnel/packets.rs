@@ -1,4 +1,4 @@
-//! Packets of interfaces, with a pair of sockets for each device.
+//! Packets of interfaces, with a pair of sockets as each device.
 
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
@@ -16,13 +16,13 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::line::Line;
-use crate::{ALL, Stage, let_tcp_through, let_udp_through, wait};
+use crate::{ALL, Stage, forward_tcp, forward_udp, wait};
 
-/// What a host sees of an interface.
+/// The host's end of an interface.
 pub(crate) struct Wire(UnixDatagram);
 
 impl Wire {
-    /// An interface with these addresses, and the host's end of it.
+    /// Returns an interface with these addresses, and the host's end of it.
     pub(crate) fn new(addresses: &[&str]) -> (Interface, Self) {
         let (device, host) = std::os::unix::net::UnixDatagram::pair().expect("a pair");
         device.set_nonblocking(true).expect("it does not block");
@@ -37,27 +37,27 @@ impl Wire {
         wait(self.0.send(packet)).await.expect("it is sent");
     }
 
-    pub(crate) async fn hear(&self) -> Vec<u8> {
+    pub(crate) async fn receive(&self) -> Vec<u8> {
         let mut packet = vec![0; 65_536];
-        let length = wait(self.0.recv(&mut packet)).await.expect("it is heard");
+        let length = wait(self.0.recv(&mut packet)).await.expect("it is received");
         packet.truncate(length);
         packet
     }
 
-    /// Hears this packet, whatever comes before it: until its way was known, that there was none.
-    pub(crate) async fn hears(&self, packet: &[u8]) {
-        while self.hear().await != packet {}
+    /// Receives packets until this one arrives. Before it there may be ICMP errors from before its route was known.
+    pub(crate) async fn receives(&self, packet: &[u8]) {
+        while self.receive().await != packet {}
     }
 
-    /// Sends a packet until it is heard over there: until then its way is not known.
+    /// Sends a packet until the other end receives it, since its route may not be known at first.
     pub(crate) async fn reaches(&self, other: &Self, packet: &[u8]) {
-        let mut heard = vec![0; 65_536];
+        let mut received = vec![0; 65_536];
         wait(async {
             loop {
                 self.send(packet).await;
                 let pause = std::time::Duration::from_millis(100);
-                match tokio::time::timeout(pause, other.0.recv(&mut heard)).await {
-                    Ok(Ok(length)) if heard[..length] == *packet => return,
+                match tokio::time::timeout(pause, other.0.recv(&mut received)).await {
+                    Ok(Ok(length)) if received[..length] == *packet => return,
                     _ => {}
                 }
             }
@@ -66,7 +66,7 @@ impl Wire {
     }
 }
 
-/// A datagram of UDP.
+/// Returns a UDP datagram.
 pub(crate) fn packet(from: &str, to: &str, payload: &[u8]) -> Vec<u8> {
     let mut packet = Vec::new();
     let step = match (from.parse().expect("an address"), to.parse().expect("an address")) {
@@ -80,7 +80,7 @@ pub(crate) fn packet(from: &str, to: &str, payload: &[u8]) -> Vec<u8> {
 
 type Running = (JoinHandle<Result<(), TunnelError>>, Receiver<Notice>, DropGuard);
 
-/// A client with this key and this interface, over one transport.
+/// Starts a client with this key and this interface, over one transport.
 async fn client(
     stage: &Stage,
     own: &ServerIdentity,
@@ -89,15 +89,15 @@ async fn client(
 ) -> Running {
     let endpoint = stage.endpoint(own, &stage.server);
     let (target, policy) = stage.target(&[over]);
-    let (carrier, _) = wait(reach(&endpoint, &target, &policy)).await.expect("a server");
-    let first = wait(Tunnel::begin(carrier, SessionLimits::default())).await.expect("a session");
+    let (connection, _) = wait(reach(&endpoint, &target, &policy)).await.expect("a server");
+    let first = wait(Tunnel::begin(connection, SessionLimits::default())).await.expect("a session");
     let forwards = Forwards { interface: Some(interface.clone()), ..Forwards::default() };
     let (sender, notices) = channel();
-    let tell = move |notice| {
-        // A test that is over does not listen.
+    let observer = move |notice| {
+        // The test may be over already.
         let _ = sender.send(notice);
     };
-    let client = Client::new(endpoint, (target, policy), forwards, Probing::default(), tell);
+    let client = Client::new(endpoint, (target, policy), forwards, Probing::default(), observer);
     let client = client.expect("a client");
     let stop = CancellationToken::new();
     let stopped = stop.clone();
@@ -105,12 +105,12 @@ async fn client(
     (running, notices, stop.drop_guard())
 }
 
-/// What became of packets at the server, once that is so.
-async fn counts(stage: &Stage, wanted: impl Fn(&PacketCounts) -> bool) -> PacketCounts {
+/// Returns the server's counts of packets, once they fulfil a condition.
+async fn counts(stage: &Stage, condition: impl Fn(&PacketCounts) -> bool) -> PacketCounts {
     wait(async {
         loop {
             let all = stage.sessions.read();
-            if let Some(counts) = all.iter().filter_map(|one| one.packets).find(&wanted) {
+            if let Some(counts) = all.iter().filter_map(|one| one.packets).find(&condition) {
                 return counts;
             }
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
@@ -134,10 +134,10 @@ async fn packets_go_both_ways_over_every_transport() {
             for length in [0, 1, 1200, 3000] {
                 let asks = packet(own, other, &payload[..length]);
                 here.send(&asks).await;
-                there.hears(&asks).await;
+                there.receives(&asks).await;
                 let answers = packet(other, own, &payload[..length]);
                 there.send(&answers).await;
-                here.hears(&answers).await;
+                here.receives(&answers).await;
             }
         }
         let counted = counts(&stage, |counts| counts.received >= 9).await;
@@ -148,7 +148,7 @@ async fn packets_go_both_ways_over_every_transport() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_sends_from_its_own_addresses_alone() {
+async fn a_client_sends_only_from_its_own_addresses() {
     let (interface, there) = Wire::new(&["10.9.0.1/24"]);
     let stage = Stage::new(r#"permit-tun="10.9.0.2""#).await;
     let stage = stage.with_interface(interface, String::new()).await;
@@ -162,22 +162,22 @@ async fn a_client_sends_from_its_own_addresses_alone() {
     let last = packet("10.9.0.2", "10.9.0.1", b"the last");
     here.send(&last).await;
     loop {
-        let heard = there.hear().await;
-        if heard == last {
+        let received = there.receive().await;
+        if received == last {
             break;
         }
-        assert!(heard == good, "{heard:?}");
+        assert!(received == good, "{received:?}");
     }
     assert_eq!(counts(&stage, |counts| counts.forged >= 2).await.forged, 2);
-    // Nobody is there: who sends is told so.
-    let lost = packet("10.9.0.1", "10.9.0.9", b"to nobody");
+    // No client has this address, so the sender gets an error.
+    let lost = packet("10.9.0.1", "10.9.0.9", b"lost");
     there.send(&lost).await;
-    let told = there.hear().await;
-    let told = SlicedPacket::from_ip(&told).expect("a packet");
-    let Some(NetSlice::Ipv4(ip)) = told.net else { panic!("IPv4") };
+    let error = there.receive().await;
+    let error = SlicedPacket::from_ip(&error).expect("a packet");
+    let Some(NetSlice::Ipv4(ip)) = error.net else { panic!("IPv4") };
     let ends = [ip.header().source_addr(), ip.header().destination_addr()];
     assert_eq!(ends.map(|ip| ip.to_string()), ["10.9.0.9", "10.9.0.1"]);
-    assert!(matches!(told.transport, Some(TransportSlice::Icmpv4(_))));
+    assert!(matches!(error.transport, Some(TransportSlice::Icmpv4(_))));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -198,15 +198,15 @@ async fn clients_have_packets_by_their_addresses_and_cannot_take_anothers() {
     let (interface, beside) = Wire::new(&["10.9.0.3/24"]);
     let _other = client(&stage, &other, Transport::Tcp, &interface).await;
     beside.reaches(&there, &packet("10.9.0.3", "10.9.0.1", b"other")).await;
-    // The larger network is the first one's, but for what is the other one's.
+    // The first client has the larger network, except for the address of the other one.
     for (to, wire) in [("10.9.0.2", &here), ("10.9.0.3", &beside), ("10.9.0.4", &here)] {
         let sent = packet("10.9.0.1", to, to.as_bytes());
         there.send(&sent).await;
-        wire.hears(&sent).await;
+        wire.receives(&sent).await;
     }
     here.send(&packet("10.9.0.3", "10.9.0.1", b"the other's")).await;
     counts(&stage, |counts| counts.forged == 1).await;
-    // It is there, and so are its packets.
+    // The addresses are in use.
     let (interface, _) = Wire::new(&["10.9.0.3/24"]);
     let (running, ..) = client(&stage, &third, Transport::Tcp, &interface).await;
     let refused = wait(running).await.expect("it runs").expect_err("it is taken");
@@ -239,7 +239,7 @@ async fn a_missing_permission_is_reported() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_comes_back_has_its_packets_and_one_that_is_there_keeps_them() {
+async fn a_reconnected_client_gets_its_packets_back_and_an_active_one_keeps_them() {
     let (interface, there) = Wire::new(&["10.9.0.1/24"]);
     let stage = Stage::new(r#"permit-tun="10.9.0.2""#).await;
     let stage = stage.with_interface(interface, String::new()).await;
@@ -254,14 +254,14 @@ async fn a_client_that_comes_back_has_its_packets_and_one_that_is_there_keeps_th
     let (latter, beside) = Wire::new(&["10.9.0.2/24"]);
     let port = stage.address.port();
     let (_stop, _, refused) = stage.client_at(port, forwards(&latter)).await;
-    let refused = wait(refused).await.expect("it ends").expect_err("somebody has them");
+    let refused = wait(refused).await.expect("it ends").expect_err("they are in use");
     assert!(matches!(refused, TunnelError::Refused { .. }), "{refused}");
-    line.fall_silent().await;
+    line.go_silent().await;
     let (stop, ..) = stage.client_at(port, forwards(&latter)).await;
     beside.reaches(&there, &packet("10.9.0.2", "10.9.0.1", b"latter")).await;
     let answer = packet("10.9.0.1", "10.9.0.2", b"to the latter");
     there.send(&answer).await;
-    beside.hears(&answer).await;
+    beside.receives(&answer).await;
     former_stop.cancel();
     stop.cancel();
 }
@@ -272,13 +272,13 @@ async fn packets_move_to_a_transport_with_streams_once_there_is_one() {
     let stage = Stage::new(r#"permit-tun="10.9.0.2""#).await;
     let stage = stage.with_interface(interface, String::new()).await;
     let (interface, here) = Wire::new(&["10.9.0.2/24"]);
-    let door = crate::ports::own_port();
-    let_tcp_through(door, stage.address).await;
+    let middlebox = crate::ports::own_port();
+    forward_tcp(middlebox, stage.address).await;
     let forwards = Forwards { interface: Some(interface), ..Forwards::default() };
     let both = [Transport::Quic, Transport::Tcp];
-    let (_stop, _notices, _running, sessions) = stage.client_over(door, &both, forwards).await;
+    let (_stop, _notices, _running, sessions) = stage.client_over(middlebox, &both, forwards).await;
     here.reaches(&there, &packet("10.9.0.2", "10.9.0.1", b"before")).await;
-    let_udp_through(door, stage.address).await;
+    forward_udp(middlebox, stage.address).await;
     wait(async {
         loop {
             let all = sessions.read();
@@ -293,5 +293,5 @@ async fn packets_move_to_a_transport_with_streams_once_there_is_one() {
     here.reaches(&there, &packet("10.9.0.2", "10.9.0.1", b"after")).await;
     let answer = packet("10.9.0.1", "10.9.0.2", b"answer");
     there.send(&answer).await;
-    here.hears(&answer).await;
+    here.receives(&answer).await;
 }

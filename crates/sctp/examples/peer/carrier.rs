@@ -1,4 +1,4 @@
-//! Sockets that carry packets: UDP (RFC 6951), or raw ones of protocol 132.
+//! Sockets that carry packets: UDP (RFC 6951), or raw sockets for protocol 132.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -12,13 +12,13 @@ use rustix::net::sockopt::{
 };
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// Bytes that a socket keeps.
+/// The socket buffer size in bytes.
 const BUFFER: usize = 4 << 20;
-/// The largest packet that is read.
+/// The largest packet that can be read.
 const PACKET: usize = 65_536;
-/// How long is waited for room to send, each time.
+/// The duration of each wait for room to send.
 const FULL: Duration = Duration::from_micros(200);
-/// How often, before a packet is dropped as a network would.
+/// The number of waits before a packet is dropped, as a network would.
 const TRIES: usize = 500;
 
 /// One socket for each address of this host.
@@ -37,7 +37,7 @@ impl Carrier {
         Ok(carrier)
     }
 
-    /// Takes another address of this host.
+    /// Adds an address of this host.
     pub(crate) fn add(&mut self, address: IpAddr) -> io::Result<()> {
         let local = SocketAddr::new(address, self.udp.unwrap_or(0));
         let (kind, protocol) = match self.udp {
@@ -48,7 +48,7 @@ impl Carrier {
         socket.set_recv_buffer_size(BUFFER)?;
         socket.set_send_buffer_size(BUFFER)?;
         socket.set_nonblocking(true)?;
-        // Never in fragments: a packet that is too large is lost, as on a path that is narrower.
+        // No fragmentation: a packet that is too large is lost, as on a path with a smaller MTU.
         if address.is_ipv4() {
             set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE)?;
         } else {
@@ -59,7 +59,7 @@ impl Carrier {
         Ok(())
     }
 
-    /// Sends packets; what cannot be sent is lost, as on a network.
+    /// Sends packets; those that cannot be sent are lost, as on a network.
     pub(crate) fn send(&self, transmit: &Transmit) {
         let from = transmit.local.unwrap_or_else(|| self.source(transmit.remote.ip()));
         let Some((_, socket)) = self.sockets.iter().find(|(address, _)| *address == from) else {
@@ -77,7 +77,7 @@ impl Carrier {
         }
     }
 
-    /// The address of ours that is most like a peer's: what routing would choose here.
+    /// The local address that is most like a peer's, which routing would choose here.
     fn source(&self, remote: IpAddr) -> IpAddr {
         let alike = |address: &IpAddr| match (address, remote) {
             (IpAddr::V4(a), IpAddr::V4(b)) => (a.to_bits() ^ b.to_bits()).leading_zeros() + 1,
@@ -88,7 +88,7 @@ impl Carrier {
         best.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
     }
 
-    /// Waits until something comes, at most so long.
+    /// Waits until a packet arrives, at most `limit`.
     pub(crate) fn wait(&self, limit: Duration) -> io::Result<()> {
         let mut sockets: Vec<_> =
             self.sockets.iter().map(|(_, socket)| PollFd::new(socket, PollFlags::IN)).collect();
@@ -97,7 +97,7 @@ impl Carrier {
         Ok(())
     }
 
-    /// Reads up to so many packets.
+    /// Reads at most this many packets.
     pub(crate) fn receive(&mut self, most: usize, mut take: impl FnMut(Received)) {
         for (address, socket) in &self.sockets {
             for _ in 0..most {
@@ -118,7 +118,7 @@ impl Carrier {
     }
 }
 
-/// What is behind an IPv4 header.
+/// The payload of an IPv4 packet.
 fn payload(packet: &[u8]) -> &[u8] {
     let words = packet.first().map_or(0, |first| usize::from(first & 15));
     packet.get(words * 4..).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What messages contain: their number and bytes that follow from it.
+//! The contents of messages: their number, and bytes derived from it.
 
 use bytes::Bytes;
 
@@ -15,21 +15,21 @@ fn byte(index: u32, at: usize) -> u8 {
     (index as usize).wrapping_add(at * 7).wrapping_add(at >> 8) as u8
 }
 
-/// What a message turned out to be.
-pub(crate) struct Seen {
-    /// Its number, unless it was too short to hold one.
+/// The result of checking a message.
+pub(crate) struct CheckedMessage {
+    /// Its number, unless it was too short to contain one.
     pub(crate) index: Option<u32>,
-    /// Whether all the rest is as it should be.
+    /// Whether the rest is as expected.
     pub(crate) good: bool,
 }
 
-/// Looks at a message.
-pub(crate) fn look(data: &[u8]) -> Seen {
+/// Checks a message.
+pub(crate) fn check(data: &[u8]) -> CheckedMessage {
     let index = data.first_chunk::<4>().map(|head| u32::from_be_bytes(*head));
     let (number, start) = match (index, data.first()) {
         (Some(index), _) => (index, 4),
         (None, first) => (u32::from(first.copied().unwrap_or_default()), 1),
     };
     let good = data.iter().enumerate().skip(start).all(|(at, found)| *found == byte(number, at));
-    Seen { index, good: good && !data.is_empty() }
+    CheckedMessage { index, good: good && !data.is_empty() }
 }

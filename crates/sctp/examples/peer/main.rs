@@ -6,8 +6,8 @@
 //!      STEP...
 //! ```
 //!
-//! Without `--udp` it takes raw sockets, which root may. The steps, the content of the messages
-//! and the line of JSON at the end are those of `interop/peers`.
+//! Without `--udp` it uses raw sockets, which requires root. The steps, the contents of the
+//! messages and the line of JSON at the end are those of `interop/peers`.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,

@@ -2,14 +2,14 @@
 
 use std::net::IpAddr;
 
-/// What is said before the steps.
+/// The options before the steps.
 pub(crate) struct Options {
     pub(crate) listens: bool,
     pub(crate) local: Vec<IpAddr>,
     pub(crate) remote: Vec<IpAddr>,
     pub(crate) port: u16,
     pub(crate) local_port: u16,
-    /// UDP ports: ours, and the peer's.
+    /// UDP ports: local and remote.
     pub(crate) udp: Option<(u16, u16)>,
     pub(crate) streams: u16,
     pub(crate) echo: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Options {
     pub(crate) multipath: bool,
 }
 
-/// The options, and the steps after them.
+/// Returns the options, and the steps after them.
 pub(crate) fn parse(words: &[String]) -> Result<(Options, Vec<String>), String> {
     let mut rest = words.iter();
     let listens = match rest.next().map(String::as_str) {
@@ -77,12 +77,12 @@ fn with_value(options: &mut Options, name: &str, value: &str) -> Result<(), Stri
     Ok(())
 }
 
-/// Addresses with commas between them.
+/// Parses a comma-separated list of addresses.
 pub(crate) fn addresses(text: &str) -> Result<Vec<IpAddr>, String> {
     text.split(',').map(|one| one.parse().map_err(|_| format!("{one} is not an address"))).collect()
 }
 
-/// A number of any kind.
+/// Parses a number of any type.
 pub(crate) fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
     text.parse().map_err(|_| format!("{text} is no such number"))
 }

@@ -1,4 +1,4 @@
-//! An endpoint with one association, and what has come of it so far.
+//! An endpoint with one association, and its results so far.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::error::Error as Failure;
@@ -19,15 +19,15 @@ use crate::carrier::Carrier;
 use crate::content;
 use crate::options::Options;
 
-/// Packets that are read before they are answered.
+/// The number of packets read before replies are sent.
 const BATCH: usize = 64;
 /// The longest wait for packets.
 const IDLE: Duration = Duration::from_millis(50);
-/// No step may wait longer without anything happening.
+/// The longest time that a step may wait without progress.
 const PATIENCE: Duration = Duration::from_secs(40);
 const BUFFER: usize = 4 << 20;
 
-/// What came.
+/// The received data.
 #[derive(Default)]
 pub(crate) struct Arrived {
     pub(crate) messages: u64,
@@ -40,7 +40,7 @@ pub(crate) struct Arrived {
     parts: BTreeMap<(StreamId, bool, u32), BytesMut>,
 }
 
-/// One peer.
+/// The peer.
 pub(crate) struct Peer {
     pub(crate) options: Options,
     pub(crate) endpoint: Endpoint,
@@ -110,7 +110,7 @@ impl Peer {
         Ok(peer)
     }
 
-    /// Opens the association, or opens it again from the same port.
+    /// Opens the association, or reopens it from the same port.
     pub(crate) fn connect(&mut self) -> Result<(), Box<dyn Failure>> {
         let port = self.options.udp.map_or(0, |(_, remote)| remote);
         let remotes: Vec<_> =
@@ -130,7 +130,7 @@ impl Peer {
         self.epoch.elapsed()
     }
 
-    /// Turns until the condition holds or the association ends.
+    /// Runs until the condition holds or the association ends.
     pub(crate) fn until(
         &mut self,
         mut holds: impl FnMut(&Self) -> bool,
@@ -148,7 +148,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Sends what is to be sent, waits, reads what came.
+    /// Sends pending packets, waits, and reads what has arrived.
     pub(crate) fn turn(&mut self, limit: Duration) -> Result<(), Box<dyn Failure>> {
         self.send_back()?;
         self.drain();
@@ -202,7 +202,7 @@ impl Peer {
     }
 
     fn note(&mut self, id: AssociationId, event: &Event) {
-        // One association; a later one is that of a peer that came back.
+        // There is one association; a later one means that the peer restarted.
         if self.id.is_none() || matches!(event, Event::Up { by_peer: true, .. }) {
             self.id = Some(id);
         } else if self.id != Some(id) {
@@ -264,7 +264,7 @@ impl Peer {
 }
 
 impl Arrived {
-    /// Takes a message or a part of one; gives the message once it is whole.
+    /// Adds a message or a part of one; returns the message once it is complete.
     fn take(&mut self, part: Message) -> Option<(SendInfo, Bytes)> {
         let key = (part.stream, part.unordered, part.number);
         let (ppid, ends) = (part.ppid, part.ends);
@@ -279,7 +279,7 @@ impl Arrived {
             self.parts.remove(&key)?.freeze()
         };
         let (stream, unordered, _) = key;
-        let seen = content::look(&data);
+        let seen = content::check(&data);
         self.messages += 1;
         self.bytes += data.len() as u64;
         self.bad += u64::from(!seen.good);

@@ -1,4 +1,4 @@
-//! The steps on the command line, one after the other.
+//! The steps on the command line, in order.
 
 use std::error::Error as Failure;
 use std::time::{Duration, Instant};
@@ -11,15 +11,16 @@ use crate::content;
 use crate::options::number;
 use crate::peer::Peer;
 
-/// How long is stayed for what the last step caused.
+/// How long to keep running after the last step.
 const LINGER: Duration = Duration::from_millis(200);
-/// Messages that are sent before what came is looked at.
+/// The number of messages sent before received packets are processed.
 const BATCH: u32 = 64;
 
-/// Nobody else's: what reads captures would look for another protocol inside.
+/// Not assigned to any protocol: a packet analyser would try to decode the payload of an assigned
+/// one.
 const PPID: Ppid = Ppid(0x6579_6173);
 
-/// Does all of them, then stays for a moment.
+/// Runs all steps, then stays for a moment.
 pub(crate) fn run(peer: &mut Peer, steps: &[String]) -> Result<(), Box<dyn Failure>> {
     peer.until(|peer| peer.is_up)?;
     for step in steps {
@@ -49,7 +50,7 @@ fn one(peer: &mut Peer, name: &str, rest: &str) -> Result<(), Box<dyn Failure>> 
         }
         "remove" => peer.endpoint.association_mut(now, id)?.remove_address(rest.parse()?)?,
         "restart" => {
-            // As if this host had lost its memory: the peer is told nothing.
+            // As if this host had lost its state: the peer is not informed.
             peer.endpoint.forget(now, id);
             peer.connect()?;
             peer.until(|peer| peer.is_up)?;
@@ -69,7 +70,7 @@ fn one(peer: &mut Peer, name: &str, rest: &str) -> Result<(), Box<dyn Failure>> 
     Ok(())
 }
 
-/// Lets time pass, and does what is to be done meanwhile.
+/// Lets time pass, while handling pending work.
 fn pause(peer: &mut Peer, time: Duration) -> Result<(), Box<dyn Failure>> {
     let end = Instant::now() + time;
     while let Some(left) = end.checked_duration_since(Instant::now()) {

@@ -1,4 +1,4 @@
-//! Many associations: how fast they come up, and what they take when they are idle.
+//! Many associations: how fast they are established, and the memory that they use when idle.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::measure::{Answer, Start, resident};
 use crate::memory::Pair;
 
-/// Sets up that many, one after the other, and sends one message on each.
+/// Establishes `count` associations in turn, and sends one message on each.
 pub(crate) fn open(count: u64) -> Result<Answer, Box<dyn std::error::Error>> {
     let epoch = Instant::now();
     let mut pair = Pair::new();

@@ -1,4 +1,4 @@
-//! A data channel over the long path of `link`, as a WebRTC stack sets it up but for DTLS.
+//! A data channel over the long path of `link`, as a WebRTC stack sets it up, without DTLS.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -17,18 +17,18 @@ use crate::side::{CLIENT, SERVER};
 
 const PORT: u16 = 5000;
 
-/// One end.
+/// One side.
 struct End {
     endpoint: Endpoint,
     channels: DataChannels,
     packets: VecDeque<Transmit>,
     timeout: Option<Duration>,
-    /// Bytes of the messages that came.
+    /// The bytes of the received messages.
     bytes: usize,
 }
 
 impl End {
-    /// Does what is due, up to what has to wait.
+    /// Handles pending work until the next timeout.
     fn drain(&mut self, now: Duration) {
         loop {
             match self.channels.poll_output(now, &mut self.endpoint) {
@@ -55,7 +55,7 @@ impl End {
         );
     }
 
-    /// Hands in messages until the buffer is full.
+    /// Sends messages until the buffer is full.
     fn fill(&mut self, now: Duration, id: StreamId, message: &Bytes) -> Result<(), ChannelError> {
         loop {
             let data = message.clone();
@@ -68,14 +68,14 @@ impl End {
     }
 }
 
-/// Both ends, up: their INITs went another way.
+/// Both sides, established with INITs exchanged out of band.
 fn ends() -> Result<[End; 2], Box<dyn std::error::Error>> {
     let settings = [Settings::new(Role::Client), Settings::new(Role::Server)];
     let mut endpoints =
         [1, 2].map(|seed| Endpoint::new(EndpointConfig::default(), [seed; 32], Duration::ZERO));
     let config = || {
         let mut config = settings[0].association();
-        // The same packets as everybody else's here: DTLS is left out.
+        // The same packets as in the other benchmarks here, without DTLS.
         (config.mtu, config.packet_overhead) = (1500, 0);
         config
     };
@@ -93,7 +93,7 @@ fn ends() -> Result<[End; 2], Box<dyn std::error::Error>> {
     made.try_into().map_err(|_| "two ends are made".into())
 }
 
-/// The share of the link that messages on a channel get, as JSON.
+/// The share of the link that messages on a channel achieve, as JSON.
 pub(crate) fn share() -> Result<String, Box<dyn std::error::Error>> {
     let [mut client, mut server] = ends()?;
     let (mut there, mut back) = (Direction::new(0x9e37_79b9), Direction::new(0x7f4a_7c15));

@@ -9,25 +9,25 @@ use eyas_sctp::io::Transmit;
 
 use crate::side::{CLIENT, SERVER, Side, config};
 
-/// Bytes a second.
+/// The rate in bytes per second.
 const RATE: f64 = 100e6 / 8.0;
 const ONE_WAY: Duration = Duration::from_millis(50);
-/// One packet in so many is lost.
+/// One in this many packets is lost.
 const LOSS: u64 = 1000;
-/// Bytes that the bottleneck keeps: what the link carries in one round trip.
+/// The bytes that the bottleneck queues: the link's capacity during one round trip.
 const QUEUE: f64 = RATE * 0.1;
-/// IPv4 and UDP, in bytes.
+/// The headers of IPv4 and UDP, in bytes.
 const HEADERS: usize = 28;
 pub(crate) const RUN: Duration = Duration::from_secs(60);
 pub(crate) const MESSAGE: usize = 16_384;
-/// Send and receive buffer, in bytes: some round trips of the link.
+/// The send and receive buffer, in bytes: several bandwidth-delay products.
 const BUFFER: usize = 16 << 20;
 
 /// One direction of the path.
 pub(crate) struct Direction {
-    /// Packets with the time at which they arrive.
+    /// Packets with their arrival times.
     packets: VecDeque<(Duration, Transmit)>,
-    /// When the bottleneck has sent what it has.
+    /// The time at which the bottleneck's queue will be empty.
     free_at: Duration,
     random: u64,
 }
@@ -37,7 +37,7 @@ impl Direction {
         Self { packets: VecDeque::new(), free_at: Duration::ZERO, random: seed }
     }
 
-    /// Takes packets in, one by one, and loses some.
+    /// Accepts packets, and loses some.
     pub(crate) fn take(&mut self, now: Duration, transmit: &Transmit) {
         let mut rest = transmit.contents.clone();
         while !rest.is_empty() {
@@ -54,18 +54,18 @@ impl Direction {
         }
     }
 
-    /// What has arrived.
+    /// The next packet that has arrived.
     pub(crate) fn arrived(&mut self, now: Duration) -> Option<Transmit> {
         self.packets.front().filter(|(at, _)| *at <= now)?;
         self.packets.pop_front().map(|(_, packet)| packet)
     }
 
-    /// When the next packet arrives.
+    /// The arrival time of the next packet.
     pub(crate) fn next(&self) -> Option<Duration> {
         self.packets.front().map(|(at, _)| *at)
     }
 
-    /// A number out of xorshift64.
+    /// The next number from xorshift64.
     fn draw(&mut self) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -74,7 +74,7 @@ impl Direction {
     }
 }
 
-/// The share of the link that messages get, from 0 to 1, as JSON.
+/// The share of the link that messages achieve, from 0 to 1, as JSON.
 pub(crate) fn share(controller: &str) -> Result<String, Box<dyn std::error::Error>> {
     let mut config = config();
     config.send_buffer = BUFFER;
@@ -114,7 +114,7 @@ pub(crate) fn share(controller: &str) -> Result<String, Box<dyn std::error::Erro
     Ok(share_of(bytes))
 }
 
-/// What so many bytes are of what the link could have carried, as JSON.
+/// The ratio of these bytes to the link's capacity, as JSON.
 pub(crate) fn share_of(bytes: usize) -> String {
     let share = bytes as f64 / (RATE * RUN.as_secs_f64());
     format!("{{\"share\": {share:.4}, \"bytes\": {bytes}}}")

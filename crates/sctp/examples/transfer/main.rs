@@ -1,9 +1,9 @@
 //! What `cargo xtask bench sctp` measures of this crate: two endpoints in one thread.
 //!
-//! | words | what is done |
+//! | Arguments | Measurement |
 //! | --- | --- |
-//! | `memory SIZE BYTES` | messages of that size from one end to the other |
-//! | `associations COUNT` | that many set up one after the other, one message on each, then idle |
+//! | `memory SIZE BYTES` | messages of that size from one side to the other |
+//! | `associations COUNT` | that many established in turn, with one message on each, then idle |
 //! | `link CONTROLLER` | a path of 100 Mbit/s, 100 ms round trip and 0.1 % loss, in virtual time |
 //! | `channel` | a data channel over the same path |
 //!

@@ -1,10 +1,10 @@
-//! What was carried, and what it took.
+//! Throughput and cost.
 
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Both clocks at the beginning of what is measured.
+/// Both clocks at the start of the measurement.
 pub(crate) struct Start {
     instant: Instant,
     cpu: Duration,
@@ -15,7 +15,7 @@ impl Start {
         Self { instant: Instant::now(), cpu: cpu() }
     }
 
-    /// The answer; `memory` is resident memory for each association, both ends, in bytes.
+    /// The result; `memory` is resident memory per association, both sides, in bytes.
     pub(crate) fn answer(&self, messages: u64, bytes: u64) -> Answer {
         let (cpu, wall) = (cpu().saturating_sub(self.cpu), self.instant.elapsed());
         Answer { messages, bytes, cpu, wall, memory: 0.0 }
@@ -28,7 +28,7 @@ pub(crate) struct Answer {
     bytes: u64,
     cpu: Duration,
     wall: Duration,
-    /// Resident memory for each association, both ends, in bytes.
+    /// Resident memory per association, both sides, in bytes.
     pub(crate) memory: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Messages from one end to the other, as fast as they go.
+//! Messages from one side to the other, as fast as possible.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::measure::{Answer, Start};
 use crate::side::{CLIENT, SERVER, Side, config};
 
-/// Both ends.
+/// Both sides.
 pub(crate) struct Pair {
     pub(crate) client: Side,
     pub(crate) server: Side,
@@ -18,7 +18,7 @@ impl Pair {
         Self { client: Side::new(CLIENT, &config()), server: Side::new(SERVER, &config()) }
     }
 
-    /// Carries what there is to carry, once each way; whether there was something.
+    /// Transfers all pending packets once in each direction; returns whether there were any.
     pub(crate) fn turn(&mut self, now: Duration) -> Result<bool, String> {
         self.client.drain(now)?;
         let mut moved = !self.client.packets.is_empty();
@@ -58,7 +58,7 @@ pub(crate) fn transfer(size: usize, bytes: u64) -> Result<Answer, Box<dyn std::e
             received += 1;
         }
         if !moved {
-            // Only a timer can help: let it come.
+            // Only a timer can make progress: advance to it.
             let due = [pair.client.timeout, pair.server.timeout].into_iter().flatten().min();
             let due = due.ok_or("the transfer stands still")?;
             std::thread::sleep(due.saturating_sub(epoch.elapsed()));

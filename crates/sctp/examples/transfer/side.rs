@@ -1,4 +1,4 @@
-//! One endpoint, and the packets that it wants to send.
+//! One endpoint and its outgoing packets.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -15,16 +15,16 @@ use eyas_sctp::message::SendInfo;
 
 /// The receive window and the send buffer, in bytes.
 pub(crate) const WINDOW: usize = 4 << 20;
-/// The SCTP port that is listened on.
+/// The SCTP port of the server.
 const PORT: u16 = 5000;
 
-/// The addresses of the two ends, with the port of the encapsulation: packets of 1,472 bytes.
+/// The addresses of both sides, with the encapsulation port: packets of 1,472 bytes.
 pub(crate) const CLIENT: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 9899);
 pub(crate) const SERVER: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)), 9899);
 
-/// What all associations here agree on.
+/// The configuration of all associations here.
 pub(crate) fn config() -> AssociationConfig {
     let mut config = AssociationConfig::default();
     config.send_buffer = WINDOW;
@@ -38,13 +38,13 @@ pub(crate) struct Side {
     pub(crate) endpoint: Endpoint,
     address: SocketAddr,
     config: AssociationConfig,
-    /// The association that came up last.
+    /// The most recently established association.
     pub(crate) up: Option<AssociationId>,
     /// Packets to send, in order.
     pub(crate) packets: VecDeque<Transmit>,
-    /// When it wants to be called again.
+    /// The time of the endpoint's next timeout.
     pub(crate) timeout: Option<Duration>,
-    /// Bytes of a message of which a part came.
+    /// The bytes received so far of an incomplete message.
     partial: usize,
 }
 
@@ -68,7 +68,7 @@ impl Side {
         self.endpoint.connect(now, &options)
     }
 
-    /// Takes in what the other side sent.
+    /// Processes a packet from the other side.
     pub(crate) fn handle(&mut self, now: Duration, from: SocketAddr, transmit: Transmit) {
         let received = Received {
             local: Some(self.address.ip()),
@@ -80,7 +80,7 @@ impl Side {
         self.endpoint.handle_input(now, Input::Packets(received));
     }
 
-    /// Collects what there is to do.
+    /// Collects all outputs.
     pub(crate) fn drain(&mut self, now: Duration) -> Result<(), String> {
         loop {
             match self.endpoint.poll_output(now) {
@@ -111,7 +111,7 @@ impl Side {
         }
     }
 
-    /// Takes out a message that came whole, and gives its length.
+    /// Reads a complete message, and returns its length.
     pub(crate) fn receive(&mut self, now: Duration, id: AssociationId) -> Option<usize> {
         while let Some(part) = self.endpoint.receive(now, id) {
             self.partial += part.len();

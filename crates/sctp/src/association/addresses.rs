@@ -1,7 +1,7 @@
-//! Which of the addresses that a peer lists are looked at (RFC 9260 §5.1.2, §11.2.4.1 of RFC 4960),
-//! and which of ours it is told of.
+//! Which of the addresses that a peer lists are used (RFC 9260 §5.1.2, RFC 4960 §11.2.4.1), and
+//! which of ours are announced to it.
 //!
-//! A list is a wish that anybody can send: one with our own loopback address, with multicast or
+//! Anybody can send such a list: one with our own loopback address, with multicast addresses or
 //! with thousands of entries must not make us send there.
 
 use alloc::vec::Vec;
@@ -9,10 +9,10 @@ use core::net::{IpAddr, SocketAddr, SocketAddrV6};
 
 use crate::counters::Counters;
 
-/// The most addresses of ours that a peer is told of in the handshake.
+/// The maximum number of our addresses that are announced to a peer in the handshake.
 const MAX_ANNOUNCED: usize = 16;
 
-/// Whether packets to `address` go to one host.
+/// Returns whether `address` identifies a single host.
 pub(crate) fn is_unicast(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => !(v4.is_unspecified() || v4.is_multicast() || v4.is_broadcast()),
@@ -23,7 +23,7 @@ pub(crate) fn is_unicast(address: IpAddr) -> bool {
     }
 }
 
-/// Whether `address` means something only on one host.
+/// Returns whether `address` is only valid on this host.
 fn is_loopback(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.is_loopback(),
@@ -33,7 +33,7 @@ fn is_loopback(address: IpAddr) -> bool {
     }
 }
 
-/// Whether `address` means something only on one link.
+/// Returns whether `address` is only valid on one link.
 fn is_link_local(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.is_link_local(),
@@ -41,15 +41,15 @@ fn is_link_local(address: IpAddr) -> bool {
     }
 }
 
-/// Whether an address that the peer at `source` lists can be the same peer's. Addresses of smaller
-/// scope than the one it wrote from are not believed (RFC 9260 §5.1.2 C, note on scoping).
+/// Returns whether an address listed by the peer at `source` can belong to that peer. Addresses of
+/// a smaller scope than `source` are rejected (RFC 9260 §5.1.2 C, note on scoping).
 pub(crate) fn is_plausible(listed: IpAddr, source: IpAddr) -> bool {
     is_unicast(listed)
         && (!is_loopback(listed) || is_loopback(source))
         && (!is_link_local(listed) || is_link_local(source) || is_loopback(source))
 }
 
-/// Whether `address` means something only in one organisation's network (RFC 1918, RFC 4193).
+/// Returns whether `address` is only valid within one organisation's network (RFC 1918, RFC 4193).
 fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.is_private(),
@@ -60,21 +60,21 @@ fn is_private(address: IpAddr) -> bool {
     }
 }
 
-/// Whether a peer at `peer` is told of our address `own` (RFC 9260 §5.1.2, RFC 5061 §4.2.1). One of
-/// smaller scope than the peer's would be no use to it, or would be somebody else there. A peer on
-/// this host needs no other address of it.
+/// Returns whether our address `own` may be announced to a peer at `peer` (RFC 9260 §5.1.2, RFC
+/// 5061 §4.2.1). One of a smaller scope than the peer's would be useless there, or belong to
+/// another host. A peer on this host needs only loopback addresses.
 pub(crate) fn may_be_announced(own: IpAddr, peer: IpAddr) -> bool {
-    let is_of_a_link = is_link_local(peer);
-    let is_near = is_of_a_link || is_private(peer);
+    let is_link_scoped = is_link_local(peer);
+    let is_local_scope = is_link_scoped || is_private(peer);
     is_unicast(own)
         && is_loopback(own) == is_loopback(peer)
-        && (!is_link_local(own) || is_of_a_link)
-        && (!is_private(own) || is_near)
+        && (!is_link_local(own) || is_link_scoped)
+        && (!is_private(own) || is_local_scope)
 }
 
-/// The addresses of `own` to tell a peer at `peer`, most wanted first. A single one of the peer's
-/// family is not worth telling: it is the one that packets come from.
-pub(crate) fn to_announce(own: &[IpAddr], peer: IpAddr) -> Vec<IpAddr> {
+/// Returns the addresses of `own` to announce to a peer at `peer`, most preferred first. A single
+/// address of the peer's family is not announced: packets already come from it.
+pub(crate) fn addresses_to_announce(own: &[IpAddr], peer: IpAddr) -> Vec<IpAddr> {
     let announced = own.iter().copied().filter(|address| may_be_announced(*address, peer));
     let announced: Vec<IpAddr> = announced.take(MAX_ANNOUNCED).collect();
     match announced[..] {
@@ -83,9 +83,9 @@ pub(crate) fn to_announce(own: &[IpAddr], peer: IpAddr) -> Vec<IpAddr> {
     }
 }
 
-/// `address` as a packet is sent there by the way that `like` is reached: the same port of the
-/// encapsulation, and on the same link.
-pub(crate) fn beside(address: IpAddr, like: SocketAddr) -> SocketAddr {
+/// Returns `address` with the port of `like` (that of the encapsulation), and with its scope if
+/// both are on one link.
+pub(crate) fn socket_address_like(address: IpAddr, like: SocketAddr) -> SocketAddr {
     match (address, like) {
         (IpAddr::V6(v6), SocketAddr::V6(like)) if v6.is_unicast_link_local() => {
             SocketAddrV6::new(v6, like.port(), 0, like.scope_id()).into()
@@ -94,9 +94,9 @@ pub(crate) fn beside(address: IpAddr, like: SocketAddr) -> SocketAddr {
     }
 }
 
-/// The addresses of `listed` that a peer which wrote from `source` may have, each once, at most
-/// `limit` and without `source` itself. What is left out is counted.
-pub(crate) fn sift(
+/// Returns the addresses of `listed` that a peer at `source` may have, without duplicates and
+/// `source` itself, at most `limit`. Counts those that are ignored.
+pub(crate) fn filter_listed(
     listed: impl Iterator<Item = IpAddr>,
     source: IpAddr,
     limit: usize,
@@ -120,48 +120,48 @@ pub(crate) fn sift(
 mod tests {
     use super::*;
 
-    fn sifted(listed: &[&str], source: &str, limit: usize) -> (Vec<IpAddr>, u64) {
+    fn filtered(listed: &[&str], source: &str, limit: usize) -> (Vec<IpAddr>, u64) {
         let mut counters = Counters::default();
         let listed = listed.iter().map(|text| text.parse().unwrap());
-        let kept = sift(listed, source.parse().unwrap(), limit, &mut counters);
+        let kept = filter_listed(listed, source.parse().unwrap(), limit, &mut counters);
         (kept, counters.addresses_ignored)
     }
 
     #[test]
-    fn addresses_of_no_host_are_left_out() {
+    fn addresses_that_identify_no_host_are_ignored() {
         let listed = ["0.0.0.0", "224.0.0.1", "255.255.255.255", "::", "ff02::1", "::ffff:0.0.0.0"];
-        assert_eq!(sifted(&listed, "192.0.2.1", 32), (alloc::vec![], 6));
+        assert_eq!(filtered(&listed, "192.0.2.1", 32), (alloc::vec![], 6));
     }
 
     #[test]
-    fn loopback_is_believed_only_from_loopback() {
+    fn loopback_addresses_are_accepted_only_from_loopback() {
         let listed = ["127.0.0.2", "::1", "::ffff:127.0.0.1"];
-        assert_eq!(sifted(&listed, "192.0.2.1", 32).1, 3);
-        assert_eq!(sifted(&listed, "127.0.0.1", 32).0.len(), 3);
+        assert_eq!(filtered(&listed, "192.0.2.1", 32).1, 3);
+        assert_eq!(filtered(&listed, "127.0.0.1", 32).0.len(), 3);
     }
 
     #[test]
-    fn link_local_is_believed_only_from_the_link() {
+    fn link_local_addresses_are_accepted_only_from_a_link() {
         let listed = ["fe80::1", "169.254.0.1"];
-        assert_eq!(sifted(&listed, "2001:db8::1", 32).1, 2);
-        assert_eq!(sifted(&listed, "fe80::2", 32).1, 0);
+        assert_eq!(filtered(&listed, "2001:db8::1", 32).1, 2);
+        assert_eq!(filtered(&listed, "fe80::2", 32).1, 0);
     }
 
     #[test]
     fn addresses_are_bounded_and_deduplicated() {
         let listed = ["192.0.2.1", "192.0.2.2", "192.0.2.2", "192.0.2.3", "192.0.2.4"];
-        let (kept, ignored) = sifted(&listed, "192.0.2.1", 2);
+        let (kept, ignored) = filtered(&listed, "192.0.2.1", 2);
         assert_eq!(kept.len(), 2);
         assert_eq!(ignored, 1);
     }
 
     fn announced(own: &[&str], peer: &str) -> Vec<IpAddr> {
         let own: Vec<IpAddr> = own.iter().map(|text| text.parse().unwrap()).collect();
-        to_announce(&own, peer.parse().unwrap())
+        addresses_to_announce(&own, peer.parse().unwrap())
     }
 
     #[test]
-    fn a_peer_is_given_addresses_of_its_scope() {
+    fn addresses_of_the_peers_scope_are_announced() {
         let own =
             ["127.0.0.1", "::1", "10.0.0.1", "fd00::1", "192.0.2.1", "2001:db8::1", "fe80::1"];
         let parsed = |list: &[&str]| -> Vec<IpAddr> {
@@ -176,23 +176,26 @@ mod tests {
     }
 
     #[test]
-    fn a_single_address_is_not_listed() {
+    fn a_single_address_is_not_announced() {
         assert_eq!(announced(&["192.0.2.1", "10.0.0.1"], "198.51.100.1"), [] as [IpAddr; 0]);
         assert_eq!(announced(&["2001:db8::1"], "198.51.100.1").len(), 1);
     }
 
     #[test]
-    fn only_some_of_many_addresses_are_listed() {
+    fn announced_addresses_are_limited() {
         let many: Vec<IpAddr> = (0..100).map(|last| [192, 0, 2, last].into()).collect();
-        assert_eq!(to_announce(&many, [198, 51, 100, 1].into()), many[..MAX_ANNOUNCED]);
+        assert_eq!(addresses_to_announce(&many, [198, 51, 100, 1].into()), many[..MAX_ANNOUNCED]);
     }
 
     #[test]
-    fn an_address_of_a_link_is_reached_over_the_link() {
+    fn link_local_addresses_keep_the_scope() {
         let like: SocketAddr = "[fe80::1%7]:9899".parse().unwrap();
-        assert_eq!(beside("fe80::2".parse().unwrap(), like), "[fe80::2%7]:9899".parse().unwrap());
         assert_eq!(
-            beside("2001:db8::2".parse().unwrap(), like),
+            socket_address_like("fe80::2".parse().unwrap(), like),
+            "[fe80::2%7]:9899".parse().unwrap()
+        );
+        assert_eq!(
+            socket_address_like("2001:db8::2".parse().unwrap(), like),
             "[2001:db8::2]:9899".parse().unwrap()
         );
     }

@@ -1,5 +1,5 @@
-//! AUTH in the packets of an association (RFC 4895 §6): keys made when both sides have introduced
-//! themselves, packets signed, chunks that come without a signature left out.
+//! AUTH in the packets of an association (RFC 4895 §6): derives keys once both sides have exchanged
+//! parameters, signs packets, and discards chunks that lack a required signature.
 
 use alloc::boxed::Box;
 use bytes::Bytes;
@@ -15,15 +15,15 @@ use crate::error::Error;
 use crate::identifier::PathId;
 use crate::wire::{AuthChunk, Cause, Chunk, ChunkType, ErrorChunk, PacketWriter};
 
-/// What is to be done with a chunk that came.
+/// How to proceed with a received chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
-    /// It goes to its procedure.
-    Admitted,
-    /// It is left out.
-    LeftOut,
-    /// It is left out with all that follows it.
-    EndsPacket,
+    /// Process the chunk.
+    Accepted,
+    /// Skip the chunk.
+    Skipped,
+    /// Discard the chunk and the rest of the packet.
+    PacketDiscarded,
 }
 
 /// A change of the keys that both endpoints share (RFC 6458 §8.1.8, §8.3.3 to §8.3.5).
@@ -37,8 +37,8 @@ pub(crate) enum KeyChange {
     Remove(u16),
 }
 
-/// The authentication that both sides agreed on. `before` is that of the association before a
-/// restart, whose shared keys go on.
+/// Returns the authentication that both sides agreed on. `before` is that of the association before
+/// a restart, whose shared keys are kept.
 pub(super) fn agree(
     own: &InitParams,
     peer: &InitParams,
@@ -54,7 +54,8 @@ pub(super) fn agree(
     Authentication::new(ours.clone(), theirs, keys).map(Box::new)
 }
 
-/// The authentication that a cookie stands for. `before` is that of the association which is there.
+/// Returns the authentication negotiated by the handshake of `cookie`. `before` is that of the
+/// existing association, if any.
 pub(crate) fn of_cookie(
     cookie: &Cookie,
     config: &AssociationConfig,
@@ -64,42 +65,44 @@ pub(crate) fn of_cookie(
     agree(&cookie.own, &cookie.peer, agreed, config, before)
 }
 
-/// Bytes that AUTH takes in every packet with data: none, unless the peer wants data authenticated.
+/// Returns the bytes that AUTH takes in each packet with data: none, unless the peer requires
+/// authenticated data.
 pub(super) fn reserved(authentication: Option<&Authentication>, agreed: Agreed) -> usize {
     let data = if agreed.interleaving { ChunkType::I_DATA } else { ChunkType::DATA };
     authentication.filter(|auth| auth.wants(data)).map_or(0, Authentication::chunk_len)
 }
 
 impl Association {
-    /// The authentication that a cookie stands for which came for this association.
+    /// Returns the authentication negotiated by the handshake of `cookie`, which arrived for this
+    /// association.
     pub(crate) fn keys_of(&self, cookie: &Cookie) -> Option<Box<Authentication>> {
         of_cookie(cookie, &self.config, self.authentication.as_deref())
     }
 
-    /// Looks at a chunk before its procedure does. `vouched` is whether an AUTH chunk came before
-    /// it in its packet.
+    /// Decides how to proceed with a chunk before it is processed. `authenticated` is whether a
+    /// valid AUTH chunk preceded it in its packet.
     #[inline]
     pub(super) fn admit(
         &mut self,
         chunk: &Chunk,
-        vouched: &mut bool,
+        authenticated: &mut bool,
         path: PathId,
         counters: &mut Counters,
     ) -> Admission {
-        let Some(authentication) = &self.authentication else { return Admission::Admitted };
+        let Some(authentication) = &self.authentication else { return Admission::Accepted };
         if let Chunk::Auth(auth) = chunk {
             let verification = authentication.verify(auth);
-            *vouched = verification == Verification::Authentic;
-            return self.judge(auth, verification, path, counters);
+            *authenticated = verification == Verification::Authentic;
+            return self.handle_verification(auth, verification, path, counters);
         }
-        if *vouched || !authentication.expects(chunk.chunk_type()) {
-            return Admission::Admitted;
+        if *authenticated || !authentication.expects(chunk.chunk_type()) {
+            return Admission::Accepted;
         }
         counters.unauthenticated_chunks += 1;
-        Admission::LeftOut
+        Admission::Skipped
     }
 
-    fn judge(
+    fn handle_verification(
         &mut self,
         auth: &AuthChunk,
         verification: Verification,
@@ -107,19 +110,19 @@ impl Association {
         counters: &mut Counters,
     ) -> Admission {
         match verification {
-            // The chunk itself has done its work.
-            Verification::Authentic => return Admission::LeftOut,
+            // AUTH itself needs no further processing.
+            Verification::Authentic => return Admission::Skipped,
             Verification::UnsupportedHmac => {
                 let causes = Cause::UnsupportedHmac { hmac_id: auth.hmac_id }.into();
-                self.waiting.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
+                self.queues.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
             }
             Verification::UnknownKey | Verification::Forged => {}
         }
         counters.forged_authentications += 1;
-        Admission::EndsPacket
+        Admission::PacketDiscarded
     }
 
-    /// Puts AUTH into a packet: what follows is covered.
+    /// Writes AUTH to a packet; the signature covers what follows.
     pub(super) fn put_auth(&self, packet: &mut PacketWriter<'_>) {
         if let Some(authentication) = &self.authentication {
             packet.authenticate_from_here();
@@ -127,27 +130,27 @@ impl Association {
         }
     }
 
-    /// Whether the peer wants a control chunk that waits to come authenticated.
-    pub(super) fn control_wants_auth(&self) -> bool {
+    /// Returns whether the peer requires authentication of a queued control chunk.
+    pub(super) fn control_requires_auth(&self) -> bool {
         let Some(authentication) = &self.authentication else { return false };
-        let mut waiting = self.waiting.control.iter();
+        let mut waiting = self.queues.control.iter();
         waiting.any(|control| authentication.wants(control.chunk.chunk_type()))
     }
 
-    /// Signs what follows the AUTH chunk of a packet, if it has one.
+    /// Signs what follows the packet's AUTH chunk, if it has one.
     pub(super) fn sign(&self, packet: &mut PacketWriter<'_>) {
         if let Some(authentication) = &self.authentication {
             packet.authenticate(|covered| authentication.sign(covered));
         }
     }
 
-    /// Bytes that AUTH takes before a chunk of this type.
+    /// Returns the bytes that AUTH takes before a chunk of this type.
     pub(super) fn auth_len(&self, chunk_type: ChunkType) -> usize {
         let wanted = self.authentication.as_ref().filter(|auth| auth.wants(chunk_type));
         wanted.map_or(0, |auth| auth.chunk_len())
     }
 
-    /// The user changes a shared key.
+    /// Changes a shared key at the user's request.
     pub(crate) fn change_key(&mut self, change: KeyChange) -> Result<(), Error> {
         let authentication = self.authentication.as_mut().ok_or(Error::NotSupported)?;
         match change {

@@ -1,5 +1,5 @@
-//! INIT and COOKIE ECHO where an association is already: both sides began at once, a packet came
-//! late, or the peer has restarted (RFC 9260 §5.2, table 5.2.4).
+//! INIT and COOKIE ECHO for an existing association: both sides initiated at once, a packet was
+//! delayed, or the peer restarted (RFC 9260 §5.2, table 5.2.4).
 
 use core::net::IpAddr;
 use core::time::Duration;
@@ -13,34 +13,36 @@ use crate::event::Event;
 use crate::path::{Path, PathState};
 use crate::wire::{Cause, Chunk, ErrorChunk};
 
-/// What to answer to an INIT of a peer with which there is an association.
+/// How to respond to an INIT from a peer with an existing association.
 #[derive(Debug)]
 pub(crate) enum InitVerdict {
-    /// Our own INIT is under way: the INIT ACK says the same as that did (§5.2.1).
+    /// Our own INIT is outstanding: the INIT ACK carries the same parameters (§5.2.1).
     Collision(InitParams),
-    /// It may have restarted: a new tag, and the cookie remembers the old ones (§5.2.2).
+    /// The peer may have restarted: use a new tag, and store the old tags in the cookie (§5.2.2).
     Restart {
-        /// Ours and the peer's.
+        /// Our tag and the peer's.
         tie_tags: (u32, u32),
     },
-    /// It restarted with addresses that it did not have: that could be somebody else (§5.2.2).
+    /// The restart lists addresses that the peer did not have: another host may have sent it
+    /// (§5.2.2).
     NewAddresses,
-    /// The association has to end first; that is under way again (§9.2).
+    /// The association has to complete its shutdown first; the SHUTDOWN ACK has been queued again
+    /// (§9.2).
     Ending,
 }
 
-/// What a good COOKIE ECHO meant for the association that was there.
+/// The result of a valid COOKIE ECHO for an existing association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CookieVerdict {
-    /// It was for this association; what follows it in the packet is too.
-    Taken,
-    /// It is too late.
+    /// Accepted; the rest of the packet is for this association too.
+    Accepted,
+    /// Discarded as outdated.
     Discarded,
 }
 
 impl Association {
-    /// An INIT from one of the peer's addresses.
-    pub(crate) fn judge_init(
+    /// Decides how to respond to an INIT from one of the peer's addresses.
+    pub(crate) fn classify_init(
         &mut self,
         listed: &[IpAddr],
         source: IpAddr,
@@ -50,9 +52,9 @@ impl Association {
             State::CookieWait(wait) => InitVerdict::Collision(wait.own.clone()),
             State::Held(held) => InitVerdict::Collision(held.own.clone()),
             State::CookieEchoed(echoed) => InitVerdict::Collision(echoed.own.clone()),
-            State::ShutdownAckSent(farewell) => {
-                let path = farewell.t2.path;
-                self.waiting.push(Some(path), Chunk::ShutdownAck, counters);
+            State::ShutdownAckSent(shutdown) => {
+                let path = shutdown.t2.path;
+                self.queues.push(Some(path), Chunk::ShutdownAck, counters);
                 InitVerdict::Ending
             }
             _ if !self.knows_all(listed, source) => InitVerdict::NewAddresses,
@@ -60,12 +62,12 @@ impl Association {
         }
     }
 
-    /// Whether both tags of a cookie are those of this association.
+    /// Returns whether both tags of a cookie match this association.
     pub(crate) fn has_tags_of(&self, cookie: &Cookie) -> bool {
         cookie.own.tag == self.local_tag && cookie.peer.tag == self.peer_tag
     }
 
-    /// A COOKIE ECHO with a cookie of ours that is good, by the table of §5.2.4.
+    /// Handles a COOKIE ECHO whose cookie is valid, by the table of §5.2.4.
     pub(crate) fn handle_cookie(
         &mut self,
         now: Duration,
@@ -73,20 +75,20 @@ impl Association {
         arrival: &Arrival,
         counters: &mut Counters,
     ) -> CookieVerdict {
-        let ours = cookie.own.tag == self.local_tag;
-        let theirs = cookie.peer.tag == self.peer_tag;
-        let tied = cookie.tie_tags == (self.local_tag.0, self.peer_tag.0);
-        match (ours, theirs) {
-            (false, false) if tied => self.restart(now, cookie, arrival, counters),
+        let is_own_tag = cookie.own.tag == self.local_tag;
+        let is_peer_tag = cookie.peer.tag == self.peer_tag;
+        let tie_tags_match = cookie.tie_tags == (self.local_tag.0, self.peer_tag.0);
+        match (is_own_tag, is_peer_tag) {
+            (false, false) if tie_tags_match => self.restart(now, cookie, arrival, counters),
             (true, false) if self.state.is_opening() => {
                 self.adopt_peer(&cookie.own, &cookie.peer);
                 self.add_listed(&cookie.peer.addresses, cookie.remote);
-                self.establish_again(now, arrival, counters);
-                CookieVerdict::Taken
+                self.reestablish(now, arrival, counters);
+                CookieVerdict::Accepted
             }
             (true, true) => {
-                self.establish_again(now, arrival, counters);
-                CookieVerdict::Taken
+                self.reestablish(now, arrival, counters);
+                CookieVerdict::Accepted
             }
             _ => {
                 counters.unexpected_chunks += 1;
@@ -95,16 +97,16 @@ impl Association {
         }
     }
 
-    /// Rows B and D: the peer is up, so this side is.
-    fn establish_again(&mut self, now: Duration, arrival: &Arrival, counters: &mut Counters) {
+    /// Rows B and D: the peer is established, so this side is too.
+    fn reestablish(&mut self, now: Duration, arrival: &Arrival, counters: &mut Counters) {
         if matches!(self.state, State::Closed) {
             return;
         }
         if self.state.is_opening() {
-            let shutdown = self.state.ends_when_up();
+            let shutdown = self.state.shutdown_requested();
             self.state = State::Established;
-            self.waiting.alone.clear();
-            self.announce_up(false);
+            self.queues.standalone.clear();
+            self.notify_up(false);
             if shutdown {
                 self.state = State::ShutdownPending;
             }
@@ -113,8 +115,8 @@ impl Association {
         self.advance_shutdown(now, counters);
     }
 
-    /// COOKIE ACK, back to where the COOKIE ECHO came from (§6.4). An address that is not verified
-    /// gets a heartbeat along (§5.4).
+    /// Queues a COOKIE ACK to the address that the COOKIE ECHO came from (§6.4), with a heartbeat
+    /// if that address is unconfirmed (§5.4).
     pub(super) fn acknowledge_cookie(
         &mut self,
         now: Duration,
@@ -123,9 +125,10 @@ impl Association {
     ) {
         let known = self.paths.by_remote(arrival.remote, arrival.local);
         let path = known.or_else(|| self.paths.by_address(arrival.remote.ip()));
-        self.waiting.push(path, Chunk::CookieAck, counters);
-        if let Some(heartbeat) = path.and_then(|path| self.paths.verify_along(now, path)) {
-            self.waiting.push(path, heartbeat.chunk(), counters);
+        self.queues.push(path, Chunk::CookieAck, counters);
+        if let Some(heartbeat) = path.and_then(|path| self.paths.verification_heartbeat(now, path))
+        {
+            self.queues.push(path, heartbeat.chunk(), counters);
         }
     }
 
@@ -137,11 +140,11 @@ impl Association {
         arrival: &Arrival,
         counters: &mut Counters,
     ) -> CookieVerdict {
-        if let State::ShutdownAckSent(farewell) = &self.state {
-            let path = farewell.t2.path;
+        if let State::ShutdownAckSent(shutdown) = &self.state {
+            let path = shutdown.t2.path;
             let causes = [Cause::CookieWhileShuttingDown].into_iter().collect();
-            self.waiting.push(Some(path), Chunk::ShutdownAck, counters);
-            self.waiting.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
+            self.queues.push(Some(path), Chunk::ShutdownAck, counters);
+            self.queues.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
             return CookieVerdict::Discarded;
         }
         if !self.knows_all(&cookie.peer.addresses, arrival.remote.ip()) {
@@ -150,19 +153,19 @@ impl Association {
         }
         let ending = !matches!(self.state, State::Established);
         self.local_tag = cookie.own.tag;
-        self.moved = true;
-        self.waiting.control.clear();
-        self.waiting.alone.clear();
-        self.renew_paths();
+        self.lookup_changed = true;
+        self.queues.control.clear();
+        self.queues.standalone.clear();
+        self.reset_paths();
         self.adopt_peer(&cookie.own, &cookie.peer);
         self.state = if ending { State::ShutdownPending } else { State::Established };
         self.notify(Event::Restarted);
         self.acknowledge_cookie(now, arrival, counters);
-        CookieVerdict::Taken
+        CookieVerdict::Accepted
     }
 
-    /// All that was learnt of the paths was about the peer that was there before.
-    fn renew_paths(&mut self) {
+    /// Forgets all measurements of the paths: they concern the peer before its restart.
+    fn reset_paths(&mut self) {
         let config = self.config.clone();
         for path in self.paths.iter_mut() {
             let confirmed = path.state() != PathState::Unconfirmed;
@@ -173,18 +176,18 @@ impl Association {
         }
     }
 
-    /// Whether `source` and all `listed` addresses are the peer's already.
+    /// Returns whether `source` and all `listed` addresses already belong to the peer.
     fn knows_all(&self, listed: &[IpAddr], source: IpAddr) -> bool {
         let known = |address: &IpAddr| self.paths.by_address(*address).is_some();
         known(&source) && listed.iter().all(known)
     }
 
-    /// Whether a packet with our tag may come from `source`: one of the peer's addresses, or any
-    /// while the peer has not yet said which it has.
+    /// Returns whether a packet with our tag is accepted from `source`: one of the peer's
+    /// addresses, or any while the peer's addresses are unknown.
     ///
-    /// What comes for one that is over is out of the blue: a peer that waits for our SHUTDOWN
-    /// COMPLETE gets it however long the user leaves the last messages lying.
-    pub(crate) fn takes_from(&self, source: IpAddr) -> bool {
+    /// Packets for a closed association are out of the blue: a peer that waits for our SHUTDOWN
+    /// COMPLETE gets it even while the user has not read the last messages.
+    pub(crate) fn accepts_from(&self, source: IpAddr) -> bool {
         match self.state {
             State::CookieWait(_) => true,
             State::Closed => false,

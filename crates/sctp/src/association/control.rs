@@ -1,4 +1,4 @@
-//! Control chunks that wait to be sent, and packets that carry one chunk alone.
+//! Queued control chunks, and packets that carry a single chunk.
 
 use alloc::collections::VecDeque;
 
@@ -8,55 +8,55 @@ use crate::wire::Chunk;
 
 /// The most control chunks that wait. What a peer provokes beyond that (HEARTBEAT ACK, ERROR) is
 /// left out and counted.
-const MAX_WAITING: usize = 64;
+const MAX_QUEUED: usize = 64;
 
-/// A control chunk on its way out.
+/// A queued control chunk.
 #[derive(Debug)]
 pub(crate) struct Control {
-    /// The path it has to take; any if none is given.
+    /// The path that it must take, or `None` for any.
     pub(crate) path: Option<PathId>,
     pub(crate) chunk: Chunk,
 }
 
-/// A chunk that has its packet for itself: INIT, ABORT, SHUTDOWN COMPLETE (RFC 9260 §6.10).
+/// A chunk that is sent in a packet of its own: INIT, ABORT, SHUTDOWN COMPLETE (RFC 9260 §6.10).
 #[derive(Debug)]
-pub(crate) struct Alone {
+pub(crate) struct Standalone {
     pub(crate) path: PathId,
     pub(crate) tag: VerificationTag,
     pub(crate) chunk: Chunk,
 }
 
-/// What waits to be sent besides data and acknowledgements.
+/// Chunks queued for sending, apart from data and acknowledgements.
 #[derive(Debug, Default)]
-pub(crate) struct Waiting {
-    pub(crate) alone: VecDeque<Alone>,
+pub(crate) struct ChunkQueues {
+    pub(crate) standalone: VecDeque<Standalone>,
     pub(crate) control: VecDeque<Control>,
 }
 
-impl Waiting {
-    /// Gives back memory that an association does without as a rule.
+impl ChunkQueues {
+    /// Frees the memory of empty queues, which an association rarely needs.
     pub(crate) fn shrink(&mut self) {
-        if self.alone.is_empty() && self.alone.capacity() > 0 {
-            self.alone = VecDeque::new();
+        if self.standalone.is_empty() && self.standalone.capacity() > 0 {
+            self.standalone = VecDeque::new();
         }
         if self.control.is_empty() && self.control.capacity() > 0 {
             self.control = VecDeque::new();
         }
     }
 
-    /// Puts a chunk behind those that wait, if the bound allows.
+    /// Queues a chunk, unless the queue is full.
     pub(crate) fn push(&mut self, path: Option<PathId>, chunk: Chunk, counters: &mut Counters) {
-        if self.control.len() < MAX_WAITING {
+        if self.control.len() < MAX_QUEUED {
             self.control.push_back(Control { path, chunk });
         } else {
             counters.answers_withheld += 1;
         }
     }
 
-    /// The same for a chunk that has its packet for itself.
-    pub(crate) fn push_alone(&mut self, path: PathId, tag: VerificationTag, chunk: Chunk) {
-        if self.alone.len() < MAX_WAITING {
-            self.alone.push_back(Alone { path, tag, chunk });
+    /// Queues a chunk to be sent in a packet of its own, unless the queue is full.
+    pub(crate) fn push_standalone(&mut self, path: PathId, tag: VerificationTag, chunk: Chunk) {
+        if self.standalone.len() < MAX_QUEUED {
+            self.standalone.push_back(Standalone { path, tag, chunk });
         }
     }
 }

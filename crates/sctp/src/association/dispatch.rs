@@ -1,4 +1,4 @@
-//! One packet, chunk by chunk: each goes to the file of its procedure.
+//! Dispatches the chunks of a packet to the files of their procedures.
 
 use core::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::io::Ecn;
 use crate::serial::Tsn;
 use crate::wire::{Chunk, Chunks};
 
-/// A packet that was found to be for the association: where it came from, how, and with which tag.
+/// A packet that belongs to the association: when and where it arrived.
 #[derive(Clone, Copy, Debug)]
 struct Incoming {
     now: Duration,
@@ -21,14 +21,14 @@ struct Incoming {
 }
 
 impl Association {
-    /// A packet with our tag, or what follows a COOKIE ECHO in one. `vouched` is whether an AUTH
-    /// chunk in front of that has vouched for it.
+    /// Handles a packet with our tag, or the rest of one after a COOKIE ECHO. `authenticated` is
+    /// whether a valid AUTH chunk preceded that.
     pub(crate) fn handle_packet(
         &mut self,
         now: Duration,
         arrival: &Arrival,
         chunks: Chunks<'_>,
-        mut vouched: bool,
+        mut authenticated: bool,
         counters: &mut Counters,
     ) {
         let path = self.path_of(arrival);
@@ -36,10 +36,10 @@ impl Association {
         let size = chunks.remaining();
         let mut first_tsn: Option<Tsn> = None;
         for chunk in chunks {
-            match self.admit(&chunk, &mut vouched, path, counters) {
-                Admission::Admitted => {}
-                Admission::LeftOut => continue,
-                Admission::EndsPacket => break,
+            match self.admit(&chunk, &mut authenticated, path, counters) {
+                Admission::Accepted => {}
+                Admission::Skipped => continue,
+                Admission::PacketDiscarded => break,
             }
             if let Chunk::Data(data) = &chunk {
                 first_tsn.get_or_insert(data.tsn);
@@ -51,16 +51,17 @@ impl Association {
         self.end_of_packet(&incoming, first_tsn, size, counters);
     }
 
-    /// The only place that knows every type of chunk. Says whether to go on with the packet.
+    /// Dispatches one chunk; the only place that knows every chunk type. Returns whether to
+    /// continue with the packet.
     fn handle_chunk(&mut self, at: &Incoming, chunk: Chunk, counters: &mut Counters) -> bool {
         let &Incoming { now, ref arrival, path } = at;
-        if self.state.is_opening() && !may_come_early(&chunk) {
+        if self.state.is_opening() && !is_allowed_before_established(&chunk) {
             counters.unexpected_chunks += 1;
             return true;
         }
         match chunk {
             Chunk::Data(data) => return self.handle_data(path, data, counters),
-            // Not agreed on, and of a type that is skipped without a report (RFC 9260 §3.2).
+            // Not negotiated, and of a type that is skipped without a report (RFC 9260 §3.2).
             Chunk::Sack(sack) if sack.is_nr && !self.agreed.nr_sack => {
                 counters.unexpected_chunks += 1;
             }
@@ -76,7 +77,7 @@ impl Association {
             }
             Chunk::ShutdownAck => self.handle_shutdown_ack(path, counters),
             Chunk::ShutdownComplete { reflected: false } => self.handle_shutdown_complete(counters),
-            Chunk::Abort(_) if self.is_leaving(arrival.local) => {
+            Chunk::Abort(_) if self.is_being_deleted(arrival.local) => {
                 counters.unexpected_chunks += 1;
                 return false;
             }
@@ -89,7 +90,7 @@ impl Association {
                 self.handle_error(now, &error);
             }
             Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) => {
-                return self.handle_skip(path, &chunk, counters);
+                return self.handle_forward_tsn(path, &chunk, counters);
             }
             Chunk::Ecne { lowest_tsn } if self.agreed.ecn => {
                 self.handle_ecne(now, path, lowest_tsn, counters);
@@ -107,8 +108,8 @@ impl Association {
                 counters.malformed_chunks += 1;
                 return false;
             }
-            // Those with rules of their own about tags, which this packet does not fulfil
-            // (RFC 9260 §8.5.1), a second COOKIE ECHO, and what was not agreed on.
+            // Chunks with special rules for tags, which this packet does not meet (RFC 9260
+            // §8.5.1), a second COOKIE ECHO, and extensions that were not negotiated.
             Chunk::Init(_)
             | Chunk::CookieEcho(_)
             | Chunk::Abort(_)
@@ -121,8 +122,8 @@ impl Association {
         true
     }
 
-    /// FORWARD-TSN or I-FORWARD-TSN. Says whether to go on with the packet.
-    fn handle_skip(&mut self, path: PathId, chunk: &Chunk, counters: &mut Counters) -> bool {
+    /// Handles FORWARD-TSN or I-FORWARD-TSN. Returns whether to continue with the packet.
+    fn handle_forward_tsn(&mut self, path: PathId, chunk: &Chunk, counters: &mut Counters) -> bool {
         if !self.agreed.partial_reliability {
             counters.unexpected_chunks += 1;
             self.report_chunk(path, chunk, counters);
@@ -139,7 +140,7 @@ impl Association {
         outcome.is_ok()
     }
 
-    /// What one packet brought has been taken in.
+    /// Completes a packet after all of its chunks have been processed.
     fn end_of_packet(
         &mut self,
         at: &Incoming,
@@ -151,7 +152,7 @@ impl Association {
             return;
         }
         if let Some(tsn) = first_tsn
-            && self.state.takes_data()
+            && self.state.accepts_data()
         {
             if self.agreed.ecn
                 && at.arrival.ecn == Ecn::CongestionExperienced
@@ -168,18 +169,18 @@ impl Association {
         self.collect_path_changes(at.now);
     }
 
-    /// ECNE: the path on which the marked packet went is to slow down, and the peer to be told that
-    /// it did (RFC 9260 appendix A).
+    /// Handles ECNE: reduces the window of the path that carried the marked packet, and confirms
+    /// that to the peer with CWR (RFC 9260 appendix A).
     fn handle_ecne(&mut self, now: Duration, path: PathId, tsn: Tsn, counters: &mut Counters) {
         let answer = self.sender.handle_ecne(now, tsn, path, &mut self.paths);
         if let Some(lowest_tsn) = answer {
-            // One answer is enough for all echoes in a row.
-            self.waiting.control.retain(|waits| !matches!(waits.chunk, Chunk::Cwr { .. }));
-            self.waiting.push(Some(path), Chunk::Cwr { lowest_tsn }, counters);
+            // One CWR answers all preceding echoes.
+            self.queues.control.retain(|control| !matches!(control.chunk, Chunk::Cwr { .. }));
+            self.queues.push(Some(path), Chunk::Cwr { lowest_tsn }, counters);
         }
     }
 
-    /// What the two halves have to tell the user.
+    /// Collects the events of sender, receiver and reconfiguration for the user.
     pub(super) fn collect_events(&mut self) {
         while let Some(event) = self.sender.poll_event() {
             self.notify(event);
@@ -193,9 +194,9 @@ impl Association {
     }
 }
 
-/// Whether a chunk means something before the association is up. What is about the transfer does
-/// not: nothing may leave that answers it, so no timer may run for that either (RFC 9260 §5.1 C).
-fn may_come_early(chunk: &Chunk) -> bool {
+/// Returns whether a chunk is processed before the association is established. Chunks of data
+/// transfer are not: no response may be sent yet, so no timer may run for one (RFC 9260 §5.1 C).
+fn is_allowed_before_established(chunk: &Chunk) -> bool {
     matches!(
         chunk,
         Chunk::Init(_)

@@ -1,15 +1,15 @@
-//! Addresses that come and go while the association runs (RFC 5061), as a state of its own: what
-//! this side asks of the peer, and what the peer asks.
+//! Addresses that are added and removed while the association exists (RFC 5061): the requests of
+//! this side and those of the peer.
 //!
 //! | file | procedure | source |
 //! | --- | --- | --- |
-//! | `asking` | ASCONF sent, T4, ASCONF-ACK taken in | RFC 5061 §5.1 |
-//! | `answering` | ASCONF taken in, ASCONF-ACK sent | RFC 5061 §5.2, §5.3 |
+//! | `requests` | ASCONF sent, T4, ASCONF-ACK received | RFC 5061 §5.1 |
+//! | `responses` | ASCONF received, ASCONF-ACK sent | RFC 5061 §5.2, §5.3 |
 //!
-//! Each side numbers its requests from its initial TSN on and has one request under way at most.
+//! Each side numbers its requests from its initial TSN on, with at most one request outstanding.
 
-mod answering;
-mod asking;
+mod requests;
+mod responses;
 #[cfg(test)]
 mod tests;
 
@@ -17,26 +17,26 @@ use core::net::IpAddr;
 
 use crate::serial::{AsconfNumber, Tsn};
 
-pub(crate) use answering::{Answer, Answering, PeerAddresses, PeerChange};
-pub(crate) use asking::{AsconfRequest, Asking, Settled};
+pub(crate) use requests::{AckOutcome, AsconfRequest, OutgoingRequests};
+pub(crate) use responses::{Answer, IncomingRequests, PeerAddresses, PeerChange};
 
 /// The state of both directions.
 #[derive(Debug)]
 pub(crate) struct DynamicAddress {
-    /// What this side asks.
-    pub(crate) asking: Asking,
-    /// What the peer asks.
-    pub(crate) answering: Answering,
-    /// The address that the peer wants to be sent to first, once it is verified.
+    /// Our requests.
+    pub(crate) outgoing: OutgoingRequests,
+    /// The peer's requests.
+    pub(crate) incoming: IncomingRequests,
+    /// The address that the peer wants to be primary, until it is confirmed.
     pub(crate) wanted_primary: Option<IpAddr>,
 }
 
 impl DynamicAddress {
-    /// `own` are the addresses of ours that the peer knows, as far as this side does.
+    /// `own` are the addresses of ours that the peer is known to have.
     pub(crate) fn new(initial_tsn: Tsn, peer_initial_tsn: Tsn, own: &[IpAddr]) -> Self {
         Self {
-            asking: Asking::new(AsconfNumber(initial_tsn.0), own),
-            answering: Answering::new(AsconfNumber(peer_initial_tsn.0)),
+            outgoing: OutgoingRequests::new(AsconfNumber(initial_tsn.0), own),
+            incoming: IncomingRequests::new(AsconfNumber(peer_initial_tsn.0)),
             wanted_primary: None,
         }
     }

@@ -1,5 +1,5 @@
-//! How much memory an idle association takes: 4 KiB with all that hangs on it, most of which is
-//! here. What is allocated beside it, `cargo xtask bench sctp` measures.
+//! The memory of an idle association: 4 KiB including its allocations. Most of it is measured here;
+//! `cargo xtask bench sctp` measures what is allocated separately.
 
 use core::mem::size_of;
 
@@ -7,7 +7,7 @@ use super::Association;
 use crate::path::Path;
 
 #[test]
-fn an_association_with_one_path_leaves_room_for_the_rest() {
+fn an_association_with_one_path_stays_within_its_share() {
     let bytes = size_of::<Association>() + size_of::<Path>();
     assert!(bytes <= 2560, "{bytes} bytes");
 }

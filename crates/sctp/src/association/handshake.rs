@@ -1,11 +1,10 @@
-//! The four packets that open an association, from the side that begins (RFC 9260 §5.1), with
-//! T1-init and T1-cookie.
+//! The four-way handshake from the initiating side (RFC 9260 §5.1), with T1-init and T1-cookie.
 
 use alloc::{boxed::Box, vec::Vec};
 use bytes::Bytes;
 use core::{net::IpAddr, time::Duration};
 
-use super::init_params::{InitParams, Reading, Refusal};
+use super::init_params::{InitParams, ParsedInit, Refusal};
 use super::state::{CookieEchoed, CookieWait, Held, Retry, State};
 use super::{Arrival, Association, Ending};
 use crate::counters::Counters;
@@ -18,22 +17,22 @@ use crate::wire::{
     Parameters, padded,
 };
 
-/// How often a handshake is begun anew because the cookie was stale (RFC 9260 §5.2.6).
+/// The maximum number of handshakes that are restarted because of a stale cookie (RFC 9260 §5.2.6).
 const MAX_STALE_COOKIES: u32 = 3;
 
-/// The most that a peer is asked to add to the life of its cookies.
+/// The longest extension of the cookie lifetime that a peer is asked for.
 const MAX_PRESERVE: Duration = Duration::from_secs(60);
 
 impl Association {
-    /// The INIT, where T1-init says.
+    /// Queues the INIT for T1-init's path.
     pub(super) fn send_init(&mut self) {
         let State::CookieWait(wait) = &self.state else { return };
         let family = self.paths.get(wait.t1.path).map(|path| path.remote.is_ipv4());
         let init = wait.own.to_init(wait.preserve, family.unwrap_or(true));
-        self.waiting.push_alone(wait.t1.path, VerificationTag::ZERO, Chunk::Init(init));
+        self.queues.push_standalone(wait.t1.path, VerificationTag::ZERO, Chunk::Init(init));
     }
 
-    /// INIT ACK: the peer is there (§5.1, C).
+    /// Handles an INIT ACK (§5.1, C).
     pub(super) fn handle_init_ack(
         &mut self,
         now: Duration,
@@ -42,31 +41,31 @@ impl Association {
         counters: &mut Counters,
     ) {
         if !matches!(self.state, State::CookieWait(_)) {
-            // An old one, or a second one (§5.2.3).
+            // A delayed or duplicate INIT ACK (§5.2.3).
             counters.unexpected_chunks += 1;
             return;
         }
-        let reading = match Reading::of(init, arrival.remote.ip(), &self.config, counters) {
-            Ok(reading) => reading,
+        let parsed = match ParsedInit::parse(init, arrival.remote.ip(), &self.config, counters) {
+            Ok(parsed) => parsed,
             Err(refusal) => return self.refuse_init_ack(init, refusal),
         };
-        let Some(cookie) = reading.cookie.clone() else {
+        let Some(cookie) = parsed.cookie.clone() else {
             return self.refuse_init_ack(init, Refusal::missing_cookie());
         };
-        if reading.lacks_skipping && self.takes_interleaving_back(now) {
+        if parsed.lacks_i_forward_tsn && self.retry_without_interleaving(now) {
             return;
         }
         let State::CookieWait(wait) = &self.state else { return };
         let (own, t1) = (wait.own.clone(), wait.t1.clone());
         let (hold, stale, shutdown) = (wait.hold, wait.stale, wait.shutdown);
-        let listed = self.usable(&reading.params.addresses, &own.addresses, counters);
-        self.settle_paths(now, arrival, &t1, &listed);
-        self.adopt_peer(&own, &reading.params);
-        for whole in reading.unrecognized {
+        let listed = self.usable(&parsed.params.addresses, &own.addresses, counters);
+        self.replace_paths(now, arrival, &t1, &listed);
+        self.adopt_peer(&own, &parsed.params);
+        for whole in parsed.unrecognized {
             let causes = [Cause::UnrecognizedParameters(Parameters::from_bytes(whole))]
                 .into_iter()
                 .collect();
-            self.waiting.push(None, Chunk::Error(ErrorChunk { causes }), counters);
+            self.queues.push(None, Chunk::Error(ErrorChunk { causes }), counters);
         }
         self.notify(Event::Answered);
         if hold {
@@ -76,13 +75,14 @@ impl Association {
         }
     }
 
-    /// The peer takes it as agreed on that I-DATA is used, and with it that cannot be: the handshake
-    /// begins anew without the offer, which costs a round trip, as the peer holds nothing yet. Says
-    /// whether the INIT ACK is of no use.
-    fn takes_interleaving_back(&mut self, now: Duration) -> bool {
+    /// The peer assumes that I-DATA has been negotiated, but it cannot be used: the handshake
+    /// restarts without the offer. That costs a round trip but leaves no state, as the peer has
+    /// none yet. Returns whether the INIT ACK is to be ignored.
+    fn retry_without_interleaving(&mut self, now: Duration) -> bool {
         let State::CookieWait(wait) = &mut self.state else { return false };
         if !core::mem::take(&mut wait.own.offers.interleaving) {
-            // Another answer to the INIT with the offer, unless the peer lists I-DATA in any case.
+            // Another response to the INIT that offered it, unless the peer lists I-DATA in any
+            // case.
             return self.config.extensions.interleaving && wait.t1.retransmissions == 0;
         }
         wait.t1 = Retry::new(now, self.config.rto_initial, wait.t1.path);
@@ -90,7 +90,7 @@ impl Association {
         true
     }
 
-    /// The user says to go on (`hold_at_init_ack`), at once or as soon as the INIT ACK comes.
+    /// Proceeds at the user's request (`hold_at_init_ack`), now or as soon as the INIT ACK arrives.
     pub(crate) fn proceed(&mut self, now: Duration) {
         match &mut self.state {
             State::CookieWait(wait) => wait.hold = false,
@@ -102,7 +102,7 @@ impl Association {
         }
     }
 
-    /// COOKIE ACK: it is up (§5.1, E).
+    /// Handles a COOKIE ACK: the association is established (§5.1, E).
     pub(super) fn handle_cookie_ack(&mut self, now: Duration, counters: &mut Counters) {
         let State::CookieEchoed(echoed) = &self.state else {
             counters.unexpected_chunks += 1;
@@ -110,36 +110,36 @@ impl Association {
         };
         let (path, round_trip) = (echoed.t1.path, echoed.t1.round_trip(now));
         let shutdown = echoed.shutdown;
-        self.note_round_trip(now, path, round_trip);
+        self.record_round_trip(now, path, round_trip);
         self.state = State::Established;
-        self.announce_up(false);
+        self.notify_up(false);
         if shutdown {
             self.state = State::ShutdownPending;
             self.advance_shutdown(now, counters);
         }
     }
 
-    /// The peer found its cookie too old, by this much: once more, and ask it for more time
-    /// (§5.2.6).
+    /// Restarts the handshake after the peer's cookie was stale by `staleness`, and asks for a
+    /// longer lifetime (§5.2.6).
     pub(super) fn handle_stale_cookie(&mut self, now: Duration, staleness: Duration) {
         let State::CookieEchoed(echoed) = &self.state else { return };
         let stale = echoed.stale + 1;
         if stale > MAX_STALE_COOKIES {
-            return self.end(Ending::Quiet, Event::Lost(LossReason::NoAnswer));
+            return self.end(Ending::DiscardQueued, Event::Lost(LossReason::NoAnswer));
         }
-        // Half as much again, as the clocks of both sides need not run alike.
+        // Another half, as the clocks of the two sides may run at different rates.
         let preserve = (staleness + staleness / 2).min(MAX_PRESERVE);
-        let path = Some(echoed.t1.path).filter(|path| self.is_verified(*path));
+        let path = Some(echoed.t1.path).filter(|path| self.is_confirmed(*path));
         let path = path.unwrap_or(self.paths.primary());
         let t1 = Retry::new(now, self.timeout_of(path), path);
         let (own, shutdown) = (echoed.own.clone(), echoed.shutdown);
         let wait = CookieWait { own, t1, hold: false, preserve, stale, shutdown };
         self.state = State::CookieWait(Box::new(wait));
-        self.sender.take_all_back(now, &mut self.paths);
+        self.sender.requeue_all(now, &mut self.paths);
         self.send_init();
     }
 
-    /// T1-init or T1-cookie ran out (§4, note 3; §5.1): once more, on the next path.
+    /// Handles the expiry of T1-init or T1-cookie: retransmits on the next path (§4, note 3; §5.1).
     pub(super) fn handle_t1(&mut self, now: Duration, counters: &mut Counters) {
         let t1 = match &self.state {
             State::CookieWait(wait) => &wait.t1,
@@ -147,7 +147,7 @@ impl Association {
             _ => return,
         };
         if t1.retransmissions >= self.config.max_init_retransmits {
-            return self.end(Ending::Quiet, Event::Lost(LossReason::NoAnswer));
+            return self.end(Ending::DiscardQueued, Event::Lost(LossReason::NoAnswer));
         }
         counters.retransmissions += 1;
         let path = match &self.state {
@@ -157,26 +157,26 @@ impl Association {
         let largest = self.config.max_init_timeout.unwrap_or(self.config.rto_max);
         match &mut self.state {
             State::CookieWait(wait) => {
-                wait.t1.again(now, path, largest);
+                wait.t1.retransmitted(now, path, largest);
                 self.send_init();
             }
             State::CookieEchoed(echoed) => {
-                echoed.t1.again(now, path, largest);
-                echoed.wanted = true;
+                echoed.t1.retransmitted(now, path, largest);
+                echoed.unsent = true;
             }
             _ => {}
         }
     }
 
-    /// The network says that the peer cannot be had at an address (§10 of RFC 9260, ICMP). Only
-    /// while nothing has been heard of the peer is that believed; other addresses are tried first.
+    /// Handles an ICMP error for an address of the peer (RFC 9260 §10). It is only trusted while
+    /// nothing has been received from the peer; other addresses are tried first.
     pub(super) fn give_up_address(&mut self, now: Duration, path: PathId, reason: Unreachable) {
         let State::CookieWait(wait) = &mut self.state else { return };
         if self.paths.len() == 1 {
-            return self.end(Ending::Quiet, Event::Lost(LossReason::Refused(reason)));
+            return self.end(Ending::DiscardQueued, Event::Lost(LossReason::Refused(reason)));
         }
         self.paths.remove(path);
-        self.moved = true;
+        self.lookup_changed = true;
         if wait.t1.path == path {
             let next = self.paths.primary();
             wait.t1 = Retry::new(now, self.config.rto_initial, next);
@@ -194,28 +194,28 @@ impl Association {
     ) {
         let path = self.paths.for_data(None).unwrap_or(self.paths.primary());
         let t1 = Retry::new(now, self.timeout_of(path), path);
-        let echoed = CookieEchoed { own, cookie, t1, stale, shutdown, wanted: true };
+        let echoed = CookieEchoed { own, cookie, t1, stale, shutdown, unsent: true };
         self.state = State::CookieEchoed(Box::new(echoed));
     }
 
-    /// An INIT ACK that no association can be built from.
+    /// Refuses an INIT ACK that no association can be built from.
     fn refuse_init_ack(&mut self, init: &InitChunk, refusal: Refusal) {
-        // The peer holds nothing, but it is told what is wrong (§3.3.3, §5.1).
+        // The peer has no state, but is notified of the error (§3.3.3, §5.1).
         let (tag, cause) = match refusal {
-            // The tag of its own packet, with the T bit.
+            // The tag of the peer's own packet, with the T bit.
             Refusal::NoTag => (self.local_tag, Cause::InvalidMandatoryParameter),
             Refusal::Abort(cause) => (init.initiate_tag, cause),
         };
         let code = cause.code().0;
         let reflected = init.initiate_tag == VerificationTag::ZERO;
         let abort = AbortChunk { reflected, causes: [cause].into_iter().collect() };
-        self.waiting.push_alone(self.paths.primary(), tag, Chunk::Abort(abort));
+        self.queues.push_standalone(self.paths.primary(), tag, Chunk::Abort(abort));
         let reason = LossReason::ProtocolViolation { cause: code };
-        self.end(Ending::Last, Event::Lost(reason));
+        self.end(Ending::SendQueued, Event::Lost(reason));
     }
 
-    /// Of the addresses that the peer listed those of the families that are used here: an INIT
-    /// without a list does not say which these are.
+    /// Returns those of the peer's addresses whose family is used here: an INIT that lists none of
+    /// ours does not name the families.
     fn usable(&self, listed: &[IpAddr], own: &[IpAddr], counters: &mut Counters) -> Vec<IpAddr> {
         let used = |address: &&IpAddr| {
             let v4 = address.is_ipv4();
@@ -227,44 +227,44 @@ impl Association {
         usable
     }
 
-    /// From now on the peer's addresses are those that it listed, and the one that it answered from
-    /// (§5.1.2).
-    fn settle_paths(&mut self, now: Duration, arrival: &Arrival, t1: &Retry, listed: &[IpAddr]) {
+    /// Replaces the paths by those to the addresses that the peer listed and the one that it
+    /// responded from (§5.1.2).
+    fn replace_paths(&mut self, now: Duration, arrival: &Arrival, t1: &Retry, listed: &[IpAddr]) {
         let answered = match self.paths.by_address(arrival.remote.ip()) {
             Some(known) => Some(known),
-            // It answered an INIT that went to another address. Which address of ours is on the
-            // way to this one, the packet does not say: that one was the peer's choice.
+            // It responded to an INIT that was sent to another address. Our address on this path is
+            // unknown: the one that the INIT ACK arrived at was the peer's choice.
             None => self.paths.add(arrival.remote, None, &self.config),
         };
         if let Some(path) = answered {
             self.paths.confirm(path);
         }
         let keeps = |path: &Path| Some(path.id) == answered || listed.contains(&path.remote.ip());
-        let gone: Vec<PathId> =
+        let removed: Vec<PathId> =
             self.paths.iter().filter(|path| !keeps(path)).map(|path| path.id).collect();
-        for path in gone {
+        for path in removed {
             self.paths.remove(path);
         }
         self.add_listed(listed, arrival.remote);
         if answered == Some(t1.path) {
-            self.note_round_trip(now, t1.path, t1.round_trip(now));
+            self.record_round_trip(now, t1.path, t1.round_trip(now));
         }
     }
 
-    /// The path after `last`, round and round, of those that will do.
-    fn next_after(&self, last: PathId, will_do: impl Fn(&Path) -> bool) -> PathId {
-        let others = || self.paths.iter().filter(|path| will_do(path));
+    /// Returns the next path after `last`, cyclically, that is suitable.
+    fn next_after(&self, last: PathId, is_suitable: impl Fn(&Path) -> bool) -> PathId {
+        let others = || self.paths.iter().filter(|path| is_suitable(path));
         let later = others().find(|path| path.id > last);
         later.or_else(|| others().next()).map_or(last, |path| path.id)
     }
 
-    /// Whether more than a COOKIE ECHO may go on a path (§5.4).
-    fn is_verified(&self, path: PathId) -> bool {
+    /// Returns whether chunks other than COOKIE ECHO may be sent on a path (§5.4).
+    fn is_confirmed(&self, path: PathId) -> bool {
         self.paths.get(path).is_some_and(|path| path.state() != PathState::Unconfirmed)
     }
 
-    /// Where to send the COOKIE ECHO after `last`: to an address that is not verified, too, if it
-    /// fits a packet there together with the heartbeat that it needs (§5.4).
+    /// Returns the path for the COOKIE ECHO after `last`: also an unconfirmed one if the heartbeat
+    /// that it needs fits in the same packet (§5.4).
     fn next_for_cookie(&self, last: PathId, cookie: &Bytes) -> PathId {
         let auth = self.auth_len(ChunkType::COOKIE_ECHO).max(self.auth_len(ChunkType::HEARTBEAT));
         let echo = padded(Chunk::CookieEcho(cookie.clone()).encoded_len());
@@ -272,16 +272,16 @@ impl Association {
         self.next_after(last, |path| path.state() != PathState::Unconfirmed || size <= path.mtu())
     }
 
-    /// It is up: tells the user.
-    pub(super) fn announce_up(&mut self, by_peer: bool) {
+    /// Notifies the user that the association is up.
+    pub(super) fn notify_up(&mut self, by_peer: bool) {
         self.paths.start();
         let (outbound, inbound) = (self.outbound(), self.receiver.inbound_streams());
         self.notify(Event::Up { outbound, inbound, by_peer });
     }
 
-    /// A round trip of the handshake counts as a measurement, unless something in it may have been
-    /// sent twice.
-    pub(super) fn note_round_trip(
+    /// Uses a round trip of the handshake as an RTT measurement, unless something in it may have
+    /// been retransmitted.
+    pub(super) fn record_round_trip(
         &mut self,
         now: Duration,
         path: PathId,

@@ -1,6 +1,6 @@
-//! What one side tells of itself in its INIT or INIT ACK (RFC 9260 §3.3.2, §3.3.3).
+//! What one side states in its INIT or INIT ACK (RFC 9260 §3.3.2, §3.3.3).
 
-mod reading;
+mod parse;
 
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -14,12 +14,13 @@ use crate::serial::Tsn;
 use crate::wire::parameter::SupportedAddressTypes;
 use crate::wire::{ChunkType, InitChunk, Parameter, Parameters};
 
-pub(crate) use reading::{LEAST_WINDOW, Reading, Refusal};
+pub(crate) use parse::{MIN_WINDOW, ParsedInit, Refusal};
 
-/// The error detection method of RFC 9653 §3 that stands for "something below checks": DTLS.
-const ERROR_DETECTION_BELOW: u32 = 1;
+/// The error detection method of RFC 9653 §3 that stands for integrity protection by a lower layer:
+/// DTLS.
+const ERROR_DETECTION_LOWER_LAYER: u32 = 1;
 
-/// One side's INIT or INIT ACK.
+/// The contents of one side's INIT or INIT ACK.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InitParams {
     /// The tag that packets to this side must carry.
@@ -32,16 +33,16 @@ pub(crate) struct InitParams {
     pub(crate) inbound: u16,
     /// The TSN of its first chunk of data.
     pub(crate) initial_tsn: Tsn,
-    /// Its further addresses, already sifted.
+    /// Its further addresses, filtered.
     pub(crate) addresses: Vec<IpAddr>,
-    /// What it can do.
+    /// The extensions that it offers.
     pub(crate) offers: Agreed,
-    /// What it wants to have authenticated, and how.
+    /// What it requires to be authenticated, and how.
     pub(crate) authentication: Option<AuthOffer>,
 }
 
 impl InitParams {
-    /// What is known of a peer that has not said anything.
+    /// The parameters of a peer before its INIT ACK.
     pub(crate) fn unknown() -> Self {
         Self {
             tag: VerificationTag::ZERO,
@@ -55,7 +56,7 @@ impl InitParams {
         }
     }
 
-    /// The INIT that says this, to a peer at an IPv4 address or not.
+    /// Returns the INIT chunk for a peer at an IPv4 or IPv6 address.
     pub(crate) fn to_init(&self, preserve: Duration, ipv4: bool) -> InitChunk {
         let mut parameters = self.parameters();
         if !preserve.is_zero() {
@@ -66,7 +67,7 @@ impl InitParams {
         self.chunk(parameters)
     }
 
-    /// The INIT ACK that says this.
+    /// Returns the INIT ACK chunk.
     pub(crate) fn to_init_ack(&self, cookie: Bytes, unrecognized: Vec<Bytes>) -> InitChunk {
         let mut parameters = alloc::vec![Parameter::StateCookie(cookie)];
         parameters.extend(self.parameters());
@@ -74,15 +75,15 @@ impl InitParams {
         self.chunk(parameters)
     }
 
-    /// The kinds of addresses that this side can use, for a peer at an IPv4 address or not. Who has
-    /// one address alone, or can use both kinds, says nothing: that is what silence means
-    /// (RFC 9260 §3.3.2.1.5), and pion drops an INIT with this parameter, as it does one that lists
-    /// addresses.
+    /// Returns the address types that this side can use, for a peer at an IPv4 or IPv6 address. The
+    /// parameter is omitted by a host with a single address and by one that can use both types:
+    /// that is what its absence means (RFC 9260 §3.3.2.1.5), and pion drops an INIT with this
+    /// parameter, as it does one that lists addresses.
     fn address_types(&self, ipv4: bool) -> Option<SupportedAddressTypes> {
         if self.addresses.is_empty() {
             return None;
         }
-        // A host with addresses of one family listed may still use the other one.
+        // A host that lists addresses of one family may still use the other.
         let listed = |v4: bool| self.addresses.iter().any(|address| address.is_ipv4() == v4);
         let types =
             SupportedAddressTypes { ipv4: ipv4 || listed(true), ipv6: !ipv4 || listed(false) };
@@ -111,7 +112,7 @@ impl InitParams {
             parameters.push(Parameter::ForwardTsnSupported);
         }
         if offers.zero_checksum {
-            let error_detection_method = ERROR_DETECTION_BELOW;
+            let error_detection_method = ERROR_DETECTION_LOWER_LAYER;
             parameters.push(Parameter::ZeroChecksumAcceptable { error_detection_method });
         }
         let extensions = offers.extensions();
@@ -126,7 +127,7 @@ impl InitParams {
 }
 
 impl Agreed {
-    /// The types of chunks that belong to it, as Supported Extensions lists them (RFC 5061 §4.2.7).
+    /// Returns the chunk types for Supported Extensions (RFC 5061 §4.2.7).
     fn extensions(self) -> Vec<u8> {
         let mut types = Vec::new();
         let mut list = |offered: bool, chunks: &[ChunkType]| {
@@ -144,8 +145,8 @@ impl Agreed {
         types
     }
 
-    /// The reverse of what [`Self::extensions`] lists.
-    fn take_extensions(&mut self, types: &[u8]) {
+    /// Adds the extensions whose chunk types a Supported Extensions parameter lists.
+    fn add_extensions(&mut self, types: &[u8]) {
         let has = |chunk: ChunkType| types.contains(&chunk.0);
         self.partial_reliability |= has(ChunkType::FORWARD_TSN);
         self.reconfiguration |= has(ChunkType::RE_CONFIG);
@@ -155,7 +156,7 @@ impl Agreed {
         self.interleaving |= has(ChunkType::I_DATA);
     }
 
-    /// What `self` and `other` both have.
+    /// Returns the extensions that both `self` and `other` have.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             interleaving: self.interleaving && other.interleaving,
@@ -169,7 +170,7 @@ impl Agreed {
         }
     }
 
-    /// One bit for each, for the cookie.
+    /// Encodes the extensions as one bit each, for the cookie.
     pub(crate) fn bits(self) -> u8 {
         u8::from(self.interleaving)
             | u8::from(self.partial_reliability) << 1
@@ -181,7 +182,7 @@ impl Agreed {
             | u8::from(self.zero_checksum) << 7
     }
 
-    /// The reverse of [`Self::bits`].
+    /// The inverse of [`Self::bits`].
     pub(crate) fn from_bits(bits: u8) -> Self {
         let has = |shift: u8| bits >> shift & 1 == 1;
         Self {
@@ -198,7 +199,7 @@ impl Agreed {
 }
 
 impl From<Extensions> for Agreed {
-    /// What a side offers that is configured so. ASCONF is never offered without AUTH
+    /// Returns what a side with this configuration offers. ASCONF is never offered without AUTH
     /// (RFC 5061 §4.2.7).
     fn from(extensions: Extensions) -> Self {
         Self {
@@ -236,12 +237,12 @@ mod tests {
 
     #[test]
     fn only_a_host_with_several_addresses_of_a_family_lists_them() {
-        let (four, six) = (Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into());
+        let (ipv4, ipv6) = (Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into());
         assert_eq!(types(Vec::new()), None);
-        assert_eq!(types(alloc::vec![six]), None);
-        assert_eq!(types(alloc::vec![four, six]), None);
-        let only_four = SupportedAddressTypes { ipv4: true, ipv6: false };
-        assert_eq!(types(alloc::vec![four]), Some(only_four));
+        assert_eq!(types(alloc::vec![ipv6]), None);
+        assert_eq!(types(alloc::vec![ipv4, ipv6]), None);
+        let only_ipv4 = SupportedAddressTypes { ipv4: true, ipv6: false };
+        assert_eq!(types(alloc::vec![ipv4]), Some(only_ipv4));
     }
 
     #[test]

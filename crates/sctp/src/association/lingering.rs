@@ -1,5 +1,5 @@
-//! A deadline for data that keeps an association from ending (RFC 9260 §9.2 sets none before the
-//! SHUTDOWN, and a peer with a window of zero may acknowledge probes for ever, §6.1 A).
+//! A deadline for data that delays the shutdown (RFC 9260 §9.2 sets none before the SHUTDOWN, and a
+//! peer with a window of zero may acknowledge probes forever, §6.1 A).
 
 use alloc::boxed::Box;
 use core::time::Duration;
@@ -8,24 +8,24 @@ use super::Association;
 use super::state::State;
 use crate::event::LossReason;
 
-/// Of what waited when the end began, a peer takes at least one part in so many within
-/// [`shutdown_stall`](crate::config::AssociationConfig::shutdown_stall), and so all of it within so many
-/// times that.
+/// The peer must accept this fraction of the data that was queued at the start of the shutdown
+/// within each [`shutdown_stall`](crate::config::AssociationConfig::shutdown_stall), and so all of
+/// it within this many times that.
 const SHUTDOWN_PARTS: usize = 32;
 
-/// What waits to be acknowledged before the association can end.
+/// The progress that the peer has to make before the association can shut down.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lingering {
-    /// When the peer must have taken a part.
+    /// When the peer must have accepted another part.
     due: Duration,
-    /// Bytes that may be left then.
+    /// The bytes that may remain by then.
     at_most: usize,
-    /// Bytes of a part.
+    /// The bytes of a part.
     part: usize,
 }
 
 impl Association {
-    /// The end waits for data from now on, if it did not before.
+    /// Starts the deadline, unless it has been started.
     pub(super) fn linger(&mut self, now: Duration) {
         let Some(stall) = self.config.shutdown_stall else { return };
         let queued = self.sender.queued_bytes();
@@ -36,13 +36,13 @@ impl Association {
         });
     }
 
-    /// When the peer must have taken more.
+    /// Returns the current deadline.
     pub(super) fn lingering_timeout(&self) -> Option<Duration> {
         let waits = matches!(self.state, State::ShutdownPending | State::ShutdownReceived);
         self.lingering.as_ref().filter(|_| waits).map(|lingering| lingering.due)
     }
 
-    /// Gives up on a peer that does not take what it is to have.
+    /// Aborts the association if the peer has not accepted enough data in time.
     pub(super) fn handle_lingering_timer(&mut self, now: Duration) {
         if self.lingering_timeout().is_none_or(|due| due > now) {
             return;

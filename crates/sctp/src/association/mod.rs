@@ -2,33 +2,32 @@
 //!
 //! | file | procedure | source |
 //! | --- | --- | --- |
-//! | `state` | states, and what only they need | RFC 9260 §4 |
-//! | `dispatch` | which procedure a chunk is for | |
-//! | `init_params` | INIT and INIT ACK, read and written | RFC 9260 §3.3.2, §3.3.3 |
+//! | `state` | states and their data | RFC 9260 §4 |
+//! | `dispatch` | chunks, each to its procedure | |
+//! | `init_params` | INIT and INIT ACK, parsed and built | RFC 9260 §3.3.2, §3.3.3 |
 //! | `handshake` | INIT to COOKIE ACK, T1-init and T1-cookie | RFC 9260 §5.1 |
-//! | `collision` | INIT and COOKIE ECHO where an association is already | RFC 9260 §5.2 |
-//! | `addresses` | which of a peer's addresses are believed | RFC 9260 §5.1.2 |
+//! | `collision` | INIT and COOKIE ECHO for an existing association | RFC 9260 §5.2 |
+//! | `addresses` | which of a peer's addresses are used | RFC 9260 §5.1.2 |
 //! | `tags` | verification tags | RFC 9260 §8.5 |
-//! | `transfer` | data, and its acknowledgement | RFC 9260 §6 |
-//! | `reachability` | errors of paths, heartbeats, a peer's new UDP port | RFC 9260 §8, RFC 6951 §5.4 |
-//! | `shutdown` | the graceful end | RFC 9260 §9.2 |
-//! | `out_of_band` | one whose INITs went another way | draft-hancke-tsvwg-snap |
-//! | `lingering` | a deadline for data that holds up the end | |
-//! | `abort` | the end at once | RFC 9260 §9.1 |
+//! | `transfer` | data and its acknowledgement | RFC 9260 §6 |
+//! | `reachability` | path errors, heartbeats, a peer's new UDP port | RFC 9260 §8, RFC 6951 §5.4 |
+//! | `shutdown` | graceful termination | RFC 9260 §9.2 |
+//! | `out_of_band` | an association whose INITs were exchanged out of band | draft-hancke-tsvwg-snap |
+//! | `lingering` | a deadline for data that delays the shutdown | |
+//! | `abort` | immediate termination | RFC 9260 §9.1 |
 //! | `dynamic_address`, `own_addresses` | addresses added and removed | RFC 5061 |
-//! | `authentication` | AUTH, put in front and checked | RFC 4895 §6 |
-//! | `notifications` | what the user is to be told | RFC 9260 §11.2 |
+//! | `authentication` | AUTH, sent and verified | RFC 4895 §6 |
+//! | `notifications` | events for the user | RFC 9260 §11.2 |
 //! | `report` | ERROR, unknown chunks | RFC 9260 §3.2, §3.3.10 |
 //! | `reconfiguration`, `streams` | streams reset and added | RFC 6525 |
-//! | `control`, `output` | what waits to be sent, and packets made of it | RFC 9260 §6.10 |
-//! | `configuring` | settings changed by the user | RFC 6458 §8.1 |
+//! | `control`, `output` | queued chunks, and packets assembled from them | RFC 9260 §6.10 |
+//! | `settings` | settings changed by the user | RFC 6458 §8.1 |
 //! | `timing` | timers | |
 
 mod abort;
 pub(crate) mod addresses;
 pub(crate) mod authentication;
 mod collision;
-mod configuring;
 mod control;
 mod dispatch;
 pub(crate) mod dynamic_address;
@@ -44,6 +43,7 @@ mod own_addresses;
 mod reachability;
 pub(crate) mod reconfiguration;
 mod report;
+mod settings;
 mod shutdown;
 pub(crate) mod state;
 mod status;
@@ -71,7 +71,7 @@ use crate::path::Paths;
 use crate::receive::Receiver;
 use crate::send::{Sender, Terms};
 
-use control::Waiting;
+use control::ChunkQueues;
 use dynamic_address::DynamicAddress;
 use init_params::InitParams;
 use lingering::Lingering;
@@ -81,7 +81,7 @@ use state::{CookieWait, Retry, State};
 
 pub(crate) use collision::{CookieVerdict, InitVerdict};
 
-/// How a packet came.
+/// How a packet arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub(crate) remote: SocketAddr,
@@ -89,13 +89,13 @@ pub(crate) struct Arrival {
     pub(crate) ecn: Ecn,
 }
 
-/// What is still sent when an association ends.
+/// What is still sent after an association has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     /// Nothing.
-    Quiet,
-    /// The packets that carry one chunk alone.
-    Last,
+    DiscardQueued,
+    /// The queued standalone chunks.
+    SendQueued,
 }
 
 /// One association.
@@ -115,29 +115,29 @@ pub(crate) struct Association {
     sender: Sender,
     receiver: Receiver,
     reconfiguration: Reconfiguration,
-    waiting: Waiting,
+    queues: ChunkQueues,
     events: Notifications,
-    /// Whether the tag or the addresses by which packets find the association have changed.
-    moved: bool,
-    /// When pacing lets the next packet go, if packets wait for that.
+    /// Whether the tag or the addresses by which the association is looked up have changed.
+    lookup_changed: bool,
+    /// When pacing allows the next packet, if packets wait for that.
     paced_until: Option<Duration>,
-    /// What the peer has to take before the association can end.
+    /// The progress that the peer has to make before the association can shut down.
     lingering: Option<Box<Lingering>>,
 }
 
-/// What an association is called by and set up with, whichever side opened it.
+/// The identity and the configuration of a new association, whichever side initiated it.
 #[derive(Debug)]
 pub(crate) struct AssociationSeed {
     pub(crate) id: AssociationId,
     pub(crate) config: Arc<AssociationConfig>,
     pub(crate) local_port: u16,
     pub(crate) remote_port: u16,
-    /// What nonces and jitter are drawn from.
+    /// The seed for nonces and jitter.
     pub(crate) seed: [u8; 32],
 }
 
 impl AssociationSeed {
-    /// Paths to the addresses that the user named.
+    /// Creates paths to the addresses that the user passed.
     fn paths_to(&self, remotes: &[SocketAddr], local: Option<IpAddr>) -> Paths {
         let config = &self.config;
         let first = remotes.first().copied().unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)));
@@ -148,7 +148,7 @@ impl AssociationSeed {
                 paths.confirm(path);
             }
         }
-        // The user knows them.
+        // The user knows these paths: no events for them.
         while paths.poll_change().is_some() {}
         paths
     }
@@ -162,8 +162,8 @@ impl Association {
         mut paths: Paths,
         state: State,
     ) -> Self {
-        paths.ask_before_verifying();
-        begin_with_threshold(&mut paths, peer, &base.config);
+        paths.require_permit();
+        set_initial_threshold(&mut paths, peer, &base.config);
         let agreed = own.offers.and(peer.offers);
         let authentication = authentication::agree(own, peer, agreed, &base.config, None);
         let reserved = authentication::reserved(authentication.as_deref(), agreed);
@@ -186,15 +186,15 @@ impl Association {
             sender,
             receiver,
             reconfiguration: Reconfiguration::new(own.initial_tsn, peer.initial_tsn),
-            waiting: Waiting::default(),
+            queues: ChunkQueues::default(),
             events: Notifications::default(),
-            moved: false,
+            lookup_changed: false,
             paced_until: None,
             lingering: None,
         }
     }
 
-    /// One that this side opens: its INIT waits to be sent. Until the INIT ACK nothing is known of
+    /// Initiates an association: queues the INIT. Until the INIT ACK arrives, nothing is known about
     /// the peer.
     pub(crate) fn open(
         now: Duration,
@@ -220,7 +220,7 @@ impl Association {
         association
     }
 
-    /// One that a peer opened, from the cookie that it brought back: it is up.
+    /// Creates an established association that a peer initiated, from the cookie that it returned.
     pub(crate) fn accept(
         now: Duration,
         base: AssociationSeed,
@@ -234,66 +234,67 @@ impl Association {
             Box::new(Self::new(base, &cookie.own, &cookie.peer, paths, State::Established));
         association.add_listed(&cookie.peer.addresses, cookie.remote);
         let primary = association.paths.primary();
-        association.note_round_trip(now, primary, now.checked_sub(cookie.created));
-        association.announce_up(true);
+        association.record_round_trip(now, primary, now.checked_sub(cookie.created));
+        association.notify_up(true);
         association.acknowledge_cookie(now, arrival, counters);
         association
     }
 
-    /// The tag that packets for this association carry.
+    /// Returns the tag that packets for this association carry.
     pub(crate) fn local_tag(&self) -> VerificationTag {
         self.local_tag
     }
 
-    /// Under which addresses packets without our tag are its: none once it is over.
+    /// Returns the addresses by which packets without our tag are matched: none once the
+    /// association has ended.
     pub(crate) fn peers(&self) -> impl Iterator<Item = Peer> + '_ {
         let (remote_port, local_port) = (self.remote_port, self.local_port);
         let paths = self.paths.iter().filter(|_| !matches!(self.state, State::Closed));
         paths.map(move |path| Peer { remote: path.remote, remote_port, local_port })
     }
 
-    /// Whether packets between these ports are its.
+    /// Returns whether packets between these ports belong to the association.
     pub(crate) fn has_ports(&self, local: u16, remote: u16) -> bool {
         self.local_port == local && self.remote_port == remote
     }
 
-    /// Whether [`Self::peers`] or [`Self::local_tag`] changed since this was last asked.
-    pub(crate) fn take_moved(&mut self) -> bool {
-        core::mem::take(&mut self.moved)
+    /// Returns whether [`Self::peers`] or [`Self::local_tag`] has changed since the last call.
+    pub(crate) fn take_lookup_changed(&mut self) -> bool {
+        core::mem::take(&mut self.lookup_changed)
     }
 
-    /// Whether packets without a checksum are taken (RFC 9653 §5.3): we said so, and an association
-    /// is there.
-    pub(crate) fn takes_zero_checksum(&self) -> bool {
+    /// Returns whether packets without a checksum are accepted (RFC 9653 §5.3): this side offered
+    /// it, and an association exists.
+    pub(crate) fn accepts_zero_checksum(&self) -> bool {
         self.config.extensions.zero_checksum
     }
 
-    /// Whether nothing of it is left to be had.
+    /// Returns whether the association has ended and nothing is left to send or read.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.state, State::Closed)
             && self.events.is_empty()
-            && self.waiting.alone.is_empty()
+            && self.queues.standalone.is_empty()
             && !self.receiver.is_readable()
     }
 
-    /// Whether nothing but last words is left.
+    /// Returns whether the association has ended; queued chunks and events may remain.
     pub(crate) fn has_ended(&self) -> bool {
         matches!(self.state, State::Closed)
     }
 
-    /// Whether there is something to tell.
+    /// Returns whether events are queued.
     pub(crate) fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
 
-    /// The next notification. What an ended association says last is that it ended.
+    /// Returns the next event. The last one reports how the association ended.
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
         self.events.pop()
     }
 
-    /// It is over, in whatever way; the last notification says how.
+    /// Ends the association; `last` is its final event.
     fn end(&mut self, ending: Ending, last: Event) {
-        // What stands behind the end in the same packet is too late: the first ending is told.
+        // Later chunks of the same packet cannot end it again: the first reason is reported.
         if matches!(self.state, State::Closed) {
             return;
         }
@@ -301,10 +302,10 @@ impl Association {
         self.paths.stop();
         self.collect_events();
         self.state = State::Closed;
-        self.moved = true;
-        self.waiting.control.clear();
-        if ending == Ending::Quiet {
-            self.waiting.alone.clear();
+        self.lookup_changed = true;
+        self.queues.control.clear();
+        if ending == Ending::DiscardQueued {
+            self.queues.standalone.clear();
         }
         self.paced_until = None;
         self.events.push_always(last);
@@ -314,23 +315,23 @@ impl Association {
         self.events.push(event);
     }
 
-    /// How long to wait for an answer on a path.
+    /// Returns the retransmission timeout of a path.
     fn timeout_of(&self, path: PathId) -> Duration {
         self.paths.get(path).map_or(self.config.rto_initial, |path| path.rto.current())
     }
 
-    /// Streams that this side may send on.
+    /// Returns the number of streams that this side may send on.
     fn outbound(&self) -> u16 {
         self.sender.terms().outbound
     }
 
-    /// Takes over what the peer says of itself. Both halves of the transfer begin anew; messages of
-    /// which nothing was sent are kept.
+    /// Applies the peer's parameters. Sender and receiver restart; messages of which nothing has
+    /// been sent are kept.
     fn adopt_peer(&mut self, own: &InitParams, peer: &InitParams) {
         let agreed = own.offers.and(peer.offers);
         self.agreed = agreed;
         self.peer_tag = peer.tag;
-        begin_with_threshold(&mut self.paths, peer, &self.config);
+        set_initial_threshold(&mut self.paths, peer, &self.config);
         let before = self.authentication.as_deref();
         self.authentication = authentication::agree(own, peer, agreed, &self.config, before);
         self.dynamic_address = own_addresses::agree(own, peer, agreed);
@@ -342,25 +343,26 @@ impl Association {
         self.reconfiguration = Reconfiguration::new(own.initial_tsn, first);
     }
 
-    /// Further addresses that the peer listed, with the UDP port that it used (RFC 6951 §5.1).
+    /// Adds the further addresses that the peer listed, with the UDP port that it used (RFC 6951
+    /// §5.1).
     fn add_listed(&mut self, listed: &[IpAddr], from: SocketAddr) {
         for &address in listed {
             if self.paths.by_address(address).is_none() {
-                self.paths.add(addresses::beside(address, from), None, &self.config);
+                self.paths.add(addresses::socket_address_like(address, from), None, &self.config);
             }
         }
-        self.moved = true;
+        self.lookup_changed = true;
     }
 }
 
-/// The slow-start threshold to begin with, if that is the peer's window.
-fn begin_with_threshold(paths: &mut Paths, peer: &InitParams, config: &AssociationConfig) {
+/// Sets the initial slow-start threshold, if that is the peer's window.
+fn set_initial_threshold(paths: &mut Paths, peer: &InitParams, config: &AssociationConfig) {
     if config.initial_threshold == InitialThreshold::PeerWindow && peer.window > 0 {
-        paths.begin_with_threshold(peer.window as usize);
+        paths.set_initial_threshold(peer.window as usize);
     }
 }
 
-/// What the sending half goes by.
+/// Returns the negotiated parameters of the sender.
 fn terms(own: &InitParams, peer: &InitParams, agreed: Agreed, reserved: usize) -> Terms {
     Terms {
         initial_tsn: own.initial_tsn,

@@ -1,18 +1,18 @@
-//! What the user is to be told, in order.
+//! Queued events for the user, in order.
 
 use alloc::collections::VecDeque;
 
 use crate::event::Event;
 
-/// The most notifications that wait for the user; of what is beyond, nothing is heard.
+/// The maximum number of notifications that wait for the user; further ones are dropped.
 const MAX_EVENTS: usize = 1024;
 
-/// Notifications. As a rule there is one at a time, with each packet of a running transfer, so that
-/// one has its place without memory of its own.
+/// Queued events. Usually there is one at a time, with each packet of a running transfer, so the
+/// first one is stored without an allocation.
 #[derive(Debug, Default)]
 pub(super) struct Notifications {
     first: Option<Event>,
-    /// Empty while there is no first one.
+    /// Empty while `first` is `None`.
     others: VecDeque<Event>,
 }
 
@@ -21,14 +21,14 @@ impl Notifications {
         self.first.is_none()
     }
 
-    /// Adds one that is left out if too many wait.
+    /// Adds an event, unless too many are queued.
     pub(super) fn push(&mut self, event: Event) {
         if self.others.len() + 1 < MAX_EVENTS {
             self.push_always(event);
         }
     }
 
-    /// Adds one however many wait.
+    /// Adds an event even if too many are queued.
     pub(super) fn push_always(&mut self, event: Event) {
         if self.first.is_none() {
             self.first = Some(event);
@@ -40,7 +40,7 @@ impl Notifications {
     pub(super) fn pop(&mut self) -> Option<Event> {
         let next = self.others.pop_front();
         if next.is_none() && self.others.capacity() > 0 {
-            // Most associations have much to say only at their beginning and end.
+            // Most associations have many events only at their beginning and end.
             self.others = VecDeque::new();
         }
         core::mem::replace(&mut self.first, next)

@@ -1,5 +1,5 @@
-//! An association whose INITs went another way, as in SDP: it is up without a packet
-//! (draft-hancke-tsvwg-snap, "SCTP considerations").
+//! An association whose INITs were exchanged out of band, as in SDP: it is established without a
+//! packet (draft-hancke-tsvwg-snap, "SCTP considerations").
 
 use alloc::boxed::Box;
 use core::net::{IpAddr, SocketAddr};
@@ -9,8 +9,8 @@ use super::state::State;
 use super::{Association, AssociationSeed};
 
 impl Association {
-    /// One that both sides know all about: `own` is what our INIT said, `peer` what the peer's did.
-    /// Steps A to E of RFC 9260 §5.1 are behind it.
+    /// Creates an established association from both sides' INITs: steps A to E of RFC 9260 §5.1 are
+    /// complete.
     pub(crate) fn agreed_out_of_band(
         base: AssociationSeed,
         own: &InitParams,
@@ -20,7 +20,7 @@ impl Association {
     ) -> Box<Self> {
         let paths = base.paths_to(remotes, local);
         let mut association = Box::new(Self::new(base, own, peer, paths, State::Established));
-        association.announce_up(false);
+        association.notify_up(false);
         association
     }
 }

@@ -1,10 +1,9 @@
-//! Packets, put together: control chunks first, then the acknowledgement, then data
-//! (RFC 9260 §6.10).
+//! Assembly of packets: control chunks first, then the acknowledgement, then data (RFC 9260 §6.10).
 
 use core::time::Duration;
 
 use super::Association;
-use super::control::{Alone, Control};
+use super::control::{Control, Standalone};
 use super::state::State;
 use crate::counters::Counters;
 use crate::endpoint::packet_buffer::{PacketBuffer, Trainload};
@@ -14,10 +13,10 @@ use crate::io::{Ecn, Fragmentation};
 use crate::path::{Allowance, Heartbeat};
 use crate::wire::{Checksum, Chunk, ChunkType, EncodeChunk, Header, PACKET_HEADER, PacketWriter};
 
-/// Bytes of the header of a chunk.
+/// The length of a chunk header in bytes.
 const CHUNK_HEADER: usize = 4;
 
-/// What a packet is to have besides control chunks.
+/// The contents of a packet besides control chunks.
 #[derive(Clone, Copy, Debug)]
 struct Load {
     path: PathId,
@@ -26,7 +25,7 @@ struct Load {
 }
 
 impl Association {
-    /// Packets to send now, as many as go together.
+    /// Returns the packets to send now, as many as fit in one train.
     pub(crate) fn poll_transmit(
         &mut self,
         now: Duration,
@@ -36,20 +35,20 @@ impl Association {
         train.gather(|buffer| self.write_packet(now, buffer, counters))
     }
 
-    /// Appends the next packet.
+    /// Appends the next packet to `buffer`.
     fn write_packet(
         &mut self,
         now: Duration,
         buffer: &mut PacketBuffer,
         counters: &mut Counters,
     ) -> Option<Route> {
-        if let Some(alone) = self.waiting.alone.pop_front() {
-            return self.write_alone(&alone, buffer);
+        if let Some(standalone) = self.queues.standalone.pop_front() {
+            return self.write_standalone(&standalone, buffer);
         }
         match &mut self.state {
             State::CookieWait(_) | State::Held(_) | State::Closed => return None,
             State::CookieEchoed(echoed) => {
-                if !core::mem::take(&mut echoed.wanted) {
+                if !core::mem::take(&mut echoed.unsent) {
                     return None;
                 }
                 let (path, cookie) = (echoed.t1.path, Chunk::CookieEcho(echoed.cookie.clone()));
@@ -58,15 +57,15 @@ impl Association {
             _ => {}
         }
         if self.paths.is_due(now) {
-            self.sender.note_resends(&mut self.paths);
+            self.sender.record_pending_retransmissions(&mut self.paths);
         }
         while let Some(heartbeat) = self.paths.poll_heartbeat(now, &self.config) {
             if let Some(size) = heartbeat.probe {
                 return self.write_probe(&heartbeat, size, buffer);
             }
-            self.waiting.push(Some(heartbeat.path), heartbeat.chunk(), counters);
+            self.queues.push(Some(heartbeat.path), heartbeat.chunk(), counters);
         }
-        // What turns out not to go now may leave room for something else.
+        // A packet that cannot be sent now may leave room for another one.
         for _ in 0..self.paths.len() + 2 {
             let load = self.next_load(now)?;
             if let Some(route) = self.write_load(now, load, buffer, counters) {
@@ -76,34 +75,37 @@ impl Association {
         None
     }
 
-    /// Which path the next packet takes, and what goes along.
+    /// Selects the path and the contents of the next packet.
     fn next_load(&mut self, now: Duration) -> Option<Load> {
         let sends_data = self.state.sends_data();
         let data = if sends_data { self.path_for_data(now) } else { None };
         let sack_due = self.receiver.sack_wanted(now);
         let answers = self.receiver.sack_path(now, &self.paths);
-        let usual = || self.paths.for_data(None).unwrap_or(self.paths.primary());
-        let path = match (self.waiting.control.front(), sack_due, data) {
-            (Some(control), _, _) => {
-                control.path.filter(|path| self.paths.get(*path).is_some()).unwrap_or_else(usual)
-            }
-            (None, true, _) => answers.unwrap_or_else(usual),
+        let default_path = || self.paths.for_data(None).unwrap_or(self.paths.primary());
+        let path = match (self.queues.control.front(), sack_due, data) {
+            (Some(control), _, _) => control
+                .path
+                .filter(|path| self.paths.get(*path).is_some())
+                .unwrap_or_else(default_path),
+            (None, true, _) => answers.unwrap_or_else(default_path),
             (None, false, Some(path)) => path,
-            (None, false, None) if sends_data && self.sender.forward_tsn_due() => usual(),
+            (None, false, None) if sends_data && self.sender.forward_tsn_due() => default_path(),
             (None, false, None) => return None,
         };
-        // An acknowledgement that could wait goes with data on its way back (RFC 9260 §6.2).
-        let along = self.receiver.sack_pending() && data == Some(path) && answers == Some(path);
-        // A heartbeat shows that the path works even if large packets vanish on it (RFC 8899 §4.3).
+        // A delayed acknowledgement is bundled with data in the same direction (RFC 9260 §6.2).
+        let piggybacks =
+            self.receiver.sack_pending() && data == Some(path) && answers == Some(path);
+        // A heartbeat must show that the path works even if large packets are lost on it (RFC 8899
+        // §4.3).
         let is_probe = |control: &Control| {
             matches!(control.chunk, Chunk::Heartbeat(_) | Chunk::HeartbeatAck(_))
         };
-        let small = self.waiting.control.iter().any(is_probe);
-        Some(Load { path, sack: sack_due || along, data: data == Some(path) && !small })
+        let small = self.queues.control.iter().any(is_probe);
+        Some(Load { path, sack: sack_due || piggybacks, data: data == Some(path) && !small })
     }
 
-    /// A path that has data and may send it now. Notes when to look again if pacing is all that
-    /// keeps data back.
+    /// Returns a path that has data and may send it now. Records when to check again if only pacing
+    /// delays data.
     fn path_for_data(&mut self, now: Duration) -> Option<PathId> {
         self.paced_until = None;
         if self.sender.is_multipath() {
@@ -118,7 +120,8 @@ impl Association {
                 continue;
             }
             match path.allowance(now, path.mtu()) {
-                // The usual path goes first; others have what was lost or wished there.
+                // The default path comes first; others carry retransmissions and data bound to
+                // them.
                 Allowance::Now(_) if path.id == default => return Some(default),
                 Allowance::Now(_) => {
                     found.get_or_insert(path.id);
@@ -165,18 +168,18 @@ impl Association {
             return None;
         }
         self.sign(&mut packet);
-        let is_whole = packet.finish(self.checksum()) <= mtu;
+        let fits_mtu = packet.finish(self.checksum()) <= mtu;
         let ecn = match self.paths.get_mut(load.path) {
-            Some(path) if self.agreed.ecn && bytes > 0 => path.offer_ecn(),
+            Some(path) if self.agreed.ecn && bytes > 0 => path.ecn_codepoint(),
             _ => Ecn::NotCapable,
         };
-        let cut = if is_whole { Fragmentation::Avoided } else { Fragmentation::Allowed };
-        self.route(load.path, ecn, cut)
+        let fragmentation = if fits_mtu { Fragmentation::Avoided } else { Fragmentation::Allowed };
+        self.route(load.path, ecn, fragmentation)
     }
 
-    /// Control chunks for a path, as many as fit, in order.
+    /// Writes the control chunks for a path, as many as fit, in order.
     fn put_control(&mut self, path: PathId, packet: &mut PacketWriter<'_>) {
-        while let Some(control) = self.waiting.control.front_mut() {
+        while let Some(control) = self.queues.control.front_mut() {
             let other = control.path.is_some_and(|wanted| wanted != path);
             if other && control.path.is_some_and(|wanted| self.paths.get(wanted).is_some()) {
                 return;
@@ -187,17 +190,17 @@ impl Association {
             if !packet.put(&control.chunk) && !packet.is_empty() {
                 return;
             }
-            // One that does not even fit an empty packet never will.
-            self.waiting.control.pop_front();
+            // A chunk that does not even fit an empty packet never will.
+            self.queues.control.pop_front();
         }
     }
 
-    /// The SACK, and with it the echoes of congestion marks (RFC 9260 appendix A).
+    /// Writes the SACK and the echoes of congestion marks (RFC 9260 appendix A).
     fn put_sack(&mut self, path: PathId, packet: &mut PacketWriter<'_>) {
         if !self.receiver.write_sack(packet) {
             return;
         }
-        self.receiver.sack_goes_on(path);
+        self.receiver.sack_sent_on(path);
         if !self.agreed.ecn {
             return;
         }
@@ -208,24 +211,29 @@ impl Association {
         }
     }
 
-    /// INIT, ABORT, SHUTDOWN COMPLETE: one chunk, with the tag that it needs.
-    fn write_alone(&mut self, alone: &Alone, buffer: &mut PacketBuffer) -> Option<Route> {
-        let known = self.paths.get(alone.path).is_some();
-        let path = if known { alone.path } else { self.paths.primary() };
-        let kind = alone.chunk.chunk_type();
-        let limit = PACKET_HEADER + self.auth_len(kind) + alone.chunk.encoded_len() + CHUNK_HEADER;
-        let mut packet = buffer.begin(self.header(alone.tag), limit);
+    /// Writes a packet with one chunk and its own tag: INIT, ABORT, SHUTDOWN COMPLETE.
+    fn write_standalone(
+        &mut self,
+        standalone: &Standalone,
+        buffer: &mut PacketBuffer,
+    ) -> Option<Route> {
+        let known = self.paths.get(standalone.path).is_some();
+        let path = if known { standalone.path } else { self.paths.primary() };
+        let kind = standalone.chunk.chunk_type();
+        let limit =
+            PACKET_HEADER + self.auth_len(kind) + standalone.chunk.encoded_len() + CHUNK_HEADER;
+        let mut packet = buffer.begin(self.header(standalone.tag), limit);
         if self.auth_len(kind) > 0 {
             self.put_auth(&mut packet);
         }
-        packet.put(&alone.chunk);
+        packet.put(&standalone.chunk);
         self.sign(&mut packet);
         packet.finish(Checksum::Crc32c);
         self.route(path, Ecn::NotCapable, Fragmentation::Allowed)
     }
 
-    /// The COOKIE ECHO, and as much data as fits behind it: until the COOKIE ACK there is no other
-    /// packet (RFC 9260 §5.1, C).
+    /// Writes the COOKIE ECHO, and as much data as fits after it: no other packet is allowed until
+    /// the COOKIE ACK (RFC 9260 §5.1, C).
     fn write_cookie_echo(
         &mut self,
         now: Duration,
@@ -242,8 +250,8 @@ impl Association {
             self.put_auth(&mut packet);
         }
         packet.put(cookie);
-        if let Some(heartbeat) = self.paths.verify_along(now, path) {
-            // Nothing else goes to an address that is not verified (RFC 9260 §5.4).
+        if let Some(heartbeat) = self.paths.verification_heartbeat(now, path) {
+            // Nothing else is sent to an unconfirmed address (RFC 9260 §5.4).
             if auth == 0 && self.auth_len(ChunkType::HEARTBEAT) > 0 {
                 self.put_auth(&mut packet);
             }
@@ -260,7 +268,7 @@ impl Association {
         self.route(path, Ecn::NotCapable, Fragmentation::Allowed)
     }
 
-    /// A heartbeat filled up to the size that is tried (RFC 8899 §6.2.2).
+    /// Writes a heartbeat padded to the probed size (RFC 8899 §6.2.2).
     fn write_probe(
         &mut self,
         heartbeat: &Heartbeat,
@@ -280,7 +288,7 @@ impl Association {
         self.route(heartbeat.path, Ecn::NotCapable, Fragmentation::Forbidden)
     }
 
-    /// Whether a packet with this load has to begin with AUTH.
+    /// Returns whether a packet with this load must begin with AUTH.
     fn wants_auth(&self, load: Load) -> bool {
         let Some(authentication) = &self.authentication else { return false };
         let data = if self.agreed.interleaving { ChunkType::I_DATA } else { ChunkType::DATA };
@@ -290,14 +298,14 @@ impl Association {
             || load.sack && authentication.wants(sack)
             || self.sender.forward_tsn_due()
                 && forward.iter().any(|kind| authentication.wants(*kind))
-            || self.control_wants_auth()
+            || self.control_requires_auth()
     }
 
     fn header(&self, tag: VerificationTag) -> Header {
         Header { source_port: self.local_port, destination_port: self.remote_port, tag }
     }
 
-    /// Zero only where both sides wish it (RFC 9653 §5.2).
+    /// Zero only if both sides negotiated it (RFC 9653 §5.2).
     fn checksum(&self) -> Checksum {
         if self.agreed.zero_checksum { Checksum::Zero } else { Checksum::Crc32c }
     }

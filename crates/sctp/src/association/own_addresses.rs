@@ -5,7 +5,7 @@ use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 
 use super::dynamic_address::{
-    Answer, AsconfRequest, DynamicAddress, PeerAddresses, PeerChange, Settled,
+    AckOutcome, Answer, AsconfRequest, DynamicAddress, PeerAddresses, PeerChange,
 };
 use super::init_params::InitParams;
 use super::state::State;
@@ -19,10 +19,10 @@ use crate::identifier::PathId;
 use crate::path::Path;
 use crate::wire::{AsconfAckChunk, AsconfChunk, Cause, CauseCode, Chunk, Chunks};
 
-/// The most chunks of a packet from an unknown address that are looked at.
-const MAX_LOOKED_AT: usize = 8;
+/// The maximum number of chunks of a packet from an unknown address that are looked at.
+const MAX_INSPECTED: usize = 8;
 
-/// The state of an association in which both sides know ASCONF.
+/// Creates the ASCONF state if both sides support it.
 pub(super) fn agree(
     own: &InitParams,
     peer: &InitParams,
@@ -33,7 +33,7 @@ pub(super) fn agree(
 }
 
 impl Association {
-    /// The user wants the peer to know of a change; [`Event::OwnAddress`] tells how that went.
+    /// Requests a change from the peer for the user; [`Event::OwnAddress`] reports the outcome.
     pub(crate) fn change_own_address(
         &mut self,
         now: Duration,
@@ -47,13 +47,13 @@ impl Association {
             return Err(Error::BadAddress);
         }
         let dynamic = self.dynamic_address.as_mut().ok_or(Error::NotSupported)?;
-        dynamic.asking.request(request)?;
+        dynamic.outgoing.request(request)?;
         self.send_asconf(now, counters);
         Ok(())
     }
 
-    /// Tells the peer which addresses of this host have come and gone, if the user wants that
-    /// (RFC 6458 §8.1.23). None is taken back unless another one remains.
+    /// Requests that the peer add and delete addresses as this host's addresses change, if the user
+    /// enabled that (RFC 6458 §8.1.23). The last address is never deleted.
     pub(super) fn announce_own_addresses(
         &mut self,
         now: Duration,
@@ -67,12 +67,12 @@ impl Association {
         };
         let Some(dynamic) = self.dynamic_address.as_mut().filter(|_| is_up) else { return };
         let usable: Vec<IpAddr> = present.iter().filter(usable).copied().collect();
-        if dynamic.asking.follow(&usable) {
+        if dynamic.outgoing.request_addresses(&usable) {
             self.send_asconf(now, counters);
         }
     }
 
-    /// ASCONF, found to be authentic.
+    /// Handles an authenticated ASCONF.
     pub(super) fn handle_asconf(
         &mut self,
         arrival: &Arrival,
@@ -86,7 +86,7 @@ impl Association {
         let source = arrival.remote.ip();
         let known = self.paths.iter().map(|path| path.remote.ip()).collect();
         let peer = PeerAddresses { known, limit: self.config.max_peer_addresses };
-        let ack = match dynamic.answering.handle_asconf(asconf, source, peer) {
+        let ack = match dynamic.incoming.handle_asconf(asconf, source, peer) {
             Answer::Discard => {
                 counters.unexpected_chunks += 1;
                 return;
@@ -95,7 +95,7 @@ impl Association {
                 counters.malformed_chunks += 1;
                 return self.abort_for_violation(Cause::violation("malformed ASCONF"));
             }
-            Answer::Again(ack) => ack,
+            Answer::Repeat(ack) => ack,
             Answer::New(ack, changes) => {
                 for change in changes {
                     self.change_peer_address(change, arrival.remote);
@@ -103,16 +103,16 @@ impl Association {
                 ack
             }
         };
-        // To where the request came from (RFC 5061 §5.2, E6).
+        // The response goes to the source of the request (RFC 5061 §5.2, E6).
         let path = self.paths.by_address(source);
-        self.waiting.push(path, Chunk::AsconfAck(ack), counters);
+        self.queues.push(path, Chunk::AsconfAck(ack), counters);
     }
 
     fn change_peer_address(&mut self, change: PeerChange, from: SocketAddr) {
-        self.moved = true;
+        self.lookup_changed = true;
         match change {
             PeerChange::Added(address) => {
-                self.paths.add(addresses::beside(address, from), None, &self.config);
+                self.paths.add(addresses::socket_address_like(address, from), None, &self.config);
             }
             PeerChange::Deleted(address) => {
                 let path = self.paths.by_address(address).and_then(|path| self.paths.remove(path));
@@ -125,15 +125,15 @@ impl Association {
                 let path = self.paths.by_address(address);
                 let done = path.is_some_and(|path| self.paths.set_primary(path));
                 if let Some(dynamic) = &mut self.dynamic_address {
-                    // Nothing is sent to an address before it is verified (RFC 9260 §5.4).
+                    // An address cannot be primary before it is confirmed (RFC 9260 §5.4).
                     dynamic.wanted_primary = (!done).then_some(address);
                 }
             }
         }
     }
 
-    /// An address of the peer's was verified: it may be the one that the peer wants to be primary.
-    pub(super) fn prefer_if_wanted(&mut self, path: PathId, address: IpAddr) {
+    /// Makes a confirmed address primary if the peer has requested that.
+    pub(super) fn set_primary_if_wanted(&mut self, path: PathId, address: IpAddr) {
         if let Some(dynamic) = &mut self.dynamic_address
             && dynamic.wanted_primary == Some(address)
             && self.paths.set_primary(path)
@@ -142,7 +142,7 @@ impl Association {
         }
     }
 
-    /// ASCONF-ACK, found to be authentic.
+    /// Handles an authenticated ASCONF-ACK.
     pub(super) fn handle_asconf_ack(
         &mut self,
         now: Duration,
@@ -153,69 +153,69 @@ impl Association {
             counters.unexpected_chunks += 1;
             return;
         };
-        match dynamic.asking.handle_ack(ack) {
-            Settled::Nothing => counters.unexpected_chunks += 1,
-            Settled::Illegal => self.abort_for_violation(Cause::IllegalAsconfAck),
-            Settled::Answered { path, results } => {
+        match dynamic.outgoing.handle_ack(ack) {
+            AckOutcome::Unrelated => counters.unexpected_chunks += 1,
+            AckOutcome::Illegal => self.abort_for_violation(Cause::IllegalAsconfAck),
+            AckOutcome::Answered { path, results } => {
                 self.paths.on_answer(path);
                 for (request, refused) in results {
-                    self.report_settled(request, refused);
+                    self.report_own_address(request, refused);
                 }
                 self.send_asconf(now, counters);
             }
         }
     }
 
-    /// The peer does not know the chunk (RFC 5061 §5.1, A9).
+    /// Cancels all requests, as the peer does not support ASCONF (RFC 5061 §5.1, A9).
     pub(super) fn handle_asconf_unknown(&mut self) {
-        let requests = self.dynamic_address.as_mut().map(|dynamic| dynamic.asking.give_up());
+        let requests = self.dynamic_address.as_mut().map(|dynamic| dynamic.outgoing.cancel_all());
         for request in requests.into_iter().flatten() {
-            self.report_settled(request, Some(CauseCode::UNRECOGNIZED_CHUNK_TYPE));
+            self.report_own_address(request, Some(CauseCode::UNRECOGNIZED_CHUNK_TYPE));
         }
         self.dynamic_address = None;
         self.agreed.dynamic_addresses = false;
     }
 
-    /// T4-RTO ran out (RFC 5061 §5.1, B1 to B5): the same request again, over another path if there is one.
+    /// Handles the expiry of T4-RTO (RFC 5061 §5.1, B1 to B5): retransmits the request, over
+    /// another path if there is one.
     pub(super) fn handle_asconf_timer(&mut self, now: Duration, counters: &mut Counters) {
-        let expired = self.dynamic_address.as_ref().and_then(|it| it.asking.expired(now));
-        let Some(asked_on) = expired else { return };
-        if let Some(path) = self.paths.get_mut(asked_on) {
+        let expired = self.dynamic_address.as_ref().and_then(|it| it.outgoing.expired(now));
+        let Some(request_path) = expired else { return };
+        if let Some(path) = self.paths.get_mut(request_path) {
             path.back_off();
         }
-        self.paths.on_error(asked_on, &self.config);
+        self.paths.on_error(request_path, &self.config);
         self.give_up_if_unreachable();
-        let next = self.paths.for_retransmission(asked_on);
+        let next = self.paths.for_retransmission(request_path);
         if let Some(dynamic) = self.dynamic_address.as_mut().filter(|_| self.state.is_up()) {
             counters.retransmissions += 1;
-            dynamic.asking.ask_again(now, next, self.config.rto_max);
+            dynamic.outgoing.retransmit(now, next, self.config.rto_max);
         }
         self.send_asconf(now, counters);
     }
 
-    /// When the peer must have answered.
+    /// Returns when T4-RTO expires.
     pub(super) fn asconf_timeout(&self) -> Option<Duration> {
-        self.dynamic_address.as_ref().and_then(|dynamic| dynamic.asking.next_timeout())
+        self.dynamic_address.as_ref().and_then(|dynamic| dynamic.outgoing.next_timeout())
     }
 
-    /// Whether a packet came to an address of ours that the peer was told to forget: an ABORT there ends
-    /// nothing (RFC 5061 §5.3, F4).
-    pub(super) fn is_leaving(&self, local: Option<IpAddr>) -> bool {
-        let asking = self.dynamic_address.as_ref().map(|dynamic| &dynamic.asking);
-        asking.zip(local).is_some_and(|(asking, local)| asking.is_leaving(local))
+    /// Returns whether a packet arrived at an address of ours that is being deleted: an ABORT there
+    /// has no effect (RFC 5061 §5.3, F4).
+    pub(super) fn is_being_deleted(&self, local: Option<IpAddr>) -> bool {
+        let requests = self.dynamic_address.as_ref().map(|dynamic| &dynamic.outgoing);
+        requests.zip(local).is_some_and(|(requests, local)| requests.is_being_deleted(local))
     }
 
-    /// Whether the peer's addresses may change.
+    /// Returns whether the peer may change its addresses.
     pub(crate) fn has_dynamic_addresses(&self) -> bool {
         self.dynamic_address.is_some() && self.state.is_up()
     }
 
-    /// Whether a packet with our tag from an address that the peer was not known to have is the
-    /// peer's all the same: it begins with a signature that is right, and has an ASCONF that names
-    /// an address which the peer has (RFC 5061 §4.1.1).
-    pub(crate) fn takes_from_elsewhere(&self, chunks: Chunks<'_>) -> bool {
+    /// Returns whether to accept a packet with our tag from an unknown address: it must begin with
+    /// a valid signature and contain an ASCONF that names an address of the peer (RFC 5061 §4.1.1).
+    pub(crate) fn accepts_from_unknown_address(&self, chunks: Chunks<'_>) -> bool {
         let Some(authentication) = &self.authentication else { return false };
-        let mut chunks = chunks.take(MAX_LOOKED_AT);
+        let mut chunks = chunks.take(MAX_INSPECTED);
         let Some(Chunk::Auth(auth)) = chunks.next() else { return false };
         let known =
             |address: IpAddr| address.is_unspecified() || self.paths.by_address(address).is_some();
@@ -228,35 +228,35 @@ impl Association {
         let source = self.paths.get(path).and_then(|path| path.local);
         let rto = self.timeout_of(path);
         if let Some(dynamic) = &mut self.dynamic_address
-            && let Some((path, chunk)) = dynamic.asking.poll_chunk(now, path, rto, source)
+            && let Some((path, chunk)) = dynamic.outgoing.poll_chunk(now, path, rto, source)
         {
-            self.waiting.push(Some(path), Chunk::Asconf(chunk), counters);
+            self.queues.push(Some(path), Chunk::Asconf(chunk), counters);
         }
     }
 
-    /// The usual path, unless it may leave from an address that the request takes away: the peer
-    /// refuses that (RFC 5061 §5.3, F6 and F8). If all may, the usual one leaves from another address from
-    /// now on.
+    /// Returns the default path, unless it may use a source address that the request deletes: the
+    /// peer refuses that (RFC 5061 §5.3, F6 and F8). If that is true of all paths, changes the
+    /// source address of the default path.
     fn path_for_asconf(&mut self) -> PathId {
-        let usual = self.paths.for_data(None).unwrap_or(self.paths.primary());
-        let Some(asking) = self.dynamic_address.as_ref().map(|dynamic| &dynamic.asking) else {
-            return usual;
+        let default_path = self.paths.for_data(None).unwrap_or(self.paths.primary());
+        let Some(requests) = self.dynamic_address.as_ref().map(|dynamic| &dynamic.outgoing) else {
+            return default_path;
         };
-        let is_safe = |path: &Path| path.local.is_some_and(|local| !asking.deletes(local));
-        if !asking.deletes_any() || self.paths.get(usual).is_some_and(is_safe) {
-            return usual;
+        let is_safe = |path: &Path| path.local.is_some_and(|local| !requests.deletes(local));
+        if !requests.deletes_any() || self.paths.get(default_path).is_some_and(is_safe) {
+            return default_path;
         }
         if let Some(other) = self.paths.iter().find(|path| is_safe(path)) {
             return other.id;
         }
-        let mut stays = asking.own().filter(|address| !asking.deletes(*address));
-        if let Some(path) = self.paths.get_mut(usual) {
-            stays.any(|address| path.set_local(address));
+        let mut remaining = requests.own().filter(|address| !requests.deletes(*address));
+        if let Some(path) = self.paths.get_mut(default_path) {
+            remaining.any(|address| path.set_local(address));
         }
-        usual
+        default_path
     }
 
-    fn report_settled(&mut self, request: AsconfRequest, refused: Option<CauseCode>) {
+    fn report_own_address(&mut self, request: AsconfRequest, refused: Option<CauseCode>) {
         let change = match request {
             AsconfRequest::Add(_) => OwnAddressChange::Added,
             AsconfRequest::Delete(_) => OwnAddressChange::Removed,
@@ -270,10 +270,10 @@ impl Association {
         self.notify(Event::OwnAddress { address, change, cause });
     }
 
-    /// Paths that left from `gone` leave the choice to the routing again.
-    fn stop_sending_from(&mut self, gone: IpAddr) {
+    /// Lets routing choose the source address of the paths that used `deleted`.
+    fn stop_sending_from(&mut self, deleted: IpAddr) {
         let used = self.paths.iter().filter_map(|path| path.local);
-        let kept: Vec<IpAddr> = used.filter(|local| *local != gone).collect();
+        let kept: Vec<IpAddr> = used.filter(|local| *local != deleted).collect();
         self.paths.set_local_addresses(&kept);
     }
 }

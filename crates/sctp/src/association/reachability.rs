@@ -1,5 +1,5 @@
-//! Whether the peer can be reached, and where: heartbeats, a new UDP port, what the network says
-//! (RFC 9260 §8, §10, RFC 6951 §5.4).
+//! The reachability of the peer: heartbeats, a new UDP port, ICMP errors (RFC 9260 §8, §10, RFC
+//! 6951 §5.4).
 
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
@@ -13,11 +13,11 @@ use crate::identifier::PathId;
 use crate::io::Unreachable;
 use crate::wire::{Chunk, HeartbeatChunk};
 
-/// The most bytes of heartbeat information that are sent back.
+/// The maximum length in bytes of heartbeat information that is echoed.
 const MAX_ECHOED: usize = 1024;
 
 impl Association {
-    /// The path that a packet with our tag came on; follows the peer to another UDP port.
+    /// Returns the path that a packet with our tag arrived on; follows the peer to a new UDP port.
     pub(super) fn path_of(&mut self, arrival: &Arrival) -> PathId {
         if let Some(path) = self.paths.by_remote(arrival.remote, arrival.local) {
             return path;
@@ -26,47 +26,47 @@ impl Association {
             return self.paths.primary();
         };
         self.paths.rebind(path, arrival.remote);
-        self.moved = true;
+        self.lookup_changed = true;
         path
     }
 
-    /// HEARTBEAT: goes back as it came, from the COOKIE ECHO on, if only with it (§8.3).
+    /// Echoes a HEARTBEAT, at the earliest together with the COOKIE ECHO (§8.3).
     pub(super) fn handle_heartbeat(
         &mut self,
         path: PathId,
         heartbeat: HeartbeatChunk,
         counters: &mut Counters,
     ) {
-        if self.holds_state_at_peer() && heartbeat.info.len() <= MAX_ECHOED {
-            self.waiting.push(Some(path), Chunk::HeartbeatAck(heartbeat), counters);
+        if self.peer_has_state() && heartbeat.info.len() <= MAX_ECHOED {
+            self.queues.push(Some(path), Chunk::HeartbeatAck(heartbeat), counters);
         } else {
             counters.unexpected_chunks += 1;
         }
     }
 
-    /// Whether an address that the peer listed is to be verified now and needs the endpoint's
-    /// permission; the address that counts for the peer.
+    /// Returns the peer's primary address if an address that the peer listed is to be verified now
+    /// and needs the endpoint's permission.
     pub(crate) fn wants_to_verify(&self, now: Duration) -> Option<IpAddr> {
         let wants = self.state.is_up() && self.paths.wants_permit(now, &self.config);
-        if wants { self.source() } else { None }
+        if wants { self.primary_address() } else { None }
     }
 
-    /// The answer to that.
+    /// Permits or denies the verification that [`Self::wants_to_verify`] requested.
     pub(crate) fn permit_verification(&mut self, now: Duration, permitted: bool) {
         self.paths.permit_verification(now, permitted);
     }
 
-    /// How many addresses were verified since this was last asked, and the address that counts for
-    /// the peer.
+    /// Returns the number of addresses verified since the last call, and the peer's primary
+    /// address.
     pub(crate) fn take_verified(&mut self) -> (u8, Option<IpAddr>) {
-        (self.paths.take_verified(), self.source())
+        (self.paths.take_verified(), self.primary_address())
     }
 
-    fn source(&self) -> Option<IpAddr> {
+    fn primary_address(&self) -> Option<IpAddr> {
         self.paths.get(self.paths.primary()).map(|path| path.remote.ip())
     }
 
-    /// HEARTBEAT ACK.
+    /// Handles a HEARTBEAT ACK.
     pub(super) fn handle_heartbeat_ack(
         &mut self,
         now: Duration,
@@ -79,10 +79,10 @@ impl Association {
         }
     }
 
-    /// The network says that packets to an address of the peer's do not arrive. `quoted`: it showed
-    /// one of them, so it is no guess. Who shows one and says that SCTP is not spoken there ends the
-    /// association, as an ABORT with the T bit does (§10, ICMP8); what this host itself says ends
-    /// only a handshake that nobody has answered.
+    /// Handles an error that reports an address of the peer as unreachable. `quoted`: an ICMP
+    /// message that quotes one of our packets, and so is no guess. If such a message reports that
+    /// SCTP is not supported, it ends the association, as an ABORT with the T bit does (§10,
+    /// ICMP8); errors of this host end only a handshake that has had no response.
     pub(crate) fn handle_unreachable(
         &mut self,
         now: Duration,
@@ -94,34 +94,34 @@ impl Association {
         if let Unreachable::TooBig(size) = reason {
             return self.paths.on_too_big(now, path, size);
         }
-        let is_refusal = reason == Unreachable::Protocol && quoted && self.holds_state_at_peer();
-        if is_refusal && !self.is_beside(remote, None) {
+        let is_refusal = reason == Unreachable::Protocol && quoted && self.peer_has_state();
+        if is_refusal && !self.concerns_unconfirmed_path(remote, None) {
             return self.end_by_refusal(reason);
         }
         if self.state.is_opening() {
             self.give_up_address(now, path, reason);
         } else if self.state.is_up() {
-            // Ask the path itself.
+            // Check the path with a heartbeat.
             self.paths.request_heartbeat(path);
         }
     }
 
-    /// As if the peer had sent an ABORT with the T bit.
+    /// Ends the association as an ABORT with the T bit does.
     fn end_by_refusal(&mut self, reason: Unreachable) {
         let last = match self.state {
-            // It has ended, as it was to: only its SHUTDOWN COMPLETE was late or lost.
+            // The peer closed as intended: only its SHUTDOWN COMPLETE was late or lost.
             State::ShutdownAckSent(_) => Event::Closed,
             _ => Event::Lost(LossReason::Refused(reason)),
         };
-        self.end(Ending::Quiet, last);
+        self.end(Ending::DiscardQueued, last);
     }
 
-    /// Whether a COOKIE ECHO was sent, so that there is something at the peer to be ended.
-    fn holds_state_at_peer(&self) -> bool {
+    /// Returns whether a COOKIE ECHO was sent, so that the peer may have state to end.
+    fn peer_has_state(&self) -> bool {
         self.state.is_up() || matches!(self.state, State::CookieEchoed(_))
     }
 
-    /// The addresses of this host that have a route.
+    /// Sets the addresses of this host that have a route.
     pub(crate) fn set_local_addresses(
         &mut self,
         now: Duration,
@@ -132,7 +132,7 @@ impl Association {
         self.announce_own_addresses(now, addresses, counters);
     }
 
-    /// The user wants to know now whether a path works.
+    /// Requests an immediate heartbeat on a path.
     pub(crate) fn request_heartbeat(&mut self, path: PathId) -> Result<(), Error> {
         if self.paths.get(path).is_none() {
             return Err(Error::NoSuchPath);
@@ -141,7 +141,7 @@ impl Association {
         Ok(())
     }
 
-    /// The user wants new data to go this way.
+    /// Makes a path primary at the user's request.
     pub(crate) fn set_primary(&mut self, now: Duration, path: PathId) -> Result<(), Error> {
         if !self.paths.set_primary(path) {
             return Err(Error::NoSuchPath);
@@ -150,7 +150,7 @@ impl Association {
         Ok(())
     }
 
-    /// Tells the user what became of paths, and moves data away from those that failed.
+    /// Reports path changes to the user, and moves data away from failed paths.
     pub(super) fn collect_path_changes(&mut self, now: Duration) {
         let mut changed = false;
         while let Some((path, change)) = self.paths.poll_change() {
@@ -158,7 +158,7 @@ impl Association {
             let Some(remote) = self.paths.get(path).map(|path| path.remote) else { continue };
             self.notify(Event::Path { path, remote, change });
             if change == PathChange::Confirmed {
-                self.prefer_if_wanted(path, remote.ip());
+                self.set_primary_if_wanted(path, remote.ip());
             }
         }
         if changed {

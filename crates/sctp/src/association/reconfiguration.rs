@@ -1,21 +1,22 @@
-//! Streams reset and added, TSNs reset (RFC 6525), for both sides.
+//! Stream reset, stream addition and association reset (RFC 6525), for both sides.
 //!
-//! | file | job | source |
+//! | file | purpose | source |
 //! | --- | --- | --- |
-//! | `asking` | our requests, and how they end | RFC 6525 §5.1, §5.2.7 |
-//! | `answering` | the peer's requests | RFC 6525 §5.2 |
+//! | `requests` | our requests, and how they end | RFC 6525 §5.1, §5.2.7 |
+//! | `responses` | the peer's requests | RFC 6525 §5.2 |
 //!
-//! One request of ours is under way at a time. It waits until it can be made: streams to be reset
-//! are paused until none of their messages is half sent, TSNs until nothing is outstanding. The
-//! same holds for what the peer asks: it is told that the request is in progress until all that
-//! was sent before it has arrived, and gets its answer without asking again.
+//! One request of ours is outstanding at a time. It waits until it can be sent: for streams to be
+//! reset, until they are paused with no message partly sent; for TSNs, until nothing is
+//! outstanding. The same holds for the peer's requests: the response is "in progress" until all
+//! data sent before the request has arrived, and the final response follows without another
+//! request.
 //!
-//! The association hands in RE-CONFIG chunks, calls [`Reconfiguration::advance`] when data or
-//! acknowledgements came, sends what [`Reconfiguration::poll_chunk`] gives, and calls
+//! The association passes RE-CONFIG chunks, calls [`Reconfiguration::advance`] after data or
+//! acknowledgements, sends what [`Reconfiguration::poll_chunk`] returns, and calls
 //! [`Reconfiguration::handle_timeout`] when [`Reconfiguration::next_timeout`] is due.
 
-mod answering;
-mod asking;
+mod requests;
+mod responses;
 
 #[cfg(test)]
 mod tests;
@@ -33,60 +34,61 @@ use crate::serial::{ReconfigurationNumber, Tsn};
 use crate::wire::parameter::{ReconfigurationResponse, ReconfigurationResult};
 use crate::wire::{Parameter, Parameters, ReconfigChunk};
 
-/// The most streams that one request names; more of them can only be reset all together. A request
-/// has to fit a packet of the smallest MTU of IPv6.
+/// The maximum number of streams that one request names; larger sets can only be reset all
+/// together. A request has to fit a packet of the minimum MTU of IPv6.
 pub(crate) const MAX_STREAMS_NAMED: usize = 500;
 
-/// The most requests that one RE-CONFIG chunk may hold (RFC 6525 §3.1); others are left out.
+/// The maximum number of requests in one RE-CONFIG chunk (RFC 6525 §3.1); further ones are ignored.
 const MAX_REQUESTS: usize = 2;
 
-/// The most answers that wait to be sent; the peer asks again for those that are left out.
+/// The maximum number of queued responses; the peer repeats requests whose response was dropped.
 const MAX_ANSWERS: usize = 4;
 
-/// How often a request is made anew because the peer had one of its own under way.
+/// The maximum number of times that a request is repeated because the peer had an outstanding
+/// request of its own.
 const MAX_COLLISIONS: u32 = 5;
 
-/// What can be asked for.
+/// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// Our streams are to start anew; all of them if none is named.
+    /// Reset our streams, or all of them if none is named.
     ResetOutgoing(Vec<StreamId>),
-    /// The peer's streams are to start anew; all of them if none is named.
+    /// Reset the peer's streams, or all of them if none is named.
     ResetIncoming(Vec<StreamId>),
-    /// TSNs and streams of both sides are to start anew.
+    /// Reset the TSNs and the streams of both sides.
     ResetAssociation,
-    /// More streams: for us to send on, for the peer to send on.
+    /// Add streams.
     AddStreams {
-        /// Ours.
+        /// Streams for us to send on.
         outbound: u16,
-        /// The peer's.
+        /// Streams for the peer to send on.
         inbound: u16,
     },
 }
 
-/// The two sides of the association's transfer, which are changed.
+/// The sender and the receiver of the association.
 #[derive(Debug)]
 pub(crate) struct Halves<'a> {
     pub(crate) sender: &'a mut Sender,
     pub(crate) receiver: &'a mut Receiver,
-    /// The most streams that the peer may get to send on.
+    /// The maximum number of streams that the peer may get to send on.
     pub(crate) max_inbound: u16,
 }
 
 /// Why a request is sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Again {
-    /// The peer said nothing: that counts as an error of the path that the request was sent on
+pub(crate) enum ResendReason {
+    /// The peer did not respond: that counts as an error of the path that the request was sent on
     /// (RFC 6525 §5.1.1).
-    Unanswered,
-    /// The peer asked for patience: that is no error (RFC 6525 §5.2.7, H2).
-    AsAsked,
+    TimedOut,
+    /// The peer responded "in progress": that is no error (RFC 6525 §5.2.7, H2).
+    InProgress,
 }
 
-/// One request as it goes on the wire.
+/// One request, as sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Task {
-    /// `answers`: the peer's request that this fulfils.
+    /// `answers` is the peer's request that this one fulfils.
     ResetOutgoing {
         streams: Vec<StreamId>,
         answers: Option<ReconfigurationNumber>,
@@ -100,7 +102,7 @@ enum Task {
 }
 
 impl Task {
-    /// Whether all of these streams of ours start anew by it; no streams are all of them.
+    /// Returns whether this resets all of these streams of ours; an empty slice means all streams.
     fn resets(&self, wanted: &[StreamId]) -> bool {
         let Self::ResetOutgoing { streams, .. } = self else { return false };
         let named = |stream: &StreamId| streams.contains(stream);
@@ -108,17 +110,17 @@ impl Task {
     }
 }
 
-/// A request of ours that has been made.
+/// An outstanding request of ours.
 #[derive(Debug)]
 struct Asked {
     number: ReconfigurationNumber,
     task: Task,
-    /// The last TSN that was used when it was made.
+    /// The last TSN assigned when it was created.
     last_assigned_tsn: Tsn,
     collisions: u32,
 }
 
-/// A request of the peer's that cannot be fulfilled yet.
+/// A request of the peer that cannot be performed yet.
 #[derive(Debug)]
 struct Deferred {
     number: ReconfigurationNumber,
@@ -127,37 +129,38 @@ struct Deferred {
 
 #[derive(Debug)]
 enum DeferredTask {
-    /// Until everything up to the TSN has arrived.
+    /// Waits until everything up to the TSN has arrived.
     ResetIncoming { last_assigned_tsn: Tsn, streams: Vec<StreamId> },
-    /// Until nothing of ours is outstanding.
+    /// Waits until none of our data is outstanding.
     ResetAssociation,
 }
 
 /// The re-configuration of one association.
 #[derive(Debug)]
 pub(crate) struct Reconfiguration {
-    /// The number of our next request.
+    /// The sequence number of our next request.
     next: ReconfigurationNumber,
-    /// The number of the peer's next request.
+    /// The sequence number of the peer's next request.
     expected: ReconfigurationNumber,
-    /// What is to be asked as soon as it can be.
+    /// Queued requests.
     wanted: VecDeque<Task>,
     asked: Vec<Asked>,
-    /// Whether what is asked has to be sent.
+    /// Whether the outstanding requests have to be sent.
     due: bool,
     timer: Option<Duration>,
-    /// Whether the timer runs because the peer asked for patience.
+    /// Whether the timer runs because the peer responded "in progress".
     is_patient: bool,
     asked_on: Option<PathId>,
     deferred: Option<Deferred>,
-    /// The answers to the peer's last requests.
+    /// The responses to the peer's last requests.
     answered: VecDeque<ReconfigurationResponse>,
     answers: VecDeque<ReconfigurationResponse>,
     events: VecDeque<Event>,
 }
 
 impl Reconfiguration {
-    /// With the initial TSNs of both sides, which number the requests, too (RFC 6525 §4.1).
+    /// Creates the state from the initial TSNs of both sides, which also number the requests (RFC
+    /// 6525 §4.1).
     pub(crate) fn new(own_initial_tsn: Tsn, peer_initial_tsn: Tsn) -> Self {
         Self {
             next: ReconfigurationNumber(own_initial_tsn.0),
@@ -175,44 +178,44 @@ impl Reconfiguration {
         }
     }
 
-    /// Whether something waits for data or acknowledgements.
+    /// Returns whether a request waits for data or acknowledgements.
     #[inline]
     pub(crate) fn waits(&self) -> bool {
         self.deferred.is_some() || !self.wanted.is_empty()
     }
 
-    /// The path that our requests were sent on last.
+    /// Returns the path that our requests were last sent on.
     pub(crate) fn asked_on(&self) -> Option<PathId> {
         self.asked_on
     }
 
-    /// Whether a request of ours is under way or waits.
+    /// Returns whether a request of ours is outstanding or queued.
     pub(crate) fn is_busy(&self) -> bool {
         !self.asked.is_empty() || !self.wanted.is_empty()
     }
 
-    /// What the user is to hear of.
+    /// Returns the next event for the user.
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// When to ask again.
+    /// Returns when to send the requests again.
     pub(crate) fn next_timeout(&self) -> Option<Duration> {
         self.timer
     }
 
-    /// Whether a request is to be sent again, and why.
-    pub(crate) fn handle_timeout(&mut self, now: Duration) -> Option<Again> {
+    /// Returns why outstanding requests have to be sent again, if they have.
+    pub(crate) fn handle_timeout(&mut self, now: Duration) -> Option<ResendReason> {
         if self.timer.is_none_or(|timer| timer > now) {
             return None;
         }
         self.timer = None;
         self.due = !self.asked.is_empty();
-        let why = if self.is_patient { Again::AsAsked } else { Again::Unanswered };
+        let why = if self.is_patient { ResendReason::InProgress } else { ResendReason::TimedOut };
         self.due.then_some(why)
     }
 
-    /// A RE-CONFIG chunk came; `rto` is how long to wait if the peer asks for patience.
+    /// Handles a RE-CONFIG chunk; `rto` is how long to wait if the response is "in progress".
     pub(crate) fn handle_chunk(
         &mut self,
         now: Duration,
@@ -236,13 +239,13 @@ impl Reconfiguration {
         self.advance(halves);
     }
 
-    /// Data or acknowledgements came: does what waited for them.
+    /// Continues the requests that waited for data or acknowledgements.
     pub(crate) fn advance(&mut self, halves: &mut Halves<'_>) {
         self.advance_deferred(halves);
         self.advance_wanted(halves);
     }
 
-    /// A chunk to be sent now on `path`. The timer runs from now on if it holds requests of ours.
+    /// Returns a chunk to send now on `path`. Starts the timer if it contains requests of ours.
     pub(crate) fn poll_chunk(
         &mut self,
         now: Duration,
@@ -275,7 +278,7 @@ impl Reconfiguration {
     }
 }
 
-/// What the user hears of an answer.
+/// Converts a result for the user.
 fn outcome_of(result: ReconfigurationResult) -> ReconfigurationOutcome {
     match result {
         ReconfigurationResult::Performed | ReconfigurationResult::NothingToDo => {

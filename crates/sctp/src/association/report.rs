@@ -1,4 +1,5 @@
-//! What the peer does not understand of us, and we of it (RFC 9260 §3.2, §3.3.10).
+//! Reports of chunks and parameters that the peer or this side does not recognize (RFC 9260 §3.2,
+//! §3.3.10).
 
 use bytes::BytesMut;
 use core::time::Duration;
@@ -9,14 +10,14 @@ use crate::event::Event;
 use crate::identifier::PathId;
 use crate::wire::{Cause, Chunk, ChunkType, EncodeChunk, ErrorChunk, UnknownChunk};
 
-/// The most causes of an ERROR that the user is told of.
+/// The maximum number of an ERROR's causes that are reported to the user.
 const MAX_CAUSES: usize = 16;
 
-/// Unknown chunks with more bytes than this are not reported: the report holds the chunk.
+/// Unknown chunks larger than this many bytes are not reported, as the report contains the chunk.
 const MAX_REPORTED: usize = 512;
 
 impl Association {
-    /// ERROR: something that the peer did not like, without ending the association.
+    /// Handles an ERROR, which does not end the association.
     pub(super) fn handle_error(&mut self, now: Duration, error: &ErrorChunk) {
         for cause in error.causes.iter().take(MAX_CAUSES) {
             match cause {
@@ -35,8 +36,8 @@ impl Association {
         }
     }
 
-    /// A chunk of a type that is known, but was not agreed on: its sender is told as if it were not
-    /// (RFC 3758 §3.3.1).
+    /// Reports a chunk of a known type that was not negotiated as if it were unknown (RFC 3758
+    /// §3.3.1).
     pub(super) fn report_chunk(&mut self, path: PathId, chunk: &Chunk, counters: &mut Counters) {
         if chunk.encoded_len() > MAX_REPORTED {
             return;
@@ -44,10 +45,10 @@ impl Association {
         let mut whole = BytesMut::with_capacity(chunk.encoded_len());
         chunk.encode(&mut whole);
         let causes = Cause::UnrecognizedChunkType { chunk: whole.freeze() }.into();
-        self.waiting.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
+        self.queues.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
     }
 
-    /// A chunk of a type that is not known here. Says whether to go on with the packet.
+    /// Handles a chunk of an unknown type. Returns whether to continue with the packet.
     pub(super) fn handle_unknown(
         &mut self,
         path: PathId,
@@ -59,7 +60,7 @@ impl Association {
         if action.reports() && unknown.value.len() <= MAX_REPORTED {
             let causes =
                 [Cause::UnrecognizedChunkType { chunk: unknown.whole() }].into_iter().collect();
-            self.waiting.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
+            self.queues.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
         }
         !action.stops()
     }

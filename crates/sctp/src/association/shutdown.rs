@@ -1,8 +1,8 @@
-//! The graceful end: SHUTDOWN, SHUTDOWN ACK, SHUTDOWN COMPLETE (RFC 9260 §9.2).
+//! Graceful termination: SHUTDOWN, SHUTDOWN ACK, SHUTDOWN COMPLETE (RFC 9260 §9.2).
 
 use core::time::Duration;
 
-use super::state::{Farewell, State};
+use super::state::{ShutdownTimers, State};
 use super::{Association, Ending};
 use crate::counters::Counters;
 use crate::error::Error;
@@ -12,19 +12,19 @@ use crate::serial::Tsn;
 use crate::wire::Chunk;
 
 impl Association {
-    /// The user wants to end; what was handed in still goes.
+    /// Shuts down at the user's request; queued data is still sent.
     pub(crate) fn shutdown(&mut self, now: Duration, counters: &mut Counters) -> Result<(), Error> {
         match &mut self.state {
-            // Said again.
+            // Already requested.
             State::CookieWait(wait) if wait.shutdown => {}
-            State::CookieWait(_) | State::Held(_) => self.end(Ending::Quiet, Event::Closed),
+            State::CookieWait(_) | State::Held(_) => self.end(Ending::DiscardQueued, Event::Closed),
             State::CookieEchoed(echoed) => echoed.shutdown = true,
             State::Established => {
                 self.state = State::ShutdownPending;
                 self.linger(now);
                 self.advance_shutdown(now, counters);
             }
-            // The peer was first, or the user says it again: it is under way.
+            // Already under way, initiated by the peer or by this side.
             State::ShutdownPending
             | State::ShutdownSent(_)
             | State::ShutdownReceived
@@ -34,15 +34,15 @@ impl Association {
         Ok(())
     }
 
-    /// Takes the step that waits for all data to be acknowledged.
+    /// Sends SHUTDOWN or SHUTDOWN ACK once all data has been acknowledged.
     pub(crate) fn advance_shutdown(&mut self, now: Duration, counters: &mut Counters) {
-        if !self.sender.is_dry() {
+        if !self.sender.is_drained() {
             return;
         }
         match self.state {
             State::ShutdownPending => {
-                let (path, farewell) = self.farewell(now);
-                self.state = State::ShutdownSent(farewell);
+                let (path, timers) = self.start_shutdown_timers(now);
+                self.state = State::ShutdownSent(timers);
                 self.receiver.acknowledge_every_packet();
                 self.send_shutdown(path, counters);
             }
@@ -51,7 +51,7 @@ impl Association {
         }
     }
 
-    /// SHUTDOWN, with what it acknowledges.
+    /// Handles a SHUTDOWN and its cumulative TSN ack.
     pub(crate) fn handle_shutdown(
         &mut self,
         now: Duration,
@@ -65,7 +65,7 @@ impl Association {
                 self.events.push(Event::PeerShutdown);
             }
             State::ShutdownReceived => {}
-            // Both at once: no data is left on this side.
+            // Both sides shut down at once: this side has no data left.
             State::ShutdownSent(_) => return self.acknowledge_shutdown(now, counters),
             State::CookieWait(_)
             | State::Held(_)
@@ -80,85 +80,86 @@ impl Association {
         self.advance_shutdown(now, counters);
     }
 
-    /// SHUTDOWN ACK: the peer has nothing left either.
+    /// Handles a SHUTDOWN ACK: the peer has no data left either.
     pub(crate) fn handle_shutdown_ack(&mut self, path: PathId, counters: &mut Counters) {
         match self.state {
             State::ShutdownSent(_) | State::ShutdownAckSent(_) => {
                 let complete = Chunk::ShutdownComplete { reflected: false };
-                self.waiting.push_alone(path, self.peer_tag, complete);
-                self.end(Ending::Last, Event::Closed);
+                self.queues.push_standalone(path, self.peer_tag, complete);
+                self.end(Ending::SendQueued, Event::Closed);
             }
-            // The peer is at the end of an association that is gone here (RFC 9260 §8.5.1 E).
+            // The peer is shutting down an association that no longer exists here (RFC 9260 §8.5.1
+            // E).
             State::CookieWait(_) | State::CookieEchoed(_) => {
                 let complete = Chunk::ShutdownComplete { reflected: true };
-                self.waiting.push_alone(path, self.local_tag, complete);
+                self.queues.push_standalone(path, self.local_tag, complete);
             }
             _ => counters.unexpected_chunks += 1,
         }
     }
 
-    /// SHUTDOWN COMPLETE, whose tag was found to be right.
+    /// Handles a SHUTDOWN COMPLETE whose tag has been verified.
     pub(crate) fn handle_shutdown_complete(&mut self, counters: &mut Counters) {
         if matches!(self.state, State::ShutdownAckSent(_)) {
-            self.end(Ending::Quiet, Event::Closed);
+            self.end(Ending::DiscardQueued, Event::Closed);
         } else {
             counters.unexpected_chunks += 1;
         }
     }
 
-    /// Data came after the SHUTDOWN: it is acknowledged with another one (RFC 9260 §9.2).
+    /// Answers data that arrives after our SHUTDOWN with another SHUTDOWN (RFC 9260 §9.2).
     pub(crate) fn repeat_shutdown(&mut self, now: Duration, path: PathId, counters: &mut Counters) {
-        if let State::ShutdownSent(farewell) = &mut self.state {
-            farewell.t2.due = now.saturating_add(farewell.t2.timeout);
+        if let State::ShutdownSent(timers) = &mut self.state {
+            timers.t2.due = now.saturating_add(timers.t2.timeout);
             self.send_shutdown(path, counters);
         }
     }
 
-    /// T2-shutdown or its guard ran out.
+    /// Handles the expiry of T2-shutdown or T5-shutdown-guard.
     pub(crate) fn handle_t2(&mut self, now: Duration, counters: &mut Counters) {
-        let (State::ShutdownSent(farewell) | State::ShutdownAckSent(farewell)) = &mut self.state
-        else {
+        let (State::ShutdownSent(timers) | State::ShutdownAckSent(timers)) = &mut self.state else {
             return;
         };
-        if now >= farewell.guard {
+        if now >= timers.guard {
             return self.abort_for(LossReason::PeerUnreachable);
         }
-        let last = farewell.t2.path;
+        let last = timers.t2.path;
         self.paths.on_error(last, &self.config);
         if self.paths.is_peer_unreachable(&self.config) {
-            return self.end(Ending::Quiet, Event::Lost(LossReason::PeerUnreachable));
+            return self.end(Ending::DiscardQueued, Event::Lost(LossReason::PeerUnreachable));
         }
         let path = self.paths.for_retransmission(last);
-        farewell.t2.again(now, path, self.config.rto_max);
+        timers.t2.retransmitted(now, path, self.config.rto_max);
         counters.retransmissions += 1;
         if matches!(self.state, State::ShutdownSent(_)) {
             self.send_shutdown(path, counters);
         } else {
-            self.waiting.push(Some(path), Chunk::ShutdownAck, counters);
+            self.queues.push(Some(path), Chunk::ShutdownAck, counters);
         }
     }
 
     fn send_shutdown(&mut self, path: PathId, counters: &mut Counters) {
-        // Its number is put in when it is written; one that waits already will do.
-        let waits = self.waiting.control.iter().any(|c| matches!(c.chunk, Chunk::Shutdown { .. }));
-        if !waits {
+        // The cumulative TSN is filled in when it is written; one that is queued already suffices.
+        let is_queued =
+            self.queues.control.iter().any(|c| matches!(c.chunk, Chunk::Shutdown { .. }));
+        if !is_queued {
             let cumulative_tsn = self.receiver.cumulative_tsn();
-            self.waiting.push(Some(path), Chunk::Shutdown { cumulative_tsn }, counters);
+            self.queues.push(Some(path), Chunk::Shutdown { cumulative_tsn }, counters);
         }
     }
 
     fn acknowledge_shutdown(&mut self, now: Duration, counters: &mut Counters) {
-        let (path, farewell) = self.farewell(now);
-        self.state = State::ShutdownAckSent(farewell);
-        self.waiting.control.retain(|control| !matches!(control.chunk, Chunk::Shutdown { .. }));
-        self.waiting.push(Some(path), Chunk::ShutdownAck, counters);
+        let (path, timers) = self.start_shutdown_timers(now);
+        self.state = State::ShutdownAckSent(timers);
+        self.queues.control.retain(|control| !matches!(control.chunk, Chunk::Shutdown { .. }));
+        self.queues.push(Some(path), Chunk::ShutdownAck, counters);
     }
 
-    fn farewell(&mut self, now: Duration) -> (PathId, Farewell) {
-        // No more heartbeats: T2 alone asks whether the peer is still there (§8.3).
+    fn start_shutdown_timers(&mut self, now: Duration) -> (PathId, ShutdownTimers) {
+        // No more heartbeats: T2 alone checks whether the peer is still there (§8.3).
         self.paths.stop();
         let path = self.paths.for_data(None).unwrap_or(self.paths.primary());
         let timeout = self.timeout_of(path);
-        (path, Farewell::new(now, timeout, path, self.config.rto_max))
+        (path, ShutdownTimers::new(now, timeout, path, self.config.rto_max))
     }
 }

@@ -1,4 +1,4 @@
-//! Where an association stands (RFC 9260 §4). Each state owns what only it needs.
+//! The states of an association (RFC 9260 §4). Each state owns the data that only it needs.
 
 use alloc::boxed::Box;
 use bytes::Bytes;
@@ -8,53 +8,53 @@ use super::init_params::InitParams;
 use crate::endpoint::AssociationState;
 use crate::identifier::PathId;
 
-/// How long T5-shutdown-guard runs, in multiples of `RTO.Max` (RFC 9260 §9.2).
+/// The duration of T5-shutdown-guard, in multiples of `RTO.Max` (RFC 9260 §9.2).
 const GUARD: u32 = 5;
 
-/// RFC 9260 §4, with a state of our own in which a handshake waits for its user.
+/// The states of RFC 9260 §4, and one in which a handshake waits for its user.
 #[derive(Debug)]
 pub(crate) enum State {
-    /// The INIT was sent.
+    /// The INIT has been sent.
     CookieWait(Box<CookieWait>),
-    /// The INIT ACK came, and the user has not yet said to go on. The peer holds nothing.
+    /// The INIT ACK has arrived, and the user has not yet proceeded. The peer has no state.
     Held(Box<Held>),
     /// The COOKIE ECHO was sent.
     CookieEchoed(Box<CookieEchoed>),
     Established,
-    /// The user wants to end; data is on its way.
+    /// The user has requested shutdown; data is outstanding.
     ShutdownPending,
     /// The SHUTDOWN was sent.
-    ShutdownSent(Farewell),
-    /// The peer wants to end; data is on its way.
+    ShutdownSent(ShutdownTimers),
+    /// The peer has requested shutdown; our data is outstanding.
     ShutdownReceived,
     /// The SHUTDOWN ACK was sent.
-    ShutdownAckSent(Farewell),
-    /// It is over. Only what came in can still be taken.
+    ShutdownAckSent(ShutdownTimers),
+    /// The association has ended. Received data can still be read.
     Closed,
 }
 
 /// Waiting for the INIT ACK.
 #[derive(Debug)]
 pub(crate) struct CookieWait {
-    /// What our INIT says.
+    /// The parameters of our INIT.
     pub(crate) own: InitParams,
     /// T1-init.
     pub(crate) t1: Retry,
-    /// Whether to wait for the user once the INIT ACK came.
+    /// Whether to wait for the user after the INIT ACK.
     pub(crate) hold: bool,
-    /// By how much the peer is asked to make its cookies live longer (RFC 9260 §5.2.6).
+    /// The extension of the cookie lifetime that the peer is asked for (RFC 9260 §5.2.6).
     pub(crate) preserve: Duration,
     /// How many cookies were stale.
     pub(crate) stale: u32,
-    /// Whether the user wants to end as soon as it is up: said while a cookie was on its way that
-    /// was stale.
+    /// Whether to shut down once established: requested while a COOKIE ECHO with a stale cookie was
+    /// outstanding.
     pub(crate) shutdown: bool,
 }
 
-/// Waiting for the user, with the cookie in hand.
+/// Waiting for the user, with the cookie stored.
 #[derive(Debug)]
 pub(crate) struct Held {
-    /// What our INIT said.
+    /// The parameters of our INIT.
     pub(crate) own: InitParams,
     /// The peer's.
     pub(crate) cookie: Bytes,
@@ -65,7 +65,7 @@ pub(crate) struct Held {
 /// Waiting for the COOKIE ACK.
 #[derive(Debug)]
 pub(crate) struct CookieEchoed {
-    /// What our INIT said, in case the cookie is stale.
+    /// The parameters of our INIT, in case the cookie is stale.
     pub(crate) own: InitParams,
     /// The peer's.
     pub(crate) cookie: Bytes,
@@ -73,22 +73,22 @@ pub(crate) struct CookieEchoed {
     pub(crate) t1: Retry,
     /// How many cookies were stale.
     pub(crate) stale: u32,
-    /// Whether the user wants to end as soon as it is up.
+    /// Whether to shut down once established.
     pub(crate) shutdown: bool,
-    /// Whether the COOKIE ECHO is to be written.
-    pub(crate) wanted: bool,
+    /// Whether the COOKIE ECHO has to be sent.
+    pub(crate) unsent: bool,
 }
 
 /// Waiting for the answer to a SHUTDOWN or SHUTDOWN ACK.
 #[derive(Debug)]
-pub(crate) struct Farewell {
+pub(crate) struct ShutdownTimers {
     /// T2-shutdown.
     pub(crate) t2: Retry,
-    /// When to lose patience, whatever the peer still sends (T5-shutdown-guard).
+    /// When to give up regardless of what the peer sends (T5-shutdown-guard).
     pub(crate) guard: Duration,
 }
 
-impl Farewell {
+impl ShutdownTimers {
     pub(crate) fn new(now: Duration, timeout: Duration, path: PathId, rto_max: Duration) -> Self {
         let guard = now.saturating_add(rto_max.saturating_mul(GUARD));
         Self { t2: Retry::new(now, timeout, path), guard }
@@ -99,43 +99,44 @@ impl Farewell {
     }
 }
 
-/// Something that is sent again until it is answered: T1-init, T1-cookie, T2-shutdown.
+/// A retransmission timer: T1-init, T1-cookie, T2-shutdown.
 #[derive(Clone, Debug)]
 pub(crate) struct Retry {
-    /// When to send it again.
+    /// When to retransmit.
     pub(crate) due: Duration,
-    /// How long was waited the last time.
+    /// The last timeout.
     pub(crate) timeout: Duration,
-    /// How often it was sent again.
+    /// The number of retransmissions.
     pub(crate) retransmissions: u32,
-    /// Where it was sent.
+    /// The path of the last transmission.
     pub(crate) path: PathId,
-    /// When it was first sent.
+    /// The time of the first transmission.
     pub(crate) sent: Duration,
 }
 
 impl Retry {
-    /// It is sent for the first time.
+    /// Starts the timer after the first transmission.
     pub(crate) fn new(now: Duration, timeout: Duration, path: PathId) -> Self {
         Self { due: now.saturating_add(timeout), timeout, retransmissions: 0, path, sent: now }
     }
 
-    /// It is sent again, on `path`: the timeout doubles up to `largest` (RFC 9260 §6.3.3 E2).
-    pub(crate) fn again(&mut self, now: Duration, path: PathId, largest: Duration) {
-        self.timeout = self.timeout.saturating_mul(2).min(largest);
+    /// Restarts the timer after a retransmission on `path`: the timeout doubles up to `max` (RFC
+    /// 9260 §6.3.3 E2).
+    pub(crate) fn retransmitted(&mut self, now: Duration, path: PathId, max: Duration) {
+        self.timeout = self.timeout.saturating_mul(2).min(max);
         self.due = now.saturating_add(self.timeout);
         self.retransmissions += 1;
         self.path = path;
     }
 
-    /// The round trip, if it was sent only once (RFC 9260 §6.3.1 C5).
+    /// Returns the round-trip time, if nothing was retransmitted (RFC 9260 §6.3.1 C5).
     pub(crate) fn round_trip(&self, now: Duration) -> Option<Duration> {
         (self.retransmissions == 0).then(|| now.saturating_sub(self.sent))
     }
 }
 
 impl State {
-    /// As the user knows it.
+    /// Returns the state as reported to the user.
     pub(crate) fn public(&self) -> AssociationState {
         match self {
             Self::CookieWait(_) => AssociationState::CookieWait,
@@ -150,18 +151,19 @@ impl State {
         }
     }
 
-    /// Whether both sides hold state: the handshake is over, and the end has not come.
+    /// Returns whether both sides have state: the handshake has completed, and the association has
+    /// not ended.
     pub(crate) fn is_up(&self) -> bool {
         !self.is_opening() && !matches!(self, Self::Closed)
     }
 
-    /// Whether the handshake is under way.
+    /// Returns whether the handshake is under way.
     pub(crate) fn is_opening(&self) -> bool {
         matches!(self, Self::CookieWait(_) | Self::Held(_) | Self::CookieEchoed(_))
     }
 
-    /// Whether the user wants to end as soon as the handshake is over.
-    pub(crate) fn ends_when_up(&self) -> bool {
+    /// Returns whether to shut down once the handshake has completed.
+    pub(crate) fn shutdown_requested(&self) -> bool {
         match self {
             Self::CookieWait(wait) => wait.shutdown,
             Self::CookieEchoed(echoed) => echoed.shutdown,
@@ -169,28 +171,28 @@ impl State {
         }
     }
 
-    /// Whether the user may hand in messages (RFC 9260 §9.2).
-    pub(crate) fn takes_messages(&self) -> bool {
-        let opens = self.is_opening() && !self.ends_when_up();
-        opens || matches!(self, Self::Established)
+    /// Returns whether the user may send messages (RFC 9260 §9.2).
+    pub(crate) fn accepts_messages(&self) -> bool {
+        let is_open = self.is_opening() && !self.shutdown_requested();
+        is_open || matches!(self, Self::Established)
     }
 
-    /// Whether data may be sent for the first time or again.
+    /// Returns whether data may be sent or retransmitted.
     pub(crate) fn sends_data(&self) -> bool {
         matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownReceived)
     }
 
-    /// Whether DATA of the peer is taken (RFC 9260 §6).
-    pub(crate) fn takes_data(&self) -> bool {
+    /// Returns whether the peer's DATA is accepted (RFC 9260 §6).
+    pub(crate) fn accepts_data(&self) -> bool {
         matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownSent(_))
     }
 
-    /// The timer of the state, if it has one.
+    /// Returns the deadline of the state's timer, if it has one.
     pub(crate) fn due(&self) -> Option<Duration> {
         match self {
             Self::CookieWait(wait) => Some(wait.t1.due),
             Self::CookieEchoed(echoed) => Some(echoed.t1.due),
-            Self::ShutdownSent(farewell) | Self::ShutdownAckSent(farewell) => Some(farewell.due()),
+            Self::ShutdownSent(timers) | Self::ShutdownAckSent(timers) => Some(timers.due()),
             Self::Held(_)
             | Self::Established
             | Self::ShutdownPending

@@ -1,4 +1,4 @@
-//! An association as its user may see it (RFC 6458 §8.2).
+//! The status of an association for its user (RFC 6458 §8.2).
 
 use super::Association;
 use crate::endpoint::{PathStatus, Status};
@@ -7,7 +7,7 @@ use crate::path::{Path, Paths};
 use crate::send::{AssociationQueueInfo, QueueInfo};
 
 impl Association {
-    /// `SCTP_STATUS`.
+    /// Returns the status (`SCTP_STATUS`).
     pub(crate) fn status(&self) -> Status {
         Status {
             state: self.state.public(),
@@ -24,12 +24,12 @@ impl Association {
         }
     }
 
-    /// What the send buffer holds.
+    /// Returns the contents of the send buffer.
     pub(crate) fn queue_info(&self) -> AssociationQueueInfo {
         self.sender.queue_info()
     }
 
-    /// What one stream has in the send buffer.
+    /// Returns the contents of the send buffer that belong to one stream.
     pub(crate) fn stream_queue(&self, stream: StreamId) -> QueueInfo {
         self.sender.stream_queue(stream)
     }

@@ -1,9 +1,9 @@
-//! RE-CONFIG between the user, the [`super::reconfiguration`] and the peer (RFC 6525 §5).
+//! RE-CONFIG between the user, [`super::reconfiguration`] and the peer (RFC 6525 §5).
 
 use core::time::Duration;
 
 use super::Association;
-use super::reconfiguration::{Again, Halves, Request};
+use super::reconfiguration::{Halves, Request, ResendReason};
 use super::state::State;
 use crate::counters::Counters;
 use crate::error::Error;
@@ -11,7 +11,7 @@ use crate::identifier::PathId;
 use crate::wire::{Chunk, ReconfigChunk};
 
 impl Association {
-    /// The user wants something changed; events tell how that went.
+    /// Requests a change at the user's request; events report the outcome.
     pub(crate) fn reconfigure(
         &mut self,
         now: Duration,
@@ -34,7 +34,7 @@ impl Association {
         Ok(())
     }
 
-    /// RE-CONFIG.
+    /// Handles a RE-CONFIG.
     pub(super) fn handle_reconfig(
         &mut self,
         now: Duration,
@@ -56,7 +56,7 @@ impl Association {
         self.send_reconfiguration(now, Some(path), counters);
     }
 
-    /// Does what waited for data or acknowledgements.
+    /// Continues the requests that waited for data or acknowledgements.
     #[inline]
     pub(super) fn advance_reconfiguration(&mut self, now: Duration, counters: &mut Counters) {
         if !self.reconfiguration.waits() {
@@ -71,11 +71,12 @@ impl Association {
         self.send_reconfiguration(now, None, counters);
     }
 
-    /// A request is to be sent again (RFC 6525 §5.1.1, §5.2.7).
+    /// Handles the expiry of the request timer (RFC 6525 §5.1.1, §5.2.7).
     pub(super) fn handle_reconfiguration_timer(&mut self, now: Duration, counters: &mut Counters) {
         let Some(why) = self.reconfiguration.handle_timeout(now) else { return };
-        let blamed = self.reconfiguration.asked_on().filter(|_| why == Again::Unanswered);
-        if let Some(asked_on) = blamed {
+        let timed_out_on =
+            self.reconfiguration.asked_on().filter(|_| why == ResendReason::TimedOut);
+        if let Some(asked_on) = timed_out_on {
             if let Some(path) = self.paths.get_mut(asked_on) {
                 path.back_off();
             }
@@ -87,18 +88,18 @@ impl Association {
         }
     }
 
-    /// Puts chunks in line, on the path that a request came on or the usual one.
+    /// Queues chunks on the path that a request arrived on, or on the default path.
     fn send_reconfiguration(
         &mut self,
         now: Duration,
-        came_on: Option<PathId>,
+        arrived_on: Option<PathId>,
         counters: &mut Counters,
     ) {
-        let usual = || self.paths.for_data(None).unwrap_or(self.paths.primary());
-        let path = came_on.unwrap_or_else(usual);
+        let default_path = || self.paths.for_data(None).unwrap_or(self.paths.primary());
+        let path = arrived_on.unwrap_or_else(default_path);
         let rto = self.timeout_of(path);
         while let Some(chunk) = self.reconfiguration.poll_chunk(now, rto, path) {
-            self.waiting.push(Some(path), Chunk::Reconfig(chunk), counters);
+            self.queues.push(Some(path), Chunk::Reconfig(chunk), counters);
         }
         self.collect_events();
     }

@@ -1,4 +1,4 @@
-//! Verification tags (RFC 9260 §8.5): which packets belong to an association though their tag is
+//! Verification tags (RFC 9260 §8.5): which packets belong to an association although their tag is
 //! not ours, and which do not although it is.
 
 use core::net::{IpAddr, SocketAddr};
@@ -10,15 +10,15 @@ use crate::identifier::VerificationTag;
 use crate::path::{Path, PathState};
 use crate::wire::{Chunk, ChunkType, PACKET_HEADER};
 
-/// Bytes of a packet that every ICMP message quotes: the ports and the tag.
+/// The bytes of a packet that every ICMP message quotes: the ports and the tag.
 const QUOTED: usize = 8;
 
-/// Where the initiate tag stands in a packet with an INIT (§3.3.2).
+/// The offset of the initiate tag in a packet with an INIT (§3.3.2).
 const INITIATE_TAG_AT: usize = PACKET_HEADER + 4;
 
 impl Association {
-    /// Whether an ABORT or SHUTDOWN COMPLETE with this tag is the peer's (§8.5.1 B, C): the tag is
-    /// ours without the T bit and the peer's with it.
+    /// Returns whether an ABORT or SHUTDOWN COMPLETE with this tag is the peer's (§8.5.1 B, C): the
+    /// tag is ours without the T bit and the peer's with it.
     pub(crate) fn is_authentic(&self, tag: VerificationTag, reflected: bool) -> bool {
         if reflected {
             self.peer_tag != VerificationTag::ZERO && tag == self.peer_tag
@@ -27,8 +27,9 @@ impl Association {
         }
     }
 
-    /// A packet from the peer's address whose tag is not ours. All but a reflected ABORT or
-    /// SHUTDOWN COMPLETE, and a SHUTDOWN ACK for an association that is gone, is dropped.
+    /// Handles a packet from the peer's address whose tag is not ours. It is dropped, unless it
+    /// contains a reflected ABORT or SHUTDOWN COMPLETE, or a SHUTDOWN ACK for an association that
+    /// no longer exists.
     pub(crate) fn handle_foreign_tag(
         &mut self,
         arrival: &Arrival,
@@ -38,9 +39,9 @@ impl Association {
     ) {
         match first {
             Some(Chunk::Abort(abort)) if abort.reflected && self.is_authentic(tag, true) => {
-                if self.is_leaving(arrival.local) {
+                if self.is_being_deleted(arrival.local) {
                     counters.unexpected_chunks += 1;
-                } else if !self.is_beside(arrival.remote, arrival.local) {
+                } else if !self.concerns_unconfirmed_path(arrival.remote, arrival.local) {
                     self.handle_abort(&abort);
                 }
             }
@@ -53,25 +54,30 @@ impl Association {
                 let path = self.paths.by_remote(arrival.remote, arrival.local);
                 let path = path.unwrap_or(self.paths.primary());
                 let complete = Chunk::ShutdownComplete { reflected: true };
-                self.waiting.push_alone(path, tag, complete);
+                self.queues.push_standalone(path, tag, complete);
             }
             _ => counters.bad_tags += 1,
         }
     }
 
-    /// Whether a refusal is about a path that was never confirmed, beside others that were. If there is
-    /// a translator on that path alone, as for IPv4 beside IPv6, the peer does not know the address that
-    /// our probe comes from and takes it for a stranger's (§8.4), though it has the association; and an
-    /// address that the peer listed may be that of another host, which does not speak SCTP.
-    pub(super) fn is_beside(&self, remote: SocketAddr, local: Option<IpAddr>) -> bool {
-        let over = self.paths.by_remote(remote, local);
-        let over = over.and_then(|path| self.paths.get(path));
+    /// Returns whether a refusal concerns a path that was never confirmed, while others were. If
+    /// that path alone goes through a translator, as for IPv4 next to IPv6, the peer does not
+    /// recognize the source address of our probe and treats it as out of the blue (§8.4), although
+    /// it has the association; and an address that the peer listed may belong to another host that
+    /// does not support SCTP.
+    pub(super) fn concerns_unconfirmed_path(
+        &self,
+        remote: SocketAddr,
+        local: Option<IpAddr>,
+    ) -> bool {
+        let path = self.paths.by_remote(remote, local);
+        let path = path.and_then(|path| self.paths.get(path));
         let is_confirmed = |path: &Path| path.state() != PathState::Unconfirmed;
-        over.is_some_and(|path| !is_confirmed(path)) && self.paths.iter().any(is_confirmed)
+        path.is_some_and(|path| !is_confirmed(path)) && self.paths.iter().any(is_confirmed)
     }
 
-    /// Whether a packet that an ICMP message quotes is one of ours (RFC 9260 §10, ICMP 5 and 6): its
-    /// ports, and the peer's tag, or of an INIT ours.
+    /// Returns whether a packet that an ICMP message quotes is one of ours (RFC 9260 §10, ICMP 5
+    /// and 6): its ports, and the peer's tag, or of an INIT ours.
     pub(crate) fn has_sent(&self, quoted: &[u8]) -> bool {
         let Some(&[s0, s1, d0, d1, t0, t1, t2, t3]) = quoted.first_chunk::<QUOTED>() else {
             return false;

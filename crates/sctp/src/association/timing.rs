@@ -1,4 +1,4 @@
-//! The timers of an association, all in one.
+//! The timers of an association, combined.
 
 use core::time::Duration;
 
@@ -7,7 +7,7 @@ use super::state::State;
 use crate::counters::Counters;
 
 impl Association {
-    /// When to call [`Self::handle_timeout`] at the latest.
+    /// Returns when to call [`Self::handle_timeout`] at the latest.
     pub(crate) fn next_timeout(&self) -> Option<Duration> {
         let opening_or_up = !matches!(self.state, State::Closed);
         let transfer = [
@@ -23,12 +23,12 @@ impl Association {
         self.state.due().into_iter().chain(running).min()
     }
 
-    /// There is nothing to do for now.
-    pub(crate) fn rest(&mut self) {
-        self.waiting.shrink();
+    /// Frees the memory that an idle association does not need.
+    pub(crate) fn shrink(&mut self) {
+        self.queues.shrink();
     }
 
-    /// Does what is due. May be called too early.
+    /// Handles the timers that are due. May be called too early.
     pub(crate) fn handle_timeout(&mut self, now: Duration, counters: &mut Counters) {
         if self.paced_until.is_some_and(|at| at <= now) {
             self.paced_until = None;

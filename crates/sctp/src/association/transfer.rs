@@ -1,5 +1,5 @@
-//! Data and its acknowledgement on their way between the user, the two halves of the transfer and
-//! the paths (RFC 9260 §6).
+//! Data and its acknowledgement between the user, the sender, the receiver and the paths (RFC 9260
+//! §6).
 
 use bytes::Bytes;
 use core::time::Duration;
@@ -16,50 +16,50 @@ use crate::serial::Tsn;
 use crate::wire::{Cause, Chunk, DataChunk, ErrorChunk, SackBuilder, SackChunk};
 
 impl Association {
-    /// Takes a message of the user's.
+    /// Queues a message of the user.
     pub(crate) fn send(
         &mut self,
         now: Duration,
         info: &SendInfo,
         data: Bytes,
     ) -> Result<(), Error> {
-        if !self.state.takes_messages() {
+        if !self.state.accepts_messages() {
             return Err(Error::WrongState);
         }
         self.sender.send(now, info, data, &mut self.paths)
     }
 
-    /// Bytes of user data that it holds: those that are to be sent or acknowledged, and those that came
-    /// in, with what keeping them costs.
-    pub(crate) fn held(&self) -> usize {
+    /// Returns the bytes of user data that it stores: data to be sent or acknowledged, and received
+    /// data with its overhead.
+    pub(crate) fn memory(&self) -> usize {
         self.sender.queued_bytes() + self.receiver.memory()
     }
 
-    /// How much of the send buffer and of the receive buffer may be used from now on.
+    /// Limits the use of the send buffer and of the receive buffer to `bytes` each.
     pub(crate) fn set_allowance(&mut self, bytes: usize) {
         self.sender.set_allowance(bytes);
         self.receiver.set_allowance(bytes);
         self.collect_events();
     }
 
-    /// Whether a message of so many bytes has room in the send buffer.
+    /// Returns whether the send buffer has room for a message of `length` bytes.
     pub(crate) fn is_writable(&self, length: usize) -> bool {
-        self.state.takes_messages() && self.sender.is_writable(length)
+        self.state.accepts_messages() && self.sender.is_writable(length)
     }
 
-    /// Gives the user a message, or a part of one.
+    /// Returns the next received message, or a part of one.
     pub(crate) fn receive(&mut self) -> Option<Message> {
         self.receiver.receive()
     }
 
-    /// DATA or I-DATA. Says whether to go on with the packet.
+    /// Handles DATA or I-DATA. Returns whether to continue with the packet.
     pub(super) fn handle_data(
         &mut self,
         path: PathId,
         data: DataChunk,
         counters: &mut Counters,
     ) -> bool {
-        if !self.state.takes_data() {
+        if !self.state.accepts_data() {
             counters.unexpected_chunks += 1;
             return !matches!(self.state, State::Closed);
         }
@@ -67,7 +67,7 @@ impl Association {
             DataOutcome::Accepted | DataOutcome::Duplicate | DataOutcome::OverWindow => true,
             DataOutcome::InvalidStream(stream) => {
                 let causes = Cause::InvalidStream { stream }.into();
-                self.waiting.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
+                self.queues.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
                 true
             }
             DataOutcome::Violation(violation) => {
@@ -77,7 +77,7 @@ impl Association {
         }
     }
 
-    /// SACK or NR-SACK.
+    /// Handles a SACK or NR-SACK.
     pub(super) fn handle_sack(
         &mut self,
         now: Duration,
@@ -90,7 +90,7 @@ impl Association {
         }
     }
 
-    /// The acknowledgement that a SHUTDOWN carries (§9.2).
+    /// Handles the acknowledgement in a SHUTDOWN (§9.2).
     pub(super) fn handle_cumulative_tsn(
         &mut self,
         now: Duration,
@@ -103,12 +103,12 @@ impl Association {
             a_rwnd: a_rwnd.unwrap_or(u32::MAX),
             ..SackBuilder::default()
         };
-        // It measures no round trip on another path than the one that data goes on.
+        // It does not measure the return trip of another path.
         let path = self.paths.primary();
         self.sender.handle_sack(now, &sack.build(), path, &mut self.paths, counters);
     }
 
-    /// T3, RACK and tail-loss timers of the sending half (§6.3.3).
+    /// Handles the T3-rtx, RACK and tail loss probe timers of the sender (§6.3.3).
     pub(super) fn handle_data_timers(&mut self, now: Duration) {
         let outcome = self.sender.handle_timeout(now, &mut self.paths);
         for expired in outcome.expired {
@@ -119,15 +119,15 @@ impl Association {
         self.give_up_if_unreachable();
     }
 
-    /// Too many errors in a row end it (§8.1).
+    /// Ends the association after too many consecutive errors (§8.1).
     pub(super) fn give_up_if_unreachable(&mut self) {
         if self.state.is_up() && self.paths.is_peer_unreachable(&self.config) {
-            self.end(Ending::Quiet, Event::Lost(LossReason::PeerUnreachable));
+            self.end(Ending::DiscardQueued, Event::Lost(LossReason::PeerUnreachable));
         }
     }
 }
 
-/// What to tell a peer that broke the protocol.
+/// Returns the error cause for a protocol violation.
 pub(super) fn cause_of(violation: Violation) -> Cause {
     match violation {
         Violation::NoUserData(tsn) => Cause::NoUserData { tsn },

@@ -9,20 +9,20 @@ use sha2::Sha256;
 /// The longest HMAC, in bytes.
 pub(super) const MAX_HMAC: usize = 32;
 
-/// An algorithm that both sides must know to use it.
+/// An HMAC algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HmacAlgorithm {
-    /// SHA-1: every side knows it.
+    /// SHA-1, which every implementation supports.
     Sha1,
     /// SHA-256.
     Sha256,
 }
 
 impl HmacAlgorithm {
-    /// Those known here, most wanted first.
+    /// The supported algorithms, most preferred first.
     pub const ALL: [Self; 2] = [Self::Sha256, Self::Sha1];
 
-    /// The algorithm with this identifier, if it is known here.
+    /// Returns the algorithm with this identifier, if it is supported.
     #[must_use]
     pub const fn from_id(id: u16) -> Option<Self> {
         match id {
@@ -32,7 +32,7 @@ impl HmacAlgorithm {
         }
     }
 
-    /// The identifier on the wire.
+    /// Returns the identifier on the wire.
     #[must_use]
     pub const fn id(self) -> u16 {
         match self {
@@ -41,7 +41,7 @@ impl HmacAlgorithm {
         }
     }
 
-    /// Bytes of an HMAC.
+    /// Returns the length of an HMAC in bytes.
     #[must_use]
     pub const fn hmac_len(self) -> usize {
         match self {
@@ -50,25 +50,24 @@ impl HmacAlgorithm {
         }
     }
 
-    /// Writes the HMAC of `parts`, one after the other, to the beginning of `hmac`, as far as there
-    /// is room.
+    /// Writes the HMAC of the concatenated `parts` to `hmac`, truncated to its length.
     pub(super) fn compute(self, key: &HmacKey, parts: &[&[u8]], hmac: &mut [u8]) {
         match self {
-            Self::Sha1 => copy(&fed(&key.sha1, parts).finalize().into_bytes(), hmac),
-            Self::Sha256 => copy(&fed(&key.sha256, parts).finalize().into_bytes(), hmac),
+            Self::Sha1 => copy(&updated(&key.sha1, parts).finalize().into_bytes(), hmac),
+            Self::Sha256 => copy(&updated(&key.sha256, parts).finalize().into_bytes(), hmac),
         }
     }
 
-    /// Whether `hmac` is the HMAC of `parts`, in a time that does not tell where it differs.
+    /// Returns whether `hmac` is the HMAC of `parts`, in constant time.
     pub(super) fn verify(self, key: &HmacKey, parts: &[&[u8]], hmac: &[u8]) -> bool {
         match self {
-            Self::Sha1 => fed(&key.sha1, parts).verify_slice(hmac).is_ok(),
-            Self::Sha256 => fed(&key.sha256, parts).verify_slice(hmac).is_ok(),
+            Self::Sha1 => updated(&key.sha1, parts).verify_slice(hmac).is_ok(),
+            Self::Sha256 => updated(&key.sha256, parts).verify_slice(hmac).is_ok(),
         }
     }
 }
 
-/// A key that the algorithms have taken in already, so that a packet costs nothing but itself.
+/// A key with precomputed HMAC state, so that no work is repeated per packet.
 #[derive(Clone)]
 pub(super) struct HmacKey {
     sha1: Hmac<Sha1>,
@@ -76,15 +75,15 @@ pub(super) struct HmacKey {
 }
 
 impl HmacKey {
-    /// `None` only if the key has an impossible length, which for HMAC no length is (RFC 2104 §3).
+    /// Returns `None` only for keys of invalid length, which do not exist for HMAC (RFC 2104 §3).
     pub(super) fn new(key: &[u8]) -> Option<Self> {
         let sha1 = Hmac::new_from_slice(key).ok()?;
         Some(Self { sha1, sha256: Hmac::new_from_slice(key).ok()? })
     }
 }
 
-/// An HMAC that has taken in `parts`.
-fn fed<M: Mac + Clone>(keyed: &M, parts: &[&[u8]]) -> M {
+/// Returns an HMAC over `parts`.
+fn updated<M: Mac + Clone>(keyed: &M, parts: &[&[u8]]) -> M {
     let mut mac = keyed.clone();
     for part in parts {
         mac.update(part);

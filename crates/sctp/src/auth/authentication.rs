@@ -1,12 +1,12 @@
-//! AUTH chunks signed and checked.
+//! Signing and verification of AUTH chunks.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc4895#section-6.2>,
 //! <https://www.rfc-editor.org/rfc/rfc4895#section-6.3>
 //!
-//! To sign, the association puts [`Authentication::chunk`] before the first chunk that needs it and
-//! marks the place with [`crate::wire::PacketWriter::authenticate_from_here`]; when the packet is
-//! full, it hands [`Authentication::sign`] to [`crate::wire::PacketWriter::authenticate`], and only
-//! then finishes the packet.
+//! To sign, the association writes [`Authentication::chunk`] before the first chunk that requires
+//! it and marks the position with [`crate::wire::PacketWriter::authenticate_from_here`]; when the
+//! packet is full, it passes [`Authentication::sign`] to
+//! [`crate::wire::PacketWriter::authenticate`], and only then finishes the packet.
 
 use alloc::collections::BTreeMap;
 use core::fmt;
@@ -18,17 +18,17 @@ use crate::error::Error;
 use crate::wire::{AuthChunk, ChunkType};
 use bytes::Bytes;
 
-/// What an AUTH chunk that came is worth.
+/// The result of verifying an AUTH chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verification {
-    /// All that follows it is from who has the key.
+    /// It is valid: the rest of the packet is authentic.
     Authentic,
-    /// It uses an algorithm that this side did not name: to be discarded with all that follows and
-    /// answered by an ERROR with the cause "unsupported HMAC identifier".
+    /// It uses an algorithm that this side did not offer: it is discarded with the rest of the
+    /// packet and answered by an ERROR with the cause "unsupported HMAC identifier".
     UnsupportedHmac,
-    /// It uses a key that is not known here: to be discarded silently with all that follows.
+    /// It uses an unknown key: it is silently discarded with the rest of the packet.
     UnknownKey,
-    /// Its HMAC is wrong: to be discarded silently with all that follows.
+    /// Its HMAC is wrong: it is silently discarded with the rest of the packet.
     Forged,
 }
 
@@ -37,8 +37,8 @@ pub enum Verification {
 pub struct Authentication {
     vectors: KeyVectors,
     keys: SharedKeys,
-    /// What comes of each shared key, by its identifier.
-    made: BTreeMap<u16, HmacKey>,
+    /// The association key of each shared key, by identifier.
+    derived: BTreeMap<u16, HmacKey>,
     ours: AuthOffer,
     expected: ChunkSet,
     wanted: ChunkSet,
@@ -46,7 +46,7 @@ pub struct Authentication {
 }
 
 impl fmt::Debug for Authentication {
-    /// Does not tell keys.
+    /// Does not reveal keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Authentication")
             .field("keys", &self.keys)
@@ -58,13 +58,13 @@ impl fmt::Debug for Authentication {
 }
 
 impl Authentication {
-    /// Of what both sides said; `None` if the peer names no algorithm known here.
+    /// Creates it from both offers; `None` if the peer offers no supported algorithm.
     #[must_use]
     pub fn new(ours: AuthOffer, theirs: &AuthOffer, keys: SharedKeys) -> Option<Self> {
         let vectors = KeyVectors::new(&ours, theirs);
-        let make = |(id, shared): (u16, &Bytes)| Some((id, vectors.association_key(shared)?));
+        let derive = |(id, shared): (u16, &Bytes)| Some((id, vectors.association_key(shared)?));
         Some(Self {
-            made: keys.iter().filter_map(make).collect(),
+            derived: keys.iter().filter_map(derive).collect(),
             vectors,
             keys,
             expected: ours.required(),
@@ -74,35 +74,36 @@ impl Authentication {
         })
     }
 
-    /// Whether a chunk of this type that did not follow an AUTH chunk is to be discarded silently.
+    /// Returns whether a chunk of this type must be silently discarded unless it follows an AUTH
+    /// chunk.
     #[must_use]
     pub const fn expects(&self, chunk_type: ChunkType) -> bool {
         is_always_authenticated(chunk_type) || self.expected.contains(chunk_type)
     }
 
-    /// Whether a chunk of this type must be sent behind an AUTH chunk.
+    /// Returns whether a chunk of this type must be sent after an AUTH chunk.
     #[must_use]
     pub const fn wants(&self, chunk_type: ChunkType) -> bool {
         is_always_authenticated(chunk_type) || self.wanted.contains(chunk_type)
     }
 
-    /// Bytes that an AUTH chunk takes in a packet.
+    /// Returns the length of an AUTH chunk in a packet.
     #[must_use]
     pub const fn chunk_len(&self) -> usize {
         AuthChunk::HMAC_AT + self.algorithm.hmac_len()
     }
 
-    /// The AUTH chunk to send, still without its HMAC.
+    /// Returns the AUTH chunk to send, without its HMAC.
     #[must_use]
     pub fn chunk(&self) -> AuthChunk {
         let hmac_len = self.algorithm.hmac_len();
         AuthChunk::unsigned(self.keys.active(), self.algorithm.id(), hmac_len)
     }
 
-    /// Fills in the HMAC of the AUTH chunk at the beginning of `covered`, which goes to the end of
-    /// the packet. The chunk must be the latest one from [`Self::chunk`].
+    /// Writes the HMAC of the AUTH chunk at the start of `covered`, which extends to the end of the
+    /// packet. The chunk must be the last one from [`Self::chunk`].
     pub fn sign(&self, covered: &mut [u8]) {
-        let Some(key) = self.made.get(&self.keys.active()) else { return };
+        let Some(key) = self.derived.get(&self.keys.active()) else { return };
         let mut hmac = [0; MAX_HMAC];
         self.algorithm.compute(key, &[covered], &mut hmac);
         let place = AuthChunk::HMAC_AT..self.chunk_len();
@@ -113,14 +114,14 @@ impl Authentication {
         }
     }
 
-    /// Whether an AUTH chunk that came vouches for what follows it.
+    /// Verifies a received AUTH chunk.
     #[must_use]
     pub fn verify(&self, chunk: &AuthChunk) -> Verification {
         let algorithm = match HmacAlgorithm::from_id(chunk.hmac_id) {
             Some(algorithm) if self.ours.allows(algorithm) => algorithm,
             _ => return Verification::UnsupportedHmac,
         };
-        let Some(key) = self.made.get(&chunk.shared_key_id) else {
+        let Some(key) = self.derived.get(&chunk.shared_key_id) else {
             return Verification::UnknownKey;
         };
         let place = AuthChunk::HMAC_AT + algorithm.hmac_len();
@@ -137,7 +138,7 @@ impl Authentication {
         }
     }
 
-    /// The shared keys, to be used again after a restart.
+    /// Returns the shared keys, to be reused after a restart.
     #[must_use]
     pub const fn keys(&self) -> &SharedKeys {
         &self.keys
@@ -148,9 +149,9 @@ impl Authentication {
     /// # Errors
     /// If there are too many keys.
     pub fn set_key(&mut self, id: u16, key: Bytes) -> Result<(), Error> {
-        let made = self.vectors.association_key(&key);
+        let derived = self.vectors.association_key(&key);
         self.keys.set(id, key)?;
-        self.made.extend(made.map(|made| (id, made)));
+        self.derived.extend(derived.map(|derived| (id, derived)));
         Ok(())
     }
 
@@ -165,15 +166,16 @@ impl Authentication {
     /// Removes a shared key (`SCTP_AUTH_DELETE_KEY`).
     ///
     /// # Errors
-    /// If there is no such key, or it is the one that is signed with.
+    /// If there is no such key, or it is the active key.
     pub fn remove_key(&mut self, id: u16) -> Result<(), Error> {
         self.keys.remove(id)?;
-        self.made.remove(&id);
+        self.derived.remove(&id);
         Ok(())
     }
 }
 
-/// Chunks that change addresses, whether they are listed or not (RFC 5061 §4.1.1, §4.1.2).
+/// Returns whether chunks of this type always require authentication because they change addresses
+/// (RFC 5061 §4.1.1, §4.1.2).
 const fn is_always_authenticated(chunk_type: ChunkType) -> bool {
     matches!(chunk_type, ChunkType::ASCONF | ChunkType::ASCONF_ACK)
 }

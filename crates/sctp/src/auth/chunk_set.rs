@@ -1,20 +1,19 @@
-//! Which chunks must be authenticated.
+//! The set of chunks that must be authenticated.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc4895#section-3.2>
 
 use crate::wire::ChunkType;
 
-/// A set of types of chunks, without those that no AUTH can precede.
+/// A set of chunk types, without those that AUTH cannot precede.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChunkSet([u128; 2]);
 
 impl ChunkSet {
-    /// Chunks that come where there is no key yet, or no more, and AUTH itself: to list them means
-    /// nothing.
+    /// Chunks that are sent when there are no keys, and AUTH itself: listing them has no effect.
     const NEVER: [ChunkType; 4] =
         [ChunkType::INIT, ChunkType::INIT_ACK, ChunkType::SHUTDOWN_COMPLETE, ChunkType::AUTH];
 
-    /// The set that the bytes of a chunk list name.
+    /// Parses the bytes of a chunk list.
     #[must_use]
     pub fn from_list(list: &[u8]) -> Self {
         let mut set = Self::default();
@@ -30,7 +29,7 @@ impl ChunkSet {
         }
     }
 
-    /// Whether this chunk must be authenticated.
+    /// Returns whether this chunk must be authenticated.
     #[must_use]
     pub const fn contains(&self, chunk_type: ChunkType) -> bool {
         self.0[(chunk_type.0 >> 7) as usize] & bit(chunk_type) != 0

@@ -1,4 +1,4 @@
-//! Shared keys, and the keys of an association made of them.
+//! Shared keys, and the association keys derived from them.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc4895#section-6.1>
 
@@ -11,14 +11,14 @@ use super::AuthOffer;
 use super::algorithm::HmacKey;
 use crate::error::Error;
 
-/// The most keys that an endpoint pair can have at a time.
+/// The maximum number of keys that an endpoint pair can have at a time.
 const MAX_SHARED_KEYS: usize = 32;
 
 /// The keys that two endpoints share, by identifier. Without any, the key 0 is empty.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SharedKeys {
-    /// By their identifiers. Mostly it is one, and each association and each socket has a copy: a tree would
-    /// take ten times the memory.
+    /// Sorted by identifier. Usually there is one, and each association and each socket has a copy:
+    /// a tree would take ten times the memory.
     keys: Vec<(u16, Bytes)>,
     active: u16,
 }
@@ -30,7 +30,7 @@ impl Default for SharedKeys {
 }
 
 impl fmt::Debug for SharedKeys {
-    /// Names the keys, but does not tell them.
+    /// Shows the identifiers, but does not reveal the keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ids: Vec<u16> = self.keys.iter().map(|(id, _)| *id).collect();
         f.debug_struct("SharedKeys")
@@ -44,9 +44,9 @@ impl SharedKeys {
     /// Adds a key or replaces the one with this identifier (`SCTP_AUTH_KEY`).
     ///
     /// # Errors
-    /// [`Error::Full`] if there are 32 keys already.
+    /// [`Error::Full`] if there are already 32 keys.
     pub fn set(&mut self, id: u16, key: Bytes) -> Result<(), Error> {
-        match self.place(id) {
+        match self.search(id) {
             Ok(at) => self.keys[at].1 = key,
             Err(_) if self.keys.len() >= MAX_SHARED_KEYS => return Err(Error::Full),
             Err(at) => self.keys.insert(at, (id, key)),
@@ -59,43 +59,43 @@ impl SharedKeys {
     /// # Errors
     /// If there is no such key.
     pub fn activate(&mut self, id: u16) -> Result<(), Error> {
-        self.place(id).map_err(|_| Error::NoSuchKey)?;
+        self.search(id).map_err(|_| Error::NoSuchKey)?;
         self.active = id;
         Ok(())
     }
 
-    /// Removes a key (`SCTP_AUTH_DELETE_KEY`): what is signed with it is not taken any more.
+    /// Removes a key (`SCTP_AUTH_DELETE_KEY`): chunks signed with it are no longer accepted.
     ///
     /// # Errors
-    /// If there is no such key, or it is the one that is signed with ([`Error::Busy`]): choose another
-    /// one first (RFC 6458 §8.3.4).
+    /// If there is no such key, or it is the active key ([`Error::Busy`]): activate another one
+    /// first (RFC 6458 §8.3.4).
     pub fn remove(&mut self, id: u16) -> Result<(), Error> {
         if id == self.active {
             return Err(Error::Busy);
         }
-        let at = self.place(id).map_err(|_| Error::NoSuchKey)?;
+        let at = self.search(id).map_err(|_| Error::NoSuchKey)?;
         self.keys.remove(at);
         Ok(())
     }
 
-    /// Where a key is, or where it would be.
-    fn place(&self, id: u16) -> Result<usize, usize> {
+    /// Returns the index of a key, or where it would be inserted.
+    fn search(&self, id: u16) -> Result<usize, usize> {
         self.keys.binary_search_by_key(&id, |(one, _)| *one)
     }
 
-    /// The identifier of the key to sign with.
+    /// Returns the identifier of the active key.
     #[must_use]
     pub const fn active(&self) -> u16 {
         self.active
     }
 
-    /// All keys with their identifiers.
+    /// Returns all keys with their identifiers.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u16, &Bytes)> {
         self.keys.iter().map(|(id, key)| (*id, key))
     }
 }
 
-/// What both sides said, in the order in which it goes into keys.
+/// The key vectors of both sides, in the order in which they are concatenated.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct KeyVectors {
     smaller: Vec<u8>,
@@ -103,7 +103,7 @@ pub(super) struct KeyVectors {
 }
 
 impl KeyVectors {
-    /// Both sides come to the same, whichever is `one`.
+    /// Orders the vectors; both sides get the same result.
     pub(super) fn new(one: &AuthOffer, other: &AuthOffer) -> Self {
         let (one, other) = (one.key_vector(), other.key_vector());
         match compare(&one, &other) {
@@ -112,7 +112,7 @@ impl KeyVectors {
         }
     }
 
-    /// The key of the association made of a shared key.
+    /// Derives the association key from a shared key.
     pub(super) fn association_key(&self, shared: &[u8]) -> Option<HmacKey> {
         HmacKey::new(&self.concatenated(shared))
     }
@@ -122,7 +122,7 @@ impl KeyVectors {
     }
 }
 
-/// As big-endian numbers, and of equal ones the shorter first.
+/// Compares vectors as big-endian numbers; of equal numbers, the shorter vector comes first.
 fn compare(one: &[u8], other: &[u8]) -> Ordering {
     let (a, b) = (significant(one), significant(other));
     a.len().cmp(&b.len()).then_with(|| a.cmp(b)).then_with(|| one.len().cmp(&other.len()))
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_make_the_same_key() {
+    fn both_sides_derive_the_same_key() {
         let one = AuthOffer::new([1; 32], &[ChunkType::ASCONF]);
         let other = AuthOffer::new([2; 32], &[ChunkType::ASCONF]);
         let longer = AuthOffer::new([0; 32], &[ChunkType::ASCONF, ChunkType::ASCONF_ACK]);

@@ -2,18 +2,18 @@
 //!
 //! <https://www.rfc-editor.org/rfc/rfc4895>
 //!
-//! Each side says in its INIT or INIT ACK which chunks it wants to be authenticated, by which
-//! algorithms, and gives random bytes. These and a key that both know beforehand (an empty one
-//! without) make the key of the association. What follows an AUTH chunk in a packet is covered by
-//! its HMAC.
+//! In its INIT or INIT ACK, each side lists the chunks that it requires to be authenticated and its
+//! supported algorithms, and includes random bytes. These and a preshared key (an empty one if
+//! there is none) form the association key. An HMAC covers everything that follows an AUTH chunk in
+//! a packet.
 //!
-//! | file | job | source |
+//! | file | purpose | source |
 //! | --- | --- | --- |
-//! | `offer` | what a side says when the association begins | RFC 4895 §3 |
-//! | `chunk_set` | which chunks must be authenticated | RFC 4895 §3.2 |
-//! | `keys` | shared keys and the keys made of them | RFC 4895 §6.1 |
+//! | `offer` | what a side offers in the handshake | RFC 4895 §3 |
+//! | `chunk_set` | the set of chunks that must be authenticated | RFC 4895 §3.2 |
+//! | `keys` | shared keys and the keys derived from them | RFC 4895 §6.1 |
 //! | `algorithm` | HMAC with SHA-1 and SHA-256 | RFC 4895 §3.3 |
-//! | `authentication` | AUTH chunks signed and checked | RFC 4895 §6.2, §6.3 |
+//! | `authentication` | signing and verification of AUTH chunks | RFC 4895 §6.2, §6.3 |
 
 mod algorithm;
 mod authentication;

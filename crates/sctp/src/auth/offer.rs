@@ -1,4 +1,4 @@
-//! What a side says when the association begins.
+//! What a side offers in the handshake.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc4895#section-3>
 
@@ -9,21 +9,21 @@ use super::{ChunkSet, HmacAlgorithm};
 use crate::wire::records::{Records, encode_records};
 use crate::wire::{ChunkType, Parameter, Parameters};
 
-/// Random bytes that this side gives (RFC 4895 §3.1 wants 32).
+/// The number of random bytes that this side sends (RFC 4895 §3.1 recommends 32).
 pub const RANDOM_LEN: usize = 32;
 
 /// The RANDOM, CHUNKS and HMAC-ALGO parameters of an INIT or INIT ACK.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuthOffer {
     random: Bytes,
-    /// `None` if there was no such parameter: it counts for the key whether an empty one was sent.
+    /// `None` if there was no such parameter: an empty one is part of the key, a missing one is
+    /// not.
     chunks: Option<Bytes>,
     hmacs: Bytes,
 }
 
 impl AuthOffer {
-    /// What this side says: chunks of these types must come authenticated, by any algorithm known
-    /// here.
+    /// Creates our offer: chunks of these types must be authenticated, by any supported algorithm.
     #[must_use]
     pub fn new(random: [u8; RANDOM_LEN], chunks: &[ChunkType]) -> Self {
         let chunks: Vec<u8> = chunks.iter().map(|chunk_type| chunk_type.0).collect();
@@ -34,8 +34,8 @@ impl AuthOffer {
         }
     }
 
-    /// What the other side said. `None` if it does not take part: RANDOM or HMAC-ALGO is missing,
-    /// or names no algorithm known here.
+    /// Parses the peer's offer. Returns `None` if it does not support AUTH: RANDOM or HMAC-ALGO is
+    /// missing, or lists no supported algorithm.
     #[must_use]
     pub fn from_parameters(parameters: &Parameters) -> Option<Self> {
         let (mut random, mut chunks, mut hmacs) = (None, None, None);
@@ -51,14 +51,14 @@ impl AuthOffer {
         offer.algorithm().is_some().then_some(offer)
     }
 
-    /// The parameters for an INIT or INIT ACK.
+    /// Returns the parameters for an INIT or INIT ACK.
     pub fn parameters(&self) -> impl Iterator<Item = Parameter> + use<> {
         let chunks = self.chunks.clone().map(Parameter::ChunkList);
         let hmacs = Parameter::RequestedHmacs(self.hmacs.clone());
         [Some(Parameter::Random(self.random.clone())), chunks, Some(hmacs)].into_iter().flatten()
     }
 
-    /// The same in memory of its own, which keeps no packet alive.
+    /// Returns a copy that does not keep the packet alive.
     #[must_use]
     pub fn detached(&self) -> Self {
         let copy = |bytes: &Bytes| Bytes::copy_from_slice(bytes);
@@ -69,38 +69,38 @@ impl AuthOffer {
         }
     }
 
-    /// Bytes of the values that go into the key.
+    /// Returns the length of the values that are part of the key.
     #[must_use]
     pub fn len(&self) -> usize {
         self.random.len() + self.chunks.as_ref().map_or(0, Bytes::len) + self.hmacs.len()
     }
 
-    /// Whether there is nothing in it.
+    /// Returns whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Chunks that who made the offer takes only authenticated.
+    /// Returns the chunks that the offering side accepts only if authenticated.
     #[must_use]
     pub fn required(&self) -> ChunkSet {
         ChunkSet::from_list(self.chunks.as_deref().unwrap_or_default())
     }
 
-    /// The algorithm to sign with for who made the offer: the first one it names that is known here
-    /// (RFC 4895 §3.3).
+    /// Returns the algorithm for signing chunks to the offering side: the first one listed that is
+    /// supported here (RFC 4895 §3.3).
     #[must_use]
     pub fn algorithm(&self) -> Option<HmacAlgorithm> {
         Records::new(&self.hmacs).find_map(HmacAlgorithm::from_id)
     }
 
-    /// Whether the offer names this algorithm.
+    /// Returns whether the offer lists this algorithm.
     pub(super) fn allows(&self, algorithm: HmacAlgorithm) -> bool {
         Records::new(&self.hmacs).any(|id: u16| id == algorithm.id())
     }
 
-    /// The parameters one after the other, with type and length but without padding
-    /// (RFC 4895 §6.1).
+    /// Returns the concatenated parameters, with type and length but without padding (RFC 4895
+    /// §6.1).
     pub(super) fn key_vector(&self) -> Vec<u8> {
         self.parameters().flat_map(|parameter| parameter.to_bytes()).collect()
     }
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_comes_back() {
+    fn an_offer_round_trips() {
         let parameters: Parameters = offer().parameters().collect();
         assert_eq!(AuthOffer::from_parameters(&parameters), Some(offer()));
         assert_eq!(offer().algorithm(), Some(HmacAlgorithm::Sha256));
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn an_incomplete_offer_is_no_offer() {
+    fn an_incomplete_offer_is_rejected() {
         let whole: Vec<Parameter> = offer().parameters().collect();
         for (missing, is_offer) in [(0, false), (1, true), (2, false)] {
             let mut parameters = whole.clone();
@@ -161,8 +161,8 @@ mod tests {
 
     #[test]
     fn duplicates_count_once() {
-        let twice: Parameters =
+        let duplicated: Parameters =
             offer().parameters().chain([Parameter::Random(Bytes::from_static(&[1]))]).collect();
-        assert_eq!(AuthOffer::from_parameters(&twice), Some(offer()));
+        assert_eq!(AuthOffer::from_parameters(&duplicated), Some(offer()));
     }
 }

@@ -1,4 +1,4 @@
-//! Two sides, and who listens between them.
+//! Two endpoints, and an attacker between them.
 
 use super::*;
 use crate::identifier::VerificationTag;
@@ -30,7 +30,7 @@ fn pair(secret: &'static [u8], other: &'static [u8]) -> (Authentication, Authent
     (a, b)
 }
 
-/// A COOKIE ACK that is not covered, AUTH, and a SHUTDOWN ACK that is.
+/// A COOKIE ACK that is not covered, AUTH, and a SHUTDOWN ACK that is covered.
 fn signed(by: &Authentication) -> Bytes {
     let mut buffer = BytesMut::new();
     let mut packet = PacketWriter::begin(&mut buffer, HEADER, 1000);
@@ -65,18 +65,18 @@ fn each_side_verifies_the_other() {
 }
 
 #[test]
-fn another_key_is_refused() {
+fn a_different_key_is_refused() {
     let (a, b) = pair(b"secret", b"Secret");
     assert_eq!(verify(&b, &signed(&a)), Verification::Forged);
     let (_, unknowing) = pair(b"secret", b"secret");
     let mut unknowing = unknowing;
     unknowing.activate_key(0).expect("the empty key");
-    unknowing.remove_key(7).expect("not active any more");
+    unknowing.remove_key(7).expect("no longer active");
     assert_eq!(verify(&unknowing, &signed(&a)), Verification::UnknownKey);
 }
 
 #[test]
-fn without_a_secret_the_random_bytes_are_the_key() {
+fn without_a_shared_key_the_random_bytes_are_the_key() {
     let new = |ours, theirs| {
         Authentication::new(offer(ours), &offer(theirs), SharedKeys::default()).expect("known")
     };

@@ -281,12 +281,12 @@ pub enum ChunkRescheduling {
 }
 
 impl ChunkRescheduling {
-    /// Whether a full send buffer is a reason.
+    /// Returns whether a full send buffer is a reason.
     pub(crate) const fn by_send_buffer(self) -> bool {
         matches!(self, Self::Sender | Self::Both)
     }
 
-    /// Whether a full window of the peer's is a reason.
+    /// Returns whether a full window of the peer's is a reason.
     pub(crate) const fn by_peer_window(self) -> bool {
         matches!(self, Self::Receiver | Self::Both)
     }

@@ -39,7 +39,7 @@ impl<K: Clone, F: ?Sized> Clone for Selection<K, F> {
     }
 }
 
-/// Two of the caller's are the same if the same factory makes them.
+/// Custom selections are equal if they share the same factory.
 impl<K: PartialEq, F: ?Sized> PartialEq for Selection<K, F> {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {

@@ -1,16 +1,16 @@
-//! Congestion control by a model of the path: its bandwidth and its round trip, with pacing
+//! Congestion control by a model of the path: its bandwidth and its RTT, with pacing
 //! (draft-ietf-ccwg-bbr, BBRv3).
 //!
-//! | module | what | section of the draft |
+//! | module | purpose | section of the draft |
 //! | --- | --- | --- |
 //! | `startup` | doubling until the path is full, then draining the queue | 5.3.1, 5.3.2 |
 //! | `probe_bandwidth` | the cycle of down, cruise, refill, up | 5.3.3 |
-//! | `probe_rtt` | the least round trip, looked for every five seconds | 5.3.4 |
-//! | `model` | bandwidth, rounds, aggregation, what losses say | 5.5 |
+//! | `probe_rtt` | the minimum RTT, probed every five seconds | 5.3.4 |
+//! | `model` | bandwidth, rounds, aggregation, losses | 5.5 |
 //! | `control` | from the model to window and pacing rate | 5.6 |
 //!
-//! Names follow the draft. Rates are in bytes a second, times in nanoseconds, volumes in bytes of
-//! user data. What the draft calls infinity is the largest number.
+//! Names follow the draft. Rates are in bytes per second, times in nanoseconds, volumes in bytes of
+//! user data. The draft's infinity is the largest number.
 
 use core::time::Duration;
 
@@ -29,26 +29,26 @@ use model::{ExtraAcked, MaxBandwidth};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Where the state machine stands.
+/// The state of the state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BbrState {
     /// Doubling the rate each round until the path is full.
     Startup,
-    /// Sending away the queue that startup left.
+    /// Draining the queue that startup built.
     Drain,
-    /// Slower than the path delivers, to leave room.
+    /// Slower than the delivery rate, to leave headroom.
     ProbeBandwidthDown,
-    /// As fast as the path delivers.
+    /// At the delivery rate.
     ProbeBandwidthCruise,
-    /// Filling the pipe again before trying for more.
+    /// Refilling the pipe before probing for more.
     ProbeBandwidthRefill,
-    /// Trying for more.
+    /// Probing for more bandwidth.
     ProbeBandwidthUp,
-    /// With half of the pipe, to see the round trip without a queue.
+    /// At half of the BDP, to measure the RTT without a queue.
     ProbeRtt,
 }
 
-/// What acknowledgements tell of the probing for bandwidth (`ack_phase`).
+/// The effect of acknowledgements on bandwidth probing (`ack_phase`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AckPhase {
     Init,
@@ -58,7 +58,7 @@ enum AckPhase {
     ProbeStopping,
 }
 
-/// What an acknowledgement said, in the terms of the draft (`RS` and a part of `C`).
+/// The content of an acknowledgement, in the terms of the draft (`RS` and a part of `C`).
 #[derive(Clone, Copy, Debug)]
 struct RateSample {
     now: u64,
@@ -66,9 +66,9 @@ struct RateSample {
     in_flight: usize,
     is_window_limited: bool,
     rtt: Option<u64>,
-    /// All of the following are from the delivery rate sample; nothing if there was none.
+    /// The following fields are from the delivery rate sample; zero if there was none.
     delivery: Option<DeliveryRate>,
-    /// Bytes a second; 0 if the interval was too short to tell.
+    /// Bytes per second; 0 if the interval was too short.
     rate: u64,
     app_limited: bool,
 }
@@ -130,7 +130,7 @@ pub(crate) struct Bbr {
     probe_rtt_expired: bool,
     probe_rtt_done: Option<u64>,
     probe_rtt_round_done: bool,
-    /// Samples of packets sent before so much was delivered are limited by ProbeRTT.
+    /// Samples of packets sent before this much was delivered are limited by ProbeRTT.
     low_rate_until: u64,
 
     in_recovery: bool,
@@ -140,7 +140,7 @@ pub(crate) struct Bbr {
     undo: Undo,
 }
 
-/// What to return to if a loss was none.
+/// The state to restore after a spurious loss.
 #[derive(Clone, Copy, Debug)]
 struct Undo {
     state: Option<BbrState>,
@@ -150,7 +150,7 @@ struct Undo {
 }
 
 impl Bbr {
-    /// For a path whose MTU is this, in bytes of IP packet.
+    /// Creates the controller for a path with this MTU, in bytes of IP packet.
     #[must_use]
     pub(crate) fn new(mtu: usize) -> Self {
         let window = initial_window(mtu);
@@ -234,7 +234,7 @@ impl Bbr {
     }
 }
 
-// Nothing is done for idle times: the model ages by its own clock, and what restarts is paced.
+// Idle times need no handling: the model ages by its own clock, and restarts are paced.
 impl CongestionControl for Bbr {
     fn window(&self) -> usize {
         self.window

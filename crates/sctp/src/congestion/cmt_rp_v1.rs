@@ -35,8 +35,8 @@ impl Coupling for PooledByThreshold {
     }
 
     fn threshold_after_loss(&self, window: &LossWindow, siblings: &Siblings) -> usize {
-        let all = siblings.windows.max(window.window);
-        let rest = window.window.saturating_sub(all.div_ceil(2));
+        let total = siblings.windows.max(window.window);
+        let rest = window.window.saturating_sub(total.div_ceil(2));
         rest.max(siblings.share_by_threshold(4 * window.mtu)).max(window.mtu)
     }
 }

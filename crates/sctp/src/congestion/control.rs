@@ -1,5 +1,5 @@
-//! What a congestion controller is told and asked (RFC 9260 §7.2). Volumes are in bytes of user data, times count
-//! from whatever moment the driver's do (see [`crate::io`]).
+//! The interface of congestion controllers (RFC 9260 §7.2). Volumes are in bytes of user data,
+//! times are relative to the driver's epoch (see [`crate::io`]).
 
 use alloc::boxed::Box;
 use core::any::Any;
@@ -9,73 +9,75 @@ use core::time::Duration;
 use super::{DeliveryRate, SentState, Siblings};
 use crate::config::AssociationConfig;
 
-/// Makes the controllers of an association, one for each path.
+/// Creates the controllers of an association, one for each path.
 pub trait CongestionControlFactory: fmt::Debug + Send + Sync {
-    /// A controller for a new path of which nothing is known but its MTU, in bytes of IP packet.
-    /// `config` is the association's, of which [`AssociationConfig::initial_window`] and
-    /// [`AssociationConfig::idle_window`] are wishes to a controller.
+    /// Creates a controller for a new path with this MTU, in bytes of IP packet. `config` is the
+    /// association's, of which [`AssociationConfig::initial_window`] and
+    /// [`AssociationConfig::idle_window`] are hints to a controller.
     fn build(&self, config: &AssociationConfig, mtu: usize) -> Box<dyn CongestionControl>;
 }
 
-/// Decides how much may be under way on one path, and how fast it is sent. Reads no clock: `now` is
-/// in what it is told.
+/// Decides how much may be in flight on one path, and how fast it is sent. Reads no clock: `now` is
+/// passed in.
 pub trait CongestionControl: Any + fmt::Debug + Send + Sync {
-    /// The congestion window (`cwnd`), in bytes of user data. While less is under way, a whole packet
-    /// may leave (RFC 9260 §6.1, rule B); at 0 nothing leaves but what timers ask for.
+    /// Returns the congestion window (`cwnd`), in bytes of user data. While less is in flight, a
+    /// whole packet may be sent (RFC 9260 §6.1, rule B); at 0, only timers send packets.
     fn window(&self) -> usize;
 
-    /// The slow-start threshold (`ssthresh`), in bytes; `usize::MAX` while there is none, or if it is
-    /// no concept of the controller.
+    /// Returns the slow-start threshold (`ssthresh`) in bytes; `usize::MAX` while there is none, or
+    /// if the controller has no such concept.
     fn slow_start_threshold(&self) -> usize {
         usize::MAX
     }
 
-    /// The rate at which packets are to leave, in bytes of user data a second; `None` sends by
-    /// window and Max.Burst alone.
+    /// Returns the pacing rate in bytes of user data per second; `None` sends by window and
+    /// Max.Burst alone.
     fn pacing_rate(&self) -> Option<u64> {
         None
     }
 
-    /// A packet with user data was sent.
+    /// Called when a packet with user data was sent.
     fn on_sent(&mut self, _sent: &Sent) {}
 
-    /// A SACK acknowledged data that was sent on this path.
+    /// Called when a SACK acknowledged data that was sent on this path.
     fn on_acknowledged(&mut self, acknowledged: &Acknowledged);
 
-    /// A packet, or a part of one, was found to be lost. Told for each one, also within a recovery;
-    /// those who react once per window use [`Self::on_congestion`].
+    /// Called for each packet, or part of one, that was lost, also within a recovery; controllers
+    /// that react once per window use [`Self::on_congestion`].
     fn on_lost(&mut self, _lost: &Lost) {}
 
-    /// The path is congested: once for each recovery (RFC 9260 §7.2.4), of which the end is told by
-    /// [`Self::on_recovered`], or for each window of data with marks (ECNE), of which it is not.
+    /// Called when the path is congested: once per recovery (RFC 9260 §7.2.4), whose end
+    /// [`Self::on_recovered`] reports, or once per window of data with marks (ECNE), without such a
+    /// report.
     fn on_congestion(&mut self, event: &CongestionEvent);
 
-    /// The recovery that began with [`Self::on_congestion`] has ended.
+    /// Called when the recovery that started with [`Self::on_congestion`] has ended.
     fn on_recovered(&mut self, _now: Duration) {}
 
-    /// T3 ran out (RFC 9260 §6.3.3, rule E1).
+    /// Called when T3 expired (RFC 9260 §6.3.3, rule E1).
     fn on_timeout(&mut self, event: &CongestionEvent);
 
-    /// The loss that led to the last [`Self::on_congestion`] or [`Self::on_timeout`] was none: all
-    /// of it arrived.
+    /// Called when the loss that led to the last [`Self::on_congestion`] or [`Self::on_timeout`]
+    /// was spurious: all of it arrived.
     fn on_spurious(&mut self, _now: Duration) {}
 
-    /// Nothing was sent for one more retransmission timeout (RFC 9260 §7.2.1).
+    /// Called when nothing was sent for another retransmission timeout (RFC 9260 §7.2.1).
     fn on_idle(&mut self, _now: Duration) {}
 
-    /// The path's MTU changed, in bytes of IP packet.
+    /// Called when the path's MTU changed, in bytes of IP packet.
     fn on_mtu(&mut self, _mtu: usize) {}
 
-    /// Slow start is to end here at the latest, in bytes, if nothing is known of the path yet.
+    /// Sets the slow-start threshold in bytes, if nothing is known of the path yet.
     fn begin_with_threshold(&mut self, _bytes: usize) {}
 
-    /// Whether it asks what the other paths of the association do: only then [`Siblings`] say it.
+    /// Returns whether it is coupled with the other paths of the association: only then
+    /// [`Siblings`] are filled in.
     fn is_coupled(&self) -> bool {
         false
     }
 
-    /// Bytes acknowledged between two losses, if that is counted, for the coupled controllers of the
-    /// other paths ([`Siblings::collected`]).
+    /// Returns the bytes acknowledged between two losses, if counted, for the coupled controllers
+    /// of the other paths ([`Siblings::collected`]).
     fn loss_interval(&self) -> u64 {
         0
     }
@@ -84,11 +86,11 @@ pub trait CongestionControl: Any + fmt::Debug + Send + Sync {
 /// A packet with user data that was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// When.
+    /// The time.
     pub now: Duration,
     /// Its bytes of user data.
     pub bytes: usize,
-    /// Bytes under way on the path, this packet included.
+    /// Bytes in flight on the path, including this packet.
     pub outstanding: usize,
     /// Whether there was nothing more to send.
     pub app_limited: bool,
@@ -97,38 +99,39 @@ pub struct Sent {
 /// What one SACK acknowledged on a path.
 #[derive(Clone, Copy, Debug)]
 pub struct Acknowledged {
-    /// When it came.
+    /// The time of its arrival.
     pub now: Duration,
-    /// Bytes acknowledged for the first time, by the cumulative TSN or by gap blocks.
+    /// Newly acknowledged bytes, by the cumulative TSN ack or by gap ack blocks.
     pub bytes: usize,
-    /// Whether the cumulative TSN advanced; on several paths, the path's own one.
+    /// Whether the cumulative TSN ack advanced; with several paths, the path's pseudo-cumulative
+    /// one.
     pub cumulative_advanced: bool,
-    /// Whether the window was in full use before the SACK came.
+    /// Whether the window was full before the SACK arrived.
     pub window_was_full: bool,
-    /// A new measurement of the round trip, if this SACK gave one.
+    /// A new RTT sample, if this SACK provided one.
     pub rtt: Option<Duration>,
-    /// The smoothed round trip, once there is one.
+    /// The smoothed RTT, once measured.
     pub smoothed_rtt: Option<Duration>,
-    /// Bytes still under way on the path.
+    /// Bytes still in flight on the path.
     pub outstanding: usize,
-    /// How fast the path delivered, if this SACK tells.
+    /// A delivery rate sample, if this SACK provided one.
     pub delivery: Option<DeliveryRate>,
-    /// The association's paths together, for coupled controllers; the others are told nothing.
+    /// The association's paths together, for coupled controllers; empty for the others.
     pub siblings: Siblings,
 }
 
-/// Data that was found to be lost.
+/// Data that was lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Lost {
-    /// When it was found.
+    /// The time of detection.
     pub now: Duration,
     /// Its bytes.
     pub bytes: usize,
-    /// What was known when its packet was sent, if that is still known.
+    /// The state when its packet was sent, if still known.
     pub sent: Option<SentState>,
-    /// All bytes that were ever found lost on the path, these included.
+    /// The total bytes lost on the path, including these.
     pub total_lost: u64,
-    /// All bytes that were ever delivered on the path.
+    /// The total bytes delivered on the path.
     pub total_delivered: u64,
 }
 
@@ -141,15 +144,15 @@ pub enum CongestionKind {
     Ecn,
 }
 
-/// The path is congested.
+/// A congestion event of the path.
 #[derive(Clone, Copy, Debug)]
 pub struct CongestionEvent {
-    /// When it was found.
+    /// The time of detection.
     pub now: Duration,
-    /// By what.
+    /// The kind of event.
     pub kind: CongestionKind,
-    /// Bytes under way on the path, without those that were lost.
+    /// Bytes in flight on the path, without those that were lost.
     pub outstanding: usize,
-    /// The association's paths together, for coupled controllers; the others are told nothing.
+    /// The association's paths together, for coupled controllers; empty for the others.
     pub siblings: Siblings,
 }

@@ -1,4 +1,4 @@
-//! CUBIC (RFC 9438), in whole numbers.
+//! CUBIC (RFC 9438), in integer arithmetic.
 //!
 //! After a loss the window grows as a cubic function of the time since: quickly back to where it
 //! was, flat around there, then faster and faster. Windows are in bytes, times in milliseconds.
@@ -15,12 +15,12 @@ const BETA: usize = 7;
 /// `α_cubic` is 3 (1 - β) / (1 + β) = 9/17 (RFC 9438 §4.3).
 const ALPHA: (u64, u64) = (9, 17);
 
-/// The constant `C` is 0.4 segments a second cubed (RFC 9438 §4.1.1, §5). In milliseconds and
-/// tenths this is what to divide by: 4 / 10^10.
+/// The constant `C` is 0.4 segments per second cubed (RFC 9438 §4.1.1, §5). In milliseconds and
+/// tenths this is the divisor: 4 / 10^10.
 const SCALE: u64 = 10_000_000_000;
 
-/// The longest time that the cubic function is followed for, in milliseconds: its cube is still a
-/// number of 64 bits, and the window has long been larger than any.
+/// The maximum time for which the cubic function is evaluated, in milliseconds: its cube fits 64
+/// bits, and the window has long exceeded any limit.
 const MAX_TIME: u64 = 1 << 21;
 
 /// RFC 9438.
@@ -35,7 +35,7 @@ pub(crate) struct Cubic {
     /// The window at the last reduction (`cwnd_prior`).
     prior: usize,
     epoch: Option<Epoch>,
-    /// When the last acknowledgement came, in milliseconds.
+    /// The time of the last acknowledgement, in milliseconds.
     last: u64,
     smoothed_rtt: u64,
     /// `w_max` and the epoch before the last reduction.
@@ -45,7 +45,7 @@ pub(crate) struct Cubic {
 /// One stage of congestion avoidance.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
-    /// When it began, in milliseconds; moves on while the window is not used.
+    /// Its start, in milliseconds; moves on while the window is not used.
     start: u64,
     /// When the window reaches its maximum again, in milliseconds after the start (`K`).
     k: u64,
@@ -56,7 +56,7 @@ struct Epoch {
 }
 
 impl Cubic {
-    /// For a path whose MTU is this, in bytes of IP packet.
+    /// Creates the controller for a path with this MTU, in bytes of IP packet.
     #[must_use]
     pub(crate) fn new(mtu: usize, rules: WindowRules) -> Self {
         Self {
@@ -72,12 +72,13 @@ impl Cubic {
         }
     }
 
-    /// Remembers where the window was, and gives the threshold after a loss (RFC 9438 §4.6, §4.7).
+    /// Records the window, and returns the threshold after a loss (RFC 9438 §4.6, §4.7).
     fn reduce(&mut self) -> usize {
         let window = self.base.window;
         self.before = Some((self.w_max, self.epoch));
         self.prior = window;
-        // Fast convergence: who lost twice below the same maximum leaves room to newcomers.
+        // Fast convergence: a flow with two losses below the same maximum leaves room for new
+        // flows.
         self.w_max = if window < self.w_max {
             window / 20 * (10 + BETA) + window % 20 * (10 + BETA) / 20
         } else {
@@ -124,7 +125,8 @@ impl Cubic {
         self.base.window += growth / self.base.window.max(1);
     }
 
-    /// By how much Reno's window grows for these bytes (RFC 9438 §4.3), with 16 bits of fraction.
+    /// Returns the growth of Reno's window for these bytes (RFC 9438 §4.3), with 16 fractional
+    /// bits.
     fn friendly_growth(&self, bytes: usize) -> u64 {
         let one = (bytes as u64).saturating_mul(self.base.mtu as u64) << 16;
         let growth = one / self.base.window.max(1) as u64;
@@ -133,7 +135,7 @@ impl Cubic {
     }
 }
 
-/// `W_cubic(time)` (RFC 9438 §4.2), in bytes.
+/// Returns `W_cubic(time)` (RFC 9438 §4.2) in bytes.
 fn cubic(epoch: &Epoch, mtu: usize, time: u64) -> usize {
     let time = time.min(MAX_TIME);
     let distance = time.abs_diff(epoch.k.min(MAX_TIME)).min(MAX_TIME);
@@ -146,10 +148,10 @@ fn cubic(epoch: &Epoch, mtu: usize, time: u64) -> usize {
     }
 }
 
-/// The whole part of the cube root.
+/// Returns the integer part of the cube root.
 fn cube_root(number: u128) -> u64 {
     let (mut root, mut rest) = (0_u128, number.min(u128::from(u64::MAX)));
-    // One binary digit of the root after the other (Warren, Hacker's Delight, §11-2).
+    // One bit of the root at a time (Warren, Hacker's Delight, §11-2).
     let mut shift = 63;
     loop {
         root *= 2;
@@ -175,7 +177,7 @@ impl CongestionControl for Cubic {
     }
 
     fn pacing_rate(&self) -> Option<u64> {
-        // Below a grain of the timers, pacing only costs.
+        // Below the timer granularity, pacing has no benefit.
         if self.smoothed_rtt == 0 {
             return None;
         }
@@ -193,7 +195,7 @@ impl CongestionControl for Cubic {
         let grows = acknowledged.cumulative_advanced && !self.base.in_recovery;
         if grows && self.base.window < self.base.threshold {
             let Acknowledged { bytes, outstanding, rtt, .. } = *acknowledged;
-            // Paced, half of the window in use is as much as there can be.
+            // With pacing, at most half of the window is in use.
             let used =
                 acknowledged.window_was_full || 2 * (outstanding + bytes) >= self.base.window;
             match self.slow_start.on_acknowledged(bytes, outstanding, rtt) {

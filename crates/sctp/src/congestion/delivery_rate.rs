@@ -1,13 +1,13 @@
-//! How fast a path delivers (draft-cheng-iccrg-delivery-rate-estimation, now
-//! draft-ietf-ccwg-bbr §4.1).
+//! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation, now draft-ietf-ccwg-bbr
+//! §4.1).
 //!
-//! What was known when a packet was sent is kept once for the packet, not for each of its chunks:
-//! a chunk remembers the [`PacketNumber`] alone.
+//! The state at the time of sending is stored once per packet, not per chunk: a chunk only stores
+//! the [`PacketNumber`].
 
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
-/// The most packets of one path that are remembered. When more are under way, the oldest give no
+/// The maximum number of tracked packets of one path. If more are in flight, the oldest provide no
 /// samples.
 const MAX_PACKETS: usize = 65_536;
 
@@ -15,22 +15,22 @@ const MAX_PACKETS: usize = 65_536;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketNumber(pub u32);
 
-/// What was known when a packet was sent.
+/// The state when a packet was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentState {
     /// When it was sent (`P.sent_time`), in nanoseconds.
     pub sent: u64,
-    /// When the first packet of the flight was sent that it was part of (`P.first_sent_time`).
+    /// When the first packet of its flight was sent (`P.first_sent_time`).
     pub first_sent: u64,
-    /// When the latest acknowledgement had come then (`P.delivered_time`).
+    /// The time of the last acknowledgement before it (`P.delivered_time`).
     pub delivered_at: u64,
     /// Bytes delivered until then (`P.delivered`).
     pub delivered: u64,
     /// Bytes lost until then (`P.lost`).
     pub lost: u64,
-    /// Bytes under way then, this packet included (`P.tx_in_flight`).
+    /// Bytes in flight then, including this packet (`P.tx_in_flight`).
     pub in_flight: usize,
-    /// Whether the application left the path without work then (`P.is_app_limited`).
+    /// Whether the path was application-limited then (`P.is_app_limited`).
     pub app_limited: bool,
 }
 
@@ -45,14 +45,14 @@ pub struct DeliveryRate {
     pub total_delivered: u64,
     /// Bytes lost over the interval (`RS.lost`).
     pub lost: u64,
-    /// What was known when the packet was sent that the sample starts from.
+    /// The state when the packet was sent that the sample starts from.
     pub sent: SentState,
-    /// Whether the interval is too short to be true: less than the least round trip seen.
+    /// Whether the interval is too short to be valid: shorter than the minimum RTT.
     pub too_short: bool,
 }
 
 impl DeliveryRate {
-    /// Bytes a second.
+    /// Returns the rate in bytes per second.
     #[must_use]
     pub fn rate(&self) -> u64 {
         let rate = u128::from(self.bytes) * 1_000_000_000 / u128::from(self.interval.max(1));
@@ -69,7 +69,7 @@ struct Packet {
     size: u32,
 }
 
-/// Keeps the packets of one path that are under way, and samples.
+/// Tracks the packets in flight on one path, and provides samples.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryRateEstimator {
     packets: VecDeque<Packet>,
@@ -78,8 +78,8 @@ pub struct DeliveryRateEstimator {
     delivered_at: u64,
     first_sent: u64,
     lost: u64,
-    /// The value of `delivered` until which samples are limited by the application; 0: they are
-    /// not (`C.app_limited`).
+    /// The value of `delivered` until which samples are application-limited; 0 if they are not
+    /// (`C.app_limited`).
     app_limited_until: u64,
     /// The newest packet acknowledged since the last sample.
     newest: Option<SentState>,
@@ -90,19 +90,19 @@ pub struct DeliveryRateEstimator {
 }
 
 impl DeliveryRateEstimator {
-    /// The number that the next packet will have.
+    /// Returns the number of the next packet.
     #[must_use]
     pub fn next_number(&self) -> PacketNumber {
         PacketNumber(self.first_number.wrapping_add(self.packets.len() as u32))
     }
 
-    /// All bytes that were ever delivered.
+    /// Returns the total bytes delivered.
     #[must_use]
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// All bytes that were ever found lost.
+    /// Returns the total bytes lost.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost
@@ -114,7 +114,7 @@ impl DeliveryRateEstimator {
         self.acknowledged
     }
 
-    /// A packet with `bytes` of user data was sent; `outstanding` bytes were under way before it.
+    /// Records a packet with `bytes` of user data; `outstanding` bytes were in flight before it.
     pub fn on_sent(&mut self, now: Duration, bytes: usize, outstanding: usize) {
         let now = nanoseconds(now);
         if outstanding == 0 {
@@ -138,12 +138,13 @@ impl DeliveryRateEstimator {
         self.packets.push_back(Packet { state, left: size, size });
     }
 
-    /// The application has nothing more to send, and `outstanding` bytes are under way.
+    /// Records that the application has nothing more to send while `outstanding` bytes are in
+    /// flight.
     pub fn on_app_limited(&mut self, outstanding: usize) {
         self.app_limited_until = (self.delivered + outstanding as u64).max(1);
     }
 
-    /// `bytes` of this packet were acknowledged.
+    /// Records that `bytes` of this packet were acknowledged.
     pub fn on_acknowledged(&mut self, now: Duration, number: PacketNumber, bytes: usize) {
         self.delivered += bytes as u64;
         self.delivered_at = nanoseconds(now);
@@ -158,32 +159,33 @@ impl DeliveryRateEstimator {
         }
     }
 
-    /// `bytes` arrived that were believed lost and had not been sent again.
+    /// Records that `bytes` arrived that were marked as lost and had not been retransmitted.
     pub fn on_late(&mut self, now: Duration, bytes: usize) {
         self.delivered += bytes as u64;
         self.delivered_at = nanoseconds(now);
         self.acknowledged += bytes;
     }
 
-    /// `bytes` of this packet were lost. Gives what was known when it was sent.
+    /// Records that `bytes` of this packet were lost. Returns the state when it was sent.
     pub fn on_lost(&mut self, number: PacketNumber, bytes: usize) -> Option<SentState> {
         self.lost += bytes as u64;
         self.take(number, bytes).map(|(state, _)| state)
     }
 
-    /// Bytes of data of the largest packet acknowledged since the last sample.
+    /// Returns the bytes of the largest packet acknowledged since the last sample.
     #[must_use]
     pub fn largest(&self) -> usize {
         self.largest as usize
     }
 
-    /// `bytes` of this packet are no longer waited for, without a judgement on the path.
+    /// Records that `bytes` of this packet are no longer waited for, for reasons other than the
+    /// path.
     pub fn on_forgotten(&mut self, number: PacketNumber, bytes: usize) {
         self.take(number, bytes);
     }
 
-    /// The sample of the acknowledgements since the last call, if they give one. `min_rtt` is the
-    /// least round trip known.
+    /// Returns the sample of the acknowledgements since the last call, if there is one. `min_rtt`
+    /// is the minimum RTT known.
     pub fn sample(&mut self, min_rtt: Option<Duration>) -> Option<DeliveryRate> {
         self.acknowledged = 0;
         self.largest = 0;
@@ -201,11 +203,11 @@ impl DeliveryRateEstimator {
             total_delivered: self.delivered,
             lost: self.lost - sent.lost,
             sent,
-            too_short: min_rtt.is_some_and(|least| interval < nanoseconds(least)),
+            too_short: min_rtt.is_some_and(|min_rtt| interval < nanoseconds(min_rtt)),
         })
     }
 
-    /// Takes `bytes` off a packet, and packets off the front that nothing is left of.
+    /// Removes `bytes` from a packet, and completed packets from the front.
     fn take(&mut self, number: PacketNumber, bytes: usize) -> Option<(SentState, u32)> {
         let index = number.0.wrapping_sub(self.first_number) as usize;
         let packet = self.packets.get_mut(index)?;
@@ -219,7 +221,7 @@ impl DeliveryRateEstimator {
     }
 }
 
-/// A duration as nanoseconds; 584 years at most.
+/// Converts a duration to nanoseconds; at most 584 years.
 pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     duration
         .as_secs()

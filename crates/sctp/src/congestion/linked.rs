@@ -1,16 +1,16 @@
-//! What LIA and OLIA have in common: windows that grow with every SACK, by less than a byte on slow
-//! paths, and in view of the rates of all paths.
+//! The common part of LIA and OLIA: windows that grow with every SACK, by less than a byte on slow
+//! paths, depending on the rates of all paths.
 
 use super::Acknowledged;
 use super::loss_window::LossWindow;
 
-/// Bits of the fraction of a byte that growth is counted in.
+/// The number of fractional bits in which growth is counted.
 pub(super) const FRACTION: u32 = 16;
 
-/// What a SACK in congestion avoidance is worth, in bytes with a fraction.
+/// The increase for a SACK in congestion avoidance, in bytes with a fraction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Increase {
-    /// `acked · MTU / cwnd`: what the path would grow by if it were alone.
+    /// `acked · MTU / cwnd`: the growth if the path were alone.
     pub(super) alone: u128,
     /// `acked · MTU · urge / (Σ cwnd / rtt)²`; an equal share of `alone` while round trips are
     /// unknown.
@@ -18,8 +18,8 @@ pub(super) struct Increase {
 }
 
 impl Increase {
-    /// For an `urge` of `cwnd / rtt²`, of the path or of another one. None if the window was not in
-    /// full use.
+    /// Computes the increase for an `urge` of `cwnd / rtt²`, of the path or of another one. `None`
+    /// if the window was not full.
     pub(super) fn of(window: &LossWindow, acknowledged: &Acknowledged, urge: u128) -> Option<Self> {
         if !acknowledged.window_was_full {
             return None;
@@ -37,12 +37,12 @@ impl Increase {
     }
 }
 
-/// Growth, or shrinkage, that is no whole byte yet.
+/// Growth, or shrinkage, of less than a whole byte.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Fraction(u64);
 
 impl Fraction {
-    /// Adds to it, and takes the whole bytes out.
+    /// Adds to it, and removes and returns the whole bytes.
     pub(super) fn whole_bytes(&mut self, more: u128) -> usize {
         let sum = u128::from(self.0).saturating_add(more);
         self.0 = (sum & ((1 << FRACTION) - 1)) as u64;

@@ -1,20 +1,20 @@
-//! What all controllers by loss share: the window and its threshold, slow start or not, recovery,
-//! idle times, and the way back if a loss was none.
+//! The common part of all loss-based controllers: the window and its threshold, slow start,
+//! recovery, idle times, and the undo of spurious losses.
 
 use super::{Acknowledged, CongestionKind};
 use crate::config::{AssociationConfig, IdleWindow, InitialWindow};
 
-/// Where standards differ.
+/// The rules in which standards differ.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WindowRules {
-    /// The window to begin with.
+    /// The initial window.
     pub initial: InitialWindow,
     /// The window after a pause.
     pub idle: IdleWindow,
 }
 
 impl WindowRules {
-    /// As the association is configured.
+    /// Returns the rules of a configuration.
     #[must_use]
     pub(crate) fn of(config: &AssociationConfig) -> Self {
         Self { initial: config.initial_window, idle: config.idle_window }
@@ -38,7 +38,7 @@ pub(crate) struct LossWindow {
 }
 
 impl LossWindow {
-    /// For a path whose MTU is this, in bytes of IP packet.
+    /// Creates the window for a path with this MTU, in bytes of IP packet.
     pub(super) fn new(mtu: usize, rules: WindowRules) -> Self {
         Self {
             mtu,
@@ -52,19 +52,19 @@ impl LossWindow {
         }
     }
 
-    /// Something is sent: the path is idle no more.
+    /// Records that something is sent: the path is no longer idle.
     pub(super) fn on_sent(&mut self) {
         self.idle = false;
     }
 
-    /// Whether this SACK lets the window grow in slow start: only if the window was in use, and
-    /// never within a recovery (RFC 9260 §7.2.1).
+    /// Returns whether this SACK lets the window grow in slow start: only if the window was full,
+    /// and never within a recovery (RFC 9260 §7.2.1).
     pub(super) fn may_start(&self, acknowledged: &Acknowledged) -> bool {
         acknowledged.cumulative_advanced && acknowledged.window_was_full && !self.in_recovery
     }
 
-    /// Counts what was acknowledged in congestion avoidance (RFC 9260 §7.2.2). Says whether a whole
-    /// window was: then it may take its step.
+    /// Counts acknowledged bytes in congestion avoidance (RFC 9260 §7.2.2). Returns whether a whole
+    /// window was acknowledged, so that the window may grow.
     pub(super) fn was_acknowledged_whole(&mut self, acknowledged: &Acknowledged) -> bool {
         self.partial_bytes_acked = self.partial_bytes_acked.saturating_add(acknowledged.bytes);
         if self.partial_bytes_acked < self.window {
@@ -82,14 +82,14 @@ impl LossWindow {
         self.window = self.window.saturating_add(bytes);
     }
 
-    /// The path is congested: the window falls to the new threshold.
+    /// Handles congestion: reduces the window to the new threshold.
     pub(super) fn on_congestion(&mut self, threshold: usize, kind: CongestionKind) {
         self.reduce(threshold);
         self.window = self.threshold;
         self.in_recovery = kind == CongestionKind::Loss;
     }
 
-    /// T3 ran out: one packet is left of the window (RFC 9260 §7.2.3).
+    /// Handles the expiry of T3: reduces the window to one packet (RFC 9260 §7.2.3).
     pub(super) fn on_timeout(&mut self, threshold: usize) {
         self.reduce(threshold);
         self.window = self.mtu;
@@ -102,7 +102,7 @@ impl LossWindow {
         self.partial_bytes_acked = 0;
     }
 
-    /// The last loss was none. Says whether there was one to take back.
+    /// Undoes the reduction for a spurious loss. Returns whether there was one.
     pub(super) fn restore(&mut self) -> bool {
         let Some((window, threshold)) = self.before.take() else { return false };
         self.window = self.window.max(window);
@@ -111,15 +111,15 @@ impl LossWindow {
         true
     }
 
-    /// Slow start is to end here at the latest, if nothing is known of the path.
+    /// Sets the slow-start threshold, if nothing is known of the path.
     pub(super) fn begin_with_threshold(&mut self, bytes: usize) {
         if self.threshold == usize::MAX && self.before.is_none() {
             self.threshold = bytes;
         }
     }
 
-    /// Nothing was sent for one more timeout: the window halves, down to four packets, and the
-    /// threshold remembers where it was (RFC 9260 §7.2.1); or it begins anew.
+    /// Handles another timeout in which nothing was sent: halves the window, down to four packets,
+    /// while the threshold keeps the previous value (RFC 9260 §7.2.1); or resets it.
     pub(super) fn on_idle(&mut self) {
         match self.rules.idle {
             IdleWindow::Halved => {

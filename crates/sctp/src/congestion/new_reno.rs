@@ -1,5 +1,5 @@
-//! Congestion control as RFC 9260 §7.2 has it: slow start, congestion avoidance by
-//! `partial_bytes_acked`, halving once for each recovery. What other paths do does not matter.
+//! Congestion control of RFC 9260 §7.2: slow start, congestion avoidance by `partial_bytes_acked`, one
+//! reduction per recovery. Other paths have no effect.
 
 use super::Acknowledged;
 use super::loss_window::LossWindow;
@@ -8,7 +8,7 @@ use super::reno::{Coupling, Reno};
 /// RFC 9260 §7.2.
 pub(crate) type NewReno = Reno<Uncoupled>;
 
-/// No coupling: each path for itself.
+/// No coupling between the paths.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Uncoupled;
 

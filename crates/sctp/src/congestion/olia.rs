@@ -54,8 +54,8 @@ impl Coupling for OpportunisticIncreases {
     }
 
     fn threshold_after_loss(&self, window: &LossWindow, siblings: &Siblings) -> usize {
-        let least = if siblings.paths > 1 { window.mtu } else { 4 * window.mtu };
-        (window.window / 2).max(least)
+        let minimum = if siblings.paths > 1 { window.mtu } else { 4 * window.mtu };
+        (window.window / 2).max(minimum)
     }
 
     fn note_acknowledged(&mut self, bytes: usize) {

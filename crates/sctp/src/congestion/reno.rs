@@ -1,38 +1,38 @@
-//! Reno and its coupled relatives: slow start, congestion avoidance, one reduction for each
-//! recovery (RFC 9260 §7.2). What they do in their own way is a [`Coupling`].
+//! Reno and its coupled variants: slow start, congestion avoidance, one reduction per recovery (RFC
+//! 9260 §7.2). What differs is a [`Coupling`].
 
 use core::{fmt::Debug, time::Duration};
 
 use super::loss_window::{LossWindow, WindowRules};
 use super::{Acknowledged, CongestionControl, CongestionEvent, Sent, Siblings};
 
-/// How much the window of a path grows and what a loss leaves of it, in view of the other paths.
+/// The growth of a path's window and its reduction after a loss, in view of the other paths.
 pub(crate) trait Coupling: Clone + Debug + Default + Send + Sync + 'static {
-    /// Whether it asks what the other paths do.
+    /// Whether it depends on the other paths.
     const IS_COUPLED: bool = true;
 
-    /// By how many bytes the window grows for a SACK in slow start: by what was acknowledged, and a
-    /// packet at most (RFC 9260 §7.2.1).
+    /// Returns the growth of the window for a SACK in slow start: the acknowledged bytes, at most a
+    /// packet (RFC 9260 §7.2.1).
     fn slow_start(&mut self, window: &LossWindow, acknowledged: &Acknowledged) -> usize {
         acknowledged.bytes.min(window.mtu)
     }
 
-    /// By how many bytes the window grows for a SACK in congestion avoidance.
+    /// Returns the growth of the window for a SACK in congestion avoidance.
     fn avoidance(&mut self, window: &mut LossWindow, acknowledged: &Acknowledged) -> usize;
 
-    /// The slow-start threshold after a loss, in bytes; the window falls to it: half of it, and
-    /// four packets at least (RFC 9260 §7.2.3).
+    /// Returns the slow-start threshold after a loss in bytes, to which the window is reduced: half
+    /// of the window, at least four packets (RFC 9260 §7.2.3).
     fn threshold_after_loss(&self, window: &LossWindow, _siblings: &Siblings) -> usize {
         (window.window / 2).max(4 * window.mtu)
     }
 
-    /// `bytes` arrived.
+    /// Records acknowledged bytes.
     fn note_acknowledged(&mut self, _bytes: usize) {}
 
-    /// A loss was found.
+    /// Records a loss.
     fn note_loss(&mut self) {}
 
-    /// Bytes acknowledged between two losses, if that is counted (OLIA).
+    /// Returns the bytes acknowledged between two losses, if counted (OLIA).
     fn loss_interval(&self) -> u64 {
         0
     }
@@ -46,7 +46,7 @@ pub(crate) struct Reno<C> {
 }
 
 impl<C: Coupling> Reno<C> {
-    /// For a path whose MTU is this, in bytes of IP packet.
+    /// Creates the controller for a path with this MTU, in bytes of IP packet.
     #[must_use]
     pub(crate) fn new(mtu: usize, rules: WindowRules) -> Self {
         Self { base: LossWindow::new(mtu, rules), coupling: C::default() }

@@ -1,46 +1,46 @@
-//! What a coupled controller knows of the other paths of its association.
+//! What a coupled controller knows about the other paths of its association.
 
-/// All paths that carry data together, and the place of one of them among them. Windows are in
-/// bytes of user data; round trips are the smoothed ones.
+/// All paths that carry data together, and the rank of one of them. Windows are in bytes of user
+/// data; RTTs are smoothed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Siblings {
-    /// How many paths carry data, the own one included.
+    /// The number of paths with data, including this one.
     pub paths: usize,
     /// The sum of their congestion windows.
     pub windows: usize,
     /// The sum of their slow-start thresholds; a path without one counts with its window.
     pub slow_start_thresholds: usize,
-    /// The sum of window by round trip, in bytes a second.
+    /// The sum of window / RTT, in bytes per second.
     pub rates: u64,
-    /// The largest window by squared round trip, in bytes a second squared.
+    /// The largest window / RTT², in bytes per second squared.
     pub largest_urge: u128,
     /// The path's own slow-start threshold; its window while it has none.
     pub own_slow_start_threshold: usize,
-    /// The path's own window by round trip, in bytes a second; 0 while the round trip is unknown.
+    /// The path's own window / RTT, in bytes per second; 0 while the RTT is unknown.
     pub own_rate: u64,
-    /// The path's own window by squared round trip.
+    /// The path's own window / RTT².
     pub own_urge: u128,
-    /// The path's place in OLIA's sets.
+    /// The path's membership in OLIA's sets.
     pub standing: Standing,
-    /// How many paths have the largest window (`max_w_paths`).
+    /// The number of paths with the largest window (`max_w_paths`).
     pub largest: usize,
-    /// How many paths are among the best and do not have the largest window (`collected_paths`).
+    /// The number of best paths without the largest window (`collected_paths`).
     pub collected: usize,
 }
 
-/// Where OLIA sees a path (Khalili et al. 2012, §IV).
+/// OLIA's classification of a path (Khalili et al. 2012, §IV).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Standing {
     /// It has the largest window.
     Largest,
-    /// It is one of the best paths, and its window does not show it.
+    /// It is one of the best paths without the largest window.
     Collected,
     /// Neither.
     #[default]
     Other,
 }
 
-/// One path, as [`Siblings::of`] takes it.
+/// One path, as an input of [`Siblings::of`].
 #[derive(Clone, Copy, Debug)]
 pub struct Member {
     /// Congestion window, in bytes.
@@ -49,7 +49,7 @@ pub struct Member {
     pub mtu: usize,
     /// Slow-start threshold, in bytes; `usize::MAX` without one.
     pub slow_start_threshold: usize,
-    /// Smoothed round trip in nanoseconds; 0 while it is unknown.
+    /// Smoothed RTT in nanoseconds; 0 while unknown.
     pub smoothed_rtt: u64,
     /// Bytes acknowledged between two losses (`l_r`).
     pub loss_interval: u64,
@@ -76,9 +76,9 @@ impl Member {
             .map_or(0, |rate| rate.saturating_mul(SECOND) / u128::from(self.smoothed_rtt))
     }
 
-    /// The square of the rate that one flow of TCP would have on the path, but for a factor: what
-    /// OLIA calls the quality of a path, `l_r / rtt_r²`. So the paper has it, and the code of its
-    /// authors for Linux; their draft writes `l_r² / rtt_r`, which prefers long paths.
+    /// Returns the square of the rate that one TCP flow would have on the path, up to a factor:
+    /// OLIA's quality of a path, `l_r / rtt_r²`. This follows the paper and the authors' code for
+    /// Linux; their draft has `l_r² / rtt_r`, which prefers long paths.
     fn quality(&self) -> u128 {
         per_round_trip(self.loss_interval, self.smoothed_rtt)
             .map_or(0, |rate| rate.saturating_mul(SECOND) / u128::from(self.smoothed_rtt))
@@ -91,7 +91,7 @@ fn per_round_trip(bytes: u64, rtt: u64) -> Option<u128> {
 }
 
 impl Siblings {
-    /// The view of `own` on all paths that carry data; `own` is to be one of them.
+    /// Returns the view of `own` on all paths that carry data, including `own`.
     pub fn of(own: &Member, all: impl Iterator<Item = Member> + Clone) -> Self {
         let mut siblings = Self {
             own_slow_start_threshold: own.slow_start_threshold(),

@@ -1,27 +1,27 @@
-//! When slow start should end before it loses packets: HyStart++ (RFC 9406).
+//! The end of slow start before it causes losses: HyStart++ (RFC 9406).
 //!
-//! If the round trips of a round are clearly longer than those of the round before, a queue is
-//! growing. Slow start then goes on at a quarter of its pace; if the round trips shrink again it was
-//! a false alarm, otherwise it ends after five rounds.
+//! If the RTTs of a round are clearly longer than those of the previous round, a queue is growing.
+//! Slow start then continues at a quarter of its pace; if the RTTs shrink again it was a false
+//! alarm, otherwise it ends after five rounds.
 
 use core::time::Duration;
 
 use super::nanoseconds;
 
-/// `MIN_RTT_THRESH`: a growth that is never taken for a queue, in nanoseconds.
-const LEAST_GROWTH: u64 = 4_000_000;
-/// `MAX_RTT_THRESH`: a growth that always is.
-const MOST_GROWTH: u64 = 16_000_000;
+/// `MIN_RTT_THRESH`: a growth that never indicates a queue, in nanoseconds.
+const MIN_GROWTH: u64 = 4_000_000;
+/// `MAX_RTT_THRESH`: a growth that always does.
+const MAX_GROWTH: u64 = 16_000_000;
 /// `MIN_RTT_DIVISOR`.
 const GROWTH_DIVISOR: u64 = 8;
-/// `N_RTT_SAMPLE`: samples of a round that make it comparable.
+/// `N_RTT_SAMPLE`: the number of samples that makes a round comparable.
 const SAMPLES: u32 = 8;
-/// `CSS_GROWTH_DIVISOR`: by how much slower conservative slow start grows.
+/// `CSS_GROWTH_DIVISOR`: the factor by which conservative slow start grows more slowly.
 const CONSERVATIVE_DIVISOR: usize = 4;
 /// `CSS_ROUNDS`.
 const CONSERVATIVE_ROUNDS: u32 = 5;
 
-/// What slow start is to do with an acknowledgement.
+/// The reaction of slow start to an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Growth {
     /// Grow by this many bytes.
@@ -34,12 +34,12 @@ pub(super) enum Growth {
 #[derive(Clone, Debug)]
 pub(super) struct SlowStart {
     acknowledged: u64,
-    /// The round ends when so much is acknowledged.
+    /// The round ends when this much is acknowledged.
     round_end: u64,
     least_of_last_round: u64,
     least_of_round: u64,
     samples: u32,
-    /// In conservative slow start: the rounds left, and the least round trip when it began.
+    /// In conservative slow start: the remaining rounds, and the minimum RTT at its start.
     conservative: Option<(u32, u64)>,
 }
 
@@ -55,7 +55,7 @@ impl SlowStart {
         }
     }
 
-    /// `bytes` were acknowledged, `outstanding` are still under way.
+    /// Handles the acknowledgement of `bytes`; `outstanding` bytes are still in flight.
     pub(super) fn on_acknowledged(
         &mut self,
         bytes: usize,
@@ -81,7 +81,7 @@ impl SlowStart {
         }
         match self.conservative {
             None => {
-                let growth = (last / GROWTH_DIVISOR).clamp(LEAST_GROWTH, MOST_GROWTH);
+                let growth = (last / GROWTH_DIVISOR).clamp(MIN_GROWTH, MAX_GROWTH);
                 if round >= last.saturating_add(growth) {
                     self.conservative = Some((CONSERVATIVE_ROUNDS, round));
                 }
@@ -91,7 +91,7 @@ impl SlowStart {
         }
     }
 
-    /// Says whether slow start is over.
+    /// Returns whether slow start is over.
     fn end_round(&mut self, outstanding: usize) -> bool {
         self.round_end = self.acknowledged + outstanding as u64;
         self.least_of_last_round = self.least_of_round;

@@ -1,4 +1,4 @@
-//! Controllers over a link in virtual time.
+//! Congestion controllers over a link in virtual time.
 
 pub(super) mod coupled;
 mod link;
@@ -11,13 +11,13 @@ use link::{Link, Outcome, Run};
 use super::bbr::BbrState;
 use crate::config::CongestionControlKind::{self, Bbr, Cubic, NewReno};
 
-/// 100 Mbit/s and 100 ms, with a queue of half of what is under way.
+/// 100 Mbit/s and 100 ms, with a queue of half the bandwidth-delay product.
 const LONG: Link = Link { rate: 100_000_000, round_trip: 100, queue: 400, loss: 0 };
 
 /// 20 Mbit/s and 40 ms.
 const MIDDLE: Link = Link { rate: 20_000_000, round_trip: 40, queue: 100, loss: 0 };
 
-/// Five seconds to start, then what thirty more give.
+/// The outcome of thirty seconds, after five seconds of warm-up.
 fn settled(link: Link, kind: CongestionControlKind) -> Outcome {
     let mut run = Run::new(link, kind, 7);
     run.run(5);
@@ -25,11 +25,11 @@ fn settled(link: Link, kind: CongestionControlKind) -> Outcome {
 }
 
 #[test]
-fn new_reno_saws_between_half_and_full() {
+fn new_reno_oscillates_between_half_and_full() {
     let outcome = settled(MIDDLE, NewReno);
     assert!(outcome.utilisation >= 90, "{}", outcome.utilisation);
-    let (least, largest) = (outcome.least_window, outcome.largest_window);
-    // 67 packets in the pipe and 100 in the queue.
+    let (least, largest) = (outcome.smallest_window, outcome.largest_window);
+    // The path holds 67 packets, and the queue 100.
     assert!((150..=185).contains(&largest), "{largest}");
     assert!((45..=55).contains(&(least * 100 / largest)), "{least} of {largest}");
 }
@@ -47,8 +47,8 @@ fn loss_based_control_starves_on_a_long_path_with_single_losses() {
 fn cubic_fills_a_long_path_that_loses_nothing() {
     let outcome = settled(LONG, Cubic);
     assert!(outcome.utilisation >= 97, "{}", outcome.utilisation);
-    // It saws as well, between seven tenths and full.
-    let (least, largest) = (outcome.least_window, outcome.largest_window);
+    // Its window is a sawtooth as well, between seven tenths and full.
+    let (least, largest) = (outcome.smallest_window, outcome.largest_window);
     assert!((66..=74).contains(&(least * 100 / largest)), "{least} of {largest}");
 }
 
@@ -81,7 +81,7 @@ fn bbr_passes_through_its_states_in_order() {
     let states: Vec<BbrState> =
         Run::new(LONG, Bbr, 7).run(20).states.into_iter().map(|(_, state)| state).collect();
     assert_eq!(states[..2], [BbrState::Startup, BbrState::Drain]);
-    // Down is over at once where the queue is drained already.
+    // ProbeBW_DOWN ends at once if the queue is already drained.
     assert!(
         matches!(states[2], BbrState::ProbeBandwidthDown | BbrState::ProbeBandwidthCruise),
         "{states:?}"
@@ -103,7 +103,7 @@ fn bbr_passes_through_its_states_in_order() {
 }
 
 #[test]
-fn bbr_looks_for_the_least_round_trip_every_five_seconds() {
+fn bbr_probes_the_minimum_rtt_every_five_seconds() {
     let states = Run::new(LONG, Bbr, 7).run(31).states;
     let times: Vec<u64> = states
         .iter()

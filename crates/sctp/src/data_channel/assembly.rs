@@ -9,10 +9,10 @@ use super::payload::Kind;
 use crate::identifier::{Ppid, StreamId};
 use crate::message::Message;
 
-/// Messages of the largest size whose parts may be held at a time.
+/// The limit on stored parts, in messages of the maximum size.
 const MAX_LARGEST: usize = 4;
 
-/// A message of which not all is there.
+/// An incomplete message.
 #[derive(Debug, Default)]
 struct Parts {
     ppid: Ppid,
@@ -20,37 +20,37 @@ struct Parts {
     bytes: usize,
 }
 
-/// What became of a part.
+/// The result of adding a part.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Assembled {
-    /// It was the last one: the message, and what it says it is.
+    /// The message is complete; with its payload protocol identifier.
     Whole(Ppid, Bytes),
-    /// There is more to come.
+    /// More parts are missing.
     Waiting,
-    /// It has no beginning: what it belongs to was dropped before.
+    /// It has no beginning, as that was dropped.
     Lost,
-    /// The message is larger than any may be, or too many are under way.
+    /// The message is too large, or too many are incomplete.
     TooLarge,
 }
 
-/// All messages that come in parts.
+/// All incomplete messages.
 #[derive(Debug)]
 pub(super) struct Assembly {
-    /// By stream, whether they are unordered, and their numbers.
+    /// By stream, whether they are unordered, and number.
     parts: BTreeMap<(StreamId, bool, u32), Parts>,
-    /// Those that the peer cut itself, by stream.
+    /// Messages that the peer split itself, by stream.
     chains: BTreeMap<StreamId, (Kind, Parts)>,
-    held: usize,
+    stored: usize,
     largest: usize,
 }
 
 impl Assembly {
-    /// For messages of up to `largest` bytes.
+    /// Creates an assembly for messages of up to `largest` bytes.
     pub(super) fn new(largest: usize) -> Self {
-        Self { parts: BTreeMap::new(), chains: BTreeMap::new(), held: 0, largest }
+        Self { parts: BTreeMap::new(), chains: BTreeMap::new(), stored: 0, largest }
     }
 
-    /// Takes in a part that SCTP delivered; `largest` is the most that its message may have.
+    /// Adds a part that SCTP delivered; `largest` is the maximum length of its message.
     pub(super) fn take(&mut self, part: Message, largest: usize) -> Assembled {
         let key = (part.stream, part.unordered, part.number);
         if part.begins {
@@ -59,13 +59,13 @@ impl Assembly {
         }
         let Some(parts) = self.parts.get_mut(&key) else { return Assembled::Lost };
         let (length, ends) = (part.len(), part.ends);
-        if parts.bytes + length > largest || self.held + length > self.largest * MAX_LARGEST {
+        if parts.bytes + length > largest || self.stored + length > self.largest * MAX_LARGEST {
             self.drop_parts(key);
             return Assembled::TooLarge;
         }
         parts.pieces.extend(part.data.iter().cloned());
         parts.bytes += length;
-        self.held += length;
+        self.stored += length;
         if !ends {
             return Assembled::Waiting;
         }
@@ -74,7 +74,7 @@ impl Assembly {
         })
     }
 
-    /// Takes in a part that the peer cut itself; the last one gives the message.
+    /// Adds a part that the peer split itself; the last one completes the message.
     pub(super) fn chain(
         &mut self,
         id: StreamId,
@@ -87,37 +87,37 @@ impl Assembly {
         }
         let (begun, parts) = self.chains.entry(id).or_insert((kind, Parts::default()));
         let length = piece.len();
-        let is_over =
-            parts.bytes + length > self.largest || self.held + length > self.largest * MAX_LARGEST;
+        let is_over = parts.bytes + length > self.largest
+            || self.stored + length > self.largest * MAX_LARGEST;
         if is_over || *begun != kind {
             self.forget(id);
             return Some(Assembled::TooLarge);
         }
         parts.pieces.push(piece);
         parts.bytes += length;
-        self.held += length;
+        self.stored += length;
         if !ends {
             return Some(Assembled::Waiting);
         }
         let (_, parts) = self.chains.remove(&id)?;
-        self.held -= parts.bytes;
+        self.stored -= parts.bytes;
         Some(Assembled::Whole(parts.ppid, parts.pieces.concat().into()))
     }
 
-    /// Nothing more comes of what has begun on a stream.
+    /// Drops the incomplete messages of a stream.
     pub(super) fn forget(&mut self, id: StreamId) {
         let range = (id, false, 0)..=(id, true, u32::MAX);
         while let Some((&key, _)) = self.parts.range(range.clone()).next() {
             self.drop_parts(key);
         }
         if let Some((_, parts)) = self.chains.remove(&id) {
-            self.held -= parts.bytes;
+            self.stored -= parts.bytes;
         }
     }
 
     fn drop_parts(&mut self, key: (StreamId, bool, u32)) -> Option<Parts> {
         let parts = self.parts.remove(&key)?;
-        self.held -= parts.bytes;
+        self.stored -= parts.bytes;
         Some(parts)
     }
 }
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(assembly.take(part(2, false, true, b"y"), 100), whole(b"xy"));
         assert_eq!(assembly.take(part(1, false, true, b"c"), 100), whole(b"abc"));
         assert_eq!(assembly.take(part(1, false, true, b"c"), 100), Assembled::Lost);
-        assert_eq!(assembly.held, 0);
+        assert_eq!(assembly.stored, 0);
     }
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
         let id = StreamId(1);
         let chained = assembly.chain(id, Kind::Text, "a".into(), false);
         assert_eq!(chained, Some(Assembled::TooLarge));
-        assert_eq!(assembly.held, 0, "the stream is given up");
+        assert_eq!(assembly.stored, 0, "the stream's parts are dropped");
     }
 
     #[test]
@@ -182,6 +182,6 @@ mod tests {
         assert_eq!(assembly.chain(id, Kind::Text, "a".into(), false), Some(Assembled::Waiting));
         let mixed = assembly.chain(id, Kind::Binary, "b".into(), true);
         assert_eq!(mixed, Some(Assembled::TooLarge));
-        assert_eq!(assembly.held, 0);
+        assert_eq!(assembly.stored, 0);
     }
 }

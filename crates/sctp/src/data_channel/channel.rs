@@ -50,7 +50,7 @@ impl Channel {
         }
     }
 
-    pub(super) fn of_peer(open: Open) -> Self {
+    pub(super) fn from_peer(open: Open) -> Self {
         Self {
             label: open.label,
             protocol: open.protocol,
@@ -74,8 +74,8 @@ impl Channel {
         }
     }
 
-    /// Bytes of its names.
-    pub(super) fn names(&self) -> usize {
+    /// Returns the total length of its names.
+    pub(super) fn name_bytes(&self) -> usize {
         self.label.len() + self.protocol.len()
     }
 

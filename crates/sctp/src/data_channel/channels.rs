@@ -19,10 +19,11 @@ use crate::identifier::{AssociationId, StreamId};
 use crate::io;
 use crate::message::SendInfo;
 
-/// Streams that a channel may have: no association has one with the number 65,535 (RFC 8831 §6.2).
+/// The number of streams that channels can use: no association has one with the number 65,535 (RFC
+/// 8831 §6.2).
 const MAX_STREAMS: u16 = 65_535;
 
-/// A message of DCEP that the association has not taken yet.
+/// A DCEP message that is still queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Control {
     Open,
@@ -34,21 +35,21 @@ pub(super) enum Control {
 pub struct DataChannels {
     pub(super) association: AssociationId,
     pub(super) settings: Settings,
-    /// Streams that both sides may send on, once the association is up.
+    /// The number of streams that both sides may send on, once the association is established.
     pub(super) streams: Option<u16>,
     pub(super) has_ended: bool,
     is_paused: bool,
     pub(super) channels: BTreeMap<StreamId, Channel>,
-    /// Bytes of the names of channels that the peer opened.
-    pub(super) names: usize,
+    /// The total length of the names of channels that the peer opened.
+    pub(super) name_bytes: usize,
     pub(super) control: VecDeque<(StreamId, Control)>,
     pub(super) closings: Closings,
     pub(super) assembly: Assembly,
     pub(super) notices: Notices,
     pub(super) events: VecDeque<ChannelEvent>,
-    /// Closed, but the user does not know it yet.
-    pub(super) untold: BTreeSet<StreamId>,
-    /// Channels that have more to send than their threshold.
+    /// Closed channels that have not been reported to the user.
+    pub(super) unreported: BTreeSet<StreamId>,
+    /// Channels with more queued than their threshold.
     above_threshold: BTreeSet<StreamId>,
     pub(super) counters: ChannelCounters,
 }
@@ -65,16 +66,16 @@ impl DataChannels {
             has_ended: false,
             is_paused: false,
             channels: BTreeMap::new(),
-            names: 0,
+            name_bytes: 0,
             control: VecDeque::new(),
             closings: Closings::default(),
             notices: Notices::default(),
             events: VecDeque::new(),
-            untold: BTreeSet::new(),
+            unreported: BTreeSet::new(),
             above_threshold: BTreeSet::new(),
             counters: ChannelCounters::default(),
         };
-        channels.streams = channels.streams_agreed_on(endpoint);
+        channels.streams = channels.negotiated_streams(endpoint);
         channels
     }
 
@@ -132,7 +133,7 @@ impl DataChannels {
         if channel.state == ChannelState::Closing || self.has_ended {
             return Err(ChannelError::NotOpen);
         }
-        let limit = self.settings.most_to_send();
+        let limit = self.settings.max_sent_message();
         if data.len() > limit {
             return Err(ChannelError::MessageTooLarge { limit });
         }
@@ -140,18 +141,18 @@ impl DataChannels {
             endpoint.wait_for_room(now, self.association, data.len());
             return Err(ChannelError::Full);
         }
-        let (ppid, data) = kind.on_the_wire(data);
+        let (ppid, data) = kind.to_wire(data);
         let info = SendInfo {
             stream: id,
             ppid,
-            // Before the peer knows the channel, nothing may overtake the word that opens it.
+            // Until the peer knows the channel, nothing may overtake the message that opens it.
             unordered: !channel.ordered && channel.state == ChannelState::Open,
             reliability: channel.reliability,
             ..SendInfo::default()
         };
         let threshold = channel.low_threshold;
         endpoint.send(now, self.association, &info, data)?;
-        if threshold.is_some_and(|most| self.buffered_amount(endpoint, id) > most) {
+        if threshold.is_some_and(|threshold| self.buffered_amount(endpoint, id) > threshold) {
             self.above_threshold.insert(id);
         }
         Ok(())
@@ -172,10 +173,10 @@ impl DataChannels {
         if channel.state == ChannelState::Closing {
             return Ok(());
         }
-        // The peer has never heard of it.
-        let unsaid = self.control.iter().position(|waiting| *waiting == (id, Control::Open));
-        if let Some(unsaid) = unsaid {
-            self.control.remove(unsaid);
+        // The peer does not know it yet.
+        let unsent_open = self.control.iter().position(|waiting| *waiting == (id, Control::Open));
+        if let Some(unsent_open) = unsent_open {
+            self.control.remove(unsent_open);
             self.forget(id);
             return Ok(());
         }
@@ -251,18 +252,18 @@ impl DataChannels {
         loop {
             if let Some(event) = self.events.pop_front() {
                 if let ChannelEvent::Closed { id } = event {
-                    self.untold.remove(&id);
+                    self.unreported.remove(&id);
                 }
                 return Output::Channel(event);
             }
             match endpoint.poll_output(now) {
                 io::Output::Event(id, event) if id == self.association => {
-                    if !self.notice(endpoint, &event) {
+                    if !self.handle_event(endpoint, &event) {
                         return Output::Endpoint(io::Output::Event(id, event));
                     }
                 }
                 io::Output::Timeout(at) => {
-                    if !self.advance(now, endpoint) && !self.take_incoming(now, endpoint) {
+                    if !self.advance(now, endpoint) && !self.receive_messages(now, endpoint) {
                         return Output::Endpoint(io::Output::Timeout(at));
                     }
                 }
@@ -271,29 +272,30 @@ impl DataChannels {
         }
     }
 
-    /// Does what waited for room or for messages to be sent; says whether it did anything.
+    /// Continues operations that waited for room or for sent messages; returns whether there were
+    /// any.
     pub(super) fn advance(&mut self, now: Duration, endpoint: &mut Endpoint) -> bool {
         let sent = self.send_control(now, endpoint);
-        let asked = self.ask_for_resets(now, endpoint);
-        self.note_thresholds(endpoint);
+        let asked = self.request_resets(now, endpoint);
+        self.check_thresholds(endpoint);
         sent || asked || !self.events.is_empty()
     }
 
-    /// Takes what came until there is something to tell; says whether anything came.
-    fn take_incoming(&mut self, now: Duration, endpoint: &mut Endpoint) -> bool {
-        let mut came = false;
+    /// Processes received messages until there is an event; returns whether anything was received.
+    fn receive_messages(&mut self, now: Duration, endpoint: &mut Endpoint) -> bool {
+        let mut received = false;
         while !self.is_paused && self.events.is_empty() {
             match endpoint.receive(now, self.association) {
                 Some(message) => self.handle_message(message),
-                None if self.act_on_notices(endpoint) => {}
+                None if self.handle_deferred(endpoint) => {}
                 None => break,
             }
-            came = true;
+            received = true;
         }
-        came
+        received
     }
 
-    /// Hands in messages of DCEP for which there is room; says whether there were any.
+    /// Sends queued DCEP messages while there is room; returns whether there were any.
     fn send_control(&mut self, now: Duration, endpoint: &mut Endpoint) -> bool {
         let mut sent = false;
         while let Some(&(id, control)) = self.control.front() {
@@ -314,17 +316,17 @@ impl DataChannels {
         sent
     }
 
-    /// Whether the word that opens a channel has not been taken yet.
+    /// Returns whether the message that opens a channel is still queued.
     pub(super) fn waits_for_control(&self, id: StreamId) -> bool {
         self.control.iter().any(|(other, _)| *other == id)
     }
 
-    fn note_thresholds(&mut self, endpoint: &Endpoint) {
+    fn check_thresholds(&mut self, endpoint: &Endpoint) {
         let (events, channels, association) = (&mut self.events, &self.channels, self.association);
         self.above_threshold.retain(|id| {
             let Some(channel) = channels.get(id) else { return false };
             let unsent = endpoint.stream_queue(association, *id).map_or(0, |queue| queue.unsent);
-            let is_above = channel.low_threshold.is_some_and(|most| unsent > most);
+            let is_above = channel.low_threshold.is_some_and(|threshold| unsent > threshold);
             if !is_above {
                 events.push_back(ChannelEvent::BufferedAmountLow { id: *id });
             }
@@ -336,10 +338,10 @@ impl DataChannels {
         id.0 < self.streams.unwrap_or(MAX_STREAMS)
             && !self.channels.contains_key(&id)
             && !self.closings.contains(id)
-            && !self.untold.contains(&id)
+            && !self.unreported.contains(&id)
     }
 
-    /// The first stream on which this side may open a channel.
+    /// Returns the first free stream on which this side may open a channel.
     fn free_stream(&self) -> Option<StreamId> {
         let all = self.settings.role.first()..MAX_STREAMS;
         all.step_by(2).map(StreamId).find(|id| self.is_free(*id))

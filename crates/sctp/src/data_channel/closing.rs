@@ -14,19 +14,19 @@ use crate::error::Error;
 use crate::event::ReconfigurationOutcome;
 use crate::identifier::StreamId;
 
-/// The most streams that are reset by one request: a chunk that names them fits any packet.
+/// The maximum number of streams that one request resets: a chunk that names them fits any packet.
 const MAX_AT_ONCE: usize = 500;
 
-/// The most channels refused to the peer whose streams are reset at a time; of others it hears nothing.
+/// The maximum number of refused channels whose streams are being reset; further ones are ignored.
 const MAX_REFUSALS: usize = 256;
 
-/// What has become of our stream.
+/// The state of our stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outgoing {
-    /// Messages wait to be sent on it.
+    /// Queued messages are being sent.
     Draining,
-    /// The peer was asked to take it as reset.
-    Asked,
+    /// A reset was requested.
+    Requested,
     /// It is reset.
     Done,
 }
@@ -34,38 +34,38 @@ enum Outgoing {
 #[derive(Clone, Copy, Debug)]
 struct Closing {
     outgoing: Outgoing,
-    /// Whether the peer's stream is reset, or nobody waits for that.
+    /// Whether the peer's stream is reset, or need not be.
     incoming_done: bool,
 }
 
-/// Streams on their way to be free.
+/// Streams that are being closed.
 #[derive(Debug, Default)]
 pub(super) struct Closings {
     by_stream: BTreeMap<StreamId, Closing>,
-    /// Streams that the peer would not or could not reset: nothing can be begun on them.
-    spoilt: BTreeSet<StreamId>,
+    /// Streams that could not be reset and cannot be reused.
+    unusable: BTreeSet<StreamId>,
 }
 
 impl Closings {
     pub(super) fn contains(&self, id: StreamId) -> bool {
-        self.by_stream.contains_key(&id) || self.spoilt.contains(&id)
+        self.by_stream.contains_key(&id) || self.unusable.contains(&id)
     }
 
-    /// Whether the peer's stream is reset while ours is not.
+    /// Returns whether the peer's stream is reset while ours is not.
     pub(super) fn is_half_closed(&self, id: StreamId) -> bool {
         self.by_stream.get(&id).is_some_and(|closing| closing.incoming_done)
     }
 
-    /// Whether only the answer to our reset is missing. Who sees the peer begin anew then knows it: the
-    /// peer does so once both streams are reset, and its answer may be late or lost.
-    pub(super) fn is_all_but_answered(&self, id: StreamId) -> bool {
+    /// Returns whether only the response to our reset is missing. A peer that reuses the stream
+    /// implies it: it does so once both streams are reset, and its response may be late or lost.
+    pub(super) fn only_lacks_response(&self, id: StreamId) -> bool {
         self.by_stream
             .get(&id)
-            .is_some_and(|closing| closing.incoming_done && closing.outgoing == Outgoing::Asked)
+            .is_some_and(|closing| closing.incoming_done && closing.outgoing == Outgoing::Requested)
     }
 
-    fn is_asking(&self) -> bool {
-        self.by_stream.values().any(|closing| closing.outgoing == Outgoing::Asked)
+    fn is_request_pending(&self) -> bool {
+        self.by_stream.values().any(|closing| closing.outgoing == Outgoing::Requested)
     }
 
     pub(super) fn clear(&mut self) {
@@ -74,7 +74,7 @@ impl Closings {
 }
 
 impl DataChannels {
-    /// No more is sent on a channel but what waits.
+    /// Starts to close a channel: only queued messages are still sent.
     pub(super) fn begin_closing(&mut self, id: StreamId, incoming_done: bool) {
         if let Some(channel) = self.channels.get_mut(&id) {
             channel.state = ChannelState::Closing;
@@ -83,8 +83,8 @@ impl DataChannels {
         self.closings.by_stream.insert(id, closing);
     }
 
-    /// The peer broke the rules on a stream: the channel there is closed, and where there is none, the
-    /// peer learns by a reset that there will be none (RFC 8832 §6).
+    /// Handles a violation on a stream: closes its channel, or, if there is none, tells the peer by
+    /// a reset that there will be none (RFC 8832 §6).
     pub(super) fn refuse(&mut self, id: StreamId) {
         if self.closings.contains(id) || id.0 >= self.streams.unwrap_or(0) {
             return;
@@ -97,9 +97,11 @@ impl DataChannels {
         }
     }
 
-    /// Asks the peer to take our streams as reset on which nothing waits any more.
-    pub(super) fn ask_for_resets(&mut self, now: Duration, endpoint: &mut Endpoint) -> bool {
-        if self.closings.by_stream.is_empty() || self.streams.is_none() || self.closings.is_asking()
+    /// Requests the reset of those of our streams that have nothing queued.
+    pub(super) fn request_resets(&mut self, now: Duration, endpoint: &mut Endpoint) -> bool {
+        if self.closings.by_stream.is_empty()
+            || self.streams.is_none()
+            || self.closings.is_request_pending()
         {
             return false;
         }
@@ -122,39 +124,39 @@ impl DataChannels {
             Ok(()) => {
                 for id in &ready {
                     if let Some(closing) = self.closings.by_stream.get_mut(id) {
-                        closing.outgoing = Outgoing::Asked;
+                        closing.outgoing = Outgoing::Requested;
                     }
                 }
                 true
             }
-            // Something else is under way, or the association is about to end.
+            // Another request is pending, or the association is about to end.
             Err(Error::Busy | Error::WrongState | Error::NoAssociation) => false,
             Err(_) => {
-                ready.into_iter().for_each(|id| self.spoil(id));
+                ready.into_iter().for_each(|id| self.mark_unusable(id));
                 true
             }
         }
     }
 
-    /// The peer answered our request.
+    /// Handles the response to our request.
     pub(super) fn on_own_reset(&mut self, streams: &[StreamId], outcome: ReconfigurationOutcome) {
         let ids = match streams {
             [] => self.channels.keys().copied().collect(),
             named => named.to_vec(),
         };
         for id in ids {
-            let asked = self.closings.by_stream.get_mut(&id);
-            match asked {
-                Some(closing) if closing.outgoing == Outgoing::Asked => {
+            let closing = self.closings.by_stream.get_mut(&id);
+            match closing {
+                Some(closing) if closing.outgoing == Outgoing::Requested => {
                     if outcome == ReconfigurationOutcome::Performed {
                         closing.outgoing = Outgoing::Done;
-                        self.settle(id);
+                        self.free_if_done(id);
                     } else {
-                        self.spoil(id);
+                        self.mark_unusable(id);
                     }
                 }
                 Some(_) => {}
-                // The peer wished for it, which says that it is done with the channel.
+                // The peer requested it, so it is done with the channel.
                 None if self.channels.contains_key(&id)
                     && outcome == ReconfigurationOutcome::Performed =>
                 {
@@ -166,33 +168,33 @@ impl DataChannels {
         }
     }
 
-    /// The peer's stream starts anew: all that came on it before has been taken.
+    /// Handles a reset of the peer's stream: all data sent on it before has been received.
     pub(super) fn on_peer_reset(&mut self, id: StreamId) {
         self.assembly.forget(id);
         if let Some(closing) = self.closings.by_stream.get_mut(&id) {
             closing.incoming_done = true;
-            self.settle(id);
+            self.free_if_done(id);
         } else if self.channels.contains_key(&id) {
             self.begin_closing(id, true);
             self.events.push_back(ChannelEvent::Closing { id });
         }
     }
 
-    /// What waits for an answer is taken as answered: the peer has begun anew.
+    /// Treats the pending response as received, as the peer has reused the stream.
     pub(super) fn finish(&mut self, id: StreamId) {
         if let Some(closing) = self.closings.by_stream.get_mut(&id) {
             *closing = Closing { outgoing: Outgoing::Done, incoming_done: true };
-            self.settle(id);
+            self.free_if_done(id);
         }
     }
 
-    /// The stream cannot be reset, and so not used again; for the user the channel is closed.
-    fn spoil(&mut self, id: StreamId) {
+    /// Marks a stream as unusable, as it cannot be reset; for the user the channel is closed.
+    fn mark_unusable(&mut self, id: StreamId) {
         self.finish(id);
-        self.closings.spoilt.insert(id);
+        self.closings.unusable.insert(id);
     }
 
-    fn settle(&mut self, id: StreamId) {
+    fn free_if_done(&mut self, id: StreamId) {
         let done = |closing: &Closing| closing.outgoing == Outgoing::Done && closing.incoming_done;
         if self.closings.by_stream.get(&id).is_some_and(done) {
             self.closings.by_stream.remove(&id);
@@ -200,14 +202,14 @@ impl DataChannels {
         }
     }
 
-    /// A channel is no more.
+    /// Removes a channel.
     pub(super) fn forget(&mut self, id: StreamId) {
         self.assembly.forget(id);
         let Some(channel) = self.channels.remove(&id) else { return };
         if channel.by_peer {
-            self.names = self.names.saturating_sub(channel.names());
+            self.name_bytes = self.name_bytes.saturating_sub(channel.name_bytes());
         }
-        self.untold.insert(id);
+        self.unreported.insert(id);
         self.events.push_back(ChannelEvent::Closed { id });
     }
 }

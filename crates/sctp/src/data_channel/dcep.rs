@@ -28,10 +28,10 @@ const ACK: u8 = 0x02;
 /// DATA_CHANNEL_OPEN (RFC 8832 §8.2.1).
 const OPEN: u8 = 0x03;
 
-/// Bytes of a DATA_CHANNEL_OPEN before its label.
+/// The length of a DATA_CHANNEL_OPEN before its label.
 const FIXED: usize = 12;
 
-/// The bit of the channel type that lets messages overtake each other.
+/// The bit of the channel type for unordered delivery.
 const UNORDERED: u8 = 0x80;
 
 /// The default priority of a channel: "below normal" would be 128, "high" 512 (RFC 8831 §6.4).
@@ -85,7 +85,7 @@ impl Dcep {
 
 impl Open {
     fn parse(message: &[u8]) -> Option<Self> {
-        let (fixed, names) = message.split_first_chunk::<FIXED>()?;
+        let (fixed, name_bytes) = message.split_first_chunk::<FIXED>()?;
         let u16_at = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
         let parameter = u32::from_be_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]);
         let reliability = match fixed[1] & !UNORDERED {
@@ -94,7 +94,7 @@ impl Open {
             2 => Reliability::Lifetime(Duration::from_millis(parameter.into())),
             _ => return None,
         };
-        let (label, protocol) = names.split_at_checked(u16_at(8).into())?;
+        let (label, protocol) = name_bytes.split_at_checked(u16_at(8).into())?;
         if protocol.len() != usize::from(u16_at(10)) {
             return None;
         }
@@ -108,19 +108,18 @@ impl Open {
         })
     }
 
-    /// Names are cut where they are longer than the format can say; who lets a user choose them looks
-    /// before.
+    /// Truncates names that are too long for the format; callers check user input before.
     fn to_bytes(&self) -> Bytes {
         let (kind, parameter) = match self.reliability {
             Reliability::Retransmissions(most) => (1, most.into()),
             Reliability::Lifetime(lifetime) => {
                 (2, u32::try_from(lifetime.as_millis()).unwrap_or(u32::MAX))
             }
-            // DCEP has no word for messages that make room for others.
+            // DCEP cannot express priorities between messages.
             Reliability::Reliable | Reliability::Priority(_) => (0, 0),
         };
-        let (label, label_len) = counted(&self.label);
-        let (protocol, protocol_len) = counted(&self.protocol);
+        let (label, label_len) = truncated(&self.label);
+        let (protocol, protocol_len) = truncated(&self.protocol);
         let mut message = BytesMut::with_capacity(FIXED + label.len() + protocol.len());
         message.put_u8(OPEN);
         message.put_u8(kind | if self.ordered { 0 } else { UNORDERED });
@@ -134,7 +133,7 @@ impl Open {
     }
 }
 
-fn counted(name: &str) -> (&[u8], u16) {
+fn truncated(name: &str) -> (&[u8], u16) {
     let length = u16::try_from(name.len()).unwrap_or(u16::MAX);
     (&name.as_bytes()[..length.into()], length)
 }
@@ -181,7 +180,7 @@ mod tests {
             ("an unknown channel type", with(1, 3)),
             ("a label beyond the end", with(9, 6)),
             ("a protocol beyond the end", with(11, 2)),
-            ("more than the names", with(11, 0)),
+            ("more than the name_bytes", with(11, 0)),
             ("a label that is not UTF-8", with(12, 0xff)),
             ("a part of the head", Dcep::parse(&CHAT[..11])),
             ("an acknowledgement with more", Dcep::parse(&[2, 0])),

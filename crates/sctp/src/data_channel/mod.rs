@@ -13,7 +13,7 @@
 //! | `assembly` | messages that arrive in parts | RFC 8831 §6.6 |
 //! | `closing` | stream resets and reuse of identifiers | RFC 8831 §6.7, RFC 6525 |
 //! | `notices` | events of the association | |
-//! | `event`, `error`, `counters` | what the caller gets | |
+//! | `event`, `error`, `counters` | outputs to the caller | |
 //!
 //! [`DataChannels`] belongs to one association of an [`Endpoint`](crate::endpoint::Endpoint);
 //! associations without channels have no overhead. The driver passes packets and time to the
@@ -37,7 +37,7 @@
 //! let chat = channels.open(now, &mut endpoint, &ChannelOptions::new("chat")).unwrap();
 //! channels.send(now, &mut endpoint, chat, Kind::Text, "hello".into()).unwrap();
 //! while let Output::Endpoint(output) = channels.poll_output(now, &mut endpoint) {
-//!     // Packets to send, until the time at which to come back.
+//!     // Packets to send, until the endpoint returns its next timeout.
 //!     # if matches!(output, eyas_sctp::io::Output::Timeout(_)) { break }
 //! }
 //! ```

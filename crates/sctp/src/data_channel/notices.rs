@@ -10,48 +10,48 @@ use crate::endpoint::{AssociationState, Endpoint};
 use crate::event::{Event, ReconfigurationOutcome};
 use crate::identifier::StreamId;
 
-/// What is acted on once all messages have been taken.
+/// Events that are handled once all messages have been received.
 #[derive(Debug, Default)]
 pub(super) struct Notices {
     /// The peer's streams that were reset.
     reset: BTreeSet<StreamId>,
-    /// Whether all of them were.
+    /// Whether all of them were reset.
     all_reset: bool,
-    /// Streams on which the peer gave up a message of which a part came.
-    given_up: BTreeSet<StreamId>,
-    /// Nothing is left of all channels, whether or not the association goes on.
+    /// Streams on which the peer abandoned a partly received message.
+    aborted: BTreeSet<StreamId>,
+    /// Whether all channels are gone, whether or not the association continues.
     is_over: bool,
 }
 
 impl DataChannels {
-    /// Takes note of an event of the association; says whether it was for channels alone.
-    pub(super) fn notice(&mut self, endpoint: &Endpoint, event: &Event) -> bool {
+    /// Handles an event of the association; returns whether it concerned channels only.
+    pub(super) fn handle_event(&mut self, endpoint: &Endpoint, event: &Event) -> bool {
         match event {
             Event::Readable => {}
             Event::Writable => self.events.push_back(ChannelEvent::Writable),
             Event::PartialDeliveryAborted { stream } => {
-                self.notices.given_up.insert(*stream);
+                self.notices.aborted.insert(*stream);
             }
             Event::StreamsReset { outgoing: true, streams, outcome } => {
                 self.on_own_reset(streams, *outcome);
             }
             Event::StreamsReset { outgoing: false, streams, outcome } => {
                 if *outcome == ReconfigurationOutcome::Performed {
-                    self.note_peer_reset(streams);
+                    self.defer_peer_reset(streams);
                 }
             }
             other => {
-                self.notice_more(endpoint, other);
+                self.handle_association_event(endpoint, other);
                 return false;
             }
         }
         true
     }
 
-    fn notice_more(&mut self, endpoint: &Endpoint, event: &Event) {
+    fn handle_association_event(&mut self, endpoint: &Endpoint, event: &Event) {
         match event {
             Event::Up { .. } => self.open_negotiated(endpoint),
-            Event::StreamsAdded { .. } => self.streams = self.streams_agreed_on(endpoint),
+            Event::StreamsAdded { .. } => self.streams = self.negotiated_streams(endpoint),
             Event::Restarted => {
                 self.control.clear();
                 self.notices.is_over = true;
@@ -68,8 +68,9 @@ impl DataChannels {
         }
     }
 
-    /// Streams that both sides may send on, if the association is up.
-    pub(super) fn streams_agreed_on(&self, endpoint: &Endpoint) -> Option<u16> {
+    /// Returns the number of streams that both sides may send on, if the association is
+    /// established.
+    pub(super) fn negotiated_streams(&self, endpoint: &Endpoint) -> Option<u16> {
         let status = endpoint.status(self.association)?;
         let is_up = !matches!(
             status.state,
@@ -81,9 +82,9 @@ impl DataChannels {
         is_up.then(|| status.outbound_streams.min(status.inbound_streams))
     }
 
-    /// Channels agreed on beforehand are open; those beyond the streams agreed on cannot be.
+    /// Opens the negotiated channels; closes those beyond the negotiated streams.
     fn open_negotiated(&mut self, endpoint: &Endpoint) {
-        self.streams = self.streams_agreed_on(endpoint);
+        self.streams = self.negotiated_streams(endpoint);
         let streams = self.streams.unwrap_or(0);
         let beyond = self.channels.range(StreamId(streams)..);
         for id in beyond.map(|(id, _)| *id).collect::<alloc::vec::Vec<_>>() {
@@ -97,26 +98,27 @@ impl DataChannels {
         }
     }
 
-    /// The word that opens a channel may still wait among the messages before its reset.
-    fn note_peer_reset(&mut self, streams: &[StreamId]) {
+    /// Defers a reset by the peer, as the message that opens a channel may be among the messages
+    /// before it.
+    fn defer_peer_reset(&mut self, streams: &[StreamId]) {
         self.notices.all_reset |= streams.is_empty();
         self.notices.reset.extend(streams);
     }
 
-    /// Acts on what was noted; says whether there was anything.
-    pub(super) fn act_on_notices(&mut self, endpoint: &Endpoint) -> bool {
+    /// Processes the recorded notices; returns whether there were any.
+    pub(super) fn handle_deferred(&mut self, endpoint: &Endpoint) -> bool {
         let mut notices = core::mem::take(&mut self.notices);
         if notices.all_reset {
             notices.reset.extend(self.channels.keys());
         }
-        let nothing = notices.reset.is_empty() && notices.given_up.is_empty() && !notices.is_over;
-        notices.given_up.iter().for_each(|id| self.assembly.forget(*id));
+        let nothing = notices.reset.is_empty() && notices.aborted.is_empty() && !notices.is_over;
+        notices.aborted.iter().for_each(|id| self.assembly.forget(*id));
         notices.reset.iter().for_each(|id| self.on_peer_reset(*id));
         if notices.is_over {
             self.closings.clear();
             let all: alloc::vec::Vec<_> = self.channels.keys().copied().collect();
             all.into_iter().for_each(|id| self.forget(id));
-            self.streams = self.streams_agreed_on(endpoint);
+            self.streams = self.negotiated_streams(endpoint);
         }
         !nothing
     }

@@ -7,11 +7,11 @@ use super::event::ChannelEvent;
 use crate::identifier::StreamId;
 
 impl DataChannels {
-    /// A message of DCEP.
+    /// Handles a DCEP message.
     pub(super) fn handle_dcep(&mut self, id: StreamId, unordered: bool, message: &[u8]) {
         match Dcep::parse(message).filter(|_| !unordered) {
             Some(Dcep::Open(open)) => self.handle_open(id, open),
-            Some(Dcep::Ack) => self.note_opened(id),
+            Some(Dcep::Ack) => self.mark_open(id),
             None => {
                 self.counters.malformed_messages += 1;
                 self.refuse(id);
@@ -20,30 +20,30 @@ impl DataChannels {
     }
 
     fn handle_open(&mut self, id: StreamId, open: Open) {
-        if self.closings.is_all_but_answered(id) {
+        if self.closings.only_lacks_response(id) {
             self.finish(id);
         }
-        let channel = Channel::of_peer(open);
-        let names = self.names + channel.names();
+        let channel = Channel::from_peer(open);
+        let name_bytes = self.name_bytes + channel.name_bytes();
         let is_refused = self.settings.role.opens(id)
             || self.channels.contains_key(&id)
             || self.closings.contains(id)
             || id.0 >= self.streams.unwrap_or(0)
             || self.channels.len() >= self.settings.max_channels
-            || names > self.settings.max_names;
+            || name_bytes > self.settings.max_names;
         if is_refused {
             self.counters.refused_channels += 1;
             self.refuse(id);
             return;
         }
-        self.names = names;
+        self.name_bytes = name_bytes;
         self.channels.insert(id, channel);
         self.control.push_back((id, Control::Ack));
         self.events.push_back(ChannelEvent::Opened { id, by_peer: true });
     }
 
-    /// The peer says, or shows by what it sends, that it has a channel of ours.
-    pub(super) fn note_opened(&mut self, id: StreamId) {
+    /// Marks a channel as open once the peer has confirmed it or sends on it.
+    pub(super) fn mark_open(&mut self, id: StreamId) {
         match self.channels.get_mut(&id) {
             Some(channel) if channel.state == ChannelState::Connecting => {
                 channel.state = ChannelState::Open;

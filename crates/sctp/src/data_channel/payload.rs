@@ -35,8 +35,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// A message as SCTP carries it: an empty one is a zero byte.
-    pub(super) fn on_the_wire(self, data: Bytes) -> (Ppid, Bytes) {
+    /// Returns a message as SCTP carries it: an empty one is a zero byte.
+    pub(super) fn to_wire(self, data: Bytes) -> (Ppid, Bytes) {
         let zero = Bytes::from_static(&[0]);
         match (self, data.is_empty()) {
             (Self::Text, false) => (ppid::STRING, data),
@@ -47,21 +47,21 @@ impl Kind {
     }
 }
 
-/// What a message that came in is.
+/// The type of a received message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Payload {
-    /// DCEP's.
+    /// A DCEP message.
     Dcep,
-    /// The user's, or the last part of it.
+    /// A user message, or its last part.
     Whole(Kind),
-    /// A part of the user's, by the old way of cutting large ones.
+    /// A part of a user message, split in the deprecated way.
     Part(Kind),
-    /// The user's, without a byte: what came is to be ignored.
+    /// An empty user message: the payload is ignored.
     Empty(Kind),
 }
 
 impl Payload {
-    /// What the identifier says; `None` if it is none of WebRTC's.
+    /// Returns the type for an identifier; `None` if it is not one of WebRTC's.
     pub(super) const fn of(identifier: Ppid) -> Option<Self> {
         Some(match identifier {
             ppid::DCEP => Self::Dcep,
@@ -87,8 +87,8 @@ mod tests {
             (Kind::Text, ppid::STRING, ppid::STRING_EMPTY),
             (Kind::Binary, ppid::BINARY, ppid::BINARY_EMPTY),
         ] {
-            assert_eq!(kind.on_the_wire("ab".into()), (full, "ab".into()));
-            assert_eq!(kind.on_the_wire("".into()), (empty, vec![0].into()));
+            assert_eq!(kind.to_wire("ab".into()), (full, "ab".into()));
+            assert_eq!(kind.to_wire("".into()), (empty, vec![0].into()));
             assert_eq!(Payload::of(full), Some(Payload::Whole(kind)));
             assert_eq!(Payload::of(empty), Some(Payload::Empty(kind)));
         }

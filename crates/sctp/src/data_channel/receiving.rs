@@ -9,15 +9,15 @@ use super::payload::{Kind, Payload, ppid};
 use crate::identifier::{Ppid, StreamId};
 use crate::message::Message;
 
-/// The most bytes of a message of DCEP: two names of the greatest length, and what is before them.
+/// The maximum length of a DCEP message in bytes: two names of the maximum length, and the header.
 const MAX_DCEP: usize = 12 + 2 * u16::MAX as usize;
 
 impl DataChannels {
-    /// A message, or a part of one.
+    /// Handles a message, or a part of one.
     pub(super) fn handle_message(&mut self, message: Message) {
         let (id, unordered) = (message.stream, message.unordered);
         let is_dcep = message.ppid == ppid::DCEP;
-        if !is_dcep && !self.listens_on(id) {
+        if !is_dcep && !self.accepts_messages_on(id) {
             self.counters.stray_messages += u64::from(message.ends);
             return;
         }
@@ -30,7 +30,7 @@ impl DataChannels {
         match assembled {
             Assembled::Whole(ppid, data) => self.handle_whole(id, unordered, ppid, data),
             Assembled::Waiting | Assembled::Lost => {}
-            Assembled::TooLarge => self.give_up(id),
+            Assembled::TooLarge => self.reject_oversized(id),
         }
     }
 
@@ -52,22 +52,23 @@ impl DataChannels {
             None => self.deliver(id, kind, data),
             Some(Assembled::Whole(_, whole)) => self.deliver(id, kind, whole),
             Some(Assembled::Waiting | Assembled::Lost) => {}
-            Some(Assembled::TooLarge) => self.give_up(id),
+            Some(Assembled::TooLarge) => self.reject_oversized(id),
         }
     }
 
     fn deliver(&mut self, id: StreamId, kind: Kind, data: Bytes) {
-        // Who sends on it has it: its word that it does may have been overtaken.
-        self.note_opened(id);
+        // A peer that sends on the channel has opened it: its acknowledgement may have been
+        // overtaken.
+        self.mark_open(id);
         self.events.push_back(ChannelEvent::Message { id, kind, data });
     }
 
-    /// Whether messages on a stream are for a channel.
-    fn listens_on(&self, id: StreamId) -> bool {
+    /// Returns whether messages on a stream are for a channel.
+    fn accepts_messages_on(&self, id: StreamId) -> bool {
         self.channels.contains_key(&id) && !self.closings.is_half_closed(id)
     }
 
-    fn give_up(&mut self, id: StreamId) {
+    fn reject_oversized(&mut self, id: StreamId) {
         self.counters.oversized_messages += 1;
         self.assembly.forget(id);
         self.refuse(id);

@@ -7,18 +7,18 @@ use crate::config::{AssociationConfig, CongestionControlKind};
 use crate::identifier::StreamId;
 use crate::message::Reliability;
 
-/// Streams that are asked for each way: all there are (RFC 8831 §6.2).
+/// The number of streams requested each way: all there are (RFC 8831 §6.2).
 const STREAMS: u16 = 65_535;
 
-/// The receive window, in bytes: a path of 100 Mbit/s and 400 ms is filled.
+/// The receive window in bytes, which fills a path of 100 Mbit/s and 400 ms.
 const WINDOW: usize = 5 << 20;
 
-/// The packet to begin with inside DTLS inside UDP, in bytes of IP packet: less is not known to be
-/// needed anywhere (RFC 8831 §5).
+/// The initial MTU inside DTLS inside UDP, in bytes of IP packet: nothing smaller is known to be
+/// needed (RFC 8831 §5).
 const MTU: u16 = 1280;
 
-/// What a DTLS 1.2 record with an AEAD adds to a packet, in bytes.
-const RECORD: u8 = 37;
+/// The overhead of a DTLS 1.2 record with an AEAD, in bytes.
+const RECORD_OVERHEAD: u8 = 37;
 
 /// The DTLS role of this side. It determines which side uses even stream numbers (RFC 8832 §6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,7 +36,7 @@ impl Role {
         stream.0 % 2 == self.first()
     }
 
-    /// The first stream on which this side opens a channel.
+    /// Returns the first stream on which this side opens a channel.
     pub(super) const fn first(self) -> u16 {
         match self {
             Self::Client => 0,
@@ -93,7 +93,7 @@ impl Settings {
             partial_delivery_point: Some(receive_buffer / 2),
             mtu: MTU,
             path_mtu_discovery: false,
-            packet_overhead: RECORD,
+            packet_overhead: RECORD_OVERHEAD,
             congestion_control: CongestionControlKind::Bbr.into(),
             ..AssociationConfig::default()
         };
@@ -101,8 +101,8 @@ impl Settings {
         association
     }
 
-    /// The largest message that may be sent.
-    pub(super) const fn most_to_send(&self) -> usize {
+    /// Returns the length of the largest message that may be sent.
+    pub(super) const fn max_sent_message(&self) -> usize {
         match self.peer_max_message_size {
             0 => usize::MAX,
             most => most,

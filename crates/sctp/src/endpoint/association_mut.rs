@@ -25,7 +25,7 @@ pub struct AssociationMut<'a> {
 
 impl Drop for AssociationMut<'_> {
     fn drop(&mut self) {
-        self.endpoint.touch(self.slot);
+        self.endpoint.mark_pending(self.slot);
     }
 }
 
@@ -39,7 +39,7 @@ impl Endpoint {
         now: Duration,
         id: AssociationId,
     ) -> Result<AssociationMut<'_>, Error> {
-        self.see(now);
+        self.advance_time(now);
         let slot = self.registry.slot(id).ok_or(Error::NoAssociation)?;
         Ok(AssociationMut { endpoint: self, slot })
     }

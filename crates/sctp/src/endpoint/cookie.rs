@@ -1,6 +1,6 @@
 //! The state cookie (RFC 9260 §5.1.3): everything needed to create an association, signed, so that
 //! no state is kept for a peer before it returns the cookie. It is as short as possible, because
-//! with a forged source it is sent to somebody who did not ask for it.
+//! with a forged source it is sent to a host that did not ask for it.
 
 use alloc::{boxed::Box, vec::Vec};
 use bytes::{Buf, BufMut, Bytes, BytesMut, TryGetError};
@@ -19,45 +19,45 @@ use crate::identifier::VerificationTag;
 use crate::serial::Tsn;
 use crate::wire::Parameters;
 
-/// Bytes of the signature in front of the cookie's contents: half of an HMAC-SHA-256 (RFC 2104 §5).
+/// The length of the signature before the cookie's contents: half of an HMAC-SHA-256 (RFC 2104 §5).
 const SIGNATURE: usize = 16;
 
-/// Bits of the microseconds at which a cookie was made: they come round every twelve days.
+/// The bits of a cookie's creation time in microseconds, which wraps every twelve days.
 const TIME_BITS: u32 = 40;
 
-/// The most addresses of one side that a cookie can hold.
+/// The maximum number of addresses of one side that a cookie can hold.
 const MAX_ADDRESSES: usize = (u16::MAX >> 1) as usize;
 
-/// What a cookie remembers.
+/// The contents of a cookie.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cookie {
     /// When it was made; its age counts from here.
     pub(crate) created: Duration,
-    /// How long it is good for.
+    /// How long it is valid.
     pub(crate) lifetime: Duration,
-    /// Where the INIT came from.
+    /// The source of the INIT.
     pub(crate) remote: SocketAddr,
-    /// The SCTP port it was sent to.
+    /// The SCTP port that it was sent to.
     pub(crate) local_port: u16,
-    /// The SCTP port it was sent from.
+    /// The SCTP port that it was sent from.
     pub(crate) remote_port: u16,
-    /// Tags of the association that was there when the INIT came: ours, the peer's (RFC 9260
+    /// The tags of the existing association when the INIT arrived: ours, the peer's (RFC 9260
     /// §5.2.2). Zero if there was none.
     pub(crate) tie_tags: (u32, u32),
-    /// What the peer said.
+    /// The parameters of the peer's INIT.
     pub(crate) peer: InitParams,
-    /// What we answered.
+    /// The parameters of our INIT ACK.
     pub(crate) own: InitParams,
 }
 
-/// Why a cookie is not taken.
+/// Why a cookie is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BadCookie {
-    /// Not signed by us, or with a key that is gone.
+    /// Not signed by us, or with a discarded key.
     Forged,
     /// Older than its lifetime.
     Stale {
-        /// By how much.
+        /// The age beyond its lifetime.
         by: Duration,
         cookie: Box<Cookie>,
     },
@@ -68,38 +68,38 @@ pub(crate) struct CookieKeys {
     random: Random,
     current: Hmac<Sha256>,
     previous: Option<Hmac<Sha256>>,
-    turned: Duration,
+    rotated_at: Duration,
     life: Duration,
 }
 
 impl core::fmt::Debug for CookieKeys {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         // The keys are a secret.
-        f.debug_struct("CookieKeys").field("turned", &self.turned).finish_non_exhaustive()
+        f.debug_struct("CookieKeys").field("rotated_at", &self.rotated_at).finish_non_exhaustive()
     }
 }
 
 impl CookieKeys {
     pub(crate) fn new(mut random: Random, now: Duration, life: Duration) -> Self {
-        let current = draw_key(&mut random);
-        Self { random, current, previous: None, turned: now, life }
+        let current = new_key(&mut random);
+        Self { random, current, previous: None, rotated_at: now, life }
     }
 
-    /// Takes a new key when the one in use has had its time. After a long pause both are new.
-    fn turn(&mut self, now: Duration) {
-        let age = now.saturating_sub(self.turned);
+    /// Replaces the current key after its lifetime. After a long pause both keys are replaced.
+    fn rotate_keys(&mut self, now: Duration) {
+        let age = now.saturating_sub(self.rotated_at);
         if age < self.life {
             return;
         }
-        let fresh = draw_key(&mut self.random);
-        let old = core::mem::replace(&mut self.current, fresh);
+        let new = new_key(&mut self.random);
+        let old = core::mem::replace(&mut self.current, new);
         self.previous = (age < self.life.saturating_mul(2)).then_some(old);
-        self.turned = now;
+        self.rotated_at = now;
     }
 
-    /// The cookie as it goes into an INIT ACK.
+    /// Returns the signed cookie for an INIT ACK.
     pub(crate) fn seal(&mut self, now: Duration, cookie: &Cookie) -> Bytes {
-        self.turn(now);
+        self.rotate_keys(now);
         let mut out = BytesMut::with_capacity(256);
         out.put_bytes(0, SIGNATURE);
         cookie.write(&mut out);
@@ -108,21 +108,21 @@ impl CookieKeys {
         out.freeze()
     }
 
-    /// The contents of a cookie that came back. Nothing in it is looked at before its signature
-    /// has been found to be ours. A stale one is told apart because its sender wants to know, and
-    /// because it is good for the association that came of it.
+    /// Returns the contents of a returned cookie. Nothing in it is used before its signature has
+    /// been verified. A stale one is distinguished because its sender has to be notified, and
+    /// because it is still valid for the association that it created.
     pub(crate) fn open(&mut self, now: Duration, sealed: &Bytes) -> Result<Cookie, BadCookie> {
-        self.turn(now);
+        self.rotate_keys(now);
         if sealed.len() <= SIGNATURE {
             return Err(BadCookie::Forged);
         }
         let (signature, contents) = sealed.split_at(SIGNATURE);
-        let good = |key: &Hmac<Sha256>| {
+        let is_valid = |key: &Hmac<Sha256>| {
             let mut mac = key.clone();
             mac.update(contents);
             mac.verify_truncated_left(signature).is_ok()
         };
-        if !good(&self.current) && !self.previous.as_ref().is_some_and(good) {
+        if !is_valid(&self.current) && !self.previous.as_ref().is_some_and(is_valid) {
             return Err(BadCookie::Forged);
         }
         let contents = sealed.slice(SIGNATURE..);
@@ -135,7 +135,7 @@ impl CookieKeys {
     }
 }
 
-fn draw_key(random: &mut Random) -> Hmac<Sha256> {
+fn new_key(random: &mut Random) -> Hmac<Sha256> {
     let mut key = [0; 64];
     random.fill(&mut key);
     Hmac::<Sha256>::new(&key.into())
@@ -156,9 +156,9 @@ impl Cookie {
         out.put_u16(self.remote.port());
         out.put_u16(self.local_port);
         out.put_u16(self.remote_port);
-        let is_tied = self.tie_tags != (0, 0);
-        out.put_u8(is_tied.into());
-        if is_tied {
+        let has_tie_tags = self.tie_tags != (0, 0);
+        out.put_u8(has_tie_tags.into());
+        if has_tie_tags {
             out.put_u32(self.tie_tags.0);
             out.put_u32(self.tie_tags.1);
         }
@@ -166,7 +166,7 @@ impl Cookie {
         put_params(out, &self.own);
     }
 
-    /// Reads what was written at `now` or before.
+    /// Parses a cookie that was written at `now` or before.
     fn read(now: Duration, mut from: Bytes) -> Result<Self, TryGetError> {
         let now = microseconds(now);
         let age = now.wrapping_sub(from.try_get_uint(TIME_BITS as usize / 8)?) % (1 << TIME_BITS);
@@ -223,7 +223,7 @@ fn put_params(out: &mut BytesMut, of: &InitParams) {
     out.put_u16(of.inbound);
     out.put_u32(of.initial_tsn.0);
     out.put_u8(of.offers.bits());
-    // How many addresses there are, and whether something about AUTH follows them.
+    // The number of addresses, and whether AUTH parameters follow them.
     let count = of.addresses.len().min(MAX_ADDRESSES);
     out.put_u16((count as u16) << 1 | u16::from(of.authentication.is_some()));
     for &address in of.addresses.iter().take(count) {
@@ -232,7 +232,7 @@ fn put_params(out: &mut BytesMut, of: &InitParams) {
     let Some(offer) = &of.authentication else { return };
     let authentication: Parameters = offer.parameters().collect();
     let authentication = authentication.as_bytes();
-    // What is read of a peer is bounded far below that.
+    // Parsed parameters of a peer are limited to far less than that.
     let length = u16::try_from(authentication.len()).unwrap_or(0);
     out.put_u16(length);
     out.put_slice(&authentication[..usize::from(length)]);
@@ -249,11 +249,11 @@ fn get_params(from: &mut Bytes) -> Result<InitParams, TryGetError> {
         addresses: Vec::new(),
         authentication: None,
     };
-    let shape = from.try_get_u16()?;
-    for _ in 0..shape >> 1 {
+    let header = from.try_get_u16()?;
+    for _ in 0..header >> 1 {
         params.addresses.extend(get_address(from)?);
     }
-    if shape & 1 == 0 {
+    if header & 1 == 0 {
         return Ok(params);
     }
     let length = usize::from(from.try_get_u16()?);

@@ -1,4 +1,4 @@
-//! COOKIE ECHO: the first packet of a peer for which state is kept (RFC 9260 §5.1.5, §5.2.4).
+//! COOKIE ECHO: the first packet of a peer that creates state (RFC 9260 §5.1.5, §5.2.4).
 
 use bytes::Bytes;
 use core::time::Duration;
@@ -11,7 +11,7 @@ use crate::wire::{AuthChunk, Cause, Chunk, ChunkType, Chunks, ErrorChunk, Header
 
 /// A packet with a COOKIE ECHO.
 pub(super) struct CookieEcho<'a> {
-    /// The chunk in front of it.
+    /// The AUTH chunk before it.
     auth: Option<AuthChunk>,
     cookie: Bytes,
     /// What follows it.
@@ -19,7 +19,7 @@ pub(super) struct CookieEcho<'a> {
 }
 
 impl<'a> CookieEcho<'a> {
-    /// `None` if neither the first chunk nor the one behind an AUTH chunk is a COOKIE ECHO.
+    /// Returns `None` if neither the first chunk nor the one after an AUTH chunk is a COOKIE ECHO.
     pub(super) fn read(mut chunks: Chunks<'a>) -> Option<Self> {
         let (auth, echo) = match chunks.next()? {
             Chunk::Auth(auth) => (Some(auth), chunks.next()?),
@@ -31,7 +31,7 @@ impl<'a> CookieEcho<'a> {
 }
 
 impl Endpoint {
-    /// A COOKIE ECHO, with what follows it in its packet. `slot` is the association whose tag the
+    /// Handles a COOKIE ECHO and the rest of its packet. `slot` is the association whose tag the
     /// packet has, if there is one.
     pub(super) fn handle_cookie_echo(
         &mut self,
@@ -48,20 +48,22 @@ impl Endpoint {
                 return;
             }
         };
-        if !is_from_its_owner(&cookie, header, arrival) {
+        if !is_from_its_peer(&cookie, header, arrival) {
             self.counters.bad_tags += 1;
             return;
         }
         let known = slot.or_else(|| self.find_by_peer(header, arrival));
         if let Some(by) = stale
-            && !self.came_of(&cookie, known)
+            && !self.was_created_by(&cookie, known)
         {
             self.counters.stale_cookies += 1;
             let causes = Cause::StaleCookie { staleness: microseconds(by) }.into();
             let error = Chunk::Error(ErrorChunk { causes });
-            return self.answer_stranger(arrival, header, cookie.peer.tag, &error);
+            return self.answer_rate_limited(arrival, header, cookie.peer.tag, &error);
         }
-        let Some(vouched) = self.is_vouched_for(&cookie, known, echo.auth.as_ref()) else { return };
+        let Some(authenticated) = self.authenticate(&cookie, known, echo.auth.as_ref()) else {
+            return;
+        };
         let slot = match known {
             None => match self.accept(&cookie, arrival, header) {
                 Some(slot) => slot,
@@ -72,7 +74,7 @@ impl Endpoint {
                 let counters = &mut self.counters;
                 let verdict = entry.association.handle_cookie(self.now, &cookie, arrival, counters);
                 self.registry.index(slot);
-                self.touch(slot);
+                self.mark_pending(slot);
                 if verdict == CookieVerdict::Discarded {
                     return;
                 }
@@ -81,22 +83,22 @@ impl Endpoint {
         };
         if let Some(entry) = self.registry.entry_mut(slot) {
             let counters = &mut self.counters;
-            entry.association.handle_packet(self.now, arrival, echo.rest, vouched, counters);
-            self.touch(slot);
+            entry.association.handle_packet(self.now, arrival, echo.rest, authenticated, counters);
+            self.mark_pending(slot);
         }
     }
 
-    /// Whether an association is the one of a cookie, which is good for it however old it is: its
-    /// peer has not had our COOKIE ACK (§5.2.4, step 3).
-    fn came_of(&self, cookie: &Cookie, known: Option<u32>) -> bool {
+    /// Returns whether an association was created by a cookie, which then stays valid however old
+    /// it is: the peer has not received our COOKIE ACK (§5.2.4, step 3).
+    fn was_created_by(&self, cookie: &Cookie, known: Option<u32>) -> bool {
         let entry = known.and_then(|slot| self.registry.entry(slot));
         entry.is_some_and(|entry| entry.association.has_tags_of(cookie))
     }
 
-    /// Whether AUTH vouches for a cookie and what follows it; `None` if that is all to be dropped.
-    /// The keys come from the cookie, and where there is an association, from its shared keys
-    /// (RFC 4895 §6.3).
-    fn is_vouched_for(
+    /// Returns whether AUTH authenticates a cookie and the rest of its packet; `None` if the packet
+    /// has to be dropped. The keys come from the cookie and, if there is an association, from its
+    /// shared keys (RFC 4895 §6.3).
+    fn authenticate(
         &mut self,
         cookie: &Cookie,
         known: Option<u32>,
@@ -122,7 +124,7 @@ impl Endpoint {
         }
     }
 
-    /// A new association, from a good cookie.
+    /// Creates an association from a valid cookie.
     fn accept(&mut self, cookie: &Cookie, arrival: &Arrival, header: &Header) -> Option<u32> {
         if self.config.listen_port != Some(cookie.local_port)
             || self.registry.has_tag(cookie.own.tag.0)
@@ -133,12 +135,12 @@ impl Endpoint {
         if self.registry.len() >= self.config.max_associations {
             let causes = Cause::OutOfResource.into();
             let abort = crate::wire::AbortChunk { reflected: false, causes };
-            self.answer_stranger(arrival, header, cookie.peer.tag, &Chunk::Abort(abort));
+            self.answer_rate_limited(arrival, header, cookie.peer.tag, &Chunk::Abort(abort));
             return None;
         }
-        // It was there and asked for it.
-        self.init_acks.give_back(cookie.remote.ip());
-        let seed = self.draw_seed();
+        // The peer did request the INIT ACK.
+        self.init_acks.refund(cookie.remote.ip());
+        let seed = self.next_seed();
         let (now, config) = (self.now, self.accepting.clone());
         let (local_port, remote_port) = (cookie.local_port, cookie.remote_port);
         let counters = &mut self.counters;
@@ -146,15 +148,15 @@ impl Endpoint {
             let base = AssociationSeed { id, config, local_port, remote_port, seed };
             Association::accept(now, base, cookie, arrival, counters)
         });
-        self.give_share(slot);
-        self.touch(slot);
+        self.update_allowance(slot);
+        self.mark_pending(slot);
         Some(slot)
     }
 }
 
-/// Whether a good cookie came from the peer that it was made for (§5.1.5, step 3): the ports, our
-/// tag, and one of its addresses.
-fn is_from_its_owner(cookie: &Cookie, header: &Header, arrival: &Arrival) -> bool {
+/// Returns whether a valid cookie was returned by the peer that it was created for (§5.1.5, step
+/// 3): the ports, our tag, and one of its addresses must match.
+fn is_from_its_peer(cookie: &Cookie, header: &Header, arrival: &Arrival) -> bool {
     let source = arrival.remote.ip();
     cookie.local_port == header.destination_port
         && cookie.remote_port == header.source_port

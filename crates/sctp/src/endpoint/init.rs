@@ -1,20 +1,20 @@
-//! INIT: answered without keeping any state (RFC 9260 §5.1, §5.2).
+//! INIT: answered without keeping state (RFC 9260 §5.1, §5.2).
 
 use core::{net::IpAddr, time::Duration};
 
 use super::Endpoint;
 use super::cookie::Cookie;
-use crate::association::init_params::{InitParams, Reading, Refusal};
+use crate::association::init_params::{InitParams, ParsedInit, Refusal};
 use crate::association::{Arrival, InitVerdict, addresses};
 use crate::config::AssociationConfig;
 use crate::identifier::VerificationTag;
 use crate::wire::{AbortChunk, Cause, Chunk, Header, InitChunk, Parameter};
 
-/// The most that a peer can ask to be added to the life of its cookie (RFC 9260 §3.3.2.1.3).
+/// The longest extension of the cookie lifetime that a peer can request (RFC 9260 §3.3.2.1.3).
 const MAX_PRESERVE: Duration = Duration::from_secs(60);
 
 impl Endpoint {
-    /// An INIT that was alone in its packet, with a tag of zero.
+    /// Handles an INIT that was alone in its packet, with a tag of zero.
     pub(super) fn handle_init(&mut self, arrival: &Arrival, header: &Header, init: &InitChunk) {
         if !addresses::is_unicast(arrival.remote.ip()) {
             self.counters.out_of_the_blue += 1;
@@ -28,8 +28,8 @@ impl Endpoint {
         }
         let config = self.accepting.clone();
         let counters = &mut self.counters;
-        let reading = match Reading::of(init, arrival.remote.ip(), &config, counters) {
-            Ok(reading) => reading,
+        let parsed = match ParsedInit::parse(init, arrival.remote.ip(), &config, counters) {
+            Ok(parsed) => parsed,
             Err(Refusal::NoTag) => return,
             Err(Refusal::Abort(cause)) => {
                 return self.refuse(arrival, header, init.initiate_tag, Some(cause));
@@ -40,60 +40,62 @@ impl Endpoint {
                 let cause = Some(Cause::OutOfResource);
                 return self.refuse(arrival, header, init.initiate_tag, cause);
             }
-            None => (self.answer_to(arrival.remote.ip(), &reading, &config), (0, 0)),
+            None => (self.response_params(arrival.remote.ip(), &parsed, &config), (0, 0)),
             Some(slot) => {
-                let Some(judged) = self.judge(slot, arrival, header, &reading, &config) else {
+                let Some(response) =
+                    self.respond_to_known_peer(slot, arrival, header, &parsed, &config)
+                else {
                     return;
                 };
-                judged
+                response
             }
         };
-        // Who sees it listed takes it as agreed on (RFC 8260 §2.2.1).
-        own.offers.interleaving &= reading.params.offers.interleaving;
-        self.acknowledge(arrival, header, reading, own, tie_tags);
+        // A peer that sees it listed assumes that it was negotiated (RFC 8260 §2.2.1).
+        own.offers.interleaving &= parsed.params.offers.interleaving;
+        self.acknowledge(arrival, header, parsed, own, tie_tags);
     }
 
-    /// An INIT of a peer that there is an association with (§5.2.1, §5.2.2).
-    fn judge(
+    /// Handles an INIT of a peer with an existing association (§5.2.1, §5.2.2).
+    fn respond_to_known_peer(
         &mut self,
         slot: u32,
         arrival: &Arrival,
         header: &Header,
-        reading: &Reading,
+        parsed: &ParsedInit,
         config: &AssociationConfig,
     ) -> Option<(InitParams, (u32, u32))> {
         let association = &mut self.registry.entry_mut(slot)?.association;
-        let listed = &reading.params.addresses;
+        let listed = &parsed.params.addresses;
         let source = arrival.remote.ip();
-        let verdict = association.judge_init(listed, source, &mut self.counters);
-        self.touch(slot);
+        let verdict = association.classify_init(listed, source, &mut self.counters);
+        self.mark_pending(slot);
         match verdict {
             InitVerdict::Collision(own) => Some((own, (0, 0))),
             InitVerdict::Restart { tie_tags } => {
-                Some((self.answer_to(source, reading, config), tie_tags))
+                Some((self.response_params(source, parsed, config), tie_tags))
             }
             InitVerdict::NewAddresses => {
                 let new = listed.iter().map(|address| Parameter::Address(*address)).collect();
                 let cause = Some(Cause::RestartWithNewAddresses(new));
-                self.refuse(arrival, header, reading.params.tag, cause);
+                self.refuse(arrival, header, parsed.params.tag, cause);
                 None
             }
             InitVerdict::Ending => None,
         }
     }
 
-    /// What this side says to a new peer: nothing that the peer did not offer itself, and no address
-    /// of a kind that it cannot use (§3.3.2.1).
-    fn answer_to(
+    /// Returns our parameters for a new peer: only extensions that the peer offered, and only
+    /// addresses of types that it can use (§3.3.2.1).
+    fn response_params(
         &mut self,
         to: IpAddr,
-        reading: &Reading,
+        parsed: &ParsedInit,
         config: &AssociationConfig,
     ) -> InitParams {
-        let mut own = self.introduce(config, to);
-        let peer = &reading.params;
+        let mut own = self.own_params(config, to);
+        let peer = &parsed.params;
         own.offers = own.offers.and(peer.offers);
-        own.addresses.retain(|address| reading.types.allows(*address));
+        own.addresses.retain(|address| parsed.types.allows(*address));
         own.outbound = own.outbound.min(peer.inbound);
         if !peer.offers.authentication {
             own.authentication = None;
@@ -101,12 +103,12 @@ impl Endpoint {
         own
     }
 
-    /// The INIT ACK. Nothing stays here but a number drawn.
+    /// Sends the INIT ACK. Nothing is stored except the state of the generator.
     fn acknowledge(
         &mut self,
         arrival: &Arrival,
         header: &Header,
-        reading: Reading,
+        parsed: ParsedInit,
         own: InitParams,
         tie_tags: (u32, u32),
     ) {
@@ -114,11 +116,11 @@ impl Endpoint {
             self.counters.answers_withheld += 1;
             return;
         }
-        let peer = reading.params;
+        let peer = parsed.params;
         let tag = peer.tag;
         let cookie = Cookie {
             created: self.now,
-            lifetime: self.config.valid_cookie_life + reading.preserve.min(MAX_PRESERVE),
+            lifetime: self.config.valid_cookie_life + parsed.preserve.min(MAX_PRESERVE),
             remote: arrival.remote,
             local_port: header.destination_port,
             remote_port: header.source_port,
@@ -127,11 +129,11 @@ impl Endpoint {
             own,
         };
         let sealed = self.keys.seal(self.now, &cookie);
-        let ack = cookie.own.to_init_ack(sealed, reading.unrecognized);
+        let ack = cookie.own.to_init_ack(sealed, parsed.unrecognized);
         self.answer(arrival, header, tag, &Chunk::InitAck(ack));
     }
 
-    /// An ABORT with the tag that the INIT asked for (§5.1, §8.4 rule 3).
+    /// Sends an ABORT with the initiate tag of the INIT (§5.1, §8.4 rule 3).
     fn refuse(
         &mut self,
         arrival: &Arrival,
@@ -143,6 +145,6 @@ impl Endpoint {
             return;
         }
         let abort = AbortChunk { reflected: false, causes: cause.into_iter().collect() };
-        self.answer_stranger(arrival, header, tag, &Chunk::Abort(abort));
+        self.answer_rate_limited(arrival, header, tag, &Chunk::Abort(abort));
     }
 }

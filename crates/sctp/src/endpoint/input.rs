@@ -13,7 +13,7 @@ use crate::wire::{Checksum, Chunk, ChunkType, Chunks, Header, Malformed, UnreadP
 impl Endpoint {
     /// Processes an input. Call [`Self::poll_output`] afterwards until it returns a timeout.
     pub fn handle_input(&mut self, now: Duration, input: Input) {
-        self.see(now);
+        self.advance_time(now);
         match input {
             Input::Tick => {}
             Input::Packets(received) => self.handle_packets(&received),
@@ -46,7 +46,7 @@ impl Endpoint {
         let slot = self.find(&header, arrival);
         // Packets of a handshake always have their checksum (RFC 9653 §5.2).
         let opens = matches!(first, Some(ChunkType::INIT | ChunkType::COOKIE_ECHO));
-        let zero = !opens && slot.is_some_and(|slot| self.takes_zero_checksum(slot));
+        let zero = !opens && slot.is_some_and(|slot| self.accepts_zero_checksum(slot));
         let check = if zero { Checksum::Zero } else { Checksum::Crc32c };
         let (header, mut chunks) = match packet.open(check) {
             Ok(parsed) => parsed,
@@ -59,7 +59,7 @@ impl Endpoint {
                 return;
             }
         };
-        // AUTH in front of a COOKIE ECHO is no matter of an association yet (RFC 4895 §6.3).
+        // AUTH before a COOKIE ECHO does not concern an association yet (RFC 4895 §6.3).
         if matches!(first, Some(ChunkType::COOKIE_ECHO | ChunkType::AUTH))
             && let Some(echo) = CookieEcho::read(chunks.clone())
         {
@@ -67,7 +67,7 @@ impl Endpoint {
         }
         match (first, slot) {
             (Some(ChunkType::COOKIE_ECHO), _) => self.counters.malformed_chunks += 1,
-            (_, Some(slot)) => self.hand_over(slot, arrival, chunks),
+            (_, Some(slot)) => self.dispatch(slot, arrival, chunks),
             (Some(ChunkType::INIT), None) if header.tag == VerificationTag::ZERO => {
                 match (chunks.next(), chunks.next()) {
                     (Some(Chunk::Init(init)), None) => self.handle_init(arrival, &header, &init),
@@ -75,29 +75,29 @@ impl Endpoint {
                     _ => self.counters.malformed_chunks += 1,
                 }
             }
-            (_, None) => match self.find_elsewhere(&header) {
-                Some(slot) => self.handle_from_elsewhere(slot, arrival, chunks),
-                None => self.handle_stray(arrival, &header, chunks),
+            (_, None) => match self.find_by_tag_only(&header) {
+                Some(slot) => self.handle_from_unknown_address(slot, arrival, chunks),
+                None => self.handle_unmatched(arrival, &header, chunks),
             },
         }
     }
 
-    fn hand_over(&mut self, slot: u32, arrival: &Arrival, chunks: Chunks<'_>) {
+    fn dispatch(&mut self, slot: u32, arrival: &Arrival, chunks: Chunks<'_>) {
         if let Some(entry) = self.registry.entry_mut(slot) {
             let counters = &mut self.counters;
             entry.association.handle_packet(self.now, arrival, chunks, false, counters);
-            // What was asked was the peer, and nobody else.
+            // The verified addresses belong to the peer: their permits are refunded.
             let (verified, source) = entry.association.take_verified();
             for source in source.iter().cycle().take(verified.into()) {
-                self.probes.give_back(*source);
+                self.probes.refund(*source);
             }
-            self.touch(slot);
+            self.mark_pending(slot);
         }
     }
 
-    /// The association whose tag a packet carries from an address that its peer does not have, if
-    /// the peer's addresses may change.
-    fn find_elsewhere(&mut self, header: &Header) -> Option<u32> {
+    /// Returns the association whose tag a packet carries from an unknown address, if the peer may
+    /// change its addresses.
+    fn find_by_tag_only(&mut self, header: &Header) -> Option<u32> {
         if header.tag == VerificationTag::ZERO {
             return None;
         }
@@ -108,18 +108,19 @@ impl Endpoint {
         fits.then_some(slot)
     }
 
-    /// A packet that says with an ASCONF where its sender is now is taken. Others are dropped: they
-    /// may be the peer's, and an ABORT would end its association.
-    fn handle_from_elsewhere(&mut self, slot: u32, arrival: &Arrival, chunks: Chunks<'_>) {
+    /// Accepts a packet whose ASCONF announces the new address of its sender. Others are dropped
+    /// without a response: they may be the peer's, and an ABORT would end its association.
+    fn handle_from_unknown_address(&mut self, slot: u32, arrival: &Arrival, chunks: Chunks<'_>) {
         let entry = self.registry.entry(slot);
-        if entry.is_some_and(|entry| entry.association.takes_from_elsewhere(chunks.clone())) {
-            self.hand_over(slot, arrival, chunks);
+        if entry.is_some_and(|entry| entry.association.accepts_from_unknown_address(chunks.clone()))
+        {
+            self.dispatch(slot, arrival, chunks);
         } else {
             self.counters.out_of_the_blue += 1;
         }
     }
 
-    /// The association whose tag the packet carries, if ports and address are right too.
+    /// Returns the association whose tag the packet carries, if ports and address match too.
     fn find(&mut self, header: &Header, arrival: &Arrival) -> Option<u32> {
         if header.tag == VerificationTag::ZERO {
             return None;
@@ -127,11 +128,11 @@ impl Endpoint {
         let slot = self.registry.by_tag(header.tag.0)?;
         let association = &self.registry.entry(slot)?.association;
         let fits = association.has_ports(header.destination_port, header.source_port)
-            && association.takes_from(arrival.remote.ip());
+            && association.accepts_from(arrival.remote.ip());
         fits.then_some(slot)
     }
 
-    /// The association with this peer between these ports, whatever the tag.
+    /// Returns the association with this peer between these ports, regardless of the tag.
     pub(super) fn find_by_peer(&self, header: &Header, arrival: &Arrival) -> Option<u32> {
         self.registry.by_peer(&Peer {
             remote: arrival.remote,
@@ -140,12 +141,12 @@ impl Endpoint {
         })
     }
 
-    fn takes_zero_checksum(&self, slot: u32) -> bool {
-        self.registry.entry(slot).is_some_and(|entry| entry.association.takes_zero_checksum())
+    fn accepts_zero_checksum(&self, slot: u32) -> bool {
+        self.registry.entry(slot).is_some_and(|entry| entry.association.accepts_zero_checksum())
     }
 
-    /// A packet without the tag of an association.
-    fn handle_stray(&mut self, arrival: &Arrival, header: &Header, chunks: Chunks<'_>) {
+    /// Handles a packet without the tag of an association.
+    fn handle_unmatched(&mut self, arrival: &Arrival, header: &Header, chunks: Chunks<'_>) {
         let Some(slot) = self.find_by_peer(header, arrival) else {
             return self.handle_out_of_the_blue(arrival, header, chunks);
         };
@@ -153,52 +154,52 @@ impl Endpoint {
             let first = chunks.into_iter().next();
             let counters = &mut self.counters;
             entry.association.handle_foreign_tag(arrival, header.tag, first, counters);
-            self.touch(slot);
+            self.mark_pending(slot);
         }
     }
 
-    /// The network says that packets to `remote` do not arrive. What it quotes must be a packet of
-    /// the association.
+    /// Handles an error that reports `remote` as unreachable. A quoted packet must belong to the
+    /// association.
     fn handle_unreachable(
         &mut self,
         remote: SocketAddr,
         reason: Unreachable,
         quoted: Option<&[u8]>,
     ) {
-        let mut believed = false;
-        for slot in self.registry.all_to(canonical(remote)) {
+        let mut is_verified = false;
+        for slot in self.registry.associations_to(canonical(remote)) {
             if let Some(entry) = self.registry.entry_mut(slot)
                 && quoted.is_none_or(|quoted| entry.association.has_sent(quoted))
             {
-                believed = true;
+                is_verified = true;
                 let (remote, is_quoted) = (canonical(remote), quoted.is_some());
                 entry.association.handle_unreachable(self.now, remote, reason, is_quoted);
-                self.touch(slot);
+                self.mark_pending(slot);
             }
         }
-        self.counters.unverified_reports += u64::from(quoted.is_some() && !believed);
+        self.counters.unverified_reports += u64::from(quoted.is_some() && !is_verified);
     }
 
-    /// The host has other addresses than before.
+    /// Handles a change of the host's addresses.
     fn handle_local_addresses(&mut self, addresses: alloc::vec::Vec<core::net::IpAddr>) {
         let slots: alloc::vec::Vec<u32> = self.registry.slots().collect();
         for slot in slots {
             if let Some(entry) = self.registry.entry_mut(slot) {
                 let counters = &mut self.counters;
                 entry.association.set_local_addresses(self.now, &addresses, counters);
-                self.touch(slot);
+                self.mark_pending(slot);
             }
         }
         self.local_addresses = addresses;
     }
 }
 
-/// Where packets came from, and how.
+/// Returns how packets arrived.
 fn arrival<C>(received: &Received<C>) -> Arrival {
     Arrival { remote: canonical(received.remote), local: received.local, ecn: received.ecn }
 }
 
-/// An address as it is compared: the flow label is none of its identity.
+/// Returns an address for comparison, without the flow label.
 fn canonical(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V6(mut v6) => {

@@ -5,19 +5,19 @@ use core::{net::IpAddr, time::Duration};
 
 use super::random::Random;
 
-/// How many limits there are for single sources: those beyond share them by chance.
+/// The number of per-source limits: with more sources, some share one by chance.
 const SOURCES: usize = 256;
 
-/// So many a second, and no saving up beyond one second.
+/// A rate limit per second, with a burst of at most one second's worth.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RateLimit {
     per_second: u32,
-    /// Billionths of one permit.
+    /// Saved permits, in billionths.
     saved: u64,
     filled: Duration,
 }
 
-/// Parts that one permit is counted in, so that time in nanoseconds times the rate is exact.
+/// The unit of permits, so that time in nanoseconds times the rate is exact.
 const PERMIT: u64 = 1_000_000_000;
 
 impl RateLimit {
@@ -40,27 +40,27 @@ impl RateLimit {
         true
     }
 
-    /// What was permitted did no harm: it was no answer to somebody who never asked.
-    fn give_back(&mut self) {
+    /// Refunds a permit that turned out to be for a genuine peer.
+    fn refund(&mut self) {
         self.saved = self.saved.saturating_add(PERMIT).min(u64::from(self.per_second) * PERMIT);
     }
 }
 
-/// A limit for each source by itself: an IPv4 address, or the /64 that an IPv6 address is in, within
-/// which anybody has as many as he likes. Which sources share one of [`SOURCES`] limits, nobody
-/// outside can tell.
+/// A separate limit for each source: an IPv4 address, or the /64 of an IPv6 address, within which a
+/// host can have any number of addresses. Outsiders cannot tell which sources share one of the
+/// [`SOURCES`] limits.
 #[derive(Debug)]
 pub(crate) struct SourceLimits {
     per_second: u32,
     key: [u64; 2],
-    /// Empty until the first is needed: most endpoints only connect.
+    /// Empty until first needed: most endpoints only connect.
     limits: Vec<RateLimit>,
 }
 
 impl SourceLimits {
     pub(crate) fn new(per_second: u32, random: &mut Random) -> Self {
-        let mut draw = || u64::from(random.next_u32()) << 32 | u64::from(random.next_u32());
-        Self { per_second, key: [draw(), draw()], limits: Vec::new() }
+        let mut next = || u64::from(random.next_u32()) << 32 | u64::from(random.next_u32());
+        Self { per_second, key: [next(), next()], limits: Vec::new() }
     }
 
     /// Takes one permit for a source, if there is one.
@@ -68,19 +68,19 @@ impl SourceLimits {
         if self.limits.is_empty() {
             self.limits = alloc::vec![RateLimit::new(self.per_second, now); SOURCES];
         }
-        let place = self.place(source);
-        self.limits.get_mut(place).is_some_and(|limit| limit.allows(now))
+        let index = self.index(source);
+        self.limits.get_mut(index).is_some_and(|limit| limit.allows(now))
     }
 
-    /// Gives a permit of a source back.
-    pub(crate) fn give_back(&mut self, source: IpAddr) {
-        let place = self.place(source);
-        if let Some(limit) = self.limits.get_mut(place) {
-            limit.give_back();
+    /// Refunds a permit of a source.
+    pub(crate) fn refund(&mut self, source: IpAddr) {
+        let index = self.index(source);
+        if let Some(limit) = self.limits.get_mut(index) {
+            limit.refund();
         }
     }
 
-    fn place(&self, source: IpAddr) -> usize {
+    fn index(&self, source: IpAddr) -> usize {
         let network = match source.to_canonical() {
             IpAddr::V4(v4) => u64::from(v4.to_bits()),
             IpAddr::V6(v6) => (v6.to_bits() >> 64) as u64,
@@ -110,7 +110,7 @@ mod tests {
             (from..to).filter(|ms| limit.allows(Duration::from_millis(*ms))).count()
         };
         assert_eq!(allowed(&mut limit, 0, 1), 1);
-        assert_eq!(allowed(&mut limit, 1, 1000), 18, "the first ten are saved up");
+        assert_eq!(allowed(&mut limit, 1, 1000), 18, "the first ten are accumulated");
         assert_eq!(allowed(&mut limit, 1000, 2000), 10);
         assert_eq!(allowed(&mut limit, 100_000, 100_001), 1);
     }
@@ -127,15 +127,15 @@ mod tests {
         assert_eq!(allowed, 5);
         let others = (100..150).filter(|n| limits.allows(now, source(*n))).count();
         assert!(others > 45, "{others} of 50 others");
-        limits.give_back(source(7));
+        limits.refund(source(7));
         assert!(limits.allows(now, source(7)) && !limits.allows(now, source(7)));
     }
 
     #[test]
     fn a_host_with_many_addresses_is_one_source() {
         let mut limits = SourceLimits::new(5, &mut Random::new([1; 32]));
-        let six = |n: u64| IpAddr::from((0x2001_0db8_u128 << 96 | u128::from(n)).to_be_bytes());
-        let allowed = (0..100).filter(|n| limits.allows(Duration::ZERO, six(*n))).count();
+        let ipv6 = |n: u64| IpAddr::from((0x2001_0db8_u128 << 96 | u128::from(n)).to_be_bytes());
+        let allowed = (0..100).filter(|n| limits.allows(Duration::ZERO, ipv6(*n))).count();
         assert_eq!(allowed, 5);
     }
 

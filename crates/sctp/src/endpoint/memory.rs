@@ -7,81 +7,84 @@ use core::time::Duration;
 use super::Endpoint;
 use crate::receive::window::MEMORY_FACTOR;
 
-/// The part of what is free that one association may take.
-const FREE_PART: usize = 8;
-/// What an association may hold each way in any case, in bytes.
-const LEAST_ALLOWANCE: usize = 64 << 10;
-/// How often it is counted what is held, at most, unless a part of all memory is handed in before.
-const RECOUNT: Duration = Duration::from_millis(50);
-/// The part of the memory that is handed in between, at most.
-const UNCOUNTED_PART: usize = 16;
-/// The time between two counts for each association, so that counting takes a small part of the time.
-const RECOUNT_EACH: Duration = Duration::from_micros(10);
+/// The fraction of the free memory that one association may use.
+const FREE_FRACTION: usize = 8;
+/// The minimum memory of an association in each direction, in bytes.
+const MIN_ALLOWANCE: usize = 64 << 10;
+/// The minimum time between two counts of the memory, unless a fraction of it is queued before.
+const RECOUNT_INTERVAL: Duration = Duration::from_millis(50);
+/// The fraction of the memory that may be queued between two counts.
+const UNCOUNTED_FRACTION: usize = 16;
+/// The minimum time between two counts per association, so that counting takes a small share of the
+/// time.
+const RECOUNT_INTERVAL_PER_ASSOCIATION: Duration = Duration::from_micros(10);
 
-/// What is known of the memory.
+/// The state of the shared memory.
 #[derive(Debug)]
 pub(super) struct Memory {
-    /// What each association may hold each way; more than any wants while there is enough.
+    /// What each association may use in each direction; unlimited while there is enough.
     allowance: usize,
     /// When to count again.
     due: Duration,
-    /// Bytes handed in since it was counted.
-    handed_in: usize,
+    /// Bytes queued since the last count.
+    queued_since_count: usize,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { allowance: usize::MAX, due: Duration::ZERO, handed_in: 0 }
+        Self { allowance: usize::MAX, due: Duration::ZERO, queued_since_count: 0 }
     }
 }
 
 impl Endpoint {
-    /// Gives each association its share of what is free, if it is time.
+    /// Updates each association's share of the free memory, if it is time.
     pub(super) fn share_memory(&mut self) {
         let (config, count) = (&self.accepting, self.registry.len());
-        let most = config.send_buffer.max(config.receive_buffer);
-        let of_one = config.send_buffer + config.receive_buffer.saturating_mul(MEMORY_FACTOR);
-        let is_ample = count.saturating_mul(of_one) <= self.config.memory;
-        let is_much = self.memory.handed_in > self.config.memory / UNCOUNTED_PART;
+        let largest_buffer = config.send_buffer.max(config.receive_buffer);
+        let association_memory =
+            config.send_buffer + config.receive_buffer.saturating_mul(MEMORY_FACTOR);
+        let is_ample = count.saturating_mul(association_memory) <= self.config.memory;
+        let is_much = self.memory.queued_since_count > self.config.memory / UNCOUNTED_FRACTION;
         let is_due = is_much || self.now >= self.memory.due;
         if !is_due || (is_ample && self.memory.allowance == usize::MAX) {
             return;
         }
-        let each = RECOUNT_EACH.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX));
-        self.memory.due = self.now.saturating_add(RECOUNT.max(each));
-        self.memory.handed_in = 0;
+        let each = RECOUNT_INTERVAL_PER_ASSOCIATION
+            .saturating_mul(u32::try_from(count).unwrap_or(u32::MAX));
+        self.memory.due = self.now.saturating_add(RECOUNT_INTERVAL.max(each));
+        self.memory.queued_since_count = 0;
         let associations = self.registry.slots().filter_map(|slot| self.registry.entry(slot));
-        let held: usize = associations.map(|entry| entry.association.held()).sum();
-        let share = self.config.memory.saturating_sub(held) / FREE_PART;
-        // In steps of two, for small changes change nothing.
+        let memory: usize = associations.map(|entry| entry.association.memory()).sum();
+        let share = self.config.memory.saturating_sub(memory) / FREE_FRACTION;
+        // In powers of two, as small changes make no difference.
         let step = share.checked_ilog2().map_or(0, |bits| 1 << bits);
-        let allowance = if step >= most { usize::MAX } else { step.max(LEAST_ALLOWANCE) };
+        let allowance = if step >= largest_buffer { usize::MAX } else { step.max(MIN_ALLOWANCE) };
         if core::mem::replace(&mut self.memory.allowance, allowance) != allowance {
             let slots: alloc::vec::Vec<u32> = self.registry.slots().collect();
             for slot in slots {
-                self.give_share(slot);
-                self.touch(slot);
+                self.update_allowance(slot);
+                self.mark_pending(slot);
             }
         }
     }
 
-    /// A user hands in so many bytes.
-    pub(super) fn note_handed_in(&mut self, bytes: usize) {
-        self.memory.handed_in = self.memory.handed_in.saturating_add(bytes);
-        if self.memory.handed_in > self.config.memory / UNCOUNTED_PART {
+    /// Records bytes that a user queues.
+    pub(super) fn record_queued(&mut self, bytes: usize) {
+        self.memory.queued_since_count = self.memory.queued_since_count.saturating_add(bytes);
+        if self.memory.queued_since_count > self.config.memory / UNCOUNTED_FRACTION {
             self.share_memory();
         }
     }
 
-    /// Tells an association what it may hold.
-    pub(super) fn give_share(&mut self, slot: u32) {
+    /// Applies the current share to an association.
+    pub(super) fn update_allowance(&mut self, slot: u32) {
         let allowance = self.memory.allowance;
         if let Some(entry) = self.registry.entry_mut(slot) {
             entry.association.set_allowance(allowance);
         }
     }
 
-    /// When to count again, where there is too little to stop counting.
+    /// Returns when to count again, if memory is scarce.
     pub(super) fn memory_timeout(&self) -> Option<Duration> {
         (self.memory.allowance != usize::MAX).then_some(self.memory.due)
     }

@@ -8,12 +8,12 @@
 //! | `cookie_echo` | COOKIE ECHO, which creates an association | RFC 9260 §5.1.5, §5.2.4 |
 //! | `cookie` | the signed cookie and its keys | RFC 9260 §5.1.3 |
 //! | `out_of_the_blue` | packets without an association | RFC 9260 §8.4 |
-//! | `limit` | rate limits for answers to strangers | RFC 9260 §8.4, §10 |
+//! | `limit` | rate limits for responses to unknown peers | RFC 9260 §8.4, §10 |
 //! | `memory` | memory limits of associations | |
 //! | `registry` | associations by tag and by address | RFC 9260 §1.3 |
 //! | `timers` | the timers of associations | |
 //! | `output`, `train` | outputs; packets that are sent together | |
-//! | `packet_buffer` | where packets are written, in either form | |
+//! | `packet_buffer` | buffers for packets, in either form | |
 //! | `random` | tags, TSNs and keys from the seed | RFC 4086 |
 //! | `association_mut` | operations on one association: paths, streams, addresses, keys | RFC 6458 §8.1, RFC 6525, RFC 5061 |
 //! | `out_of_band` | associations whose INITs are exchanged out of band | draft-hancke-tsvwg-snap |
@@ -71,20 +71,19 @@ pub use association_mut::AssociationMut;
 pub use status::{Agreed, AssociationState, PathStatus, Status};
 pub use train::PacketMemory;
 
-/// The first of the ports that are drawn for associations without one of their own
-/// (RFC 6335 §6).
+/// The first port that is chosen for associations without one of their own (RFC 6335 §6).
 const FIRST_DYNAMIC_PORT: u16 = 49_152;
 
-/// The first of those that are drawn when all dynamic ones are in use towards a peer.
+/// The first port that is chosen when all dynamic ones are in use towards a peer.
 const FIRST_USER_PORT: u16 = 1024;
 
 /// An SCTP endpoint. [`crate::io`] describes how to drive it.
 #[derive(Debug)]
 pub struct Endpoint {
     config: EndpointConfig,
-    /// How associations that peers open behave.
+    /// The configuration of associations that peers open.
     accepting: Arc<AssociationConfig>,
-    /// How the last one that was opened here behaves; most behave alike.
+    /// The configuration of the last association opened here; most share one.
     connecting: Arc<AssociationConfig>,
     now: Duration,
     counters: Counters,
@@ -92,17 +91,17 @@ pub struct Endpoint {
     keys: CookieKeys,
     registry: Registry,
     timers: Timers,
-    /// Slots of associations that may have something to give out.
-    waiting: VecDeque<u32>,
-    /// Answers on behalf of no association, or of one that was forgotten at its end.
+    /// Slots of associations that may have output.
+    pending: VecDeque<u32>,
+    /// Responses without an association, or of one that was dropped at its end.
     answers: VecDeque<Trainload>,
     limit: RateLimit,
-    /// INIT ACKs that were not brought back, by source.
+    /// INIT ACKs whose cookie has not been returned, by source.
     init_acks: SourceLimits,
-    /// Heartbeats to addresses that have never answered, by who listed them.
+    /// Heartbeats to addresses that have never responded, by the peer that listed them.
     probes: SourceLimits,
     train: Train,
-    /// The addresses of this host that peers may be told of, most wanted first.
+    /// The addresses of this host that may be announced to peers, most preferred first.
     local_addresses: Vec<IpAddr>,
     memory: Memory,
 }
@@ -125,7 +124,7 @@ impl Endpoint {
             keys,
             registry: Registry::default(),
             timers: Timers::default(),
-            waiting: VecDeque::new(),
+            pending: VecDeque::new(),
             answers: VecDeque::new(),
             limit: RateLimit::new(config.max_out_of_the_blue_answers, now),
             init_acks: SourceLimits::new(config.max_init_acks_per_source, &mut limits),
@@ -147,7 +146,7 @@ impl Endpoint {
         now: Duration,
         options: &ConnectOptions,
     ) -> Result<AssociationId, Error> {
-        self.see(now);
+        self.advance_time(now);
         let unicast = |remote: &SocketAddr| addresses::is_unicast(remote.ip());
         if options.remotes.is_empty() || !options.remotes.iter().all(unicast) {
             return Err(Error::BadAddress);
@@ -157,16 +156,16 @@ impl Endpoint {
         }
         let local_port = self.local_port(options)?;
         let config = self.share(&options.association);
-        let own = self.introduce(&config, options.remotes[0].ip());
-        let seed = self.draw_seed();
+        let own = self.own_params(&config, options.remotes[0].ip());
+        let seed = self.next_seed();
         let (now, remotes, local) = (self.now, options.remotes.as_slice(), options.local);
         let (remote_port, hold) = (options.remote_port, options.hold_at_init_ack);
         let (slot, id) = self.registry.insert(|id| {
             let base = AssociationSeed { id, config, local_port, remote_port, seed };
             Association::open(now, base, own, remotes, local, hold)
         });
-        self.give_share(slot);
-        self.touch(slot);
+        self.update_allowance(slot);
+        self.mark_pending(slot);
         Ok(id)
     }
 
@@ -193,7 +192,7 @@ impl Endpoint {
         info: &SendInfo,
         data: Bytes,
     ) -> Result<(), Error> {
-        self.note_handed_in(data.len());
+        self.record_queued(data.len());
         self.with(now, id, |association, now, _| association.send(now, info, data))
     }
 
@@ -207,11 +206,11 @@ impl Endpoint {
     /// Receives a message, or a part of one (RFC 9260 §11.1.6, RECEIVE). What arrived before an
     /// association ended can still be received afterwards.
     pub fn receive(&mut self, now: Duration, id: AssociationId) -> Option<Message> {
-        self.see(now);
+        self.advance_time(now);
         let slot = self.registry.slot(id)?;
         let message = self.registry.entry_mut(slot)?.association.receive();
         // The window may have opened, or the last message of an ended association gone.
-        self.touch(slot);
+        self.mark_pending(slot);
         message
     }
 
@@ -238,7 +237,7 @@ impl Endpoint {
     /// Drops an association without notifying the peer, together with undelivered data. If it has
     /// already ended, its last packet, a SHUTDOWN COMPLETE or an ABORT, is still sent.
     pub fn forget(&mut self, now: Duration, id: AssociationId) {
-        self.see(now);
+        self.advance_time(now);
         let Some(slot) = self.registry.slot(id) else { return };
         if let Some(entry) = self.registry.entry_mut(slot)
             && entry.association.has_ended()
@@ -282,7 +281,7 @@ impl Endpoint {
     /// encapsulation or 0.
     #[must_use]
     pub fn has_path_to(&self, remote: SocketAddr) -> bool {
-        !self.registry.all_to(remote).is_empty()
+        !self.registry.associations_to(remote).is_empty()
     }
 
     /// Returns all associations, in the order of their slots.
@@ -307,12 +306,12 @@ impl Endpoint {
         Some(&*self.registry.entry(self.registry.slot(id)?)?.association)
     }
 
-    /// Time does not go back.
-    fn see(&mut self, now: Duration) {
+    /// Advances the time, which never goes back.
+    fn advance_time(&mut self, now: Duration) {
         self.now = self.now.max(now);
     }
 
-    /// Does something to an association, which may have something to give out then.
+    /// Changes an association, which may have output afterwards.
     fn with<T>(
         &mut self,
         now: Duration,
@@ -322,13 +321,13 @@ impl Endpoint {
         self.association_mut(now, id)?.with(act)
     }
 
-    /// The association in `slot` may have something to give out.
-    fn touch(&mut self, slot: u32) {
+    /// Marks the association in `slot` as possibly having output.
+    fn mark_pending(&mut self, slot: u32) {
         if let Some(entry) = self.registry.entry_mut(slot) {
-            entry.spent = false;
-            if !entry.waiting {
-                entry.waiting = true;
-                self.waiting.push_back(slot);
+            entry.drained = false;
+            if !entry.pending {
+                entry.pending = true;
+                self.pending.push_back(slot);
             }
         }
     }
@@ -336,13 +335,13 @@ impl Endpoint {
     fn drop_slot(&mut self, slot: u32) {
         if let Some(mut entry) = self.registry.remove(slot) {
             self.timers.cancel(slot, &mut entry.scheduled);
-            if entry.waiting {
-                self.waiting.retain(|other| *other != slot);
+            if entry.pending {
+                self.pending.retain(|other| *other != slot);
             }
         }
     }
 
-    /// The configuration as associations that behave alike share it.
+    /// Returns a configuration that equal associations share.
     fn share(&mut self, config: &AssociationConfig) -> Arc<AssociationConfig> {
         if *self.connecting != *config {
             self.connecting = Arc::new(config.clone());
@@ -350,21 +349,21 @@ impl Endpoint {
         self.connecting.clone()
     }
 
-    /// What our INIT or INIT ACK says to a peer at this address.
-    fn introduce(&mut self, config: &AssociationConfig, peer: IpAddr) -> InitParams {
+    /// Returns the parameters of our INIT or INIT ACK for a peer at this address.
+    fn own_params(&mut self, config: &AssociationConfig, peer: IpAddr) -> InitParams {
         InitParams {
-            tag: self.draw_tag(),
+            tag: self.next_tag(),
             window: u32::try_from(config.receive_buffer).unwrap_or(u32::MAX),
             outbound: config.outbound_streams.max(1),
             inbound: config.max_inbound_streams.max(1),
             initial_tsn: Tsn(self.random.next_u32()),
-            addresses: addresses::to_announce(&self.local_addresses, peer),
+            addresses: addresses::addresses_to_announce(&self.local_addresses, peer),
             offers: config.extensions.into(),
             authentication: self.auth_offer(config),
         }
     }
 
-    /// What is to be authenticated, if anything (RFC 4895 §3).
+    /// Returns what we require to be authenticated, if anything (RFC 4895 §3).
     fn auth_offer(&mut self, config: &AssociationConfig) -> Option<AuthOffer> {
         let extensions = config.extensions;
         if !extensions.authentication && !extensions.dynamic_addresses {
@@ -380,8 +379,8 @@ impl Endpoint {
         Some(AuthOffer::new(random, &chunks))
     }
 
-    /// A tag that is not zero and that no other association here has.
-    fn draw_tag(&mut self) -> VerificationTag {
+    /// Returns a tag that is not zero and not in use.
+    fn next_tag(&mut self) -> VerificationTag {
         loop {
             let tag = self.random.next_u32();
             if tag != 0 && !self.registry.has_tag(tag) {
@@ -390,13 +389,13 @@ impl Endpoint {
         }
     }
 
-    fn draw_seed(&mut self) -> [u8; 32] {
+    fn next_seed(&mut self) -> [u8; 32] {
         let mut seed = [0; 32];
         self.random.fill(&mut seed);
         seed
     }
 
-    /// The wanted port, or one that is free towards all of the peer's addresses.
+    /// Returns the requested port, or one that is free towards all of the peer's addresses.
     fn local_port(&mut self, options: &ConnectOptions) -> Result<u16, Error> {
         let remote_port = options.remote_port;
         let is_free = |endpoint: &Self, local_port: u16| {
@@ -420,7 +419,7 @@ impl Endpoint {
     }
 }
 
-/// All ports from `first` to `last`, beginning somewhere between.
+/// Returns all ports from `first` to `last`, starting at a position given by `start`.
 fn ports_from(start: u32, first: u16, last: u16) -> impl Iterator<Item = u16> {
     let count = u32::from(last - first) + 1;
     (0..count).map(move |step| first + ((start % count + step) % count) as u16)

@@ -4,7 +4,7 @@ use core::{net::SocketAddr, time::Duration};
 
 use super::Endpoint;
 use super::registry::Peer;
-use crate::association::init_params::{InitParams, Reading};
+use crate::association::init_params::{InitParams, ParsedInit};
 use crate::association::{Association, AssociationSeed, addresses};
 use crate::config::{AssociationConfig, ConnectOptions};
 use crate::error::Error;
@@ -17,8 +17,8 @@ impl Endpoint {
     /// lists no addresses, because the layer that carries the packets, such as ICE, has found them.
     #[must_use]
     pub fn init_out_of_band(&mut self, association: &AssociationConfig) -> Init {
-        let nowhere = core::net::Ipv4Addr::UNSPECIFIED.into();
-        let mut own = self.introduce(association, nowhere);
+        let unspecified = core::net::Ipv4Addr::UNSPECIFIED.into();
+        let mut own = self.own_params(association, unspecified);
         own.addresses.clear();
         Init::of(&own.to_init(Duration::ZERO, true))
     }
@@ -42,7 +42,7 @@ impl Endpoint {
         own: &Init,
         peer: &Init,
     ) -> Result<AssociationId, Error> {
-        self.see(now);
+        self.advance_time(now);
         let unicast = |remote: &SocketAddr| addresses::is_unicast(remote.ip());
         if options.remotes.is_empty() || !options.remotes.iter().all(unicast) {
             return Err(Error::BadAddress);
@@ -60,24 +60,24 @@ impl Endpoint {
         if options.remotes.iter().any(is_taken) {
             return Err(Error::Busy);
         }
-        let (own, peer) = self.agree(options, own, peer)?;
+        let (own, peer) = self.negotiate(options, own, peer)?;
         if self.registry.has_tag(own.tag.0) {
             return Err(Error::Busy);
         }
         let config = self.share(&options.association);
-        let seed = self.draw_seed();
+        let seed = self.next_seed();
         let (remotes, local) = (options.remotes.as_slice(), options.local);
         let (slot, id) = self.registry.insert(|id| {
             let base = AssociationSeed { id, config, local_port, remote_port, seed };
             Association::agreed_out_of_band(base, &own, &peer, remotes, local)
         });
-        self.give_share(slot);
-        self.touch(slot);
+        self.update_allowance(slot);
+        self.mark_pending(slot);
         Ok(id)
     }
 
-    /// What both sides said, if it goes together.
-    fn agree(
+    /// Returns the parameters of both sides, if they are compatible.
+    fn negotiate(
         &mut self,
         options: &ConnectOptions,
         own: &Init,
@@ -86,12 +86,12 @@ impl Endpoint {
         let source = options.remotes[0].ip();
         let config = &options.association;
         let mut read = |init: &Init| {
-            let read = Reading::of(init.chunk(), source, config, &mut self.counters);
+            let read = ParsedInit::parse(init.chunk(), source, config, &mut self.counters);
             read.map_err(|_| Error::BadInit)
         };
         let (own, mut peer) = (read(own)?.params, read(peer)?);
-        // The peer takes it as agreed on that I-DATA is used, and with it that cannot be.
-        let mixed = peer.lacks_skipping && own.offers.interleaving;
+        // The peer assumes that I-DATA has been negotiated, but it cannot be used.
+        let mixed = peer.lacks_i_forward_tsn && own.offers.interleaving;
         if own.tag == peer.params.tag || mixed {
             return Err(Error::BadInit);
         }

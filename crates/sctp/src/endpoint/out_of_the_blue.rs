@@ -11,14 +11,14 @@ use crate::wire::{
     padded,
 };
 
-/// The most answers that wait to be given out; the contract is to drain after each input.
+/// The maximum number of queued responses; callers drain them after each input.
 const MAX_ANSWERS: usize = 1024;
 
-/// The most bytes of an answer: what every path carries.
+/// The maximum length of a response in bytes: what every path carries.
 const MAX_ANSWER: usize = 1232;
 
 impl Endpoint {
-    /// Answers a packet for nobody, if it is one to answer.
+    /// Responds to a packet without an association, if required.
     pub(super) fn handle_out_of_the_blue(
         &mut self,
         arrival: &Arrival,
@@ -26,7 +26,7 @@ impl Endpoint {
         chunks: Chunks<'_>,
     ) {
         self.counters.out_of_the_blue += 1;
-        // Rule 1: what did not come from one host is not answered.
+        // Rule 1: packets without a unicast source are not answered.
         if !addresses::is_unicast(arrival.remote.ip()) {
             return;
         }
@@ -48,11 +48,11 @@ impl Endpoint {
         }
         let abort = AbortChunk { reflected: true, causes: Causes::default() };
         let answer = answer.unwrap_or(Chunk::Abort(abort));
-        self.answer_stranger(arrival, header, header.tag, &answer);
+        self.answer_rate_limited(arrival, header, header.tag, &answer);
     }
 
-    /// An answer that anybody can provoke, if there are not too many already.
-    pub(super) fn answer_stranger(
+    /// Sends a response that any host can provoke, unless the rate limit is exceeded.
+    pub(super) fn answer_rate_limited(
         &mut self,
         arrival: &Arrival,
         header: &Header,
@@ -66,7 +66,7 @@ impl Endpoint {
         }
     }
 
-    /// One chunk, back to where a packet came from.
+    /// Sends one chunk back to the source of a packet.
     pub(super) fn answer(
         &mut self,
         arrival: &Arrival,
@@ -79,13 +79,13 @@ impl Endpoint {
             self.counters.answers_withheld += 1;
             return;
         }
-        let back = Header {
+        let header = Header {
             source_port: header.destination_port,
             destination_port: header.source_port,
             tag,
         };
         let mut buffer = PacketBuffer::new(self.config.packets);
-        let mut packet = buffer.begin(back, length);
+        let mut packet = buffer.begin(header, length);
         packet.put(chunk);
         packet.finish(Checksum::Crc32c);
         let route = Route {

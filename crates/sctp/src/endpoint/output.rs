@@ -9,16 +9,16 @@ use crate::io::Output;
 impl Endpoint {
     /// Returns the next output; call it again until it returns [`Output::Timeout`].
     pub fn poll_output(&mut self, now: Duration) -> Output {
-        self.see(now);
+        self.advance_time(now);
         self.run_timers();
         self.share_memory();
         if let Some(answer) = self.answers.pop_front() {
             self.count(&answer);
             return answer.into();
         }
-        while let Some(&slot) = self.waiting.front() {
+        while let Some(&slot) = self.pending.front() {
             let Some(entry) = self.registry.entry_mut(slot) else {
-                self.waiting.pop_front();
+                self.pending.pop_front();
                 continue;
             };
             let association = &mut *entry.association;
@@ -29,11 +29,11 @@ impl Endpoint {
                 let permitted = self.probes.allows(self.now, source);
                 association.permit_verification(self.now, permitted);
             }
-            if !entry.spent {
+            if !entry.drained {
                 let (train, counters) = (&mut self.train, &mut self.counters);
                 let transmit = association.poll_transmit(self.now, train, counters);
-                // Asking once more would cost about as much as writing a packet.
-                entry.spent = train.has_run_out() && !association.has_events();
+                // Polling once more would cost about as much as writing a packet.
+                entry.drained = train.is_exhausted() && !association.has_events();
                 if let Some(transmit) = transmit {
                     self.count(&transmit);
                     return transmit.into();
@@ -43,10 +43,10 @@ impl Endpoint {
             if association.has_events() {
                 continue;
             }
-            self.rest(slot);
+            self.finish(slot);
         }
         if let Some(transmit) = self.train.gather(|_| None) {
-            // Of an association that was forgotten meanwhile.
+            // Packets of an association that was dropped meanwhile.
             self.count(&transmit);
             return transmit.into();
         }
@@ -57,31 +57,31 @@ impl Endpoint {
         self.counters.packets_out += trainload.packets() as u64;
     }
 
-    /// Calls the associations whose time has come.
+    /// Handles the timers of associations that are due.
     fn run_timers(&mut self) {
         while let Some(slot) = self.timers.expired(self.now) {
             if let Some(entry) = self.registry.entry_mut(slot) {
                 entry.scheduled = None;
                 entry.association.handle_timeout(self.now, &mut self.counters);
-                self.touch(slot);
+                self.mark_pending(slot);
             }
         }
     }
 
-    /// An association has nothing more to give out for now.
-    fn rest(&mut self, slot: u32) {
-        self.waiting.pop_front();
+    /// Completes an association that has no more output for now.
+    fn finish(&mut self, slot: u32) {
+        self.pending.pop_front();
         let Some(entry) = self.registry.entry_mut(slot) else { return };
-        entry.waiting = false;
+        entry.pending = false;
         if entry.association.is_over() {
             self.drop_slot(slot);
             return;
         }
-        entry.association.rest();
+        entry.association.shrink();
         let wanted = entry.association.next_timeout();
         let scheduled = &mut entry.scheduled;
         self.timers.schedule(slot, scheduled, wanted);
-        if entry.association.take_moved() {
+        if entry.association.take_lookup_changed() {
             self.registry.index(slot);
         }
     }

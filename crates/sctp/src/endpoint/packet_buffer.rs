@@ -1,4 +1,4 @@
-//! Where packets are written before they are sent, in their outgoing form.
+//! Buffers that packets are written to, in their outgoing form.
 
 use alloc::vec::Vec;
 use bytes::BytesMut;
@@ -8,7 +8,7 @@ use crate::config::PacketForm;
 use crate::io::{Output, Transmit};
 use crate::wire::{Header, PacketWriter, StructPacket, StructPackets};
 
-/// Packets one behind the other.
+/// Consecutive packets.
 #[derive(Debug)]
 pub(crate) enum PacketBuffer {
     Wire(BytesMut),
@@ -23,7 +23,7 @@ impl PacketBuffer {
         }
     }
 
-    /// Begins a packet behind what there is.
+    /// Starts a packet after the existing ones.
     pub(crate) fn begin(&mut self, header: Header, limit: usize) -> PacketWriter<'_> {
         match self {
             Self::Wire(buffer) => PacketWriter::begin(buffer, header, limit),
@@ -31,7 +31,7 @@ impl PacketBuffer {
         }
     }
 
-    /// Bytes of all packets.
+    /// Returns the length of all packets in bytes.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Wire(buffer) => buffer.len(),
@@ -39,7 +39,7 @@ impl PacketBuffer {
         }
     }
 
-    /// Takes out the packets that have so many bytes together, each of `size` but the last.
+    /// Removes the first packets, of `bytes` in total, each of `size` except the last.
     pub(crate) fn take(&mut self, bytes: usize, route: Route, size: usize) -> Trainload {
         match self {
             Self::Wire(buffer) => {
@@ -52,7 +52,7 @@ impl PacketBuffer {
     }
 }
 
-/// Packets that leave together.
+/// Packets that are sent together.
 #[derive(Debug)]
 pub(crate) enum Trainload {
     Wire(Transmit),
@@ -60,7 +60,7 @@ pub(crate) enum Trainload {
 }
 
 impl Trainload {
-    /// How many there are.
+    /// Returns the number of packets.
     pub(crate) fn packets(&self) -> usize {
         match self {
             Self::Wire(bytes) => bytes.contents.len().div_ceil(bytes.segment_size.max(1)),

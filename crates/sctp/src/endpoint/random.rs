@@ -3,7 +3,7 @@
 
 use sha2::{Digest, Sha256};
 
-/// Bytes of a SHA-256 block of output.
+/// The length of a SHA-256 output block.
 const BLOCK: usize = 32;
 
 /// SHA-256 over the seed and a counter.
@@ -27,7 +27,7 @@ impl Random {
         Self { seed, counter: 0, block: [0; BLOCK], used: BLOCK }
     }
 
-    /// A generator of its own, whose numbers tell nothing of this one's.
+    /// Returns an independent generator.
     pub(crate) fn branch(&mut self) -> Self {
         let mut seed = [0; BLOCK];
         self.fill(&mut seed);

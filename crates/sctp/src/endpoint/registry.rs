@@ -1,4 +1,4 @@
-//! Finds the association of a packet (RFC 9260 §8.5, §1.3): by our verification tag, or by the
+//! Lookup of the association of a packet (RFC 9260 §8.5, §1.3): by our verification tag, or by the
 //! peer's address and the ports.
 
 use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
@@ -7,7 +7,7 @@ use core::{net::SocketAddr, time::Duration};
 use crate::association::Association;
 use crate::identifier::AssociationId;
 
-/// Bits of an [`AssociationId`] that name the slot; those above count its uses.
+/// The bits of an [`AssociationId`] that identify the slot; the higher ones count its uses.
 const SLOT_BITS: u32 = 32;
 
 /// Addresses and ports of an association, as seen from here. The port of the address is that of
@@ -39,15 +39,15 @@ impl Peer {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) association: Box<Association>,
-    /// When it will be called, as far as the timers know.
+    /// When its timer is scheduled.
     pub(crate) scheduled: Option<Duration>,
-    /// Whether it waits in the list of those that may have something to give out.
-    pub(crate) waiting: bool,
-    /// Whether it said that it has no packet for now, and nothing was done to it since.
-    pub(crate) spent: bool,
-    /// Under which tag it is found.
+    /// Whether it is in the list of those that may have output.
+    pub(crate) pending: bool,
+    /// Whether it had no packet when last polled, and has not changed since.
+    pub(crate) drained: bool,
+    /// The tag by which it is indexed.
     tag: u32,
-    /// Under which addresses it is found.
+    /// The addresses by which it is indexed.
     peers: Vec<PeerKey>,
 }
 
@@ -72,7 +72,7 @@ impl Registry {
         self.slots.len() - self.free.len()
     }
 
-    /// Takes in the association that `make` builds for the number it is given.
+    /// Inserts the association that `make` creates with its new identifier.
     pub(crate) fn insert(
         &mut self,
         make: impl FnOnce(AssociationId) -> Box<Association>,
@@ -81,15 +81,15 @@ impl Registry {
             self.slots.push(Slot::default());
             u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
         });
-        let place = &mut self.slots[slot as usize];
-        let id = AssociationId(u64::from(place.uses) << SLOT_BITS | u64::from(slot));
+        let slot_entry = &mut self.slots[slot as usize];
+        let id = AssociationId(u64::from(slot_entry.uses) << SLOT_BITS | u64::from(slot));
         let association = make(id);
         let tag = association.local_tag().0;
-        place.entry = Some(Entry {
+        slot_entry.entry = Some(Entry {
             association,
             scheduled: None,
-            waiting: false,
-            spent: false,
+            pending: false,
+            drained: false,
             tag,
             peers: Vec::new(),
         });
@@ -98,11 +98,11 @@ impl Registry {
         (slot, id)
     }
 
-    /// Takes an association out; its number is never given again.
+    /// Removes an association; its identifier is never reused.
     pub(crate) fn remove(&mut self, slot: u32) -> Option<Entry> {
-        let place = self.slots.get_mut(slot as usize)?;
-        let entry = place.entry.take()?;
-        place.uses = place.uses.wrapping_add(1);
+        let slot_entry = self.slots.get_mut(slot as usize)?;
+        let entry = slot_entry.entry.take()?;
+        slot_entry.uses = slot_entry.uses.wrapping_add(1);
         self.free.push(slot);
         self.by_tag.remove(&entry.tag);
         for peer in &entry.peers {
@@ -114,14 +114,16 @@ impl Registry {
 
     pub(crate) fn slot(&self, id: AssociationId) -> Option<u32> {
         let slot = (id.0 & u64::from(u32::MAX)) as u32;
-        let place = self.slots.get(slot as usize)?;
-        (place.entry.is_some() && u64::from(place.uses) == id.0 >> SLOT_BITS).then_some(slot)
+        let slot_entry = self.slots.get(slot as usize)?;
+        (slot_entry.entry.is_some() && u64::from(slot_entry.uses) == id.0 >> SLOT_BITS)
+            .then_some(slot)
     }
 
-    /// The number of the association in a slot.
+    /// Returns the identifier of the association in a slot.
     pub(crate) fn id(&self, slot: u32) -> Option<AssociationId> {
-        let place = self.slots.get(slot as usize).filter(|place| place.entry.is_some())?;
-        Some(AssociationId(u64::from(place.uses) << SLOT_BITS | u64::from(slot)))
+        let slot_entry =
+            self.slots.get(slot as usize).filter(|slot_entry| slot_entry.entry.is_some())?;
+        Some(AssociationId(u64::from(slot_entry.uses) << SLOT_BITS | u64::from(slot)))
     }
 
     pub(crate) fn entry(&self, slot: u32) -> Option<&Entry> {
@@ -144,7 +146,8 @@ impl Registry {
         self.slots.iter().zip(0u32..).filter(|(slot, _)| slot.entry.is_some()).map(|(_, slot)| slot)
     }
 
-    /// Whose tag this is. Packets come in runs, so the last answer is tried first.
+    /// Returns the association with this tag. Packets come in runs, so the last result is tried
+    /// first.
     pub(crate) fn by_tag(&mut self, tag: u32) -> Option<u32> {
         if let Some((known, slot)) = self.last
             && known == tag
@@ -164,8 +167,8 @@ impl Registry {
         self.by_peer.get(&peer.key()).copied()
     }
 
-    /// The associations that have a path to this address.
-    pub(crate) fn all_to(&self, remote: SocketAddr) -> Vec<u32> {
+    /// Returns the associations that have a path to this address.
+    pub(crate) fn associations_to(&self, remote: SocketAddr) -> Vec<u32> {
         let from = Peer { remote, remote_port: 0, local_port: 0 };
         let to = Peer { remote, remote_port: u16::MAX, local_port: u16::MAX };
         let mut slots: Vec<u32> =
@@ -175,8 +178,8 @@ impl Registry {
         slots
     }
 
-    /// Brings the tables up to date after the association's tag or addresses changed. An address
-    /// that another association has already stays with that one.
+    /// Updates the indexes after the association's tag or addresses changed. An address that
+    /// another association already has stays with that one.
     pub(crate) fn index(&mut self, slot: u32) {
         let Some(entry) = self.slots.get_mut(slot as usize).and_then(|s| s.entry.as_mut()) else {
             return;
@@ -192,8 +195,10 @@ impl Registry {
             self.by_peer.remove(&peer);
         }
         for peer in entry.association.peers().map(|peer| peer.key()) {
-            if let alloc::collections::btree_map::Entry::Vacant(place) = self.by_peer.entry(peer) {
-                place.insert(slot);
+            if let alloc::collections::btree_map::Entry::Vacant(slot_entry) =
+                self.by_peer.entry(peer)
+            {
+                slot_entry.insert(slot);
                 entry.peers.push(peer);
             }
         }

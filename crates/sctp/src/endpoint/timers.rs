@@ -1,4 +1,4 @@
-//! The timers of all associations, in one order.
+//! The timers of all associations, in one queue.
 
 use alloc::collections::BTreeSet;
 use core::time::Duration;
@@ -10,9 +10,9 @@ pub(crate) struct Timers {
 }
 
 impl Timers {
-    /// Sees to it that `slot` is called at `wanted` at the latest. `scheduled` is the slot's memory
-    /// of when it will be. A deadline that moves to a later time is left as it is: being called too
-    /// early is harmless and rare, while timers that restart with each packet are the rule.
+    /// Schedules a call of `slot` at `wanted` at the latest. `scheduled` stores the current
+    /// schedule of the slot. A deadline that moves to a later time is left as it is: calling too
+    /// early is harmless and rare, while timers restart with each packet.
     pub(crate) fn schedule(
         &mut self,
         slot: u32,
@@ -38,7 +38,8 @@ impl Timers {
         }
     }
 
-    /// A slot whose time has come. Its deadline is gone then; the caller clears its `scheduled`.
+    /// Returns a slot whose deadline has passed and removes the deadline; the caller clears its
+    /// `scheduled`.
     pub(crate) fn expired(&mut self, now: Duration) -> Option<u32> {
         let &(at, slot) = self.deadlines.first()?;
         if at > now {

@@ -10,19 +10,19 @@ use super::packet_buffer::{PacketBuffer, Trainload};
 use crate::config::PacketForm;
 use crate::io::{Ecn, Fragmentation};
 
-/// The most packets of a train: what Linux takes (`UDP_MAX_SEGMENTS`).
+/// The maximum number of packets in a train: what Linux accepts (`UDP_MAX_SEGMENTS`).
 const MAX_PACKETS: usize = 64;
 
-/// The most bytes of a train: a datagram's most, with its headers.
+/// The maximum length of a train in bytes: that of a datagram with its headers.
 const MAX_BYTES: usize = 64_000;
 
-/// Bytes that are set aside at a time for the packets to come.
+/// The size of the memory blocks for packets.
 const CHUNK: usize = 128 * 1024;
 
-/// The most pieces of memory that are kept for the packets to come, 4 MiB.
+/// The maximum number of memory blocks that are kept for reuse, 4 MiB.
 const MAX_PIECES: usize = 32;
 
-/// Where a packet goes, and how. Those of a train have it in common.
+/// The route of a packet. The packets of a train share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Route {
     pub(crate) local: Option<IpAddr>,
@@ -37,7 +37,7 @@ pub(crate) struct Route {
 /// between them with [`Endpoint::swap_packet_memory`](super::Endpoint::swap_packet_memory).
 #[derive(Debug, Default)]
 pub struct PacketMemory {
-    /// What is left of the piece used last. Nothing is in it.
+    /// The unused rest of the current block. It is empty.
     room: BytesMut,
     /// See [`Train::pieces`].
     pieces: VecDeque<BytesMut>,
@@ -51,17 +51,17 @@ impl PacketMemory {
     }
 }
 
-/// The packets written and not yet given out.
+/// The packets written and not yet returned.
 #[derive(Debug)]
 pub(crate) struct Train {
-    /// Where packets are written, one behind the other.
+    /// The buffer that packets are written to consecutively.
     buffer: PacketBuffer,
-    /// The packet that did not fit the last train; it begins the next one.
-    carried: Option<Route>,
+    /// The route of the packet that did not fit the last train; it starts the next one.
+    deferred: Option<Route>,
     /// Whether the last train ended because there was no further packet.
-    run_out: bool,
-    /// The beginnings of the pieces of memory that trains are written into, the one used last at
-    /// the back: each comes into use again once all of its trains were sent.
+    exhausted: bool,
+    /// The starts of the memory blocks that trains are written into, the most recent at the back:
+    /// each is reused once all of its trains have been sent.
     pieces: VecDeque<BytesMut>,
 }
 
@@ -69,25 +69,25 @@ impl Train {
     pub(crate) fn new(form: PacketForm) -> Self {
         Self {
             buffer: PacketBuffer::new(form),
-            carried: None,
-            run_out: false,
+            deferred: None,
+            exhausted: false,
             pieces: VecDeque::new(),
         }
     }
 
-    /// Gathers packets until the train is full, and gives it out. `write` appends one packet to the
-    /// buffer, or nothing. A packet that turns out to be larger than the train's, or for somewhere
-    /// else, begins the next one.
+    /// Gathers packets until the train is full, and returns it. `write` appends one packet to the
+    /// buffer, or nothing. A packet that is larger than the train's, or has another route, starts
+    /// the next one.
     pub(crate) fn gather(
         &mut self,
         mut write: impl FnMut(&mut PacketBuffer) -> Option<Route>,
     ) -> Option<Trainload> {
         self.make_room();
-        self.run_out = false;
-        let route = match self.carried.take().or_else(|| write(&mut self.buffer)) {
+        self.exhausted = false;
+        let route = match self.deferred.take().or_else(|| write(&mut self.buffer)) {
             Some(route) => route,
             None => {
-                self.run_out = true;
+                self.exhausted = true;
                 return None;
             }
         };
@@ -96,12 +96,12 @@ impl Train {
         while packets < MAX_PACKETS && self.buffer.len() + size <= MAX_BYTES {
             let before = self.buffer.len();
             let Some(next) = write(&mut self.buffer) else {
-                self.run_out = true;
+                self.exhausted = true;
                 break;
             };
             let length = self.buffer.len() - before;
             if next != route || length > size {
-                self.carried = Some(next);
+                self.deferred = Some(next);
                 return Some(self.buffer.take(before, route, size));
             }
             packets += 1;
@@ -112,32 +112,32 @@ impl Train {
         Some(self.buffer.take(self.buffer.len(), route, size))
     }
 
-    /// Exchanges the memory that packets are written into. What is written and not given out stays.
+    /// Swaps the memory that packets are written into. Pending packets are kept.
     pub(crate) fn swap_memory(&mut self, memory: &mut PacketMemory) {
         let PacketBuffer::Wire(buffer) = &mut self.buffer else { return };
-        // Of one that is empty as well, but that would make it a part of something.
-        let carried = if buffer.is_empty() { BytesMut::new() } else { buffer.split() };
+        // Not for an empty one, as that would reference the block.
+        let deferred = if buffer.is_empty() { BytesMut::new() } else { buffer.split() };
         mem::swap(buffer, &mut memory.room);
         mem::swap(&mut self.pieces, &mut memory.pieces);
-        if !carried.is_empty() {
-            buffer.extend_from_slice(&carried);
+        if !deferred.is_empty() {
+            buffer.extend_from_slice(&deferred);
         }
     }
 
-    /// Whether [`Self::gather`] last found that there is no further packet for now.
-    pub(crate) fn has_run_out(&self) -> bool {
-        self.run_out
+    /// Returns whether the last [`Self::gather`] found no further packet for now.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.exhausted
     }
 
-    /// Takes the memory of trains that have been sent back, or new memory. Writing into one large
-    /// piece after the other keeps the cost of memory away from the single packet; keeping the
-    /// pieces, from the operating system, which would clear them each time.
+    /// Reuses the memory of trains that have been sent, or allocates more. Writing into one large
+    /// block after the other avoids an allocation per packet; keeping the blocks avoids returning
+    /// them to the operating system, which would clear them each time.
     fn make_room(&mut self) {
         let PacketBuffer::Wire(buffer) = &mut self.buffer else { return };
         if buffer.capacity() >= MAX_BYTES {
             return;
         }
-        // A packet that was carried over stays in front.
+        // A deferred packet stays first.
         let rest = buffer.split();
         let mut oldest = self.pieces.pop_front();
         let is_free = oldest.as_mut().is_some_and(|piece| piece.try_reclaim(CHUNK));
@@ -242,7 +242,7 @@ mod tests {
         for _ in 0..2 * MAX_PIECES {
             let packets = write(&mut train).contents;
             let at = packets.as_ptr();
-            let known = places.range(..=at).next_back().expect("memory of before");
+            let known = places.range(..=at).next_back().expect("the earlier memory");
             assert!(at as usize - *known as usize <= CHUNK);
         }
     }
@@ -268,7 +268,7 @@ mod tests {
             }
         }
         assert_eq!(found, [(0, 60), (1, 60), (0, 200), (1, 200)]);
-        assert!(memory.room() >= CHUNK - 2 * 360, "one piece does for both");
+        assert!(memory.room() >= CHUNK - 2 * 360, "one allocation serves both");
         assert_eq!(memory.pieces.len(), 1);
         for train in all {
             let PacketBuffer::Wire(buffer) = train.buffer else { panic!("no bytes") };

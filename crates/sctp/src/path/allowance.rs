@@ -1,5 +1,5 @@
-//! What may be sent on a path now: the congestion window, Max.Burst and pacing together
-//! (RFC 9260 §6.1 rules B and D).
+//! How much may be sent on a path now: the congestion window, Max.Burst and pacing combined (RFC
+//! 9260 §6.1 rules B and D).
 
 use core::time::Duration;
 
@@ -7,38 +7,38 @@ use super::Path;
 use crate::config::BurstLimit;
 use crate::congestion::nanoseconds;
 
-/// The finest grain of timers that drivers have, in nanoseconds: what leaves within one goes
-/// together.
-const TIMER_GRAIN: u64 = 1_000_000;
+/// The timer granularity of drivers in nanoseconds: packets due within it are sent together.
+const TIMER_GRANULARITY: u64 = 1_000_000;
 
-/// How many packets the burst of a fast path may have: as many as a driver hands to the kernel in
-/// one go.
+/// The maximum burst of a fast path in packets: as many as a driver passes to the kernel in one
+/// call.
 const MAX_PACED_BURST: usize = 64;
 
-/// What may be sent on a path now.
+/// How much may be sent on a path now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowance {
     /// This many bytes of user data, at least one packet.
     Now(usize),
-    /// Nothing now, because packets are paced; several may leave together then. An association that
-    /// is asked earlier, as after any input or message, may find room for a single one.
+    /// Nothing now, because packets are paced; several may be sent together at that time. An
+    /// association that is polled earlier, as after any input or message, may have room for a
+    /// single one.
     At(Duration),
-    /// Nothing until an acknowledgement comes.
+    /// Nothing until the next acknowledgement.
     Closed,
 }
 
-/// Spaces packets: a token bucket, kept as the time at which it will be full again.
+/// A token bucket for pacing, stored as the time at which it will be full again.
 #[derive(Clone, Debug)]
 pub(super) struct Pacer {
     /// When the bucket is full again, in nanoseconds.
     full_at: u64,
-    /// Bytes that may leave before the next acknowledgement where there is no rate to pace by.
+    /// Bytes that may be sent before the next acknowledgement if there is no pacing rate.
     burst: usize,
     /// Max.Burst, in bytes.
     max_burst: usize,
     /// Max.Burst, in packets.
     max_burst_packets: usize,
-    /// Whether acknowledgements say how much may follow; else somebody else counts packets.
+    /// Whether acknowledgements limit bursts; otherwise packets are counted elsewhere.
     is_limiting: bool,
 }
 
@@ -54,11 +54,11 @@ impl Pacer {
         self.max_burst = self.max_burst_packets.saturating_mul(mtu);
     }
 
-    /// Bytes that the bucket holds at this rate: Max.Burst, or what leaves within a grain of the
-    /// timers if that is more.
+    /// Returns the size of the bucket at this rate in bytes: Max.Burst, or what leaves within the
+    /// timer granularity if that is more.
     fn capacity(&self, rate: u64, mtu: usize) -> u64 {
-        let grain = rate / (1_000_000_000 / TIMER_GRAIN);
-        grain.min((MAX_PACED_BURST * mtu) as u64).max(self.max_burst as u64)
+        let granule = rate / (1_000_000_000 / TIMER_GRANULARITY);
+        granule.min((MAX_PACED_BURST * mtu) as u64).max(self.max_burst as u64)
     }
 
     fn paced(&self, now: u64, rate: u64, packet: usize, mtu: usize) -> Allowance {
@@ -73,7 +73,7 @@ impl Pacer {
         Allowance::Now(usize::try_from(tokens).unwrap_or(usize::MAX).max(packet))
     }
 
-    fn pay(&mut self, now: u64, rate: Option<u64>, bytes: usize) {
+    fn consume(&mut self, now: u64, rate: Option<u64>, bytes: usize) {
         self.burst = self.burst.saturating_sub(bytes);
         if let Some(rate) = rate {
             self.full_at =
@@ -81,27 +81,27 @@ impl Pacer {
         }
     }
 
-    /// An acknowledgement of this many bytes came: as many may follow, and Max.Burst more.
+    /// Handles an acknowledgement: allows as many bytes, plus Max.Burst.
     pub(super) fn on_acknowledged(&mut self, bytes: usize) {
         self.burst =
             self.burst.min(self.max_burst).saturating_add(bytes).saturating_add(self.max_burst);
     }
 }
 
-/// Nanoseconds in which `bytes` leave at `rate` bytes a second.
+/// Returns the nanoseconds in which `bytes` leave at `rate` bytes per second.
 fn time_for(bytes: u64, rate: u64) -> u64 {
     bytes.saturating_mul(1_000_000_000) / rate
 }
 
-/// Bytes that leave in `time` nanoseconds at `rate` bytes a second.
+/// Returns the bytes that leave in `time` nanoseconds at `rate` bytes per second.
 fn bytes_in(time: u64, rate: u64) -> u64 {
     time.saturating_mul(rate) / 1_000_000_000
 }
 
 impl Path {
-    /// What may be sent now, if the next packet carries `packet` bytes of user data. A window of
-    /// which anything is left admits a whole packet (RFC 9260 §6.1 rule B). After T3 there is one
-    /// packet, however little it carries, until something is acknowledged (§6.3.3 E3, §7.2.3).
+    /// Returns how much may be sent now, if the next packet carries `packet` bytes of user data. A
+    /// window with any room admits a whole packet (RFC 9260 §6.1 rule B). After T3 only one packet
+    /// is allowed, however small, until something is acknowledged (§6.3.3 E3, §7.2.3).
     #[must_use]
     pub fn allowance(&self, now: Duration, packet: usize) -> Allowance {
         if self.granted > 0 {
@@ -132,24 +132,24 @@ impl Path {
         }
     }
 
-    /// Lets one packet more leave whatever window and pacing say: the first of a fast
-    /// retransmission (RFC 9260 §7.2.4), a tail-loss probe (RFC 8985 §7.3).
+    /// Allows another packet regardless of window and pacing: the first of a fast retransmission
+    /// (RFC 9260 §7.2.4), or a tail loss probe (RFC 8985 §7.3).
     pub fn grant_packet(&mut self) {
         self.granted = self.granted.saturating_add(1);
     }
 
-    /// Takes back what [`Self::grant_packet`] gave and nobody used.
+    /// Revokes unused packets of [`Self::grant_packet`].
     pub fn revoke_grants(&mut self) {
         self.granted = 0;
     }
 
-    /// A packet with `bytes` of user data leaves.
-    pub(super) fn pay(&mut self, now: Duration, bytes: usize) {
+    /// Accounts for a packet with `bytes` of user data.
+    pub(super) fn consume(&mut self, now: Duration, bytes: usize) {
         self.granted = self.granted.saturating_sub(1);
         if self.outstanding == 0 {
             self.pacer.burst = self.pacer.burst.max(self.pacer.max_burst);
         }
-        self.pacer.pay(nanoseconds(now), self.congestion.pacing_rate(), bytes);
+        self.pacer.consume(nanoseconds(now), self.congestion.pacing_rate(), bytes);
     }
 }
 

@@ -1,9 +1,9 @@
-//! Explicit congestion notification (RFC 9260 appendix A): a mark on a packet comes back as ECNE,
-//! the sender cuts its window once for each window of data and says so with CWR.
+//! Explicit congestion notification (RFC 9260 appendix A): a mark on a packet is echoed by ECNE,
+//! and the sender reduces its window once per window of data and confirms that by CWR.
 //!
-//! Some networks drop what says that it can be marked. As in RFC 9000 §13.4.2.1, a path on which
-//! nothing of that kind ever arrived goes on without; one that only clears the marks does no harm,
-//! and ECNE has no counts by which it could be told.
+//! Some networks drop ECN-capable packets. As in RFC 9000 §13.4.2.1, ECN is disabled on a path on
+//! which no such packet ever arrived; a network that only clears the marks does no harm, and ECNE
+//! has no counts that would reveal it.
 
 use core::time::Duration;
 
@@ -13,18 +13,18 @@ use crate::identifier::PathId;
 use crate::io::Ecn;
 use crate::serial::Tsn;
 
-/// Timeouts of data that could be marked, with none of it acknowledged ever, after which no more of
-/// it is sent on a path.
+/// The number of timeouts of ECN-capable data, with none of it ever acknowledged, after which a
+/// path stops sending it.
 const MAX_TIMEOUTS: u8 = 2;
 
-/// What one path knows of marks, in both directions.
+/// The ECN state of one path, in both directions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathEcn {
-    /// The lowest TSN of the first marked packet that the peer has not said CWR for.
+    /// The lowest TSN of the first marked packet that has not been confirmed by CWR.
     echo: Option<Tsn>,
-    /// The first TSN that was not sent yet when the window was last cut for a mark.
-    reacted: Option<Tsn>,
-    /// Whether data that could be marked was sent.
+    /// The next TSN at the time of the last reduction for a mark.
+    reduced_at: Option<Tsn>,
+    /// Whether ECN-capable data was sent.
     tried: bool,
     /// Whether some of it was acknowledged.
     proven: bool,
@@ -33,12 +33,12 @@ pub(super) struct PathEcn {
 }
 
 impl PathEcn {
-    /// Data on the path was acknowledged.
+    /// Records an acknowledgement of data on the path.
     pub(super) fn on_data_acknowledged(&mut self) {
         self.proven |= self.tried && self.timeouts < MAX_TIMEOUTS;
     }
 
-    /// Data on the path ran into its timeout.
+    /// Records a timeout of data on the path.
     pub(super) fn on_data_timeout(&mut self) {
         if self.tried && !self.proven {
             self.timeouts = self.timeouts.saturating_add(1);
@@ -47,8 +47,8 @@ impl PathEcn {
 }
 
 impl Path {
-    /// What a packet with data says that it can bear, where both sides know ECN.
-    pub fn offer_ecn(&mut self) -> Ecn {
+    /// Returns the ECN codepoint for a packet with data, if ECN was negotiated.
+    pub fn ecn_codepoint(&mut self) -> Ecn {
         if self.ecn.timeouts >= MAX_TIMEOUTS {
             return Ecn::NotCapable;
         }
@@ -56,12 +56,12 @@ impl Path {
         Ecn::Capable0
     }
 
-    /// A packet came with the mark of congestion; `tsn` is the lowest of its DATA chunks.
+    /// Records a packet with a congestion mark; `tsn` is the lowest of its DATA chunks.
     pub fn on_marked(&mut self, tsn: Tsn) {
         self.ecn.echo.get_or_insert(tsn);
     }
 
-    /// The TSN for the ECNE chunk that goes along with each SACK, while there is one.
+    /// Returns the TSN for the ECNE chunk to send with each SACK, if any.
     #[must_use]
     pub fn ecn_echo(&self) -> Option<Tsn> {
         self.ecn.echo
@@ -69,20 +69,20 @@ impl Path {
 }
 
 impl Paths {
-    /// An ECNE chunk came: the packet with `tsn` was marked; it had been sent on `path`. `next` is
-    /// the next TSN that will be sent. Cuts the window unless that was done for the same window of
-    /// data. A CWR chunk with `tsn` is to be sent in any case: the last one may have been lost.
+    /// Handles an ECNE for the packet with `tsn`, which was sent on `path`; `next` is the next TSN.
+    /// Reduces the window, unless that was done for the same window of data. A CWR with `tsn` has
+    /// to be sent in any case, as the last one may have been lost.
     pub fn on_ecne(&mut self, now: Duration, path: PathId, tsn: Tsn, next: Tsn) {
         let siblings = self.siblings(path);
         let Some(path) = self.get_mut(path) else { return };
-        if path.ecn.reacted.is_some_and(|reacted| tsn.is_before(reacted)) {
+        if path.ecn.reduced_at.is_some_and(|reduced_at| tsn.is_before(reduced_at)) {
             return;
         }
-        path.ecn.reacted = Some(next);
+        path.ecn.reduced_at = Some(next);
         path.on_congestion(now, CongestionKind::Ecn, siblings);
     }
 
-    /// A CWR chunk came: the peer has cut its window for marks up to `tsn`.
+    /// Handles a CWR: the peer has reduced its window for marks up to `tsn`.
     pub fn on_cwr(&mut self, tsn: Tsn) {
         for path in self.iter_mut() {
             if path.ecn.echo.is_some_and(|echo| echo.is_at_or_before(tsn)) {

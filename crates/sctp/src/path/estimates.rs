@@ -1,5 +1,5 @@
-//! What is estimated of a path for those who choose between paths: its least round trip, and how
-//! fast it delivers. All from what is acknowledged, nothing from the configuration.
+//! Estimates of a path for path selection: its minimum RTT and its delivery rate. They come only
+//! from acknowledgements, not from the configuration.
 
 use core::time::Duration;
 
@@ -8,53 +8,52 @@ use super::{Path, Progress};
 use crate::congestion::{DeliveryRate, nanoseconds};
 use crate::identifier::PathId;
 
-/// Round trips without a queue of ours after which a path that became longer is believed to be.
+/// The number of longer round trips without a queue of ours after which a path counts as longer.
 const LONGER_SAMPLES: u8 = 8;
 
-/// Bytes under way, in MTUs, that make no queue.
+/// The data in flight that causes no queue, in MTUs.
 const NO_QUEUE: usize = 3;
 
-/// A part of a round trip by which it is longer where there is a queue for sure.
+/// The fraction by which an RTT must be longer to prove a queue.
 const QUEUED_PART: u64 = 4;
 
-/// Round trips for which the fastest delivery counts, half of them at least.
+/// The number of round trips for which the fastest delivery counts, and at least for half of them.
 const RATE_ROUND_TRIPS: u64 = 10;
 
-/// The least time for which the fastest delivery counts, in nanoseconds.
-const LEAST_RATE_TIME: u64 = 500_000_000;
+/// The minimum time for which the fastest delivery counts, in nanoseconds.
+const MIN_RATE_TIME: u64 = 500_000_000;
 
-/// The least of what was measured, without what queues add. In nanoseconds, 0 for none.
+/// The minimum of measurements without queueing delay. In nanoseconds, 0 for none.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Least {
-    least: u64,
-    /// Measurements in a row that were longer, though nothing was in the way: how many, and the
-    /// least of them.
+pub(super) struct MinTracker {
+    minimum: u64,
+    /// Consecutive longer measurements without a queue: their number and their minimum.
     longer: (u8, u64),
 }
 
-impl Least {
+impl MinTracker {
     pub(super) fn get(&self) -> Option<Duration> {
-        (self.least != 0).then(|| Duration::from_nanos(self.least))
+        (self.minimum != 0).then(|| Duration::from_nanos(self.minimum))
     }
 
-    /// Something was measured; `alone`: there was no queue of ours in the way.
+    /// Records a sample; `is_unqueued`: our own traffic caused no queueing delay.
     ///
-    /// The least one stands. It may only have been that of another route if measurements without a
-    /// queue say so: in a full queue all are longer. True if that is so now.
-    pub(super) fn on_sample(&mut self, time: Duration, alone: bool) -> bool {
+    /// The minimum is only replaced by a longer value if measurements without a queue show that the
+    /// route has changed: in a full queue all are longer. Returns whether that is the case.
+    pub(super) fn on_sample(&mut self, time: Duration, is_unqueued: bool) -> bool {
         let time = nanoseconds(time).max(1);
-        if self.least == 0 || time <= self.least {
-            (self.least, self.longer) = (time, (0, 0));
+        if self.minimum == 0 || time <= self.minimum {
+            (self.minimum, self.longer) = (time, (0, 0));
             return false;
         }
-        // What is as long but for jitter is no other route.
-        if time <= self.least + self.least / 8 {
+        // Jitter does not indicate another route.
+        if time <= self.minimum + self.minimum / 8 {
             self.longer = (0, 0);
-        } else if alone {
-            let (count, least) = self.longer;
-            self.longer = (count + 1, if count == 0 { time } else { least.min(time) });
+        } else if is_unqueued {
+            let (count, minimum) = self.longer;
+            self.longer = (count + 1, if count == 0 { time } else { minimum.min(time) });
             if self.longer.0 >= LONGER_SAMPLES {
-                (self.least, self.longer) = (self.longer.1, (0, 0));
+                (self.minimum, self.longer) = (self.longer.1, (0, 0));
                 return true;
             }
         }
@@ -65,26 +64,26 @@ impl Least {
 /// The estimates of one path. Times are in nanoseconds, 0 for none.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Estimates {
-    least_rtt: Least,
-    /// The round-trip times by the path that SACKs came back on.
+    least_rtt: MinTracker,
+    /// The RTTs by the path that SACKs returned on.
     pub(super) return_rtts: RttsByReturnPath,
-    /// The fastest delivery of the span that runs and of the one before, in bytes a second.
+    /// The fastest delivery of the current and of the previous span, in bytes per second.
     rates: [u64; 2],
-    /// When the span ends.
+    /// When the current span ends.
     span_end: u64,
 }
 
 impl Estimates {
-    /// The path delivered at this rate; what was sent took so long to be acknowledged.
+    /// Adds a delivery rate sample, with its RTT.
     fn on_delivery(&mut self, now: Duration, delivery: &DeliveryRate, rtt: Option<Duration>) {
         if delivery.too_short {
             return;
         }
         let now = nanoseconds(now);
         if now >= self.span_end {
-            // What the application left unused says nothing of the path.
-            let says_nothing = delivery.sent.app_limited && !self.has_queued(delivery, rtt);
-            self.rates = match says_nothing {
+            // An idle application is no evidence about the path.
+            let is_inconclusive = delivery.sent.app_limited && !self.has_queued(delivery, rtt);
+            self.rates = match is_inconclusive {
                 true => [self.rates[0].max(self.rates[1]), 0],
                 false => [self.rates[1], 0],
             };
@@ -93,77 +92,78 @@ impl Estimates {
         self.rates[1] = self.rates[1].max(delivery.rate());
     }
 
-    /// How long the fastest delivery counts at most, in nanoseconds.
+    /// Returns how long the fastest delivery counts at most, in nanoseconds.
     pub(super) fn rate_counts_for(&self) -> u64 {
-        (self.least_rtt.least * RATE_ROUND_TRIPS).max(2 * LEAST_RATE_TIME)
+        (self.least_rtt.minimum * RATE_ROUND_TRIPS).max(2 * MIN_RATE_TIME)
     }
 
-    /// Whether what was under way took longer than it should at the estimated rate, and was not little:
-    /// the application left nothing unused, the path is slower.
+    /// Returns whether the data in flight took longer than expected at the estimated rate, and was
+    /// not little: then the application was not idle, and the path is slower.
     fn has_queued(&self, delivery: &DeliveryRate, rtt: Option<Duration>) -> bool {
         let (Some(rtt), Some(rate)) = (rtt.map(nanoseconds), self.rates.into_iter().max()) else {
             return false;
         };
-        let should = delivery.sent.in_flight as u128 * 1_000_000_000 / u128::from(rate.max(1));
-        let should = u64::try_from(should).unwrap_or(u64::MAX);
-        let longest = should.max(self.least_rtt.least);
-        should >= self.least_rtt.least / 2 && rtt > longest.saturating_add(longest / QUEUED_PART)
+        let expected = delivery.sent.in_flight as u128 * 1_000_000_000 / u128::from(rate.max(1));
+        let expected = u64::try_from(expected).unwrap_or(u64::MAX);
+        let longest = expected.max(self.least_rtt.minimum);
+        expected >= self.least_rtt.minimum / 2
+            && rtt > longest.saturating_add(longest / QUEUED_PART)
     }
 }
 
 impl Path {
-    /// The least round trip, without queues as far as it was ever seen without.
+    /// Returns the minimum RTT, as far as possible without queueing delay.
     #[must_use]
     pub fn least_rtt(&self) -> Option<Duration> {
         self.estimates.least_rtt.get()
     }
 
-    /// How soon something that was sent here can be acknowledged: the least round trip, or less if
-    /// SACKs come back on a quicker path and are not taken as round trips of this one
+    /// Returns how soon data sent here can be acknowledged: after the minimum RTT, or earlier if
+    /// SACKs return on a faster path and are not used as RTT samples of this one
     /// ([`crate::config::RttSampling`]).
-    pub(super) fn least_answer(&self) -> Option<Duration> {
-        self.least_rtt().into_iter().chain(self.estimates.return_rtts.least()).min()
+    pub(super) fn min_response_time(&self) -> Option<Duration> {
+        self.least_rtt().into_iter().chain(self.estimates.return_rtts.minimum()).min()
     }
 
-    /// How fast the path delivered at best of late, in bytes of user data a second.
+    /// Returns the fastest recent delivery rate of the path, in bytes of user data per second.
     #[must_use]
     pub fn delivery_rate(&self) -> Option<u64> {
         let rate = self.estimates.rates.into_iter().max().unwrap_or(0);
         (rate != 0).then_some(rate)
     }
 
-    /// Nothing comes back on another path any more. What was acknowledged soonest may have been so over
-    /// that one, and a flight held to that round trip would leave this path ever emptier.
-    pub(super) fn forget_answers_over(&mut self, back: PathId) {
-        if self.estimates.return_rtts.forget(back) {
-            let least = self.estimates.return_rtts.least().map_or(0, nanoseconds);
-            self.estimates.least_rtt = Least { least, ..Least::default() };
-            self.find_plateau_anew();
+    /// Handles the loss of a return path. The fastest acknowledgements may have returned on it, and
+    /// a flight limited by that RTT would leave this path ever emptier.
+    pub(super) fn forget_return_path(&mut self, return_path: PathId) {
+        if self.estimates.return_rtts.forget(return_path) {
+            let minimum = self.estimates.return_rtts.minimum().map_or(0, nanoseconds);
+            self.estimates.least_rtt = MinTracker { minimum, ..MinTracker::default() };
+            self.restart_plateau();
         }
     }
 
-    /// A round trip of something small was measured: of the handshake, or of a heartbeat.
+    /// Adds the RTT of a small packet: of the handshake, or of a heartbeat.
     pub fn on_round_trip(&mut self, now: Duration, rtt: Duration) {
         self.rto.on_sample(now, rtt);
         self.estimates.least_rtt.on_sample(rtt, self.outstanding == 0);
     }
 
-    /// What a SACK measured.
-    pub(super) fn note_estimates(
+    /// Updates the estimates with what a SACK measured.
+    pub(super) fn update_estimates(
         &mut self,
         now: Duration,
         progress: &Progress,
         delivery: Option<&DeliveryRate>,
     ) {
         let in_flight = delivery.map_or(usize::MAX, |delivery| delivery.sent.in_flight);
-        let no_queue = (NO_QUEUE * self.mtu.current())
-            .max(self.look_cap().map_or(0, |cap| cap + self.mtu.current()));
-        let alone = in_flight <= no_queue;
+        let small_flight = (NO_QUEUE * self.mtu.current())
+            .max(self.check_cap().map_or(0, |cap| cap + self.mtu.current()));
+        let is_unqueued = in_flight <= small_flight;
         if let Some(rtt) = progress.rtt {
-            self.estimates.least_rtt.on_sample(rtt, alone);
+            self.estimates.least_rtt.on_sample(rtt, is_unqueued);
         }
-        if let Some((back, time)) = progress.answered {
-            self.estimates.return_rtts.on_sample(back, time, alone);
+        if let Some((return_path, time)) = progress.answered {
+            self.estimates.return_rtts.on_sample(return_path, time, is_unqueued);
         }
         if let Some(delivery) = delivery {
             self.estimates.on_delivery(now, delivery, progress.rtt);

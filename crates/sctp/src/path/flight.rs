@@ -1,9 +1,9 @@
-//! Data under way on a path, and what its acknowledgement or loss means for the window.
+//! Data in flight on a path, and the effects of its acknowledgement or loss on the window.
 //!
-//! For each packet the sender calls [`Path::on_sent`], after it took [`Path::next_packet`] into
-//! the records of the packet's chunks. For each SACK it calls [`Path::on_chunk_acknowledged`] for
-//! what was acknowledged for the first time, [`Path::on_chunk_lost`] for what it now takes for
-//! lost, then once [`Path::on_sack`], and [`Path::on_congestion`] if a recovery begins.
+//! For each packet the sender calls [`Path::on_sent`], after it has stored [`Path::next_packet`]
+//! with the packet's chunks. For each SACK it calls [`Path::on_chunk_acknowledged`] for newly
+//! acknowledged chunks, [`Path::on_chunk_lost`] for lost ones, then [`Path::on_sack`] once, and
+//! [`Path::on_congestion`] if a recovery starts.
 
 use core::time::Duration;
 
@@ -13,57 +13,57 @@ use crate::congestion::{
 };
 use crate::identifier::PathId;
 
-/// What a SACK said of a path, beside its bytes.
+/// What a SACK reported about a path, besides bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
-    /// Whether the cumulative TSN advanced; on several paths, the path's own one.
+    /// Whether the cumulative TSN ack advanced; with several paths, the path's pseudo-cumulative
+    /// one.
     pub cumulative_advanced: bool,
-    /// The round trip of the newest chunk that it acknowledged and that was sent only once
-    /// (RFC 9260 §6.3.1, C5).
+    /// The RTT of the newest acknowledged chunk that was sent only once (RFC 9260 §6.3.1, C5).
     pub rtt: Option<Duration>,
-    /// The path that the SACK came back on, and how long after that chunk was sent.
+    /// The path that the SACK returned on, and how long after that chunk was sent.
     pub answered: Option<(PathId, Duration)>,
 }
 
 impl Path {
-    /// Bytes of user data under way.
+    /// Returns the bytes of user data in flight.
     #[must_use]
     pub fn outstanding(&self) -> usize {
         self.outstanding
     }
 
-    /// Bytes of user data that were ever acknowledged here.
+    /// Returns the total bytes of user data that were acknowledged.
     #[must_use]
     pub fn delivered(&self) -> u64 {
         self.rates.delivered()
     }
 
-    /// Bytes of user data that were ever taken for lost here.
+    /// Returns the total bytes of user data that were lost.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.rates.lost()
     }
 
-    /// The part of what was sent that was lost, in millionths.
+    /// Returns the loss rate in millionths.
     #[must_use]
     pub fn loss_rate(&self) -> u64 {
         let (lost, delivered) = (self.lost(), self.delivered());
         lost.saturating_mul(1_000_000) / lost.saturating_add(delivered).max(1)
     }
 
-    /// The number of the next packet with user data, for the records of its chunks.
+    /// Returns the number of the next packet with user data, to be stored with its chunks.
     #[must_use]
     pub fn next_packet(&self) -> PacketNumber {
         self.rates.next_number()
     }
 
-    /// A packet with `bytes` of user data leaves. `app_limited`: there is nothing more to send.
+    /// Records a packet with `bytes` of user data. `app_limited`: there is nothing more to send.
     pub fn on_sent(&mut self, now: Duration, bytes: usize, app_limited: bool) {
         if bytes == 0 {
             return;
         }
         self.decay(now);
-        self.pay(now, bytes);
+        self.consume(now, bytes);
         self.rates.on_sent(now, bytes, self.outstanding);
         self.outstanding += bytes;
         self.last_sent = Some(now);
@@ -77,29 +77,31 @@ impl Path {
         self.congestion.on_sent(&Sent { now, bytes, outstanding, app_limited });
     }
 
-    /// The path could carry more now than there is for it: what it delivers says little of it.
-    pub fn note_unused(&mut self) {
+    /// Records that the path could carry more than there is to send: its delivery rate is limited
+    /// by the application.
+    pub fn on_app_limited(&mut self) {
         self.rates.on_app_limited(self.outstanding);
     }
 
-    /// `bytes` of a chunk that was under way in this packet were acknowledged, for the first time.
+    /// Records that `bytes` of a chunk in flight in this packet were newly acknowledged.
     pub fn on_chunk_acknowledged(&mut self, now: Duration, packet: PacketNumber, bytes: usize) {
-        self.note_fullness();
+        self.update_fullness();
         self.probing = false;
         self.outstanding = self.outstanding.saturating_sub(bytes);
         self.rates.on_acknowledged(now, packet, bytes);
     }
 
-    /// `bytes` of a chunk were acknowledged that was taken for lost and had not been sent again.
+    /// Records that `bytes` of a chunk were acknowledged that was marked as lost and had not been
+    /// retransmitted.
     pub fn on_late_chunk(&mut self, now: Duration, bytes: usize) {
-        self.note_fullness();
+        self.update_fullness();
         self.probing = false;
         self.rates.on_late(now, bytes);
     }
 
-    /// `bytes` of a chunk that was under way in this packet are taken for lost.
+    /// Records that `bytes` of a chunk in flight in this packet are lost.
     pub fn on_chunk_lost(&mut self, now: Duration, packet: PacketNumber, bytes: usize) {
-        self.note_fullness();
+        self.update_fullness();
         self.outstanding = self.outstanding.saturating_sub(bytes);
         let sent = self.rates.on_lost(packet, bytes);
         self.congestion.on_lost(&Lost {
@@ -111,36 +113,36 @@ impl Path {
         });
     }
 
-    /// `bytes` of a chunk that was under way in this packet are no longer waited for: given up, or
-    /// moved to another path.
+    /// Records that `bytes` of a chunk in flight in this packet are no longer waited for:
+    /// abandoned, or moved to another path.
     pub fn on_chunk_forgotten(&mut self, packet: PacketNumber, bytes: usize) {
         self.outstanding = self.outstanding.saturating_sub(bytes);
         self.rates.on_forgotten(packet, bytes);
     }
 
-    /// `bytes` that were acknowledged are under way again, as the peer dropped them. They count to
-    /// the latest packet, whose number this gives.
-    pub fn take_back(&mut self, bytes: usize) -> PacketNumber {
+    /// Records that the peer reneged on `bytes`, which are in flight again. They count as part of
+    /// the latest packet, whose number is returned.
+    pub fn on_reneged(&mut self, bytes: usize) -> PacketNumber {
         self.outstanding += bytes;
         PacketNumber(self.rates.next_number().0.wrapping_sub(1))
     }
 
-    /// All that a SACK says of the path was told. Call it for every path that it acknowledged or
-    /// lost something on.
+    /// Completes a SACK. Call it for every path with acknowledged or lost data.
     pub fn on_sack(&mut self, now: Duration, progress: Progress, siblings: Siblings) {
-        // Only a measurement ends a back-off (RFC 9260 §6.3.3): where round trips are longer than
-        // the timeout, everything would be retransmitted for ever.
+        // Only a measurement ends a back-off (RFC 9260 §6.3.3): if RTTs are longer than the
+        // timeout, everything would be retransmitted forever.
         if let Some(rtt) = progress.rtt {
             self.rto.on_sample(now, rtt);
         }
         let (bytes, largest) = (self.rates.acknowledged(), self.rates.largest());
         self.acknowledged = false;
         let window_was_full = core::mem::take(&mut self.window_was_full);
-        let quickest = self.rto.least().into_iter().chain(self.estimates.return_rtts.least()).min();
-        let delivery = self.rates.sample(quickest);
-        self.note_estimates(now, &progress, delivery.as_ref());
-        self.note_plateau(now);
-        self.note_doubt(now, &progress);
+        let min_response_time =
+            self.rto.min_rtt().into_iter().chain(self.estimates.return_rtts.minimum()).min();
+        let delivery = self.rates.sample(min_response_time);
+        self.update_estimates(now, &progress, delivery.as_ref());
+        self.update_plateau(now);
+        self.update_doubt(now, &progress);
         if bytes == 0 {
             return;
         }
@@ -160,19 +162,19 @@ impl Path {
         });
     }
 
-    /// A recovery begins: what was lost was told by [`Self::on_chunk_lost`] before.
+    /// Handles the start of a recovery; losses were reported by [`Self::on_chunk_lost`] before.
     pub fn on_congestion(&mut self, now: Duration, kind: CongestionKind, siblings: Siblings) {
         let outstanding = self.outstanding;
         self.congestion.on_congestion(&CongestionEvent { now, kind, outstanding, siblings });
     }
 
-    /// The recovery has ended: all that was sent before it began has been acknowledged.
+    /// Handles the end of a recovery: all data sent before it started has been acknowledged.
     pub fn on_recovered(&mut self, now: Duration) {
         self.congestion.on_recovered(now);
     }
 
-    /// T3 ran out: the timeout doubles and the window falls. The path's error count is
-    /// [`super::Paths::on_error`]'s.
+    /// Handles the expiry of T3: doubles the timeout and reduces the window. Errors are counted by
+    /// [`super::Paths::on_error`].
     pub fn on_timeout(&mut self, now: Duration, siblings: Siblings) {
         self.back_off();
         self.probing = true;
@@ -185,22 +187,22 @@ impl Path {
         self.congestion.on_timeout(&CongestionEvent { now, kind, outstanding, siblings });
     }
 
-    /// The path was silent for as long as its timeout, which doubles (RFC 9260 §6.3.3 E2). A
-    /// heartbeat that is unanswered by now says the same, and does not double it again.
+    /// Doubles the timeout after it expired (RFC 9260 §6.3.3 E2). A heartbeat that is unanswered by
+    /// now does not double it again.
     pub fn back_off(&mut self) {
         self.rto.back_off();
-        self.beat.overtake();
+        self.heartbeats.supersede();
     }
 
-    /// Before the first word of a SACK: whether the window was in use.
-    fn note_fullness(&mut self) {
+    /// Records whether the window was full before a SACK is processed.
+    fn update_fullness(&mut self) {
         if !self.acknowledged {
             self.acknowledged = true;
             self.window_was_full |= self.outstanding >= self.congestion.window();
         }
     }
 
-    /// Cuts the window for each timeout in which nothing was sent (RFC 9260 §7.2.1).
+    /// Reduces the window for each timeout in which nothing was sent (RFC 9260 §7.2.1).
     fn decay(&mut self, now: Duration) {
         let Some(last) = self.last_sent else { return };
         if self.outstanding > 0 {

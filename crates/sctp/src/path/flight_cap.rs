@@ -1,9 +1,9 @@
-//! The cap on what is under way: estimated bandwidth by least round trip, and a little more
-//! ([`FlightCap`]). What is beyond that only stands in a queue.
+//! The cap on data in flight: estimated bandwidth times minimum RTT, plus a margin ([`FlightCap`]).
+//! More than that only builds a queue.
 //!
-//! A cap above the product leaves room to find more: if the path is faster than estimated, what is
-//! under way arrives faster, and the estimate grows. As long as it does so quickly, as after the
-//! beginning, the cap is wide, so that slow start is not held up.
+//! A cap above the product leaves room for growth: if the path is faster than estimated, the data
+//! arrives faster, and the estimate grows. While it grows quickly, as at the beginning, the cap is
+//! wide, so that slow start is not limited.
 
 use core::time::Duration;
 
@@ -11,22 +11,22 @@ use super::Path;
 use crate::config::FlightCap;
 use crate::congestion::nanoseconds;
 
-/// Percent of the product while the estimate grows.
+/// The cap in percent of the product while the estimate grows.
 const GROWING: u64 = 300;
 
-/// Packets beyond the product: acknowledgements come for two at a time.
+/// The packets beyond the product: acknowledgements cover two at a time.
 const SPARE_PACKETS: usize = 3;
 
-/// The same where buffers are short: what one acknowledgement is for, and no packet more.
+/// The same if buffers are short: exactly what one acknowledgement covers.
 const LEAN_PACKETS: usize = 2;
 
-/// Round trips without growth after which the estimate is believed.
+/// The number of round trips without growth after which the estimate is final.
 const ROUNDS: u8 = 3;
 
-/// Where the estimate stands.
+/// The growth of the estimate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Plateau {
-    /// The estimate when it had last grown, in bytes a second.
+    /// The estimate at its last growth, in bytes per second.
     rate: u64,
     /// Round trips without growth since.
     rounds: u8,
@@ -35,15 +35,15 @@ pub(super) struct Plateau {
 }
 
 impl Path {
-    /// The most that may be under way, in bytes of user data; none without a cap, or without an
-    /// estimate. Less while it is looked whether the least round trip still holds.
+    /// Returns the limit of the data in flight in bytes of user data, or `None` without a cap or an
+    /// estimate. It is lower during a check of the minimum RTT.
     #[must_use]
     pub(super) fn flight_cap(&self) -> Option<usize> {
         let full = self.full_cap()?;
-        Some(self.look_cap().map_or(full, |look| look.min(full)))
+        Some(self.check_cap().map_or(full, |cap| cap.min(full)))
     }
 
-    /// The same without looking.
+    /// Returns the limit outside of checks.
     pub(super) fn full_cap(&self) -> Option<usize> {
         let FlightCap { percent } = self.cap?;
         let is_growing = self.plateau.rounds < ROUNDS;
@@ -55,36 +55,36 @@ impl Path {
         self.flight_for(percent, SPARE_PACKETS)
     }
 
-    /// What must be under way for the path to be full, in bytes of user data: estimated bandwidth by
-    /// least round trip, and what one acknowledgement is for. None without an estimate.
+    /// Returns the data in flight that fills the path, in bytes of user data: estimated bandwidth
+    /// times minimum RTT, and what one acknowledgement covers. `None` without an estimate.
     #[must_use]
     pub fn least_fill(&self) -> Option<usize> {
         self.flight_for(100, LEAN_PACKETS)
     }
 
-    /// Holds what is under way to what fills the path, as buffers have no room for more. Does
-    /// nothing where there is no cap.
+    /// Limits the data in flight to what fills the path, as buffers have no room for more. Has no
+    /// effect without a cap.
     pub fn keep_lean(&mut self, lean: bool) {
         self.is_lean = lean;
     }
 
-    /// So many percent of bandwidth by least round trip, and so many packets.
+    /// Returns `percent` of bandwidth times minimum RTT, plus `spare` packets.
     pub(super) fn flight_for(&self, percent: u64, spare: usize) -> Option<usize> {
         let rate = self.delivery_rate()?;
-        let rtt = nanoseconds(self.least_answer()?);
+        let rtt = nanoseconds(self.min_response_time()?);
         let product = u128::from(rate) * u128::from(rtt) / 1_000_000_000;
         let bytes = product * u128::from(percent) / 100;
         let spare = spare * self.mtu.current();
         Some(usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(spare))
     }
 
-    /// What was estimated no longer holds: it is found again as at the beginning.
-    pub(super) fn find_plateau_anew(&mut self) {
+    /// Restarts the search, as the estimate is no longer valid.
+    pub(super) fn restart_plateau(&mut self) {
         self.plateau = Plateau::default();
     }
 
-    /// A SACK has been taken in.
-    pub(super) fn note_plateau(&mut self, now: Duration) {
+    /// Updates the growth after a SACK.
+    pub(super) fn update_plateau(&mut self, now: Duration) {
         if self.cap.is_none() || self.plateau.rounds >= ROUNDS {
             return;
         }

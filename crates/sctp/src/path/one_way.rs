@@ -1,4 +1,4 @@
-//! By how much the forward delay of one path is longer than that of another.
+//! Differences between the forward delays of paths.
 //!
 //! The peer's clock is not synchronised with ours, so a one-way delay cannot be measured. But if
 //! SACKs for data that was sent on two paths come back on the same path, they have the return delay
@@ -9,7 +9,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::estimates::Least;
+use super::estimates::MinTracker;
 use super::{Path, PathState, Paths};
 use crate::identifier::PathId;
 
@@ -26,16 +26,16 @@ pub(super) struct RttsByReturnPath {
 #[derive(Clone, Copy, Debug)]
 struct ReturnPathRtt {
     return_path: PathId,
-    least: Least,
+    minimum: MinTracker,
 }
 
 impl RttsByReturnPath {
-    /// A SACK came back on `return_path` after `rtt`; `alone`: there was no queue of ours in the
-    /// way.
-    pub(super) fn on_sample(&mut self, return_path: PathId, rtt: Duration, alone: bool) {
+    /// Adds the RTT of a SACK that returned on `return_path`; `without_queue`: there was no queue
+    /// of ours on the path.
+    pub(super) fn on_sample(&mut self, return_path: PathId, rtt: Duration, without_queue: bool) {
         if let Some(known) = self.rtts.iter_mut().find(|known| known.return_path == return_path) {
-            if known.least.on_sample(rtt, alone) {
-                // The forward route has changed: what was measured by other return paths is outdated.
+            if known.minimum.on_sample(rtt, without_queue) {
+                // The forward route has changed: measurements by other return paths are outdated.
                 self.rtts.retain(|known| known.return_path == return_path);
             }
             return;
@@ -43,29 +43,29 @@ impl RttsByReturnPath {
         if self.rtts.len() >= MAX_RETURN_PATHS {
             self.rtts.remove(0);
         }
-        let mut least = Least::default();
-        least.on_sample(rtt, alone);
-        self.rtts.push(ReturnPathRtt { return_path, least });
+        let mut minimum = MinTracker::default();
+        minimum.on_sample(rtt, without_queue);
+        self.rtts.push(ReturnPathRtt { return_path, minimum });
     }
 
-    /// Nothing comes back on `return_path` any more. Returns whether anything did.
+    /// Removes a return path. Returns whether there were measurements.
     pub(super) fn forget(&mut self, return_path: PathId) -> bool {
         let before = self.rtts.len();
         self.rtts.retain(|known| known.return_path != return_path);
         self.rtts.len() < before
     }
 
-    /// The minimum round-trip time over all return paths.
-    pub(super) fn least(&self) -> Option<Duration> {
-        self.rtts.iter().filter_map(|known| known.least.get()).min()
+    /// Returns the minimum RTT over all return paths.
+    pub(super) fn minimum(&self) -> Option<Duration> {
+        self.rtts.iter().filter_map(|known| known.minimum.get()).min()
     }
 
-    /// By how much, in nanoseconds, the forward delay exceeds that of `other`, if SACKs for both came
-    /// back on a common path. Of several, the one with the shortest round trips counts.
+    /// Returns by how much the forward delay exceeds that of `other` in nanoseconds, if SACKs for
+    /// both returned on a common path. Of several, the one with the shortest RTTs counts.
     fn forward_excess(&self, other: &Self) -> Option<i64> {
         let common = self.rtts.iter().filter_map(|known| {
             let same = other.rtts.iter().find(|same| same.return_path == known.return_path)?;
-            Some((known.least.get()?, same.least.get()?))
+            Some((known.minimum.get()?, same.minimum.get()?))
         });
         let (own, others) = common.min_by_key(|(own, others)| own.saturating_add(*others))?;
         Some(signed(own) - signed(others))
@@ -77,7 +77,8 @@ fn signed(time: Duration) -> i64 {
 }
 
 impl Path {
-    /// By how much, in nanoseconds, the forward delay without queues exceeds that of `other`.
+    /// Returns by how much the forward delay without queues exceeds that of `other`, in
+    /// nanoseconds.
     fn forward_excess(&self, other: &Self) -> Option<i64> {
         let (own, others) = (&self.estimates.return_rtts, &other.estimates.return_rtts);
         own.forward_excess(others).or_else(|| {
@@ -88,8 +89,8 @@ impl Path {
 }
 
 impl Paths {
-    /// By how much the forward delay of a path without queues exceeds that of the active path where
-    /// it is shortest; zero for that path. `None` for a path without a measurement.
+    /// Returns by how much the forward delay of a path without queues exceeds that of the active
+    /// path with the shortest; zero for that path. `None` for a path without a measurement.
     #[must_use]
     pub fn forward_lag(&self, id: PathId) -> Option<Duration> {
         let path = self.get(id)?;

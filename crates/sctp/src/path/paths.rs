@@ -1,18 +1,18 @@
-//! All paths of an association: the primary one, the choice of one, what changed.
+//! All paths of an association: the primary path, path selection, and path changes.
 
 use alloc::{collections::VecDeque, vec::Vec};
 use core::net::{IpAddr, SocketAddr};
 
-use super::{Path, PathState, draw::Draw};
+use super::{Path, PathState, nonces::NonceGenerator};
 use crate::config::AssociationConfig;
 use crate::congestion::{Member, Siblings, nanoseconds};
 use crate::event::PathChange;
 use crate::identifier::PathId;
 
-/// The most changes of paths that wait to be fetched; the oldest go first.
+/// The maximum number of changes of paths that wait to be fetched; the oldest go first.
 const MAX_CHANGES: usize = 256;
 
-/// The most paths of an association: the number of one, among those that carry data, is a byte.
+/// The maximum number of paths of an association: the index of a path with data is a byte.
 pub(crate) const MAX_PATHS: usize = 255;
 
 /// The paths of one association.
@@ -21,45 +21,45 @@ pub struct Paths {
     pub(super) paths: Vec<Path>,
     primary: PathId,
     next_id: u16,
-    /// Errors in a row on all paths together (RFC 9260 §8.1).
+    /// Consecutive errors on all paths together (RFC 9260 §8.1).
     errors: u32,
     changes: VecDeque<(PathId, PathChange)>,
     /// The slow-start threshold of paths that are added, in bytes.
     initial_threshold: Option<usize>,
-    /// What nonces and jitter are drawn from.
-    pub(super) draw: Draw,
-    /// Whether heartbeats go.
-    pub(super) running: bool,
-    /// Before this time nothing is to be done about heartbeats, in nanoseconds.
+    /// The generator of nonces and jitter.
+    pub(super) nonces: NonceGenerator,
+    /// Whether heartbeats are sent.
+    pub(super) is_running: bool,
+    /// The time before which there is nothing to do about heartbeats, in nanoseconds.
     pub(super) due: u64,
     /// When addresses may be verified again, in nanoseconds.
     pub(super) verify_after: u64,
-    /// Addresses whose verification was tried until then.
+    /// The number of verifications started until then.
     pub(super) verifications: u16,
-    /// Verifications that were not answered.
-    pub(super) unanswered: u8,
-    /// Whether somebody counts verifications over all associations.
+    /// The number of unanswered verifications.
+    pub(super) unanswered_verifications: u8,
+    /// Whether verifications need a permit that is limited over all associations.
     pub(super) permit: Permit,
-    /// Addresses that were verified since that was last asked.
+    /// The number of addresses verified since the last query.
     pub(super) verified: u8,
-    /// Whether the last path that worked has failed, and nobody has looked at the others since.
-    pub(super) last_has_failed: bool,
+    /// Whether the last active path has failed, and the others have not been probed since.
+    pub(super) last_active_failed: bool,
 }
 
-/// Whether an address may be verified now, as far as others are concerned.
+/// Whether a verification is permitted now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Permit {
-    /// Nobody counts.
+    /// No permit is needed.
     NotNeeded,
-    /// It has to be asked for.
+    /// A permit has to be requested.
     Needed,
-    /// There is one.
+    /// A permit has been granted.
     Given,
 }
 
 impl Paths {
-    /// With one path, the primary one, to an address that needs no verification: the one that the
-    /// handshake runs over.
+    /// Creates one path, the primary one, to an address that needs no verification: that of the
+    /// handshake.
     #[must_use]
     pub fn new(
         remote: SocketAddr,
@@ -70,7 +70,7 @@ impl Paths {
         let primary = PathId(0);
         let mut path = Path::new(primary, remote, local, config);
         path.confirm();
-        path.beat.rest();
+        path.heartbeats.reschedule();
         let (paths, changes) = (alloc::vec![path], VecDeque::new());
         Self {
             paths,
@@ -79,15 +79,15 @@ impl Paths {
             errors: 0,
             changes,
             initial_threshold: None,
-            draw: Draw::new(seed),
-            running: false,
+            nonces: NonceGenerator::new(seed),
+            is_running: false,
             due: 0,
             verify_after: 0,
             verifications: 0,
-            unanswered: 0,
+            unanswered_verifications: 0,
             permit: Permit::NotNeeded,
             verified: 0,
-            last_has_failed: false,
+            last_active_failed: false,
         }
     }
 
@@ -112,45 +112,45 @@ impl Paths {
         self.paths.iter_mut()
     }
 
-    /// How many there are; at least one.
+    /// Returns the number of paths; at least one.
     #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "an association without a path is none")]
+    #[expect(clippy::len_without_is_empty, reason = "an association has at least one path")]
     pub fn len(&self) -> usize {
         self.paths.len()
     }
 
-    /// The primary path (RFC 9260 §6.4).
+    /// Returns the primary path (RFC 9260 §6.4).
     #[must_use]
     pub fn primary(&self) -> PathId {
         self.primary
     }
 
-    /// The path that a packet from `remote` belongs to. Several paths to one address are told
-    /// apart by our own address, if it is known.
+    /// Returns the path that a packet from `remote` belongs to. Several paths to one address are
+    /// distinguished by our own address, if it is known.
     #[must_use]
     pub fn by_remote(&self, remote: SocketAddr, local: Option<IpAddr>) -> Option<PathId> {
-        let of_remote = || self.paths.iter().filter(|path| path.remote == remote);
-        let exact = of_remote().find(|path| local.is_some() && path.local == local);
-        exact.or_else(|| of_remote().next()).map(|path| path.id)
+        let to_remote = || self.paths.iter().filter(|path| path.remote == remote);
+        let exact = to_remote().find(|path| local.is_some() && path.local == local);
+        exact.or_else(|| to_remote().next()).map(|path| path.id)
     }
 
-    /// The path to an address of the peer, whatever the port of the encapsulation.
+    /// Returns the path to an address of the peer, regardless of the encapsulation port.
     #[must_use]
     pub fn by_address(&self, remote: IpAddr) -> Option<PathId> {
         self.paths.iter().find(|path| path.remote.ip() == remote).map(|path| path.id)
     }
 
-    /// Slow start ends at this window at the latest, in bytes, on paths of which nothing is known:
-    /// what there are, and what are added.
-    pub fn begin_with_threshold(&mut self, bytes: usize) {
+    /// Sets the slow-start threshold in bytes of all paths without measurements, current and
+    /// future.
+    pub fn set_initial_threshold(&mut self, bytes: usize) {
         self.initial_threshold = Some(bytes);
         for path in &mut self.paths {
             path.congestion.begin_with_threshold(bytes);
         }
     }
 
-    /// Takes one address more, unconfirmed (RFC 9260 §5.4). `None` if there are 255 already, or no
-    /// number is left; the path that is there already if it is not new.
+    /// Adds an unconfirmed address (RFC 9260 §5.4), or returns the existing path. Returns `None` if
+    /// there are 255 paths, or no identifier is left.
     pub fn add(
         &mut self,
         remote: SocketAddr,
@@ -170,19 +170,19 @@ impl Paths {
             path.congestion.begin_with_threshold(bytes);
         }
         self.paths.push(path);
-        self.note(id, PathChange::Added);
+        self.push_change(id, PathChange::Added);
         Some(id)
     }
 
-    /// Drops a path, unless it is the last one. If it was the primary one, the best of the others
-    /// becomes that.
+    /// Removes a path, unless it is the last one. If it was the primary path, the best of the
+    /// others becomes primary.
     pub fn remove(&mut self, id: PathId) -> Option<Path> {
         if self.paths.len() < 2 {
             return None;
         }
         let index = self.paths.iter().position(|path| path.id == id)?;
         let path = self.paths.remove(index);
-        self.note(id, PathChange::Removed);
+        self.push_change(id, PathChange::Removed);
         if self.primary == id {
             let next = self.best().unwrap_or(self.paths[0].id);
             self.make_primary(next);
@@ -190,8 +190,8 @@ impl Paths {
         Some(path)
     }
 
-    /// Makes a path the primary one (`SCTP_PRIMARY_ADDR`). Refuses one that is not confirmed
-    /// (RFC 9260 §5.4).
+    /// Makes a path primary (`SCTP_PRIMARY_ADDR`). Returns false if it is not confirmed (RFC 9260
+    /// §5.4).
     pub fn set_primary(&mut self, id: PathId) -> bool {
         match self.get(id) {
             Some(path) if path.state() != PathState::Unconfirmed => {
@@ -204,19 +204,19 @@ impl Paths {
         }
     }
 
-    /// A packet of the peer's came from another UDP port than before: a NAT has changed it
-    /// (RFC 6951 §5.4). The packet must have been verified.
+    /// Handles a packet from a new UDP port of the peer, as after a change of a NAT mapping (RFC
+    /// 6951 §5.4). The packet must have been verified.
     pub fn rebind(&mut self, id: PathId, remote: SocketAddr) {
         let Some(path) = self.get_mut(id) else { return };
         let moved = path.is_encapsulated() && remote.port() != 0 && path.remote != remote;
         if moved && path.remote.ip() == remote.ip() {
             path.remote = remote;
-            self.note(id, PathChange::Rebound);
+            self.push_change(id, PathChange::Rebound);
         }
     }
 
-    /// The path for new data: the preferred one, or the primary one, while it is active; else
-    /// another active one, else a potentially failed one, else whichever had the least errors
+    /// Returns the path for new data: the preferred one or the primary one, while it is active;
+    /// otherwise another active one, a potentially failed one, or the one with the fewest errors
     /// (RFC 9260 §6.4, RFC 7829 §3.2). Never an unconfirmed one.
     #[must_use]
     pub fn for_data(&self, preferred: Option<PathId>) -> Option<PathId> {
@@ -228,8 +228,8 @@ impl Paths {
         self.best()
     }
 
-    /// The path for what was lost on `from`: another active one (RFC 9260 §6.4.1), else the one
-    /// that new data would take.
+    /// Returns the path for data lost on `from`: another active one (RFC 9260 §6.4.1), otherwise
+    /// the one for new data.
     #[must_use]
     pub fn for_retransmission(&self, from: PathId) -> PathId {
         let other = |path: &&Path| path.id != from && path.state() == PathState::Active;
@@ -240,90 +240,97 @@ impl Paths {
         active.map(|path| path.id).or_else(|| self.for_data(None)).unwrap_or(from)
     }
 
-    /// What had to be answered was not in time: data (T3), or a request. Counts for the path and,
-    /// unless the path is unconfirmed, for the association (RFC 9260 §8.1, §8.2, §5.4).
+    /// Counts an error: data (T3) or a request was not answered in time. It counts for the path
+    /// and, unless that is unconfirmed, for the association (RFC 9260 §8.1, §8.2, §5.4).
     pub fn on_error(&mut self, id: PathId, config: &AssociationConfig) {
-        let counts = self.get(id).is_some_and(|path| path.state() != PathState::Unconfirmed);
-        self.count_error(id, counts, config);
+        let counts_for_association =
+            self.get(id).is_some_and(|path| path.state() != PathState::Unconfirmed);
+        self.count_error(id, counts_for_association, config);
     }
 
-    /// A heartbeat was not answered in time. Counts for the path and, if that is the one which data
-    /// would take, for the association: it works if that one does (RFC 9260 §8.1).
+    /// Counts a lost heartbeat. It counts for the path and, if that is the one for new data, for
+    /// the association, which works if that path does (RFC 9260 §8.1).
     pub(super) fn on_heartbeat_lost(&mut self, id: PathId, config: &AssociationConfig) {
-        let counts = self.for_data(None) == Some(id);
-        self.count_error(id, counts, config);
+        let counts_for_association = self.for_data(None) == Some(id);
+        self.count_error(id, counts_for_association, config);
     }
 
-    fn count_error(&mut self, id: PathId, counts: bool, config: &AssociationConfig) {
+    fn count_error(
+        &mut self,
+        id: PathId,
+        counts_for_association: bool,
+        config: &AssociationConfig,
+    ) {
         let Some(path) = self.get_mut(id) else { return };
         let change = path.on_error(config);
-        if counts {
+        if counts_for_association {
             self.errors = self.errors.saturating_add(1);
         }
-        self.note_all(id, change);
+        self.push_changes(id, change);
         self.switch_over(id, config);
     }
 
-    /// A path worked: data sent on it was acknowledged.
+    /// Records that data sent on a path was acknowledged.
     pub fn on_answer(&mut self, id: PathId) {
         self.errors = 0;
         let change = self.get_mut(id).and_then(Path::on_answer);
-        self.note_all(id, change);
-        // Data gets through: the MTU may be looked for.
+        self.push_changes(id, change);
+        // Data gets through: a search for the MTU may start.
         self.wake();
     }
 
-    /// The peer was reached, whichever path that was (RFC 9260 §8.1).
+    /// Records that the peer was reached on some path (RFC 9260 §8.1).
     pub fn on_peer_alive(&mut self) {
         self.errors = 0;
     }
 
-    /// The peer has shown that it can be reached on this path.
+    /// Confirms that the peer can be reached on this path.
     pub fn confirm(&mut self, id: PathId) {
         let change = self.get_mut(id).and_then(Path::confirm);
         if change == Some(PathChange::Confirmed) {
-            self.unanswered = self.unanswered.saturating_sub(1);
+            self.unanswered_verifications = self.unanswered_verifications.saturating_sub(1);
             self.verified = self.verified.saturating_add(1);
         }
-        self.note_all(id, change);
+        self.push_changes(id, change);
     }
 
-    /// A tail-loss probe on the path went unanswered: others are better, if there are any.
+    /// Marks a path as potentially failed after an unanswered tail loss probe, if there are other
+    /// active paths.
     pub fn suspect(&mut self, id: PathId) {
         let active = |path: &Path| path.id != id && path.state() == PathState::Active;
         if self.paths.iter().any(active) {
             let change = self.get_mut(id).and_then(Path::suspect);
-            self.note_all(id, change);
+            self.push_changes(id, change);
         }
     }
 
-    /// Whether data waits to be sent again on a path at once.
-    pub fn set_resends(&mut self, id: PathId, resends: bool) {
+    /// Sets whether retransmissions are pending on a path.
+    pub fn set_retransmits(&mut self, id: PathId, retransmits: bool) {
         if let Some(path) = self.get_mut(id) {
-            path.resends = resends;
+            path.retransmits = retransmits;
         }
     }
 
-    /// Whether the peer counts as gone: more than `Association.Max.Retrans` errors in a row
-    /// (RFC 9260 §8.1).
+    /// Returns whether the peer counts as unreachable: after more than `Association.Max.Retrans`
+    /// consecutive errors (RFC 9260 §8.1).
     #[must_use]
     pub fn is_peer_unreachable(&self, config: &AssociationConfig) -> bool {
         self.errors > config.association_max_retrans
     }
 
-    /// Errors in a row on all paths together.
+    /// Returns the consecutive errors on all paths together.
     #[must_use]
     pub fn errors(&self) -> u32 {
         self.errors
     }
 
-    /// The next change of a path that the user has not been told of.
+    /// Returns the next path change to report to the user.
     pub fn poll_change(&mut self) -> Option<(PathId, PathChange)> {
         self.changes.pop_front()
     }
 
-    /// What a path is to know of the others that carry data. Nothing, if its congestion control does
-    /// not ask.
+    /// Returns what a path's coupled congestion control needs to know about the others that carry
+    /// data; empty if it is not coupled.
     #[must_use]
     pub fn siblings(&self, id: PathId) -> Siblings {
         let Some(own) = self.get(id).filter(|path| path.congestion.is_coupled()) else {
@@ -335,7 +342,7 @@ impl Paths {
         Siblings::of(&member(own), self.paths.iter().filter(carries).map(member))
     }
 
-    /// The best path; `None` if none is confirmed.
+    /// Returns the best path; `None` if none is confirmed.
     fn best(&self) -> Option<PathId> {
         let rank = |state| match state {
             PathState::Active => 0,
@@ -343,13 +350,13 @@ impl Paths {
             PathState::Inactive | PathState::Unconfirmed => 2,
         };
         let usable = |path: &&Path| path.state() != PathState::Unconfirmed;
-        // The primary path wins among equals, then the oldest.
+        // The primary path wins ties, then the oldest path.
         let key = |path: &&Path| (rank(path.state()), path.errors(), path.id != self.primary);
         self.paths.iter().filter(usable).min_by_key(key).map(|path| path.id)
     }
 
-    /// Gives up the primary path for good after so many errors, if that is wished: the path that
-    /// carries data instead becomes the primary one (RFC 7829 §5, `PSMR`).
+    /// Abandons the primary path permanently after enough errors, if configured: the path that
+    /// carries data instead becomes primary (RFC 7829 §5, `PSMR`).
     fn switch_over(&mut self, id: PathId, config: &AssociationConfig) {
         let Some(limit) = config.primary_switchover_max_retrans else { return };
         let limit = limit.max(config.potentially_failed_max_retrans);
@@ -364,21 +371,21 @@ impl Paths {
 
     fn make_primary(&mut self, id: PathId) {
         self.primary = id;
-        self.note(id, PathChange::MadePrimary);
+        self.push_change(id, PathChange::MadePrimary);
     }
 
-    fn note_all(&mut self, id: PathId, change: Option<PathChange>) {
+    fn push_changes(&mut self, id: PathId, change: Option<PathChange>) {
         if let Some(change) = change {
-            self.note(id, change);
+            self.push_change(id, change);
         }
     }
 
-    /// Has heartbeats looked at at the next opportunity.
+    /// Checks heartbeats at the next opportunity.
     pub(super) fn wake(&mut self) {
         self.due = 0;
     }
 
-    fn note(&mut self, id: PathId, change: PathChange) {
+    fn push_change(&mut self, id: PathId, change: PathChange) {
         if self.changes.len() >= MAX_CHANGES {
             self.changes.pop_front();
         }
@@ -386,17 +393,17 @@ impl Paths {
         if change == PathChange::PotentiallyFailed
             && let Some(path) = self.get_mut(id)
         {
-            // RFC 7829 §3.2: find out at once, and perhaps over another way out of here.
-            path.beat.hasten();
+            // RFC 7829 §3.2: probe it immediately, and perhaps from another local address.
+            path.heartbeats.hasten();
             path.forget_local();
         }
         if change == PathChange::PotentiallyFailed {
             let others = self.iter_mut().filter(|path| path.id != id);
-            others.for_each(|path| path.forget_answers_over(id));
+            others.for_each(|path| path.forget_return_path(id));
         }
         if matches!(change, PathChange::PotentiallyFailed | PathChange::Inactive) {
             let works = |path: &Path| path.state() == PathState::Active;
-            self.last_has_failed = !self.paths.iter().any(works);
+            self.last_active_failed = !self.paths.iter().any(works);
         }
         self.wake();
     }

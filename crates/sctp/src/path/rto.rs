@@ -5,7 +5,7 @@ use core::time::Duration;
 use crate::config::AssociationConfig;
 use crate::congestion::nanoseconds;
 
-/// How long to wait for an acknowledgement. Times are kept in nanoseconds.
+/// The retransmission timeout. Times are in nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Rto {
     current: u64,
@@ -13,25 +13,25 @@ pub struct Rto {
     variance: u64,
     min: u64,
     max: u64,
-    /// The least round trip measured; 0 without any.
-    least: u64,
-    /// The latest round trip measured; 0 without any.
+    /// The minimum RTT measured; 0 for none.
+    minimum: u64,
+    /// The latest RTT measured; 0 for none.
     latest: u64,
-    /// When a measurement was last taken in.
-    taken: u64,
+    /// When a measurement was last used.
+    updated: u64,
 }
 
 impl Rto {
-    /// Begins with `RTO.Initial`, bounded by `RTO.Min` and `RTO.Max`.
+    /// Starts with `RTO.Initial`, bounded by `RTO.Min` and `RTO.Max`.
     #[must_use]
     pub fn new(config: &AssociationConfig) -> Self {
         let min = nanoseconds(config.rto_min).max(1);
         let max = nanoseconds(config.rto_max).max(min);
         let current = nanoseconds(config.rto_initial).clamp(min, max);
-        Self { current, smoothed: 0, variance: 0, min, max, least: 0, latest: 0, taken: 0 }
+        Self { current, smoothed: 0, variance: 0, min, max, minimum: 0, latest: 0, updated: 0 }
     }
 
-    /// Takes over other bounds, and another initial timeout if no round trip was measured yet.
+    /// Applies other bounds, and another initial timeout if no RTT has been measured.
     pub(crate) fn configure(&mut self, config: &AssociationConfig) {
         let fresh = Self::new(config);
         (self.min, self.max) = (fresh.min, fresh.max);
@@ -39,48 +39,48 @@ impl Rto {
         self.current = current.clamp(self.min, self.max);
     }
 
-    /// The timeout now, back-off included.
+    /// Returns the current timeout, including back-off.
     #[must_use]
     pub fn current(&self) -> Duration {
         Duration::from_nanos(self.current)
     }
 
-    /// The smoothed round trip (`SRTT`), once one was measured.
+    /// Returns the smoothed RTT (`SRTT`), once one was measured.
     #[must_use]
     pub fn smoothed(&self) -> Option<Duration> {
         known(self.smoothed)
     }
 
-    /// How much round trips vary (`RTTVAR`).
+    /// Returns the RTT variation (`RTTVAR`).
     #[must_use]
     pub fn variance(&self) -> Duration {
         Duration::from_nanos(self.variance)
     }
 
-    /// The least round trip measured so far on the path.
+    /// Returns the minimum RTT measured on the path.
     #[must_use]
-    pub fn least(&self) -> Option<Duration> {
-        known(self.least)
+    pub fn min_rtt(&self) -> Option<Duration> {
+        known(self.minimum)
     }
 
-    /// The latest round trip measured.
+    /// Returns the latest RTT measured.
     #[must_use]
     pub fn latest(&self) -> Option<Duration> {
         known(self.latest)
     }
 
-    /// A round trip was measured, on something that was sent once (Karn's rule, C5, is the
-    /// caller's). Ends a back-off. One measurement is taken in for each round trip (C4): what was
-    /// sent before the last one ended only shows in [`Self::latest`] and [`Self::least`].
+    /// Adds an RTT sample of something that was sent once (the caller applies Karn's algorithm,
+    /// C5). Ends a back-off. One sample is used per round trip (C4): what was sent before the last
+    /// one ended only changes [`Self::latest`] and [`Self::min_rtt`].
     pub fn on_sample(&mut self, now: Duration, rtt: Duration) {
         let (now, rtt) = (nanoseconds(now), nanoseconds(rtt).max(1));
         self.latest = rtt;
-        self.least = if self.least == 0 { rtt } else { self.least.min(rtt) };
+        self.minimum = if self.minimum == 0 { rtt } else { self.minimum.min(rtt) };
         let sent = now.saturating_sub(rtt);
-        if self.smoothed != 0 && sent < self.taken {
+        if self.smoothed != 0 && sent < self.updated {
             return;
         }
-        self.taken = now;
+        self.updated = now;
         if self.smoothed == 0 {
             self.smoothed = rtt;
             self.variance = rtt / 2;
@@ -94,7 +94,7 @@ impl Rto {
         self.current = timeout.clamp(self.min, self.max);
     }
 
-    /// A timer of this length ran out: it doubles (rule E2).
+    /// Doubles the timeout after it expired (rule E2).
     pub fn back_off(&mut self) {
         self.current = self.current.saturating_mul(2).min(self.max);
     }

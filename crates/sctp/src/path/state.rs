@@ -1,24 +1,24 @@
-//! Whether a path works: error counts, and the states of RFC 7829 §3.2.
+//! The reachability of a path: error counts, and the states of RFC 7829 §3.2.
 
 use super::Path;
 use crate::config::AssociationConfig;
 use crate::event::PathChange;
 
-/// What is believed of a path.
+/// The state of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PathState {
-    /// The peer has not shown yet that it can be reached there (RFC 9260 §5.4). No data goes.
+    /// The peer has not yet been confirmed to be reachable there (RFC 9260 §5.4). No data is sent.
     Unconfirmed,
     /// It works.
     Active,
-    /// It did not answer lately: used only if nothing better is there (RFC 7829 §3.2).
+    /// It has not responded recently: only used if there is nothing better (RFC 7829 §3.2).
     PotentiallyFailed,
-    /// It did not answer for long (RFC 9260 §8.2).
+    /// It has not responded for a long time (RFC 9260 §8.2).
     Inactive,
 }
 
 impl PathState {
-    /// What JSON calls it.
+    /// Returns its name in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -31,20 +31,20 @@ impl PathState {
 }
 
 impl Path {
-    /// What is believed of the path.
+    /// Returns the state of the path.
     #[must_use]
     pub fn state(&self) -> PathState {
         self.state
     }
 
-    /// Errors in a row (RFC 9260 §8.2).
+    /// Returns the consecutive errors (RFC 9260 §8.2).
     #[must_use]
     pub fn errors(&self) -> u32 {
         self.errors
     }
 
-    /// Something sent on the path was not answered in time. Says if that changed its state. An
-    /// unconfirmed path stays unconfirmed: no data may go there.
+    /// Counts an error of the path. Returns the change of its state, if any. An unconfirmed path
+    /// stays unconfirmed: no data may be sent there.
     pub fn on_error(&mut self, config: &AssociationConfig) -> Option<PathChange> {
         self.errors = self.errors.saturating_add(1);
         if self.state == PathState::Unconfirmed {
@@ -59,14 +59,14 @@ impl Path {
         None
     }
 
-    /// The path works: data sent on it was acknowledged, or a heartbeat was answered. Says if that
-    /// changed its state. Does nothing for an unconfirmed path: only [`Self::confirm`] does.
+    /// Records that the path works: data was acknowledged, or a heartbeat was answered. Returns the
+    /// change of its state, if any. An unconfirmed path is only changed by [`Self::confirm`].
     pub fn on_answer(&mut self) -> Option<PathChange> {
         self.errors = 0;
         if self.state == PathState::Unconfirmed { None } else { self.enter(PathState::Active) }
     }
 
-    /// The peer has shown that it can be reached here.
+    /// Confirms that the peer can be reached here.
     pub fn confirm(&mut self) -> Option<PathChange> {
         self.errors = 0;
         if self.state != PathState::Unconfirmed {
@@ -76,8 +76,8 @@ impl Path {
         Some(PathChange::Confirmed)
     }
 
-    /// A probe for lost data at the tail went unanswered: better use another path, though nothing
-    /// is counted against this one yet.
+    /// Marks the path as potentially failed after an unanswered tail loss probe: another path is
+    /// better, though no error has been counted.
     pub fn suspect(&mut self) -> Option<PathChange> {
         if self.state == PathState::Active {
             self.enter(PathState::PotentiallyFailed)

@@ -11,7 +11,7 @@ fn to(remote: &str) -> Path {
 }
 
 #[test]
-fn the_headers_below_are_taken_off_the_mtu() {
+fn lower_headers_reduce_the_mtu() {
     assert_eq!(to("192.0.2.1:0").mtu(), 1480);
     assert_eq!(to("192.0.2.1:9899").mtu(), 1472);
     assert_eq!(to("[2001:db8::1]:0").mtu(), 1460);
@@ -19,7 +19,7 @@ fn the_headers_below_are_taken_off_the_mtu() {
 }
 
 #[test]
-fn what_a_layer_below_adds_is_part_of_the_ip_packet() {
+fn the_overhead_of_lower_layers_is_part_of_the_ip_packet() {
     let config = AssociationConfig { packet_overhead: 37, ..AssociationConfig::default() };
     let path = Path::new(PathId(0), "192.0.2.1:9899".parse().unwrap(), None, &config);
     assert_eq!((path.overhead(), path.mtu()), (20 + 8 + 37, 1432));

@@ -1,6 +1,6 @@
-//! Addresses that a peer listed are asked whether they are the peer's (RFC 9260 §5.4): a few at a
-//! time, less often once many have not answered, and only as often as the endpoint permits over all
-//! associations. What a peer lists may be anybody's address.
+//! Verification of addresses listed by the peer (RFC 9260 §5.4): a few at a time, less often once
+//! many have not answered, and only as often as the endpoint permits over all associations. A peer
+//! can list any host's address.
 
 use core::time::Duration;
 
@@ -9,22 +9,23 @@ use super::{PathState, Paths};
 use crate::config::AssociationConfig;
 use crate::congestion::nanoseconds;
 
-/// Verifications of an association that may go unanswered at the usual rate.
+/// The number of unanswered verifications of an association up to which the usual rate applies.
 const MAX_UNANSWERED: u8 = 16;
 
-/// How much time passes between two of them from then on, in nanoseconds.
-const SLOWLY: u64 = 30_000_000_000;
+/// The interval after that, in nanoseconds.
+const SLOW_INTERVAL: u64 = 30_000_000_000;
 
-/// How long an association waits if there is no permit, in nanoseconds.
-const PUT_OFF: u64 = 1_000_000_000;
+/// The delay after a permit was denied, in nanoseconds.
+const DENIED_DELAY: u64 = 1_000_000_000;
 
 impl Paths {
-    /// From now on verifications have to be permitted, one by one.
-    pub fn ask_before_verifying(&mut self) {
+    /// Requires a permit for each verification from now on.
+    pub fn require_permit(&mut self) {
         self.permit = Permit::Needed;
     }
 
-    /// Whether an address is to be verified now and [`Self::permit_verification`] waited for.
+    /// Returns whether an address is ready to be verified and waits for
+    /// [`Self::permit_verification`].
     #[must_use]
     pub fn wants_permit(&self, now: Duration, config: &AssociationConfig) -> bool {
         let time = nanoseconds(now);
@@ -34,30 +35,34 @@ impl Paths {
             && self.paths.iter().any(|path| path.wants_verification(time))
     }
 
-    /// Says whether one address may be verified now; if not, it is put off.
+    /// Permits the verification of one address, or postpones it.
     pub fn permit_verification(&mut self, now: Duration, permitted: bool) {
         if permitted {
             self.permit = Permit::Given;
             return;
         }
         self.verifications = u16::MAX;
-        self.verify_after = nanoseconds(now).saturating_add(PUT_OFF);
+        self.verify_after = nanoseconds(now).saturating_add(DENIED_DELAY);
     }
 
-    /// How many addresses were verified since this was last asked.
+    /// Returns the number of addresses verified since the last call.
     pub fn take_verified(&mut self) -> u8 {
         core::mem::take(&mut self.verified)
     }
 
-    /// Whether one more address may be verified now: `HB.Max.Burst` within a timeout.
+    /// Returns whether another address may be verified now: `HB.Max.Burst` within a timeout.
     pub(super) fn may_verify(&mut self, now: u64, config: &AssociationConfig) -> bool {
         if now >= self.verify_after {
             let rto = self.get(self.primary()).map_or(0, |path| nanoseconds(path.rto.current()));
-            let pace = if self.unanswered < MAX_UNANSWERED { rto } else { rto.max(SLOWLY) };
+            let pace = if self.unanswered_verifications < MAX_UNANSWERED {
+                rto
+            } else {
+                rto.max(SLOW_INTERVAL)
+            };
             self.verify_after = now.saturating_add(pace);
             self.verifications = 0;
         }
-        let burst = if self.unanswered < MAX_UNANSWERED { burst(config) } else { 1 };
+        let burst = if self.unanswered_verifications < MAX_UNANSWERED { burst(config) } else { 1 };
         if self.verifications >= burst || self.permit == Permit::Needed {
             return false;
         }
@@ -65,7 +70,7 @@ impl Paths {
             self.permit = Permit::Needed;
         }
         self.verifications += 1;
-        self.unanswered = self.unanswered.saturating_add(1);
+        self.unanswered_verifications = self.unanswered_verifications.saturating_add(1);
         true
     }
 }
@@ -74,9 +79,9 @@ fn burst(config: &AssociationConfig) -> u16 {
     u16::try_from(config.hb_max_burst.max(1)).unwrap_or(u16::MAX)
 }
 
-/// Whether the path is one of those that are verified, for who only counts.
+/// Whether the path has an address to verify.
 impl super::Path {
     fn wants_verification(&self, now: u64) -> bool {
-        self.state() == PathState::Unconfirmed && self.beat.is_wanted(now)
+        self.state() == PathState::Unconfirmed && self.heartbeats.is_wanted(now)
     }
 }

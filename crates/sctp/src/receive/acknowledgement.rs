@@ -1,20 +1,20 @@
-//! When to acknowledge (RFC 9260 §6.2).
+//! The timing of acknowledgements (RFC 9260 §6.2).
 
 use core::time::Duration;
 
 use crate::config::AssociationConfig;
 
-/// The longest that an acknowledgement may wait (RFC 9260 §6.2).
+/// The longest delay of an acknowledgement (RFC 9260 §6.2).
 pub const MAX_SACK_DELAY: Duration = Duration::from_millis(500);
 
-/// When to acknowledge.
+/// When SACKs are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SackPolicy {
-    /// Every which packet with data is acknowledged at once.
+    /// The number of packets with data after which a SACK is sent immediately.
     pub every: u32,
-    /// How long the others may wait.
+    /// How long the other acknowledgements may be delayed.
     pub delay: Duration,
-    /// Whether a gap is reported at once. Senders that use several paths at a time do not want
+    /// Whether a gap is reported immediately. Senders that use several paths at a time do not want
     /// that: their packets overtake each other all the time (delayed acknowledgement for CMT).
     pub at_once_on_gap: bool,
     /// Whether to state how many packets are acknowledged.
@@ -22,8 +22,8 @@ pub struct SackPolicy {
 }
 
 impl SackPolicy {
-    /// As the association is configured. Gaps are reported at once unless delayed acknowledgement
-    /// for CMT is wanted (Iyengar et al. 2006 §3.3).
+    /// Returns the policy of a configuration. Gaps are reported immediately unless delayed
+    /// acknowledgement for CMT is enabled (Iyengar et al. 2006 §3.3).
     #[must_use]
     pub fn of(config: &AssociationConfig) -> Self {
         let delayed = config.multipath.as_ref().is_some_and(|multipath| multipath.delayed_ack);
@@ -36,19 +36,19 @@ impl SackPolicy {
     }
 }
 
-/// What has come since the last acknowledgement.
+/// The data received since the last acknowledgement.
 #[derive(Debug)]
 pub(crate) struct Acknowledgement {
     pub(crate) policy: SackPolicy,
-    /// Packets with data that are not acknowledged.
+    /// The unacknowledged packets with data.
     packets: u32,
     deadline: Option<Duration>,
-    now_wanted: bool,
-    /// Whether the packet that is being taken in has data.
+    immediate: bool,
+    /// Whether the current packet has data.
     in_packet: bool,
-    /// Whether nothing was acknowledged so far.
+    /// Whether nothing has been acknowledged so far.
     first: bool,
-    /// Whether every packet is acknowledged at once.
+    /// Whether every packet is acknowledged immediately.
     always: bool,
 }
 
@@ -58,38 +58,38 @@ impl Acknowledgement {
             policy,
             packets: 0,
             deadline: None,
-            now_wanted: false,
+            immediate: false,
             in_packet: false,
             first: true,
             always: false,
         }
     }
 
-    /// Something in this packet is to be acknowledged.
+    /// Records that the current packet has something to acknowledge.
     #[inline]
     pub(crate) fn on_chunk(&mut self) {
         self.in_packet = true;
     }
 
-    /// The next acknowledgement is wanted at once.
+    /// Requests an immediate acknowledgement.
     #[inline]
-    pub(crate) fn want_now(&mut self) {
-        self.now_wanted = true;
+    pub(crate) fn request_now(&mut self) {
+        self.immediate = true;
     }
 
-    /// From now on every packet is acknowledged at once (RFC 9260 §9.2).
-    pub(crate) fn want_always(&mut self) {
+    /// Acknowledges every packet immediately from now on (RFC 9260 §9.2).
+    pub(crate) fn request_always(&mut self) {
         self.always = true;
     }
 
-    /// A packet has been taken in; `gap`: something is missing. Says whether it had data.
+    /// Completes a packet; `gap`: something is missing. Returns whether it had data.
     #[inline]
     pub(crate) fn end_of_packet(&mut self, now: Duration, gap: bool) -> bool {
         if !core::mem::take(&mut self.in_packet) {
             return false;
         }
         self.packets += 1;
-        self.now_wanted |= self.first
+        self.immediate |= self.first
             || self.always
             || self.packets >= self.policy.every
             || (gap && self.policy.at_once_on_gap);
@@ -99,33 +99,33 @@ impl Acknowledgement {
         true
     }
 
-    /// Whether the acknowledgement cannot wait any longer.
+    /// Returns whether the acknowledgement has to be sent now.
     #[inline]
     pub(crate) fn is_wanted(&self, now: Duration) -> bool {
-        self.now_wanted || self.deadline.is_some_and(|deadline| deadline <= now)
+        self.immediate || self.deadline.is_some_and(|deadline| deadline <= now)
     }
 
-    /// Whether there is something to acknowledge.
+    /// Returns whether there is something to acknowledge.
     pub(crate) fn is_pending(&self) -> bool {
-        self.now_wanted || self.packets > 0
+        self.immediate || self.packets > 0
     }
 
-    /// When an acknowledgement that may wait cannot do so any longer.
+    /// Returns when a delayed acknowledgement has to be sent.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         self.deadline
     }
 
-    /// How many packets the next acknowledgement is for, as far as it can say.
+    /// Returns how many packets the next acknowledgement covers, as far as it can state that.
     pub(crate) fn count(&self) -> u8 {
         if self.policy.state_count { self.packets.min(3) as u8 } else { 0 }
     }
 
-    /// The acknowledgement has been sent.
+    /// Records that the acknowledgement has been sent.
     #[inline]
     pub(crate) fn sent(&mut self) {
         self.packets = 0;
         self.deadline = None;
-        self.now_wanted = false;
+        self.immediate = false;
         self.first = false;
     }
 }

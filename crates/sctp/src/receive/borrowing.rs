@@ -1,20 +1,20 @@
-//! Whether data that is held shares the memory of the packet it came in.
+//! Sharing of memory between stored data and the packet that it arrived in.
 //!
-//! Sharing saves a copy, but a piece of one byte that is held keeps the whole buffer of its packet,
-//! which may be a train of packets of 64 KB. So data is copied where much memory would be kept for
-//! little data: when lately little of what came in packets was kept, and, for fragments, which may
-//! lie here as long as the peer likes, when many share already.
+//! Sharing saves a copy, but a stored piece of one byte keeps the whole buffer of its packet alive,
+//! which may be a train of packets of 64 KB. So data is copied if much memory would be kept for
+//! little data: when little of the recent packets was kept, and, for fragments, which the peer can
+//! leave incomplete for as long as it likes, when many are shared already.
 
 use bytes::Bytes;
 
-/// The most fragments that share memory with packets at a time.
+/// The maximum number of fragments that share memory with packets at a time.
 pub(crate) const MAX_BORROWED_FRAGMENTS: usize = 256;
 
-/// Packets are shared while they are at most this many times as large as what is kept of them.
+/// The ratio of packet size to kept data up to which packets are shared.
 pub(crate) const MAX_WASTE: usize = 4;
 
-/// Bytes of packets over which that is judged.
-const JUDGED_BYTES: usize = 1 << 16;
+/// The amount of recent packets over which that is measured, in bytes.
+const MEASURED_BYTES: usize = 1 << 16;
 
 #[derive(Debug, Default)]
 pub(crate) struct Borrowing {
@@ -24,33 +24,33 @@ pub(crate) struct Borrowing {
 }
 
 impl Borrowing {
-    /// A packet of `bytes` has been taken in.
+    /// Records a received packet of `bytes`.
     #[inline]
     pub(crate) fn on_packet(&mut self, bytes: usize) {
         self.packets += bytes;
-        if self.packets > JUDGED_BYTES {
+        if self.packets > MEASURED_BYTES {
             self.packets /= 2;
             self.kept /= 2;
         }
     }
 
-    fn is_thrifty(&self) -> bool {
+    fn is_sharing_efficient(&self) -> bool {
         self.kept * MAX_WASTE >= self.packets
     }
 
-    /// The data of a whole message, to be kept until the application takes it.
+    /// Returns the data of a complete message, to be kept until the application reads it.
     #[inline]
     pub(crate) fn whole(&mut self, data: Bytes) -> Bytes {
-        let data = if self.is_thrifty() { data } else { Bytes::copy_from_slice(&data) };
+        let data = if self.is_sharing_efficient() { data } else { Bytes::copy_from_slice(&data) };
         self.kept += data.len();
         data
     }
 
-    /// The data of a fragment, to be kept for as long as the peer likes, and whether it shares
+    /// Returns the data of a fragment, to be kept for an indefinite time, and whether it shares
     /// memory with its packet.
     pub(crate) fn fragment(&mut self, data: Bytes) -> (Bytes, bool) {
         self.kept += data.len();
-        if self.fragments < MAX_BORROWED_FRAGMENTS && self.is_thrifty() {
+        if self.fragments < MAX_BORROWED_FRAGMENTS && self.is_sharing_efficient() {
             self.fragments += 1;
             (data, true)
         } else {
@@ -58,9 +58,9 @@ impl Borrowing {
         }
     }
 
-    /// `count` fragments that shared memory with packets are no longer held.
+    /// Releases `count` fragments that shared memory with packets.
     #[inline]
-    pub(crate) fn give_back(&mut self, count: usize) {
+    pub(crate) fn release(&mut self, count: usize) {
         self.fragments = self.fragments.saturating_sub(count);
     }
 }
@@ -92,7 +92,7 @@ mod tests {
             shared += usize::from(shares(&borrowing.whole(packet.slice(28..29)), &packet));
             borrowing.on_packet(packet.len());
         }
-        assert_eq!(shared, 1, "the first one could not be judged");
+        assert_eq!(shared, 1, "the first one could not be verified");
     }
 
     #[test]
@@ -101,7 +101,7 @@ mod tests {
         let packet = Bytes::from(alloc::vec![7; 1452]);
         let shared = (0..1000).filter(|_| borrowing.fragment(packet.slice(28..)).1).count();
         assert_eq!(shared, MAX_BORROWED_FRAGMENTS);
-        borrowing.give_back(1);
+        borrowing.release(1);
         assert!(borrowing.fragment(packet.slice(28..)).1);
     }
 }

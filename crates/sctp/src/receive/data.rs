@@ -12,15 +12,15 @@ use crate::identifier::StreamId;
 use crate::message::{Message, Pieces};
 use crate::wire::{DataChunk, Order};
 
-/// Below this part of the receive buffer, messages are delivered as far as they are here, so that
-/// those that are not whole cannot block each other.
-const RELIEF_PART: usize = 8;
+/// The fraction of the receive buffer below which incomplete messages are delivered partially, so
+/// that they cannot block each other.
+const LOW_WINDOW_FRACTION: usize = 8;
 
-/// The number of an ordered message as it does not wrap, where `due` is that of the one due on its
-/// stream. `None` if the message has been delivered or given up.
+/// Returns the non-wrapping number of an ordered message, where `due` is that of the next one on
+/// its stream. `None` if the message has been delivered or abandoned.
 fn number_from(due: u64, number: Number) -> Option<u64> {
     match number {
-        // New TSNs carry numbers from the one due on, and no more of them than there are TSNs that
+        // New TSNs have numbers from the next one on, and no more of them than there are TSNs that
         // can be ahead: so every number is ahead.
         Number::Ssn(ssn) => Some(due + u64::from(ssn.0.wrapping_sub(due as u16))),
         Number::Mid(mid) => {
@@ -31,14 +31,14 @@ fn number_from(due: u64, number: Number) -> Option<u64> {
     }
 }
 
-/// Whether the message with `number` may be delivered before it is whole.
+/// Returns whether the message with `number` may be delivered before it is complete.
 fn is_due(delivery: &mut Delivery, stream: StreamId, number: Number) -> bool {
     let due = delivery.due(stream);
     number == Number::Unordered || number_from(due, number) == Some(due)
 }
 
 impl Receiver {
-    /// Takes in a DATA or I-DATA chunk.
+    /// Processes a DATA or I-DATA chunk.
     pub fn handle_data(&mut self, chunk: DataChunk, counters: &mut Counters) -> DataOutcome {
         let interleaved = matches!(chunk.order, Order::Mid { .. });
         if chunk.payload.is_empty() || interleaved != self.reassembly.is_interleaved() {
@@ -57,19 +57,19 @@ impl Receiver {
                 self.acknowledge_now();
                 return DataOutcome::Duplicate;
             }
-            Arrival::TooFar => return self.refuse(counters),
+            Arrival::TooFar => return self.drop_over_window(counters),
         };
         if !self.window.admits(fills_gap) {
-            return self.refuse(counters);
+            return self.drop_over_window(counters);
         }
         self.acknowledgement.on_chunk();
         if chunk.flags.immediate || (fills_gap && self.acknowledgement.policy.at_once_on_gap) {
-            self.acknowledgement.want_now();
+            self.acknowledgement.request_now();
         }
         self.tracking.accept(position);
-        let taken = self.place(chunk, position, counters);
-        let settled = if next { self.settle(counters) } else { Ok(()) };
-        match (taken, settled) {
+        let added = self.place(chunk, position, counters);
+        let result = if next { self.drop_stranded(counters) } else { Ok(()) };
+        match (added, result) {
             (Ok(None), Ok(())) => DataOutcome::Accepted,
             (Ok(Some(stream)), Ok(())) => DataOutcome::InvalidStream(stream),
             _ => {
@@ -81,17 +81,16 @@ impl Receiver {
 
     fn acknowledge_now(&mut self) {
         self.acknowledgement.on_chunk();
-        self.acknowledgement.want_now();
+        self.acknowledgement.request_now();
     }
 
-    fn refuse(&mut self, counters: &mut Counters) -> DataOutcome {
+    fn drop_over_window(&mut self, counters: &mut Counters) -> DataOutcome {
         counters.data_over_window += 1;
         self.acknowledge_now();
         DataOutcome::OverWindow
     }
 
-    /// Puts the data of a chunk that is new where it belongs. Gives its stream if there is none of
-    /// that number.
+    /// Stores the data of a new chunk. Returns its stream if that does not exist.
     #[inline]
     fn place(
         &mut self,
@@ -110,7 +109,7 @@ impl Receiver {
             Number::Unordered => None,
             number => match number_from(due, number) {
                 None => {
-                    // What is left of a message that was given up.
+                    // The rest of an abandoned message.
                     counters.inconsistent_data += u64::from(!self.skipped);
                     return Ok(None);
                 }
@@ -122,19 +121,19 @@ impl Receiver {
             (None, Order::Mid { mid, .. }) => u64::from(mid.0),
             (None, Order::Ssn(_)) => 0,
         };
-        self.window.hold(chunk.payload.len());
+        self.window.charge(chunk.payload.len());
         if !(chunk.flags.begin && chunk.flags.end) {
-            return self.take_fragment(chunk, position, number, counters).map(|()| None);
+            return self.add_fragment(chunk, position, number, counters).map(|()| None);
         }
         if self.reassembly.contradicts(number, &chunk) {
             return Err(Contradiction);
         }
-        self.take_whole(chunk, place, due, counters);
+        self.add_complete(chunk, place, due, counters);
         Ok(None)
     }
 
     #[inline]
-    fn take_whole(
+    fn add_complete(
         &mut self,
         chunk: DataChunk,
         place: Option<u64>,
@@ -164,7 +163,7 @@ impl Receiver {
         }
     }
 
-    fn take_fragment(
+    fn add_fragment(
         &mut self,
         mut chunk: DataChunk,
         position: Position,
@@ -179,7 +178,7 @@ impl Receiver {
                 bytes >= point && is_due(delivery, stream, number)
             })?;
         let after = self.reassembly.messages();
-        self.window.hold_messages(after.saturating_sub(before));
+        self.window.charge_messages(after.saturating_sub(before));
         self.window.release_messages(before.saturating_sub(after));
         if let Some(part) = part {
             self.deliver(part, counters);
@@ -187,10 +186,10 @@ impl Receiver {
         Ok(())
     }
 
-    /// Gives a message or a part of one to the application, or lets it wait for its turn.
+    /// Delivers a message or a part of one to the application, or stores it until it is due.
     fn deliver(&mut self, part: Part, counters: &mut Counters) {
-        // What can be delivered lies here only as long as the application likes.
-        self.borrowing.give_back(part.borrowed);
+        // Deliverable data is stored only as long as the application likes.
+        self.borrowing.release(part.borrowed);
         let message = &part.ready.message;
         let (stream, begins, ends) = (message.stream, message.begins, message.ends);
         let due = self.delivery.due(stream);
@@ -202,7 +201,7 @@ impl Receiver {
             self.delivery.push(ready);
         }
         if ends && number == Some(due) {
-            self.delivery.done(stream, due);
+            self.delivery.advance(stream, due);
         }
     }
 
@@ -213,36 +212,38 @@ impl Receiver {
         }
     }
 
-    /// The cumulative TSN has moved.
+    /// Handles an advance of the cumulative TSN.
     #[inline]
-    pub(super) fn settle(&mut self, counters: &mut Counters) -> Result<(), Contradiction> {
-        let result =
-            if self.reassembly.is_empty() { Ok(()) } else { self.settle_fragments(counters) };
-        if self.skipped && !self.tracking.has_gap() && !self.delivery.nothing_waits() {
+    pub(super) fn drop_stranded(&mut self, counters: &mut Counters) -> Result<(), Contradiction> {
+        let result = if self.reassembly.is_empty() {
+            Ok(())
+        } else {
+            self.drop_stranded_fragments(counters)
+        };
+        if self.skipped && !self.tracking.has_gap() && !self.delivery.is_waiting_empty() {
             let reassembly = &self.reassembly;
             self.delivery.release_waiting(|stream| reassembly.is_open(stream));
         }
         result
     }
 
-    fn settle_fragments(&mut self, counters: &mut Counters) -> Result<(), Contradiction> {
+    fn drop_stranded_fragments(&mut self, counters: &mut Counters) -> Result<(), Contradiction> {
         let mut dropped = Vec::new();
         let cumulative = self.tracking.cumulative();
-        let result = self.reassembly.settle(cumulative, self.skipped, &mut dropped);
+        let result = self.reassembly.drop_stranded(cumulative, self.skipped, &mut dropped);
         counters.inconsistent_data += dropped.len() as u64;
-        self.give_up(dropped);
+        self.release_dropped(dropped);
         result
     }
 
-    /// Delivers what there is of messages that are not whole if the window is nearly closed and
-    /// the application has nothing else to take.
-    pub(super) fn relieve(&mut self) {
-        if self.window.free() >= self.window.buffer() / RELIEF_PART {
+    /// Delivers incomplete messages partially if the window is nearly closed and there is nothing
+    /// else for the application.
+    pub(super) fn deliver_partially(&mut self) {
+        if self.window.free() >= self.window.buffer() / LOW_WINDOW_FRACTION {
             return;
         }
         let delivery = &mut self.delivery;
-        let parts =
-            self.reassembly.take_beginnings(|stream, number| is_due(delivery, stream, number));
+        let parts = self.reassembly.take_partial(|stream, number| is_due(delivery, stream, number));
         for part in parts {
             if let Some(ready) = self.delivery.extend_last(part.ready) {
                 self.delivery.push(ready);

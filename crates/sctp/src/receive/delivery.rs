@@ -1,4 +1,4 @@
-//! Messages on their way to the application, in the order of their streams (RFC 9260 §6.5, §6.6).
+//! Delivery of messages to the application, in the order of their streams (RFC 9260 §6.5, §6.6).
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -10,82 +10,83 @@ use crate::identifier::StreamId;
 use crate::message::{Message, Pieces};
 use crate::serial::Tsn;
 
-/// The most places for messages that are kept when there is none: a burst is not paid for by the
-/// memory of the idle association after it.
-const MAX_IDLE_PLACES: usize = 1024;
+/// The maximum number of places for messages that are kept when there is none: a burst is not paid
+/// for by the memory of the idle association after it.
+const MAX_IDLE_CAPACITY: usize = 1024;
 
-/// A message that is whole, or a part of one that is delivered before it is.
+/// A complete message, or a part of one for partial delivery.
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) message: Message,
-    /// Its TSNs; none if they follow each other or nobody wants to know.
+    /// Its TSNs; empty if they are consecutive or not needed.
     pub(crate) tsns: Vec<Tsn>,
 }
 
 impl Ready {
-    /// How many chunks it came in.
+    /// Returns the number of its chunks.
     pub(crate) fn chunks(&self) -> usize {
         self.message.data.as_slice().len()
     }
 }
 
-/// What waits for its turn, and what waits for the application.
+/// Messages that wait for earlier ones, and messages ready for the application.
 #[derive(Debug, Default)]
 pub(crate) struct Delivery {
     streams: Streams,
-    /// Ordered messages that are whole, but for which their stream is not ready.
+    /// Complete ordered messages that wait for earlier ones of their stream.
     waiting: BTreeMap<Place, Ready>,
-    /// In the order in which they came free.
+    /// Messages ready for the application, in the order in which they became ready.
     ready: VecDeque<Ready>,
-    /// Which of them goes first, if not the one that came free first.
+    /// The scheduler that chooses the next one, if not the first.
     scheduler: Option<Box<dyn ReceiveScheduler>>,
 }
 
 impl Delivery {
-    /// With nothing to deliver.
+    /// Creates an empty delivery.
     pub(crate) fn new(scheduler: Option<Box<dyn ReceiveScheduler>>) -> Self {
         Self { scheduler, ..Self::default() }
     }
 
-    /// The number of the ordered message that is due on `stream`.
+    /// Returns the number of the next ordered message on `stream`.
     #[inline]
     pub(crate) fn due(&mut self, stream: StreamId) -> u64 {
         self.streams.due(stream)
     }
 
-    /// Whether nothing waits for its turn.
-    pub(crate) fn nothing_waits(&self) -> bool {
+    /// Returns whether no message waits for earlier ones.
+    pub(crate) fn is_waiting_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Whether there is something for the application.
+    /// Returns whether there is something for the application.
     pub(crate) fn is_readable(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// Messages, or parts of one, for the application.
+    /// Returns the number of messages, or parts of them, for the application.
     pub(crate) fn readable(&self) -> usize {
         self.ready.len()
     }
 
-    /// Gives an unordered message, or any part of a message but the last, to the application.
+    /// Makes an unordered message, or any part of a message but the last, ready for the
+    /// application.
     #[inline]
     pub(crate) fn push(&mut self, ready: Ready) {
         self.ready.push_back(ready);
     }
 
-    /// Gives an ordered message to the application that is the one due on its stream, and the ones
-    /// that waited for it.
+    /// Makes the next ordered message of its stream ready for the application, and those that
+    /// waited for it.
     #[inline]
     pub(crate) fn push_due(&mut self, ready: Ready, number: u64) {
         let stream = ready.message.stream;
         self.ready.push_back(ready);
-        self.done(stream, number);
+        self.advance(stream, number);
     }
 
-    /// Goes on behind message `number` of `stream`.
+    /// Continues after message `number` of `stream`.
     #[inline]
-    pub(crate) fn done(&mut self, stream: StreamId, number: u64) {
+    pub(crate) fn advance(&mut self, stream: StreamId, number: u64) {
         let mut due = number + 1;
         if !self.waiting.is_empty() {
             while let Some(next) = self.waiting.remove(&Place::new(stream, due)) {
@@ -96,8 +97,8 @@ impl Delivery {
         self.streams.set_due(stream, due);
     }
 
-    /// Takes in a whole ordered message: it is delivered, or waits for its turn. `Err` gives it back
-    /// if there is one of that number already.
+    /// Adds a complete ordered message, which is delivered or waits for earlier ones. Returns it as
+    /// `Err` if its number already exists.
     pub(crate) fn ordered(&mut self, ready: Ready, number: u64) -> Result<(), Ready> {
         let stream = ready.message.stream;
         let due = self.streams.due(stream);
@@ -115,8 +116,8 @@ impl Delivery {
         Ok(())
     }
 
-    /// The peer gave up on everything of `stream` up to `number`: what is here of it is delivered,
-    /// the rest is not waited for (RFC 3758 §3.6).
+    /// Skips everything of `stream` up to `number`, which the peer abandoned: what has arrived of
+    /// it is delivered, the rest is not waited for (RFC 3758 §3.6).
     pub(crate) fn skip(&mut self, stream: StreamId, number: u64) {
         if number < self.streams.due(stream) {
             return;
@@ -125,11 +126,11 @@ impl Delivery {
         while let Some((&place, _)) = self.waiting.range(range.clone()).next() {
             self.ready.extend(self.waiting.remove(&place));
         }
-        self.done(stream, number);
+        self.advance(stream, number);
     }
 
-    /// Delivers what waits, stream by stream, except on streams for which `is_open`: the messages
-    /// before it will never come.
+    /// Delivers the waiting messages, stream by stream, except on streams for which `is_open`:
+    /// earlier messages will never arrive.
     pub(crate) fn release_waiting(&mut self, is_open: impl Fn(StreamId) -> bool) {
         let mut from = None;
         loop {
@@ -149,8 +150,8 @@ impl Delivery {
         }
     }
 
-    /// Appends a part to the last message for the application if it goes on with it; gives it back
-    /// otherwise.
+    /// Appends a part to the last message for the application if it continues that; otherwise
+    /// returns it.
     pub(crate) fn extend_last(&mut self, part: Ready) -> Option<Ready> {
         let new = &part.message;
         let Some(last) = self.ready.back_mut().filter(|last| {
@@ -174,7 +175,7 @@ impl Delivery {
         None
     }
 
-    /// The next message for the application.
+    /// Returns the next message for the application.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Ready> {
         let ready = match &mut self.scheduler {
@@ -184,14 +185,14 @@ impl Delivery {
             }
             _ => self.ready.pop_front(),
         };
-        if self.ready.is_empty() && self.ready.capacity() > MAX_IDLE_PLACES {
-            self.ready.shrink_to(MAX_IDLE_PLACES);
+        if self.ready.is_empty() && self.ready.capacity() > MAX_IDLE_CAPACITY {
+            self.ready.shrink_to(MAX_IDLE_CAPACITY);
         }
         ready
     }
 
-    /// Takes back the parts of an unfinished message that the application does not have yet, and
-    /// says whether it has any.
+    /// Removes the parts of an incomplete message that the application has not received, and
+    /// returns whether it has received any.
     pub(crate) fn retract(
         &mut self,
         stream: StreamId,
@@ -199,7 +200,7 @@ impl Delivery {
         number: u32,
         mut taken: impl FnMut(&Ready),
     ) -> bool {
-        let mut began_here = false;
+        let mut started_here = false;
         self.ready.retain(|ready| {
             let message = &ready.message;
             let same = message.stream == stream
@@ -207,16 +208,16 @@ impl Delivery {
                 && message.number == number
                 && !(message.begins && message.ends);
             if same {
-                began_here |= message.begins;
+                started_here |= message.begins;
                 taken(ready);
             }
             !same
         });
-        !began_here
+        !started_here
     }
 
-    /// Begins at 0 again on `streams`, or on all of them if there are none, and gives what waited
-    /// for a turn that will not come.
+    /// Resets `streams`, or all of them if the list is empty, to 0, and drops their waiting
+    /// messages.
     pub(crate) fn reset(&mut self, streams: &[StreamId], mut dropped: impl FnMut(&Ready)) {
         if streams.is_empty() {
             self.waiting.values().for_each(&mut dropped);

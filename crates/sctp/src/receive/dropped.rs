@@ -1,8 +1,8 @@
-//! What was dropped of a message that will not be whole.
+//! The dropped data of a message that will not be complete.
 
 use crate::identifier::StreamId;
 
-/// A message that was given up, and what was held of it.
+/// An abandoned message and its stored data.
 #[derive(Debug)]
 pub(crate) struct Dropped {
     pub(crate) stream: StreamId,
@@ -13,7 +13,7 @@ pub(crate) struct Dropped {
     pub(crate) bytes: usize,
     /// Chunks.
     pub(crate) chunks: usize,
-    /// Messages whose own memory is to be given back.
+    /// Messages whose own memory is to be released.
     pub(crate) messages: usize,
     /// Chunks that shared memory with packets.
     pub(crate) borrowed: usize,

@@ -1,4 +1,4 @@
-//! FORWARD-TSN and I-FORWARD-TSN: what the peer gave up (RFC 3758 §3.6, RFC 8260 §2.3.1).
+//! FORWARD-TSN and I-FORWARD-TSN: data that the peer abandoned (RFC 3758 §3.6, RFC 8260 §2.3.1).
 
 use alloc::vec::Vec;
 
@@ -7,10 +7,10 @@ use crate::counters::Counters;
 use crate::wire::{ForwardTsnChunk, IForwardTsnChunk};
 
 impl Receiver {
-    /// Takes in a FORWARD-TSN chunk.
+    /// Processes a FORWARD-TSN chunk.
     ///
     /// # Errors
-    /// If I-FORWARD-TSN was agreed on.
+    /// If I-FORWARD-TSN was negotiated.
     pub fn handle_forward_tsn(
         &mut self,
         chunk: &ForwardTsnChunk,
@@ -23,7 +23,7 @@ impl Receiver {
         let Some(position) = self.advances_to(chunk.new_cumulative_tsn) else { return Ok(()) };
         let mut dropped = Vec::new();
         self.reassembly.skip_to(position, &mut dropped);
-        self.give_up(dropped);
+        self.release_dropped(dropped);
         for skip in chunk.skipped() {
             if skip.stream.0 >= self.inbound {
                 counters.inconsistent_data += 1;
@@ -38,10 +38,10 @@ impl Receiver {
         self.skip_to(position, counters)
     }
 
-    /// Takes in an I-FORWARD-TSN chunk.
+    /// Processes an I-FORWARD-TSN chunk.
     ///
     /// # Errors
-    /// If I-FORWARD-TSN was not agreed on.
+    /// If I-FORWARD-TSN was not negotiated.
     pub fn handle_i_forward_tsn(
         &mut self,
         chunk: &IForwardTsnChunk,
@@ -68,15 +68,15 @@ impl Receiver {
                 }
             }
         }
-        self.give_up(dropped);
+        self.release_dropped(dropped);
         self.skip_to(position, counters)
     }
 
-    /// The position of a new cumulative TSN, unless it is not ahead. The peer is told in any case,
-    /// as its last SACK may be lost.
+    /// Returns the position of a new cumulative TSN, unless it is not ahead. A SACK is sent in any
+    /// case, as the last one may have been lost.
     fn advances_to(&mut self, new_cumulative_tsn: crate::serial::Tsn) -> Option<Position> {
         self.acknowledgement.on_chunk();
-        self.acknowledgement.want_now();
+        self.acknowledgement.request_now();
         let position = self.tracking.position(new_cumulative_tsn);
         (position > self.tracking.cumulative()).then_some(position)
     }
@@ -84,7 +84,7 @@ impl Receiver {
     fn skip_to(&mut self, position: Position, counters: &mut Counters) -> Result<(), Violation> {
         self.skipped = true;
         self.tracking.skip_to(position);
-        self.settle(counters).map_err(|_| {
+        self.drop_stranded(counters).map_err(|_| {
             counters.inconsistent_data += 1;
             Violation::Inconsistent
         })

@@ -1,9 +1,9 @@
-//! Fragments of DATA chunks put together by their TSNs (RFC 9260 §6.9).
+//! Reassembly of DATA chunks by TSN (RFC 9260 §6.9).
 //!
-//! The fragments of a message have consecutive TSNs, so what is held are runs of them. A run that
-//! has no beginning, or that ends before the next one begins, lies next to TSNs that have not
-//! arrived: there are at most two runs for each gap, and once everything before a run has arrived
-//! it must have a beginning.
+//! The fragments of a message have consecutive TSNs, so they are stored as runs. A run that has no
+//! beginning, or that ends before the next one begins, is next to TSNs that have not arrived: there
+//! are at most two runs for each gap, and once everything before a run has arrived it must have a
+//! beginning.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -29,7 +29,7 @@ struct Run {
     number: Number,
     begins: bool,
     ends: bool,
-    /// Whether the application has a part of it.
+    /// Whether a part of it has been delivered.
     partial: bool,
     pieces: VecDeque<Bytes>,
     bytes: usize,
@@ -59,8 +59,8 @@ impl Run {
         self.pieces.push_back(piece);
     }
 
-    /// Whether `chunk` can be of the same message, in the middle or at the end of it.
-    fn goes_on_with(&self, chunk: &DataChunk, number: Number) -> bool {
+    /// Returns whether `chunk` can continue the same message.
+    fn continues_with(&self, chunk: &DataChunk, number: Number) -> bool {
         !self.ends && !chunk.flags.begin && self.stream == chunk.stream && self.number == number
     }
 
@@ -72,7 +72,7 @@ impl Run {
         self.pieces.extend(next.pieces);
     }
 
-    /// Puts `previous` before this run, at the cost of its pieces only.
+    /// Prepends `previous` to this run, at the cost of its pieces only.
     fn prepend(&mut self, previous: Self) {
         self.first = previous.first;
         self.begins = previous.begins;
@@ -83,7 +83,7 @@ impl Run {
         previous.pieces.into_iter().rev().for_each(|piece| self.pieces.push_front(piece));
     }
 
-    /// What there is of the message that the application does not have.
+    /// Removes and returns the undelivered part of the message.
     fn take(&mut self) -> Part {
         let begins = !self.partial;
         let first = self.last + 1 - self.pieces.len() as Position;
@@ -109,7 +109,7 @@ impl Run {
         }
     }
 
-    /// Unordered messages have no number; that of their first TSN tells them apart.
+    /// Unordered messages have no number; their first TSN distinguishes them.
     fn number_in_message(&self) -> u32 {
         match self.number {
             Number::Ssn(ssn) => u32::from(ssn.0),
@@ -137,16 +137,15 @@ impl From<Run> for Dropped {
 /// All runs.
 #[derive(Debug, Default)]
 pub(crate) struct Fragments {
-    /// The run that grows while nothing is missing: fragments go into it without a search.
+    /// The run that grows while nothing is missing: fragments are appended without a search.
     current: Option<Run>,
     /// Other runs, by the position of their first fragment.
     runs: BTreeMap<Position, Run>,
-    /// The fragments that follow this position without a beginning belong to a message that was
-    /// given up.
+    /// The fragments after this position without a beginning belong to an abandoned message.
     stranded: Option<Position>,
 }
 
-/// The number by which the order of `chunk`'s message is known.
+/// Returns the sequence number of `chunk`'s message.
 pub(crate) fn number_of(chunk: &DataChunk) -> Number {
     match chunk.order {
         _ if chunk.flags.unordered => Number::Unordered,
@@ -156,14 +155,14 @@ pub(crate) fn number_of(chunk: &DataChunk) -> Number {
 }
 
 impl Fragments {
-    /// Whether nothing is held.
+    /// Returns whether no fragments are stored.
     pub(crate) fn is_empty(&self) -> bool {
         self.current.is_none() && self.runs.is_empty()
     }
 
-    /// Takes in a fragment and gives what can be delivered by it: the rest of a message that is
-    /// whole now, or what there is of one for which `deliver_partially` says so, given its stream,
-    /// its number and the bytes held of it.
+    /// Adds a fragment and returns what it makes deliverable: the rest of a message that is now
+    /// complete, or a part of one for which `deliver_partially` returns true, given its stream, its
+    /// number and its stored bytes.
     pub(crate) fn insert(
         &mut self,
         position: Position,
@@ -174,7 +173,7 @@ impl Fragments {
         let number = number_of(chunk);
         if self.runs.is_empty() {
             match &mut self.current {
-                Some(run) if run.last + 1 == position && run.goes_on_with(chunk, number) => {
+                Some(run) if run.last + 1 == position && run.continues_with(chunk, number) => {
                     run.last = position;
                     run.ends = chunk.flags.end;
                     run.push(piece, borrowed);
@@ -200,15 +199,15 @@ impl Fragments {
             && deliver_partially(run.stream, run.number, run.bytes)
             && !(run.number == Number::Unordered && self.is_open(run.stream));
         let run = self.runs.entry(first).or_insert(run);
-        let deliver = take_of(run, |_, _, _| wanted);
+        let deliver = take_deliverable(run, |_, _, _| wanted);
         if run.begins && run.ends {
             self.runs.remove(&first);
         }
         Ok(deliver)
     }
 
-    /// Whether the application has a part of an unordered message on this stream. Parts of another
-    /// one have to wait until that ends: nothing in them would tell the two apart.
+    /// Returns whether an unordered message on this stream is partly delivered. Parts of another
+    /// one have to wait until that ends, as nothing would distinguish them.
     fn is_open(&self, stream: StreamId) -> bool {
         let all = self.current.iter().chain(self.runs.values());
         let mut open = all.filter(|run| run.partial && run.number == Number::Unordered);
@@ -220,7 +219,7 @@ impl Fragments {
         deliver_partially: impl FnOnce(StreamId, Number, usize) -> bool,
     ) -> Option<Part> {
         let run = self.current.as_mut()?;
-        let part = take_of(run, deliver_partially);
+        let part = take_deliverable(run, deliver_partially);
         if run.begins && run.ends {
             self.current = None;
         }
@@ -234,7 +233,7 @@ impl Fragments {
         if let Some((first, _)) = before.filter(|(_, last)| last + 1 == run.first)
             && let Some(mut previous) = self.runs.remove(&first)
         {
-            if previous.goes_on_with(chunk, run.number) {
+            if previous.continues_with(chunk, run.number) {
                 previous.append(run);
                 run = previous;
             } else {
@@ -260,9 +259,8 @@ impl Fragments {
         Ok(run)
     }
 
-    /// Delivers what there is of every message that has a beginning and for which
-    /// `deliver_partially` says so.
-    pub(crate) fn take_beginnings(
+    /// Returns the available beginning of each message for which `deliver_partially` returns true.
+    pub(crate) fn take_partial(
         &mut self,
         mut deliver_partially: impl FnMut(StreamId, Number) -> bool,
     ) -> Vec<Part> {
@@ -284,9 +282,9 @@ impl Fragments {
             .collect()
     }
 
-    /// Looks at what lies at the cumulative position, which has moved: a run below it that is not
-    /// joined to anything never will be. Gives what was dropped because its message was given up.
-    pub(crate) fn settle(
+    /// Checks the runs at the cumulative position after an advance: a run below it that has not
+    /// been joined never will be. Drops those of abandoned messages.
+    pub(crate) fn drop_stranded(
         &mut self,
         cumulative: Position,
         mut dropped: impl FnMut(Dropped),
@@ -300,7 +298,7 @@ impl Fragments {
                 break;
             }
             if run.begins {
-                // It is not whole, so it must go on with what has not come.
+                // It is incomplete, so it must continue with data that has not arrived.
                 return if run.last < cumulative { Err(Contradiction) } else { Ok(()) };
             }
             if self.stranded.is_none_or(|stranded| stranded + 1 != run.first) {
@@ -313,7 +311,7 @@ impl Fragments {
         Ok(())
     }
 
-    /// The peer gave up on everything up to `position` that is not whole (RFC 3758 §3.6).
+    /// Drops incomplete messages up to `position` that the peer abandoned (RFC 3758 §3.6).
     pub(crate) fn skip_to(&mut self, position: Position, mut dropped: impl FnMut(Dropped)) {
         self.stranded = Some(position);
         if let Some(run) = self.current.take() {
@@ -328,7 +326,7 @@ impl Fragments {
         }
     }
 
-    /// Forgets everything.
+    /// Drops everything.
     pub(crate) fn clear(&mut self, mut dropped: impl FnMut(Dropped)) {
         let current = self.current.take();
         let runs = core::mem::take(&mut self.runs);
@@ -338,7 +336,7 @@ impl Fragments {
 }
 
 impl Run {
-    /// Joins this run behind `before` into `before`, moving the pieces of the shorter one.
+    /// Joins this run, which follows `before`, into `before`, moving the pieces of the shorter one.
     fn prepend_or_append(mut self, before: &mut Self) {
         if before.pieces.len() >= self.pieces.len() {
             before.append(self);
@@ -351,8 +349,8 @@ impl Run {
     }
 }
 
-/// What of `run` can be delivered.
-fn take_of(
+/// Returns what of `run` can be delivered.
+fn take_deliverable(
     run: &mut Run,
     deliver_partially: impl FnOnce(StreamId, Number, usize) -> bool,
 ) -> Option<Part> {

@@ -1,8 +1,8 @@
-//! Fragments of I-DATA chunks put together by their numbers (RFC 8260 §2.2.3).
+//! Reassembly of I-DATA chunks by their numbers (RFC 8260 §2.2.3).
 //!
-//! Fragments name their message and their place in it, and those of several messages may come
-//! mixed. The fragments of a message have rising TSNs, so once everything up to a fragment has
-//! arrived the ones before it must be here.
+//! Fragments state their message and their position in it, and those of several messages may be
+//! interleaved. The fragments of a message have ascending TSNs, so once everything up to a fragment
+//! has arrived, the ones before it must have arrived too.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -19,7 +19,7 @@ use crate::message::{Message, Pieces};
 use crate::serial::Mid;
 use crate::wire::DataChunk;
 
-/// Names a message that is not whole. Unordered messages have numbers of their own.
+/// Identifies an incomplete message. Unordered messages have numbers of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) unordered: bool,
@@ -34,7 +34,7 @@ impl Key {
     }
 }
 
-/// A fragment that came before one that goes in front of it.
+/// A fragment that arrived before an earlier one of its message.
 #[derive(Debug)]
 struct Ahead {
     position: Position,
@@ -42,7 +42,7 @@ struct Ahead {
     borrowed: bool,
 }
 
-/// A message that is not whole.
+/// An incomplete message.
 #[derive(Debug, Default)]
 struct Assembly {
     ppid: Ppid,
@@ -50,11 +50,11 @@ struct Assembly {
     next: u32,
     /// The number of the last fragment, once that is known.
     end: Option<u32>,
-    /// Whether the application has a part of it.
+    /// Whether a part of it has been delivered.
     partial: bool,
-    /// All fragments before `next` that the application does not have.
+    /// All undelivered fragments before `next`.
     pieces: Vec<Bytes>,
-    /// Their positions; only the first one's if nobody wants to know the others.
+    /// Their positions; only the first one if the others are not needed.
     positions: Vec<Position>,
     bytes: usize,
     borrowed: usize,
@@ -62,11 +62,11 @@ struct Assembly {
 }
 
 impl Assembly {
-    fn is_whole(&self) -> bool {
+    fn is_complete(&self) -> bool {
         self.end.is_some_and(|end| self.next > end)
     }
 
-    /// Whether a fragment can be of this message.
+    /// Returns whether a fragment can belong to this message.
     fn accepts(&self, fsn: u32, ends: bool) -> bool {
         let beyond = match self.end {
             Some(end) => ends || fsn > end,
@@ -85,7 +85,7 @@ impl Assembly {
         self.next += 1;
     }
 
-    /// What there is of the message that the application does not have.
+    /// Removes and returns the undelivered part of the message.
     fn take(&mut self, key: Key, all_positions: bool) -> Part {
         let pieces = core::mem::take(&mut self.pieces);
         let positions = core::mem::take(&mut self.positions);
@@ -103,7 +103,7 @@ impl Assembly {
                     number: key.place.number() as u32,
                     tsn,
                     begins,
-                    ends: self.is_whole(),
+                    ends: self.is_complete(),
                     data: Pieces::from(pieces),
                 },
                 tsns,
@@ -128,29 +128,29 @@ impl Assembly {
     }
 }
 
-/// All messages that are not whole.
+/// All incomplete messages.
 #[derive(Debug)]
 pub(crate) struct Interleaved {
-    /// The message that the last fragment belonged to: the next one is found without a search.
+    /// The message of the last fragment: the next one is found without a search.
     current: Option<(Key, Assembly)>,
     others: BTreeMap<Key, Assembly>,
-    /// Fragments that others are missing in front of, by their positions.
+    /// Fragments after a missing one, by position.
     ahead: BTreeMap<Position, Key>,
     all_positions: bool,
 }
 
 impl Interleaved {
-    /// `all_positions`: whether the TSNs of all fragments are to be remembered.
+    /// `all_positions`: whether the TSNs of all fragments are stored.
     pub(crate) fn new(all_positions: bool) -> Self {
         Self { current: None, others: BTreeMap::new(), ahead: BTreeMap::new(), all_positions }
     }
 
-    /// Whether nothing is held.
+    /// Returns whether no fragments are stored.
     pub(crate) fn is_empty(&self) -> bool {
         self.current.is_none() && self.others.is_empty()
     }
 
-    /// Whether an ordered message of `stream` is not whole.
+    /// Returns whether an ordered message of `stream` is incomplete.
     pub(crate) fn is_open(&self, stream: StreamId) -> bool {
         let key = |number| Key { unordered: false, place: Place::new(stream, number) };
         let is_current =
@@ -159,20 +159,20 @@ impl Interleaved {
             || self.others.range(key(0)..=key(u64::MAX)).next().is_some()
     }
 
-    /// Whether fragments of the message that `key` names are here.
+    /// Returns whether fragments of the message with `key` are stored.
     pub(crate) fn contains(&self, key: Key) -> bool {
         self.current.as_ref().is_some_and(|(current, _)| *current == key)
             || self.others.contains_key(&key)
     }
 
-    /// How many messages are not whole.
+    /// Returns the number of incomplete messages.
     pub(crate) fn len(&self) -> usize {
         self.others.len() + usize::from(self.current.is_some())
     }
 
-    /// Takes in a fragment and gives what can be delivered by it: the rest of a message that is
-    /// whole now, or what there is of one for which `deliver_partially` says so, given its stream,
-    /// its number and the bytes held of it.
+    /// Adds a fragment and returns what it makes deliverable: the rest of a message that is now
+    /// complete, or a part of one for which `deliver_partially` returns true, given its stream, its
+    /// number and its stored bytes.
     pub(crate) fn insert(
         &mut self,
         (key, fsn): (Key, u32),
@@ -181,7 +181,7 @@ impl Interleaved {
         (piece, borrowed): (Bytes, bool),
         deliver_partially: impl FnOnce(StreamId, Number, usize) -> bool,
     ) -> Result<Option<Part>, Contradiction> {
-        let mut assembly = self.take_up(key);
+        let mut assembly = self.remove_or_new(key);
         if !assembly.accepts(fsn, chunk.flags.end) || chunk.flags.begin != (fsn == 0) {
             self.current = Some((key, assembly));
             return Err(Contradiction);
@@ -203,7 +203,7 @@ impl Interleaved {
             self.ahead.remove(&ahead.position);
             assembly.push(ahead.position, ahead.piece, ahead.borrowed, self.all_positions);
         }
-        let whole = assembly.is_whole();
+        let whole = assembly.is_complete();
         let deliver = whole
             || assembly.partial
             || deliver_partially(chunk.stream, key.number(), assembly.bytes);
@@ -214,9 +214,9 @@ impl Interleaved {
         Ok(part)
     }
 
-    /// Takes out the message that `key` names, or a new one.
+    /// Removes and returns the message with `key`, or a new one.
     #[inline]
-    fn take_up(&mut self, key: Key) -> Assembly {
+    fn remove_or_new(&mut self, key: Key) -> Assembly {
         match self.current.take() {
             Some((current, assembly)) if current == key => return assembly,
             Some((current, assembly)) => {
@@ -230,9 +230,8 @@ impl Interleaved {
         self.others.remove(&key).unwrap_or_default()
     }
 
-    /// Delivers what there is of every message that has a beginning and for which
-    /// `deliver_partially` says so.
-    pub(crate) fn take_beginnings(
+    /// Returns the available beginning of each message for which `deliver_partially` returns true.
+    pub(crate) fn take_partial(
         &mut self,
         mut deliver_partially: impl FnMut(StreamId, Number) -> bool,
     ) -> Vec<Part> {
@@ -247,10 +246,10 @@ impl Interleaved {
             .collect()
     }
 
-    /// Looks at the fragments up to the cumulative position, which has moved: what is missing in
-    /// front of them will not come. They are dropped if `may_strand`, as the peer may have given up
-    /// on the message; otherwise it broke the protocol.
-    pub(crate) fn settle(
+    /// Checks the fragments up to the cumulative position after an advance: those missing before
+    /// them will not arrive. They are dropped if `may_strand`, as the peer may have abandoned the
+    /// message; otherwise it violated the protocol.
+    pub(crate) fn drop_stranded(
         &mut self,
         cumulative: Position,
         may_strand: bool,
@@ -282,7 +281,7 @@ impl Interleaved {
         dropped(assembly.into_dropped(key));
     }
 
-    /// The peer gave up on the messages from `from` to `to` that are not whole.
+    /// Drops the incomplete messages from `from` to `to` that the peer abandoned.
     pub(crate) fn skip(&mut self, from: Key, to: Key, mut dropped: impl FnMut(Dropped)) {
         if let Some((key, assembly)) = self.current.take() {
             self.others.insert(key, assembly);
@@ -292,7 +291,7 @@ impl Interleaved {
         }
     }
 
-    /// Forgets everything.
+    /// Drops everything.
     pub(crate) fn clear(&mut self, mut dropped: impl FnMut(Dropped)) {
         let current = self.current.take();
         let others = core::mem::take(&mut self.others);

@@ -1,24 +1,24 @@
-//! What comes in: TSNs, acknowledgements, the window, messages put together and in order.
+//! Received data: TSNs, acknowledgements, the window, reassembly and ordering.
 //!
-//! Inside, TSNs and the numbers of ordered messages are 64-bit positions that do not wrap. A whole
-//! message that comes in order goes straight to the application's queue; everything else that is
-//! held is bounded by the window, which counts memory and not only data.
+//! Internally, TSNs and the numbers of ordered messages are 64-bit positions that do not wrap. A
+//! complete message in order goes straight to the application's queue; everything else that is
+//! stored is bounded by the window, which accounts for memory and not only for data.
 //!
-//! | file | job | source |
+//! | file | purpose | source |
 //! | --- | --- | --- |
 //! | `tracking`, `ranges` | which TSNs arrived | RFC 9260 §6.2, §3.3.4 |
 //! | `acknowledgement` | when to send a SACK | RFC 9260 §6.2 |
-//! | `return_path` | on which path a SACK goes | RFC 9260 §6.4 |
-//! | `sack` | SACK and NR-SACK put together | RFC 9260 §3.3.4, draft-tuexen-tsvwg-sctp-multipath §3 |
-//! | `window` | how much may come, how much is held | RFC 9260 §6.2.1, RFC 1122 §4.2.3.3 |
-//! | `borrowing` | sharing memory with packets, or not | |
+//! | `return_path` | the path that a SACK is sent on | RFC 9260 §6.4 |
+//! | `sack` | assembly of SACK and NR-SACK | RFC 9260 §3.3.4, draft-tuexen-tsvwg-sctp-multipath §3 |
+//! | `window` | receive window and memory accounting | RFC 9260 §6.2.1, RFC 1122 §4.2.3.3 |
+//! | `borrowing` | whether data shares memory with packets | |
 //! | `reassembly` | either of the two below | |
 //! | `fragments` | messages of DATA chunks | RFC 9260 §6.9 |
 //! | `interleaved` | messages of I-DATA chunks | RFC 8260 §2.2.3 |
 //! | `delivery`, `streams` | order within streams | RFC 9260 §6.5, §6.6 |
-//! | `scheduler` | which message goes first to the application | Dreibholz et al. 2010 §7 |
-//! | `data` | a DATA or I-DATA chunk on its way through all this | RFC 9260 §6.2 |
-//! | `forward` | what the peer gave up | RFC 3758 §3.6, RFC 8260 §2.3.1 |
+//! | `scheduler` | the order of delivery to the application | Dreibholz et al. 2010 §7 |
+//! | `data` | processing of a DATA or I-DATA chunk | RFC 9260 §6.2 |
+//! | `forward` | data that the peer abandoned | RFC 3758 §3.6, RFC 8260 §2.3.1 |
 
 pub mod acknowledgement;
 mod borrowing;
@@ -66,49 +66,49 @@ use crate::wire::{CauseCode, GapBlock};
 /// A TSN that does not wrap.
 pub(crate) type Position = u64;
 
-/// The most events that wait to be asked for; of what is beyond, the application hears nothing.
+/// The maximum number of events that wait to be polled; further ones are dropped.
 const MAX_EVENTS: usize = 64;
 
-/// What orders a message.
+/// The sequence number of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Number {
-    /// Nothing.
+    /// None: the message is unordered.
     Unordered,
-    /// The number in a DATA chunk.
+    /// The SSN of a DATA chunk.
     Ssn(Ssn),
-    /// The number in an I-DATA chunk.
+    /// The MID of an I-DATA chunk.
     Mid(Mid),
 }
 
-/// What became of a DATA or I-DATA chunk.
+/// The result of processing a DATA or I-DATA chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataOutcome {
-    /// It was taken in.
+    /// It was accepted.
     Accepted,
-    /// It has been here before.
+    /// It is a duplicate.
     Duplicate,
-    /// It was dropped, as there is no room for it; it will come again.
+    /// It was dropped for lack of buffer space; the peer will retransmit it.
     OverWindow,
-    /// It was acknowledged and dropped: the peer is to be told of an invalid stream identifier
+    /// It was acknowledged and dropped: an invalid stream identifier has to be reported to the peer
     /// (RFC 9260 §6.5, §3.3.10.1).
     InvalidStream(StreamId),
-    /// The peer broke the protocol: the association is to be aborted.
+    /// The peer violated the protocol: the association has to be aborted.
     Violation(Violation),
 }
 
-/// How a peer broke the protocol.
+/// A protocol violation by the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Violation {
     /// A DATA chunk without data (RFC 9260 §3.3.10.9).
     NoUserData(Tsn),
-    /// A chunk of the kind that was not agreed on (RFC 8260 §2.2.1).
+    /// A chunk of the type that was not negotiated (RFC 8260 §2.2.1).
     WrongKind,
     /// A fragment that contradicts those before it.
     Inconsistent,
 }
 
 impl Violation {
-    /// The cause code to abort with (RFC 9260 §3.3.10).
+    /// Returns the cause code of the ABORT (RFC 9260 §3.3.10).
     #[must_use]
     pub const fn cause_code(self) -> CauseCode {
         match self {
@@ -120,9 +120,9 @@ impl Violation {
 
 /// The receiving side of an association.
 ///
-/// For each packet: [`Self::handle_data`] and [`Self::handle_forward_tsn`] for its chunks, then
-/// [`Self::end_of_packet`]. Then [`Self::sack_wanted`] says whether to [`Self::write_sack`], which
-/// may also be done earlier, when there is a packet to go anyway and [`Self::sack_pending`].
+/// Call [`Self::handle_data`] and [`Self::handle_forward_tsn`] for the chunks of each packet, then
+/// [`Self::end_of_packet`]. If [`Self::sack_wanted`] returns true, call [`Self::write_sack`]; it
+/// may also be called earlier, to bundle a [`Self::sack_pending`] with another packet.
 #[derive(Debug)]
 pub struct Receiver {
     tracking: Tracking,
@@ -135,10 +135,10 @@ pub struct Receiver {
     inbound: u16,
     nr_sack: bool,
     nr_policy: NrSackPolicy,
-    /// Whether the peer ever gave up on something.
+    /// Whether the peer has ever abandoned data.
     skipped: bool,
     partial_delivery_point: u32,
-    /// Whether the application knows that there is something to receive.
+    /// Whether the application has been notified of readable data.
     announced: bool,
     events: VecDeque<Event>,
     blocks: Vec<GapBlock>,
@@ -146,8 +146,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver that has received nothing. `initial_tsn` is the peer's, `inbound` the number of
-    /// streams that the peer may send on; `interleaving` and `nr_sack` say what was agreed on.
+    /// Creates a receiver. `initial_tsn` is the peer's, `inbound` the number of streams that the
+    /// peer may send on; `interleaving` and `nr_sack` state whether these were negotiated.
     #[must_use]
     pub fn new(
         config: &AssociationConfig,
@@ -181,14 +181,14 @@ impl Receiver {
         }
     }
 
-    /// A packet of `bytes` that came on `arrived_on` has been taken in.
+    /// Completes a packet of `bytes` that arrived on `arrived_on`.
     #[inline]
     pub fn end_of_packet(&mut self, now: Duration, arrived_on: PathId, bytes: usize) {
         self.borrowing.on_packet(bytes);
         let has_data = self.acknowledgement.end_of_packet(now, self.tracking.has_gap());
         self.return_path.on_packet(now, arrived_on, has_data);
         if !self.delivery.is_readable() && !self.reassembly.is_empty() {
-            self.relieve();
+            self.deliver_partially();
         }
         if !self.announced && self.delivery.is_readable() {
             self.announced = true;
@@ -196,7 +196,7 @@ impl Receiver {
         }
     }
 
-    /// The next message, or part of one, for the application.
+    /// Returns the next message, or a part of one, for the application.
     #[inline]
     pub fn receive(&mut self) -> Option<Message> {
         let Some(ready) = self.delivery.pop() else {
@@ -212,70 +212,72 @@ impl Receiver {
             ready.tsns.iter().for_each(|tsn| self.tracking.on_delivered(*tsn, 1));
         }
         if self.window.wants_update() {
-            self.acknowledgement.want_now();
+            self.acknowledgement.request_now();
         }
         Some(ready.message)
     }
 
-    /// Whether there is something to receive.
+    /// Returns whether there is something to receive.
     #[must_use]
     pub fn is_readable(&self) -> bool {
         self.delivery.is_readable()
     }
 
-    /// Messages, or parts of one, that wait for the application.
+    /// Returns the number of messages, or parts of them, that the application can receive.
     #[must_use]
     pub fn receivable(&self) -> usize {
         self.delivery.readable()
     }
 
-    /// Takes over what can be changed while it runs.
+    /// Applies the settings that can change while the association exists.
     pub(crate) fn configure(&mut self, config: &AssociationConfig) {
         let point = config.partial_delivery_point.unwrap_or(self.window.buffer() / 4);
         self.partial_delivery_point = u32::try_from(point).unwrap_or(u32::MAX);
         self.acknowledgement.policy = SackPolicy::of(config);
     }
 
-    /// What the application is to hear of.
+    /// Returns the next event for the application.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// Bytes of user data that there is room for.
+    /// Returns the receive window: the bytes of user data that there is room for.
     #[must_use]
     pub fn window(&self) -> u32 {
         u32::try_from(self.window.free()).unwrap_or(u32::MAX)
     }
 
-    /// How much of the receive buffer may be used from now on; what is in it stays.
+    /// Limits the use of the receive buffer to `bytes`; data in it is kept.
     pub fn set_allowance(&mut self, bytes: usize) {
         self.window.set_allowance(bytes);
     }
 
-    /// Of how much of a message a part is delivered: what there is room for comes to that in any case.
+    /// Returns the length from which a message is delivered partially: it is always reached within
+    /// the available space.
     fn delivery_point(&self) -> usize {
         (self.partial_delivery_point as usize).min(self.window.buffer() / 2)
     }
 
-    /// Bytes of memory that are held for data, at most twice the receive buffer and a little.
+    /// Returns the memory in use for data, in bytes: at most twice the receive buffer plus a small
+    /// margin.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.window.memory()
     }
 
-    /// All TSNs up to this one have arrived or were given up by the peer.
+    /// Returns the TSN up to which all have arrived or were abandoned by the peer.
     #[must_use]
     pub fn cumulative_tsn(&self) -> Tsn {
         tsn_at(self.tracking.cumulative())
     }
 
-    /// The highest TSN that has arrived.
+    /// Returns the highest TSN that has arrived.
     #[must_use]
     pub fn highest_tsn(&self) -> Tsn {
         tsn_at(self.tracking.highest())
     }
 
-    /// Whether something is missing below the highest TSN.
+    /// Returns whether something is missing below the highest TSN.
     #[must_use]
     pub fn has_gap(&self) -> bool {
         self.tracking.has_gap()
@@ -292,26 +294,26 @@ impl Receiver {
         self.inbound = inbound;
     }
 
-    /// Begins at 0 again on `streams` of the peer, or on all of them if there are none
+    /// Resets the sequence numbers of the peer's `streams` to 0, or of all if the list is empty
     /// (RFC 6525 §5.2.2).
     pub fn reset_streams(&mut self, streams: &[StreamId]) {
         let mut dropped = Vec::new();
         self.reassembly.reset(streams, &mut dropped);
-        self.give_up(dropped);
+        self.release_dropped(dropped);
         let window = &mut self.window;
         self.delivery.reset(streams, |ready| window.release(ready.message.len(), ready.chunks()));
     }
 
-    /// Begins anew at another TSN, with all streams at 0 (RFC 6525 §5.2.4). What waits for the
-    /// application stays.
+    /// Restarts at another TSN, with all streams at 0 (RFC 6525 §5.2.4). Messages ready for the
+    /// application are kept.
     pub fn reset_tsns(&mut self, initial_tsn: Tsn) {
         self.reset_streams(&[]);
         self.tracking.restart(initial_tsn);
         self.skipped = false;
     }
 
-    /// Begins anew as with [`Self::new`], as the peer restarted (RFC 9260 §5.2.4.1). What waits for
-    /// the application stays.
+    /// Restarts as with [`Self::new`], as the peer restarted (RFC 9260 §5.2.4.1). Messages ready
+    /// for the application are kept.
     pub fn restart(&mut self, initial_tsn: Tsn, inbound: u16, interleaving: bool, nr_sack: bool) {
         self.reset_tsns(initial_tsn);
         self.inbound = inbound;
@@ -320,13 +322,12 @@ impl Receiver {
         self.acknowledgement = Acknowledgement::new(self.acknowledgement.policy);
     }
 
-    /// Takes what was dropped out of the account, and tells of messages of which the application
-    /// has a part.
-    fn give_up(&mut self, dropped: Vec<Dropped>) {
+    /// Releases the memory of dropped data, and reports messages that were partly delivered.
+    fn release_dropped(&mut self, dropped: Vec<Dropped>) {
         for one in dropped {
             self.window.release(one.bytes, one.chunks);
             self.window.release_messages(one.messages);
-            self.borrowing.give_back(one.borrowed);
+            self.borrowing.release(one.borrowed);
             if !one.partial {
                 continue;
             }

@@ -1,17 +1,17 @@
-//! What reassembly gives: a whole message, or a part of one.
+//! The output of reassembly: a complete message, or a part of one.
 
 use super::Number;
 use super::delivery::Ready;
 
-/// A whole message or a part of one, and what decides when it is due.
+/// A complete message or a part of one, with its sequence number.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) ready: Ready,
-    /// How many of its pieces share memory with a packet.
+    /// The number of its pieces that share memory with a packet.
     pub(crate) borrowed: usize,
     pub(crate) number: Number,
 }
 
-/// A fragment does not go with those that are here: the peer broke the protocol.
+/// A fragment contradicts earlier ones: the peer violated the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Contradiction;

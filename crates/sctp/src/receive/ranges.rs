@@ -1,4 +1,4 @@
-//! Sets of positions as ranges, in order and apart from each other.
+//! Sets of positions, stored as sorted, disjoint ranges.
 
 use alloc::collections::VecDeque;
 
@@ -11,8 +11,8 @@ pub(crate) struct Range {
     pub(crate) last: Position,
 }
 
-/// A set of positions. What arrives in order touches only the last range, so a search is needed
-/// only for what comes late.
+/// A set of positions. Data in order only touches the last range, so a search is only needed for
+/// late data.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges {
     ranges: VecDeque<Range>,
@@ -23,7 +23,7 @@ impl Ranges {
         self.ranges.is_empty()
     }
 
-    /// How many ranges there are.
+    /// Returns the number of ranges.
     pub(crate) fn len(&self) -> usize {
         self.ranges.len()
     }
@@ -33,12 +33,12 @@ impl Ranges {
         self.ranges.back().map(|range| range.last)
     }
 
-    /// The ranges, rising.
+    /// Returns the ranges in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Range> + '_ {
         self.ranges.iter().copied()
     }
 
-    /// Whether `position` is in the set.
+    /// Returns whether `position` is in the set.
     pub(crate) fn contains(&self, position: Position) -> bool {
         match self.ranges.back() {
             None => false,
@@ -51,8 +51,8 @@ impl Ranges {
         }
     }
 
-    /// Whether `position`, which is not in the set, would begin a range of its own.
-    pub(crate) fn would_stand_alone(&self, position: Position) -> bool {
+    /// Returns whether `position`, which is not in the set, would begin a range of its own.
+    pub(crate) fn starts_new_range(&self, position: Position) -> bool {
         match self.ranges.back() {
             None => true,
             Some(range) if position > range.last => position > range.last + 1,
@@ -73,12 +73,12 @@ impl Ranges {
         match self.ranges.back_mut() {
             Some(range) if new.first > range.last + 1 => self.ranges.push_back(new),
             Some(range) if new.first == range.last + 1 => range.last = new.last,
-            Some(_) => self.insert_before_the_end(new),
+            Some(_) => self.insert_before_last(new),
             None => self.ranges.push_back(new),
         }
     }
 
-    fn insert_before_the_end(&mut self, new: Range) {
+    fn insert_before_last(&mut self, new: Range) {
         let from = self.first_ending_at_or_after(new.first.saturating_sub(1));
         let mut merged = new;
         let mut until = from;
@@ -102,7 +102,7 @@ impl Ranges {
         }
     }
 
-    /// Takes out all positions up to `position`.
+    /// Removes all positions up to `position`.
     pub(crate) fn remove_up_to(&mut self, position: Position) {
         while let Some(range) = self.ranges.front_mut() {
             if range.last <= position {
@@ -114,8 +114,8 @@ impl Ranges {
         }
     }
 
-    /// Takes out the range that begins right after `position` and gives its end.
-    pub(crate) fn take_following(&mut self, position: Position) -> Option<Position> {
+    /// Removes the range that begins right after `position` and returns its end.
+    pub(crate) fn remove_adjacent(&mut self, position: Position) -> Option<Position> {
         let range = *self.ranges.front().filter(|range| range.first == position + 1)?;
         self.ranges.pop_front();
         Some(range.last)
@@ -126,13 +126,13 @@ impl Ranges {
     }
 }
 
-/// The positions of `all` that are not in `less`, as ranges.
+/// The positions of `all` that are not in `excluded`, as ranges.
 pub(crate) fn difference<'a>(
     all: &'a Ranges,
-    less: &'a Ranges,
+    excluded: &'a Ranges,
 ) -> impl Iterator<Item = Range> + 'a {
     let mut all = all.iter();
-    let mut less = less.iter().peekable();
+    let mut excluded = excluded.iter().peekable();
     let mut rest: Option<Range> = None;
     core::iter::from_fn(move || {
         loop {
@@ -140,8 +140,8 @@ pub(crate) fn difference<'a>(
                 Some(current) => current,
                 None => all.next()?,
             };
-            while less.next_if(|range| range.last < current.first).is_some() {}
-            let Some(&hole) = less.peek().filter(|range| range.first <= current.last) else {
+            while excluded.next_if(|range| range.last < current.first).is_some() {}
+            let Some(&hole) = excluded.peek().filter(|range| range.first <= current.last) else {
                 return Some(current);
             };
             if hole.last < current.last {
@@ -171,7 +171,7 @@ mod tests {
         ranges
     }
 
-    fn are_apart(ranges: &Ranges) -> bool {
+    fn are_disjoint(ranges: &Ranges) -> bool {
         let list: Vec<Range> = ranges.iter().collect();
         list.iter().all(|range| range.first <= range.last)
             && list.windows(2).all(|pair| pair[0].last + 1 < pair[1].first)
@@ -191,28 +191,28 @@ mod tests {
                     && !model.contains(&(first + 1));
                 prop_assert_eq!(ranges.contains(first), model.contains(&first));
                 if !model.contains(&first) {
-                    prop_assert_eq!(ranges.would_stand_alone(first), alone);
+                    prop_assert_eq!(ranges.starts_new_range(first), alone);
                 }
                 ranges.insert_range(Range { first, last: first + more });
                 model.extend(first..=first + more);
-                prop_assert!(are_apart(&ranges));
+                prop_assert!(are_disjoint(&ranges));
                 prop_assert_eq!(positions(ranges.iter()), model.clone());
             }
             ranges.remove_up_to(removed);
             model.retain(|position| *position > removed);
             prop_assert_eq!(ranges.highest(), model.last().copied());
             prop_assert_eq!(positions(ranges.iter()), model.clone());
-            let end = ranges.take_following(removed);
+            let end = ranges.remove_adjacent(removed);
             prop_assert_eq!(end.is_some(), model.contains(&(removed + 1)));
         }
 
         #[test]
         fn a_difference_is_a_difference(
             all in prop::collection::btree_set(1_u64..60, 0..50),
-            less in prop::collection::btree_set(1_u64..60, 0..50),
+            excluded in prop::collection::btree_set(1_u64..60, 0..50),
         ) {
-            let (of_all, of_less) = (ranges_of(&all), ranges_of(&less));
-            let expected: BTreeSet<Position> = all.difference(&less).copied().collect();
+            let (of_all, of_less) = (ranges_of(&all), ranges_of(&excluded));
+            let expected: BTreeSet<Position> = all.difference(&excluded).copied().collect();
             prop_assert_eq!(positions(difference(&of_all, &of_less)), expected);
         }
     }

@@ -1,4 +1,4 @@
-//! Fragments, whichever kind of chunk they come in.
+//! Reassembly of fragments from DATA or I-DATA chunks.
 
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -13,10 +13,10 @@ use crate::identifier::StreamId;
 use crate::serial::Mid;
 use crate::wire::{DataChunk, Order};
 
-/// Half of the numbers there are: what is further back than that is ahead (RFC 1982).
+/// Half of the number space: numbers further back than that are ahead (RFC 1982).
 const HALF: u64 = 1 << 31;
 
-/// What is not whole yet.
+/// Incomplete messages.
 #[derive(Debug)]
 pub(crate) enum Reassembly {
     /// DATA chunks.
@@ -26,7 +26,7 @@ pub(crate) enum Reassembly {
 }
 
 impl Reassembly {
-    /// `nr_sack`: whether the TSNs of delivered messages will be wanted.
+    /// `nr_sack`: whether the TSNs of delivered messages are needed.
     pub(crate) fn new(interleaving: bool, nr_sack: bool) -> Self {
         if interleaving {
             Self::Interleaved(Interleaved::new(nr_sack))
@@ -35,13 +35,13 @@ impl Reassembly {
         }
     }
 
-    /// Whether I-DATA is used.
+    /// Returns whether I-DATA is used.
     #[inline]
     pub(crate) fn is_interleaved(&self) -> bool {
         matches!(self, Self::Interleaved(_))
     }
 
-    /// Whether nothing is held.
+    /// Returns whether no fragments are stored.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         match self {
@@ -50,7 +50,7 @@ impl Reassembly {
         }
     }
 
-    /// Messages that take memory of their own.
+    /// Returns the number of messages that take memory of their own.
     #[inline]
     pub(crate) fn messages(&self) -> usize {
         match self {
@@ -59,7 +59,8 @@ impl Reassembly {
         }
     }
 
-    /// Whether an ordered message of `stream` is not whole, as far as that is known by stream.
+    /// Returns whether an ordered message of `stream` is incomplete, as far as that is known by
+    /// stream.
     pub(crate) fn is_open(&self, stream: StreamId) -> bool {
         match self {
             Self::Consecutive(_) => false,
@@ -67,8 +68,8 @@ impl Reassembly {
         }
     }
 
-    /// Whether a message that is whole in one chunk contradicts fragments of it that are here.
-    /// Those of DATA are found out by their TSNs.
+    /// Returns whether a message that is complete in one chunk contradicts stored fragments of it.
+    /// Contradictions among DATA chunks are detected by TSN.
     #[inline]
     pub(crate) fn contradicts(&self, number: u64, chunk: &DataChunk) -> bool {
         match self {
@@ -81,7 +82,7 @@ impl Reassembly {
         }
     }
 
-    /// Takes in a fragment of the message whose number, which does not wrap, is `number`. See
+    /// Adds a fragment of the message with the non-wrapping number `number`. See
     /// [`Fragments::insert`].
     pub(crate) fn insert(
         &mut self,
@@ -104,43 +105,44 @@ impl Reassembly {
         }
     }
 
-    /// Delivers what there is of every message that has a beginning and for which
-    /// `deliver_partially` says so.
-    pub(crate) fn take_beginnings(
+    /// Returns the available beginning of each message for which `deliver_partially` returns true.
+    pub(crate) fn take_partial(
         &mut self,
         deliver_partially: impl FnMut(StreamId, Number) -> bool,
     ) -> Vec<Part> {
         match self {
-            Self::Consecutive(fragments) => fragments.take_beginnings(deliver_partially),
-            Self::Interleaved(messages) => messages.take_beginnings(deliver_partially),
+            Self::Consecutive(fragments) => fragments.take_partial(deliver_partially),
+            Self::Interleaved(messages) => messages.take_partial(deliver_partially),
         }
     }
 
-    /// Drops what will never be whole now that everything up to `cumulative` has arrived or was
-    /// given up; `may_strand`: whether something ever was.
-    pub(crate) fn settle(
+    /// Drops messages that can no longer complete, now that everything up to `cumulative` has
+    /// arrived or was abandoned; `may_strand`: whether the peer has ever abandoned data.
+    pub(crate) fn drop_stranded(
         &mut self,
         cumulative: Position,
         may_strand: bool,
         dropped: &mut Vec<Dropped>,
     ) -> Result<(), Contradiction> {
         match self {
-            Self::Consecutive(fragments) => fragments.settle(cumulative, |one| dropped.push(one)),
+            Self::Consecutive(fragments) => {
+                fragments.drop_stranded(cumulative, |one| dropped.push(one))
+            }
             Self::Interleaved(messages) => {
-                messages.settle(cumulative, may_strand, |one| dropped.push(one))
+                messages.drop_stranded(cumulative, may_strand, |one| dropped.push(one))
             }
         }
     }
 
-    /// The peer gave up on everything up to `position` that is not whole (RFC 3758 §3.6). I-DATA
-    /// names its messages instead.
+    /// Drops incomplete messages up to `position` that the peer abandoned (RFC 3758 §3.6). With
+    /// I-DATA, the peer names the messages instead.
     pub(crate) fn skip_to(&mut self, position: Position, dropped: &mut Vec<Dropped>) {
         if let Self::Consecutive(fragments) = self {
             fragments.skip_to(position, |one| dropped.push(one));
         }
     }
 
-    /// The peer gave up on the ordered I-DATA messages of `stream` up to `number`.
+    /// Drops the ordered I-DATA messages of `stream` up to `number` that the peer abandoned.
     pub(crate) fn skip_ordered(
         &mut self,
         stream: StreamId,
@@ -153,7 +155,7 @@ impl Reassembly {
         }
     }
 
-    /// The peer gave up on the unordered I-DATA messages of `stream` up to `mid`.
+    /// Drops the unordered I-DATA messages of `stream` up to `mid` that the peer abandoned.
     pub(crate) fn skip_unordered(
         &mut self,
         stream: StreamId,
@@ -171,7 +173,7 @@ impl Reassembly {
         }
     }
 
-    /// Drops what there is of `streams`, or of all if there are none.
+    /// Drops the fragments of `streams`, or all if the list is empty.
     pub(crate) fn reset(&mut self, streams: &[StreamId], dropped: &mut Vec<Dropped>) {
         match self {
             _ if streams.is_empty() => self.clear(dropped),

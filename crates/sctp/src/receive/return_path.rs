@@ -1,4 +1,4 @@
-//! On which path a SACK goes (RFC 9260 §6.4, [`SackPath`]).
+//! Selection of the path for a SACK (RFC 9260 §6.4, [`SackPath`]).
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -7,52 +7,53 @@ use crate::config::{AssociationConfig, SackPath};
 use crate::identifier::PathId;
 use crate::path::{Path, PathState, Paths};
 
-/// The most paths that are remembered; those heard last stay.
-const MAX_HEARD: usize = 64;
+/// The maximum number of paths that are remembered; the most recently used stay.
+const MAX_TRACKED: usize = 64;
 
-/// The least time for which a path counts as heard: packets come in bursts.
-const LEAST_PATIENCE: Duration = Duration::from_millis(20);
+/// The minimum time for which a path counts as recently received on: packets come in bursts.
+const MIN_RECENT: Duration = Duration::from_millis(20);
 
-/// How long a path counts as heard whose round trip is not known.
-const UNMEASURED_PATIENCE: Duration = Duration::from_millis(100);
+/// The time for which a path counts as recently received on while its RTT is unknown.
+const UNMEASURED_RECENT: Duration = Duration::from_millis(100);
 
-/// A path that packets came on.
+/// A path that packets arrived on.
 #[derive(Clone, Copy, Debug)]
-struct Heard {
+struct ReceivedOn {
     path: PathId,
-    /// When the last packet came.
+    /// When the last packet arrived.
     at: Duration,
-    /// Whether data came since the last SACK.
+    /// Whether data has arrived since the last SACK.
     data: bool,
-    /// The number of the last SACK that went there; 0 for none.
+    /// The number of the last SACK sent there; 0 for none.
     turn: u64,
 }
 
-/// Which paths were heard, and where SACKs went.
+/// The paths that packets arrived on and that SACKs were sent on.
 #[derive(Debug)]
 pub(crate) struct ReturnPath {
     policy: SackPath,
-    /// The path that the last packet with data came on.
+    /// The path of the last packet with data.
     last: Option<PathId>,
-    /// The one of the first since the last SACK.
+    /// The path of the first packet with data since the last SACK.
     first: Option<PathId>,
     /// The path of the last SACK.
     sack: Option<PathId>,
-    /// How many SACKs went.
+    /// The number of SACKs sent.
     turn: u64,
-    /// In the order in which they were first heard. Empty where only the last packet counts.
-    heard: Vec<Heard>,
+    /// In the order of the first packet. Empty where only the last packet counts.
+    received_on: Vec<ReceivedOn>,
 }
 
 impl ReturnPath {
-    /// As the association is configured; without CMT, where the last data came from.
+    /// Creates the state from the configuration; without CMT, SACKs go to the source of the last
+    /// data.
     pub(crate) fn of(config: &AssociationConfig) -> Self {
         let multipath = config.multipath.as_ref();
         let policy = multipath.map_or(SackPath::LastArrival, |multipath| multipath.sack_path);
-        Self { policy, last: None, first: None, sack: None, turn: 0, heard: Vec::new() }
+        Self { policy, last: None, first: None, sack: None, turn: 0, received_on: Vec::new() }
     }
 
-    /// A packet came, with data or without.
+    /// Records a received packet, with or without data.
     #[inline]
     pub(crate) fn on_packet(&mut self, now: Duration, path: PathId, has_data: bool) {
         if has_data {
@@ -60,80 +61,92 @@ impl ReturnPath {
             self.first.get_or_insert(path);
         }
         if matches!(self.policy, SackPath::InTurn | SackPath::LowestRtt) {
-            self.note(now, path, has_data);
+            self.record(now, path, has_data);
         }
     }
 
-    fn note(&mut self, now: Duration, path: PathId, has_data: bool) {
-        if let Some(heard) = self.heard.iter_mut().find(|heard| heard.path == path) {
-            heard.at = now;
-            heard.data |= has_data;
+    fn record(&mut self, now: Duration, path: PathId, has_data: bool) {
+        if let Some(received_on) =
+            self.received_on.iter_mut().find(|received_on| received_on.path == path)
+        {
+            received_on.at = now;
+            received_on.data |= has_data;
             return;
         }
-        if self.heard.len() >= MAX_HEARD {
-            let oldest = self.heard.iter().enumerate().min_by_key(|(_, heard)| heard.at);
+        if self.received_on.len() >= MAX_TRACKED {
+            let oldest =
+                self.received_on.iter().enumerate().min_by_key(|(_, received_on)| received_on.at);
             if let Some((index, _)) = oldest {
-                self.heard.remove(index);
+                self.received_on.remove(index);
             }
         }
-        self.heard.push(Heard { path, at: now, data: has_data, turn: 0 });
+        self.received_on.push(ReceivedOn { path, at: now, data: has_data, turn: 0 });
     }
 
-    /// A SACK went on `path`.
+    /// Records a SACK sent on `path`.
     #[inline]
     pub(crate) fn on_sack(&mut self, path: PathId) {
         self.sack = Some(path);
         self.first = None;
         self.turn += 1;
-        for heard in &mut self.heard {
-            heard.data = false;
-            if heard.path == path {
-                heard.turn = self.turn;
+        for received_on in &mut self.received_on {
+            received_on.data = false;
+            if received_on.path == path {
+                received_on.turn = self.turn;
             }
         }
     }
 
-    /// The path for the next SACK; `doubtful`: data came twice, so SACKs may have been lost.
-    pub(crate) fn choose(&self, now: Duration, paths: &Paths, doubtful: bool) -> Option<PathId> {
+    /// Returns the path for the next SACK; `saw_duplicates`: data arrived twice, so SACKs may have
+    /// been lost.
+    pub(crate) fn choose(
+        &self,
+        now: Duration,
+        paths: &Paths,
+        saw_duplicates: bool,
+    ) -> Option<PathId> {
         let wanted = match self.policy {
             SackPath::LastArrival => None,
             SackPath::First => self.first,
-            SackPath::InTurn => self.in_turn(|heard| heard.data),
-            SackPath::LowestRtt if doubtful => {
-                let lately = |heard: &Heard| is_heard(heard, now, paths);
-                self.in_turn(|heard| lately(heard) && Some(heard.path) != self.sack)
+            SackPath::InTurn => self.in_turn(|received_on| received_on.data),
+            SackPath::LowestRtt if saw_duplicates => {
+                let recently = |received_on: &ReceivedOn| is_recent(received_on, now, paths);
+                self.in_turn(|received_on| {
+                    recently(received_on) && Some(received_on.path) != self.sack
+                })
             }
-            SackPath::LowestRtt => self.quickest(now, paths),
+            SackPath::LowestRtt => self.fastest(now, paths),
         };
         let exists = |path: &PathId| paths.get(*path).is_some();
         wanted.filter(exists).or(self.last).filter(exists)
     }
 
-    /// Of the paths that count, the one on which a SACK went least lately.
-    fn in_turn(&self, counts: impl Fn(&Heard) -> bool) -> Option<PathId> {
-        let counting = self.heard.iter().filter(|heard| counts(heard));
-        counting.min_by_key(|heard| heard.turn).map(|heard| heard.path)
+    /// Returns the eligible path with the least recent SACK.
+    fn in_turn(&self, is_eligible: impl Fn(&ReceivedOn) -> bool) -> Option<PathId> {
+        let eligible = self.received_on.iter().filter(|received_on| is_eligible(received_on));
+        eligible.min_by_key(|received_on| received_on.turn).map(|received_on| received_on.path)
     }
 
-    /// The quickest of the paths that work and were heard lately: one that has just died is not
-    /// noticed by who only receives.
-    fn quickest(&self, now: Duration, paths: &Paths) -> Option<PathId> {
-        let heard = self.heard.iter().filter(|heard| is_heard(heard, now, paths));
-        let round_trip = |heard: &&Heard| {
-            let path = paths.get(heard.path);
+    /// Returns the fastest of the active paths that were recently received on: a pure receiver does
+    /// not otherwise notice that a path has failed.
+    fn fastest(&self, now: Duration, paths: &Paths) -> Option<PathId> {
+        let received_on =
+            self.received_on.iter().filter(|received_on| is_recent(received_on, now, paths));
+        let round_trip = |received_on: &&ReceivedOn| {
+            let path = paths.get(received_on.path);
             let rtt = path.and_then(Path::least_rtt);
-            (rtt.is_none(), rtt, Some(heard.path) != self.last)
+            (rtt.is_none(), rtt, Some(received_on.path) != self.last)
         };
-        heard.min_by_key(round_trip).map(|heard| heard.path)
+        received_on.min_by_key(round_trip).map(|received_on| received_on.path)
     }
 }
 
-fn is_heard(heard: &Heard, now: Duration, paths: &Paths) -> bool {
-    let active = paths.get(heard.path).filter(|path| path.state() == PathState::Active);
+fn is_recent(received_on: &ReceivedOn, now: Duration, paths: &Paths) -> bool {
+    let active = paths.get(received_on.path).filter(|path| path.state() == PathState::Active);
     active.is_some_and(|path| {
         let rtt = path.least_rtt();
-        let patience = rtt.map_or(UNMEASURED_PATIENCE, |rtt| rtt + rtt / 2).max(LEAST_PATIENCE);
-        now.saturating_sub(heard.at) <= patience
+        let recent = rtt.map_or(UNMEASURED_RECENT, |rtt| rtt + rtt / 2).max(MIN_RECENT);
+        now.saturating_sub(received_on.at) <= recent
     })
 }
 

@@ -1,9 +1,8 @@
 //! SACK and NR-SACK chunks (RFC 9260 §3.3.4, draft-tuexen-tsvwg-sctp-multipath §3).
 //!
-//! An NR-SACK says of what arrived beyond gaps which part will never be asked for again, so that the
-//! sender can forget it: what the application has, or all of it, as this receiver drops nothing that
-//! it has reported ([`NrSackPolicy`]). The other part is in the first list of blocks, so the two do
-//! not overlap.
+//! An NR-SACK states which of the data beyond gaps is non-renegable, so that the sender can release
+//! it: what the application has received, or all of it, as this receiver drops nothing that it has
+//! reported ([`NrSackPolicy`]). The rest is in the first list of blocks, so the two do not overlap.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -30,60 +29,60 @@ fn put_blocks(
 }
 
 impl Receiver {
-    /// Whether a SACK has to go now.
+    /// Returns whether a SACK has to be sent now.
     #[inline]
     #[must_use]
     pub fn sack_wanted(&self, now: Duration) -> bool {
         self.acknowledgement.is_wanted(now)
     }
 
-    /// Whether there is something that a SACK would tell; it may wait, but can go with a packet
-    /// that goes anyway.
+    /// Returns whether there is something to acknowledge, which may be delayed or bundled with
+    /// another packet.
     #[must_use]
     pub fn sack_pending(&self) -> bool {
         self.acknowledgement.is_pending()
     }
 
-    /// The path to send the SACK on.
+    /// Returns the path to send the SACK on.
     #[must_use]
     pub fn sack_path(&self, now: Duration, paths: &Paths) -> Option<PathId> {
         self.return_path.choose(now, paths, !self.tracking.duplicates().is_empty())
     }
 
-    /// The SACK that was written goes on this path.
-    pub fn sack_goes_on(&mut self, path: PathId) {
+    /// Records the path of the SACK that was written.
+    pub fn sack_sent_on(&mut self, path: PathId) {
         self.return_path.on_sack(path);
     }
 
-    /// When a SACK that may wait has to go.
+    /// Returns when a delayed SACK has to be sent.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Duration> {
         self.acknowledgement.deadline()
     }
 
-    /// When to acknowledge.
+    /// Returns when SACKs are sent.
     #[must_use]
     pub fn sack_policy(&self) -> SackPolicy {
         self.acknowledgement.policy
     }
 
-    /// Changes when to acknowledge.
+    /// Changes when SACKs are sent.
     pub fn set_sack_policy(&mut self, policy: SackPolicy) {
         self.acknowledgement.policy = policy;
     }
 
-    /// From now on acknowledges every packet at once: a SHUTDOWN was sent (RFC 9260 §9.2).
+    /// Acknowledges every packet immediately from now on, as a SHUTDOWN was sent (RFC 9260 §9.2).
     pub fn acknowledge_every_packet(&mut self) {
-        self.acknowledgement.want_always();
+        self.acknowledgement.request_always();
     }
 
-    /// Asks for a SACK with the next packets.
-    pub fn want_sack(&mut self) {
-        self.acknowledgement.want_now();
+    /// Requests an immediate SACK.
+    pub fn request_sack(&mut self) {
+        self.acknowledgement.request_now();
     }
 
-    /// Writes a SACK or an NR-SACK. It is not written if it does not fit in whole, unless the
-    /// packet is empty: then what is furthest ahead is left out.
+    /// Writes a SACK or an NR-SACK. Returns false if it does not fit, unless the packet is empty:
+    /// then the blocks furthest ahead are left out.
     pub fn write_sack(&mut self, packet: &mut PacketWriter<'_>) -> bool {
         let cumulative = self.tracking.cumulative();
         if self.nr_sack && self.nr_policy == NrSackPolicy::AtArrival {

@@ -1,9 +1,9 @@
-//! Which of several messages is handed to the application first ([`ReceiveOrder`]).
+//! The order in which messages are delivered to the application ([`ReceiveOrder`]).
 //!
-//! The order of a stream is kept in any case. There is a choice only while several messages wait: if
-//! the application takes more slowly than messages come, or if many came free at once as a gap was
-//! filled. One that takes everything at once sees no difference but that of the last case, and that
-//! one in the order only, not in time (Dreibholz et al., PFLDNeT 2010, §7, expect as much).
+//! The order within a stream is always kept. There is a choice only while several messages are
+//! ready: if the application reads more slowly than messages arrive, or if a filled gap released
+//! many at once. An application that reads everything at once sees a difference only in the latter
+//! case, and only in order, not in time (Dreibholz et al., PFLDNeT 2010, §7, expect as much).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -12,19 +12,19 @@ use core::fmt;
 use crate::config::ReceiveOrder;
 use crate::identifier::StreamId;
 
-/// The most messages that are looked at for one: what waits behind these has come later than all of
-/// them.
-const MOST_LOOKED_AT: usize = 256;
+/// The maximum number of messages that are examined for one: those after them have arrived
+/// later than all of them.
+const MAX_INSPECTED: usize = 256;
 
 /// Decides which message the application gets next.
 pub trait ReceiveScheduler: fmt::Debug + Send + Sync {
-    /// The place of the next message, given the streams of those that wait in the order in which
-    /// they came free; there is at least one. It must be the first one of its stream, or streams
-    /// would lose their order.
+    /// Returns the index of the next message, given the streams of the ready messages in the order
+    /// in which they became ready; there is at least one. It must be the first one of its stream,
+    /// or the stream would lose its order.
     fn next(&mut self, waiting: &mut dyn Iterator<Item = StreamId>) -> usize;
 }
 
-/// A scheduler of this kind; none for the order in which messages come free, which needs none.
+/// Creates a scheduler of this kind; none for the order of arrival, which needs none.
 pub(crate) fn new(order: &ReceiveOrder) -> Option<Box<dyn ReceiveScheduler>> {
     match order {
         ReceiveOrder::Arrival => None,
@@ -41,11 +41,11 @@ struct InTurn {
 
 impl ReceiveScheduler for InTurn {
     fn next(&mut self, waiting: &mut dyn Iterator<Item = StreamId>) -> usize {
-        // How far behind the last one a stream is, going round.
+        // The cyclic distance of a stream from the last one.
         let first = self.last.map_or(0, |last| last.0.wrapping_add(1));
-        let looked_at = waiting.take(MOST_LOOKED_AT).enumerate();
+        let inspected = waiting.take(MAX_INSPECTED).enumerate();
         let Some((place, stream)) =
-            looked_at.min_by_key(|(_, stream)| stream.0.wrapping_sub(first))
+            inspected.min_by_key(|(_, stream)| stream.0.wrapping_sub(first))
         else {
             return 0;
         };
@@ -75,7 +75,7 @@ impl ByPriority {
 
 impl ReceiveScheduler for ByPriority {
     fn next(&mut self, waiting: &mut dyn Iterator<Item = StreamId>) -> usize {
-        let looked_at = waiting.take(MOST_LOOKED_AT).enumerate();
-        looked_at.min_by_key(|(_, stream)| self.value(*stream)).map_or(0, |(place, _)| place)
+        let inspected = waiting.take(MAX_INSPECTED).enumerate();
+        inspected.min_by_key(|(_, stream)| self.value(*stream)).map_or(0, |(place, _)| place)
     }
 }

@@ -1,7 +1,7 @@
-//! Which ordered message of each stream is due (RFC 9260 §6.5).
+//! The next ordered message of each stream (RFC 9260 §6.5).
 //!
-//! Streams on which nothing came cost nothing: 65,535 of them are no table. The others are eight
-//! bytes each, sorted, and found without a search if they are used in turn from 0 on or one at a
+//! Unused streams cost nothing: there is no table of 65,535 entries. The others take eight bytes
+//! each, sorted, and are found without a search if they are used in turn from 0 on or one at a
 //! time.
 
 use alloc::vec::Vec;
@@ -39,7 +39,7 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    /// The number of the message that is due on `stream`.
+    /// Returns the number of the message that is due on `stream`.
     #[inline]
     pub(crate) fn due(&mut self, stream: StreamId) -> u64 {
         match self.find(stream) {
@@ -69,7 +69,7 @@ impl Streams {
         }
     }
 
-    /// Begins at 0 again on all streams.
+    /// Resets all streams to 0.
     pub(crate) fn clear(&mut self) {
         self.due.clear();
     }

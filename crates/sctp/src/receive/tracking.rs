@@ -1,4 +1,4 @@
-//! Which TSNs have arrived (RFC 9260 §6.2, §3.3.4).
+//! Tracking of received TSNs (RFC 9260 §6.2, §3.3.4).
 
 use alloc::vec::Vec;
 
@@ -6,31 +6,31 @@ use super::Position;
 use super::ranges::{Range, Ranges};
 use crate::serial::Tsn;
 
-/// The most ranges of TSNs above the cumulative one. A chunk that would begin one more is dropped
-/// and comes again: no packet could report that many anyway.
+/// The maximum number of TSN ranges above the cumulative TSN. A chunk that would start another one
+/// is dropped, and retransmitted by the peer: no packet could report that many anyway.
 pub(crate) const MAX_RANGES: usize = 4096;
 
 /// How far above the cumulative TSN a chunk may be: a gap block cannot state more
 /// (RFC 9260 §3.3.4).
 pub(crate) const MAX_TSNS_AHEAD: u64 = 65_535;
 
-/// The most duplicates that are remembered for the next SACK.
+/// The maximum number of duplicates that are stored for the next SACK.
 pub(crate) const MAX_DUPLICATES: usize = 64;
 
-/// What a TSN is to us.
+/// The classification of a received TSN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// It has been here before.
+    /// It is a duplicate.
     Duplicate,
     /// It is too far ahead to be reported, or there are too many gaps.
     TooFar,
     /// It is new.
     New {
-        /// Where it belongs.
+        /// Its position.
         position: Position,
-        /// Whether it is the one that the cumulative TSN waits for.
+        /// Whether it follows the cumulative TSN.
         next: bool,
-        /// Whether something above it has arrived already.
+        /// Whether a higher one has already arrived.
         fills_gap: bool,
     },
 }
@@ -38,19 +38,19 @@ pub(crate) enum Arrival {
 /// The TSNs that have arrived.
 #[derive(Debug)]
 pub(crate) struct Tracking {
-    /// All up to here have arrived or were given up by the peer. Its low 32 bits are the TSN.
+    /// All up to here have arrived or were abandoned by the peer. Its low 32 bits are the TSN.
     cumulative: Position,
     above: Ranges,
-    /// Those above the cumulative one that the application has.
+    /// Those above the cumulative one that have been delivered to the application.
     delivered: Ranges,
     duplicates: Vec<Tsn>,
 }
 
 impl Tracking {
-    /// Nothing has arrived; the first TSN will be `initial`.
+    /// Creates the state before any data; the first TSN will be `initial`.
     pub(crate) fn new(initial: Tsn) -> Self {
         Self {
-            // One turn of the TSNs above zero, so that there are positions before it.
+            // One cycle of TSNs above zero, so that there are positions before it.
             cumulative: (1 << 32) + Position::from(initial.previous().0),
             above: Ranges::default(),
             delivered: Ranges::default(),
@@ -58,7 +58,7 @@ impl Tracking {
         }
     }
 
-    /// Starts anew at another TSN (RFC 6525 §5.2.4).
+    /// Restarts at another TSN (RFC 6525 §5.2.4).
     pub(crate) fn restart(&mut self, initial: Tsn) {
         *self = Self::new(initial);
     }
@@ -73,7 +73,7 @@ impl Tracking {
         self.above.highest().unwrap_or(self.cumulative)
     }
 
-    /// Whether something above the cumulative TSN has arrived.
+    /// Returns whether something above the cumulative TSN has arrived.
     pub(crate) fn has_gap(&self) -> bool {
         !self.above.is_empty()
     }
@@ -88,13 +88,13 @@ impl Tracking {
         &self.delivered
     }
 
-    /// Where a TSN belongs: at the position nearest to the cumulative one.
+    /// Returns the position of a TSN: the one nearest to the cumulative position.
     pub(crate) fn position(&self, tsn: Tsn) -> Position {
         let ahead = tsn.distance_from(tsn_at(self.cumulative)).cast_signed();
         self.cumulative.saturating_add_signed(i64::from(ahead))
     }
 
-    /// What `tsn` is to us, without taking it in.
+    /// Classifies `tsn` without accepting it.
     #[inline]
     pub(crate) fn classify(&self, tsn: Tsn) -> Arrival {
         let position = self.position(tsn);
@@ -104,36 +104,37 @@ impl Tracking {
         if position <= self.cumulative || self.above.contains(position) {
             return Arrival::Duplicate;
         }
-        let crowded = self.above.len() >= MAX_RANGES && self.above.would_stand_alone(position);
-        if crowded || position - self.cumulative > MAX_TSNS_AHEAD {
+        let exceeds_ranges =
+            self.above.len() >= MAX_RANGES && self.above.starts_new_range(position);
+        if exceeds_ranges || position - self.cumulative > MAX_TSNS_AHEAD {
             return Arrival::TooFar;
         }
         Arrival::New { position, next: false, fills_gap: position < self.highest() }
     }
 
-    /// Takes in a position that [`Self::classify`] called new.
+    /// Accepts a position that [`Self::classify`] returned as new.
     #[inline]
     pub(crate) fn accept(&mut self, position: Position) {
         if position == self.cumulative + 1 {
             self.cumulative = position;
-            self.absorb();
+            self.merge_adjacent();
         } else {
             self.above.insert(position);
         }
     }
 
-    /// Takes everything up to `position` for arrived (RFC 3758 §3.6).
+    /// Treats everything up to `position` as received (RFC 3758 §3.6).
     pub(crate) fn skip_to(&mut self, position: Position) {
         if position > self.cumulative {
             self.cumulative = position;
             self.above.remove_up_to(position);
-            self.absorb();
+            self.merge_adjacent();
         }
     }
 
-    fn absorb(&mut self) {
+    fn merge_adjacent(&mut self) {
         if !self.above.is_empty()
-            && let Some(end) = self.above.take_following(self.cumulative)
+            && let Some(end) = self.above.remove_adjacent(self.cumulative)
         {
             self.cumulative = end;
         }
@@ -142,7 +143,7 @@ impl Tracking {
         }
     }
 
-    /// Remembers that the application has what came with `count` TSNs from `first` on.
+    /// Records the delivery of `count` TSNs from `first` on to the application.
     pub(crate) fn on_delivered(&mut self, first: Tsn, count: u64) {
         let first = self.position(first);
         let last = first + count.saturating_sub(1);
@@ -151,19 +152,19 @@ impl Tracking {
         }
     }
 
-    /// Remembers that `tsn` came again.
+    /// Records a duplicate of `tsn`.
     pub(crate) fn on_duplicate(&mut self, tsn: Tsn) {
         if self.duplicates.len() < MAX_DUPLICATES {
             self.duplicates.push(tsn);
         }
     }
 
-    /// The TSNs that came again since the last SACK.
+    /// Returns the duplicates since the last SACK.
     pub(crate) fn duplicates(&self) -> &[Tsn] {
         &self.duplicates
     }
 
-    /// Forgets the duplicates: they were reported.
+    /// Clears the duplicates after they have been reported.
     pub(crate) fn clear_duplicates(&mut self) {
         self.duplicates.clear();
     }

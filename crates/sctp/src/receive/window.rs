@@ -1,53 +1,53 @@
-//! How much is held for the application, and how much more may come (RFC 9260 §6.2, §6.2.1).
+//! The receive window and its accounting (RFC 9260 §6.2, §6.2.1).
 //!
-//! Two things are counted: bytes of user data, which the window is about, and memory, which is the
-//! data and [`CHUNK_OVERHEAD`] for each chunk of it. The window that the peer is told closes when
+//! Two quantities are accounted for: bytes of user data, which the window is about, and memory,
+//! which is the data plus [`CHUNK_OVERHEAD`] for each chunk. The advertised window closes when
 //! either is used up, so a flood of tiny chunks cannot take more memory than full ones.
-//! [`WindowAccounting::Payload`] leaves the second out, up to a bound that only floods reach.
+//! [`WindowAccounting::Payload`] ignores the latter, up to a bound that only floods reach.
 
 use crate::config::WindowAccounting;
 
-/// Bytes of memory that a held chunk costs beyond its data: its place in a queue, the handle of its
-/// data, the head of its allocation.
+/// The memory that a stored chunk takes beyond its data, in bytes: its queue entry, the handle of
+/// its data, the header of its allocation.
 pub(crate) const CHUNK_OVERHEAD: usize = 192;
 
-/// Bytes of memory that a message which is not whole costs beyond its chunks, where it has a place
-/// of its own.
+/// The memory that an incomplete message takes beyond its chunks, in bytes, if it is stored
+/// separately.
 pub(crate) const MESSAGE_OVERHEAD: usize = 384;
 
-/// How many times the receive buffer may be taken in memory. Chunks with more than
-/// [`CHUNK_OVERHEAD`] bytes of data fill the window before they reach it.
+/// The memory limit in multiples of the receive buffer. Chunks with more than [`CHUNK_OVERHEAD`]
+/// bytes of data fill the window before they reach it.
 pub(crate) const MEMORY_FACTOR: usize = 2;
 
-/// The same where only payload closes the window.
+/// The same if only payload closes the window.
 const PAYLOAD_MEMORY_FACTOR: usize = 64;
 
-/// What a chunk that fills a gap may take beyond the bounds, as a part of the receive buffer:
+/// The space beyond the bounds for chunks that fill a gap, as a fraction of the receive buffer:
 /// without it, data that waits for the chunk could never be released.
 const GAP_ALLOWANCE_PART: usize = 4;
 
 /// The smallest receive buffer: one that cannot hold a packet could never receive one.
 const MIN_BUFFER: usize = 4096;
 
-/// Steps in which a small window is opened again, in bytes of about one packet (RFC 9260 §6.2
-/// refers to RFC 1122 §4.2.3.3).
+/// The step in which a small window is reopened, in bytes: about one packet (RFC 9260 §6.2 refers
+/// to RFC 1122 §4.2.3.3).
 const SILLY_STEP: usize = 1500;
 
-/// The part of the buffer by which the window must have grown since the peer was told for it to be
-/// told at once.
+/// The fraction of the buffer by which the window must have grown since it was last advertised to
+/// be advertised immediately.
 const UPDATE_PART: usize = 4;
 
-/// The account of what is held.
+/// The accounting of stored data.
 #[derive(Debug)]
 pub(crate) struct Window {
     buffer: usize,
-    /// What of it may be used for now.
+    /// The part of it that may currently be used.
     allowance: u32,
-    /// How many times the buffer may be taken in memory.
+    /// The memory limit in multiples of the buffer.
     memory_factor: u32,
     payload: usize,
     memory: usize,
-    /// What the peer may still send, as it was told last.
+    /// The window that was last advertised to the peer, less the data it has sent since.
     advertised_window: usize,
 }
 
@@ -70,29 +70,29 @@ impl Window {
         window
     }
 
-    /// How much of the buffer may be used from now on; what is in it stays.
+    /// Limits the use of the buffer; data in it is kept.
     pub(crate) fn set_allowance(&mut self, bytes: usize) {
         self.allowance = u32::try_from(bytes.clamp(MIN_BUFFER, self.buffer)).unwrap_or(u32::MAX);
     }
 
-    /// Bytes of user data that there is room for.
+    /// Returns the bytes of user data that there is room for.
     pub(crate) fn free(&self) -> usize {
         let payload = self.buffer().saturating_sub(self.payload);
         payload.min(self.memory_limit().saturating_sub(self.memory))
     }
 
-    /// What may be used of the receive buffer, in bytes.
+    /// Returns the usable size of the receive buffer in bytes.
     pub(crate) fn buffer(&self) -> usize {
         self.allowance as usize
     }
 
-    /// The most memory that is held, in bytes.
+    /// Returns the upper bound of the memory in bytes.
     #[cfg(test)]
     pub(crate) fn memory_bound(&self) -> usize {
         self.memory_limit() + self.gap_allowance() + usize::from(u16::MAX) + CHUNK_OVERHEAD
     }
 
-    /// Memory that is held, in bytes.
+    /// Returns the memory in use in bytes.
     pub(crate) fn memory(&self) -> usize {
         self.memory
     }
@@ -105,8 +105,9 @@ impl Window {
         self.buffer() / GAP_ALLOWANCE_PART
     }
 
-    /// Whether a chunk may come in. While there is any room it may, as the peer may have probed
-    /// with more than that; one that fills a gap may even if there is none, within bounds.
+    /// Returns whether a chunk is accepted. It is while there is any room, as the peer may have
+    /// probed with more than that; one that fills a gap is accepted even if there is none, within
+    /// bounds.
     #[inline]
     pub(crate) fn admits(&self, fills_gap: bool) -> bool {
         if self.payload < self.buffer() && self.memory < self.memory_limit() {
@@ -117,39 +118,39 @@ impl Window {
             && self.memory < self.memory_limit() + self.gap_allowance()
     }
 
-    /// Takes a chunk into account.
+    /// Accounts for a stored chunk.
     #[inline]
-    pub(crate) fn hold(&mut self, payload: usize) {
+    pub(crate) fn charge(&mut self, payload: usize) {
         self.payload += payload;
         self.memory += payload + CHUNK_OVERHEAD;
         self.advertised_window = self.advertised_window.saturating_sub(payload);
     }
 
-    /// Gives back what `chunks` chunks took.
+    /// Releases `chunks` chunks.
     #[inline]
     pub(crate) fn release(&mut self, payload: usize, chunks: usize) {
         self.payload = self.payload.saturating_sub(payload);
         self.memory = self.memory.saturating_sub(payload + chunks * CHUNK_OVERHEAD);
     }
 
-    /// Takes the memory of messages that are not whole into account.
+    /// Accounts for incomplete messages.
     #[inline]
-    pub(crate) fn hold_messages(&mut self, messages: usize) {
+    pub(crate) fn charge_messages(&mut self, messages: usize) {
         self.memory += messages * MESSAGE_OVERHEAD;
     }
 
-    /// Gives back the memory of messages that were not whole.
+    /// Releases incomplete messages.
     #[inline]
     pub(crate) fn release_messages(&mut self, messages: usize) {
         self.memory = self.memory.saturating_sub(messages * MESSAGE_OVERHEAD);
     }
 
-    /// What to tell the peer now. A small window does not grow in small steps.
+    /// Returns the window to advertise. A small window does not grow in small steps.
     pub(crate) fn would_advertise(&self) -> u32 {
         u32::try_from(self.next_advertised()).unwrap_or(u32::MAX)
     }
 
-    /// The peer was told [`Self::would_advertise`].
+    /// Records that [`Self::would_advertise`] was sent to the peer.
     pub(crate) fn advertised(&mut self) {
         self.advertised_window = self.next_advertised();
     }
@@ -157,11 +158,11 @@ impl Window {
     fn next_advertised(&self) -> usize {
         let free = self.free();
         let step = SILLY_STEP.min(self.buffer() / 2);
-        let silly = free < self.buffer() / 2 && free < self.advertised_window + step;
-        if silly { free.min(self.advertised_window) } else { free }
+        let would_be_silly = free < self.buffer() / 2 && free < self.advertised_window + step;
+        if would_be_silly { free.min(self.advertised_window) } else { free }
     }
 
-    /// Whether the window has grown so much that the peer is to be told now.
+    /// Returns whether the window has grown enough to be advertised immediately.
     pub(crate) fn wants_update(&self) -> bool {
         let step = (self.buffer() / UPDATE_PART).max(SILLY_STEP.min(self.buffer() / 2));
         self.free() >= self.advertised_window + step
@@ -180,12 +181,12 @@ mod tests {
     fn counted_by_payload_tiny_chunks_leave_the_window_open() {
         let mut window = Window::new(10_000, WindowAccounting::Payload);
         for _ in 0..1000 {
-            window.hold(1);
+            window.charge(1);
         }
         assert_eq!(window.free(), 9_000);
         // Not without a bound.
         while window.admits(false) {
-            window.hold(1);
+            window.charge(1);
         }
         assert!(window.memory() <= 10_000 * PAYLOAD_MEMORY_FACTOR + CHUNK_OVERHEAD + 1);
     }
@@ -201,7 +202,7 @@ mod tests {
         let mut window = of(10_000);
         let mut chunks = 0;
         while window.admits(false) {
-            window.hold(1);
+            window.charge(1);
             chunks += 1;
         }
         assert!(chunks <= 20_000 / CHUNK_OVERHEAD + 1);
@@ -215,7 +216,7 @@ mod tests {
         let mut window = of(14_520);
         for _ in 0..10 {
             assert!(window.admits(false));
-            window.hold(1452);
+            window.charge(1452);
         }
         assert_eq!(window.free(), 0);
         assert!(!window.admits(false));
@@ -226,7 +227,7 @@ mod tests {
     fn a_gap_is_filled_within_bounds() {
         let mut window = of(10_000);
         while window.admits(true) {
-            window.hold(1000);
+            window.charge(1000);
         }
         assert!(window.memory() <= window.memory_bound());
     }
@@ -234,10 +235,10 @@ mod tests {
     #[test]
     fn a_closed_window_opens_in_one_step() {
         let mut window = of(10_000);
-        window.hold(10_000);
+        window.charge(10_000);
         assert_eq!(advertise(&mut window), 0);
         window.release(500, 0);
-        assert_eq!(advertise(&mut window), 0, "500 bytes would be silly");
+        assert_eq!(advertise(&mut window), 0, "500 bytes would be too small");
         assert!(!window.wants_update());
         window.release(1500, 0);
         assert_eq!(advertise(&mut window), 2000);

@@ -1,7 +1,6 @@
-//! Which stream may send next: one trait, [`Scheduler`], and one file for each answer to that
-//! (RFC 8260 §3). Those that are built in stand in one list,
-//! [`SchedulerKind`](crate::config::SchedulerKind); a caller supplies another as a
-//! [`SchedulerFactory`] in
+//! Stream schedulers (RFC 8260 §3): the [`Scheduler`] trait, and a file for each implementation.
+//! The built-in ones are listed in [`SchedulerKind`](crate::config::SchedulerKind); a caller
+//! supplies another as a [`SchedulerFactory`] in
 //! [`AssociationConfig::scheduler`](crate::config::AssociationConfig::scheduler).
 //!
 //! | file | scheduler | source |
@@ -13,9 +12,9 @@
 //! | `fair_bandwidth` | the same share of bytes for all | RFC 8260 §3.5 |
 //! | `weighted_fair_queueing` | shares of bytes by weight | RFC 8260 §3.6 |
 //!
-//! The sender asks for a stream whenever it may begin something new: after each message, or after
-//! each chunk if messages are interleaved (RFC 8260 §2). A scheduler knows streams that have
-//! something to send and nothing else, so it costs nothing for all others.
+//! The sender asks for a stream whenever it may start a new message or chunk: after each message,
+//! or after each chunk if messages are interleaved (RFC 8260 §2). A scheduler only knows the
+//! streams that have something to send, so the others cost nothing.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -53,48 +52,48 @@ impl StreamSlot {
     }
 }
 
-/// What was sent of the stream that was chosen last.
+/// What was sent from the stream that was chosen last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// The stream.
     pub stream: StreamSlot,
-    /// Bytes of user data; 0 if the message was given up instead.
+    /// Bytes of user data; 0 if the message was abandoned instead.
     pub bytes: usize,
-    /// Whether the message at the head of the stream is through.
+    /// Whether the message at the head of the stream is complete.
     pub ends_message: bool,
     /// Whether the stream has nothing more to send.
     pub ends_stream: bool,
 }
 
-/// Decides which stream may send next. It is told of every message that is queued and of every one
-/// that is through, so that it knows by itself which streams have something to send.
+/// Decides which stream may send next. It is notified of every message that is queued and of every
+/// one that is complete, so that it knows which streams have something to send.
 pub trait Scheduler: fmt::Debug + Send + Sync {
-    /// A stream is used for the first time: its number, and the slot that all other methods name it
-    /// by.
+    /// Called when a stream is used for the first time, with its number and the slot that all other
+    /// methods identify it by.
     fn on_opened(&mut self, _stream: StreamSlot, _id: StreamId) {}
 
-    /// A message was put behind the others of this stream.
+    /// Called when a message is appended to this stream.
     fn on_queued(&mut self, stream: StreamSlot);
 
-    /// Which stream may send next, of those that are `eligible`. Asking again without
-    /// [`Self::on_sent`] in between gives the same answer. `None`: nobody, for now. So is the answer
-    /// of a caller's scheduler taken that names a stream which is not eligible.
+    /// Returns the stream that may send next, of those that are `eligible`, or `None` if none may.
+    /// Calling it again without [`Self::on_sent`] in between returns the same stream. A stream that
+    /// is not eligible counts as `None`.
     fn next(&mut self, eligible: &mut dyn FnMut(StreamSlot) -> bool) -> Option<StreamSlot>;
 
-    /// Something of the stream was sent, or its first message was given up.
+    /// Called when data of the stream was sent, or its first message was abandoned.
     fn on_sent(&mut self, turn: &Turn);
 
-    /// A new packet begins.
+    /// Called when a new packet begins.
     fn on_packet(&mut self) {}
 
     /// The priority or weight of a stream (`SCTP_STREAM_SCHEDULER_VALUE`).
     fn set_value(&mut self, _stream: StreamSlot, _value: u16) {}
 }
 
-/// Makes the scheduler of each association.
+/// Creates the scheduler of each association.
 pub trait SchedulerFactory: fmt::Debug + Send + Sync {
-    /// A scheduler that knows of no stream yet. `by_chunk`: messages are interleaved, so that it is
-    /// asked after each chunk, not after each message.
+    /// Creates a scheduler without streams. `by_chunk`: messages are interleaved, so that it is
+    /// called after each chunk, not after each message.
     fn build(&self, by_chunk: bool) -> Box<dyn Scheduler>;
 }
 

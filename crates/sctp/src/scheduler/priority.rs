@@ -3,14 +3,14 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::turns::{Line, Places};
+use super::turns::{LinkedQueue, Links};
 use super::{Scheduler, StreamSlot, Turn};
 
 /// Strict priority: a lower value goes first; streams of the same value take turns.
 #[derive(Debug)]
 pub(super) struct Priority {
-    levels: BTreeMap<u16, Line>,
-    places: Places,
+    levels: BTreeMap<u16, LinkedQueue>,
+    links: Links,
     /// By slot; those beyond the end have 0.
     values: Vec<u16>,
     by_chunk: bool,
@@ -20,7 +20,7 @@ impl Priority {
     /// `by_chunk`: a turn is a chunk, not a message.
     #[must_use]
     pub(super) fn new(by_chunk: bool) -> Self {
-        Self { levels: BTreeMap::new(), places: Places::default(), values: Vec::new(), by_chunk }
+        Self { levels: BTreeMap::new(), links: Links::default(), values: Vec::new(), by_chunk }
     }
 
     fn value(&self, stream: StreamSlot) -> u16 {
@@ -28,12 +28,12 @@ impl Priority {
     }
 
     fn join(&mut self, stream: StreamSlot, value: u16) {
-        self.levels.entry(value).or_default().join(stream, &mut self.places);
+        self.levels.entry(value).or_default().join(stream, &mut self.links);
     }
 
     fn leave(&mut self, stream: StreamSlot, value: u16) {
         let Some(line) = self.levels.get_mut(&value) else { return };
-        line.leave(stream, &mut self.places);
+        line.leave(stream, &mut self.links);
         if line.is_empty() {
             self.levels.remove(&value);
         }
@@ -47,7 +47,7 @@ impl Scheduler for Priority {
     }
 
     fn next(&mut self, eligible: &mut dyn FnMut(StreamSlot) -> bool) -> Option<StreamSlot> {
-        self.levels.values().find_map(|line| line.first(&self.places, eligible))
+        self.levels.values().find_map(|line| line.first(&self.links, eligible))
     }
 
     fn on_sent(&mut self, turn: &Turn) {
@@ -58,7 +58,7 @@ impl Scheduler for Priority {
             && (turn.ends_message || self.by_chunk)
             && let Some(line) = self.levels.get_mut(&value)
         {
-            line.rotate(turn.stream, &mut self.places);
+            line.rotate(turn.stream, &mut self.links);
         }
     }
 
@@ -70,7 +70,7 @@ impl Scheduler for Priority {
         if let Some(entry) = self.values.get_mut(stream.index()) {
             *entry = value;
         }
-        if old != value && self.places.has(stream) {
+        if old != value && self.links.has(stream) {
             self.leave(stream, old);
             self.join(stream, value);
         }

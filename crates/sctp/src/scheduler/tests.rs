@@ -1,14 +1,14 @@
-//! The schedulers on streams that always have messages to send.
+//! The schedulers with streams that always have messages to send.
 
 use alloc::vec::Vec;
 
 use super::kind::SchedulerKind;
 use super::{Scheduler, SchedulerFactory, StreamSlot, Turn};
 
-/// Messages in the order of queueing: (stream, chunks of 100 bytes in the message).
+/// Messages in queueing order: (stream, chunks of 100 bytes in the message).
 struct Bench {
     scheduler: alloc::boxed::Box<dyn Scheduler>,
-    /// By stream: chunks left of each message.
+    /// The remaining chunks of each message, by stream.
     queues: Vec<alloc::collections::VecDeque<usize>>,
     by_chunk: bool,
     current: Option<u16>,
@@ -61,7 +61,7 @@ impl Bench {
 }
 
 #[test]
-fn first_come_first_served_keeps_the_order() {
+fn first_come_first_served_preserves_the_order() {
     let mut bench = Bench::new(SchedulerKind::Fcfs, false, &[(2, 1), (0, 2), (2, 1), (1, 1)]);
     assert_eq!(bench.send_all(), [2, 0, 0, 2, 1]);
 }
@@ -135,7 +135,7 @@ fn fair_bandwidth_shares_bytes_not_messages() {
 }
 
 #[test]
-fn weights_give_shares() {
+fn weights_determine_shares() {
     let mut bench = Bench::new(SchedulerKind::WeightedFairQueueing, true, &[]);
     bench.scheduler.set_value(StreamSlot(0), 3);
     bench.queue(0, 1000);
@@ -180,14 +180,18 @@ fn every_scheduler_sends_everything_once() {
 fn an_ineligible_stream_catches_up_only_a_little() {
     for kind in [SchedulerKind::FairBandwidth, SchedulerKind::WeightedFairQueueing] {
         let mut bench = Bench::new(kind, true, &[(0, 20_000), (1, 20_000)]);
-        // For ten chunks of one stream only one of the other is eligible, as on a slow path beside a quick one.
+        // For ten chunks of one stream, only one of the other stream is eligible, as with a slow
+        // and a fast path.
         for turn in 0..11_000 {
             bench.send(|stream| stream == u16::from(turn % 11 == 0));
         }
         let sent: Vec<u16> = core::iter::from_fn(|| bench.send(|_| true)).take(2_000).collect();
-        let behind = sent.iter().take_while(|stream| **stream == 1).count();
-        assert!((1..=340).contains(&behind), "{kind:?}: {behind} chunks of 100 bytes at once");
-        let shared = &sent[behind..];
+        let next_slot = sent.iter().take_while(|stream| **stream == 1).count();
+        assert!(
+            (1..=340).contains(&next_slot),
+            "{kind:?}: {next_slot} chunks of 100 bytes at once"
+        );
+        let shared = &sent[next_slot..];
         let first = shared.iter().filter(|stream| **stream == 0).count();
         assert!(first * 2 >= shared.len() - 2, "{kind:?}: {first} of {}", shared.len());
     }

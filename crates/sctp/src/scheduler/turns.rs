@@ -1,144 +1,144 @@
-//! Streams that take turns, in lines that run through the streams themselves: to join one, to leave
-//! it and to go to its end costs the same however many there are.
+//! Streams that take turns, in intrusive linked lists: joining, leaving and moving to the end take
+//! constant time.
 
 use alloc::vec::Vec;
 
 use super::StreamSlot;
 
-/// No stream: slots are fewer than numbers.
+/// No stream: there are fewer slots than numbers.
 const NONE: u16 = u16::MAX;
 
-/// Where a stream stands.
+/// The neighbours of a stream in its list.
 #[derive(Clone, Copy, Debug)]
-struct Place {
-    before: u16,
-    behind: u16,
-    waits: bool,
+struct Link {
+    previous: u16,
+    next_slot: u16,
+    queued: bool,
 }
 
-impl Place {
-    const NOWHERE: Self = Self { before: NONE, behind: NONE, waits: false };
+impl Link {
+    const UNLINKED: Self = Self { previous: NONE, next_slot: NONE, queued: false };
 }
 
-/// By slot, the places of streams; each stands in one line at most, of however many there are.
+/// The links of all streams, by slot; each stream is in one list at most.
 #[derive(Debug, Default)]
-pub(super) struct Places(Vec<Place>);
+pub(super) struct Links(Vec<Link>);
 
-impl Places {
-    /// Whether the stream waits for a turn.
+impl Links {
+    /// Returns whether the stream waits for a turn.
     pub(super) fn has(&self, stream: StreamSlot) -> bool {
-        self.0.get(stream.index()).is_some_and(|place| place.waits)
+        self.0.get(stream.index()).is_some_and(|place| place.queued)
     }
 
-    fn at(&mut self, slot: u16) -> Option<&mut Place> {
+    fn at(&mut self, slot: u16) -> Option<&mut Link> {
         self.0.get_mut(usize::from(slot))
     }
 }
 
-/// Streams with something to send, the next one first, each once.
+/// A list of streams with something to send, the next one first.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct LinkedQueue {
     first: u16,
     last: u16,
 }
 
-impl Default for Line {
+impl Default for LinkedQueue {
     fn default() -> Self {
         Self { first: NONE, last: NONE }
     }
 }
 
-impl Line {
-    /// Puts a stream at the end, unless it waits already.
-    pub(super) fn join(&mut self, stream: StreamSlot, places: &mut Places) {
-        if places.0.len() <= stream.index() {
-            places.0.resize(stream.index() + 1, Place::NOWHERE);
+impl LinkedQueue {
+    /// Appends a stream, unless it is already queued.
+    pub(super) fn join(&mut self, stream: StreamSlot, links: &mut Links) {
+        if links.0.len() <= stream.index() {
+            links.0.resize(stream.index() + 1, Link::UNLINKED);
         }
-        let before = self.last;
-        let Some(place) = places.at(stream.0).filter(|place| !place.waits) else { return };
-        *place = Place { before, behind: NONE, waits: true };
-        match places.at(before) {
-            Some(last) => last.behind = stream.0,
+        let previous = self.last;
+        let Some(place) = links.at(stream.0).filter(|place| !place.queued) else { return };
+        *place = Link { previous, next_slot: NONE, queued: true };
+        match links.at(previous) {
+            Some(last) => last.next_slot = stream.0,
             None => self.first = stream.0,
         }
         self.last = stream.0;
     }
 
-    /// The first one that may.
+    /// Returns the first eligible stream.
     pub(super) fn first(
         &self,
-        places: &Places,
+        links: &Links,
         eligible: &mut dyn FnMut(StreamSlot) -> bool,
     ) -> Option<StreamSlot> {
         let mut slot = self.first;
-        while let Some(place) = places.0.get(usize::from(slot)) {
+        while let Some(place) = links.0.get(usize::from(slot)) {
             if eligible(StreamSlot(slot)) {
                 return Some(StreamSlot(slot));
             }
-            slot = place.behind;
+            slot = place.next_slot;
         }
         None
     }
 
-    /// Whether nobody waits.
+    /// Returns whether the list is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.first == NONE
     }
 
-    /// The stream had its turn: it goes to the end.
-    pub(super) fn rotate(&mut self, stream: StreamSlot, places: &mut Places) {
-        if places.has(stream) {
-            self.leave(stream, places);
-            self.join(stream, places);
+    /// Moves a stream to the end after its turn.
+    pub(super) fn rotate(&mut self, stream: StreamSlot, links: &mut Links) {
+        if links.has(stream) {
+            self.leave(stream, links);
+            self.join(stream, links);
         }
     }
 
-    /// The stream has nothing more to send.
-    pub(super) fn leave(&mut self, stream: StreamSlot, places: &mut Places) {
-        let Some(place) = places.at(stream.0).filter(|place| place.waits) else { return };
-        let Place { before, behind, .. } = core::mem::replace(place, Place::NOWHERE);
-        match places.at(before) {
-            Some(other) => other.behind = behind,
-            None => self.first = behind,
+    /// Removes a stream that has nothing more to send.
+    pub(super) fn leave(&mut self, stream: StreamSlot, links: &mut Links) {
+        let Some(place) = links.at(stream.0).filter(|place| place.queued) else { return };
+        let Link { previous, next_slot, .. } = core::mem::replace(place, Link::UNLINKED);
+        match links.at(previous) {
+            Some(other) => other.next_slot = next_slot,
+            None => self.first = next_slot,
         }
-        match places.at(behind) {
-            Some(other) => other.before = before,
-            None => self.last = before,
+        match links.at(next_slot) {
+            Some(other) => other.previous = previous,
+            None => self.last = previous,
         }
     }
 }
 
-/// One line of streams.
+/// One list of streams.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
-    line: Line,
-    places: Places,
+    line: LinkedQueue,
+    links: Links,
 }
 
 impl Turns {
-    /// Puts a stream at the end, unless it waits already.
+    /// Appends a stream, unless it is already queued.
     pub(super) fn join(&mut self, stream: StreamSlot) {
-        self.line.join(stream, &mut self.places);
+        self.line.join(stream, &mut self.links);
     }
 
-    /// The first one that may.
+    /// Returns the first eligible stream.
     pub(super) fn first(&self, eligible: &mut dyn FnMut(StreamSlot) -> bool) -> Option<StreamSlot> {
-        self.line.first(&self.places, eligible)
+        self.line.first(&self.links, eligible)
     }
 
-    /// Whether the stream waits for a turn.
+    /// Returns whether the stream waits for a turn.
     pub(super) fn has(&self, stream: StreamSlot) -> bool {
-        self.places.has(stream)
+        self.links.has(stream)
     }
 
-    /// The stream had its turn: it goes to the end.
+    /// Moves a stream to the end after its turn.
     pub(super) fn rotate(&mut self, stream: StreamSlot) {
-        self.line.rotate(stream, &mut self.places);
+        self.line.rotate(stream, &mut self.links);
     }
 
-    /// The stream has nothing more to send.
+    /// Removes a stream that has nothing more to send.
     pub(super) fn leave(&mut self, stream: StreamSlot) {
-        self.line.leave(stream, &mut self.places);
+        self.line.leave(stream, &mut self.links);
     }
 }
 
@@ -146,13 +146,13 @@ impl Turns {
 mod tests {
     use alloc::vec::Vec;
 
-    use super::{Line, Places};
+    use super::{LinkedQueue, Links};
     use crate::scheduler::StreamSlot;
 
-    /// Streams of a line as they would come.
-    fn order(line: &Line, places: &Places) -> Vec<u16> {
+    /// Returns the streams of a list in order.
+    fn order(line: &LinkedQueue, links: &Links) -> Vec<u16> {
         let mut seen = Vec::new();
-        line.first(places, &mut |stream| {
+        line.first(links, &mut |stream| {
             seen.push(stream.0);
             false
         });
@@ -160,8 +160,9 @@ mod tests {
     }
 
     #[test]
-    fn two_lines_through_the_same_places_do_what_two_lists_do() {
-        let (mut places, mut lines) = (Places::default(), [Line::default(), Line::default()]);
+    fn two_linked_queues_behave_like_two_lists() {
+        let (mut links, mut lines) =
+            (Links::default(), [LinkedQueue::default(), LinkedQueue::default()]);
         let mut lists = [Vec::new(), Vec::new()];
         let mut draw = 1_u32;
         for _ in 0..10_000 {
@@ -171,26 +172,26 @@ mod tests {
             let at = lists[which].iter().position(|other| *other == stream);
             match (draw >> 24 & 3, at) {
                 (0, Some(at)) => {
-                    lines[which].rotate(slot, &mut places);
+                    lines[which].rotate(slot, &mut links);
                     lists[which].remove(at);
                     lists[which].push(stream);
                 }
                 (1, Some(at)) => {
-                    lines[which].leave(slot, &mut places);
+                    lines[which].leave(slot, &mut links);
                     lists[which].remove(at);
                 }
                 _ => {
-                    lines[which].join(slot, &mut places);
+                    lines[which].join(slot, &mut links);
                     if !lists.iter().flatten().any(|other| *other == stream) {
                         lists[which].push(stream);
                     }
                 }
             }
             for (line, list) in lines.iter().zip(&lists) {
-                assert_eq!(order(line, &places), *list);
+                assert_eq!(order(line, &links), *list);
                 assert_eq!(line.is_empty(), list.is_empty());
             }
-            assert_eq!(places.has(slot), lists.iter().flatten().any(|other| *other == stream));
+            assert_eq!(links.has(slot), lists.iter().flatten().any(|other| *other == stream));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Shares of bytes, by virtual time: who has had least for its weight goes next
+//! Shares of bytes by virtual time: the stream that has sent least for its weight goes next
 //! (start-time fair queueing).
 
 use alloc::collections::BTreeSet;
@@ -6,12 +6,12 @@ use alloc::vec::Vec;
 
 use super::{StreamSlot, Turn};
 
-/// Virtual time that one byte takes at weight 1. Divisible by most small weights.
+/// The virtual time of one byte at weight 1. Divisible by most small weights.
 const SCALE: u64 = 5040;
-/// The most virtual time that a stream makes up for: 32 KiB at weight 1. A stream that may only use a slow path, or
-/// none for a while, falls behind without limit; once paths are shared again, it would have them to itself until it
-/// has caught up.
-const MOST_BEHIND: u64 = 32 * 1024 * SCALE;
+/// The maximum virtual time that a stream can catch up: 32 KiB at weight 1. A stream that may only
+/// use a slow path, or none for a while, falls behind without limit; once paths are shared again,
+/// it would monopolize them until it has caught up.
+const MAX_BEHIND: u64 = 32 * 1024 * SCALE;
 
 /// Streams in the order of the virtual time at which their next turn starts.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub(super) struct VirtualTime {
     order: BTreeSet<(u64, StreamSlot)>,
     /// By slot.
     clocks: Vec<Clock>,
-    /// The start of the turn that was given last.
+    /// The start of the last turn.
     now: u64,
 }
 
@@ -60,7 +60,7 @@ impl VirtualTime {
     }
 
     pub(super) fn on_sent(&mut self, turn: &Turn) {
-        let floor = self.now.saturating_sub(MOST_BEHIND);
+        let floor = self.now.saturating_sub(MAX_BEHIND);
         let clock = self.clock(turn.stream);
         let start = clock.start;
         let cost = (turn.bytes as u64).saturating_mul(SCALE) / u64::from(clock.weight.max(1));

@@ -13,10 +13,10 @@ use crate::path::{Paths, Progress};
 use crate::serial::Tsn;
 use crate::wire::SackChunk;
 
-/// What a SACK brought.
+/// The result of processing a SACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackOutcome {
-    /// Whether it was taken: neither overtaken by a later one nor nonsense.
+    /// Whether it was accepted: neither outdated nor invalid.
     pub accepted: bool,
     /// Whether the cumulative TSN advanced.
     pub advanced: bool,
@@ -24,25 +24,26 @@ pub struct SackOutcome {
     pub acknowledged: usize,
 }
 
-/// Whether the peer takes back what it reported (RFC 9260 §6.2.1).
+/// Whether the peer has reneged on gap ack blocks (RFC 9260 §6.2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Denial {
-    /// No, or once only: that SACK may have been overtaken by another one.
+enum Reneging {
+    /// No, or only in one SACK, which may have been overtaken by another one.
     None,
-    /// Twice in a row.
+    /// In two consecutive SACKs.
     Repeated,
-    /// The very next TSN is one that was reported: no other order of SACKs explains that.
+    /// The TSN after the cumulative TSN ack is one that was reported: no reordering of SACKs
+    /// explains that.
     Certain,
 }
 
-/// Acknowledged chunks that were sent in one packet, collected so that the path is told once.
+/// Acknowledged chunks that were sent in one packet, collected so that the path is updated once.
 #[derive(Debug)]
 struct Batch {
     now: Duration,
     flight: u8,
     packet: PacketNumber,
     once: bool,
-    /// Whether the chunks were sent on another path before.
+    /// Whether the chunks were previously sent on another path.
     moved: bool,
     /// Whether the cumulative TSN covers the chunks.
     cumulative: bool,
@@ -69,10 +70,10 @@ impl Batch {
         }
     }
 
-    /// Adds a chunk that was under way.
+    /// Adds a chunk that was in flight.
     #[inline]
     fn add(&mut self, tsn: Tsn, chunk: &SentChunk, flights: &mut [Flight], paths: &mut Paths) {
-        let once = chunk.transmissions == 1 && !chunk.taken_back;
+        let once = chunk.transmissions == 1 && !chunk.reneged;
         let same = self.flight == chunk.flight && self.packet == chunk.packet;
         if self.bytes == 0 || !same || self.once != once || self.moved != chunk.moved {
             self.flush(flights, paths);
@@ -84,7 +85,7 @@ impl Batch {
         self.bytes += usize::from(chunk.length);
     }
 
-    /// Tells the path.
+    /// Updates the path.
     fn flush(&mut self, flights: &mut [Flight], paths: &mut Paths) {
         let bytes = core::mem::take(&mut self.bytes);
         if bytes == 0 {
@@ -105,15 +106,15 @@ impl Batch {
             seen.newest_once = Some(newer(seen.newest_once, self.packet));
             let passed = flight.highest_acknowledged;
             seen.late |= passed.is_some_and(|highest| self.first.is_before(highest));
-        } else if flight.is_too_soon(self.packet, self.now, path.rto.least()) {
-            // It is the first transmission that arrived.
+        } else if flight.is_too_soon(self.packet, self.now, path.rto.min_rtt()) {
+            // The acknowledgement is for the first transmission.
             return;
         }
         flight.seen.newest = Some(newer(flight.seen.newest, self.packet));
     }
 }
 
-/// The one that was sent later.
+/// Returns the packet that was sent later.
 fn newer(known: Option<PacketNumber>, other: PacketNumber) -> PacketNumber {
     match known {
         Some(known) if !is_newer(other, known) => known,
@@ -121,14 +122,14 @@ fn newer(known: Option<PacketNumber>, other: PacketNumber) -> PacketNumber {
     }
 }
 
-/// Whether `one` was sent after `other`.
+/// Returns whether `one` was sent after `other`.
 pub(super) fn is_newer(one: PacketNumber, other: PacketNumber) -> bool {
     (one.0.wrapping_sub(other.0) as i32) > 0
 }
 
 impl Sender {
-    /// Takes in a SACK or NR-SACK that came back on this path. Tells the paths that delivered
-    /// something that they work.
+    /// Processes a SACK or NR-SACK that arrived on this path. Marks the paths that delivered
+    /// something as working.
     pub fn handle_sack(
         &mut self,
         now: Duration,
@@ -152,7 +153,7 @@ impl Sender {
         if let Some(concurrent) = &mut self.multipath {
             concurrent.dac_count = sack.dac_count;
             self.note_event();
-            self.outstanding.find_points();
+            self.outstanding.update_points();
         }
         let advanced = cumulative != self.cumulative_tsn_acked();
         let mut batch = Batch::new(now);
@@ -165,26 +166,32 @@ impl Sender {
         }
         batch.flush(self.outstanding.flights_mut(), paths);
         self.outstanding.note_duplicates(now, sack, paths);
-        self.conclude(now, sack, advanced, arrived_on, paths);
+        self.finish_sack(now, sack, advanced, arrived_on, paths);
         self.check();
         SackOutcome { accepted: true, advanced, acknowledged: batch.total }
     }
 
-    /// Takes the chunks that the cumulative TSN covers.
+    /// Acknowledges the chunks that the cumulative TSN ack covers.
     fn acknowledge_up_to(&mut self, cumulative: Tsn, batch: &mut Batch, paths: &mut Paths) {
         while self.outstanding.first().is_at_or_before(cumulative) {
             let tsn = self.outstanding.first();
             let Some(chunk) = self.outstanding.pop() else { return };
-            self.note_arrival(tsn, &chunk, batch, paths);
-            let held = if chunk.released { 0 } else { usize::from(chunk.length) };
-            self.queue.on_acknowledged(chunk.message, held);
+            self.on_chunk_arrived(tsn, &chunk, batch, paths);
+            let queued_bytes = if chunk.released { 0 } else { usize::from(chunk.length) };
+            self.queue.on_acknowledged(chunk.message, queued_bytes);
         }
     }
 
-    /// A chunk arrived, which was like this before: its path is told.
+    /// Handles the arrival of a chunk, given its previous state: updates its path.
     #[inline]
-    fn note_arrival(&mut self, tsn: Tsn, before: &SentChunk, batch: &mut Batch, paths: &mut Paths) {
-        self.outstanding.note_point(tsn, before);
+    fn on_chunk_arrived(
+        &mut self,
+        tsn: Tsn,
+        before: &SentChunk,
+        batch: &mut Batch,
+        paths: &mut Paths,
+    ) {
+        self.outstanding.on_point_acknowledged(tsn, before);
         match before.state {
             ChunkState::InFlight => batch.add(tsn, before, self.outstanding.flights_mut(), paths),
             ChunkState::Lost => self.outstanding.note_late_arrival(batch.now, tsn, before, paths),
@@ -192,7 +199,7 @@ impl Sender {
         }
     }
 
-    /// Takes in what arrived beyond gaps, and what the peer dropped of that.
+    /// Processes the gap ack blocks, and reneging on earlier ones.
     fn acknowledge_gaps(&mut self, sack: &SackChunk, batch: &mut Batch, paths: &mut Paths) {
         batch.flush(self.outstanding.flights_mut(), paths);
         batch.cumulative = false;
@@ -203,18 +210,18 @@ impl Sender {
         gap_blocks::difference(&report, &known, |first, last| {
             self.gap_acknowledge(first, last, batch, paths);
         });
-        match self.denial(&report, &known) {
-            Denial::None if self.reported.doubted => merge(&mut report, &known),
-            Denial::None => {}
-            Denial::Repeated => self.renege(batch.now, &report, &known, true, paths),
-            Denial::Certain => {
+        match self.detect_reneging(&report, &known) {
+            Reneging::None if self.reported.suspected => merge(&mut report, &known),
+            Reneging::None => {}
+            Reneging::Repeated => self.renege(batch.now, &report, &known, true, paths),
+            Reneging::Certain => {
                 let all = (self.outstanding.first(), self.outstanding.last());
                 self.renege(batch.now, &report, &[all], false, paths);
             }
         }
         (self.reported.arrived, self.reported.spare) = (report, known);
         if sack.is_nr {
-            self.keep(sack);
+            self.release_non_renegable(sack);
         }
     }
 
@@ -222,59 +229,61 @@ impl Sender {
         for offset in 0..=last.distance_from(first) {
             let tsn = first.plus(offset);
             let Some(before) = self.outstanding.acknowledge(tsn) else { return };
-            self.note_arrival(tsn, &before, batch, paths);
+            self.on_chunk_arrived(tsn, &before, batch, paths);
         }
     }
 
     /// Whether the peer denies what it reported earlier.
-    fn denial(&mut self, report: &[Range], known: &[Range]) -> Denial {
-        let limit = gap_blocks::deniable(report);
-        let mut denied = false;
+    fn detect_reneging(&mut self, report: &[Range], known: &[Range]) -> Reneging {
+        let limit = gap_blocks::last_conclusive(report);
+        let mut missing = false;
         gap_blocks::difference(known, report, |first, _| {
-            denied |= limit.is_none_or(|limit| first.is_at_or_before(limit));
+            missing |= limit.is_none_or(|limit| first.is_at_or_before(limit));
         });
-        let doubted = core::mem::replace(&mut self.reported.doubted, denied);
+        let suspected = core::mem::replace(&mut self.reported.suspected, missing);
         let next = self.outstanding.get(self.outstanding.first());
         if next.is_some_and(|chunk| chunk.state == ChunkState::Acknowledged) {
-            Denial::Certain
+            Reneging::Certain
         } else if self.multipath.is_some() {
-            // SACKs overtake each other all the time where they return on several paths.
-            Denial::None
-        } else if doubted && denied {
-            Denial::Repeated
+            // SACKs that return on several paths overtake each other all the time.
+            Reneging::None
+        } else if suspected && missing {
+            Reneging::Repeated
         } else {
-            Denial::None
+            Reneging::None
         }
     }
 
-    /// What the peer dropped is under way again. `trusting` leaves out what it has said that it will
-    /// not drop (NR-SACK): reports of that have overtaken each other.
+    /// Marks the chunks that the peer dropped as in flight again. `trust_non_renegable` excludes those that it
+    /// reported as non-renegable (NR-SACK): such reports have overtaken each other.
     fn renege(
         &mut self,
         now: Duration,
         report: &[Range],
         known: &[Range],
-        trusting: bool,
+        trust_non_renegable: bool,
         paths: &mut Paths,
     ) {
-        self.reported.doubted = false;
+        self.reported.suspected = false;
         gap_blocks::difference(known, report, |first, last| {
             for offset in 0..=last.distance_from(first) {
                 let tsn = first.plus(offset);
-                if trusting && self.outstanding.get(tsn).is_some_and(|chunk| chunk.released) {
+                if trust_non_renegable
+                    && self.outstanding.get(tsn).is_some_and(|chunk| chunk.released)
+                {
                     continue;
                 }
-                self.outstanding.take_back(now, tsn, paths);
+                self.outstanding.on_reneged(now, tsn, paths);
             }
         });
     }
 
-    /// Lets go of what the peer cannot drop any more (NR-SACK).
-    fn keep(&mut self, sack: &SackChunk) {
-        let mut kept = core::mem::take(&mut self.reported.spare);
-        gap_blocks::collect_kept(sack, &mut kept);
-        let known = core::mem::take(&mut self.reported.kept);
-        gap_blocks::difference(&kept, &known, |first, last| {
+    /// Releases the data that the peer has reported as non-renegable (NR-SACK).
+    fn release_non_renegable(&mut self, sack: &SackChunk) {
+        let mut non_renegable = core::mem::take(&mut self.reported.spare);
+        gap_blocks::collect_non_renegable(sack, &mut non_renegable);
+        let known = core::mem::take(&mut self.reported.non_renegable);
+        gap_blocks::difference(&non_renegable, &known, |first, last| {
             for offset in 0..=last.distance_from(first) {
                 let tsn = first.plus(offset);
                 let Some(before) = self.outstanding.release(tsn) else { return };
@@ -283,11 +292,11 @@ impl Sender {
                 }
             }
         });
-        (self.reported.kept, self.reported.spare) = (kept, known);
+        (self.reported.non_renegable, self.reported.spare) = (non_renegable, known);
     }
 
-    /// What follows from a SACK for paths, losses and messages.
-    fn conclude(
+    /// Completes a SACK: updates paths, detects losses, restarts timers.
+    fn finish_sack(
         &mut self,
         now: Duration,
         sack: &SackChunk,
@@ -308,7 +317,7 @@ impl Sender {
             let measures = self.rules.rtt_sampling == RttSampling::AnyPath || id == arrived_on;
             let sent = seen.newest_once.and_then(|packet| flight.sent_at(packet));
             let answer = sent.map(|sent| now.saturating_sub(sent));
-            flight.note_newest(now);
+            flight.update_rack(now);
             let siblings = paths.siblings(id);
             if let Some(path) = paths.get_mut(id) {
                 let rtt = answer.filter(|_| measures);
@@ -316,15 +325,15 @@ impl Sender {
                 let progress = Progress { cumulative_advanced, rtt, answered };
                 path.on_sack(now, progress, siblings);
             }
-            // Which of its transmissions arrived is not known of what went elsewhere (RFC 7829 §3.2).
+            // It is unknown which transmission of a moved chunk arrived (RFC 7829 §3.2).
             if seen.works {
                 paths.on_answer(id);
             } else {
                 paths.on_peer_alive();
             }
-            // What came back on another path may be old news of a path that has died since.
-            let usual = sent.zip(paths.get(id).and_then(|path| path.rto.smoothed()));
-            let expected = usual.filter(|_| id != arrived_on).map(|(sent, rtt)| sent + rtt);
+            // A SACK on another path may be outdated evidence for a path that has failed since.
+            let sent_and_rtt = sent.zip(paths.get(id).and_then(|path| path.rto.smoothed()));
+            let expected = sent_and_rtt.filter(|_| id != arrived_on).map(|(sent, rtt)| sent + rtt);
             let alive = expected.map_or(now, |expected| expected.min(now));
             self.schedule_doubt(number, now, Some(alive), paths);
         }
@@ -332,12 +341,13 @@ impl Sender {
             paths.on_peer_alive();
             self.forwarding.note_advance(&self.outstanding);
         }
-        // What denies something and brings nothing was overtaken: its window is an old one.
-        if self.multipath.is_none() || advanced || !self.reported.doubted {
+        // A SACK that omits something and acknowledges nothing new was overtaken: its window is
+        // outdated.
+        if self.multipath.is_none() || advanced || !self.reported.suspected {
             self.peer_window.on_sack(sack.a_rwnd);
         }
         if let Some(probe) = self.peer_window.take_probe(&self.outstanding) {
-            self.forget(probe, now, paths);
+            self.retransmit_soon(probe, now, paths);
         }
         self.detect_losses(now, paths);
         self.forwarding.repeat(now, &self.outstanding, paths);
@@ -346,21 +356,21 @@ impl Sender {
                 self.restart_t3(number, now, paths);
             }
         }
-        self.judge_probes(now, paths);
+        self.evaluate_probes(now, paths);
         self.end_recoveries(now, sack.cumulative_tsn, paths);
         self.schedule_probes(now, paths);
-        self.look_at_paths(paths);
-        self.note_room();
+        self.refresh_estimates(paths);
+        self.notify_room();
     }
 }
 
-/// Adds to a report what was known before: it counts on while it is only doubted.
+/// Adds the earlier report, which stays valid while reneging is only suspected.
 fn merge(report: &mut alloc::vec::Vec<Range>, known: &[Range]) {
     report.extend_from_slice(known);
     let Some(base) = report
         .iter()
         .map(|range| range.0)
-        .reduce(|least, tsn| if tsn.is_before(least) { tsn } else { least })
+        .reduce(|lowest, tsn| if tsn.is_before(lowest) { tsn } else { lowest })
     else {
         return;
     };

@@ -1,4 +1,4 @@
-//! ECNE: the peer saw a congestion mark (RFC 9260 appendix A).
+//! ECNE: the peer received a congestion mark (RFC 9260 appendix A).
 
 use core::time::Duration;
 
@@ -9,15 +9,15 @@ use crate::path::Paths;
 use crate::serial::Tsn;
 
 impl Sender {
-    /// The path that a chunk was sent on last, while it is outstanding.
+    /// Returns the path that an outstanding chunk was last sent on.
     #[must_use]
     pub fn path_of(&self, tsn: Tsn) -> Option<PathId> {
         self.outstanding.path_of(self.outstanding.get(tsn)?.flight)
     }
 
-    /// Takes in an ECNE about `tsn`, the lowest one of a packet that was marked: the window of the
-    /// path that it went on is cut, once for each window of data. Gives the TSN for the CWR, which
-    /// is due always; `None` if the chunk speaks of what was never sent.
+    /// Processes an ECNE for `tsn`, the lowest one of a packet that was marked: reduces the window
+    /// of the path that carried it, once per window of data. Returns the TSN for the CWR, which is
+    /// always sent; `None` if `tsn` was never sent.
     pub fn handle_ecne(
         &mut self,
         now: Duration,

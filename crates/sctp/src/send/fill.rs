@@ -1,4 +1,4 @@
-//! A packet filled: what is to be sent again first, then new data (RFC 9260 §6.1, §6.10).
+//! Filling of packets: retransmissions first, then new data (RFC 9260 §6.1, §6.10).
 
 use core::time::Duration;
 
@@ -15,17 +15,17 @@ use crate::path::Paths;
 use crate::scheduler::StreamSlot;
 use crate::wire::{PacketWriter, padded};
 
-/// For which path a message is chosen.
+/// The path that a message is chosen for.
 #[derive(Clone, Copy, Debug)]
 struct Choice {
     path: PathId,
     /// Whether it is the only path.
     only: bool,
-    /// Whether messages without a wish go on this path.
+    /// Whether messages without a requested path go on this path.
     is_default: bool,
 }
 
-/// What one call of [`Sender::fill`] goes by.
+/// The state of one call of [`Sender::fill`].
 #[derive(Clone, Copy, Debug)]
 struct Filling {
     now: Duration,
@@ -33,20 +33,24 @@ struct Filling {
     flight: u8,
     /// The number of the packet on its path.
     number: PacketNumber,
-    /// Bytes of data that go into a packet with nothing else in it.
-    whole: usize,
-    /// Bytes that may be added before the congestion window is full.
+    /// The bytes of data that fit into an otherwise empty packet.
+    capacity: usize,
+    /// The bytes that may be added before the congestion window is full.
     window: usize,
     /// Bytes of user data in the packet so far.
     bytes: usize,
 }
 
 impl Sender {
-    /// Whether there is something to send on a path that the peer's window allows. Messages that
-    /// wait for more (Nagle's rule) count, too; [`Self::fill`] knows.
+    /// Returns whether there is something to send on a path that the peer's window allows. Messages
+    /// that wait for more data (Nagle's algorithm) count too; [`Self::fill`] checks that.
     #[must_use]
     pub fn has_data_to_send(&mut self, path: PathId, paths: &Paths) -> bool {
-        if self.outstanding.flight_on(path).is_some_and(|flight| flight.waiting() > 0) {
+        if self
+            .outstanding
+            .flight_on(path)
+            .is_some_and(|flight| flight.pending_retransmissions() > 0)
+        {
             return true;
         }
         if self.queue.unsent() == 0 || (self.in_flight() > 0 && self.peer_window() == 0) {
@@ -63,15 +67,16 @@ impl Sender {
         }
     }
 
-    /// How many bytes the next packet on a path may have: its MTU; more only if a chunk is to be
-    /// sent again that was cut when the MTU was larger (RFC 9260 §6.9; IP fragments it then).
+    /// Returns the maximum size of the next packet on a path: its MTU, or more if a chunk has to be
+    /// retransmitted that was created when the MTU was larger (RFC 9260 §6.9; IP fragments it
+    /// then).
     #[must_use]
     pub fn packet_limit(&mut self, path: PathId, mtu: usize) -> usize {
         let Some(number) = self.outstanding.number_on(path) else { return mtu };
-        if self.outstanding.flight(number).waiting() == 0 {
+        if self.outstanding.flight(number).pending_retransmissions() == 0 {
             return mtu;
         }
-        let tsn = self.outstanding.first_again(number);
+        let tsn = self.outstanding.first_retransmission(number);
         let chunk = tsn.and_then(|tsn| self.outstanding.get(tsn));
         chunk.map_or(mtu, |chunk| {
             let bytes = padded(self.terms.chunk_header() + usize::from(chunk.length));
@@ -79,9 +84,9 @@ impl Sender {
         })
     }
 
-    /// Adds chunks to a packet for a path: what is to be sent again first, then new data. Says how
-    /// many bytes of user data that were; 0: nothing was added. Whether the path may send is the
-    /// caller's question to [`crate::path::Path::allowance`].
+    /// Adds chunks to a packet for a path: retransmissions first, then new data. Returns the bytes
+    /// of user data that were added. The caller checks with [`crate::path::Path::allowance`]
+    /// whether the path may send.
     pub fn fill(
         &mut self,
         now: Duration,
@@ -91,23 +96,25 @@ impl Sender {
         counters: &mut Counters,
     ) -> usize {
         let Some(flight) = self.outstanding.number_for(path) else { return 0 };
-        self.note_time(now);
+        self.set_time(now);
         let only = paths.len() == 1;
         let is_default = only || self.is_multipath() || paths.for_data(None) == Some(path);
-        let Some(way) = paths.get(path) else { return 0 };
+        let Some(path_entry) = paths.get(path) else { return 0 };
         let mut filling = Filling {
             now,
             choice: Choice { path, only, is_default },
             flight,
-            number: way.next_packet(),
-            whole: way.mtu().saturating_sub(self.terms.overhead() + self.terms.chunk_header()),
-            window: way.congestion.window().saturating_sub(way.outstanding()),
+            number: path_entry.next_packet(),
+            capacity: path_entry
+                .mtu()
+                .saturating_sub(self.terms.overhead() + self.terms.chunk_header()),
+            window: path_entry.congestion.window().saturating_sub(path_entry.outstanding()),
             bytes: 0,
         };
-        let may_add = self.has_just_found(path);
-        self.fill_again(&mut filling, packet, paths, counters);
+        let may_add = self.takes_cached_path(path);
+        self.fill_retransmissions(&mut filling, packet, paths, counters);
         if self.queue.unsent() > 0 && (may_add || self.may_add_new(path, paths)) {
-            self.fill_new(&mut filling, packet, paths);
+            self.fill_new_data(&mut filling, packet, paths);
         }
         if filling.bytes > 0 {
             self.note_sent(&filling, paths);
@@ -116,10 +123,10 @@ impl Sender {
         filling.bytes
     }
 
-    /// The packet goes out.
+    /// Records that the packet is sent.
     fn note_sent(&mut self, filling: &Filling, paths: &mut Paths) {
         let flight = self.outstanding.flight_mut(filling.flight);
-        let is_all = self.queue.unsent() == 0 && flight.waiting() == 0;
+        let is_all = self.queue.unsent() == 0 && flight.pending_retransmissions() == 0;
         if let Some(path) = paths.get_mut(filling.choice.path) {
             path.on_sent(filling.now, filling.bytes, is_all);
             if path.t3.is_none() {
@@ -127,13 +134,13 @@ impl Sender {
                 flight.timed = Some(filling.number);
             }
         }
-        self.note_turn_of(filling.choice.path, filling.now);
+        self.record_packet_sent(filling.choice.path, filling.now);
         self.schedule_probe(filling.flight, filling.now, paths);
         self.schedule_doubt(filling.flight, filling.now, None, paths);
     }
 
-    /// Adds what is to be sent again.
-    fn fill_again(
+    /// Adds retransmissions.
+    fn fill_retransmissions(
         &mut self,
         filling: &mut Filling,
         packet: &mut PacketWriter<'_>,
@@ -141,24 +148,24 @@ impl Sender {
         counters: &mut Counters,
     ) {
         let number = filling.flight;
-        while self.outstanding.flight(number).waiting() > 0 {
-            let Some(tsn) = self.outstanding.first_again(number) else { return };
+        while self.outstanding.flight(number).pending_retransmissions() > 0 {
+            let Some(tsn) = self.outstanding.first_retransmission(number) else { return };
             let Some(chunk) = self.outstanding.get(tsn).copied() else { return };
             let is_expired = self.queue.is_expired(chunk.message, filling.now);
             if is_expired && self.terms.partial_reliability {
                 self.abandon(chunk.message, paths);
                 continue;
             }
-            // Everything waits for the answer to a probe (RFC 7053 §4).
-            let is_probe = self.outstanding.flight(number).probe.is_out();
-            let immediate = self.rules.asks_for_sacks && is_probe;
+            // The response to a probe is urgent (RFC 7053 §4).
+            let is_probe = self.outstanding.flight(number).probe.is_outstanding();
+            let immediate = self.rules.requests_immediate_sacks && is_probe;
             if !self.queue.write(tsn, &chunk, immediate, packet) {
                 return;
             }
             let length = usize::from(chunk.length);
-            self.outstanding.send_waiting(filling.now, tsn, number, filling.number);
+            self.outstanding.send_retransmission(filling.now, tsn, number, filling.number);
             if let Some(message) = self.queue.message(chunk.message) {
-                self.note_arrival_of(message.stream, filling.choice.path, length, paths);
+                self.record_stream_sent(message.stream, filling.choice.path, length, paths);
             }
             filling.bytes += length;
             counters.retransmissions += 1;
@@ -166,13 +173,13 @@ impl Sender {
     }
 
     /// Adds new data.
-    fn fill_new(
+    fn fill_new_data(
         &mut self,
         filling: &mut Filling,
         packet: &mut PacketWriter<'_>,
         paths: &mut Paths,
     ) {
-        if filling.bytes == 0 && self.waits_for_more(filling.whole) {
+        if filling.bytes == 0 && self.waits_for_more(filling.capacity) {
             return;
         }
         self.queue.on_packet();
@@ -190,7 +197,7 @@ impl Sender {
                 rest: message.unsent(),
                 is_first,
                 room: packet.room() - header,
-                whole: filling.whole,
+                capacity: filling.capacity,
                 is_packet_empty: packet.is_empty(),
             };
             let Some(length) = cut.length(self.rules.max_segment.into()) else { return };
@@ -200,40 +207,45 @@ impl Sender {
             if !self.send_chunk(filling, slot, id, length, packet) {
                 return;
             }
-            self.note_arrival_of(slot, filling.choice.path, length, paths);
+            self.record_stream_sent(slot, filling.choice.path, length, paths);
         }
     }
 
-    /// Whether little data waits for more to fill a packet (Nagle's rule, RFC 9260 §6.1).
-    pub(super) fn waits_for_more(&self, whole: usize) -> bool {
-        self.rules.nagle && self.in_flight() > 0 && self.queue.unsent() < whole
+    /// Returns whether a small amount of data waits for more to fill a packet (Nagle's algorithm,
+    /// RFC 9260 §6.1).
+    pub(super) fn waits_for_more(&self, capacity: usize) -> bool {
+        self.rules.nagle && self.in_flight() > 0 && self.queue.unsent() < capacity
     }
 
-    /// The stream that may send next on this path.
+    /// Returns the stream that may send next on this path.
     #[inline]
     fn choose(&mut self, choice: Choice, paths: &Paths) -> Option<StreamSlot> {
         if self.multipath.is_some() {
-            return self.choose_of_several(choice.path, paths);
+            return self.choose_for_multipath(choice.path, paths);
         }
         self.queue.choose(|_, message| match message.path {
             _ if choice.only => true,
             None => choice.is_default,
-            wish => paths.for_data(wish) == Some(choice.path),
+            requested => paths.for_data(requested) == Some(choice.path),
         })
     }
 
-    /// The stream that may send next on this path, where all paths are used at once.
-    pub(super) fn choose_of_several(&mut self, path: PathId, paths: &Paths) -> Option<StreamSlot> {
+    /// Returns the stream that may send next on this path if all paths are used at once.
+    pub(super) fn choose_for_multipath(
+        &mut self,
+        path: PathId,
+        paths: &Paths,
+    ) -> Option<StreamSlot> {
         let concurrent = self.multipath.as_ref()?;
         if concurrent.choices.mapping == StreamMapping::Automatic {
             return self.choose_automatically(path, paths);
         }
         let mapping = Mapping::new(&concurrent.choices.mapping, path, paths);
-        let is_in_the_way = self.queue.is_message_begun();
-        self.queue.choose(|stream, message| mapping.admits(stream.id, message.path, is_in_the_way))
+        let is_blocking = self.queue.is_message_started();
+        self.queue.choose(|stream, message| mapping.admits(stream.id, message.path, is_blocking))
     }
 
-    /// Whether new data may go into a packet on a path behind what is sent again.
+    /// Returns whether new data may follow retransmissions in a packet on a path.
     fn may_add_new(&mut self, path: PathId, paths: &Paths) -> bool {
         self.multipath.is_none() || self.may_carry_new(path, paths)
     }
@@ -262,30 +274,30 @@ impl Sender {
             missing: 0,
             released: false,
             fast_retransmitted: false,
-            taken_back: false,
+            reneged: false,
             moved: false,
         };
         let ends_urgent = message.immediate && message.unsent() == length;
-        let immediate =
-            ends_urgent || (self.rules.asks_for_sacks && self.is_last_for_now(filling, length));
+        let immediate = ends_urgent
+            || (self.rules.requests_immediate_sacks && self.is_last_for_now(filling, length));
         if !self.queue.write(tsn, &chunk, immediate, packet) {
             return false;
         }
         self.peer_window.on_sent(tsn, length, self.in_flight());
         self.outstanding.send(filling.now, chunk);
-        self.queue.on_cut(slot, id, tsn, length);
+        self.queue.on_chunked(slot, id, tsn, length);
         filling.bytes += length;
         true
     }
 
-    /// Whether the peer should not wait with its SACK (RFC 7053 §4): after this chunk the window
-    /// is full, or nothing is left of a burst.
+    /// Returns whether the peer should not delay its SACK (RFC 7053 §4): after this chunk the
+    /// window is full, or the burst is complete.
     #[inline]
     fn is_last_for_now(&self, filling: &Filling, length: usize) -> bool {
-        let with_this = filling.bytes + length;
+        let flight_after = filling.bytes + length;
         let in_flight = self.in_flight() + length;
         (self.queue.unsent() == length && self.in_flight() > filling.bytes)
-            || with_this >= filling.window
+            || flight_after >= filling.window
             || self.peer_window.left(in_flight) == 0
     }
 }

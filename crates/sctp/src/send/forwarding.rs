@@ -1,4 +1,4 @@
-//! How far the peer is told to skip what was given up (RFC 3758 §3.5).
+//! The TSN up to which the peer must skip abandoned data (RFC 3758 §3.5).
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -9,17 +9,17 @@ use crate::identifier::{PathId, StreamId};
 use crate::path::Paths;
 use crate::serial::Tsn;
 
-/// The least time after which a FORWARD-TSN is repeated without its timer.
-const LEAST_PATIENCE: Duration = Duration::from_millis(10);
+/// The minimum time after which a FORWARD-TSN is repeated without its timer.
+const MIN_REPEAT_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The point that the peer is told to go to, and when it was told.
+/// The advanced peer ack point, and when it was sent.
 #[derive(Debug)]
 pub(super) struct Forwarding {
-    /// All up to here is acknowledged or given up (`Advanced.Peer.Ack.Point`).
+    /// All up to here is acknowledged or abandoned (`Advanced.Peer.Ack.Point`).
     point: Tsn,
-    /// Whether a FORWARD-TSN is to be sent.
+    /// Whether a FORWARD-TSN has to be sent.
     is_due: bool,
-    /// When the last one was sent, and on which path.
+    /// The path and the time of the last one.
     last: Option<(PathId, Duration)>,
 }
 
@@ -36,28 +36,27 @@ impl Forwarding {
         Self { point: initial.previous(), is_due: false, last: None }
     }
 
-    /// TSNs start anew.
+    /// Restarts the TSNs.
     pub(super) fn restart(&mut self, initial: Tsn) {
         (self.point, self.is_due) = (initial.previous(), false);
     }
 
-    /// Whether a FORWARD-TSN is to be sent.
+    /// Returns whether a FORWARD-TSN has to be sent.
     pub(super) fn is_due(&self) -> bool {
         self.is_due
     }
 
-    /// Whether the peer has yet to hear of something that was given up.
+    /// Returns whether the peer has not yet skipped some abandoned data.
     pub(super) fn is_ahead(&self, outstanding: &Outstanding) -> bool {
         self.point.is_after(outstanding.cumulative())
     }
 
-    /// What told the peer of it, or watched over that, is gone: it is told again, if there is something
-    /// to tell.
+    /// Sends another FORWARD-TSN if one is still needed, as the last one or its timer is gone.
     pub(super) fn make_due(&mut self, outstanding: &Outstanding) {
         self.is_due |= self.is_ahead(outstanding);
     }
 
-    /// The cumulative TSN advanced.
+    /// Records that the cumulative TSN ack advanced.
     pub(super) fn note_advance(&mut self, outstanding: &Outstanding) {
         let cumulative = outstanding.cumulative();
         if cumulative.is_after(self.point) {
@@ -67,36 +66,37 @@ impl Forwarding {
         self.advance(outstanding);
     }
 
-    /// Moves the point over chunks that were given up (RFC 3758 §3.5, C2).
+    /// Advances the point over abandoned chunks (RFC 3758 §3.5, C2).
     pub(super) fn advance(&mut self, outstanding: &Outstanding) {
         let before = self.point;
-        let given_up = |chunk: &SentChunk| chunk.state == ChunkState::Abandoned;
-        while outstanding.get(self.point.next()).is_some_and(given_up) {
+        let abandoned = |chunk: &SentChunk| chunk.state == ChunkState::Abandoned;
+        while outstanding.get(self.point.next()).is_some_and(abandoned) {
             self.point = self.point.next();
         }
         self.is_due |= self.point != before;
     }
 
-    /// The peer still acknowledges less than it was told to skip. Once it must have heard of that, it
-    /// is told again (RFC 3758 §3.5, C3), as T3 backs off with each loss.
+    /// Repeats the FORWARD-TSN if the peer still acknowledges less although it must have received
+    /// it (RFC 3758 §3.5, C3), as T3 backs off with each loss.
     pub(super) fn repeat(&mut self, now: Duration, outstanding: &Outstanding, paths: &Paths) {
         let Some((path, at)) = self.last.filter(|_| self.is_ahead(outstanding)) else { return };
         let round_trip = paths.get(path).and_then(|path| path.rto.smoothed()).unwrap_or_default();
-        // What varies gets a quarter, and nobody is told twice within one tick of a coarse clock.
-        let patience = (round_trip + round_trip / 4).max(LEAST_PATIENCE);
-        self.is_due |= now >= at.saturating_add(patience);
+        // A quarter of margin for variation, and no repetition within one tick of a coarse clock.
+        let interval = (round_trip + round_trip / 4).max(MIN_REPEAT_INTERVAL);
+        self.is_due |= now >= at.saturating_add(interval);
     }
 
-    /// The peer is told to go to `point`: what did not fit the list is told once it has gone as far as
-    /// that (RFC 3758 §3.5, C4).
+    /// Records a FORWARD-TSN to `point`: what did not fit the list follows once the peer has
+    /// advanced that far (RFC 3758 §3.5, C4).
     pub(super) fn note_sent(&mut self, point: Tsn, path: PathId, now: Duration) {
         *self = Self { point, is_due: false, last: Some((path, now)) };
     }
 
-    /// How far the peer can be told to go with a list of at most so many streams, and the list.
+    /// Returns the TSN that a FORWARD-TSN with at most `max_streams` streams can contain, and the
+    /// list.
     pub(super) fn skipped(
         &self,
-        most: usize,
+        max_streams: usize,
         interleaving: bool,
         outstanding: &Outstanding,
         queue: &SendQueue,
@@ -113,11 +113,11 @@ impl Forwarding {
                 .iter()
                 .rposition(|known| known.stream == stream && known.unordered == unordered);
             match known {
-                // Numbers of a stream rise with the TSNs.
+                // The numbers of a stream increase with the TSNs.
                 Some(at) => list[at] = entry,
                 // Without interleaving, unordered messages have no number to skip.
                 None if unordered && !interleaving => {}
-                None if list.len() >= most => break,
+                None if list.len() >= max_streams => break,
                 None => list.push(entry),
             }
             point = point.next();

@@ -1,43 +1,43 @@
-//! How much of a message goes into the next chunk (RFC 9260 §6.9, RFC 8260 §2).
+//! The fragmentation of messages (RFC 9260 §6.9, RFC 8260 §2).
 //!
-//! A message that fits into one packet is not cut. One that does not fills the packet that it
-//! begins in, and its tail shares the last one with what follows: packets are of equal size then,
-//! as trains of packets (GSO) want them.
+//! A message that fits into one packet is not fragmented. A larger one fills the packet that it
+//! starts in, and its tail shares the last one with what follows: then packets are of equal size,
+//! as trains of packets (GSO) require.
 
-/// The least bytes of a fragment that does not end its message: what is not worth a chunk, and
-/// keeps chunks aligned.
-const LEAST_FRAGMENT: usize = 4;
+/// The minimum length of a fragment other than the last: smaller ones are not worth a chunk, and
+/// multiples keep chunks aligned.
+const MIN_FRAGMENT: usize = 4;
 
-/// Where a message stands when its next chunk is cut.
+/// The state of a message when its next chunk is created.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {
-    /// Bytes of the message that are in no chunk yet.
+    /// Bytes of the message that are not yet in a chunk.
     pub(super) rest: usize,
-    /// Whether none is in a chunk yet.
+    /// Whether none of it is in a chunk yet.
     pub(super) is_first: bool,
-    /// Bytes of data that still go into the packet.
+    /// Bytes of data that still fit into the packet.
     pub(super) room: usize,
-    /// Bytes of data that go into a packet of this path with nothing else in it.
-    pub(super) whole: usize,
+    /// Bytes of data that fit into an otherwise empty packet of this path.
+    pub(super) capacity: usize,
     /// Whether the packet is empty.
     pub(super) is_packet_empty: bool,
 }
 
 impl Cut {
-    /// Bytes for the next chunk, at most `max_segment`; `None` if it is better to wait for another
-    /// packet.
+    /// Returns the length of the next chunk, at most `max_segment`; `None` if it is better to wait
+    /// for another packet.
     #[inline]
     pub(super) fn length(self, max_segment: usize) -> Option<usize> {
-        let most = self.room.min(max_segment);
-        if self.rest <= most {
+        let max_payload = self.room.min(max_segment);
+        if self.rest <= max_payload {
             return Some(self.rest);
         }
-        let fits_elsewhere = self.is_first && self.rest <= self.whole.min(max_segment);
+        let fits_elsewhere = self.is_first && self.rest <= self.capacity.min(max_segment);
         if fits_elsewhere && !self.is_packet_empty {
             return None;
         }
-        let fragment = most & !(LEAST_FRAGMENT - 1);
-        (fragment >= LEAST_FRAGMENT).then_some(fragment)
+        let fragment = max_payload & !(MIN_FRAGMENT - 1);
+        (fragment >= MIN_FRAGMENT).then_some(fragment)
     }
 }
 
@@ -46,7 +46,7 @@ mod tests {
     use super::Cut;
 
     const EMPTY: Cut =
-        Cut { rest: 0, is_first: true, room: 1444, whole: 1444, is_packet_empty: true };
+        Cut { rest: 0, is_first: true, room: 1444, capacity: 1444, is_packet_empty: true };
 
     #[test]
     fn a_message_that_fits_is_not_fragmented() {

@@ -1,52 +1,52 @@
-//! What the peer reported beyond gaps, and what a new report changes (RFC 9260 §6.2.1).
+//! The gap ack blocks of the peer, and the changes of a new report (RFC 9260 §6.2.1).
 //!
-//! Reports are compared range by range, so a SACK costs what it says anew and not what is
-//! outstanding.
+//! Reports are compared range by range, so the cost of a SACK depends on what it reports and not on
+//! what is outstanding.
 
 use alloc::vec::Vec;
 
 use crate::serial::Tsn;
 use crate::wire::{GapBlock, SackChunk};
 
-/// From how many blocks on a list may have been cut short for want of room in its packet. What
-/// lies beyond its last block is then not taken for dropped.
+/// The number of blocks from which a list may have been truncated for lack of space in its packet.
+/// What lies beyond its last block is then not taken as dropped.
 const LONG_LIST: usize = 128;
 
 /// The first and the last TSN of a range.
 pub(super) type Range = (Tsn, Tsn);
 
-/// What the latest SACK reported beyond its cumulative TSN; ranges rise and do not overlap.
+/// The gap ack blocks of the latest SACK, as ascending, disjoint ranges.
 #[derive(Debug, Default)]
 pub(super) struct Reported {
-    /// All that arrived.
+    /// All data that arrived.
     pub(super) arrived: Vec<Range>,
-    /// What of it the peer cannot drop any more (NR-SACK).
-    pub(super) kept: Vec<Range>,
-    /// Where the next report is put together.
+    /// The part of it that is non-renegable (NR-SACK).
+    pub(super) non_renegable: Vec<Range>,
+    /// A buffer for the next report.
     pub(super) spare: Vec<Range>,
-    /// Whether the latest SACK left out what an earlier one reported: two in a row are believed,
-    /// one may have been overtaken on the way.
-    pub(super) doubted: bool,
+    /// Whether the latest SACK omitted something that an earlier one reported. Two in a row count
+    /// as reneging; a single one may have been overtaken.
+    pub(super) suspected: bool,
 }
 
 impl Reported {
-    /// Whether there is nothing beyond the cumulative TSN.
+    /// Returns whether there is nothing beyond the cumulative TSN ack.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.arrived.is_empty()
     }
 
-    /// Forgets all.
+    /// Clears all reports.
     pub(super) fn clear(&mut self) {
         self.arrived.clear();
-        self.kept.clear();
-        self.doubted = false;
+        self.non_renegable.clear();
+        self.suspected = false;
     }
 
     /// Drops what the cumulative TSN covers.
     pub(super) fn trim(&mut self, cumulative: Tsn) {
         trim(&mut self.arrived, cumulative);
-        trim(&mut self.kept, cumulative);
+        trim(&mut self.non_renegable, cumulative);
     }
 }
 
@@ -60,35 +60,36 @@ fn trim(ranges: &mut Vec<Range>, cumulative: Tsn) {
     }
 }
 
-/// Whether the blocks of a SACK rise, make sense, and stay at or below `highest`, the last TSN that
-/// was sent.
+/// Returns whether the blocks of a SACK are ascending, valid, and at or below `highest`, the last
+/// TSN that was sent.
 pub(super) fn are_plausible(sack: &SackChunk, highest: Tsn) -> bool {
-    let most = highest.distance_from(sack.cumulative_tsn);
-    rise(sack.gap_blocks(), most) && rise(sack.nr_gap_blocks(), most)
+    let max_offset = highest.distance_from(sack.cumulative_tsn);
+    are_ascending(sack.gap_blocks(), max_offset) && are_ascending(sack.nr_gap_blocks(), max_offset)
 }
 
-fn rise(blocks: impl Iterator<Item = GapBlock>, most: u32) -> bool {
-    // The TSN behind the cumulative one is missing by definition.
-    let mut least = 2;
+fn are_ascending(blocks: impl Iterator<Item = GapBlock>, max_offset: u32) -> bool {
+    // The TSN after the cumulative TSN ack is missing by definition.
+    let mut minimum = 2;
     for block in blocks {
-        if block.start < least || block.end < block.start || u32::from(block.end) > most {
+        if block.start < minimum || block.end < block.start || u32::from(block.end) > max_offset {
             return false;
         }
-        least = block.end.saturating_add(1);
+        minimum = block.end.saturating_add(1);
     }
     true
 }
 
-/// All that a SACK reports beyond its cumulative TSN, of both kinds, as rising ranges.
+/// Collects all that a SACK reports beyond its cumulative TSN ack, of both kinds, as ascending
+/// ranges.
 pub(super) fn collect(sack: &SackChunk, ranges: &mut Vec<Range>) {
     ranges.clear();
     let mut gaps = sack.gap_blocks().peekable();
-    let mut kept = sack.nr_gap_blocks().peekable();
+    let mut non_renegable = sack.nr_gap_blocks().peekable();
     loop {
-        let block = match (gaps.peek(), kept.peek()) {
+        let block = match (gaps.peek(), non_renegable.peek()) {
             (Some(one), Some(other)) if one.start <= other.start => gaps.next(),
             (Some(_), None) => gaps.next(),
-            (_, Some(_)) => kept.next(),
+            (_, Some(_)) => non_renegable.next(),
             (None, None) => return,
         };
         if let Some(block) = block {
@@ -97,15 +98,15 @@ pub(super) fn collect(sack: &SackChunk, ranges: &mut Vec<Range>) {
     }
 }
 
-/// What a SACK reports that the peer cannot drop any more.
-pub(super) fn collect_kept(sack: &SackChunk, ranges: &mut Vec<Range>) {
+/// Collects the ranges that a SACK reports as non-renegable.
+pub(super) fn collect_non_renegable(sack: &SackChunk, ranges: &mut Vec<Range>) {
     ranges.clear();
     for block in sack.nr_gap_blocks() {
         append(ranges, block.tsns(sack.cumulative_tsn));
     }
 }
 
-/// Appends a range that begins nowhere before the last one.
+/// Appends a range that does not start before the last one.
 fn append(ranges: &mut Vec<Range>, range: Range) {
     if let Some(last) = ranges.last_mut()
         && range.0.is_at_or_before(last.1.next())
@@ -147,9 +148,9 @@ pub(super) fn difference(these: &[Range], those: &[Range], mut found: impl FnMut
     }
 }
 
-/// The part of `earlier` that a report may be taken to deny: all of it, or what lies up to the last
-/// block of a list so long that it may have been cut.
-pub(super) fn deniable(report: &[Range]) -> Option<Tsn> {
+/// Returns the TSN up to which a report is conclusive: `None` for all, or the end of the last block
+/// if the list is so long that it may have been truncated.
+pub(super) fn last_conclusive(report: &[Range]) -> Option<Tsn> {
     let last = report.last().filter(|_| report.len() >= LONG_LIST)?;
     Some(last.1)
 }

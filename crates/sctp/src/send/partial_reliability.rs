@@ -1,4 +1,4 @@
-//! Messages that are given up (RFC 3758 §3.5, RFC 7496 §3, RFC 8260 §2.3).
+//! Abandoned messages (RFC 3758 §3.5, RFC 7496 §3, RFC 8260 §2.3).
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -14,26 +14,25 @@ use crate::serial::{Mid, Ssn, Tsn};
 use crate::wire::{ForwardTsnChunk, IForwardTsnChunk, PacketWriter, SkippedMid, SkippedSsn};
 
 impl Sender {
-    /// Gives a message up: what is under way of it is no longer waited for, what is not yet sent
-    /// never is.
+    /// Abandons a message: its chunks in flight are no longer waited for, the rest is never sent.
     pub(super) fn abandon(&mut self, id: MessageId, paths: &mut Paths) {
-        let Some(given_up) = self.queue.give_up(id) else { return };
-        if let Some((first, last)) = given_up.sent {
+        let Some(abandoned) = self.queue.mark_abandoned(id) else { return };
+        if let Some((first, last)) = abandoned.sent {
             self.abandon_chunks(id, first, last, paths);
         }
-        if given_up.is_cut_short {
-            // The part that was sent may have been acknowledged whole, so one more TSN is used, which
-            // is never sent: with it the peer can be told to drop the part.
+        if abandoned.is_partly_sent {
+            // The part that was sent may have been acknowledged completely, so one more TSN is used
+            // that is never sent: a FORWARD-TSN up to it makes the peer drop the part.
             let tsn = self.outstanding.next();
-            if let Some(offset) = self.queue.end_early(given_up.slot, id, tsn) {
+            if let Some(offset) = self.queue.end_early(abandoned.slot, id, tsn) {
                 self.outstanding.skip(id, offset);
             }
         }
-        self.queue.leave_if_first(given_up.slot, id, given_up.sent.is_some());
+        self.queue.dequeue_if_first(abandoned.slot, id, abandoned.sent.is_some());
         self.forwarding.advance(&self.outstanding);
     }
 
-    /// The chunks of a message are given up.
+    /// Abandons the chunks of a message.
     fn abandon_chunks(&mut self, id: MessageId, first: Tsn, last: Tsn, paths: &mut Paths) {
         let base = self.outstanding.first();
         let mut tsn = if first.is_before(base) { base } else { first };
@@ -51,17 +50,17 @@ impl Sender {
         }
     }
 
-    /// Gives up the waiting messages whose lifetime is over.
-    pub(super) fn drop_overdue(&mut self, now: Duration, paths: &mut Paths) {
-        let Some(over) = self.queue.overdue(now) else { return };
+    /// Abandons queued messages whose lifetime has expired.
+    pub(super) fn abandon_expired(&mut self, now: Duration, paths: &mut Paths) {
+        let Some(over) = self.queue.expired_messages(now) else { return };
         for id in over {
             self.abandon(id, paths);
         }
         self.queue.find_next_deadline();
     }
 
-    /// Gives up what may be given up so that a message finds room: what has outlived its lifetime,
-    /// then what has a lower priority than the new message, lowest first (RFC 7496 §3.2).
+    /// Abandons messages to make room for a new one: expired ones first, then those of a lower
+    /// priority than the new one, lowest first (RFC 7496 §3.2).
     pub(super) fn make_room(
         &mut self,
         now: Duration,
@@ -69,7 +68,7 @@ impl Sender {
         length: usize,
         paths: &mut Paths,
     ) {
-        self.drop_overdue(now, paths);
+        self.abandon_expired(now, paths);
         let Reliability::Priority(priority) = reliability else { return };
         while self.queue.has_priorities() && !self.is_writable(length) {
             let lower = |limit| match limit {
@@ -83,24 +82,25 @@ impl Sender {
         }
     }
 
-    /// Whether a message can still be given up: the peer has to be told if it saw some of it.
+    /// Returns whether a message can still be abandoned: if some of it was sent, the peer has to be
+    /// notified.
     fn may_abandon(&self, message: &QueuedMessage) -> bool {
         !message.abandoned && (message.sent == 0 || self.terms.partial_reliability)
     }
 
-    /// Whether the peer has yet to hear of something that was given up.
+    /// Returns whether the peer has not yet skipped some abandoned data.
     pub(super) fn must_forward(&self) -> bool {
         self.forwarding.is_ahead(&self.outstanding)
     }
 
-    /// Whether a FORWARD-TSN or I-FORWARD-TSN is to be sent.
+    /// Returns whether a FORWARD-TSN or I-FORWARD-TSN has to be sent.
     #[must_use]
     pub fn forward_tsn_due(&self) -> bool {
         self.forwarding.is_due()
     }
 
-    /// Puts a FORWARD-TSN or I-FORWARD-TSN into a packet for a path; says whether it fitted. T3
-    /// watches over it (RFC 3758 §3.5, C5).
+    /// Writes a FORWARD-TSN or I-FORWARD-TSN to a packet for a path; returns whether it fits. T3
+    /// covers it (RFC 3758 §3.5, C5).
     pub fn write_forward_tsn(
         &mut self,
         now: Duration,
@@ -110,13 +110,13 @@ impl Sender {
     ) -> bool {
         let room = packet.room();
         let interleaving = self.terms.interleaving;
-        let most = if interleaving {
+        let max_streams = if interleaving {
             IForwardTsnChunk::streams_in(room)
         } else {
             ForwardTsnChunk::streams_in(room)
         };
         let (point, skipped) =
-            self.forwarding.skipped(most, interleaving, &self.outstanding, &self.queue);
+            self.forwarding.skipped(max_streams, interleaving, &self.outstanding, &self.queue);
         let fits = point.is_after(self.cumulative_tsn_acked())
             && if interleaving {
                 let entries: Vec<SkippedMid> = skipped.iter().map(Skipped::as_mid).collect();
@@ -129,7 +129,7 @@ impl Sender {
             return false;
         }
         self.forwarding.note_sent(point, path, now);
-        // A flight, so that the path's timer is looked after though no data is on it.
+        // Creates a flight, so that the path's timer is handled although no data is in flight.
         let _ = self.outstanding.number_for(path);
         if let Some(path) = paths.get_mut(path)
             && path.t3.is_none()

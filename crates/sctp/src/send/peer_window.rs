@@ -1,16 +1,16 @@
-//! The peer's window (RFC 9260 §6.1 rule A, §6.2.1), and probes into a closed one.
+//! The peer's window (RFC 9260 §6.1 rule A, §6.2.1), and zero window probes.
 
 use super::outstanding::{ChunkState, Outstanding};
 use crate::serial::Tsn;
 
-/// The window that the peer advertised, and the probe that is under way into it.
+/// The window that the peer advertised, and the outstanding zero window probe.
 #[derive(Debug)]
 pub(super) struct PeerWindow {
     /// `a_rwnd` of the latest SACK, in bytes.
     advertised: usize,
-    /// The chunk that was sent though the window had no room for it.
+    /// The chunk that was sent although the window had no room for it.
     probe: Option<Tsn>,
-    /// Whether the peer answered since the probe was sent: then it is alive, and only slow.
+    /// Whether the peer has responded since the probe was sent: then it is alive, and only slow.
     answered: bool,
 }
 
@@ -24,25 +24,25 @@ impl PeerWindow {
         self.answered = true;
     }
 
-    /// The probe is sent again: what answered the one before says nothing of this one.
+    /// Waits for a new response, as the probe is retransmitted.
     pub(super) fn await_answer(&mut self) {
         self.answered = false;
     }
 
-    /// Bytes that may be sent, while so many are under way.
+    /// Returns the bytes that may be sent while `in_flight` bytes are outstanding.
     #[inline]
     pub(super) fn left(&self, in_flight: usize) -> usize {
         self.advertised.saturating_sub(in_flight)
     }
 
-    /// Whether a chunk of this length may be sent: it fits, or nothing is under way and it is a
-    /// probe (RFC 9260 §6.1 rule A).
+    /// Returns whether a chunk of this length may be sent: it fits, or nothing is in flight and it
+    /// is a probe (RFC 9260 §6.1 rule A).
     #[inline]
     pub(super) fn admits(&self, length: usize, in_flight: usize) -> bool {
         length <= self.left(in_flight) || in_flight == 0
     }
 
-    /// A new chunk is sent.
+    /// Records a new chunk that is sent.
     #[inline]
     pub(super) fn on_sent(&mut self, tsn: Tsn, length: usize, in_flight: usize) {
         if length > self.left(in_flight) {
@@ -51,13 +51,13 @@ impl PeerWindow {
         }
     }
 
-    /// Whether all that is under way is a probe into a closed window, and the peer lives: its
-    /// silence about the chunk is no error of the path (RFC 9260 §6.1 rule A).
+    /// Returns whether only a zero window probe is in flight, and the peer is alive: then its
+    /// silence about the chunk is no path error (RFC 9260 §6.1 rule A).
     pub(super) fn is_probing(&self, outstanding: &Outstanding) -> bool {
         self.answered && self.probe.is_some_and(|probe| outstanding.first() == probe)
     }
 
-    /// The probe that is to be sent again as the window has opened, instead of waiting for T3.
+    /// Returns the probe to retransmit as the window has opened, instead of waiting for T3.
     pub(super) fn take_probe(&mut self, outstanding: &Outstanding) -> Option<Tsn> {
         let probe = self.probe?;
         let chunk = outstanding.get(probe);

@@ -1,15 +1,16 @@
-//! Messages from being handed in until they are through: acknowledged for good, or given up.
+//! Messages from the time they are queued until they are complete: non-renegably acknowledged, or
+//! abandoned.
 //!
-//! | file | job | source |
+//! | file | purpose | source |
 //! | --- | --- | --- |
-//! | `buffer` | the send buffer, full and writable | RFC 9260 §11.1.5 |
-//! | `messages`, `streams` | what is kept for a message, for a stream | |
-//! | `stream_scheduler` | which stream may send next | RFC 8260 §3 |
-//! | `cutting` | messages put into chunks | RFC 9260 §6.9 |
-//! | `lifetimes` | messages that wait for too long | RFC 3758 §4.1 |
-//! | `resets` | streams stopped, renumbered, resumed | RFC 6525 §5.1 |
-//! | `info` | what is queued, by stream | draft-dreibholz-tsvwg-sctpsocket-sqinfo |
-//! | `sums` | the sums counted again | |
+//! | `buffer` | the send buffer: full or writable | RFC 9260 §11.1.5 |
+//! | `messages`, `streams` | the state of a message and of a stream | |
+//! | `stream_scheduler` | the stream that sends next | RFC 8260 §3 |
+//! | `chunking` | messages divided into chunks | RFC 9260 §6.9 |
+//! | `lifetimes` | expired messages | RFC 3758 §4.1 |
+//! | `resets` | streams paused, renumbered, resumed | RFC 6525 §5.1 |
+//! | `info` | the contents of the send buffer, by stream | draft-dreibholz-tsvwg-sctpsocket-sqinfo |
+//! | `sums` | the sums recomputed | |
 
 use alloc::collections::VecDeque;
 use bytes::Bytes;
@@ -25,7 +26,7 @@ use crate::send::tally::Count;
 use crate::serial::Tsn;
 
 mod buffer;
-mod cutting;
+mod chunking;
 mod info;
 mod lifetimes;
 mod messages;
@@ -46,15 +47,15 @@ use messages::{Messages, NONE, deadline};
 use stream_scheduler::Choice;
 use streams::Streams;
 
-/// The most bytes of a message: what a chunk's place in it can state.
+/// The maximum length of a message in bytes: the largest offset that a chunk can state.
 const MAX_MESSAGE: usize = u32::MAX as usize;
 
 /// How messages are numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Numbering {
-    /// Ordered ones by stream: DATA.
+    /// Ordered messages by stream: DATA.
     Ssn,
-    /// All, so that their fragments may be interleaved: I-DATA (RFC 8260 §2).
+    /// All messages, so that their fragments may be interleaved: I-DATA (RFC 8260 §2).
     Mid,
 }
 
@@ -73,21 +74,21 @@ pub(super) struct SendQueue {
     scheduler: StreamScheduler,
     buffer: SendBuffer,
     lifetimes: Lifetimes,
-    /// Messages that are kept and have a priority.
+    /// The number of stored messages with a priority.
     prioritised: Count,
     events: VecDeque<Event>,
-    /// Whether something was handed in since all was acknowledged.
+    /// Whether a message was queued since everything was acknowledged.
     busy: bool,
 }
 
-/// A message that has just been given up.
+/// A message that has just been abandoned.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct GivenUp {
+pub(super) struct AbandonedMessage {
     pub(super) slot: StreamSlot,
-    /// Its first and its last TSN, if a part of it was sent.
+    /// Its first and last TSN, if a part of it was sent.
     pub(super) sent: Option<(Tsn, Tsn)>,
-    /// Whether a part of it was not.
-    pub(super) is_cut_short: bool,
+    /// Whether only a part of it was sent.
+    pub(super) is_partly_sent: bool,
 }
 
 impl SendQueue {
@@ -105,7 +106,8 @@ impl SendQueue {
         }
     }
 
-    /// Takes over what can be changed while it runs. Streams are scheduled anew, without their past.
+    /// Applies the settings that can change while the association exists. The scheduler restarts
+    /// without its history.
     pub(super) fn configure(&mut self, config: &AssociationConfig) {
         self.buffer.resize(config.send_buffer);
         if *self.scheduler.choice() != config.scheduler {
@@ -113,7 +115,7 @@ impl SendQueue {
         }
     }
 
-    /// Messages are numbered in the other way from now on, if they are.
+    /// Changes the numbering of messages, if it differs.
     pub(super) fn set_interleaving(&mut self, interleaving: bool) {
         if self.numbering == Numbering::new(interleaving) {
             return;
@@ -134,23 +136,23 @@ impl SendQueue {
         self.scheduler.set_value(stream, self.streams.find(stream), value);
     }
 
-    /// How much of the send buffer may be used from now on. What is in it stays.
+    /// Limits the use of the send buffer; data in it is kept.
     pub(super) fn set_allowance(&mut self, allowance: usize) {
-        self.buffer.allow(allowance);
+        self.buffer.set_allowance(allowance);
     }
 
-    /// The size of the send buffer.
+    /// Returns the size of the send buffer.
     pub(super) fn limit(&self) -> usize {
         self.buffer.limit()
     }
 
-    /// Bytes in the send buffer, sent or not.
+    /// Returns the bytes in the send buffer, sent or not.
     #[inline]
     pub(super) fn queued(&self) -> usize {
         self.buffer.queued()
     }
 
-    /// Bytes of it that are in no chunk yet.
+    /// Returns the bytes in it that are not yet in a chunk.
     #[inline]
     pub(super) fn unsent(&self) -> usize {
         self.buffer.unsent()
@@ -161,24 +163,24 @@ impl SendQueue {
         self.buffer.max_messages()
     }
 
-    /// Messages that are not through.
+    /// Returns the number of incomplete messages.
     pub(super) fn len(&self) -> usize {
         self.messages.len()
     }
 
-    /// Whether a message of this many bytes would be taken now.
+    /// Returns whether a message of this length would be accepted now.
     pub(super) fn is_writable(&self, length: usize) -> bool {
         self.buffer.has_room(length, self.messages.len())
     }
 
-    /// Whether somebody waits for room.
-    pub(super) fn is_waited_for(&self) -> bool {
-        self.buffer.is_waited_for()
+    /// Returns whether the user waits for room.
+    pub(super) fn has_waiting_user(&self) -> bool {
+        self.buffer.has_waiting_user()
     }
 
-    /// Somebody waits until a message of this many bytes would be taken.
-    pub(super) fn refuse(&mut self, length: usize) {
-        self.buffer.refuse(length);
+    /// Records that the user waits for room for a message of this length.
+    pub(super) fn wait_for_room(&mut self, length: usize) {
+        self.buffer.wait_for_room(length);
     }
 
     pub(super) fn poll_event(&mut self) -> Option<Event> {
@@ -190,7 +192,7 @@ impl SendQueue {
         self.messages.get(id)
     }
 
-    /// All messages, in no order.
+    /// Returns all messages, in no particular order.
     pub(super) fn messages(&self) -> impl Iterator<Item = (MessageId, &QueuedMessage)> {
         self.messages.iter()
     }
@@ -204,21 +206,20 @@ impl SendQueue {
         self.streams.get(slot)
     }
 
-    /// Whether some message may be pushed out by others of a higher priority.
+    /// Returns whether some message may be displaced by others of a higher priority.
     pub(super) fn has_priorities(&self) -> bool {
         self.prioritised.get() > 0
     }
 
-    /// The most bytes of a message that is ever taken.
-    pub(super) fn most_in_a_message(&self) -> usize {
+    /// Returns the maximum length in bytes of an accepted message.
+    pub(super) fn max_message_len(&self) -> usize {
         self.buffer.limit().min(MAX_MESSAGE)
     }
 
-    /// Puts a message behind the others of its stream. Gives the stream's slot, and says whether it is
-    /// a new one.
+    /// Appends a message to its stream. Returns the stream's slot, and whether it is new.
     ///
     /// # Errors
-    /// If there can be no such stream.
+    /// If the stream cannot exist.
     pub(super) fn push(
         &mut self,
         now: Duration,
@@ -234,7 +235,7 @@ impl SendQueue {
         let length = data.len();
         let id = self.messages.insert(QueuedMessage::new(slot, info, data, now));
         let Some(stream) = self.streams.get_mut(slot) else { return Err(Error::NoSuchStream) };
-        stream.on_handed_in(length);
+        stream.on_enqueued(length);
         let tail = core::mem::replace(&mut stream.tail, id);
         if tail == NONE {
             stream.head = id;
@@ -242,7 +243,7 @@ impl SendQueue {
             before.next = id;
         }
         self.scheduler.on_queued(slot);
-        self.buffer.on_handed_in(length);
+        self.buffer.on_enqueued(length);
         match info.reliability {
             Reliability::Lifetime(lifetime) => self.lifetimes.add(deadline(now, lifetime)),
             Reliability::Priority(_) => self.prioritised.add_one(),
@@ -252,44 +253,44 @@ impl SendQueue {
         Ok((slot, is_new))
     }
 
-    /// A new packet begins.
+    /// Records the start of a new packet.
     #[inline]
     pub(super) fn on_packet(&mut self) {
         self.scheduler.on_packet();
     }
 
-    /// The scheduler, and the first message of each stream.
+    /// Returns the scheduler, and the first message of each stream.
     #[inline]
     pub(super) fn scheduler_and_heads(&mut self) -> (&mut StreamScheduler, Heads<'_>) {
         (&mut self.scheduler, Heads { streams: &self.streams, messages: &self.messages })
     }
 
-    /// Whether a message must be ended before another one begins.
+    /// Returns whether a message must be completed before another one starts.
     #[inline]
-    pub(super) fn is_message_begun(&self) -> bool {
+    pub(super) fn is_message_started(&self) -> bool {
         self.scheduler.current().is_some()
     }
 
-    /// The stream that may send next, of those whose first message may go.
+    /// Returns the stream that may send next, of those whose first message satisfies `is_eligible`.
     #[inline]
     pub(super) fn choose(
         &mut self,
-        may: impl Fn(&Stream, &QueuedMessage) -> bool,
+        is_eligible: impl Fn(&Stream, &QueuedMessage) -> bool,
     ) -> Option<StreamSlot> {
         let (scheduler, heads) = self.scheduler_and_heads();
-        let mut may = |slot: StreamSlot| {
+        let mut is_eligible = |slot: StreamSlot| {
             heads.get(slot).is_some_and(|(stream, message)| {
-                !(stream.paused && message.sent == 0) && may(stream, message)
+                !(stream.paused && message.sent == 0) && is_eligible(stream, message)
             })
         };
         match scheduler.current() {
-            Some(slot) => may(slot).then_some(slot),
-            None => scheduler.next(&mut may),
+            Some(slot) => is_eligible(slot).then_some(slot),
+            None => scheduler.next(&mut is_eligible),
         }
     }
 
-    /// Gives a message up, unless that was done before. Its chunks are the caller's affair.
-    pub(super) fn give_up(&mut self, id: MessageId) -> Option<GivenUp> {
+    /// Marks a message as abandoned, unless it already is. The caller handles its chunks.
+    pub(super) fn mark_abandoned(&mut self, id: MessageId) -> Option<AbandonedMessage> {
         let message = self.messages.get_mut(id)?;
         if core::mem::replace(&mut message.abandoned, true) {
             return None;
@@ -305,29 +306,29 @@ impl SendQueue {
         let stream = stream.id;
         let failed = Event::SendFailed { stream, context, ppid, unordered, sent: is_sent, data };
         self.events.push_back(failed);
-        Some(GivenUp { slot, sent, is_cut_short: is_sent && unsent > 0 })
+        Some(AbandonedMessage { slot, sent, is_partly_sent: is_sent && unsent > 0 })
     }
 
-    /// Takes a message that was given up off its stream, if it is the first one there: else that is
-    /// done with those before it.
-    pub(super) fn leave_if_first(&mut self, slot: StreamSlot, id: MessageId, is_sent: bool) {
+    /// Removes an abandoned message from its stream if it is the first one there; otherwise it is
+    /// removed together with those before it.
+    pub(super) fn dequeue_if_first(&mut self, slot: StreamSlot, id: MessageId, is_sent: bool) {
         if self.streams.get(slot).is_none_or(|stream| stream.head != id) {
             return;
         }
-        self.leave(slot, id, 0);
+        self.dequeue(slot, id, 0);
         if !is_sent {
-            self.let_go(id);
+            self.remove_message(id);
         }
     }
 
-    /// Takes the first message off its stream: all of it is in chunks, or it was given up. Those
-    /// behind it that were given up meanwhile go with it.
-    fn leave(&mut self, slot: StreamSlot, id: MessageId, bytes: usize) {
-        let (mut at, mut bytes, mut given_up) = (id, bytes, false);
+    /// Removes the first message from its stream: all of it is in chunks, or it was abandoned.
+    /// Abandoned messages behind it are removed too.
+    fn dequeue(&mut self, slot: StreamSlot, id: MessageId, bytes: usize) {
+        let (mut at, mut bytes, mut abandoned) = (id, bytes, false);
         loop {
             let next = self.messages.get(at).map_or(NONE, |message| message.next);
-            if given_up {
-                self.let_go(at);
+            if abandoned {
+                self.remove_message(at);
             }
             let Some(stream) = self.streams.get_mut(slot) else { return };
             let ends_stream = next == NONE;
@@ -336,27 +337,27 @@ impl SendQueue {
                 stream.tail = NONE;
             }
             self.scheduler.on_message(slot, bytes, ends_stream);
-            given_up = self.messages.get(next).is_some_and(|message| message.abandoned);
-            if !given_up {
+            abandoned = self.messages.get(next).is_some_and(|message| message.abandoned);
+            if !abandoned {
                 return;
             }
             (at, bytes) = (next, 0);
         }
     }
 
-    /// A chunk of a message, with so many bytes that are still in the send buffer, is cumulatively
-    /// acknowledged.
+    /// Handles the cumulative acknowledgement of a chunk of a message, with `held` bytes that are
+    /// still in the send buffer.
     #[inline]
     pub(super) fn on_acknowledged(&mut self, id: MessageId, held: usize) {
         let Some(message) = self.messages.get_mut(id) else { return };
-        let (slot, is_over) = (message.stream, message.take_chunk());
+        let (slot, is_over) = (message.stream, message.remove_chunk());
         self.release_from(slot, held);
         if is_over {
-            self.let_go(id);
+            self.remove_message(id);
         }
     }
 
-    /// Bytes of a message leave the send buffer: acknowledged for good, or given up.
+    /// Releases bytes of a message from the send buffer: non-renegably acknowledged, or abandoned.
     pub(super) fn release(&mut self, id: MessageId, bytes: usize) {
         if let Some(slot) = self.messages.get(id).map(|message| message.stream) {
             self.release_from(slot, bytes);
@@ -371,9 +372,9 @@ impl SendQueue {
         }
     }
 
-    /// Lets go of a message that is through.
+    /// Removes a complete message.
     #[inline]
-    pub(super) fn let_go(&mut self, id: MessageId) {
+    pub(super) fn remove_message(&mut self, id: MessageId) {
         match self.messages.get(id).map(|message| message.limit) {
             Some(Limit::Deadline(_)) => self.lifetimes.remove(),
             Some(Limit::Priority(_)) => self.prioritised.take_one(),
@@ -382,14 +383,14 @@ impl SendQueue {
         self.messages.remove(id);
     }
 
-    /// Tells of room, once for each time that somebody waits for it.
+    /// Reports room in the send buffer, once for each wait.
     pub(super) fn notify_writable(&mut self) {
         if self.buffer.take_room(self.messages.len()) {
             self.events.push_back(Event::Writable);
         }
     }
 
-    /// All is through: tells so, once for each time. Says whether it did.
+    /// Reports that all messages are complete, once for each time. Returns whether it did.
     pub(super) fn notify_dry(&mut self) -> bool {
         let was_busy = core::mem::take(&mut self.busy);
         if was_busy {
@@ -399,10 +400,10 @@ impl SendQueue {
         was_busy
     }
 
-    /// The association has ended: nobody waits for anything.
+    /// Cancels all notifications, as the association has ended.
     pub(super) fn end(&mut self) {
         self.busy = false;
-        self.buffer.forget_refused();
+        self.buffer.cancel_wait();
     }
 }
 
@@ -414,7 +415,7 @@ pub(super) struct Heads<'a> {
 }
 
 impl<'a> Heads<'a> {
-    /// A stream, and the message that goes next on it.
+    /// Returns a stream, and its next message.
     #[inline]
     pub(super) fn get(self, slot: StreamSlot) -> Option<(&'a Stream, &'a QueuedMessage)> {
         let stream = self.streams.get(slot)?;

@@ -1,5 +1,5 @@
-//! The peer came back without a memory (RFC 9260 §5.2.4.1), or both sides start their TSNs anew
-//! (RFC 6525 §5.1.4); and the end of an association.
+//! A restart of the peer (RFC 9260 §5.2.4.1) or of the TSNs of both sides (RFC 6525 §5.1.4); and
+//! the end of an association.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -7,38 +7,40 @@ use core::time::Duration;
 use super::outstanding::ChunkState;
 use super::peer_window::PeerWindow;
 use super::queue::{MessageId, QueuedMessage};
-use super::retransmission::Meaning;
+use super::retransmission::RetransmitReason;
 use super::{Sender, Terms};
 use crate::path::Paths;
 use crate::serial::Tsn;
 
 impl Sender {
-    /// The peer took nothing of what was sent with the COOKIE ECHO, for its cookie was stale
-    /// (RFC 9260 §5.2.6): all of it is sent again once the peer is met again.
-    pub fn take_all_back(&mut self, now: Duration, paths: &mut Paths) {
+    /// Requeues everything sent with the COOKIE ECHO, as the peer's cookie was stale and it
+    /// processed none of it (RFC 9260 §5.2.6): all of it is sent again once the handshake
+    /// completes.
+    pub fn requeue_all(&mut self, now: Duration, paths: &mut Paths) {
         for number in self.outstanding.numbers() {
             let Some(id) = self.outstanding.path_of(number) else { continue };
-            self.lose_flight(number, id, Meaning::Nothing, now, paths);
+            self.lose_flight(number, id, RetransmitReason::NotLost, now, paths);
         }
-        self.unheard = true;
+        self.never_acknowledged = true;
     }
 
-    /// Whether chunks that the peer took nothing of fit these terms as they are.
-    fn may_go_on(&self, terms: &Terms) -> bool {
+    /// Returns whether chunks that the peer has not processed are still valid with these
+    /// parameters.
+    fn are_chunks_reusable(&self, terms: &Terms) -> bool {
         terms.initial_tsn == self.terms.initial_tsn
             && terms.interleaving == self.terms.interleaving
             && terms.outbound >= self.terms.outbound
     }
 
-    /// Starts anew on these terms: what was begun is lost and told as failed, what was not begun
-    /// is kept, and so is what the peer took nothing of. Messages on streams that there are no more
-    /// fail, too.
+    /// Restarts with these parameters. Messages that were partly sent fail, and so do those on
+    /// streams that no longer exist; unsent messages are kept, and so are those that the peer has
+    /// not processed.
     pub fn restart(&mut self, terms: Terms, paths: &mut Paths) {
         let outbound = terms.outbound;
-        if core::mem::take(&mut self.unheard) && self.may_go_on(&terms) {
+        if core::mem::take(&mut self.never_acknowledged) && self.are_chunks_reusable(&terms) {
             self.terms = terms;
             self.peer_window = PeerWindow::new(terms.peer_window);
-            return self.note_room();
+            return self.notify_room();
         }
         self.fail(paths, |sender, message| {
             let stream = sender.queue.stream(message.stream);
@@ -51,12 +53,12 @@ impl Sender {
         self.forwarding.restart(terms.initial_tsn);
         self.congestion_echoed = None;
         self.reset_streams(&[]);
-        self.note_room();
+        self.notify_room();
         self.check();
     }
 
-    /// TSNs start anew with `next`, and all streams with them (RFC 6525 §5.1.4). Only while nothing
-    /// is outstanding; says whether that was so.
+    /// Restarts the TSNs with `next`, and all streams with them (RFC 6525 §5.1.4). Returns false if
+    /// data is outstanding, which prevents it.
     pub fn reset_tsns(&mut self, next: Tsn) -> bool {
         if !self.outstanding.renumber(next) {
             return false;
@@ -68,7 +70,7 @@ impl Sender {
         true
     }
 
-    /// The association has ended: all that was not acknowledged has failed.
+    /// Fails all messages that were not acknowledged, as the association has ended.
     pub fn fail_all(&mut self, paths: &mut Paths) {
         self.fail(paths, |_, _| true);
         self.forget_chunks(self.next_tsn(), paths);
@@ -76,7 +78,7 @@ impl Sender {
         self.check();
     }
 
-    /// Gives up the messages that are `lost`, with an event for each.
+    /// Abandons the messages that are `lost`, with an event for each.
     fn fail(&mut self, paths: &mut Paths, lost: impl Fn(&Self, &QueuedMessage) -> bool) {
         let lost: Vec<MessageId> = self
             .queue
@@ -90,12 +92,13 @@ impl Sender {
                 self.abandon(id, paths);
             }
             if self.queue.message(id).is_some_and(|message| message.sent > 0) {
-                self.queue.let_go(id);
+                self.queue.remove_message(id);
             }
         }
     }
 
-    /// Whether all of a message has arrived for good, though the cumulative TSN is not there yet.
+    /// Returns whether all of a message has been non-renegably acknowledged, although the
+    /// cumulative TSN ack has not reached it.
     fn is_acknowledged(&self, message: &QueuedMessage, id: MessageId) -> bool {
         if message.sent == 0 || message.unsent() > 0 {
             return false;
@@ -103,14 +106,15 @@ impl Sender {
         let count = message.last_tsn.distance_from(message.first_tsn);
         (0..=count).all(|offset| {
             let chunk = self.outstanding.get(message.first_tsn.plus(offset));
-            // A peer may deny even what it said that it would keep: then it is under way again.
+            // A peer may renege even on data that it reported as non-renegable: then it is in
+            // flight again.
             chunk.is_none_or(|chunk| {
                 chunk.message != id || (chunk.released && chunk.state == ChunkState::Acknowledged)
             })
         })
     }
 
-    /// Forgets what was under way; TSNs go on with `initial`.
+    /// Forgets the chunks in flight; TSNs continue with `initial`.
     fn forget_chunks(&mut self, initial: Tsn, paths: &mut Paths) {
         self.reported.clear();
         for flight in self.outstanding.flights() {

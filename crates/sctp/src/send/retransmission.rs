@@ -1,4 +1,4 @@
-//! What becomes of chunks that were lost, and T3 (RFC 9260 §6.3.3, §6.4.1, §7.2.4).
+//! Lost chunks, and T3 (RFC 9260 §6.3.3, §6.4.1, §7.2.4).
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -13,34 +13,34 @@ use crate::identifier::PathId;
 use crate::path::{PathState, Paths};
 use crate::serial::Tsn;
 
-/// What happened because time passed.
+/// The result of a timeout.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TimeoutOutcome {
-    /// Paths on which T3 ran out.
+    /// The paths whose T3 expired.
     pub expired: Vec<Expired>,
 }
 
-/// T3 ran out on a path.
+/// The expiry of a path's T3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expired {
-    /// Which one.
+    /// The path.
     pub path: PathId,
-    /// Whether it is an error of the path: not if a probe into a closed window was left
-    /// unacknowledged by a peer that answers (RFC 9260 §6.1 rule A).
+    /// Whether it counts as an error of the path: not if a zero window probe was left
+    /// unacknowledged by a peer that responds (RFC 9260 §6.1 rule A).
     pub is_error: bool,
 }
 
-/// What the loss of a chunk means for its path.
+/// Why a chunk is retransmitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Meaning {
+pub(super) enum RetransmitReason {
     /// The path lost it.
     Loss,
-    /// Nothing: it is sent again for another reason.
-    Nothing,
+    /// Another reason that does not concern the path.
+    NotLost,
 }
 
 impl Sender {
-    /// When something is to be done at the latest, if nothing happens before.
+    /// Returns when to call [`Self::handle_timeout`] at the latest.
     #[must_use]
     pub fn next_timeout(&self, paths: &Paths) -> Option<Duration> {
         let mut next = self.queue.next_deadline();
@@ -54,7 +54,7 @@ impl Sender {
         next
     }
 
-    /// Does what is due.
+    /// Handles the timers that are due.
     pub fn handle_timeout(&mut self, now: Duration, paths: &mut Paths) -> TimeoutOutcome {
         self.note_event();
         let mut outcome = TimeoutOutcome::default();
@@ -66,19 +66,19 @@ impl Sender {
             }
             self.handle_loss_timers(number, now, paths);
         }
-        self.drop_overdue(now, paths);
-        self.note_room();
+        self.abandon_expired(now, paths);
+        self.notify_room();
         self.check();
         outcome
     }
 
-    /// T3 ran out on a path (RFC 9260 §6.3.3).
+    /// Handles the expiry of a path's T3 (RFC 9260 §6.3.3).
     fn expire(&mut self, number: u8, id: PathId, now: Duration, paths: &mut Paths) -> Expired {
         let is_error = !self.peer_window.is_probing(&self.outstanding);
         self.peer_window.await_answer();
         let to = path_instead_of(self.multipath.as_deref(), id, paths);
         let siblings = paths.siblings(id);
-        let suspects = self.lose_flight(number, to, Meaning::Loss, now, paths);
+        let suspects = self.lose_flight(number, to, RetransmitReason::Loss, now, paths);
         let exit = self.outstanding.last();
         let flight = self.outstanding.flight_mut(number);
         if let Some(path) = paths.get_mut(id) {
@@ -95,17 +95,18 @@ impl Sender {
         Expired { path: id, is_error }
     }
 
-    /// Tells the paths which of them send something again at once: that is as good as a heartbeat.
-    pub fn note_resends(&self, paths: &mut Paths) {
+    /// Tells the paths which of them have retransmissions pending: those are as good as a
+    /// heartbeat.
+    pub fn record_pending_retransmissions(&self, paths: &mut Paths) {
         for flight in self.outstanding.flights() {
             if let Some(id) = flight.path {
-                paths.set_resends(id, flight.waiting() > 0);
+                paths.set_retransmits(id, flight.pending_retransmissions() > 0);
             }
         }
     }
 
-    /// Starts T3 anew if what was oldest on the path is under way no more: acknowledged, or lost
-    /// and to be sent again (RFC 9260 §6.3.2, R3, §7.2.4 step 4). Stops it if nothing is under way
+    /// Restarts T3 if the oldest data on the path is no longer in flight: acknowledged, or lost and
+    /// to be retransmitted (RFC 9260 §6.3.2, R3, §7.2.4 step 4). Stops it if nothing is in flight
     /// (R2).
     pub(super) fn restart_t3(&mut self, number: u8, now: Duration, paths: &mut Paths) {
         let must_run = self.must_forward();
@@ -120,7 +121,7 @@ impl Sender {
         }
     }
 
-    /// Stops T3 where it has nothing to watch over.
+    /// Stops T3 if it covers nothing.
     pub(super) fn stop_idle_t3(&mut self, number: u8, paths: &mut Paths) {
         let must_run = self.must_forward();
         let path = self.outstanding.path_of(number);
@@ -130,24 +131,24 @@ impl Sender {
         }
     }
 
-    /// All that is under way on a path is to be sent again, on path `to`, and no timer watches over
-    /// it any more. Says how many chunks that were.
+    /// Marks everything in flight on a path for retransmission on path `to`, and stops its timers.
+    /// Returns the number of chunks.
     pub(super) fn lose_flight(
         &mut self,
         number: u8,
         to: PathId,
-        meaning: Meaning,
+        reason: RetransmitReason,
         now: Duration,
         paths: &mut Paths,
     ) -> u32 {
         let mut lost = 0;
         while let Some(run) = self.outstanding.take_oldest_run(number) {
-            lost += self.lose_run(number, &run, to, meaning, now, paths);
+            lost += self.lose_run(number, &run, to, reason, now, paths);
         }
         let flight = self.outstanding.flight_mut(number);
         flight.rack.restart();
         flight.probe.cancel();
-        // What silence would have led to has come to pass.
+        // The move that silence would have caused has been made.
         flight.doubt = None;
         if let Some(path) = flight.path.and_then(|id| paths.get_mut(id)) {
             path.t3 = None;
@@ -155,13 +156,13 @@ impl Sender {
         lost
     }
 
-    /// All that is left under way of a run is to be sent again. Says how many chunks that were.
+    /// Marks everything still in flight of a run for retransmission. Returns the number of chunks.
     pub(super) fn lose_run(
         &mut self,
         number: u8,
         run: &Run,
         to: PathId,
-        meaning: Meaning,
+        reason: RetransmitReason,
         now: Duration,
         paths: &mut Paths,
     ) -> u32 {
@@ -169,51 +170,55 @@ impl Sender {
         for offset in 0..u32::from(run.count) {
             let tsn = run.first.plus(offset);
             if self.outstanding.get(tsn).is_some_and(|chunk| in_run(chunk, run, number)) {
-                self.lose(tsn, to, meaning, now, paths);
+                self.lose(tsn, to, reason, now, paths);
                 lost += 1;
             }
         }
         lost
     }
 
-    /// A chunk that is under way is to be sent again, on path `to`; or given up, if its message
-    /// was retransmitted as often as it may or its time is over.
+    /// Marks a chunk in flight for retransmission on path `to`, or abandons it if its message has
+    /// used up its retransmissions or its lifetime.
     pub(super) fn lose(
         &mut self,
         tsn: Tsn,
         to: PathId,
-        meaning: Meaning,
+        reason: RetransmitReason,
         now: Duration,
         paths: &mut Paths,
     ) {
         let Some((before, path)) = self.outstanding.lose(tsn, to) else { return };
         if let Some(path) = path.and_then(|id| paths.get_mut(id)) {
-            match meaning {
-                Meaning::Loss => path.on_chunk_lost(now, before.packet, before.length.into()),
-                Meaning::Nothing => path.on_chunk_forgotten(before.packet, before.length.into()),
+            match reason {
+                RetransmitReason::Loss => {
+                    path.on_chunk_lost(now, before.packet, before.length.into())
+                }
+                RetransmitReason::NotLost => {
+                    path.on_chunk_forgotten(before.packet, before.length.into())
+                }
             }
         }
         let limit = self.queue.message(before.message).map(|message| message.limit);
-        let is_over = match limit {
+        let is_expired = match limit {
             Some(Limit::Retransmissions(most)) => before.transmissions > most,
             Some(Limit::Deadline(deadline)) => deadline <= now,
             _ => false,
         };
-        if is_over && self.terms.partial_reliability {
+        if is_expired && self.terms.partial_reliability {
             self.abandon(before.message, paths);
         }
     }
 
-    /// A chunk is sent again soon, though nothing says that the path lost it.
-    pub(super) fn forget(&mut self, tsn: Tsn, now: Duration, paths: &mut Paths) {
+    /// Retransmits a chunk soon although nothing shows that the path lost it.
+    pub(super) fn retransmit_soon(&mut self, tsn: Tsn, now: Duration, paths: &mut Paths) {
         let Some(chunk) = self.outstanding.get(tsn) else { return };
         let Some(path) = self.outstanding.path_of(chunk.flight) else { return };
         let to = path_for_lost(self.multipath.as_deref(), path, paths);
-        self.lose(tsn, to, Meaning::Nothing, now, paths);
+        self.lose(tsn, to, RetransmitReason::NotLost, now, paths);
     }
 
-    /// Losses were found on a path: its window is cut, once for each recovery
-    /// (RFC 9260 §7.2.4). `newest`: the newest packet of which something was lost.
+    /// Handles losses on a path: reduces its window, once per recovery (RFC 9260 §7.2.4). `newest`
+    /// is the newest packet with a loss.
     pub(super) fn begin_recovery(
         &mut self,
         number: u8,
@@ -229,7 +234,7 @@ impl Sender {
         let Some(path) = paths.get_mut(id) else { return };
         flight.seen.lost = true;
         if let Some(recovery) = &mut flight.recovery {
-            // Classic detection finds no second loss of a chunk, and one cut is enough.
+            // Classic detection finds no second loss of a chunk, and one reduction is enough.
             let by_time = self.rules.detection == LossDetection::Rack;
             let is_later = !super::acknowledgement::is_newer(recovery.packet, newest);
             if !(is_later && (by_time || recovery.by_timeout)) {
@@ -243,17 +248,17 @@ impl Sender {
         flight.recovery = Some(Recovery { exit, packet, by_timeout: false, suspects: lost });
     }
 
-    /// Ends recoveries whose exit point the cumulative TSN has reached.
+    /// Ends recoveries whose exit point the cumulative TSN ack has reached.
     pub(super) fn end_recoveries(&mut self, now: Duration, cumulative: Tsn, paths: &mut Paths) {
         let outstanding = &mut self.outstanding;
         if outstanding.flights().iter().any(|flight| flight.recovery.is_some()) {
-            outstanding.find_points();
+            outstanding.update_points();
         }
         for number in outstanding.numbers() {
             let Some(recovery) = outstanding.flight(number).recovery else { continue };
-            let is_over = recovery.exit.is_at_or_before(cumulative)
+            let is_expired = recovery.exit.is_at_or_before(cumulative)
                 || outstanding.is_recovered(number, recovery.exit);
-            if !is_over {
+            if !is_expired {
                 continue;
             }
             let flight = outstanding.flight_mut(number);
@@ -267,8 +272,8 @@ impl Sender {
         }
     }
 
-    /// Paths came, went or changed their state: what waits on one that is not to be used any more
-    /// moves to another.
+    /// Handles added, removed or changed paths: retransmissions on a path that is no longer used
+    /// move to another.
     pub fn paths_changed(&mut self, now: Duration, paths: &mut Paths) {
         self.note_event();
         for number in self.outstanding.numbers() {
@@ -281,15 +286,15 @@ impl Sender {
             match state {
                 None => {
                     while let Some(run) = self.outstanding.take_oldest_run(number) {
-                        self.lose_run(number, &run, to, Meaning::Nothing, now, paths);
+                        self.lose_run(number, &run, to, RetransmitReason::NotLost, now, paths);
                     }
-                    while self.outstanding.move_waiting(number, to) {}
-                    self.outstanding.leave_path(number);
-                    // The timer that would have repeated it went with the path.
+                    while self.outstanding.move_retransmission(number, to) {}
+                    self.outstanding.detach_path(number);
+                    // The timer that would have repeated it was removed with the path.
                     self.forwarding.make_due(&self.outstanding);
                 }
                 Some(PathState::Active) => {}
-                Some(_) if to != id => while self.outstanding.move_waiting(number, to) {},
+                Some(_) if to != id => while self.outstanding.move_retransmission(number, to) {},
                 Some(_) => {}
             }
         }
@@ -298,7 +303,7 @@ impl Sender {
 }
 
 impl Outstanding {
-    /// A chunk arrived that was believed lost and had not been sent again.
+    /// Handles the arrival of a chunk that was marked as lost and had not been retransmitted.
     pub(super) fn note_late_arrival(
         &mut self,
         now: Duration,
@@ -310,7 +315,7 @@ impl Outstanding {
         flight.seen.late = true;
         flight.seen.acknowledged = true;
         flight.seen.works |= !chunk.moved;
-        let spurious = flight.clear_suspect(tsn, 1);
+        let spurious = flight.clear_suspects(tsn, 1);
         let Some(path) = flight.path.and_then(|id| paths.get_mut(id)) else { return };
         path.on_late_chunk(now, chunk.length.into());
         if spurious {
@@ -319,7 +324,7 @@ impl Outstanding {
     }
 }
 
-/// A path itself while it works, else the one for retransmissions of what was sent there.
+/// Returns the path itself if it is active, otherwise the one for retransmissions of its data.
 pub(super) fn same_or_better(path: PathId, paths: &Paths) -> PathId {
     let works = paths.get(path).is_some_and(|path| path.state() == PathState::Active);
     if works { path } else { paths.for_retransmission(path) }

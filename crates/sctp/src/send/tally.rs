@@ -1,8 +1,9 @@
-//! Numbers that are counted up and down while what they count comes and goes.
+//! Counters of items that are added and removed.
 //!
-//! Nothing is taken that was not added. Taking more is a fault of ours and never the peer's: builds with
-//! debug assertions stop there, so that fuzzers and property tests find it. Others are left with nothing
-//! rather than with a number that has wrapped, which would keep an association from ever sending again.
+//! Nothing may be subtracted that was not added. Subtracting more is a bug of ours and never the
+//! peer's fault: builds with debug assertions panic, so that fuzzers and property tests find it.
+//! Other builds saturate at zero rather than wrap, which would keep an association from ever
+//! sending again.
 
 /// A sum of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,12 +22,12 @@ impl Tally {
 
     #[inline]
     pub(super) fn take(&mut self, bytes: usize) {
-        debug_assert!(bytes <= self.0, "{bytes} bytes taken of {}", self.0);
+        debug_assert!(bytes <= self.0, "{bytes} bytes removed of {}", self.0);
         self.0 = self.0.saturating_sub(bytes);
     }
 }
 
-/// A number of things.
+/// A number of items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Count(u32);
 
@@ -43,7 +44,7 @@ impl Count {
 
     #[inline]
     pub(super) fn take_one(&mut self) {
-        debug_assert!(self.0 > 0, "one taken of none");
+        debug_assert!(self.0 > 0, "the count was already zero");
         self.0 = self.0.saturating_sub(1);
     }
 }
@@ -54,19 +55,19 @@ mod tests {
 
     #[test]
     fn added_amounts_can_be_removed() {
-        let (mut bytes, mut things) = (Tally::default(), Count::default());
+        let (mut bytes, mut items) = (Tally::default(), Count::default());
         bytes.add(3);
         bytes.take(2);
-        things.add_one();
-        things.add_one();
-        things.take_one();
-        assert_eq!((bytes.get(), things.get()), (1, 1));
+        items.add_one();
+        items.add_one();
+        items.take_one();
+        assert_eq!((bytes.get(), items.get()), (1, 1));
     }
 
     #[cfg(debug_assertions)]
     #[test]
-    #[should_panic(expected = "2 bytes taken of 1")]
-    fn more_bytes_than_were_added_are_a_fault() {
+    #[should_panic(expected = "2 bytes removed of 1")]
+    fn removing_more_bytes_than_were_added_panics() {
         let mut bytes = Tally::default();
         bytes.add(1);
         bytes.take(2);
@@ -74,8 +75,8 @@ mod tests {
 
     #[cfg(debug_assertions)]
     #[test]
-    #[should_panic(expected = "one taken of none")]
-    fn removing_a_missing_item_is_a_fault() {
+    #[should_panic(expected = "the count was already zero")]
+    fn removing_a_missing_item_panics() {
         Count::default().take_one();
     }
 }

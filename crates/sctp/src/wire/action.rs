@@ -1,35 +1,34 @@
-//! What to do with chunks and parameters of unknown types.
+//! Handling of chunks and parameters of unknown types.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc9260#section-3.2>,
 //! <https://www.rfc-editor.org/rfc/rfc9260#section-3.2.1>
 //!
-//! The two highest bits of the type say it, so that a receiver can do what the sender meant without
-//! knowing more.
+//! The two highest bits of the type state what a receiver should do that does not know it.
 
 use super::{ChunkType, ParameterType};
 
-/// What the highest two bits of an unknown type ask for. For a parameter, to stop is to leave out
-/// the rest of its chunk, not of the packet.
+/// What the highest two bits of an unknown type request. For a parameter, stopping skips the rest
+/// of its chunk, not of the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UnknownAction {
-    /// 00: leave out the rest.
+    /// 00: skip the rest.
     Stop,
-    /// 01: leave out the rest and report it.
+    /// 01: skip the rest and report it.
     StopAndReport,
-    /// 10: go on with what follows.
+    /// 10: continue with what follows.
     Skip,
-    /// 11: go on with what follows and report it.
+    /// 11: continue with what follows and report it.
     SkipAndReport,
 }
 
 impl UnknownAction {
-    /// What to do with a chunk of this type, if it is unknown.
+    /// Returns the action for an unknown chunk of this type.
     #[must_use]
     pub const fn of_chunk(chunk_type: ChunkType) -> Self {
         Self::from_bits(chunk_type.0 >> 6)
     }
 
-    /// What to do with a parameter of this type, if it is unknown.
+    /// Returns the action for an unknown parameter of this type.
     #[must_use]
     pub const fn of_parameter(parameter_type: ParameterType) -> Self {
         Self::from_bits((parameter_type.0 >> 14) as u8)
@@ -44,14 +43,15 @@ impl UnknownAction {
         }
     }
 
-    /// Whether the rest is to be left out.
+    /// Returns whether the rest has to be skipped.
     #[must_use]
     pub const fn stops(self) -> bool {
         matches!(self, Self::Stop | Self::StopAndReport)
     }
 
-    /// Whether the sender is to be told: of a chunk by an ERROR with the cause "unrecognized chunk
-    /// type", of a parameter by an "unrecognized parameter" in the INIT ACK or an ERROR.
+    /// Returns whether it has to be reported to the sender: a chunk by an ERROR with the cause
+    /// "unrecognized chunk type", a parameter by an "unrecognized parameter" in the INIT ACK or an
+    /// ERROR.
     #[must_use]
     pub const fn reports(self) -> bool {
         matches!(self, Self::StopAndReport | Self::SkipAndReport)

@@ -73,7 +73,7 @@ impl CauseCode {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
-    /// Data came on a stream that there is not.
+    /// Data arrived on a stream that does not exist.
     InvalidStream {
         /// Which.
         stream: StreamId,
@@ -83,7 +83,7 @@ pub enum Cause {
         /// Their types, two bytes each; see [`Cause::missing`].
         types: Bytes,
     },
-    /// A cookie came too late.
+    /// A cookie arrived too late.
     StaleCookie {
         /// By how much, in microseconds.
         staleness: u32,
@@ -92,17 +92,17 @@ pub enum Cause {
     OutOfResource,
     /// An address cannot be used.
     UnresolvableAddress {
-        /// The parameter that has it, with type and length.
+        /// The parameter that contains it, with type and length.
         parameter: Bytes,
     },
-    /// A chunk is not known.
+    /// A chunk type is unknown.
     UnrecognizedChunkType {
         /// The chunk with its header.
         chunk: Bytes,
     },
-    /// A parameter that a chunk must have is wrong.
+    /// A mandatory parameter is invalid.
     InvalidMandatoryParameter,
-    /// Parameters are not known.
+    /// Parameters are unknown.
     UnrecognizedParameters(Parameters),
     /// A DATA chunk is empty.
     NoUserData {
@@ -111,19 +111,19 @@ pub enum Cause {
     },
     /// The association is ending.
     CookieWhileShuttingDown,
-    /// A restart named addresses that were not there before.
+    /// A restart listed new addresses.
     RestartWithNewAddresses(Parameters),
-    /// The user did it.
+    /// The user aborted the association.
     UserInitiatedAbort {
-        /// The user's words.
+        /// The user's reason.
         reason: Bytes,
     },
-    /// Something that must not be.
+    /// The protocol was violated.
     ProtocolViolation {
         /// More about it.
         information: Bytes,
     },
-    /// The last address must stay.
+    /// The last address cannot be deleted.
     DeleteLastAddress {
         /// The request, with type and length.
         request: Bytes,
@@ -133,42 +133,42 @@ pub enum Cause {
         /// The request, with type and length.
         request: Bytes,
     },
-    /// The address that a request comes from must stay.
+    /// The source address of a request cannot be deleted.
     DeleteSourceAddress {
         /// The request, with type and length.
         request: Bytes,
     },
-    /// An ASCONF-ACK answers what was never asked.
+    /// An ASCONF-ACK acknowledges a request that was never sent.
     IllegalAsconfAck,
-    /// It is not allowed.
+    /// The request is not authorized.
     NoAuthorization {
         /// The request, with type and length.
         request: Bytes,
     },
-    /// An AUTH chunk uses an algorithm that was not agreed on.
+    /// An AUTH chunk uses an algorithm that was not negotiated.
     UnsupportedHmac {
         /// Which.
         hmac_id: u16,
     },
-    /// A cause that is not known here.
+    /// An unknown cause.
     Unknown {
         /// Its code.
         code: CauseCode,
-        /// What is behind code and length.
+        /// What follows code and length.
         information: Bytes,
     },
-    /// A cause that does not fit its code, or whose length does not fit the chunk.
+    /// A cause that is invalid for its code, or whose length does not fit the chunk.
     Malformed {
-        /// What it said that it is.
+        /// Its stated code.
         code: CauseCode,
     },
 }
 
 impl Cause {
-    /// A protocol violation, in words for people.
+    /// Returns a protocol violation with a human-readable description.
     #[must_use]
-    pub const fn violation(words: &'static str) -> Self {
-        Self::ProtocolViolation { information: Bytes::from_static(words.as_bytes()) }
+    pub const fn violation(description: &'static str) -> Self {
+        Self::ProtocolViolation { information: Bytes::from_static(description.as_bytes()) }
     }
 
     fn parse(cause: View<'_>) -> Self {
@@ -213,7 +213,7 @@ impl Cause {
         }
     }
 
-    /// The code, as it stands in the cause.
+    /// Returns the code.
     #[must_use]
     pub const fn code(&self) -> CauseCode {
         match self {
@@ -240,7 +240,7 @@ impl Cause {
         }
     }
 
-    /// The types of the parameters that are missing, if that is the cause.
+    /// Returns the types of the missing parameters, if that is the cause.
     pub fn missing(&self) -> impl Iterator<Item = ParameterType> + '_ {
         let types = match self {
             Self::MissingMandatoryParameter { types } => &types[..],
@@ -297,7 +297,7 @@ impl Cause {
     }
 }
 
-/// The list may be shorter than the count that precedes it says; then it is malformed.
+/// Returns `None` if the list is shorter than the count that precedes it.
 fn missing_mandatory(cause: View<'_>) -> Option<Cause> {
     let count = usize::try_from(cause.u32_at(4)?).ok()?;
     let types = cause.skip(8)?.take(count.checked_mul(u16::SIZE)?)?;
@@ -305,7 +305,7 @@ fn missing_mandatory(cause: View<'_>) -> Option<Cause> {
 }
 
 element_list! {
-    /// A list of error causes, as on the wire; read where it lies.
+    /// A list of encoded error causes, parsed on iteration.
     Causes, Cause, Cause::parse, |code| Cause::Malformed { code: CauseCode(code) }
 }
 

@@ -1,6 +1,6 @@
-//! Lists of parameters and of error causes: the same on the wire but for what their elements are.
+//! Lists of parameters and of error causes, which only differ in their elements.
 
-/// Makes the type of a list. `$read` and `$broken` make an element of a part of the packet.
+/// Defines a list type. `$read` and `$broken` create an element from a part of the packet.
 macro_rules! element_list {
     ($(#[$documentation:meta])* $list:ident, $element:ident, $read:expr, $broken:expr) => {
         $(#[$documentation])*
@@ -8,26 +8,26 @@ macro_rules! element_list {
         pub struct $list(bytes::Bytes);
 
         impl $list {
-            /// What `bytes` holds.
+            /// Creates a list from its encoding.
             #[must_use]
             pub const fn from_bytes(bytes: bytes::Bytes) -> Self {
                 Self(bytes)
             }
 
-            /// The list as on the wire; the last element has no padding.
+            /// Returns the encoded list; the last element has no padding.
             #[must_use]
             pub const fn as_bytes(&self) -> &bytes::Bytes {
                 &self.0
             }
 
-            /// Whether there is none.
+            /// Returns whether the list is empty.
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 self.0.is_empty()
             }
 
-            /// The elements, one after the other. One whose length does not fit is malformed and
-            /// the last one.
+            /// Returns the elements. One whose length does not fit is malformed, and is the last
+            /// one.
             pub fn iter(&self) -> impl Iterator<Item = $element> + '_ {
                 use $crate::wire::walker::{Step, View, Walker};
                 Walker::new(View::whole(&self.0)).map(|step| match step {
@@ -38,7 +38,7 @@ macro_rules! element_list {
         }
 
         impl FromIterator<$element> for $list {
-            /// The list on the wire; it is up to the caller that it fits a chunk.
+            /// Encodes a list; the caller ensures that it fits a chunk.
             fn from_iter<T: IntoIterator<Item = $element>>(elements: T) -> Self {
                 let mut buffer = bytes::BytesMut::new();
                 for element in elements {

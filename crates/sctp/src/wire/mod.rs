@@ -1,21 +1,21 @@
-//! What is on the wire: packets, chunks, parameters and error causes, read and written.
+//! The wire format: parsing and encoding of packets, chunks, parameters and error causes.
 //!
-//! Reading copies nothing and, for the chunks of a running transfer, allocates nothing: payloads
-//! share memory with the packet they came in, lists are read where they lie. There is one
-//! walker (`walker`) for everything that has a type and a length, so no two readers can
-//! disagree on where something ends.
+//! Parsing copies nothing and, for the chunks of a running transfer, allocates nothing: payloads
+//! share memory with their packet, lists are parsed on iteration. A single walker (`walker`)
+//! handles everything with a type and a length, so no two parsers can disagree on where something
+//! ends.
 //!
-//! | file | job | source |
+//! | file | purpose | source |
 //! | --- | --- | --- |
 //! | `packet` | the common header, the chunks of a packet | RFC 9260 §3, §3.1 |
-//! | `writer` | packets put together in place | RFC 9260 §6.10 |
-//! | `unread_packet` | a packet that came, in either form | |
+//! | `writer` | assembly of packets in place | RFC 9260 §6.10 |
+//! | `unread_packet` | a received packet, in either form | |
 //! | `struct_packet` | a packet as values, for simulations | |
 //! | `checksum` | CRC32c | RFC 9260 §6.8, appendix A |
 //! | `walker` | types, lengths, padding | RFC 9260 §3.2, §3.2.1 |
 //! | `records` | lists of entries of one size | |
 //! | `list` | lists of parameters and of causes | |
-//! | `action` | what to do with the unknown | RFC 9260 §3.2, §3.2.1 |
+//! | `action` | handling of unknown types | RFC 9260 §3.2, §3.2.1 |
 //! | `cause` | error causes | RFC 9260 §3.3.10 |
 //! | `chunk` | one file per type of chunk | see there |
 //! | `parameter` | parameters, one file per document | see there |
@@ -51,8 +51,8 @@ pub use struct_packet::{StructPacket, StructPackets};
 pub use unread_packet::UnreadPacket;
 pub use writer::{PacketSink, PacketWriter};
 
-/// `length` with the padding that follows it: everything on the wire begins at a multiple of four
-/// bytes (RFC 9260 §3.2).
+/// Returns `length` with padding: everything on the wire starts at a multiple of four bytes (RFC
+/// 9260 §3.2).
 #[must_use]
 pub const fn padded(length: usize) -> usize {
     length.next_multiple_of(4)

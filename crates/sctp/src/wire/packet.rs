@@ -1,4 +1,4 @@
-//! The common header, and the chunks behind it.
+//! The common header, and the chunks after it.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc9260#section-3.1>
 //!
@@ -22,22 +22,22 @@ use super::walker::{Step, View, Walker};
 use super::{Checksum, Chunk, ChunkType, EncodeChunk, padded};
 use crate::identifier::VerificationTag;
 
-/// Bytes of the common header.
+/// The length of the common header.
 pub const PACKET_HEADER: usize = 12;
 
-/// Who a packet is from and for.
+/// The ports and the tag of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Header {
     /// The sender's SCTP port.
     pub source_port: u16,
     /// The receiver's SCTP port.
     pub destination_port: u16,
-    /// What shows that the sender knows the association.
+    /// The verification tag, which shows that the sender knows the association.
     pub tag: VerificationTag,
 }
 
 impl Header {
-    /// As on the wire, with zero as checksum.
+    /// Encodes the header, with zero as checksum.
     #[must_use]
     pub fn encode(&self) -> [u8; PACKET_HEADER] {
         let mut bytes = [0; PACKET_HEADER];
@@ -48,7 +48,7 @@ impl Header {
     }
 }
 
-/// Why a packet is not looked at.
+/// Why a packet is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Malformed {
     /// It is shorter than a common header.
@@ -57,13 +57,13 @@ pub enum Malformed {
     Checksum,
 }
 
-/// Reading of packets.
+/// The packet parser.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet;
 
 impl Packet {
-    /// The common header of a packet, unchecked: to find the association that says which checksum
-    /// it accepts.
+    /// Returns the common header of a packet, not verified: for finding the association, which
+    /// determines the acceptable checksum.
     ///
     /// # Errors
     /// If the packet is shorter than a common header.
@@ -80,10 +80,10 @@ impl Packet {
         })
     }
 
-    /// Checks a packet and gives its header and its chunks, which are read one at a time.
+    /// Verifies a packet and returns its header and its chunks, which are parsed one at a time.
     ///
     /// # Errors
-    /// If the packet is too short or its checksum is not one to accept.
+    /// If the packet is too short or its checksum is not acceptable.
     pub fn parse(contents: &Bytes, check: Checksum) -> Result<(Header, Chunks<'_>), Malformed> {
         Self::parse_segment(contents, 0..contents.len(), check)
     }
@@ -91,7 +91,7 @@ impl Packet {
     /// As [`Self::parse`], for the packet at `segment` of a train of packets.
     ///
     /// # Errors
-    /// If the packet is too short or its checksum is not one to accept.
+    /// If the packet is too short or its checksum is not acceptable.
     pub fn parse_segment(
         contents: &Bytes,
         segment: Range<usize>,
@@ -107,28 +107,28 @@ impl Packet {
     }
 }
 
-/// The chunks of a packet, one after the other. A clone begins where the original is.
+/// The chunks of a packet. A clone starts at the position of the original.
 #[derive(Clone, Debug)]
 pub struct Chunks<'a> {
     source: Source<'a>,
 }
 
-/// Where chunks are read from.
+/// The source of chunks.
 #[derive(Clone, Debug)]
 enum Source<'a> {
     Wire(Walker<'a>),
-    /// Values, and the bytes that they have on the wire.
+    /// Values, and their encoded length.
     Struct(&'a [Chunk], usize),
 }
 
 impl<'a> Chunks<'a> {
-    /// The chunks of a packet that is there as values.
+    /// Returns the chunks of a packet of values.
     pub(super) fn of(packet: &'a StructPacket) -> Self {
         Self { source: Source::Struct(packet.chunks(), packet.len() - PACKET_HEADER) }
     }
 
-    /// The types of the chunks to come, which costs next to nothing: what the rules about bundling
-    /// (RFC 9260 §6.10) and about packets for nobody (§8.4) ask for.
+    /// Returns the types of the remaining chunks, at little cost: for the rules about bundling (RFC
+    /// 9260 §6.10) and about out-of-the-blue packets (§8.4).
     pub fn types(&self) -> impl Iterator<Item = ChunkType> + '_ {
         let (walker, values) = match &self.source {
             Source::Wire(walker) => (Some(walker.clone()), &[][..]),
@@ -141,7 +141,7 @@ impl<'a> Chunks<'a> {
         read.chain(values.iter().map(Chunk::chunk_type))
     }
 
-    /// Bytes of the chunks to come, with their padding.
+    /// Returns the length of the remaining chunks, with their padding.
     #[must_use]
     pub fn remaining(&self) -> usize {
         match &self.source {
@@ -154,10 +154,9 @@ impl<'a> Chunks<'a> {
 impl Iterator for Chunks<'_> {
     type Item = Chunk;
 
-    /// The next chunk. One whose length does not fit the packet is [`Chunk::Malformed`] and the
-    /// last one.
-    // Always: a chunk is moved several times on its way out of here otherwise, which costs more
-    // than reading it.
+    /// Returns the next chunk. One whose length does not fit the packet is [`Chunk::Malformed`] and
+    /// the last one.
+    // Always inlined: otherwise a chunk is moved several times, which costs more than parsing it.
     #[inline(always)]
     fn next(&mut self) -> Option<Chunk> {
         let walker = match &mut self.source {
@@ -172,7 +171,7 @@ impl Iterator for Chunks<'_> {
     }
 }
 
-/// The first of `chunks`, which is taken off, and its bytes with it.
+/// Removes and returns the first of `chunks`, and its bytes.
 fn next_value(chunks: &mut &[Chunk], bytes: &mut usize) -> Option<Chunk> {
     let (first, rest) = chunks.split_first()?;
     *chunks = rest;

@@ -1,4 +1,4 @@
-//! Lists of entries of one size, read where they lie.
+//! Lists of fixed-size entries, parsed on iteration.
 
 use bytes::{Bytes, BytesMut};
 use core::marker::PhantomData;
@@ -8,17 +8,17 @@ use crate::serial::Tsn;
 
 /// An entry of a list on the wire.
 pub trait Record: Copy {
-    /// Bytes of one entry.
+    /// The length of an entry.
     const SIZE: usize;
 
-    /// Reads the first [`Self::SIZE`] bytes of `bytes`; `None` if there are fewer.
+    /// Parses the first [`Self::SIZE`] bytes of `bytes`; `None` if there are fewer.
     fn read(bytes: &[u8]) -> Option<Self>;
 
     /// Appends the entry.
     fn write(&self, buffer: &mut BytesMut);
 }
 
-/// A list of entries in the bytes that they came in; an incomplete last entry is left out.
+/// An encoded list of entries; an incomplete last entry is ignored.
 #[derive(Clone, Copy, Debug)]
 pub struct Records<'a, R> {
     bytes: &'a [u8],
@@ -26,19 +26,19 @@ pub struct Records<'a, R> {
 }
 
 impl<'a, R: Record> Records<'a, R> {
-    /// The entries that `bytes` holds.
+    /// Creates a list from its encoding.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, record: PhantomData }
     }
 
-    /// How many entries there are.
+    /// Returns the number of remaining entries.
     #[must_use]
     pub fn count_left(&self) -> usize {
         self.bytes.len() / R::SIZE
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count_left() == 0
@@ -63,7 +63,7 @@ impl<R: Record> Iterator for Records<'_, R> {
 
 impl<R: Record> ExactSizeIterator for Records<'_, R> {}
 
-/// The bytes of `records`, one after the other.
+/// Encodes `records`.
 #[must_use]
 pub fn encode_records<R: Record>(records: &[R]) -> Bytes {
     let mut buffer = BytesMut::with_capacity(records.len() * R::SIZE);
@@ -71,7 +71,7 @@ pub fn encode_records<R: Record>(records: &[R]) -> Bytes {
     buffer.freeze()
 }
 
-/// Appends `records`, one after the other.
+/// Appends the encoded `records`.
 pub(crate) fn put_records<R: Record>(records: &[R], buffer: &mut BytesMut) {
     for record in records {
         record.write(buffer);
@@ -140,7 +140,7 @@ mod tests {
     use alloc::vec::Vec;
 
     #[test]
-    fn entries_come_back() {
+    fn entries_round_trip() {
         let tsns = [Tsn(1), Tsn(u32::MAX)];
         let bytes = encode_records(&tsns);
         assert_eq!(bytes[..], [0, 0, 0, 1, 255, 255, 255, 255]);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn an_incomplete_entry_is_left_out() {
+    fn an_incomplete_entry_is_ignored() {
         let records = Records::<StreamId>::new(&[0, 7, 0]);
         assert_eq!(records.len(), 1);
         assert_eq!(records.collect::<Vec<_>>(), [StreamId(7)]);

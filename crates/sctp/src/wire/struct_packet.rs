@@ -1,8 +1,8 @@
-//! A packet as values: what the writer was given, for a reader that is in the same process.
+//! A packet as values, for a receiver in the same process.
 //!
-//! A simulation may hand packets on like this instead of encoding and parsing them
-//! ([`crate::config::PacketForm::Struct`]). Such a packet has the length that it would have on the
-//! wire, and can be written as bytes where somebody wants to see them.
+//! A simulation may pass packets in this form instead of encoding and parsing them
+//! ([`crate::config::PacketForm::Struct`]). Such a packet has the same length as on the wire, and
+//! can be encoded for inspection.
 
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
@@ -14,41 +14,41 @@ use super::{Checksum, Chunk, EncodeChunk, Header, PACKET_HEADER, padded};
 pub struct StructPacket {
     header: Header,
     checksum: Checksum,
-    /// Chunks as their receiver would read them, AUTH with what it covers.
+    /// Chunks as parsed by their receiver, AUTH with what it covers.
     chunks: Vec<Chunk>,
     length: usize,
 }
 
 impl StructPacket {
-    /// One without chunks.
+    /// Creates a packet without chunks.
     #[must_use]
     pub(super) const fn new(header: Header) -> Self {
         Self { header, checksum: Checksum::Crc32c, chunks: Vec::new(), length: PACKET_HEADER }
     }
 
-    /// Who it is from and for.
+    /// Returns the header.
     pub(crate) const fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Its chunks, as their receiver reads them.
+    /// Returns the chunks, as parsed by their receiver.
     pub(crate) fn chunks(&self) -> &[Chunk] {
         &self.chunks
     }
 
-    /// What stands in the checksum's place.
+    /// Returns the kind of checksum.
     pub(crate) const fn checksum(&self) -> Checksum {
         self.checksum
     }
 
-    /// Bytes that it has on the wire, the common header included.
+    /// Returns its length on the wire, including the common header.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "there is always a header")]
     pub const fn len(&self) -> usize {
         self.length
     }
 
-    /// As it is on the wire: [`Self::len`] bytes.
+    /// Encodes the packet to [`Self::len`] bytes.
     #[must_use]
     pub fn encode(&self) -> Bytes {
         let mut buffer = BytesMut::with_capacity(self.length);
@@ -58,14 +58,14 @@ impl StructPacket {
         buffer.freeze()
     }
 
-    /// Adds a chunk, as its receiver reads it.
+    /// Adds a chunk, as parsed by its receiver.
     pub(super) fn push(&mut self, chunk: Chunk) {
         self.length += padded(chunk.encoded_len());
         self.chunks.push(chunk);
     }
 
-    /// Lets `sign` write the HMAC of the AUTH chunk at `place` over the bytes from there on, and
-    /// keeps them for the receiver, who checks them.
+    /// Has `sign` write the HMAC of the AUTH chunk at `place` over the bytes from there on, and
+    /// stores them for verification by the receiver.
     pub(super) fn sign(&mut self, place: usize, sign: impl FnOnce(&mut [u8])) {
         let Some((Chunk::Auth(auth), after)) =
             self.chunks.get_mut(place..).and_then(<[_]>::split_first_mut)
@@ -82,12 +82,12 @@ impl StructPacket {
         auth.hmac = auth.covered.slice(super::AuthChunk::HMAC_AT..end);
     }
 
-    /// How many chunks there are.
+    /// Returns the number of chunks.
     pub(super) const fn count(&self) -> usize {
         self.chunks.len()
     }
 
-    /// Ends the packet.
+    /// Finishes the packet.
     pub(super) const fn finish(mut self, checksum: Checksum) -> Self {
         self.checksum = checksum;
         self
@@ -102,7 +102,7 @@ fn put_all(chunks: &[Chunk], buffer: &mut BytesMut) {
     }
 }
 
-/// Packets as values, one after the other.
+/// A sequence of packets as values.
 #[derive(Debug, Default)]
 pub struct StructPackets {
     packets: Vec<StructPacket>,
@@ -110,14 +110,14 @@ pub struct StructPackets {
 }
 
 impl StructPackets {
-    /// Bytes that all of them have on the wire.
+    /// Returns their total length on the wire.
     #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "as of a buffer, nobody asks")]
+    #[expect(clippy::len_without_is_empty, reason = "no caller needs it")]
     pub const fn len(&self) -> usize {
         self.length
     }
 
-    /// Takes out the packets that have so many bytes together.
+    /// Removes and returns the first packets, of `bytes` in total.
     #[must_use]
     pub fn split_to(&mut self, bytes: usize) -> Vec<StructPacket> {
         let mut left = bytes.min(self.length);

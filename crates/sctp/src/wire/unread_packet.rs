@@ -1,4 +1,4 @@
-//! A packet that came, before anything of it was believed: bytes or values.
+//! A received packet before verification: bytes or values.
 
 use bytes::Bytes;
 use core::ops::Range;
@@ -7,7 +7,7 @@ use super::{
     Checksum, Chunk, ChunkType, Chunks, Header, Malformed, PACKET_HEADER, Packet, StructPacket,
 };
 
-/// A packet that came. It is opened with the checksum that the association accepts for which it is.
+/// A received packet. It is opened with the checksum that its association accepts.
 #[derive(Clone, Debug)]
 pub enum UnreadPacket<'a> {
     /// Bytes of a train of packets.
@@ -17,7 +17,7 @@ pub enum UnreadPacket<'a> {
 }
 
 impl<'a> UnreadPacket<'a> {
-    /// The common header, unchecked.
+    /// Returns the common header, not verified.
     ///
     /// # Errors
     /// If the packet is shorter than a common header.
@@ -29,7 +29,7 @@ impl<'a> UnreadPacket<'a> {
         }
     }
 
-    /// The type of the first chunk, unchecked.
+    /// Returns the type of the first chunk, not verified.
     #[inline]
     #[must_use]
     pub fn first_type(&self) -> Option<ChunkType> {
@@ -42,10 +42,10 @@ impl<'a> UnreadPacket<'a> {
         }
     }
 
-    /// The header and the chunks, if the checksum is one to accept.
+    /// Returns the header and the chunks, if the checksum is acceptable.
     ///
     /// # Errors
-    /// If it is not, or the packet is too short.
+    /// If it is not acceptable, or the packet is too short.
     #[inline]
     pub fn open(self, check: Checksum) -> Result<(Header, Chunks<'a>), Malformed> {
         match self {

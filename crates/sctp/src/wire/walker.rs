@@ -1,4 +1,4 @@
-//! Types, lengths and padding, read in one place for chunks, parameters and error causes.
+//! Parsing of types, lengths and padding for chunks, parameters and error causes.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc9260#section-3.2>,
 //! <https://www.rfc-editor.org/rfc/rfc9260#section-3.2.1>
@@ -17,7 +17,7 @@ use bytes::Bytes;
 
 use super::padded;
 
-/// Bytes of type and length.
+/// The length of type and length fields.
 pub(crate) const ELEMENT_HEADER: usize = 4;
 
 /// A part of a packet, which can be read in place or shared without a copy.
@@ -29,12 +29,12 @@ pub(crate) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// The whole of `source`.
+    /// Creates a view of all of `source`.
     pub(crate) fn whole(source: &'a Bytes) -> Self {
         Self { source, start: 0, end: source.len() }
     }
 
-    /// Bytes `start` to `end` of `source`, cut to what is there.
+    /// Creates a view of bytes `start` to `end` of `source`, truncated to its length.
     pub(crate) fn part(source: &'a Bytes, start: usize, end: usize) -> Self {
         let end = end.min(source.len());
         Self { source, start: start.min(end), end }
@@ -50,30 +50,30 @@ impl<'a> View<'a> {
         self.end - self.start
     }
 
-    /// The bytes as a value of their own that shares their memory.
+    /// Returns the bytes as a value that shares their memory.
     #[inline]
     pub(crate) fn share(self) -> Bytes {
         self.source.slice(self.start..self.end)
     }
 
-    /// What follows the first `count` bytes, if there are that many.
+    /// Returns what follows the first `count` bytes, if there are that many.
     #[inline]
     pub(crate) fn skip(self, count: usize) -> Option<Self> {
         (count <= self.len()).then(|| Self { start: self.start + count, ..self })
     }
 
-    /// The first `count` bytes, if there are that many.
+    /// Returns the first `count` bytes, if there are that many.
     #[inline]
     pub(crate) fn take(self, count: usize) -> Option<Self> {
         (count <= self.len()).then(|| Self { end: self.start + count, ..self })
     }
 
-    /// From here to the end of `rest`, which lies behind it in the same packet.
+    /// Returns the view from here to the end of `rest`, which follows it in the same packet.
     pub(crate) fn until_end_of(self, rest: Self) -> Self {
         Self { end: rest.end.max(self.end), ..self }
     }
 
-    /// The first `N` bytes, if there are that many.
+    /// Returns the first `N` bytes, if there are that many.
     #[inline]
     pub(crate) fn head<const N: usize>(self) -> Option<&'a [u8; N]> {
         self.bytes().first_chunk()
@@ -91,24 +91,23 @@ impl<'a> View<'a> {
         self.bytes().get(offset..)?.first_chunk().map(|bytes| u32::from_be_bytes(*bytes))
     }
 
-    /// The value behind type and length.
+    /// Returns the value after type and length.
     #[inline]
     pub(crate) fn value(self) -> Self {
         Self { start: (self.start + ELEMENT_HEADER).min(self.end), ..self }
     }
 }
 
-/// What the walker came to.
+/// An element found by the walker.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step<'a> {
-    /// Something with type, length and value: at least four bytes, without its padding.
+    /// An element with type, length and value: at least four bytes, without its padding.
     Element(View<'a>),
-    /// The rest, at least one byte, because it has no length or one that does not fit.
+    /// The rest, at least one byte, because it has no valid length.
     Broken(View<'a>),
 }
 
-/// Goes from one element to the next. Every step consumes at least one byte; after something
-/// broken there is nothing more.
+/// Iterates over elements. Every step consumes at least one byte; nothing follows a broken element.
 #[derive(Clone, Debug)]
 pub(crate) struct Walker<'a> {
     rest: View<'a>,
@@ -119,7 +118,7 @@ impl<'a> Walker<'a> {
         Self { rest: contents }
     }
 
-    /// What has not been walked yet.
+    /// Returns the rest.
     pub(crate) fn rest(&self) -> View<'a> {
         self.rest
     }
@@ -137,7 +136,8 @@ impl<'a> Iterator for Walker<'a> {
         let length = rest.u16_at(2).map_or(0, usize::from);
         match rest.take(length) {
             Some(element) if length >= ELEMENT_HEADER => {
-                // The last padding may be missing: some leave it out, and it carries nothing.
+                // The last padding may be missing: some implementations omit it, and it carries
+                // nothing.
                 self.rest.start = (rest.start + padded(length)).min(rest.end);
                 Some(Step::Element(element))
             }
@@ -155,8 +155,9 @@ mod tests {
     use alloc::vec::Vec;
 
     fn walk(bytes: &'static [u8]) -> Vec<(bool, &'static [u8])> {
-        let source: &'static Bytes =
-            Vec::leak(alloc::vec![Bytes::from_static(bytes)]).first().expect("one was put in");
+        let source: &'static Bytes = Vec::leak(alloc::vec![Bytes::from_static(bytes)])
+            .first()
+            .expect("one element was inserted");
         Walker::new(View::whole(source))
             .map(|step| match step {
                 Step::Element(view) => (true, view.bytes()),
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_is_stepped_over() {
+    fn padding_is_skipped() {
         let steps = walk(&[1, 0, 0, 5, 9, 0, 0, 0, 2, 0, 0, 4]);
         assert_eq!(steps, [(true, &[1, 0, 0, 5, 9][..]), (true, &[2, 0, 0, 4])]);
     }
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_cut_to_what_is_there() {
+    fn parts_are_truncated_to_the_source() {
         let source = Bytes::from_static(&[1, 2, 3]);
         assert_eq!(View::part(&source, 1, 9).bytes(), [2, 3]);
         assert_eq!(View::part(&source, 7, 9).bytes(), []);

@@ -1,4 +1,4 @@
-//! Packets, put together in place.
+//! Assembly of packets in place.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc9260#section-6.10>
 
@@ -8,13 +8,13 @@ use super::chunk::DataHeader;
 use super::struct_packet::{StructPacket, StructPackets};
 use super::{Checksum, Chunk, EncodeChunk, Header, PACKET_HEADER, padded};
 
-/// The most bytes that the length of a chunk can state.
+/// The maximum length of a chunk, limited by its length field.
 const MAX_CHUNK: usize = u16::MAX as usize;
 
-/// Where a writer puts its packet: behind the bytes or the packets that are there already.
+/// The destination of a packet, after existing bytes or packets.
 #[derive(Debug)]
 pub enum PacketSink<'a> {
-    /// In bytes.
+    /// Encoded.
     Wire(&'a mut BytesMut),
     /// As values.
     Struct(&'a mut StructPackets),
@@ -32,35 +32,35 @@ impl<'a> From<&'a mut StructPackets> for PacketSink<'a> {
     }
 }
 
-/// What has been written of the packet.
+/// The packet under construction.
 #[derive(Debug)]
 enum Draft<'a> {
     Wire { buffer: &'a mut BytesMut, start: usize },
     Struct { packets: &'a mut StructPackets, packet: StructPacket },
 }
 
-/// Writes one packet behind what a buffer holds already, so that a train of packets can grow in one
-/// buffer.
+/// Writes one packet after the existing content of a buffer, so that a train of packets can grow in
+/// one buffer.
 ///
-/// Only here is it known whether packets become bytes or stay values; who writes them sees the same
-/// lengths and the same room either way.
+/// Only this type knows whether packets are encoded or stay values; callers see the same lengths
+/// and the same room either way.
 #[derive(Debug)]
 pub struct PacketWriter<'a> {
     draft: Draft<'a>,
     /// Bytes so far.
     length: usize,
-    /// The most bytes, a multiple of four.
+    /// The maximum number of bytes, a multiple of four.
     limit: usize,
-    /// The place of the AUTH chunk: in bytes from the start of the buffer, or in chunks.
+    /// The position of the AUTH chunk: in bytes from the start of the buffer, or in chunks.
     authenticated_from: Option<usize>,
 }
 
 impl<'a> PacketWriter<'a> {
-    /// Begins a packet of at most `limit` bytes, the common header included. Makes room in a buffer
-    /// for that much, if there is none yet.
+    /// Starts a packet of at most `limit` bytes, including the common header. Reserves that much in
+    /// the buffer if necessary.
     #[must_use]
     pub fn begin(sink: impl Into<PacketSink<'a>>, header: Header, limit: usize) -> Self {
-        // Every chunk is padded, so what lies beyond the last multiple of four is of no use.
+        // Every chunk is padded, so bytes beyond the last multiple of four are useless.
         let limit = (limit & !3).max(PACKET_HEADER);
         let draft = match sink.into() {
             PacketSink::Wire(buffer) => {
@@ -76,28 +76,28 @@ impl<'a> PacketWriter<'a> {
         Self { draft, length: PACKET_HEADER, limit, authenticated_from: None }
     }
 
-    /// Bytes left for one more chunk with its header; a multiple of four.
+    /// Returns the bytes left for another chunk with its header; a multiple of four.
     #[inline]
     #[must_use]
     pub const fn room(&self) -> usize {
         self.limit.saturating_sub(self.length)
     }
 
-    /// Bytes of the packet so far, the common header included.
+    /// Returns the length of the packet so far, including the common header.
     #[inline]
     #[must_use]
     pub const fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether there is no chunk yet.
+    /// Returns whether there is no chunk yet.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.length == PACKET_HEADER
     }
 
-    /// Appends a chunk, if it fits: otherwise nothing happens and this is false.
+    /// Appends a chunk; returns false and does nothing if it does not fit.
     pub fn put(&mut self, chunk: &impl EncodeChunk) -> bool {
         let length = chunk.encoded_len();
         if length > MAX_CHUNK || padded(length) > self.room() {
@@ -114,7 +114,7 @@ impl<'a> PacketWriter<'a> {
         true
     }
 
-    /// Appends a DATA or I-DATA chunk, if it fits: otherwise nothing happens and this is false.
+    /// Appends a DATA or I-DATA chunk; returns false and does nothing if it does not fit.
     #[inline]
     pub fn data(&mut self, header: &DataHeader, payload: &[u8]) -> bool {
         let length = header.len() + payload.len();
@@ -135,8 +135,8 @@ impl<'a> PacketWriter<'a> {
         true
     }
 
-    /// Marks the AUTH chunk that comes next as the one that covers all that follows it
-    /// (RFC 4895 §6.2); its HMAC is filled in by [`Self::authenticate`].
+    /// Marks the next chunk, AUTH, as the one that covers everything after it (RFC 4895 §6.2);
+    /// [`Self::authenticate`] writes its HMAC.
     pub fn authenticate_from_here(&mut self) {
         self.authenticated_from = Some(match &self.draft {
             Draft::Wire { buffer, .. } => buffer.len(),
@@ -144,8 +144,8 @@ impl<'a> PacketWriter<'a> {
         });
     }
 
-    /// Lets `sign` fill in the HMAC of the AUTH chunk, if there is one: it gets that chunk and all
-    /// that follows it so far, as bytes.
+    /// Has `sign` write the HMAC of the AUTH chunk, if there is one; it gets the bytes of that
+    /// chunk and of everything after it.
     pub fn authenticate(&mut self, sign: impl FnOnce(&mut [u8])) {
         let Some(from) = self.authenticated_from else { return };
         match &mut self.draft {
@@ -158,7 +158,7 @@ impl<'a> PacketWriter<'a> {
         }
     }
 
-    /// Ends the packet and gives its length in bytes.
+    /// Finishes the packet and returns its length in bytes.
     pub fn finish(self, checksum: Checksum) -> usize {
         match self.draft {
             Draft::Wire { buffer, start } => {
@@ -171,7 +171,7 @@ impl<'a> PacketWriter<'a> {
         self.length
     }
 
-    /// Takes the packet back out of the buffer.
+    /// Removes the packet from the buffer.
     pub fn discard(self) {
         if let Draft::Wire { buffer, start } = self.draft {
             buffer.truncate(start);

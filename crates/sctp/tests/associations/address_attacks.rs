@@ -1,5 +1,5 @@
-//! Who would like to change an association's addresses without being its peer: somebody on the way
-//! sees the tag and can repeat packets, but does not know the key (RFC 5061 §6).
+//! Attempts to change an association's addresses by an attacker on the path, which sees the tag and
+//! can replay packets, but does not know the key (RFC 5061 §6).
 
 use super::world::*;
 use bytes::Bytes;
@@ -14,8 +14,8 @@ fn changing(mut config: EndpointConfig) -> EndpointConfig {
     config
 }
 
-/// A world in which `A` wants to add an address, and the packet that says so, which was taken away.
-fn caught() -> (World, Bytes) {
+/// A world in which `A` adds an address, and the packet with that request, which was dropped.
+fn captured_request() -> (World, Bytes) {
     let mut world = World::with(changing(listening()), changing(multihomed(B, 2)));
     let (a, _) = world.connected();
     world.run_for(Duration::from_millis(100));
@@ -47,8 +47,8 @@ fn chunks(packet: &[u8]) -> Vec<Vec<u8>> {
     chunks
 }
 
-/// A packet with the header of `packet` and other contents, and a checksum that is right.
-fn rebuilt(packet: &[u8], contents: &[Vec<u8>]) -> Bytes {
+/// A packet with the header of `packet`, other contents and a valid checksum.
+fn with_chunks(packet: &[u8], contents: &[Vec<u8>]) -> Bytes {
     let mut bytes = packet[..PACKET_HEADER].to_vec();
     bytes.extend(contents.concat());
     Checksum::Crc32c.patch(&mut bytes);
@@ -67,18 +67,18 @@ fn inject(world: &mut World, from: SocketAddr, packet: Bytes) {
 
 #[test]
 fn the_captured_packet_is_valid() {
-    let (mut world, packet) = caught();
+    let (mut world, packet) = captured_request();
     inject(&mut world, socket(A, 0), packet);
     assert_eq!(addresses(&world), [address(A, 0), address(A, 1)]);
 }
 
 #[test]
 fn no_bit_of_the_packet_can_be_changed() {
-    let (mut world, packet) = caught();
+    let (mut world, packet) = captured_request();
     for at in 0..packet.len() - PACKET_HEADER {
         let mut bytes = packet.to_vec();
         bytes[PACKET_HEADER + at] ^= 0x10;
-        let changed = rebuilt(&bytes, &[bytes[PACKET_HEADER..].to_vec()]);
+        let changed = with_chunks(&bytes, &[bytes[PACKET_HEADER..].to_vec()]);
         inject(&mut world, socket(A, 0), changed);
         assert_eq!(addresses(&world), [address(A, 0)], "byte {at}");
     }
@@ -87,7 +87,7 @@ fn no_bit_of_the_packet_can_be_changed() {
 
 #[test]
 fn without_auth_or_after_another_chunk_it_is_ignored() {
-    let (mut world, packet) = caught();
+    let (mut world, packet) = captured_request();
     let [auth, asconf] = &chunks(&packet)[..] else { panic!("two chunks") };
     let mut zeros = auth.clone();
     zeros[8..].fill(0);
@@ -99,7 +99,7 @@ fn without_auth_or_after_another_chunk_it_is_ignored() {
         vec![auth.clone(), vec![ChunkType::COOKIE_ACK.0, 0, 0, 4], asconf.clone()],
         vec![auth.clone(), zeros, asconf.clone()],
     ] {
-        inject(&mut world, socket(A, 0), rebuilt(&packet, &contents));
+        inject(&mut world, socket(A, 0), with_chunks(&packet, &contents));
         assert_eq!(addresses(&world), [address(A, 0)]);
     }
     let counters = world.hosts[B].endpoint.counters();
@@ -108,14 +108,14 @@ fn without_auth_or_after_another_chunk_it_is_ignored() {
 
 #[test]
 fn a_replay_is_answered_but_not_executed_again() {
-    let (mut world, packet) = caught();
+    let (mut world, packet) = captured_request();
     for _ in 0..100 {
         inject(&mut world, socket(A, 0), packet.clone());
     }
     assert_eq!(addresses(&world), [address(A, 0), address(A, 1)]);
     world.run_for(Duration::from_secs(10));
     assert_eq!(addresses(&world), [address(A, 0), address(A, 1)]);
-    // Once the peer has asked for something else, the old request is nothing any more.
+    // Once the peer has sent another request, the old one has no effect.
     let a = world.hosts[A].only();
     world.association(A, a).remove_address(address(A, 1)).unwrap();
     world.run_for(Duration::from_secs(10));
@@ -126,8 +126,8 @@ fn a_replay_is_answered_but_not_executed_again() {
 }
 
 #[test]
-fn from_another_address_only_signed_chunks_count() {
-    let (mut world, packet) = caught();
+fn from_another_address_only_authenticated_chunks_are_accepted() {
+    let (mut world, packet) = captured_request();
     let elsewhere: SocketAddr = "10.0.7.7:9899".parse().unwrap();
     let [auth, asconf] = &chunks(&packet)[..] else { panic!("two chunks") };
     world.clear_ladder();
@@ -142,12 +142,12 @@ fn from_another_address_only_signed_chunks_count() {
         vec![auth.clone()],
         vec![shutdown, auth.clone(), asconf.clone()],
     ] {
-        inject(&mut world, elsewhere, rebuilt(&packet, &contents));
+        inject(&mut world, elsewhere, with_chunks(&packet, &contents));
     }
     assert_eq!(addresses(&world), [address(A, 0)]);
     assert!(world.tap.ladder.is_empty(), "nobody is answered: {:?}", world.tap.ladder);
     assert_eq!(world.hosts[B].endpoint.counters().out_of_the_blue, before + 5);
-    // The peer itself, on the move.
+    // The peer itself changes its address.
     inject(&mut world, elsewhere, packet);
     assert_eq!(addresses(&world), [address(A, 0), address(A, 1)]);
 }

@@ -20,13 +20,13 @@ fn world() -> World {
     World::with(changing(listening()), changing(multihomed(B, 2)))
 }
 
-/// What `host` was told of its wishes.
+/// The outcomes of `host`'s requests, from its events.
 fn answers(world: &World, host: usize) -> Vec<(IpAddr, OwnAddressChange, Option<u16>)> {
     let answer = |event: Event| match event {
         Event::OwnAddress { address, change, cause } => Some((address, change, cause)),
         _ => None,
     };
-    world.hosts[host].said().into_iter().filter_map(answer).collect()
+    world.hosts[host].events().into_iter().filter_map(answer).collect()
 }
 
 /// The peer's addresses and their states, as `host` sees them.
@@ -62,14 +62,14 @@ fn an_address_is_removed() {
         matches!(event, Event::Path { change: PathChange::Removed, remote, .. }
             if remote.ip() == address(A, 1))
     };
-    assert!(world.hosts[B].said().iter().any(removed));
+    assert!(world.hosts[B].events().iter().any(removed));
 }
 
-/// An ABORT of `B`'s for `A`: as its own, or as to a stranger's packet.
+/// An ABORT from `B` to `A`: as for its own association, or as for an out-of-the-blue packet.
 fn abort(world: &World, reflected: bool) -> Bytes {
     let abort = [Chunk::Abort(AbortChunk { reflected, causes: Causes::default() })];
-    let wiretap = world.tap.wiretap.as_ref().expect("it was heard");
-    let [to_a, to_b] = [A, B].map(|host| wiretap.forge(host, &abort).expect("both have spoken"));
+    let wiretap = world.tap.wiretap.as_ref().expect("it was received");
+    let [to_a, to_b] = [A, B].map(|host| wiretap.forge(host, &abort).expect("both have sent"));
     let mut packet = to_a.to_vec();
     if reflected {
         packet[4..8].copy_from_slice(&to_b[4..8]);
@@ -78,8 +78,8 @@ fn abort(world: &World, reflected: bool) -> Bytes {
     packet.into()
 }
 
-/// What left from the address before may arrive behind the request: a peer that takes it for a stranger's
-/// sends an ABORT there (RFC 5061 §5.3, F4, and §5.3.1).
+/// Packets sent from the old address may arrive after the request: a peer that takes them for
+/// out-of-the-blue packets sends an ABORT there (RFC 5061 §5.3, F4, and §5.3.1).
 #[test]
 fn an_abort_at_an_address_being_removed_is_ignored() {
     for (reflected, after) in [(false, 0), (true, 0), (false, 1000), (true, 1000)] {
@@ -164,7 +164,7 @@ fn the_last_address_stays() {
 }
 
 #[test]
-fn a_host_that_moves_is_known_by_its_old_address() {
+fn a_moving_host_is_recognized_by_its_old_address() {
     let mut world = World::with(changing(listening()), changing(multihomed(B, 2)));
     let a = world.connect_with(|options| {
         options.local = Some(address(A, 0));
@@ -172,7 +172,7 @@ fn a_host_that_moves_is_known_by_its_old_address() {
     });
     world.finish_handshake(a);
     world.run_for(Duration::from_secs(5));
-    // Network 0 is gone for A; what it sends to B's other address comes from a new one.
+    // A loses network 0; what it sends to B's other address has a new source address.
     world.network.cut = vec![0];
     let new = address(A, 1);
     world.hosts[A].endpoint.handle_input(world.now, Input::LocalAddresses(vec![new]));
@@ -188,7 +188,7 @@ fn a_host_that_moves_is_known_by_its_old_address() {
 }
 
 #[test]
-fn the_only_way_out_leaves_from_another_address() {
+fn the_only_path_uses_another_source_address() {
     let mut world = World::with(changing(listening()), changing(listening()));
     let a = world.connect_with(|options| options.local = Some(address(A, 0)));
     world.finish_handshake(a);
@@ -201,7 +201,7 @@ fn the_only_way_out_leaves_from_another_address() {
 }
 
 #[test]
-fn a_host_that_moves_announces_it() {
+fn a_moving_host_announces_its_new_address() {
     let mut config = changing(multihomed(A, 2));
     config.association.auto_asconf = true;
     let mut world = World::with(config, changing(multihomed(B, 2)));
@@ -230,7 +230,7 @@ fn both_sides_must_support_it() {
 }
 
 #[test]
-fn addresses_of_no_host_are_refused_at_once() {
+fn non_unicast_addresses_are_refused() {
     let mut world = world();
     let (a, _) = world.connected();
     for bad in ["0.0.0.0", "224.0.0.1", "::"] {

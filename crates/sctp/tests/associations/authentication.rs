@@ -1,4 +1,4 @@
-//! Chunks that come authenticated (RFC 4895).
+//! Authenticated chunks (RFC 4895).
 
 use super::world::*;
 use bytes::Bytes;
@@ -11,15 +11,15 @@ use std::time::Duration;
 /// DATA, SACK, HEARTBEAT, ABORT, COOKIE ECHO, COOKIE ACK, FORWARD-TSN and I-DATA.
 const MANY: [u8; 8] = [0, 3, 4, 6, 10, 11, 192, 64];
 
-fn wanting(chunks: &[u8]) -> EndpointConfig {
+fn requiring(chunks: &[u8]) -> EndpointConfig {
     let mut config = listening();
     config.association.extensions.authentication = true;
     config.association.authenticated_chunks = chunks.to_vec();
     config
 }
 
-fn sharing(chunks: &[u8], secret: &'static [u8]) -> EndpointConfig {
-    let mut config = wanting(chunks);
+fn with_shared_key(chunks: &[u8], secret: &'static [u8]) -> EndpointConfig {
+    let mut config = requiring(chunks);
     let mut keys = SharedKeys::default();
     keys.set(9, Bytes::from_static(secret)).unwrap();
     keys.activate(9).unwrap();
@@ -43,8 +43,8 @@ fn sends_bulk(world: &mut World) {
 }
 
 #[test]
-fn data_goes_both_ways_behind_auth() {
-    let mut world = World::with(wanting(&MANY), wanting(&MANY));
+fn authenticated_data_flows_both_ways() {
+    let mut world = World::with(requiring(&MANY), requiring(&MANY));
     sends_bulk(&mut world);
     let data = |line: &String| line.contains("DATA");
     assert!(world.tap.ladder.iter().filter(|line| data(line)).all(|line| line.contains("AUTH")));
@@ -52,15 +52,15 @@ fn data_goes_both_ways_behind_auth() {
 
 #[test]
 fn requirements_of_one_side_do_not_bind_the_other() {
-    let mut world = World::with(wanting(&[]), wanting(&MANY));
+    let mut world = World::with(requiring(&[]), requiring(&MANY));
     sends_bulk(&mut world);
     let from_b = |line: &&String| line.contains("A <- B") && line.contains("DATA");
     assert!(world.tap.ladder.iter().filter(from_b).all(|line| !line.contains("AUTH")));
 }
 
 #[test]
-fn losses_do_not_matter() {
-    let mut world = World::with(wanting(&MANY), wanting(&MANY));
+fn authenticated_data_survives_losses() {
+    let mut world = World::with(requiring(&MANY), requiring(&MANY));
     for what in ["COOKIE-ECHO", "COOKIE-ACK", "DATA", "DATA", "SACK"] {
         world.lose(what);
     }
@@ -71,7 +71,8 @@ fn losses_do_not_matter() {
 #[test]
 fn a_peer_without_the_key_is_ignored() {
     let data = [0, 64];
-    let mut world = World::with(sharing(&[], b"guessed"), sharing(&data, b"secret"));
+    let mut world =
+        World::with(with_shared_key(&[], b"guessed"), with_shared_key(&data, b"secret"));
     let (a, _) = world.connected();
     world.send(A, a, 1, "hello");
     world.run_for(Duration::from_secs(5));
@@ -82,7 +83,8 @@ fn a_peer_without_the_key_is_ignored() {
 #[test]
 fn a_key_is_changed_while_data_flows() {
     let data = [0, 64];
-    let mut world = World::with(sharing(&data, b"secret"), sharing(&data, b"secret"));
+    let mut world =
+        World::with(with_shared_key(&data, b"secret"), with_shared_key(&data, b"secret"));
     let (a, b) = world.connected();
     for (host, id) in [(A, a), (B, b)] {
         let mut association = world.association(host, id);
@@ -98,7 +100,7 @@ fn a_key_is_changed_while_data_flows() {
 }
 
 #[test]
-fn keys_need_an_agreement() {
+fn keys_require_negotiated_auth() {
     let mut world = World::new();
     let (a, _) = world.connected();
     let refused = world.association(A, a).activate_shared_key(0);
@@ -106,20 +108,21 @@ fn keys_need_an_agreement() {
 }
 
 #[test]
-fn an_authenticated_abort_ends_it() {
-    let mut world = World::with(wanting(&MANY), wanting(&MANY));
+fn an_authenticated_abort_ends_the_association() {
+    let mut world = World::with(requiring(&MANY), requiring(&MANY));
     let (a, _) = world.connected();
     world.hosts[A].endpoint.abort(world.now, a, Bytes::from_static(b"enough")).unwrap();
     world.run_for(Duration::from_secs(1));
-    assert!(matches!(world.hosts[B].said().last(), Some(Event::Lost(_))));
+    assert!(matches!(world.hosts[B].events().last(), Some(Event::Lost(_))));
 }
 
 /// COOKIE ECHO alone.
 const COOKIE_ECHO: [u8; 1] = [10];
 
 #[test]
-fn a_cookie_may_have_to_come_authenticated() {
-    let mut world = World::with(sharing(&[], b"secret"), sharing(&COOKIE_ECHO, b"secret"));
+fn a_cookie_can_require_authentication() {
+    let mut world =
+        World::with(with_shared_key(&[], b"secret"), with_shared_key(&COOKIE_ECHO, b"secret"));
     let (a, _) = world.connected();
     assert!(world.tap.ladder.iter().any(|line| line.contains("AUTH COOKIE-ECHO")));
     world.send(A, a, 1, "hello");
@@ -131,7 +134,8 @@ fn a_cookie_may_have_to_come_authenticated() {
 
 #[test]
 fn a_cookie_authenticated_with_another_key_opens_nothing() {
-    let mut world = World::with(sharing(&[], b"guessed"), sharing(&COOKIE_ECHO, b"secret"));
+    let mut world =
+        World::with(with_shared_key(&[], b"guessed"), with_shared_key(&COOKIE_ECHO, b"secret"));
     world.connect();
     world.run_for(Duration::from_secs(5));
     assert_eq!(world.hosts[B].endpoint.associations(), []);
@@ -140,7 +144,7 @@ fn a_cookie_authenticated_with_another_key_opens_nothing() {
 
 #[test]
 fn an_unauthenticated_cookie_opens_nothing_if_auth_is_required() {
-    let mut world = World::with(wanting(&[]), wanting(&COOKIE_ECHO));
+    let mut world = World::with(requiring(&[]), requiring(&COOKIE_ECHO));
     world.tap.keep = Some("COOKIE-ECHO");
     world.lose("COOKIE-ECHO");
     world.connect();
@@ -161,8 +165,8 @@ fn without_auth(packet: &Bytes) -> Bytes {
 }
 
 #[test]
-fn a_cookie_that_comes_again_behind_auth_changes_nothing() {
-    let mut world = World::with(wanting(&[]), wanting(&COOKIE_ECHO));
+fn a_repeated_authenticated_cookie_changes_nothing() {
+    let mut world = World::with(requiring(&[]), requiring(&COOKIE_ECHO));
     world.lose("COOKIE-ACK");
     let (a, b) = world.connected();
     world.send(B, b, 1, "hello");

@@ -1,4 +1,4 @@
-//! Much data: many messages, many streams, all sizes, windows that close.
+//! Bulk data: many messages, many streams, all sizes, closing windows.
 
 use crate::associations::world::{A, B, World, ms};
 use bytes::Bytes;
@@ -7,7 +7,7 @@ use eyas_sctp::event::Event;
 use eyas_sctp::identifier::{AssociationId, StreamId};
 use eyas_sctp::message::SendInfo;
 
-/// Sends as much as is taken, and lets time pass until all of it was.
+/// Sends as much as is accepted, and lets time pass until all of it was sent.
 fn send_all(
     world: &mut World,
     id: AssociationId,
@@ -19,9 +19,9 @@ fn send_all(
             match world.hosts[A].endpoint.send(world.now, id, &info, data.clone()) {
                 Ok(()) => break,
                 Err(Error::Full) => {
-                    let told = world.hosts[A].events.len();
+                    let seen = world.hosts[A].events.len();
                     world.run_until(ms(60_000), |world| {
-                        world.hosts[A].events[told..].contains(&(id, Event::Writable))
+                        world.hosts[A].events[seen..].contains(&(id, Event::Writable))
                     });
                 }
                 Err(other) => panic!("{other}"),
@@ -76,7 +76,7 @@ fn messages_of_all_sizes() {
 }
 
 #[test]
-fn a_closed_window_opens_again() {
+fn a_closed_window_reopens() {
     let mut world = World::with_associations(|config| config.receive_buffer = 20_000);
     world.hosts[B].reads = false;
     let (a, b) = world.connected();
@@ -86,7 +86,7 @@ fn a_closed_window_opens_again() {
     world.run_for(ms(60_000));
     assert_eq!(world.hosts[A].status(a).peer_window, 0, "{:?}", world.hosts[A].status(a));
     assert!(world.hosts[B].status(b).window < 1500);
-    assert!(!world.hosts[A].said().iter().any(|event| matches!(event, Event::Lost(_))));
+    assert!(!world.hosts[A].events().iter().any(|event| matches!(event, Event::Lost(_))));
     world.hosts[B].reads = true;
     world.run_until(ms(60_000), |world| world.hosts[B].received_bytes() == 100_000);
 }
@@ -100,7 +100,7 @@ fn a_closed_window_is_probed_for_as_long_as_the_peer_answers() {
         world.send(A, a, 0, vec![8; 1000]);
     }
     world.run_for(ms(3_600_000));
-    assert!(!world.hosts[A].said().iter().any(|event| matches!(event, Event::Lost(_))));
+    assert!(!world.hosts[A].events().iter().any(|event| matches!(event, Event::Lost(_))));
     world.hosts[B].reads = true;
     world.run_until(ms(120_000), |world| world.hosts[B].received_bytes() == 40_000);
 }
@@ -132,13 +132,13 @@ fn parts_of_unordered_messages_do_not_mix() {
         let data = Bytes::from(vec![fill; 30_000]);
         world.hosts[A].endpoint.send(world.now, a, &info, data).unwrap();
     }
-    // Of the first message a part has come when something of it gets lost.
+    // A part of the first message has arrived when another part is lost.
     world.run_for(ms(35));
     world.lose("DATA");
     world.run_until(ms(10_000), |world| world.hosts[B].received_bytes() == 60_000);
     assert!(world.lost_all());
     let received = &world.hosts[B].received[&b];
-    assert!(received.len() > 2, "it came in parts");
+    assert!(received.len() > 2, "it arrived in parts");
     let mut open: Option<u8> = None;
     for message in received {
         let fill = message.clone().into_bytes()[0];

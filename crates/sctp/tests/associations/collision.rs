@@ -1,4 +1,4 @@
-//! INIT and COOKIE ECHO where an association is already (RFC 9260 §5.2).
+//! INIT and COOKIE ECHO for an association that already exists (RFC 9260 §5.2).
 
 use crate::associations::world::{A, B, PORT, UDP, World, listening, ms, socket};
 use eyas_sctp::config::ConnectOptions;
@@ -13,12 +13,12 @@ fn to(host: usize) -> ConnectOptions {
 }
 
 #[test]
-fn both_sides_may_begin_at_once() {
+fn both_sides_may_initiate_at_once() {
     for head_start in [0, 1, 5, 9, 10, 15, 20, 25, 30, 35] {
         let mut world = World::new();
         let a = world.hosts[A].endpoint.connect(world.now, &to(B)).unwrap();
         world.run_for(ms(head_start));
-        // From 30 ms on, the association of A is there and takes the ports.
+        // From 30 ms on, A's association exists and occupies the ports.
         let b = world.hosts[B].endpoint.connect(world.now, &to(A));
         assert_eq!(b.is_ok(), head_start < 30, "{head_start} ms");
         world.run_for(ms(10_000));
@@ -30,7 +30,7 @@ fn both_sides_may_begin_at_once() {
         world.run_for(ms(1000));
         assert_eq!(world.hosts[A].received_messages(), 1, "{head_start} ms");
         assert_eq!(world.hosts[B].received_messages(), 1, "{head_start} ms");
-        let ups = world.hosts.iter().flat_map(|host| host.said());
+        let ups = world.hosts.iter().flat_map(|host| host.events());
         assert_eq!(ups.filter(|event| matches!(event, Event::Up { .. })).count(), 2);
     }
 }
@@ -42,7 +42,7 @@ fn a_peer_that_restarted_is_recognised() {
     let (_, b) = world.finish_handshake(first);
     world.send(B, b, 0, vec![3; 3000]);
     world.run_for(ms(1000));
-    // The host comes back without a memory, and begins from the same port.
+    // The host restarts without state, from the same port.
     let old = std::mem::replace(
         &mut world.hosts[A].endpoint,
         Endpoint::new(listening(), [9; 32], world.now),
@@ -55,12 +55,12 @@ fn a_peer_that_restarted_is_recognised() {
         world.tap.ladder[..4],
         ["A -> B  INIT", "A <- B  INIT-ACK", "A -> B  COOKIE-ECHO", "A <- B  COOKIE-ACK",]
     );
-    assert_eq!(world.hosts[B].said().last(), Some(&Event::Restarted));
+    assert_eq!(world.hosts[B].events().last(), Some(&Event::Restarted));
     assert_eq!(world.hosts[B].only(), b, "it is the same association for its user");
-    world.send(A, a, 0, "here again");
+    world.send(A, a, 0, "back");
     world.send(B, b, 0, "so I see");
     world.run_for(ms(1000));
-    assert_eq!(world.hosts[B].received[&b].last().unwrap().clone().into_bytes(), "here again");
+    assert_eq!(world.hosts[B].received[&b].last().unwrap().clone().into_bytes(), "back");
     assert_eq!(world.hosts[A].received[&a].last().unwrap().clone().into_bytes(), "so I see");
 }
 
@@ -82,7 +82,7 @@ fn a_restart_from_another_address_is_refused() {
 }
 
 #[test]
-fn a_restart_during_the_end_has_to_wait_for_it() {
+fn a_restart_during_shutdown_waits_for_its_end() {
     let mut world = World::new();
     let first = world.connect_with(|options| options.local_port = 5000);
     world.finish_handshake(first);

@@ -1,4 +1,4 @@
-//! Data both ways (RFC 9260 §6), and the end (§9.2).
+//! Data in both directions (RFC 9260 §6), and shutdown (§9.2).
 
 use crate::associations::world::{A, B, World, ms};
 use crate::network::{late, lost};
@@ -17,7 +17,7 @@ fn a_message_is_acknowledged() {
     assert_eq!(received.len(), 1);
     assert_eq!(received[0].stream.0, 3);
     assert_eq!(received[0].clone().into_bytes(), "hello");
-    assert!(world.hosts[A].said().contains(&Event::SenderDry));
+    assert!(world.hosts[A].events().contains(&Event::SenderDry));
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn data_flows_both_ways() {
 }
 
 #[test]
-fn nothing_is_lost_where_packets_are() {
+fn all_data_survives_packet_loss() {
     for seed in 0..8 {
         let mut world = World::new();
         world.network.seed(seed);
@@ -75,8 +75,8 @@ fn shutdown_waits_for_all_data() {
     world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
     world.run_for(ms(5000));
     assert_eq!(world.hosts[B].received_bytes(), 100_000);
-    assert_eq!(world.hosts[A].said().last(), Some(&Event::Closed));
-    assert_eq!(world.hosts[B].said().last(), Some(&Event::Closed));
+    assert_eq!(world.hosts[A].events().last(), Some(&Event::Closed));
+    assert_eq!(world.hosts[B].events().last(), Some(&Event::Closed));
     assert_eq!(world.hosts[A].state(), AssociationState::Closed);
     let end = &world.tap.ladder[world.tap.ladder.len() - 3..];
     assert_eq!(end, ["A -> B  SHUTDOWN", "A <- B  SHUTDOWN-ACK", "A -> B  SHUTDOWN-COMPLETE"]);

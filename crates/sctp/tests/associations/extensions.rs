@@ -1,4 +1,4 @@
-//! What both sides must offer before it is used.
+//! Extensions that are used only if both sides offer them.
 
 use crate::associations::world::{A, B, World, listening, ms};
 use eyas_sctp::config::EndpointConfig;
@@ -6,7 +6,7 @@ use eyas_sctp::event::Event;
 use eyas_sctp::identifier::StreamId;
 use eyas_sctp::message::{Reliability, SendInfo};
 
-/// `A` and `B`, each configured in its own way.
+/// `A` and `B`, each with its own configuration.
 fn between(a: impl Fn(&mut EndpointConfig), b: impl Fn(&mut EndpointConfig)) -> World {
     let (mut first, mut second) = (listening(), listening());
     a(&mut first);
@@ -15,7 +15,7 @@ fn between(a: impl Fn(&mut EndpointConfig), b: impl Fn(&mut EndpointConfig)) -> 
 }
 
 #[test]
-fn each_side_alone_cannot_turn_an_extension_on() {
+fn an_extension_needs_both_sides() {
     for (ours, theirs) in [(true, false), (false, true), (true, true)] {
         let set = |config: &mut EndpointConfig, on: bool| {
             let extensions = &mut config.association.extensions;
@@ -47,7 +47,7 @@ fn each_side_alone_cannot_turn_an_extension_on() {
 }
 
 #[test]
-fn interleaving_chooses_the_kind_of_data() {
+fn interleaving_determines_the_chunk_type() {
     for (on, line) in [(true, "A -> B  I-DATA"), (false, "A -> B  DATA")] {
         let mut world = World::with_associations(|config| config.extensions.interleaving = on);
         let (a, _) = world.connected();
@@ -59,7 +59,7 @@ fn interleaving_chooses_the_kind_of_data() {
 }
 
 #[test]
-fn what_is_given_up_is_skipped() {
+fn abandoned_messages_are_skipped() {
     for interleaving in [true, false] {
         let mut world =
             World::with_associations(|config| config.extensions.interleaving = interleaving);
@@ -85,13 +85,13 @@ fn what_is_given_up_is_skipped() {
             matches!(event, Event::SendFailed { stream: StreamId(4), context: 77, sent: true, data, .. }
                 if data == "too late")
         };
-        assert!(world.hosts[A].said().iter().any(failed));
+        assert!(world.hosts[A].events().iter().any(failed));
         assert_eq!(world.hosts[A].status(a).queued, 0);
     }
 }
 
 #[test]
-fn congestion_marks_slow_the_sender_and_are_answered() {
+fn congestion_marks_slow_the_sender_and_are_confirmed() {
     let mut world = World::with_associations(|config| config.extensions.ecn = true);
     let (a, _) = world.connected();
     world.send(A, a, 0, vec![0; 300_000]);
@@ -110,14 +110,14 @@ fn congestion_marks_slow_the_sender_and_are_answered() {
     assert_eq!(world.hosts[B].received_bytes(), 300_000);
     let echoes =
         |world: &World| world.tap.ladder.iter().filter(|line| line.contains("ECNE")).count();
-    let told = echoes(&world);
+    let already_sent = echoes(&world);
     world.send(A, a, 0, vec![0; 50_000]);
     world.run_for(ms(2000));
-    assert_eq!(echoes(&world), told, "the CWR ended it");
+    assert_eq!(echoes(&world), already_sent, "the CWR ended it");
 }
 
 #[test]
-fn without_checksums_only_the_handshake_has_them() {
+fn without_checksums_only_handshake_packets_have_them() {
     let mut world = World::with_associations(|config| config.extensions.zero_checksum = true);
     world.tap.keep = Some("I-DATA");
     let (a, _) = world.connected();
@@ -132,7 +132,7 @@ fn without_checksums_only_the_handshake_has_them() {
 }
 
 #[test]
-fn nr_sacks_free_what_was_delivered() {
+fn nr_sacks_free_delivered_data() {
     let mut world = World::with_associations(|config| config.extensions.nr_sack = true);
     let (a, _) = world.connected();
     world.lose("DATA");

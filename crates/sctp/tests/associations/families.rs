@@ -1,4 +1,4 @@
-//! Which kinds of addresses both sides tell each other of (RFC 9260 §3.3.2.1, §5.1.2).
+//! The address families that both sides list (RFC 9260 §3.3.2.1, §5.1.2).
 
 use crate::associations::world::{
     A, B, World, address, init, listening, ms, multihomed, packet, socket,
@@ -21,7 +21,7 @@ fn parameters_of(packet: &Bytes) -> Vec<Parameter> {
 }
 
 #[test]
-fn an_init_ack_lists_what_the_peer_can_use() {
+fn an_init_ack_lists_usable_addresses() {
     let six: IpAddr = "2001:db8::2".parse().unwrap();
     for (types, expected) in [
         (None, vec![address(B, 0), address(B, 1), six]),
@@ -44,7 +44,7 @@ fn an_init_ack_lists_what_the_peer_can_use() {
 }
 
 #[test]
-fn addresses_of_a_family_that_is_not_used_here_are_left_out() {
+fn addresses_of_an_unused_family_are_ignored() {
     let six: IpAddr = "2001:db8::2".parse().unwrap();
     let mut config = multihomed(B, 2);
     config.addresses.push(six);

@@ -1,4 +1,4 @@
-//! The handshake (RFC 9260 §5.1), with each packet lost in turn, and the state that it leaves.
+//! The handshake (RFC 9260 §5.1), with each packet lost in turn, and the resulting state.
 
 use crate::associations::world::{A, B, Wiretap, World, listening, ms, multihomed, socket};
 use eyas_sctp::endpoint::{AssociationState, PathState};
@@ -14,7 +14,7 @@ fn up(by_peer: bool) -> Event {
 }
 
 #[test]
-fn four_packets_open_an_association() {
+fn four_packets_establish_an_association() {
     let mut world = World::new();
     world.connected();
     assert_eq!(
@@ -22,12 +22,12 @@ fn four_packets_open_an_association() {
         ["A -> B  INIT", "A <- B  INIT-ACK", "A -> B  COOKIE-ECHO", "A <- B  COOKIE-ACK",]
     );
     assert_eq!(world.now, ms(40));
-    assert_eq!(world.hosts[A].said(), [Event::Answered, up(false)]);
-    assert_eq!(world.hosts[B].said(), [up(true)]);
+    assert_eq!(world.hosts[A].events(), [Event::Answered, up(false)]);
+    assert_eq!(world.hosts[B].events(), [up(true)]);
 }
 
 #[test]
-fn nothing_is_held_for_a_peer_before_its_cookie_comes_back() {
+fn no_state_is_kept_before_the_cookie_is_returned() {
     let mut world = World::new();
     world.lose("COOKIE-ECHO");
     world.connect();
@@ -37,15 +37,15 @@ fn nothing_is_held_for_a_peer_before_its_cookie_comes_back() {
 }
 
 #[test]
-fn each_packet_may_get_lost() {
+fn each_handshake_packet_may_get_lost() {
     for lost in ["INIT", "INIT-ACK", "COOKIE-ECHO", "COOKIE-ACK"] {
         let mut world = World::new();
         world.lose(lost);
         world.connected();
         assert!(world.lost_all(), "{lost}");
         assert!(world.now >= ms(1000), "{lost} is made up for by T1: {:?}", world.now);
-        assert_eq!(world.hosts[A].said(), [Event::Answered, up(false)], "{lost}");
-        assert_eq!(world.hosts[B].said(), [up(true)], "{lost}");
+        assert_eq!(world.hosts[A].events(), [Event::Answered, up(false)], "{lost}");
+        assert_eq!(world.hosts[B].events(), [up(true)], "{lost}");
     }
 }
 
@@ -77,7 +77,7 @@ fn max_init_timeout_limits_the_timeouts_after_the_first() {
 }
 
 #[test]
-fn what_is_handed_in_early_goes_with_the_cookie() {
+fn early_messages_are_bundled_with_the_cookie() {
     let mut world = World::new();
     let a = world.connect();
     world.send(A, a, 0, "early");
@@ -95,7 +95,7 @@ fn what_is_handed_in_early_goes_with_the_cookie() {
 }
 
 #[test]
-fn early_data_arrives_once_though_the_cookie_is_lost() {
+fn early_data_arrives_once_although_the_cookie_is_lost() {
     for lost in ["COOKIE-ECHO", "COOKIE-ACK"] {
         let mut world = World::new();
         world.lose(lost);
@@ -108,7 +108,7 @@ fn early_data_arrives_once_though_the_cookie_is_lost() {
 }
 
 #[test]
-fn the_network_can_refuse_a_handshake() {
+fn an_icmp_error_can_end_a_handshake() {
     let mut world = World::new();
     world.network.cut = vec![0];
     let id = world.connect();
@@ -122,7 +122,7 @@ fn the_network_can_refuse_a_handshake() {
 }
 
 #[test]
-fn the_network_refuses_one_address_and_the_next_one_is_tried_at_once() {
+fn an_icmp_error_for_one_address_moves_on_to_the_next() {
     let mut world = World::new();
     world.network.cut = vec![0];
     let id = world.connect_with(|options| options.remotes.push(socket(B, 1)));
@@ -145,9 +145,9 @@ fn the_next_address_is_tried_when_one_is_silent() {
 }
 
 #[test]
-fn a_cookie_stays_good_for_the_association_that_came_of_it() {
+fn a_cookie_stays_valid_for_its_own_association() {
     let mut world = World::new();
-    // Longer than a cookie lives: 63 s pass until the seventh COOKIE ECHO.
+    // Longer than a cookie's lifetime: 63 s pass until the seventh COOKIE ECHO.
     for _ in 0..6 {
         world.lose("COOKIE-ACK");
     }
@@ -157,13 +157,13 @@ fn a_cookie_stays_good_for_the_association_that_came_of_it() {
     world.run_for(ms(10_000));
     assert!(world.lost_all());
     assert_eq!(world.hosts[B].endpoint.counters().stale_cookies, 0);
-    assert_eq!(world.hosts[A].said()[..2], [Event::Answered, up(false)]);
+    assert_eq!(world.hosts[A].events()[..2], [Event::Answered, up(false)]);
     assert_eq!(world.hosts[B].received_messages(), 1);
     assert_eq!(world.hosts[B].endpoint.associations().len(), 1);
 }
 
 #[test]
-fn the_cookie_goes_to_another_address_when_the_first_one_falls_silent() {
+fn the_cookie_is_sent_to_another_address_if_the_first_is_silent() {
     let mut world = World::with(multihomed(A, 2), multihomed(B, 2));
     let a = world.connect();
     world.send(A, a, 0, "early");
@@ -191,7 +191,7 @@ fn the_cookie_goes_to_another_address_when_the_first_one_falls_silent() {
 }
 
 #[test]
-fn an_init_goes_to_no_address_that_is_not_verified() {
+fn no_init_is_sent_to_an_unconfirmed_address() {
     let mut world = World::with(multihomed(A, 2), multihomed(B, 2));
     let a = world.connect();
     world.run_for(ms(15));
@@ -214,7 +214,7 @@ fn an_init_goes_to_no_address_that_is_not_verified() {
     world.finish_handshake(a);
 }
 
-/// What `A` says to an INIT ACK that is like the one that it would have got but for `change`.
+/// The world after `A` receives an INIT ACK that `change` has modified.
 fn answer_to(change: impl Fn(&mut InitChunk)) -> World {
     let mut world = World::new();
     world.tap.wiretap = Some(Wiretap::default());
@@ -236,7 +236,7 @@ fn answer_to(change: impl Fn(&mut InitChunk)) -> World {
 }
 
 #[test]
-fn an_init_ack_that_is_not_right_ends_the_handshake() {
+fn an_invalid_init_ack_ends_the_handshake() {
     type Change = fn(&mut InitChunk);
     let changes: [(Change, bool); 4] = [
         (|ack| ack.initiate_tag = VerificationTag::ZERO, true),
@@ -252,13 +252,13 @@ fn an_init_ack_that_is_not_right_ends_the_handshake() {
         let Some(Chunk::Abort(abort)) = chunks.next() else { panic!("no ABORT") };
         assert_eq!(abort.reflected, reflects);
         let lost = Event::Lost(LossReason::ProtocolViolation { cause: 7 });
-        assert_eq!(world.hosts[A].said(), [lost]);
+        assert_eq!(world.hosts[A].events(), [lost]);
     }
     assert_eq!(answer_to(|_| {}).tap.ladder, ["A -> B  COOKIE-ECHO"]);
 }
 
 #[test]
-fn the_network_cannot_end_an_established_association() {
+fn an_icmp_error_cannot_end_an_established_association() {
     let mut world = World::new();
     let (a, _) = world.connected();
     for reason in [Unreachable::Protocol, Unreachable::Route, Unreachable::TooBig(600)] {
@@ -283,7 +283,7 @@ fn ten_thousand_associations_share_an_endpoint() {
     let up = |event: &Event| matches!(event, Event::Up { .. });
     for host in &world.hosts {
         assert_eq!(host.endpoint.associations().len(), 10_000);
-        assert_eq!(host.said().iter().filter(|event| up(event)).count(), 10_000);
+        assert_eq!(host.events().iter().filter(|event| up(event)).count(), 10_000);
     }
     for (n, id) in ids.iter().enumerate() {
         world.send(A, *id, 0, n.to_be_bytes().to_vec());

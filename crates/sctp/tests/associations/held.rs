@@ -14,7 +14,7 @@ fn held() -> (World, AssociationId) {
     let id = world.connect_with(|options| options.hold_at_init_ack = true);
     world.run_for(ms(100));
     assert_eq!(world.tap.ladder, ["A -> B  INIT", "A <- B  INIT-ACK"]);
-    assert_eq!(world.hosts[A].said(), [Event::Answered]);
+    assert_eq!(world.hosts[A].events(), [Event::Answered]);
     assert_eq!(world.hosts[A].state(), AssociationState::Held);
     (world, id)
 }
@@ -58,7 +58,7 @@ fn a_loser_sends_nothing() {
         assert_eq!(world.tap.ladder.len(), 2, "{:?}", world.tap.ladder);
         assert_eq!(world.hosts[A].endpoint.associations(), []);
         assert_eq!(world.hosts[B].endpoint.associations(), []);
-        assert!(world.hosts[B].said().is_empty());
+        assert!(world.hosts[B].events().is_empty());
     }
 }
 
@@ -70,14 +70,14 @@ fn a_loser_sends_nothing_even_while_its_init_is_in_flight() {
     world.hosts[A].endpoint.abort(world.now, id, Bytes::new()).unwrap();
     world.run_for(ms(60_000));
     let aborted = Event::Lost(LossReason::Aborted);
-    assert_eq!(world.hosts[A].said(), [aborted]);
+    assert_eq!(world.hosts[A].events(), [aborted]);
     assert_eq!(world.hosts[B].endpoint.associations(), []);
-    // The late INIT ACK is for nobody; its sender holds nothing that an ABORT could end.
+    // The late INIT ACK matches no association; its sender holds no state that an ABORT could end.
     assert_eq!(world.tap.ladder[..2], ["A -> B  INIT", "A <- B  INIT-ACK"]);
 }
 
 #[test]
-fn a_cookie_that_waited_too_long_is_asked_for_again() {
+fn a_stale_cookie_is_requested_again() {
     let (mut world, id) = held();
     world.run_for(ms(100_000));
     world.hosts[A].endpoint.proceed(world.now, id).unwrap();
@@ -97,7 +97,7 @@ fn a_cookie_that_waited_too_long_is_asked_for_again() {
 }
 
 #[test]
-fn what_went_with_a_stale_cookie_is_sent_again() {
+fn data_bundled_with_a_stale_cookie_is_sent_again() {
     let (mut world, id) = held();
     for length in [1, 100, 30_000] {
         world.send(A, id, 3, vec![7; length]);
@@ -110,11 +110,11 @@ fn what_went_with_a_stale_cookie_is_sent_again() {
     assert_eq!(world.hosts[B].received_messages(), 3);
     assert_eq!(world.hosts[B].received_bytes(), 30_101);
     let failed = |event: &Event| matches!(event, Event::SendFailed { .. });
-    assert!(!world.hosts[A].said().iter().any(failed));
+    assert!(!world.hosts[A].events().iter().any(failed));
 }
 
 #[test]
-fn an_end_that_was_asked_for_outlives_a_stale_cookie() {
+fn a_requested_shutdown_survives_a_stale_cookie() {
     let (mut world, id) = held();
     world.send(A, id, 3, "last words");
     world.run_for(ms(100_000));
@@ -132,6 +132,6 @@ fn an_end_that_was_asked_for_outlives_a_stale_cookie() {
     world.hosts[A].endpoint.shutdown(world.now, id).unwrap();
     world.run_for(ms(2000));
     assert_eq!(world.hosts[B].received_messages(), 1);
-    assert_eq!(world.hosts[A].said().last(), Some(&Event::Closed));
-    assert_eq!(world.hosts[B].said().last(), Some(&Event::Closed));
+    assert_eq!(world.hosts[A].events().last(), Some(&Event::Closed));
+    assert_eq!(world.hosts[B].events().last(), Some(&Event::Closed));
 }

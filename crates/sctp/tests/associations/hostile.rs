@@ -1,5 +1,5 @@
-//! Packets that no honest peer sends (RFC 9260 §12; what strangers may try is in
-//! `out_of_the_blue`). Each case has a bound or an answer, and a counter.
+//! Packets that no correct peer sends (RFC 9260 §12; packets from hosts without an association are
+//! in `out_of_the_blue`). For each case there is a bound or a reply, and a counter.
 
 mod acknowledgements;
 mod data;
@@ -21,16 +21,16 @@ use eyas_sctp::wire::{
     Checksum, Chunk, DataChunk, DataFlags, Header, Order, Packet, PacketWriter, SackChunk,
 };
 
-/// The peer of `B`: it did the handshake, and now says what it likes with the right tag.
-struct Liar {
+/// The peer of `B`: it completed the handshake, and now sends arbitrary chunks with the right tag.
+struct HostilePeer {
     world: World,
-    /// Of packets to `B`.
+    /// The common header of packets to `B`.
     header: Header,
     /// Its next TSN.
     next: Tsn,
 }
 
-impl Liar {
+impl HostilePeer {
     fn new(set: impl Fn(&mut AssociationConfig)) -> Self {
         let mut world = World::with_associations(set);
         let (a, _) = world.connected();
@@ -41,7 +41,7 @@ impl Liar {
         let (header, chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");
         let tsn = |chunk| if let Chunk::Data(data) = chunk { Some(data.tsn) } else { None };
         let last = chunks.filter_map(tsn).last().expect("the DATA was kept");
-        // What B says from now on is seen in the ladder only.
+        // From now on, packets from B appear in the ladder only.
         world.network.cut = vec![0];
         world.clear_ladder();
         world.tap.keep = Some("SACK");
@@ -50,13 +50,13 @@ impl Liar {
         Self { world, header, next: last.next() }
     }
 
-    /// With DATA chunks instead of I-DATA.
+    /// A peer that uses DATA chunks instead of I-DATA.
     fn plain() -> Self {
         Self::new(|config| config.extensions.interleaving = false)
     }
 
-    /// `B` gets a packet with these chunks.
-    fn says(&mut self, chunks: &[Chunk]) {
+    /// Delivers a packet with these chunks to `B`.
+    fn send(&mut self, chunks: &[Chunk]) {
         let mut buffer = BytesMut::new();
         let mut packet = PacketWriter::begin(&mut buffer, self.header, 65_000);
         for chunk in chunks {
@@ -66,7 +66,7 @@ impl Liar {
         self.packet(buffer.freeze());
     }
 
-    /// `B` gets a packet with these bytes behind the common header.
+    /// Delivers a packet with these bytes after the common header to `B`.
     fn bytes(&mut self, bytes: &[u8]) {
         let mut packet = self.header.encode().to_vec();
         packet.extend_from_slice(bytes);
@@ -79,7 +79,7 @@ impl Liar {
         self.world.drain();
     }
 
-    /// The names of the packets that `B` sent since the last time.
+    /// The chunk names of the packets that `B` has sent since the last call.
     fn answers(&mut self) -> Vec<String> {
         let names = |line: String| line.replace("A <- B  ", "").replace(" (lost)", "");
         std::mem::take(&mut self.world.tap.ladder).into_iter().map(names).collect()
@@ -102,9 +102,9 @@ impl Liar {
         self.world.hosts[B].state() == AssociationState::Established
     }
 
-    /// With which cause `B` aborted the association.
+    /// The cause with which `B` aborted the association.
     fn aborted_with(&self) -> Option<u16> {
-        match self.world.hosts[B].said().last() {
+        match self.world.hosts[B].events().last() {
             Some(Event::Lost(LossReason::ProtocolViolation { cause })) => Some(*cause),
             _ => None,
         }
@@ -137,13 +137,13 @@ impl Liar {
         }
     }
 
-    /// Still takes and acknowledges what is right.
-    fn works(&mut self) {
+    /// Checks that `B` still accepts and acknowledges valid data.
+    fn check_data(&mut self) {
         let before = self.world.hosts[B].received_messages();
         let mut data = self.fragment(0, Order::Mid { mid: Mid(0), fsn: 0 }, "ube", "x".into());
         data.stream = StreamId(9);
         self.next = self.next.next();
-        self.says(&[Chunk::Data(data)]);
+        self.send(&[Chunk::Data(data)]);
         self.world.run_for(ms(300));
         assert_eq!(self.world.hosts[B].received_messages(), before + 1, "it does not work");
     }

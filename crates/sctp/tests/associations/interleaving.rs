@@ -1,5 +1,5 @@
-//! I-DATA agreed on or not (RFC 8260 §2.2.1): peers that count fragments in another way are known by
-//! what they do not offer.
+//! I-DATA negotiated or not (RFC 8260 §2.2.1): peers that number fragments differently are
+//! recognised by the extensions that they do not offer.
 
 use crate::associations::world::{A, B, PORT, World, init, ms, packet, socket};
 use bytes::{Bytes, BytesMut};
@@ -9,7 +9,7 @@ use eyas_sctp::wire::{
     Checksum, Chunk, ChunkType, Header, InitChunk, Packet, PacketWriter, Parameter, Parameters,
 };
 
-/// The types that a packet with an INIT or INIT ACK lists, and the tag that it asks for.
+/// The chunk types that a packet with an INIT or INIT ACK lists, and its initiate tag.
 fn listed(packet: &Bytes) -> (Vec<u8>, VerificationTag) {
     let (_, mut chunks) = Packet::parse(packet, Checksum::Crc32c).expect("a packet");
     let Some(Chunk::Init(init) | Chunk::InitAck(init)) = chunks.next() else {
@@ -26,7 +26,7 @@ fn offers_interleaving(packet: &Bytes) -> bool {
     listed(packet).0.contains(&ChunkType::I_DATA.0)
 }
 
-/// What Linux offers, with I-DATA or without.
+/// The parameters that Linux sends, with or without I-DATA.
 fn like_linux(interleaving: bool) -> Vec<Parameter> {
     let mut all = vec![Parameter::ForwardTsnSupported];
     if interleaving {
@@ -35,7 +35,7 @@ fn like_linux(interleaving: bool) -> Vec<Parameter> {
     all
 }
 
-/// `B` answers the INIT that was kept so.
+/// `B` replies to the captured INIT with or without I-DATA.
 fn answer(world: &mut World, tag: u32, interleaving: bool) {
     let (_, to) = listed(world.tap.kept.as_ref().expect("the INIT"));
     let mut parameters = vec![Parameter::StateCookie(Bytes::from_static(b"cookie"))];
@@ -52,7 +52,7 @@ fn answer(world: &mut World, tag: u32, interleaving: bool) {
 }
 
 #[test]
-fn an_offer_is_taken_back_from_a_peer_that_cannot_skip_interleaved_messages() {
+fn interleaving_is_withdrawn_if_the_peer_lacks_i_forward_tsn() {
     let mut world = World::new();
     (world.network.cut, world.tap.keep) = (vec![0], Some("INIT"));
     let id = world.connect();
@@ -61,7 +61,7 @@ fn an_offer_is_taken_back_from_a_peer_that_cannot_skip_interleaved_messages() {
     answer(&mut world, 70, true);
     assert_eq!(world.tap.ladder, ["A -> B  INIT (lost)", "A -> B  INIT (lost)"]);
     assert!(!offers_interleaving(world.tap.kept.as_ref().unwrap()));
-    // The answer to the first one came twice.
+    // The reply to the first INIT arrived twice.
     answer(&mut world, 70, true);
     assert_eq!(world.hosts[A].state(), AssociationState::CookieWait);
     answer(&mut world, 71, false);
@@ -71,7 +71,7 @@ fn an_offer_is_taken_back_from_a_peer_that_cannot_skip_interleaved_messages() {
 }
 
 #[test]
-fn a_peer_that_lists_i_data_to_everybody_is_taken_at_its_word_in_the_end() {
+fn a_peer_that_always_lists_i_data_is_finally_accepted() {
     let mut world = World::new();
     (world.network.cut, world.tap.keep) = (vec![0], Some("INIT"));
     let id = world.connect();
@@ -86,7 +86,7 @@ fn a_peer_that_lists_i_data_to_everybody_is_taken_at_its_word_in_the_end() {
 }
 
 #[test]
-fn an_init_ack_lists_i_data_only_to_who_can_skip_it() {
+fn an_init_ack_lists_i_data_only_for_peers_with_i_forward_tsn() {
     let both = vec![ChunkType::I_DATA.0, ChunkType::I_FORWARD_TSN.0];
     let whole = vec![Parameter::ForwardTsnSupported, Parameter::SupportedExtensions(both.into())];
     let unskipped = vec![Parameter::SupportedExtensions(vec![ChunkType::I_DATA.0].into())];

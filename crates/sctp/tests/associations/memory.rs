@@ -1,4 +1,4 @@
-//! Memory that associations share: what each may hold shrinks where many hold much.
+//! Memory shared by associations: the limit for each shrinks where many use much.
 
 use crate::associations::world::{A, B, World, listening, ms};
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use eyas_sctp::message::SendInfo;
 const KIB: usize = 1024;
 const ASSOCIATIONS: usize = 30;
 
-/// `A` has opened associations to `B`, whose memory is short, and reads nothing.
+/// `A` has opened associations to `B`, which has little memory and reads nothing.
 fn short_of_memory() -> World {
     let mut b = listening();
     b.memory = 2048 * KIB;
@@ -26,7 +26,7 @@ fn short_of_memory() -> World {
     world
 }
 
-/// Hands in as much as is taken for now; gives whether more would be taken later.
+/// Queues as much as is accepted now; returns whether more would be accepted later.
 fn fill(world: &mut World, host: usize, id: AssociationId) -> bool {
     let now = world.now;
     let info = SendInfo { stream: StreamId(1), ..SendInfo::default() };
@@ -46,7 +46,7 @@ fn queued(world: &World, host: usize) -> Vec<usize> {
 }
 
 #[test]
-fn peers_that_take_nothing_do_not_fill_the_memory() {
+fn peers_that_accept_nothing_do_not_fill_the_memory() {
     let mut world = short_of_memory();
     for _ in 0..200 {
         for id in world.hosts[B].endpoint.associations() {
@@ -62,7 +62,7 @@ fn peers_that_take_nothing_do_not_fill_the_memory() {
 
 /// All at once, before anything else happens.
 #[test]
-fn a_rush_does_not_fill_the_memory() {
+fn a_burst_of_messages_does_not_fill_the_memory() {
     let mut world = short_of_memory();
     for id in world.hosts[B].endpoint.associations() {
         while fill(&mut world, B, id) && world.hosts[B].endpoint.is_writable(id, 16 * KIB) {}
@@ -85,14 +85,14 @@ fn a_reading_peer_still_gets_everything() {
         world.run_for(ms(100));
     }
     assert!(world.hosts[A].received_bytes() > before + 1024 * KIB);
-    // All is as it was once nothing is held any more.
+    // The limits are back to normal once no memory is in use.
     world.run_until(ms(60_000), |world| queued(world, B).iter().sum::<usize>() == 0);
     world.run_for(ms(1_000));
     assert!(world.hosts[B].endpoint.is_writable(ids[0], 1024 * KIB));
 }
 
 #[test]
-fn windows_shrink_and_what_is_sent_arrives_all_the_same() {
+fn windows_shrink_and_sent_data_still_arrives() {
     let mut b = listening();
     b.memory = 512 * KIB;
     let mut world = World::with(listening(), b);
@@ -103,7 +103,7 @@ fn windows_shrink_and_what_is_sent_arrives_all_the_same() {
     let info = SendInfo { stream: StreamId(1), ..SendInfo::default() };
     for _ in 0..40 {
         for id in &ids {
-            // Longer than what an association may hold.
+            // Longer than an association may buffer.
             let data = Bytes::from(vec![7; 200 * KIB]);
             let now = world.now;
             if world.hosts[A].endpoint.send(now, *id, &info, data).is_ok() {

@@ -8,7 +8,7 @@ use eyas_sctp::event::Event;
 use eyas_sctp::identifier::AssociationId;
 use eyas_sctp::snap::Init;
 
-/// The INIT of each host, as its description has it.
+/// The INIT of each host, as signalled.
 fn exchanged(world: &mut World, config: &AssociationConfig) -> [Init; 2] {
     [A, B].map(|host| {
         let line = world.hosts[host].endpoint.init_out_of_band(config).to_attribute();
@@ -35,7 +35,7 @@ fn connect(
     endpoint.connect_out_of_band(now, &options, &inits[host], &inits[peer])
 }
 
-/// Both hosts, up, with whatever is in `config`.
+/// Both hosts, with the association established under `config`.
 fn up(config: &AssociationConfig) -> (World, [AssociationId; 2]) {
     let mut world = World::new();
     let inits = exchanged(&mut world, config);
@@ -58,9 +58,9 @@ fn the_first_packet_carries_data() {
         [0; 4],
         "no handshake, so no checksum at all"
     );
-    let said = Event::Up { outbound: 1024, inbound: 1024, by_peer: false };
+    let expected = Event::Up { outbound: 1024, inbound: 1024, by_peer: false };
     for host in &world.hosts {
-        assert_eq!(host.events[0].1, said);
+        assert_eq!(host.events[0].1, expected);
         assert_eq!(host.state(), AssociationState::Established);
     }
     world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
@@ -90,7 +90,7 @@ fn an_extension_missing_on_one_side_is_not_negotiated() {
 }
 
 #[test]
-fn writing_and_reading_the_attribute_starts_nothing() {
+fn encoding_and_parsing_the_attribute_starts_nothing() {
     let mut world = World::new();
     exchanged(&mut world, &quiet());
     world.run_for(ms(60_000));
@@ -99,12 +99,12 @@ fn writing_and_reading_the_attribute_starts_nothing() {
 }
 
 #[test]
-fn our_own_attribute_sent_back_is_no_agreement() {
+fn our_own_attribute_sent_back_is_rejected() {
     let mut world = World::new();
     let own = world.hosts[A].endpoint.init_out_of_band(&quiet());
     let echoed = [own.clone(), own];
     assert_eq!(connect(&mut world, &quiet(), A, &echoed), Err(Error::BadInit));
-    // A handshake remains.
+    // A handshake still works.
     let (a, _) = world.connected();
     assert_eq!(world.hosts[A].status(a).state, AssociationState::Established);
 }
@@ -127,7 +127,7 @@ fn an_init_opens_one_association() {
 }
 
 #[test]
-fn a_peer_that_connects_with_a_handshake_all_the_same_gets_one() {
+fn a_peer_that_still_connects_with_a_handshake_gets_one() {
     let mut world = World::new();
     let config = quiet();
     let inits = exchanged(&mut world, &config);
@@ -136,7 +136,7 @@ fn a_peer_that_connects_with_a_handshake_all_the_same_gets_one() {
     world.run_until(ms(1000), |world| {
         world.hosts[A].status(a).state == AssociationState::Established
     });
-    assert!(world.hosts[B].said().contains(&Event::Restarted));
+    assert!(world.hosts[B].events().contains(&Event::Restarted));
     world.send(A, a, 0, "after all");
     world.run_until(ms(1000), |world| world.hosts[B].received_messages() == 1);
 }

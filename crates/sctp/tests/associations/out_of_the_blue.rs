@@ -1,8 +1,7 @@
-//! Packets for nobody, and packets that only look as if they were for somebody
-//! (RFC 9260 §8.4, §8.5).
+//! Out-of-the-blue packets, and packets with the wrong tag (RFC 9260 §8.4, §8.5).
 
 use crate::associations::world::{
-    A, B, PORT, STRANGER, World, init, listening, ms, packet, socket,
+    A, B, FOREIGN_PORT, PORT, World, init, listening, ms, packet, socket,
 };
 use bytes::Bytes;
 use eyas_sctp::endpoint::AssociationState;
@@ -14,7 +13,7 @@ fn abort(reflected: bool) -> Chunk {
     Chunk::Abort(AbortChunk { reflected, causes: Causes::default() })
 }
 
-/// What `B` answers to a packet of a stranger.
+/// The replies of `B` to an out-of-the-blue packet.
 fn answer(world: &mut World, packet: Bytes) -> Vec<String> {
     world.clear_ladder();
     world.inject(B, socket(A, 0), packet);
@@ -57,7 +56,7 @@ fn answers_to_out_of_the_blue_packets_are_limited() {
 }
 
 #[test]
-fn an_init_for_a_port_that_nobody_listens_on_is_refused() {
+fn an_init_for_a_closed_port_is_refused() {
     let mut world = World::new();
     let id = world.connect_with(|options| options.remote_port = PORT + 1);
     world.run_for(ms(100));
@@ -68,7 +67,7 @@ fn an_init_for_a_port_that_nobody_listens_on_is_refused() {
 }
 
 #[test]
-fn an_init_that_is_not_right_gets_nothing() {
+fn an_invalid_init_creates_nothing() {
     let mut world = World::new();
     let answers =
         |world: &mut World, init: InitChunk| answer(world, packet(0, &[Chunk::Init(init)]));
@@ -80,13 +79,13 @@ fn an_init_that_is_not_right_gets_nothing() {
     let none = InitChunk { inbound_streams: 0, ..init(1) };
     assert_eq!(answers(&mut world, none), ["A <- B  ABORT"]);
     let bundled = packet(0, &[Chunk::Init(init(1)), Chunk::CookieAck]);
-    assert!(answer(&mut world, bundled).is_empty(), "it must be alone");
+    assert!(answer(&mut world, bundled).is_empty(), "it must be the only chunk");
     let tagged = packet(5, &[Chunk::Init(init(1))]);
     assert_eq!(answer(&mut world, tagged), ["A <- B  ABORT"], "it must have a tag of zero");
 }
 
 #[test]
-fn a_flood_of_inits_is_answered_and_forgotten() {
+fn a_flood_of_inits_leaves_no_state() {
     let mut world = World::new();
     for tag in 1..=10_000_u32 {
         let source = SocketAddr::from((tag.wrapping_mul(0x9e37_79b9).to_be_bytes(), 9899));
@@ -99,7 +98,7 @@ fn a_flood_of_inits_is_answered_and_forgotten() {
     assert_eq!(world.hosts[B].endpoint.counters().packets_in, 10_000);
 }
 
-/// Who never comes back with a cookie may never have asked.
+/// A source that never returns a cookie may be spoofed.
 #[test]
 fn init_acks_to_a_peer_that_never_returns_are_limited() {
     let mut world = World::new();
@@ -110,7 +109,7 @@ fn init_acks_to_a_peer_that_never_returns_are_limited() {
     }
     assert_eq!(world.tap.ladder.len(), most);
     assert_eq!(world.hosts[B].endpoint.counters().answers_withheld as usize, 10_000 - most);
-    // Others are served, and so is who waits a second.
+    // Other sources are served, and so is this one after a second.
     world.inject(B, socket(A, 1), packet(0, &[Chunk::Init(init(1))]));
     world.drain();
     assert_eq!(world.tap.ladder.len(), most + 1);
@@ -118,7 +117,7 @@ fn init_acks_to_a_peer_that_never_returns_are_limited() {
     world.connected();
 }
 
-/// As many as they like may come from one source, if they come back.
+/// One source may open any number of associations if it returns the cookies.
 #[test]
 fn a_peer_that_returns_its_cookie_is_not_limited() {
     let mut config = listening();
@@ -131,7 +130,7 @@ fn a_peer_that_returns_its_cookie_is_not_limited() {
     assert_eq!(world.hosts[B].endpoint.associations().len(), 20);
 }
 
-/// With the headers of IPv4 and UDP.
+/// The size with the headers of IPv4 and UDP.
 #[test]
 fn an_init_ack_is_little_more_than_twice_its_init() {
     let mut world = World::new();
@@ -143,10 +142,10 @@ fn an_init_ack_is_little_more_than_twice_its_init() {
     assert!(ack * 10 <= (init.len() + 28) * 24, "{ack} bytes for {}", init.len() + 28);
 }
 
-/// Both hosts, associated from port [`STRANGER`].
+/// Both hosts, associated from port [`FOREIGN_PORT`].
 fn associated() -> World {
     let mut world = World::new();
-    let a = world.connect_with(|options| options.local_port = STRANGER);
+    let a = world.connect_with(|options| options.local_port = FOREIGN_PORT);
     world.finish_handshake(a);
     world
 }
@@ -154,7 +153,7 @@ fn associated() -> World {
 #[test]
 fn blind_attacks_on_an_association_do_nothing() {
     let mut world = associated();
-    // Any tag but the right ones will do for the test: with the right one, they are not blind.
+    // Any wrong tag will do for the test: an attacker with a right one is not blind.
     for tag in [0, 1, 0x8000_0000, u32::MAX] {
         for chunk in [
             abort(false),
@@ -173,31 +172,31 @@ fn blind_attacks_on_an_association_do_nothing() {
 }
 
 #[test]
-fn a_packet_from_a_foreign_address_belongs_to_no_association() {
+fn a_packet_from_an_unknown_address_belongs_to_no_association() {
     let mut world = associated();
     let foreign = "10.0.9.9:9899".parse().unwrap();
     world.clear_ladder();
     world.inject(B, foreign, packet(0, &[Chunk::Init(init(1))]));
     world.inject(B, foreign, packet(1, &[abort(false)]));
     world.run_for(ms(1));
-    assert_eq!(world.tap.ladder.len(), 1, "an INIT ACK: it could be another peer");
+    assert_eq!(world.tap.ladder.len(), 1, "an INIT ACK: this could be another peer");
     assert_eq!(world.hosts[B].state(), AssociationState::Established);
 }
 
 #[test]
-fn a_replayed_cookie_brings_nothing_back() {
+fn a_replayed_cookie_has_no_effect() {
     let mut world = World::new();
     world.tap.keep = Some("COOKIE-ECHO");
-    let a = world.connect_with(|options| options.local_port = STRANGER);
+    let a = world.connect_with(|options| options.local_port = FOREIGN_PORT);
     world.finish_handshake(a);
     let replayed = world.tap.kept.clone().expect("the COOKIE ECHO was seen");
-    // While the association is there, it is acknowledged again, and nothing changes.
+    // While the association exists, the cookie is acknowledged again, and nothing changes.
     assert_eq!(answer(&mut world, replayed.clone()), ["A <- B  COOKIE-ACK"]);
     assert_eq!(world.hosts[B].endpoint.associations().len(), 1);
     world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
     world.run_for(ms(1000));
     assert_eq!(world.hosts[B].endpoint.associations(), []);
-    // Once its life is over, it opens nothing; before, it is as good as new (RFC 9260 §5.1.5).
+    // After its lifetime the cookie opens nothing; before, it is as good as new (RFC 9260 §5.1.5).
     world.run_for(ms(61_000));
     assert_eq!(answer(&mut world, replayed), ["A <- B  ERROR"]);
     assert_eq!(world.hosts[B].endpoint.associations(), []);
@@ -205,7 +204,7 @@ fn a_replayed_cookie_brings_nothing_back() {
 }
 
 #[test]
-fn unsent_answers_are_bounded() {
+fn queued_responses_are_bounded() {
     let mut config = listening();
     config.max_init_acks_per_source = 5000;
     let mut world = World::with(listening(), config);

@@ -11,7 +11,7 @@ use eyas_sctp::message::SendInfo;
 use std::time::Duration;
 
 #[test]
-fn data_goes_on_over_another_path_when_one_is_cut() {
+fn data_continues_over_another_path_when_one_is_cut() {
     let mut world = World::with(multihomed(A, 2), multihomed(B, 2));
     let (a, b) = world.connected();
     world.run_for(ms(2000));
@@ -28,14 +28,14 @@ fn data_goes_on_over_another_path_when_one_is_cut() {
 }
 
 #[test]
-fn an_init_ack_from_another_address_does_not_choose_where_its_path_leaves_from() {
+fn an_init_ack_from_another_address_does_not_set_the_source_address() {
     let mut world = World::with(multihomed(A, 2), multihomed(B, 2));
     world.tap.keep = Some("INIT-ACK");
     world.lose("INIT-ACK");
     let a = world.connect();
     world.run_until(ms(1000), |world| world.tap.kept.is_some());
     let contents = world.tap.kept.take().unwrap();
-    // Some answer from any address that they have.
+    // Some implementations reply from any of their addresses.
     let received = Received {
         local: Some(address(A, 0)),
         remote: socket(B, 1),
@@ -46,8 +46,8 @@ fn an_init_ack_from_another_address_does_not_choose_where_its_path_leaves_from()
     world.hosts[A].endpoint.handle_input(world.now, Input::Packets(received));
     let status = world.hosts[A].status(a);
     let path = status.paths.iter().find(|path| path.remote == socket(B, 1)).unwrap();
-    assert_eq!(path.local, None, "that is the routing's choice");
-    // Its heartbeat shows which one it is.
+    assert_eq!(path.local, None, "routing decides");
+    // Its heartbeat identifies the path.
     world.run_for(ms(3000));
     let status = world.hosts[A].status(a);
     let path = status.paths.iter().find(|path| path.remote == socket(B, 1)).unwrap();
@@ -55,7 +55,7 @@ fn an_init_ack_from_another_address_does_not_choose_where_its_path_leaves_from()
 }
 
 /// Two hosts on two networks, with heartbeats every second.
-fn beating() -> World {
+fn with_heartbeats() -> World {
     let beating = |host| {
         let mut config: EndpointConfig = multihomed(host, 2);
         config.association.hb_interval = Some(Duration::from_secs(1));
@@ -65,14 +65,14 @@ fn beating() -> World {
 }
 
 fn change(world: &World, host: usize, path: u16, wanted: PathChange) -> bool {
-    world.hosts[host].said().iter().any(|event| {
+    world.hosts[host].events().iter().any(|event| {
         matches!(event, Event::Path { path: id, change, .. }
             if *id == PathId(path) && *change == wanted)
     })
 }
 
 #[test]
-fn an_address_carries_no_data_before_it_is_verified() {
+fn no_data_is_sent_to_an_address_before_it_is_verified() {
     let mut world = World::with(multihomed(A, 2), multihomed(B, 2));
     world.network.cut = vec![1];
     let (a, _) = world.connected();
@@ -89,8 +89,8 @@ fn an_address_carries_no_data_before_it_is_verified() {
 }
 
 #[test]
-fn an_idle_path_that_breaks_is_noticed_and_healed() {
-    let mut world = beating();
+fn a_broken_idle_path_is_detected_and_recovers() {
+    let mut world = with_heartbeats();
     let (a, _) = world.connected();
     world.run_for(ms(3000));
     world.network.cut = vec![1];
@@ -107,7 +107,7 @@ fn an_idle_path_that_breaks_is_noticed_and_healed() {
 
 #[test]
 fn data_returns_to_the_primary_path_when_it_works_again() {
-    let mut world = beating();
+    let mut world = with_heartbeats();
     let (a, _) = world.connected();
     world.run_for(ms(3000));
     world.network.cut = vec![0];
@@ -141,8 +141,8 @@ fn the_user_chooses_the_primary_path_and_a_path_for_a_message() {
 }
 
 #[test]
-fn a_long_transfer_survives_paths_that_come_and_go() {
-    let mut world = beating();
+fn a_long_transfer_survives_flapping_paths() {
+    let mut world = with_heartbeats();
     let (a, _) = world.connected();
     world.run_for(ms(3000));
     for round in 0..10u8 {

@@ -1,6 +1,6 @@
-//! Two endpoints under arbitrary operations, over networks that lose, repeat, delay and cut: every
-//! reliable message arrives exactly once, in order within its stream; buffers stay within their
-//! bounds; nothing stalls; the same inputs give the same outputs, byte for byte.
+//! Two endpoints under arbitrary operations, over networks that lose, duplicate, delay and
+//! disconnect: every reliable message arrives exactly once, in order within its stream; buffers
+//! stay within their bounds; nothing stalls; the same inputs give the same outputs, byte for byte.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,16 +17,16 @@ use eyas_sctp::identifier::{AssociationId, StreamId};
 use eyas_sctp::message::{Reliability, SendInfo};
 use proptest::prelude::*;
 
-use crate::associations::choices::multipath;
+use crate::associations::strategies::multipath;
 use crate::associations::world::{A, B, World, address, ms, multihomed};
 use crate::network::{late, lost};
 
-/// Streams that messages go on.
+/// The number of streams in use.
 const STREAMS: u16 = 5;
-/// The send buffer and the window.
+/// The size of the send buffer and of the receive window.
 const BUFFER: usize = 60_000;
 
-/// Something that happens.
+/// An event in a run.
 #[derive(Clone, Debug)]
 enum Step {
     Send {
@@ -46,7 +46,7 @@ enum Step {
         network: u8,
     },
     Mend,
-    /// The address of a host on network 1 is taken back, or added again.
+    /// The address of a host on network 1 is removed, or added again.
     Readdress {
         host: usize,
     },
@@ -59,7 +59,7 @@ enum Kind {
     Hurried,
 }
 
-/// The world that it happens in.
+/// The configuration of a run.
 #[derive(Clone, Debug)]
 struct Setting {
     seed: u64,
@@ -67,9 +67,9 @@ struct Setting {
     duplication: u32,
     reordering: u32,
     networks: u8,
-    /// By how much longer it takes over each network than over the one before, in milliseconds.
+    /// The additional delay of each network over the previous one, in milliseconds.
     lag: u64,
-    /// What each side chooses for several paths at once.
+    /// The multipath configuration of each side.
     multipath: [Option<Multipath>; 2],
     interleaving: bool,
     nr_sack: bool,
@@ -156,14 +156,14 @@ fn configured(setting: &Setting, host: usize) -> EndpointConfig {
     config
 }
 
-/// A message that was handed in: its number, its size and its kind.
-type Told = (u32, usize, Kind);
+/// A message that was sent: its number, size and kind.
+type QueuedMessage = (u32, usize, Kind);
 
-/// What was handed in, by sender and stream.
+/// The messages sent, by sender and stream.
 #[derive(Default)]
 struct Sent {
     next: u32,
-    messages: BTreeMap<(usize, u16), Vec<Told>>,
+    messages: BTreeMap<(usize, u16), Vec<QueuedMessage>>,
 }
 
 impl Sent {
@@ -200,7 +200,7 @@ impl Sent {
 
 /// The whole messages that `host` received, by stream.
 fn received(world: &World, host: usize, setting: &Setting) -> BTreeMap<u16, Vec<(u32, usize)>> {
-    // Parts of several unordered messages may come in turn; with I-DATA they are numbered.
+    // Parts of several unordered messages may alternate; with I-DATA they are numbered.
     let mut parts: BTreeMap<(u16, bool, u32), Vec<u8>> = BTreeMap::new();
     let mut whole: BTreeMap<u16, Vec<(u32, usize)>> = BTreeMap::new();
     for message in world.hosts[host].received.values().flatten() {
@@ -210,7 +210,7 @@ fn received(world: &World, host: usize, setting: &Setting) -> BTreeMap<u16, Vec<
         if !(message.begins && message.ends) {
             let part = parts.entry(key).or_default();
             if message.begins && setting.partial_reliability {
-                // The one before was given up in the middle.
+                // The previous message was abandoned in the middle.
                 part.clear();
             }
             assert_eq!(part.is_empty(), message.begins, "a part without a beginning");
@@ -240,10 +240,10 @@ fn check_delivery(world: &World, sent: &Sent, setting: &Setting) {
                 assert_eq!(kind_of.get(number).map(|(size, _)| size), Some(size));
                 *count.entry(*number).or_default() += 1;
             }
-            assert!(count.values().all(|times| *times == 1), "a message came twice");
+            assert!(count.values().all(|times| *times == 1), "a message arrived twice");
             for (number, (_, kind)) in &kind_of {
                 if *kind != Kind::Hurried {
-                    assert!(count.contains_key(number), "message {number} did not come");
+                    assert!(count.contains_key(number), "message {number} did not arrive");
                 }
             }
             let ordered: Vec<u32> = got
@@ -267,7 +267,7 @@ fn check_bounds(world: &World, ids: [AssociationId; 2]) {
     }
 }
 
-/// Plays the steps; gives what went over the wire.
+/// Runs the steps; returns a digest of all packets sent.
 fn play(setting: &Setting, steps: &[Step]) -> u64 {
     let mut world = World::with(configured(setting, A), configured(setting, B));
     world.network.seed(setting.seed);
@@ -321,8 +321,8 @@ fn play(setting: &Setting, steps: &[Step]) -> u64 {
     world.run_until(Duration::from_secs(60), |world| {
         world.hosts.iter().all(|host| host.state() == AssociationState::Closed)
     });
-    assert_eq!(world.hosts[A].said().last(), Some(&Event::Closed));
-    assert_eq!(world.hosts[B].said().last(), Some(&Event::Closed));
+    assert_eq!(world.hosts[A].events().last(), Some(&Event::Closed));
+    assert_eq!(world.hosts[B].events().last(), Some(&Event::Closed));
     world.tap.digest
 }
 

@@ -13,8 +13,8 @@ fn reset(outgoing: bool, streams: &[u16]) -> Event {
     Event::StreamsReset { outgoing, streams, outcome: PERFORMED }
 }
 
-/// The numbers and texts of all messages that came in on a stream.
-fn came(world: &World, host: usize, stream: u16) -> Vec<(u32, String)> {
+/// The numbers and texts of all messages received on a stream.
+fn received(world: &World, host: usize, stream: u16) -> Vec<(u32, String)> {
     let messages = world.hosts[host].received.values().flatten();
     messages
         .filter(|message| message.stream == StreamId(stream))
@@ -45,20 +45,20 @@ fn a_stream_is_reset_while_data_flows() {
         world.send(A, a, 2, "d");
         world.run_until(ms(60_000), |world| {
             world.hosts[B].received_messages() == 8
-                && world.hosts[A].said().contains(&reset(true, &[1]))
+                && world.hosts[A].events().contains(&reset(true, &[1]))
         });
         let named = |numbers: [u32; 4]| {
             let texts = ["a", "b", "c", "d"].map(String::from);
             numbers.into_iter().zip(texts).collect::<Vec<_>>()
         };
-        assert_eq!(came(&world, B, 1), named([0, 1, 2, 0]));
-        assert_eq!(came(&world, B, 2), named([0, 1, 2, 3]));
-        assert!(world.hosts[B].said().contains(&reset(false, &[1])));
+        assert_eq!(received(&world, B, 1), named([0, 1, 2, 0]));
+        assert_eq!(received(&world, B, 2), named([0, 1, 2, 3]));
+        assert!(world.hosts[B].events().contains(&reset(false, &[1])));
     }
 }
 
 #[test]
-fn a_stream_that_was_never_used_waits_for_its_reset_like_any_other() {
+fn an_unused_stream_waits_for_its_reset_like_any_other() {
     let mut world = World::new();
     let (a, _) = world.connected();
     world.clear_ladder();
@@ -66,11 +66,12 @@ fn a_stream_that_was_never_used_waits_for_its_reset_like_any_other() {
     world.association(A, a).reset_streams(true, &[StreamId(5)]).unwrap();
     world.send(A, a, 5, "after it");
     world.run_for(ms(500));
-    // It would have a TSN that the reset says was never used on the stream (RFC 6525 §5.1.2, A).
+    // It would have a TSN that, according to the reset, was never used on the stream (RFC 6525
+    // §5.1.2, A).
     assert_eq!(world.tap.ladder, ["A -> B  RE-CONFIG (lost)"]);
     world.run_until(ms(10_000), |world| world.hosts[B].received_messages() == 1);
-    assert!(world.hosts[A].said().contains(&reset(true, &[5])));
-    assert_eq!(came(&world, B, 5), [(0, "after it".into())]);
+    assert!(world.hosts[A].events().contains(&reset(true, &[5])));
+    assert_eq!(received(&world, B, 5), [(0, "after it".into())]);
 }
 
 #[test]
@@ -84,7 +85,7 @@ fn the_packets_of_a_reset() {
     world.clear_ladder();
     world.association(A, a).reset_streams(false, &[StreamId(3)]).unwrap();
     world.run_for(ms(2000));
-    assert!(world.hosts[A].said().contains(&reset(false, &[3])), "{:?}", world.hosts[A].said());
+    assert!(world.hosts[A].events().contains(&reset(false, &[3])), "{:?}", world.hosts[A].events());
 }
 
 #[test]
@@ -97,13 +98,13 @@ fn a_lost_request_and_a_lost_answer_are_retransmitted() {
     let before = world.hosts[B].status(b).inbound_streams;
     world.run_for(ms(30_000));
     assert!(world.lost_all());
-    assert_eq!(world.hosts[B].status(b).inbound_streams, before + 10, "it was done once");
+    assert_eq!(world.hosts[B].status(b).inbound_streams, before + 10, "it was performed once");
     let added = |event: &Event| matches!(event, Event::StreamsAdded { outcome: PERFORMED, .. });
-    assert_eq!(world.hosts[A].said().iter().filter(|event| added(event)).count(), 1);
+    assert_eq!(world.hosts[A].events().iter().filter(|event| added(event)).count(), 1);
 }
 
 #[test]
-fn everything_is_reset_while_both_sides_send() {
+fn an_association_is_reset_while_both_sides_send() {
     for (seed, loss) in [(1, 0), (2, 100), (3, 200)] {
         let mut world = World::new();
         let (a, b) = world.connected();
@@ -124,23 +125,24 @@ fn everything_is_reset_while_both_sides_send() {
             world
                 .hosts
                 .iter()
-                .all(|host| host.received_messages() == 4 && host.said().contains(&done))
+                .all(|host| host.received_messages() == 4 && host.events().contains(&done))
         });
         for host in [A, B] {
-            let texts: Vec<String> = came(&world, host, 0).into_iter().map(|one| one.1).collect();
+            let texts: Vec<String> =
+                received(&world, host, 0).into_iter().map(|one| one.1).collect();
             assert_eq!(texts, ["a", "b", "c", "d"]);
         }
     }
 }
 
 #[test]
-fn a_peer_that_never_answers_is_given_up() {
+fn a_peer_that_never_responds_is_given_up() {
     let mut world = World::new();
     let (a, _) = world.connected();
     world.association(A, a).add_streams(10, 0).unwrap();
     world.network.cut = vec![0];
     world.run_for(ms(600_000));
-    assert!(matches!(world.hosts[A].said().last(), Some(Event::Lost(_))));
+    assert!(matches!(world.hosts[A].events().last(), Some(Event::Lost(_))));
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! The end: SHUTDOWN from either side or both, with packets lost, and ABORT (RFC 9260 §9).
+//! The end of an association: SHUTDOWN from one or both sides, with packets lost, and ABORT (RFC
+//! 9260 §9).
 
 use crate::associations::world::{A, B, World, ms};
 use bytes::Bytes;
@@ -12,7 +13,7 @@ fn ended(world: &World) -> bool {
 }
 
 #[test]
-fn either_side_may_end() {
+fn either_side_may_shut_down() {
     for (first, ladder) in [
         (A, ["A -> B  SHUTDOWN", "A <- B  SHUTDOWN-ACK", "A -> B  SHUTDOWN-COMPLETE"]),
         (B, ["A <- B  SHUTDOWN", "A -> B  SHUTDOWN-ACK", "A <- B  SHUTDOWN-COMPLETE"]),
@@ -24,13 +25,13 @@ fn either_side_may_end() {
         world.hosts[first].endpoint.shutdown(world.now, id).unwrap();
         world.run_until(ms(1000), ended);
         assert_eq!(world.tap.ladder, ladder);
-        assert_eq!(world.hosts[first].said().last(), Some(&Event::Closed));
-        let other = world.hosts[1 - first].said();
+        assert_eq!(world.hosts[first].events().last(), Some(&Event::Closed));
+        let other = world.hosts[1 - first].events();
         assert_eq!(other[other.len() - 2..], [Event::PeerShutdown, Event::Closed]);
     }
 }
 
-/// The peer waits for it, and would ask for it a second later.
+/// The peer waits for it, and would retransmit its request a second later.
 #[test]
 fn an_association_dropped_at_its_end_still_sends_its_last_packet() {
     for (aborts, last) in [(false, "A -> B  SHUTDOWN-COMPLETE"), (true, "A -> B  ABORT")] {
@@ -55,19 +56,19 @@ fn an_association_dropped_at_its_end_still_sends_its_last_packet() {
 }
 
 #[test]
-fn both_sides_may_end_at_once() {
+fn both_sides_may_shut_down_at_once() {
     let mut world = World::new();
     let (a, b) = world.connected();
     world.clear_ladder();
     world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
     world.hosts[B].endpoint.shutdown(world.now, b).unwrap();
     world.run_until(ms(1000), ended);
-    assert_eq!(world.hosts[A].said().last(), Some(&Event::Closed));
-    assert_eq!(world.hosts[B].said().last(), Some(&Event::Closed));
+    assert_eq!(world.hosts[A].events().last(), Some(&Event::Closed));
+    assert_eq!(world.hosts[B].events().last(), Some(&Event::Closed));
 }
 
 #[test]
-fn each_packet_of_the_end_may_get_lost() {
+fn each_packet_of_the_shutdown_may_get_lost() {
     for lost in ["SHUTDOWN", "SHUTDOWN-ACK", "SHUTDOWN-COMPLETE"] {
         let mut world = World::new();
         let (a, _) = world.connected();
@@ -75,13 +76,13 @@ fn each_packet_of_the_end_may_get_lost() {
         world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
         world.run_until(ms(10_000), ended);
         assert!(world.lost_all(), "{lost}");
-        assert_eq!(world.hosts[A].said().last(), Some(&Event::Closed), "{lost}");
-        assert_eq!(world.hosts[B].said().last(), Some(&Event::Closed), "{lost}");
+        assert_eq!(world.hosts[A].events().last(), Some(&Event::Closed), "{lost}");
+        assert_eq!(world.hosts[B].events().last(), Some(&Event::Closed), "{lost}");
     }
 }
 
 #[test]
-fn data_of_both_sides_arrives_before_the_end() {
+fn data_of_both_sides_arrives_before_the_shutdown_completes() {
     let mut world = World::new();
     let (a, b) = world.connected();
     world.network.seed(5);
@@ -113,7 +114,7 @@ fn received_data_can_be_read_after_the_end() {
     world.send(A, a, 0, "last words");
     world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
     world.run_for(ms(1000));
-    assert_eq!(world.hosts[B].said().last(), Some(&Event::Closed));
+    assert_eq!(world.hosts[B].events().last(), Some(&Event::Closed));
     assert_eq!(world.hosts[B].state(), AssociationState::Closed);
     let now = world.now;
     let message = world.hosts[B].endpoint.receive(now, b).unwrap();
@@ -123,15 +124,15 @@ fn received_data_can_be_read_after_the_end() {
 }
 
 #[test]
-fn shutdown_while_the_handshake_runs_lets_it_end_first() {
+fn shutdown_during_the_handshake_lets_it_complete_first() {
     let mut world = World::new();
     let id = world.connect();
     world.run_for(ms(25));
     assert_eq!(world.hosts[A].state(), AssociationState::CookieEchoed);
     world.hosts[A].endpoint.shutdown(world.now, id).unwrap();
     world.run_for(ms(2000));
-    assert_eq!(world.hosts[A].said().last(), Some(&Event::Closed));
-    assert_eq!(world.hosts[B].said().last(), Some(&Event::Closed));
+    assert_eq!(world.hosts[A].events().last(), Some(&Event::Closed));
+    assert_eq!(world.hosts[B].events().last(), Some(&Event::Closed));
 }
 
 #[test]
@@ -143,9 +144,9 @@ fn an_abort_carries_its_reason() {
     world.hosts[A].endpoint.abort(world.now, a, reason.clone()).unwrap();
     world.run_for(ms(1000));
     assert_eq!(world.tap.ladder, ["A -> B  ABORT"]);
-    assert_eq!(world.hosts[A].said().last(), Some(&Event::Lost(LossReason::Aborted)));
-    let told = LossReason::AbortedByPeer { causes: vec![12], reason };
-    assert_eq!(world.hosts[B].said().last(), Some(&Event::Lost(told)));
+    assert_eq!(world.hosts[A].events().last(), Some(&Event::Lost(LossReason::Aborted)));
+    let expected = LossReason::AbortedByPeer { causes: vec![12], reason };
+    assert_eq!(world.hosts[B].events().last(), Some(&Event::Lost(expected)));
     assert!(ended(&world));
 }
 
@@ -157,21 +158,21 @@ fn a_silent_peer_is_given_up_after_association_max_retrans() {
     world.send(A, a, 0, "anybody there?");
     world.run_for(ms(3_600_000));
     let unreachable = Event::Lost(LossReason::PeerUnreachable);
-    assert_eq!(world.hosts[A].said().last(), Some(&unreachable));
+    assert_eq!(world.hosts[A].events().last(), Some(&unreachable));
 }
 
 #[test]
-fn a_silent_peer_is_given_up_in_the_middle_of_the_end() {
+fn a_silent_peer_is_given_up_during_shutdown() {
     let mut world = World::new();
     let (a, _) = world.connected();
     world.network.cut = vec![0];
     world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
     world.run_for(ms(3_600_000));
     let unreachable = Event::Lost(LossReason::PeerUnreachable);
-    assert_eq!(world.hosts[A].said().last(), Some(&unreachable));
+    assert_eq!(world.hosts[A].events().last(), Some(&unreachable));
 }
 
-/// `A` is to end, and has data for `B`, which reads none of it.
+/// `A` is shutting down with data for `B`, which reads none of it.
 fn ending_towards_a_closed_window() -> World {
     let mut world = World::with_associations(|config| config.receive_buffer = 20_000);
     world.hosts[B].reads = false;
@@ -184,19 +185,19 @@ fn ending_towards_a_closed_window() -> World {
     world
 }
 
-/// It answers every probe of its window, and would for ever.
+/// The peer answers every window probe, and would do so forever.
 #[test]
-fn a_peer_that_takes_nothing_does_not_hold_up_the_end() {
+fn a_peer_that_accepts_nothing_does_not_block_shutdown() {
     let mut world = ending_towards_a_closed_window();
     world.run_for(ms(59_000));
     assert_eq!(world.hosts[A].state(), AssociationState::ShutdownPending);
     world.run_for(ms(2_000));
-    assert_eq!(world.hosts[A].said().last(), Some(&Event::Lost(LossReason::Stalled)));
+    assert_eq!(world.hosts[A].events().last(), Some(&Event::Lost(LossReason::Stalled)));
     assert_eq!(world.tap.ladder.last().unwrap(), "A -> B  ABORT");
 }
 
 #[test]
-fn a_peer_that_takes_little_is_waited_for() {
+fn shutdown_waits_for_a_slow_peer() {
     let mut world = ending_towards_a_closed_window();
     for _ in 0..3 {
         world.run_for(ms(50_000));
@@ -206,11 +207,11 @@ fn a_peer_that_takes_little_is_waited_for() {
     assert_eq!(world.hosts[A].state(), AssociationState::ShutdownPending);
     world.hosts[B].reads = true;
     world.run_until(ms(60_000), |world| world.hosts[A].state() == AssociationState::Closed);
-    assert_eq!(world.hosts[A].said().last(), Some(&Event::Closed));
+    assert_eq!(world.hosts[A].events().last(), Some(&Event::Closed));
 }
 
 #[test]
-fn the_end_is_repeated_while_the_last_message_lies_unread() {
+fn the_shutdown_complete_is_repeated_while_the_last_message_is_unread() {
     let mut world = World::new();
     world.hosts[A].reads = false;
     let (a, b) = world.connected();
@@ -220,7 +221,7 @@ fn the_end_is_repeated_while_the_last_message_lies_unread() {
     world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
     world.run_for(ms(10_000));
     assert!(world.lost_all());
-    assert_eq!(world.hosts[B].said().last(), Some(&Event::Closed));
+    assert_eq!(world.hosts[B].events().last(), Some(&Event::Closed));
     let now = world.now;
     assert_eq!(world.hosts[A].endpoint.receive(now, a).unwrap().into_bytes(), "read me later");
 }

@@ -1,5 +1,5 @@
-//! What silence does: T3-rtx, heartbeats and error counts together (RFC 9260 §6.3.3, §7.2.3, §8.1),
-//! as associations are configured by default.
+//! The effects of an unresponsive peer: T3-rtx, heartbeats and error counts together (RFC 9260
+//! §6.3.3, §7.2.3, §8.1), with the default configuration.
 
 use std::time::Duration;
 
@@ -10,15 +10,16 @@ use eyas_sctp::event::{Event, LossReason};
 use eyas_sctp::identifier::AssociationId;
 use eyas_sctp::io::{Input, Unreachable};
 
-/// An endpoint with nothing changed.
-fn usual(mut config: EndpointConfig) -> EndpointConfig {
+/// An endpoint whose associations have the default configuration.
+fn default_associations(mut config: EndpointConfig) -> EndpointConfig {
     config.association = AssociationConfig::default();
     config
 }
 
-/// `A` connected to `B`, which then falls silent, at 300 ms.
+/// `A` connected to `B`, which falls silent at 300 ms.
 fn silent() -> (World, AssociationId) {
-    let mut world = World::with(usual(listening()), usual(listening()));
+    let mut world =
+        World::with(default_associations(listening()), default_associations(listening()));
     let (a, _) = world.connected();
     world.run_for(ms(300) - world.now);
     world.network.cut = vec![0];
@@ -26,8 +27,8 @@ fn silent() -> (World, AssociationId) {
     (world, a)
 }
 
-/// When lines with `what` were added to the ladder from now on, in tenths of a second, and how many
-/// each time.
+/// The times at which lines with `what` were added to the ladder from now on, in tenths of a
+/// second, and how many each time.
 fn times(world: &mut World, what: &str, limit: Duration) -> Vec<(u128, usize)> {
     let count = |world: &World| world.tap.ladder.iter().filter(|line| line.contains(what)).count();
     let (mut times, mut known, end) = (Vec::new(), 0, world.now + limit);
@@ -43,51 +44,52 @@ fn times(world: &mut World, what: &str, limit: Duration) -> Vec<(u128, usize)> {
     times
 }
 
-/// Whether `A` sent heartbeats.
-fn beats(world: &World) -> bool {
+/// Returns whether `A` sent heartbeats.
+fn sent_heartbeats(world: &World) -> bool {
     world.tap.ladder.iter().any(|line| line.contains("A -> B") && line.contains("HEARTBEAT"))
 }
 
 #[test]
-fn a_dead_peer_is_tried_ten_times_with_doubling_timeouts() {
+fn a_dead_peer_is_probed_ten_times_with_doubling_timeouts() {
     let (mut world, a) = silent();
     world.send(A, a, 0, "anybody there?");
     let sent = times(&mut world, "DATA", Duration::from_millis(362_500));
-    // The second one is the tail-loss probe (RFC 8985 §7), then it is T3 alone.
+    // The second packet is the tail loss probe (RFC 8985 §7); after that there is only T3.
     let expected = [3, 6, 13, 33, 73, 153, 313, 633, 1233, 1833, 2433, 3033];
     assert_eq!(sent, expected.map(|at| (at, 1)));
     assert_eq!(world.hosts[A].status(a).paths[0].state, PathState::Inactive);
     world.run_for(ms(1000));
     let lost = Event::Lost(LossReason::PeerUnreachable);
-    assert_eq!(world.hosts[A].said().last(), Some(&lost));
+    assert_eq!(world.hosts[A].events().last(), Some(&lost));
 }
 
 #[test]
-fn while_data_is_under_way_nothing_else_probes_the_only_path() {
+fn while_data_is_in_flight_nothing_else_probes_the_only_path() {
     let (mut world, a) = silent();
     world.send(A, a, 0, "anybody there?");
     world.run_for(Duration::from_secs(360));
-    assert!(!beats(&world), "{:?}", world.tap.ladder);
+    assert!(!sent_heartbeats(&world), "{:?}", world.tap.ladder);
     assert_eq!(world.hosts[A].status(a).paths[0].state, PathState::Inactive);
 }
 
 #[test]
-fn a_heartbeat_that_a_timeout_overtakes_is_no_second_error() {
+fn a_heartbeat_superseded_by_a_timeout_is_no_second_error() {
     let (mut world, a) = silent();
     world.send(A, a, 0, "anybody there?");
-    // The path is asked, as the network says that it leads nowhere.
+    // The path is probed, as the network reports that it is unreachable.
     let remote = world.hosts[A].status(a).paths[0].remote;
     let input = Input::Unreachable { remote, reason: Unreachable::Route, quoted: None };
     world.hosts[A].endpoint.handle_input(world.now, input);
     world.run_for(ms(1500));
-    assert!(beats(&world));
+    assert!(sent_heartbeats(&world));
     assert_eq!(world.hosts[A].status(a).paths[0].outstanding, 14);
     assert_eq!(world.hosts[A].status(a).paths[0].rto, Duration::from_secs(2));
 }
 
 #[test]
-fn a_path_that_data_has_left_is_probed_by_heartbeats_at_once() {
-    let mut world = World::with(usual(multihomed(A, 2)), usual(multihomed(B, 2)));
+fn a_path_that_data_has_left_is_probed_immediately() {
+    let mut world =
+        World::with(default_associations(multihomed(A, 2)), default_associations(multihomed(B, 2)));
     let (a, _) = world.connected();
     world.run_for(ms(3000));
     world.network.cut = vec![0];
@@ -98,13 +100,13 @@ fn a_path_that_data_has_left_is_probed_by_heartbeats_at_once() {
     assert!(world.tap.ladder.iter().find(beats).is_some(), "{:?}", world.tap.ladder);
 }
 
-/// Ten packets are lost with T3 as the only thing that tells.
+/// Ten packets are lost, and only T3 detects that.
 #[test]
-fn after_a_timeout_one_packet_goes_and_no_more() {
+fn after_a_timeout_a_single_packet_is_sent() {
     for (size, detection) in
         [(14_000, LossDetection::Classic), (14_000, LossDetection::Rack), (40, LossDetection::Rack)]
     {
-        let mut config = usual(listening());
+        let mut config = default_associations(listening());
         config.association.loss_detection = detection;
         let mut world = World::with(config.clone(), config);
         let (a, _) = world.connected();
@@ -126,11 +128,11 @@ fn after_a_timeout_one_packet_goes_and_no_more() {
 }
 
 #[test]
-fn nothing_probes_the_peer_once_the_end_has_begun() {
+fn nothing_probes_the_peer_during_shutdown() {
     let (mut world, a) = silent();
     world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
     let sent = times(&mut world, "SHUTDOWN", Duration::from_secs(363));
-    assert!(!beats(&world), "{:?}", world.tap.ladder);
+    assert!(!sent_heartbeats(&world), "{:?}", world.tap.ladder);
     // Until T5-shutdown-guard, which is five times RTO.Max.
     let expected = [3, 13, 33, 73, 153, 313, 633, 1233, 1833, 2433];
     assert_eq!(sent, expected.map(|at| (at, 1)));

@@ -1,5 +1,5 @@
-//! No timer runs in a state in which what it stands for cannot be done: whatever comes in, in whatever
-//! state, an endpoint asks to be called at a later time than now, and not without end.
+//! No timer runs in a state in which its action is not possible: whatever arrives in whatever
+//! state, an endpoint asks to be called at a later time than now, and not endlessly.
 
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ use proptest::prelude::*;
 use crate::associations::world::{A, B, Wiretap, World, ms, multihomed, socket};
 
 /// How often both endpoints together may ask to be called within ten minutes in which nothing
-/// happens but what they do of themselves: heartbeats, retransmissions, SACKs.
+/// happens except heartbeats, retransmissions and SACKs.
 const MOST_CALLS: u64 = 10_000;
 
-/// A chunk that somebody forges, with numbers near those in use.
+/// A forged chunk with numbers near those in use.
 #[derive(Clone, Copy, Debug)]
 enum Forged {
     Data { ahead: u32, interleaved: bool },
@@ -182,7 +182,7 @@ fn act(world: &mut World, step: &Step) {
                 info.reliability = Reliability::Lifetime(ms(*lifetime));
             }
             for id in world.hosts[*host].endpoint.associations() {
-                // Refused in some states, and where there is no room.
+                // Rejected in some states, and where there is no room.
                 let _ = world.hosts[*host].endpoint.send(now, id, &info, vec![7; *size].into());
             }
         }
@@ -207,7 +207,7 @@ fn act(world: &mut World, step: &Step) {
             world.network.cut = (0..2).filter(|network| networks >> network & 1 == 1).collect();
         }
     }
-    // This is where a time that is due already is found.
+    // A timeout that has already passed is detected here.
     world.drain();
 }
 
@@ -239,9 +239,9 @@ proptest! {
     }
 }
 
-/// What may not be answered yet does not wake anybody up.
+/// A reply that may not be sent yet does not wake the endpoint.
 #[test]
-fn a_skip_before_the_association_is_up_arms_no_timer() {
+fn a_forward_tsn_before_the_association_is_up_starts_no_timer() {
     for hold in [false, true] {
         for interleaving in [false, true] {
             let configured = |host| configured(host, false, interleaving, true);

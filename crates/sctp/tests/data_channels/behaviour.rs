@@ -1,4 +1,4 @@
-//! Channels opened, used, closed and opened again.
+//! Channels opened, used, closed and reopened.
 
 use crate::data_channels::world::{
     A, B, World, closed, closing, messages, ms, opened, opened_by_peer,
@@ -25,10 +25,10 @@ fn a_channel_is_opened_in_band_and_used_without_waiting() {
     world.send(A, chat, Kind::Binary, vec![0, 1]).unwrap();
     world.send(A, chat, Kind::Binary, vec![]).unwrap();
     world.run_for(ms(11));
-    let told = world.told(B);
-    assert_eq!(told[0], opened_by_peer(0));
+    let events = world.take_events(B);
+    assert_eq!(events[0], opened_by_peer(0));
     assert_eq!(
-        messages(&told),
+        messages(&events),
         [
             (0, Kind::Text, "hello".into()),
             (0, Kind::Text, "".into()),
@@ -42,22 +42,22 @@ fn a_channel_is_opened_in_band_and_used_without_waiting() {
     assert_eq!((there.is_ordered(), there.priority()), (true, 256));
     world.send(B, chat, Kind::Text, "good day").unwrap();
     world.run_for(ms(20));
-    let told = world.told(A);
-    assert_eq!(told[0], opened(0));
-    assert_eq!(messages(&told), [(0, Kind::Text, "good day".into())]);
+    let events = world.take_events(A);
+    assert_eq!(events[0], opened(0));
+    assert_eq!(messages(&events), [(0, Kind::Text, "good day".into())]);
     let other = world.open(B, &ChannelOptions::new("other"));
     assert_eq!(other, StreamId(1), "the server of DTLS has odd numbers");
 }
 
 #[test]
 fn nothing_overtakes_the_open_message_of_an_unordered_channel() {
-    let mut world = World::with_stranger(|_| {});
+    let mut world = World::with_raw_peer(|_| {});
     let mut options = ChannelOptions::new("u");
     (options.ordered, options.reliability) = (false, Reliability::Retransmissions(3));
     let id = world.open(A, &options);
     world.send(A, id, Kind::Binary, "early").unwrap();
     world.run_for(ms(15));
-    world.say(0, 50, false, vec![2]);
+    world.send_raw(0, 50, false, vec![2]);
     world.run_for(ms(15));
     world.send(A, id, Kind::Binary, "later").unwrap();
     world.run_for(ms(15));
@@ -84,16 +84,16 @@ fn a_negotiated_channel_is_open_without_a_message() {
     for side in [A, B] {
         assert_eq!(world.open(side, &options), StreamId(7));
         world.drain_host(side);
-        assert_eq!(world.told(side), [opened(7)]);
+        assert_eq!(world.take_events(side), [opened(7)]);
     }
     world.send(A, StreamId(7), Kind::Text, "a").unwrap();
     world.send(B, StreamId(7), Kind::Text, "b").unwrap();
     world.run_for(ms(15));
     assert_eq!(
-        world.told(A),
+        world.take_events(A),
         [ChannelEvent::Message { id: StreamId(7), kind: Kind::Text, data: "b".into() }]
     );
-    assert_eq!(messages(&world.told(B)), [(7, Kind::Text, "a".into())]);
+    assert_eq!(messages(&world.take_events(B)), [(7, Kind::Text, "a".into())]);
     assert_eq!(world.try_open(A, &options), Err(ChannelError::BadStream));
 }
 
@@ -108,16 +108,16 @@ fn queued_data_is_sent_before_a_channel_closes_and_its_number_is_reused() {
     assert_eq!(world.channels(A).get(id).unwrap().state(), ChannelState::Closing);
     assert_eq!(world.send(A, id, Kind::Text, "late"), Err(ChannelError::NotOpen));
     world.run_for(ms(2000));
-    let told = world.told(B);
-    assert_eq!(messages(&told), [(0, Kind::Binary, large.into())]);
-    assert_eq!(told[2..], [closing(0), closed(0)]);
-    assert_eq!(world.told(A), [opened(0), closed(0)]);
+    let events = world.take_events(B);
+    assert_eq!(messages(&events), [(0, Kind::Binary, large.into())]);
+    assert_eq!(events[2..], [closing(0), closed(0)]);
+    assert_eq!(world.take_events(A), [opened(0), closed(0)]);
     assert_eq!(world.channels(A).iter().count() + world.channels(B).iter().count(), 0);
     let again = world.open(A, &ChannelOptions::new("second"));
     assert_eq!(again, id);
     world.send(A, again, Kind::Text, "anew").unwrap();
     world.run_for(ms(50));
-    assert_eq!(messages(&world.told(B)), [(0, Kind::Text, "anew".into())]);
+    assert_eq!(messages(&world.take_events(B)), [(0, Kind::Text, "anew".into())]);
     assert_eq!(world.channels(B).get(id).unwrap().label(), "second");
 }
 
@@ -130,8 +130,8 @@ fn both_sides_may_close_at_once() {
     world.close(B, id).unwrap();
     world.close(B, id).unwrap();
     world.run_for(ms(3000));
-    assert_eq!(world.told(A), [opened(0), closed(0)]);
-    assert_eq!(world.told(B), [opened_by_peer(0), closed(0)]);
+    assert_eq!(world.take_events(A), [opened(0), closed(0)]);
+    assert_eq!(world.take_events(B), [opened_by_peer(0), closed(0)]);
 }
 
 #[test]
@@ -139,14 +139,14 @@ fn a_stream_is_not_reused_before_its_user_knows_that_it_is_free() {
     let mut world = World::with(|_| {}, |config| config.send_buffer = 1000);
     let filler = world.open(A, &ChannelOptions::new("filler"));
     world.send(A, filler, Kind::Binary, vec![0; 900]).unwrap();
-    // No room for the word that opens it: it never was.
+    // There is no room for the DATA_CHANNEL_OPEN message, so the channel never existed.
     let long = "l".repeat(400);
     let unsaid = world.open(A, &ChannelOptions::new(&long));
     assert_eq!(world.send(A, unsaid, Kind::Text, "?"), Err(ChannelError::Full));
     world.close(A, unsaid).unwrap();
     assert_ne!(world.open(A, &ChannelOptions::new("next")), unsaid);
     world.drain_host(A);
-    assert_eq!(world.told(A)[0], closed(unsaid.0));
+    assert_eq!(world.take_events(A)[0], closed(unsaid.0));
     assert_eq!(world.open(A, &ChannelOptions::new("another")), unsaid);
     world.run_for(ms(500));
     assert_eq!(world.channels(B).iter().count(), 3);
@@ -157,38 +157,38 @@ fn the_end_of_the_association_closes_channels_after_received_data() {
     let mut world = World::new();
     let id = world.open(A, &ChannelOptions::new("x"));
     world.run_for(ms(50));
-    world.told(B);
+    world.take_events(B);
     world.send(A, id, Kind::Text, "last words").unwrap();
     let association = world.hosts[A].association;
     world.drain_host(A);
     world.hosts[A].endpoint.abort(world.now, association, "enough".into()).unwrap();
     world.run_for(ms(50));
-    let told = world.told(B);
-    assert_eq!(messages(&told), [(0, Kind::Text, "last words".into())]);
-    assert_eq!(told[1..], [closed(0)]);
+    let events = world.take_events(B);
+    assert_eq!(messages(&events), [(0, Kind::Text, "last words".into())]);
+    assert_eq!(events[1..], [closed(0)]);
     assert!(matches!(
         world.hosts[B].events.last(),
         Some(Event::Lost(LossReason::AbortedByPeer { .. }))
     ));
-    assert_eq!(world.told(A).last(), Some(&closed(0)));
+    assert_eq!(world.take_events(A).last(), Some(&closed(0)));
     assert_eq!(world.try_open(B, &ChannelOptions::new("y")), Err(ChannelError::NotOpen));
 }
 
 #[test]
-fn a_message_is_given_up_after_its_lifetime() {
+fn a_message_is_abandoned_after_its_lifetime() {
     let mut world = World::new();
     let mut options = ChannelOptions::new("brief");
     options.reliability = Reliability::Lifetime(ms(100));
     let id = world.open(A, &options);
     world.run_for(ms(50));
-    world.told(B);
+    world.take_events(B);
     world.network.cut = vec![0];
     world.send(A, id, Kind::Text, "too late").unwrap();
     world.run_for(Duration::from_secs(5));
     world.network.cut.clear();
     world.send(A, id, Kind::Text, "in time").unwrap();
     world.run_until_quiet();
-    assert_eq!(messages(&world.told(B)), [(0, Kind::Text, "in time".into())]);
+    assert_eq!(messages(&world.take_events(B)), [(0, Kind::Text, "in time".into())]);
 }
 
 #[test]
@@ -196,13 +196,13 @@ fn reaching_the_threshold_is_reported_once() {
     let mut world = World::new();
     let id = world.open(A, &ChannelOptions::new("bulk"));
     world.run_for(ms(50));
-    world.told(A);
+    world.take_events(A);
     let side = &mut world.hosts[A];
     side.channels.as_mut().unwrap().set_low_threshold(&side.endpoint, id, 50_000).unwrap();
     world.send(A, id, Kind::Binary, vec![0; 200_000]).unwrap();
     assert_eq!(world.channels(A).buffered_amount(&world.hosts[A].endpoint, id), 200_000);
     world.run_until_quiet();
-    assert_eq!(world.told(A), [ChannelEvent::BufferedAmountLow { id }]);
+    assert_eq!(world.take_events(A), [ChannelEvent::BufferedAmountLow { id }]);
     assert_eq!(world.channels(A).buffered_amount(&world.hosts[A].endpoint, id), 0);
 }
 
@@ -211,26 +211,26 @@ fn while_paused_the_peer_has_to_wait() {
     let mut world = World::with(|_| {}, |config| config.receive_buffer = 100_000);
     let id = world.open(A, &ChannelOptions::new("x"));
     world.run_for(ms(50));
-    world.told(B);
+    world.take_events(B);
     world.hosts[B].channels.as_mut().unwrap().pause_receiving(true);
     for _ in 0..50 {
         world.send(A, id, Kind::Binary, vec![0; 10_000]).unwrap();
     }
     world.run_for(ms(3000));
-    assert_eq!(world.told(B), []);
+    assert_eq!(world.take_events(B), []);
     assert!(world.channels(A).buffered_amount(&world.hosts[A].endpoint, id) > 300_000);
     world.hosts[B].channels.as_mut().unwrap().pause_receiving(false);
     world.run_until_quiet();
-    assert_eq!(messages(&world.told(B)).len(), 50);
+    assert_eq!(messages(&world.take_events(B)).len(), 50);
 }
 
 #[test]
-fn where_streams_cannot_be_reset_a_closed_channel_s_number_is_used_up() {
+fn without_stream_resets_a_closed_channels_number_is_not_reused() {
     let mut world = World::with(|_| {}, |config| config.extensions.reconfiguration = false);
     let id = world.open(A, &ChannelOptions::new("x"));
     world.run_for(ms(50));
     world.close(A, id).unwrap();
     world.run_for(ms(50));
-    assert_eq!(world.told(A), [opened(0), closed(0)]);
+    assert_eq!(world.take_events(A), [opened(0), closed(0)]);
     assert_eq!(world.open(A, &ChannelOptions::new("y")), StreamId(2));
 }

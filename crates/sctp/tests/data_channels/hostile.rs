@@ -1,4 +1,4 @@
-//! A peer that does not keep to the rules.
+//! A peer that violates the protocol.
 
 use crate::data_channels::world::{A, B, World, closed, closing, messages, ms, opened_by_peer};
 use eyas_sctp::data_channel::dcep::{Dcep, Open};
@@ -18,7 +18,7 @@ fn open(label: &str) -> bytes::Bytes {
     .to_bytes()
 }
 
-/// Whether A has reset a stream of its own.
+/// Returns whether A has reset a stream of its own.
 fn was_reset(world: &World, stream: u16) -> bool {
     world.hosts[B].events.iter().any(|event| {
         matches!(event, Event::StreamsReset { outgoing: false, streams, .. }
@@ -28,21 +28,21 @@ fn was_reset(world: &World, stream: u16) -> bool {
 
 #[test]
 fn a_channel_on_a_stream_of_ours_is_refused_by_a_reset() {
-    let mut world = World::with_stranger(|_| {});
-    world.say(4, 50, false, open("not yours"));
+    let mut world = World::with_raw_peer(|_| {});
+    world.send_raw(4, 50, false, open("not yours"));
     world.run_for(ms(100));
-    assert_eq!(world.told(A), []);
+    assert_eq!(world.take_events(A), []);
     assert!(was_reset(&world, 4));
     assert_eq!(world.channels(A).counters().refused_channels, 1);
 }
 
 #[test]
 fn a_channel_opened_twice_is_closed() {
-    let mut world = World::with_stranger(|_| {});
-    world.say(1, 50, false, open("once"));
-    world.say(1, 50, false, open("twice"));
+    let mut world = World::with_raw_peer(|_| {});
+    world.send_raw(1, 50, false, open("once"));
+    world.send_raw(1, 50, false, open("twice"));
     world.run_for(ms(100));
-    assert_eq!(world.told(A), [opened_by_peer(1), closing(1)]);
+    assert_eq!(world.take_events(A), [opened_by_peer(1), closing(1)]);
     assert!(was_reset(&world, 1));
 }
 
@@ -55,12 +55,12 @@ fn malformed_messages_close_their_channel() {
         (55, false, b"no such kind"),
         (0, false, b"no kind"),
     ] {
-        let mut world = World::with_stranger(|_| {});
-        world.say(1, 50, false, open("x"));
+        let mut world = World::with_raw_peer(|_| {});
+        world.send_raw(1, 50, false, open("x"));
         world.run_for(ms(50));
-        world.say(1, ppid, unordered, data);
+        world.send_raw(1, ppid, unordered, data);
         world.run_for(ms(100));
-        assert_eq!(world.told(A), [opened_by_peer(1), closing(1)], "{ppid} {data:?}");
+        assert_eq!(world.take_events(A), [opened_by_peer(1), closing(1)], "{ppid} {data:?}");
         assert!(was_reset(&world, 1));
         let association = world.hosts[B].association;
         let now = world.now;
@@ -72,33 +72,33 @@ fn malformed_messages_close_their_channel() {
             .reset_streams(true, &streams)
             .unwrap();
         world.run_for(ms(100));
-        assert_eq!(world.told(A), [closed(1)]);
+        assert_eq!(world.take_events(A), [closed(1)]);
     }
 }
 
 #[test]
-fn data_for_nobody_is_counted_and_dropped() {
-    let mut world = World::with_stranger(|_| {});
-    world.say(1, 51, false, "nobody listens");
-    world.say(2, 50, false, vec![2]);
+fn data_without_a_channel_is_counted_and_dropped() {
+    let mut world = World::with_raw_peer(|_| {});
+    world.send_raw(1, 51, false, "nobody listens");
+    world.send_raw(2, 50, false, vec![2]);
     world.run_for(ms(100));
-    assert_eq!(world.told(A), []);
+    assert_eq!(world.take_events(A), []);
     assert_eq!(world.channels(A).counters().stray_messages, 2);
 }
 
 #[test]
 fn messages_split_by_an_old_peer_are_reassembled() {
-    let mut world = World::with_stranger(|settings| settings.max_message_size = 10);
-    world.say(1, 50, false, open("old"));
+    let mut world = World::with_raw_peer(|settings| settings.max_message_size = 10);
+    world.send_raw(1, 50, false, open("old"));
     for (ppid, data) in [(54, "ab"), (54, "cd"), (51, "e"), (51, "f"), (52, "g"), (53, "h")] {
-        world.say(1, ppid, false, data);
+        world.send_raw(1, ppid, false, data);
     }
-    // Whatever an empty message carries is ignored.
-    world.say(1, 56, false, "ignored");
+    // The contents of an empty message are ignored.
+    world.send_raw(1, 56, false, "ignored");
     world.run_for(ms(100));
-    let told = world.told(A);
+    let events = world.take_events(A);
     assert_eq!(
-        messages(&told),
+        messages(&events),
         [
             (1, Kind::Text, "abcde".into()),
             (1, Kind::Text, "f".into()),
@@ -106,18 +106,18 @@ fn messages_split_by_an_old_peer_are_reassembled() {
             (1, Kind::Text, "".into()),
         ]
     );
-    world.say(1, 52, false, "eleven byt");
-    world.say(1, 53, false, "es");
+    world.send_raw(1, 52, false, "eleven byt");
+    world.send_raw(1, 53, false, "es");
     world.run_for(ms(100));
-    assert_eq!(world.told(A), [closing(1)]);
+    assert_eq!(world.take_events(A), [closing(1)]);
     assert_eq!(world.channels(A).counters().oversized_messages, 1);
 }
 
 #[test]
 fn memory_is_bounded_whatever_channels_are_opened() {
-    let mut world = World::with_stranger(|settings| settings.max_channels = 10);
+    let mut world = World::with_raw_peer(|settings| settings.max_channels = 10);
     for stream in 0..5000 {
-        world.say(stream, 50, false, open("flood"));
+        world.send_raw(stream, 50, false, open("flood"));
         if stream % 100 == 0 {
             world.run_for(ms(100));
         }
@@ -125,7 +125,7 @@ fn memory_is_bounded_whatever_channels_are_opened() {
     world.run_until_quiet();
     assert_eq!(world.channels(A).iter().count(), 10);
     assert_eq!(world.channels(A).counters().refused_channels, 4990);
-    // It is as good as before for who keeps to the rules.
+    // The stream works as before for a correct peer.
     let association = world.hosts[B].association;
     let now = world.now;
     world.hosts[B]
@@ -137,8 +137,8 @@ fn memory_is_bounded_whatever_channels_are_opened() {
     world.run_until_quiet();
     assert_eq!(world.channels(A).iter().count(), 0);
     let id = world.open(A, &ChannelOptions::new("mine"));
-    world.say(id.0, 50, false, vec![2]);
+    world.send_raw(id.0, 50, false, vec![2]);
     world.run_for(ms(100));
     let expected = ChannelEvent::Opened { id, by_peer: false };
-    assert_eq!(world.told(A).last(), Some(&expected));
+    assert_eq!(world.take_events(A).last(), Some(&expected));
 }

@@ -1,4 +1,4 @@
-//! What is too much: for this side's user, and for the peer.
+//! Limits for the local user and for the peer.
 
 use crate::data_channels::world::{A, B, World, closing, messages, ms, opened};
 use eyas_sctp::data_channel::{ChannelError, ChannelOptions, Kind};
@@ -30,7 +30,7 @@ fn exceeded_limits_are_reported_to_the_user() {
 }
 
 #[test]
-fn a_peer_that_took_any_size_is_sent_any_that_fits_the_buffer() {
+fn without_a_peer_limit_any_message_that_fits_the_buffer_is_sent() {
     let mut world = World::with(
         |settings| {
             settings.max_message_size = 3 << 20;
@@ -41,8 +41,8 @@ fn a_peer_that_took_any_size_is_sent_any_that_fits_the_buffer() {
     let id = world.open(A, &ChannelOptions::new("large"));
     world.send(A, id, Kind::Binary, vec![1; 3 << 20]).unwrap();
     world.run_until_quiet();
-    let told = world.told(B);
-    assert_eq!(messages(&told)[0].2.len(), 3 << 20);
+    let events = world.take_events(B);
+    assert_eq!(messages(&events)[0].2.len(), 3 << 20);
 }
 
 #[test]
@@ -53,8 +53,11 @@ fn a_message_larger_than_the_buffer_is_reassembled() {
     world.send(A, id, Kind::Binary, data.clone()).unwrap();
     world.send(A, id, Kind::Text, "after").unwrap();
     world.run_until_quiet();
-    let told = world.told(B);
-    assert_eq!(messages(&told), [(0, Kind::Binary, data.into()), (0, Kind::Text, "after".into())]);
+    let events = world.take_events(B);
+    assert_eq!(
+        messages(&events),
+        [(0, Kind::Binary, data.into()), (0, Kind::Text, "after".into())]
+    );
 }
 
 #[test]
@@ -71,17 +74,17 @@ fn a_channel_with_a_message_that_is_too_large_is_closed() {
         world.send(A, id, Kind::Binary, vec![0; 100_000]).unwrap();
         world.send(A, id, Kind::Binary, vec![0; 100_001]).unwrap();
         world.run_until_quiet();
-        let told = world.told(B);
-        assert_eq!(messages(&told).len(), 1);
-        assert!(told.contains(&closing(0)));
+        let events = world.take_events(B);
+        assert_eq!(messages(&events).len(), 1);
+        assert!(events.contains(&closing(0)));
         assert_eq!(world.channels(B).counters().oversized_messages, 1);
         assert_eq!(world.channels(B).iter().count(), 0, "it is closed");
-        assert!(world.told(A).contains(&closing(0)));
+        assert!(world.take_events(A).contains(&closing(0)));
     }
 }
 
 #[test]
-fn channels_beyond_the_limit_are_refused_to_the_peer() {
+fn channels_of_the_peer_beyond_the_limit_are_refused() {
     let mut world = World::new();
     world.hosts[B].channels = {
         let side = &world.hosts[B];
@@ -98,11 +101,11 @@ fn channels_beyond_the_limit_are_refused_to_the_peer() {
     world.run_until_quiet();
     assert_eq!(world.channels(B).counters().refused_channels, 2);
     assert_eq!(world.channels(B).iter().count(), 1);
-    let told = world.told(A);
+    let events = world.take_events(A);
     for id in [2, 4] {
-        assert!(told.contains(&closing(id)), "{told:?}");
+        assert!(events.contains(&closing(id)), "{events:?}");
     }
-    assert!(told.contains(&opened(0)));
+    assert!(events.contains(&opened(0)));
     world.run_for(ms(10));
     assert_eq!(world.channels(A).iter().count(), 1);
 }

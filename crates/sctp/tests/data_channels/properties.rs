@@ -1,4 +1,5 @@
-//! Random channels over a network that loses and reorders: nothing is lost, repeated or mixed.
+//! Random channels over a network that loses and reorders: no message is lost, duplicated or
+//! misdelivered.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use eyas_sctp::data_channel::{ChannelEvent, ChannelOptions, ChannelState, Kind};
 use eyas_sctp::identifier::StreamId;
 use proptest::prelude::*;
 
-/// Something that a user of one side does.
+/// An action of one side's user.
 #[derive(Clone, Debug)]
 enum Act {
     Open { side: usize, ordered: bool },
@@ -33,22 +34,21 @@ fn act() -> impl Strategy<Value = Act> {
 /// What both users know.
 #[derive(Default)]
 struct Users {
-    /// Channels opened so far; the label of each is its number here.
+    /// Channels opened so far; the label of each is its index here.
     opened: u32,
-    /// What was sent on a channel by a side, and what came of it at the other one: the numbers of
-    /// messages.
+    /// The numbers of the messages that one side sent on a channel and the other side received.
     sent: BTreeMap<(u32, usize), Vec<u32>>,
     came: BTreeMap<(u32, usize), Vec<u32>>,
-    /// The channel that a side knows under a number.
+    /// The channel that a side knows by this ID.
     known: [BTreeMap<StreamId, u32>; 2],
     unordered: BTreeMap<u32, bool>,
 }
 
 impl Users {
-    /// Reads what both sides were told.
+    /// Processes the events of both sides.
     fn read(&mut self, world: &mut World) {
         for side in [A, B] {
-            for event in world.told(side) {
+            for event in world.take_events(side) {
                 match event {
                     ChannelEvent::Opened { id, by_peer: true } => {
                         let label = world.hosts[side].labels.pop_front().expect("one each");

@@ -1,4 +1,4 @@
-//! Two sides with data channels, or one that speaks to them without, and the network between them.
+//! Two sides with data channels, or a raw peer on one side, and the network between them.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -22,26 +22,26 @@ pub(crate) use crate::network::{A, B, ms};
 
 const PORT: u16 = 5000;
 
-/// One side: A is the client of DTLS, whose channels have even numbers, B the server.
+/// One side: A is the DTLS client, whose channels have even IDs; B is the server.
 pub(crate) struct Side {
     pub(crate) endpoint: Endpoint,
     pub(crate) association: AssociationId,
-    /// `None`: whoever this is, it sends what it likes.
+    /// `None` for a raw peer, which sends arbitrary messages.
     pub(crate) channels: Option<DataChannels>,
-    /// What happened to its channels.
-    pub(crate) told: Vec<ChannelEvent>,
-    /// The labels of the channels that its peer opened, in order, as they were when it was told.
+    /// The events of its channels.
+    pub(crate) channel_events: Vec<ChannelEvent>,
+    /// The labels of the channels that its peer opened, in order, as they were at the event.
     pub(crate) labels: VecDeque<String>,
-    /// What the association itself said.
+    /// The events of the association itself.
     pub(crate) events: Vec<Event>,
-    /// What came, where there are no channels.
+    /// The received messages, where there are no channels.
     pub(crate) received: Vec<Message>,
 }
 
 /// Both sides, and the network between them.
 pub(crate) type World = network::World<Side, ()>;
 
-/// What the settings say, with nothing of its own to send.
+/// The association of these settings, without traffic of its own.
 pub(crate) fn quiet(settings: &Settings) -> AssociationConfig {
     let mut config = settings.association();
     config.hb_interval = None;
@@ -49,12 +49,12 @@ pub(crate) fn quiet(settings: &Settings) -> AssociationConfig {
 }
 
 impl World {
-    /// Both sides up, with channels.
+    /// Both sides established, with channels.
     pub(crate) fn new() -> Self {
         Self::with(|_| {}, |_| {})
     }
 
-    /// The same with settings and an association of the test's own.
+    /// The same with custom settings and a custom association.
     pub(crate) fn with(
         set: impl Fn(&mut Settings),
         configure: impl Fn(&mut AssociationConfig),
@@ -88,8 +88,8 @@ impl World {
         Self::between(sides.collect(), Network::of_two(&[link]), ())
     }
 
-    /// B sends what it likes.
-    pub(crate) fn with_stranger(set: impl Fn(&mut Settings)) -> Self {
+    /// B is a raw peer, which sends arbitrary messages.
+    pub(crate) fn with_raw_peer(set: impl Fn(&mut Settings)) -> Self {
         let mut world = Self::with(set, |_| {});
         world.hosts[B].channels = None;
         world
@@ -131,8 +131,14 @@ impl World {
         self.hosts[side].channels.as_ref().unwrap()
     }
 
-    /// The stranger sends.
-    pub(crate) fn say(&mut self, stream: u16, ppid: u32, unordered: bool, data: impl Into<Bytes>) {
+    /// Sends a message from the raw peer.
+    pub(crate) fn send_raw(
+        &mut self,
+        stream: u16,
+        ppid: u32,
+        unordered: bool,
+        data: impl Into<Bytes>,
+    ) {
         let info = SendInfo {
             stream: StreamId(stream),
             ppid: Ppid(ppid),
@@ -143,12 +149,12 @@ impl World {
         side.endpoint.send(self.now, side.association, &info, data.into()).unwrap();
     }
 
-    /// What a side was told since it was last asked.
-    pub(crate) fn told(&mut self, side: usize) -> Vec<ChannelEvent> {
-        std::mem::take(&mut self.hosts[side].told)
+    /// The events of a side since the last call.
+    pub(crate) fn take_events(&mut self, side: usize) -> Vec<ChannelEvent> {
+        std::mem::take(&mut self.hosts[side].channel_events)
     }
 
-    /// Goes on until nothing happens for a minute.
+    /// Runs until nothing happens for a minute.
     pub(crate) fn run_until_quiet(&mut self) {
         for _ in 0..1_000_000 {
             let end = self.now + ms(60_000);
@@ -166,7 +172,7 @@ impl Side {
             endpoint,
             association,
             channels,
-            told: Vec::new(),
+            channel_events: Vec::new(),
             labels: VecDeque::new(),
             events: Vec::new(),
             received: Vec::new(),
@@ -178,7 +184,7 @@ impl Side {
             let opened = self.channels.as_ref().and_then(|channels| channels.get(id));
             self.labels.push_back(opened.expect("it was just opened").label().to_owned());
         }
-        self.told.push(event);
+        self.channel_events.push(event);
     }
 }
 
@@ -205,21 +211,21 @@ impl network::Host for Side {
     }
 }
 
-/// The messages among events, by their channels.
-pub(crate) fn messages(told: &[ChannelEvent]) -> Vec<(u16, Kind, Bytes)> {
+/// The messages among the events, with their channels.
+pub(crate) fn messages(events: &[ChannelEvent]) -> Vec<(u16, Kind, Bytes)> {
     let message = |event: &ChannelEvent| match event {
         ChannelEvent::Message { id, kind, data } => Some((id.0, *kind, data.clone())),
         _ => None,
     };
-    told.iter().filter_map(message).collect()
+    events.iter().filter_map(message).collect()
 }
 
-/// A channel that the other side opened.
+/// The event for a channel that the other side opened.
 pub(crate) fn opened_by_peer(id: u16) -> ChannelEvent {
     ChannelEvent::Opened { id: StreamId(id), by_peer: true }
 }
 
-/// A channel of this side's.
+/// The event for a channel that this side opened.
 pub(crate) fn opened(id: u16) -> ChannelEvent {
     ChannelEvent::Opened { id: StreamId(id), by_peer: false }
 }

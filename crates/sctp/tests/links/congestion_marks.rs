@@ -8,7 +8,8 @@ use eyas_sctp::config::{AssociationConfig, CongestionControlKind};
 use crate::network::{link, ms};
 use crate::saturated::World;
 
-/// 20 Mbit/s and 40 ms, with a queue of 100 ms that marks when it was a quarter full for a while.
+/// 20 Mbit/s and 40 ms, with a queue of 100 ms that marks once it has been a quarter full for a
+/// while.
 fn a_link() -> LinkConfig {
     let queue = CoDelConfig { limit: 166, target: ms(25), ..CoDelConfig::default() };
     LinkConfig { queue: QueueConfig::CoDel(queue), ..link(20_000_000, ms(20), ms(100)) }
@@ -20,7 +21,7 @@ fn marks_keep_the_queue_short_and_nothing_is_lost() {
         let mut config = AssociationConfig::default();
         config.congestion_control = kind.into();
         config.extensions.ecn = true;
-        // Lost probes are no matter here.
+        // Lost probes do not count here.
         config.path_mtu_discovery = false;
         let mut world = World::connected(&config, &[a_link()]);
         world.run_to(Duration::from_secs(3));
@@ -35,7 +36,7 @@ fn marks_keep_the_queue_short_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_path_that_drops_what_can_be_marked_is_used_without() {
+fn a_path_that_drops_ecn_capable_packets_is_used_without_ecn() {
     let mut config = AssociationConfig::default();
     config.extensions.ecn = true;
     config.path_mtu_discovery = false;

@@ -1,5 +1,5 @@
-//! Several paths at once beside a flow that has one: at a shared bottleneck coupled control takes no
-//! more than that one, on paths of their own it takes all.
+//! Multipath associations next to a single-path flow: at a shared bottleneck coupled control takes
+//! no more than that flow, on separate paths it uses all of them.
 
 use eyas_netem::link::{LinkConfig, QueueConfig, RedConfig};
 use eyas_sctp::config::{AssociationConfig, CongestionControlKind, Multipath};
@@ -8,16 +8,16 @@ use crate::network::{lost, ms};
 use crate::saturated::World;
 use CongestionControlKind::{Bbr, CmtRpV1, CmtRpV2, Lia, NewReno, Olia};
 
-/// Of a bottleneck, in bit/s.
+/// The rate of a bottleneck, in bit/s.
 const RATE: u64 = 10_000_000;
 
-/// 10 Mbit/s and 40 ms: 33 packets, and a queue for 50 more. Hosts are never quite in step: without
-/// that, whom a full queue drops is no chance.
+/// 10 Mbit/s and 40 ms: 33 packets, and a queue for 50 more. Hosts are not synchronised: otherwise
+/// it would not be random whose packets a full queue drops.
 fn bottleneck() -> LinkConfig {
     LinkConfig { queue: QueueConfig::Packets(50), jitter: ms(1), ..LinkConfig::new(RATE, ms(20)) }
 }
 
-/// Drops by chance before the queue is full: the more, the longer it is.
+/// Drops at random before the queue is full: the longer the queue, the more.
 fn early() -> QueueConfig {
     let (minimum, maximum) = (0.0, 50.0);
     let red = RedConfig { limit: 50, minimum, maximum, probability: 0.05, weight: 1.0, ecn: false };
@@ -29,7 +29,7 @@ fn several(kind: CongestionControlKind) -> AssociationConfig {
     config.congestion_control = kind.into();
     config.path_mtu_discovery = false;
     let mut multipath = Multipath::default();
-    // Windows alone decide.
+    // Only the windows matter.
     multipath.flight_cap = None;
     config.multipath = Some(multipath);
     config
@@ -42,8 +42,8 @@ fn single() -> AssociationConfig {
     config
 }
 
-/// What two paths over one bottleneck get, in percent of what a single flow of NewReno beside them
-/// gets. Losses fall on packets by chance, or on whoever comes to a full queue.
+/// The throughput of two paths over one bottleneck, in percent of that of a single NewReno flow
+/// next to them. Losses hit random packets, or those that arrive at a full queue.
 fn beside_a_single_flow(kind: CongestionControlKind, queue: QueueConfig) -> u64 {
     let flows = [(several(kind), vec![0, 0]), (single(), vec![0])];
     let mut world = World::shared(&[LinkConfig { queue, ..bottleneck() }], &flows);
@@ -54,7 +54,7 @@ fn beside_a_single_flow(kind: CongestionControlKind, queue: QueueConfig) -> u64 
     rates[0] * 100 / rates[1]
 }
 
-/// Percent of two links of their own that two paths use.
+/// The utilisation of two separate links by two paths, in percent.
 fn on_disjoint_links(kind: CongestionControlKind, loss: u32) -> u64 {
     let link = LinkConfig { loss: lost(loss), ..bottleneck() };
     let mut world = World::shared(&[link.clone(), link], &[(several(kind), vec![0, 1])]);
@@ -79,7 +79,7 @@ fn coupled_paths_take_as_much_as_one_flow() {
 
 #[test]
 fn at_a_full_queue_a_slowly_growing_flow_has_fewer_drops() {
-    // Linked increases reckon with losses that fall on packets by chance.
+    // Linked increases assume random losses.
     for (kind, most) in [(Lia, 175), (CmtRpV1, 130), (CmtRpV2, 135)] {
         let share = beside_a_single_flow(kind, QueueConfig::Packets(50));
         assert!((75..=most).contains(&share), "{kind:?}: {share} %");
@@ -87,8 +87,8 @@ fn at_a_full_queue_a_slowly_growing_flow_has_fewer_drops() {
 }
 
 #[test]
-fn coupled_paths_take_all_of_links_of_their_own() {
-    // Resource pooling takes half of both windows from the path that lost: all of it, where they
+fn coupled_paths_fill_separate_links() {
+    // Resource pooling takes half of both windows from the path with the loss: all of it, if they
     // are equal.
     for (kind, least) in [(Lia, 92), (Olia, 90), (CmtRpV1, 60), (CmtRpV2, 55), (NewReno, 90)] {
         let share = on_disjoint_links(kind, 0);
@@ -97,7 +97,7 @@ fn coupled_paths_take_all_of_links_of_their_own() {
 }
 
 #[test]
-fn a_controller_by_model_on_each_path_is_not_deterred_by_losses() {
+fn model_based_controllers_are_not_slowed_by_losses() {
     for (loss, least) in [(0, 88), (10, 80)] {
         let share = on_disjoint_links(Bbr, loss);
         assert!(share >= least, "{loss} in a thousand: {share} %");

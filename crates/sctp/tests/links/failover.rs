@@ -1,4 +1,4 @@
-//! How soon another path takes over, and when the first one is used again.
+//! How soon another path takes over, and when the first path is used again.
 
 use std::time::Duration;
 
@@ -11,15 +11,15 @@ use eyas_sctp::identifier::PathId;
 use crate::network::{A, B, address, link, ms};
 use crate::saturated::{Traffic, User, World};
 
-/// Of a link, in bit/s.
+/// The rate of a link, in bit/s.
 const RATE: u64 = 20_000_000;
-/// The longest that a packet waits for it.
+/// The longest queueing delay.
 const QUEUE: Duration = ms(20);
 
-/// The round trip with the queue full.
+/// The round-trip time with a full queue.
 const ROUND_TRIP: Duration = Duration::from_millis(60);
 
-/// 20 Mbit/s and 40 ms, as often as there are networks.
+/// 20 Mbit/s and 40 ms for each network.
 fn links(networks: usize) -> Vec<LinkConfig> {
     vec![link(RATE, ms(20), QUEUE); networks]
 }
@@ -34,7 +34,7 @@ fn changes(world: &World) -> Vec<(u64, u16, PathChange)> {
     world.hosts[A].events.iter().filter_map(change).collect()
 }
 
-/// The first packet with data that came over a network after `from`.
+/// The time of the first packet with data that arrived over a network after `from`.
 fn first_arrival(world: &World, network: usize, from: Duration) -> Option<Duration> {
     world.tap.data[network].iter().copied().find(|at| *at >= from)
 }
@@ -48,28 +48,28 @@ fn cut_after_five_seconds(config: &AssociationConfig, networks: usize) -> World 
     world
 }
 
-/// Percent of a link's rate that user data gets from one time to another.
+/// The share of a link's rate that user data achieves in an interval, in percent.
 fn share(world: &World, from: Duration, to: Duration) -> u64 {
     let bits = world.delivered(from, to) as u64 * 8;
     bits * 1000 * 100 / RATE / u64::try_from((to - from).as_millis()).unwrap()
 }
 
-/// All paths at once, with everything else as it is by default.
+/// All paths at once, with the defaults otherwise.
 fn multipath() -> AssociationConfig {
     let mut config = AssociationConfig::default();
     config.multipath = Some(Multipath::default());
     config
 }
 
-/// Cuts the first network at some time, and counts in round trips: the data of the path is sent on
-/// the others three round trips after the last sign of life from it, of which the probe waits for
-/// two and its answer for one, and what round trips vary by.
+/// Disconnects the first network at some time, and returns the delay in round trips: the path's
+/// data is sent on the others three round trips after the last packet from it, of which the probe
+/// waits for two and its acknowledgement for one, plus the variation of the round trip.
 fn count_round_trips(config: &AssociationConfig, links: &[LinkConfig], cut: u8, cut_at: Duration) {
     let mut world = World::connected(config, links);
     let link = &links[usize::from(cut)];
     world.run_to(cut_at);
     world.network.cut.push(cut);
-    // What is on its way still arrives.
+    // Packets in flight still arrive.
     world.run_to(cut_at + link.delay + QUEUE);
     let rtt = world.status().paths[usize::from(cut)].smoothed_rtt.unwrap();
     world.run_to(cut_at + ms(2_000));
@@ -79,8 +79,8 @@ fn count_round_trips(config: &AssociationConfig, links: &[LinkConfig], cut: u8, 
     let noticed = ms(failed[0].0);
     let sign_of_life = *world.tap.data[usize::from(cut)].last().unwrap() + link.delay;
     assert!(noticed <= sign_of_life + 3 * rtt + rtt / 2, "{cut_at:?}: {noticed:?}, {rtt:?}");
-    // Messages go on soon after: what was on the path goes over another one, where slow start may
-    // have to begin.
+    // Messages continue soon after: the path's data is sent over another one, which may be in slow
+    // start.
     let other = world.status().paths.iter().filter_map(|path| path.smoothed_rtt).max().unwrap();
     let end = |pair: &[(Duration, usize)]| pair[1].0 - pair[0].0;
     let since = world.hosts[B].deliveries.partition_point(|(at, _)| *at < cut_at - ROUND_TRIP);
@@ -92,7 +92,7 @@ fn count_round_trips(config: &AssociationConfig, links: &[LinkConfig], cut: u8, 
 fn a_path_failure_costs_three_round_trips_and_a_probe() {
     for networks in [2, 3] {
         for config in [AssociationConfig::default(), multipath()] {
-            // Wherever the window stands in its sawtooth.
+            // At any point of the window's sawtooth.
             for cut_at in [2_000, 2_900] {
                 count_round_trips(&config, &links(networks), 0, ms(cut_at));
             }
@@ -117,7 +117,7 @@ fn another_path_takes_over_within_five_round_trips() {
         assert!(after <= 4 * ROUND_TRIP, "first data after {after:?}");
         let gaps = world.hosts[B].deliveries.windows(2).map(|pair| pair[1].0 - pair[0].0);
         let gap = gaps.max().unwrap();
-        assert!(gap <= 5 * ROUND_TRIP, "nothing came for {gap:?}");
+        assert!(gap <= 5 * ROUND_TRIP, "nothing arrived for {gap:?}");
         assert!(share(&world, ms(6_000), ms(8_000)) >= 85);
         let failed: Vec<_> = changes(&world).into_iter().filter(|it| it.0 > 5_000).collect();
         assert_eq!(failed.len(), 1, "{failed:?}");
@@ -134,7 +134,7 @@ fn a_third_path_takes_over_from_the_second() {
     let after = first_arrival(&world, 2, ms(8_000)).unwrap() - ms(8_000);
     assert!(after <= 4 * ROUND_TRIP, "first data after {after:?}");
     assert!(share(&world, ms(9_000), ms(11_000)) >= 85);
-    // And all of them come back.
+    // All of them are used again.
     world.network.cut.clear();
     world.run_to(ms(40_000));
     let back = first_arrival(&world, 0, ms(11_000)).expect("the first path is used again");
@@ -150,7 +150,7 @@ fn the_primary_path_is_used_again_as_soon_as_a_heartbeat_is_answered() {
     let asked = *world.tap.heartbeats[0].iter().find(|at| **at > ms(15_000)).unwrap();
     let back = first_arrival(&world, 0, ms(15_000)).unwrap();
     assert!(back - asked <= 2 * ROUND_TRIP, "asked at {asked:?}, used at {back:?}");
-    // Asked at once, then after 1, 2, 4 and 8 seconds.
+    // Probed at once, then after 1, 2, 4 and 8 seconds.
     let cut = ms(5_000);
     let asks: Vec<u64> = world.tap.heartbeats[0]
         .iter()
@@ -162,7 +162,7 @@ fn the_primary_path_is_used_again_as_soon_as_a_heartbeat_is_answered() {
     assert_eq!(world.status().primary, PathId(0));
 }
 
-/// How `eyas tunnel` sets up its associations.
+/// The association settings of `eyas tunnel`.
 fn probing() -> AssociationConfig {
     let mut config = multipath();
     config.rto_min = ms(200);
@@ -171,7 +171,7 @@ fn probing() -> AssociationConfig {
     config
 }
 
-/// The longest time without a byte from one time to another.
+/// The longest time without a byte in an interval.
 fn silence(world: &World, from: Duration, to: Duration) -> Duration {
     let deliveries = world.hosts[B].deliveries.iter();
     let between = deliveries.map(|(at, _)| *at).filter(|at| (from..to).contains(at));
@@ -179,7 +179,7 @@ fn silence(world: &World, from: Duration, to: Duration) -> Duration {
     times.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap()
 }
 
-/// The first network is down for 8 s. Shortly after it is up again the second one dies.
+/// The first network is down for 8 s. Shortly after it is up again, the second one fails.
 fn one_dies_as_the_other_comes_back(config: &AssociationConfig, between: Duration) -> Duration {
     let links = [5, 50].map(|delay| link(RATE, ms(delay), QUEUE));
     let mut world = World::connected(config, &links);
@@ -195,7 +195,7 @@ fn one_dies_as_the_other_comes_back(config: &AssociationConfig, between: Duratio
 }
 
 #[test]
-fn a_path_that_is_back_is_used_as_soon_as_the_last_one_fails() {
+fn a_recovered_path_is_used_as_soon_as_the_last_one_fails() {
     for between in [0, 50, 300, 1_000] {
         for is_multipath in [true, false] {
             let mut config = probing();
@@ -207,11 +207,11 @@ fn a_path_that_is_back_is_used_as_soon_as_the_last_one_fails() {
     let mut config = probing();
     config.max_probe_interval = None;
     let silent = one_dies_as_the_other_comes_back(&config, ms(50));
-    assert!(silent > ms(1_000), "so soon anyway: {silent:?}");
+    assert!(silent > ms(1_000), "that soon anyway: {silent:?}");
 }
 
 #[test]
-fn data_goes_on_soon_after_an_outage_of_everything() {
+fn data_continues_soon_after_a_total_outage() {
     for networks in [1, 2_u8] {
         for is_multipath in [true, false] {
             let mut config = probing();
@@ -219,7 +219,7 @@ fn data_goes_on_soon_after_an_outage_of_everything() {
             let mut world = World::connected(&config, &links(networks.into()));
             world.run_to(ms(3_000));
             world.network.cut.extend(0..networks);
-            // Every one of them, or the last one, is back.
+            // All of them, or the last one, are back.
             world.run_to(ms(13_000));
             world.network.cut.retain(|network| *network != networks - 1);
             world.run_to(ms(16_000));
@@ -230,7 +230,7 @@ fn data_goes_on_soon_after_an_outage_of_everything() {
 }
 
 #[test]
-fn a_primary_path_that_was_given_up_for_good_is_not_used_again() {
+fn a_permanently_abandoned_primary_path_is_not_used_again() {
     let mut config = AssociationConfig::default();
     config.primary_switchover_max_retrans = Some(1);
     let mut world = cut_after_five_seconds(&config, 2);
@@ -257,7 +257,7 @@ fn a_single_path_waits_for_itself() {
 }
 
 #[test]
-fn a_path_that_becomes_much_slower_is_doubted_and_believed_again() {
+fn a_path_that_becomes_much_slower_is_doubted_and_recovers() {
     let mut world = World::connected(&AssociationConfig::default(), &links(2));
     world.run_to(ms(5_000));
     world.change_links(|network, link| {
@@ -275,7 +275,7 @@ fn a_path_that_becomes_much_slower_is_doubted_and_believed_again() {
 }
 
 #[test]
-fn idle_paths_are_asked_every_half_minute() {
+fn idle_paths_are_probed_every_half_minute() {
     let mut world = World::connected(&AssociationConfig::default(), &links(3));
     world.hosts[A].user = User::Silent;
     world.run_to(ms(300_000));
@@ -293,7 +293,7 @@ fn idle_paths_are_asked_every_half_minute() {
 fn a_path_that_was_added_takes_over() {
     let mut config = AssociationConfig::default();
     config.extensions.dynamic_addresses = true;
-    let mut world = World::with(Traffic { told: 1, ..Traffic::new(&config, 2) }, &links(2), 1);
+    let mut world = World::with(Traffic { announced: 1, ..Traffic::new(&config, 2) }, &links(2), 1);
     world.run_to(ms(3_000));
     assert_eq!(world.status().paths.len(), 1);
     let (now, receiver) = (world.now, &mut world.hosts[B].endpoint);

@@ -1,4 +1,4 @@
-//! How much of a long path each congestion control uses, with single packets lost.
+//! The utilisation of a long path by each congestion controller, with random single losses.
 
 use std::time::Duration;
 
@@ -8,12 +8,11 @@ use eyas_sctp::config::{AssociationConfig, CongestionControlKind};
 use crate::network::{A, B, link, ms};
 use crate::saturated::World;
 
-/// Of a link of 100 ms with a queue of half of that, in bit/s.
+/// The rate of a link of 100 ms with a queue of half of that, in bit/s.
 const RATE: u64 = 100_000_000;
 
-/// Percent of the link's rate that user data gets, after some seconds to start. Of a million
-/// packets, `loss` are lost in each direction.
-/// Nothing may be sent twice for nothing.
+/// The share of the link's rate that user data achieves after some seconds, in percent. `loss`
+/// packets per million are lost in each direction.
 fn utilisation(kind: CongestionControlKind, loss: u64) -> u64 {
     let mut config = AssociationConfig::default();
     config.congestion_control = kind.into();
@@ -31,13 +30,13 @@ fn utilisation(kind: CongestionControlKind, loss: u64) -> u64 {
 }
 
 #[test]
-fn bbr_fills_it_though_one_packet_in_a_thousand_is_lost() {
+fn bbr_fills_it_although_one_packet_in_a_thousand_is_lost() {
     let share = utilisation(CongestionControlKind::Bbr, 1_000);
     assert!(share >= 88, "{share} %");
 }
 
 #[test]
-fn bbr_nearly_fills_it_though_one_packet_in_a_hundred_is_lost() {
+fn bbr_nearly_fills_it_although_one_packet_in_a_hundred_is_lost() {
     let share = utilisation(CongestionControlKind::Bbr, 10_000);
     assert!(share >= 85, "{share} %");
 }

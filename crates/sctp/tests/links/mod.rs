@@ -1,5 +1,5 @@
-//! Two endpoints over links with a rate, a delay, a queue and losses, in virtual time: how much of
-//! a long path is used, how soon another path takes over, how large packets become, and what marks do.
+//! Two endpoints over links with a rate, a delay, a queue and losses, in virtual time: utilisation
+//! of a long path, failover, packet sizes and congestion marks.
 
 mod congestion_marks;
 mod coupling;

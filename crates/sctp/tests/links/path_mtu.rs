@@ -1,4 +1,4 @@
-//! How large packets become, and what happens where large ones vanish (RFC 8899).
+//! Packet sizes, and paths on which large packets are lost (RFC 8899).
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use eyas_sctp::config::AssociationConfig;
 use crate::network::{link, ms};
 use crate::saturated::{Traffic, World};
 
-/// 20 Mbit/s and 40 ms, which packets of up to so many bytes pass.
+/// 20 Mbit/s and 40 ms, for packets of at most this many bytes.
 fn passing(largest: usize) -> LinkConfig {
     LinkConfig { mtu: Some(largest), ..link(20_000_000, ms(20), ms(50)) }
 }
@@ -26,7 +26,7 @@ fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
 }
 
-/// Bytes of the largest IP packet on the only path.
+/// The size of the largest IP packet on the only path.
 fn mtu(world: &World) -> usize {
     let path = &world.status().paths[0];
     let headers = if path.remote.is_ipv6() { 48 } else { 28 };

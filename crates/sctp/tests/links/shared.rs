@@ -1,4 +1,4 @@
-//! Several associations at once, whose networks share bottlenecks or do not.
+//! Several associations at once, whose networks may share bottlenecks.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use eyas_sctp::config::AssociationConfig;
 use crate::network::{B, Network};
 use crate::saturated::{Arrivals, Traffic, World};
 
-/// Bytes of a message: they fill a packet.
+/// The bytes of a message: they fill a packet.
 const MESSAGE: usize = 1400;
 
 impl World {
-    /// Each association has its configuration and the bottlenecks of its networks. What comes back
-    /// does not wait.
+    /// Each association has its configuration and the bottlenecks of its networks. The reverse
+    /// direction has no queueing delay.
     pub(crate) fn shared(
         bottlenecks: &[LinkConfig],
         flows: &[(AssociationConfig, Vec<usize>)],
@@ -33,7 +33,7 @@ impl World {
         Self::between(hosts, Network::new(wires, routes, 1), Arrivals::on(networks))
     }
 
-    /// The rate of user data of each association in so many seconds more, in bit/s.
+    /// The rate of user data of each association during the next `seconds`, in bit/s.
     pub(crate) fn rates(&mut self, seconds: u64) -> Vec<u64> {
         let start = self.now;
         self.run_for(Duration::from_secs(seconds));

@@ -15,17 +15,17 @@ pub(crate) const PORT: u16 = 7;
 
 const NOW: Duration = Duration::from_secs(1);
 
-/// An address, one for each number.
+/// A distinct address for each number.
 pub(crate) fn socket(number: u32) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::from(0x0b00_0000 | (number & 0x00ff_ffff)), 9899))
 }
 
-/// `a` connects to `b`; tests speak to `b`.
+/// `a` connects to `b`; tests send packets to `b`.
 pub(crate) struct Pair {
     pub(crate) a: Endpoint,
     pub(crate) b: Endpoint,
     config: AssociationConfig,
-    /// What the last packet of `a` with a COOKIE ECHO said, and the first TSN of `a`.
+    /// The header of `a`'s last packet with a COOKIE ECHO, and the initial TSN of `a`.
     peer: Option<(Header, Tsn)>,
     next_port: u16,
 }
@@ -41,7 +41,7 @@ impl Pair {
         Self { a: endpoint(1), b: endpoint(2), config: association, peer: None, next_port: 1000 }
     }
 
-    /// One more association, idle.
+    /// Opens one more association, which is idle.
     pub(crate) fn associate(&mut self) {
         let mut options = ConnectOptions::new(socket(1), PORT);
         options.association = self.config.clone();
@@ -51,17 +51,17 @@ impl Pair {
         let before = self.b.associations().len();
         for _ in 0..3 {
             for packet in outputs(&mut self.a) {
-                self.listen(&packet);
-                hand_in(&mut self.b, socket(0), packet);
+                self.track_handshake(&packet);
+                handle_input(&mut self.b, socket(0), packet);
             }
             for packet in outputs(&mut self.b) {
-                hand_in(&mut self.a, socket(1), packet);
+                handle_input(&mut self.a, socket(1), packet);
             }
         }
         assert_eq!(self.b.associations().len(), before + 1);
     }
 
-    fn listen(&mut self, packet: &Bytes) {
+    fn track_handshake(&mut self, packet: &Bytes) {
         let (header, chunks) = Packet::parse(packet, Checksum::Crc32c).expect("a packet");
         let first = chunks.into_iter().find_map(|chunk| match chunk {
             Chunk::Init(init) => Some(init.initial_tsn),
@@ -71,26 +71,26 @@ impl Pair {
         self.peer = first.map(|first| (header, first));
     }
 
-    /// How to speak to `b` in the name of `a`, and with which TSN to begin.
+    /// The header for packets to `b` in the name of `a`, and the first TSN to use.
     pub(crate) fn peer(&self) -> (Header, Tsn) {
         self.peer.expect("there is an association")
     }
 
-    /// `b` gets a packet; what it answers is dropped.
-    pub(crate) fn gets(&mut self, from: SocketAddr, packet: Bytes) {
-        hand_in(&mut self.b, from, packet);
+    /// Delivers a packet to `b` and drops its replies.
+    pub(crate) fn deliver_to_b(&mut self, from: SocketAddr, packet: Bytes) {
+        handle_input(&mut self.b, from, packet);
         outputs(&mut self.b);
     }
 
-    /// The user of `b` takes everything.
-    pub(crate) fn takes_all(&mut self) {
+    /// Reads all messages at `b`.
+    pub(crate) fn read_all(&mut self) {
         for id in self.b.associations() {
             while self.b.receive(NOW, id).is_some() {}
         }
     }
 }
 
-fn hand_in(endpoint: &mut Endpoint, remote: SocketAddr, contents: Bytes) {
+fn handle_input(endpoint: &mut Endpoint, remote: SocketAddr, contents: Bytes) {
     let segment_size = contents.len();
     let received = Received { local: None, remote, ecn: Ecn::NotCapable, contents, segment_size };
     endpoint.handle_input(NOW, Input::Packets(received));

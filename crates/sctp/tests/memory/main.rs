@@ -1,7 +1,7 @@
-//! What floods cost in memory, by the allocator's own count: not what an account inside says.
+//! The memory that floods occupy, as counted by the allocator rather than by the endpoint.
 
 mod host;
-mod turn;
+mod serial;
 
 use std::alloc::System;
 
@@ -18,7 +18,7 @@ use host::{PORT, Pair, socket};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// By how much more memory is held after `act` than before.
+/// The growth of allocated memory by `act`.
 fn growth<T>(act: impl FnOnce() -> T) -> (isize, T) {
     let region = Region::new(ALLOCATOR);
     let result = act();
@@ -61,28 +61,28 @@ fn fragment(tsn: Tsn, place: (u16, u32, u32), flags: DataFlags, payload: Bytes) 
 
 #[test]
 fn inits_and_forged_cookies_leave_nothing() {
-    let _turn = turn::take();
+    let _guard = serial::lock();
     let mut pair = Pair::new(|_| {});
     let header = Header { source_port: 5, destination_port: PORT, tag: VerificationTag(3) };
     let flood = |pair: &mut Pair, count: u32| {
         for n in 1..=count {
-            pair.gets(socket(n.wrapping_mul(0x9e37_79b9)), init(n));
+            pair.deliver_to_b(socket(n.wrapping_mul(0x9e37_79b9)), init(n));
             let cookie = Chunk::CookieEcho(Bytes::from(vec![7; 300]));
-            pair.gets(socket(n), packet(header, &[cookie]));
+            pair.deliver_to_b(socket(n), packet(header, &[cookie]));
         }
     };
     flood(&mut pair, 1000);
     const STRANGERS: u32 = 20_000;
     let (grown, ()) = growth(|| flood(&mut pair, STRANGERS));
-    // The allocator counts the test harness too, which notes what has passed meanwhile.
+    // The allocator counts the test harness too, which records passed tests meanwhile.
     assert!(grown < STRANGERS as isize, "{grown} bytes are held for {STRANGERS} strangers");
     let counters = pair.b.counters();
     assert_eq!((counters.forged_cookies, counters.packets_in), (21_000, 42_000));
 }
 
 #[test]
-fn an_idle_association_is_small() {
-    let _turn = turn::take();
+fn an_idle_association_takes_little_memory() {
+    let _guard = serial::lock();
     let mut pair = Pair::new(|_| {});
     for _ in 0..100 {
         pair.associate();
@@ -94,12 +94,12 @@ fn an_idle_association_is_small() {
 
 #[test]
 fn buffered_data_costs_no_more_than_accounted_for() {
-    let _turn = turn::take();
+    let _guard = serial::lock();
     const BUFFER: usize = 200_000;
     let tiny = || Bytes::from_static(b"x");
     let begin = DataFlags { begin: true, ..DataFlags::default() };
     let unordered = DataFlags { unordered: true, ..DataFlags::WHOLE };
-    // Fragments without a beginning, messages without an end, messages that nobody takes.
+    // Fragments without a beginning, messages without an end, messages that are never read.
     let floods: [&dyn Fn(Tsn, u32) -> Chunk; 4] = [
         &|first, n| fragment(first.plus(n + 1), (1, 0, n + 1), DataFlags::default(), tiny()),
         &|first, n| fragment(first.plus(n), ((n % 900) as u16, n / 900, 0), begin, tiny()),
@@ -113,7 +113,7 @@ fn buffered_data_costs_no_more_than_accounted_for() {
         let (grown, ()) = growth(|| {
             for n in (0..60_000).step_by(50) {
                 let chunks: Vec<Chunk> = (n..n + 50).map(|n| flood(first, n)).collect();
-                pair.gets(socket(0), packet(header, &chunks));
+                pair.deliver_to_b(socket(0), packet(header, &chunks));
             }
         });
         assert!(pair.b.counters().data_over_window > 50_000);
@@ -123,7 +123,7 @@ fn buffered_data_costs_no_more_than_accounted_for() {
 
 #[test]
 fn small_messages_do_not_keep_large_packets_in_memory() {
-    let _turn = turn::take();
+    let _guard = serial::lock();
     const PACKET: usize = 9000;
     let begin = DataFlags { begin: true, ..DataFlags::default() };
     for flags in [begin, DataFlags { unordered: true, ..DataFlags::WHOLE }] {
@@ -135,7 +135,7 @@ fn small_messages_do_not_keep_large_packets_in_memory() {
                 let place = ((n % 900) as u16, n / 900, 0);
                 let data = fragment(first.plus(n), place, flags, Bytes::from_static(b"x"));
                 let pad = Chunk::Pad { length: (PACKET - 100) as u16 };
-                pair.gets(socket(0), packet(header, &[data, pad]));
+                pair.deliver_to_b(socket(0), packet(header, &[data, pad]));
             }
         });
         assert!(grown < 300 * PACKET as isize, "{grown} bytes for 3000 bytes of data");
@@ -144,7 +144,7 @@ fn small_messages_do_not_keep_large_packets_in_memory() {
 
 #[test]
 fn a_consumed_burst_leaves_little_memory() {
-    let _turn = turn::take();
+    let _guard = serial::lock();
     let mut pair = Pair::new(|_| {});
     pair.associate();
     let (header, first) = pair.peer();
@@ -152,25 +152,25 @@ fn a_consumed_burst_leaves_little_memory() {
         for n in (0..6000).step_by(50) {
             let chunk = |n| fragment(first.plus(n), (1, n, 0), DataFlags::WHOLE, "x".into());
             let chunks: Vec<Chunk> = (n..n + 50).map(chunk).collect();
-            pair.gets(socket(0), packet(header, &chunks));
+            pair.deliver_to_b(socket(0), packet(header, &chunks));
         }
-        pair.takes_all();
+        pair.read_all();
     });
     assert_eq!(pair.b.counters().data_over_window, 0);
     assert!(grown < 150_000, "{grown} bytes");
 }
 
 #[test]
-fn a_peer_with_all_streams_costs_eight_bytes_for_each() {
-    let _turn = turn::take();
+fn a_peer_with_all_streams_takes_eight_bytes_per_stream() {
+    let _guard = serial::lock();
     let mut pair = Pair::new(|config| config.outbound_streams = 65_535);
     pair.associate();
     let (header, first) = pair.peer();
     let (grown, ()) = growth(|| {
         for n in 0..65_535_u32 {
             let data = fragment(first.plus(n), (n as u16, 0, 0), DataFlags::WHOLE, "x".into());
-            pair.gets(socket(0), packet(header, &[data]));
-            pair.takes_all();
+            pair.deliver_to_b(socket(0), packet(header, &[data]));
+            pair.read_all();
         }
     });
     assert!(grown < 16 * 65_535 + 50_000, "{grown} bytes");

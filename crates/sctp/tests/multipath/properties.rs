@@ -1,5 +1,5 @@
-//! Over random paths, with random choices: every message arrives once and in order (the world's
-//! user looks), buffers keep to their bounds, and nothing stops for ever.
+//! Over random paths, with random multipath configurations: every message arrives once and in order
+//! (the world's user checks this), buffers stay within their bounds, and nothing stalls forever.
 
 use std::time::Duration;
 
@@ -19,9 +19,9 @@ use crate::network::{A, B, ms};
 
 /// How long the user sends.
 const SENDING: Duration = Duration::from_secs(3);
-/// After this long all must have arrived. A dead path may give back two chunks a minute (RTO.Max) and
-/// stay active all the while, as an acknowledgement of what was sent on several paths is credited to the
-/// last one (RFC 9260 §8.2): a full buffer takes two hours then.
+/// By then everything must have arrived. A dead path may give back two chunks per minute (RTO.Max)
+/// and stay active all the while, as an acknowledgement of data that was sent on several paths is
+/// credited to the last one (RFC 9260 §8.2): a full buffer then takes two hours.
 const PATIENCE: Duration = Duration::from_hours(4);
 
 fn a_link() -> impl Strategy<Value = LinkConfig> {
@@ -140,7 +140,7 @@ prop_compose! {
         config.extensions.interleaving = flags[5];
         (config.send_buffer, config.receive_buffer) = (kib << 10, kib << 10);
         config.max_probe_interval = (kib % 2 == 0).then_some(Duration::from_millis(500));
-        // Paths come and go; the association is not to.
+        // Paths may fail and recover; the association must not fail.
         config.association_max_retrans = 1000;
         config
     }
@@ -163,12 +163,12 @@ proptest! {
         let mut cuts: Vec<(u8, u64)> =
             cuts.into_iter().filter(|(path, _)| usize::from(*path) + 1 < links.len()).collect();
         cuts.sort_by_key(|(_, at)| *at);
-        // A handshake whose path is cut fails as it should: that is another matter.
+        // A handshake on a disconnected path fails as it should: that is tested elsewhere.
         while world.status().state != AssociationState::Established {
             world.run_to(world.now + Duration::from_millis(50));
         }
         let start = world.now;
-        // Each time is for the path's going, or its coming back; the last path stays.
+        // Each time disconnects or reconnects a path; the last path stays connected.
         for (path, at) in cuts {
             world.run_to(start + Duration::from_millis(at));
             let cut = &mut world.network.cut;

@@ -1,4 +1,4 @@
-//! Results of the PFLDNeT 2010 paper, with its profile, at few points: the lab has them all.
+//! Results of the PFLDNeT 2010 paper, with its profile, at a few points: the lab has them all.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ struct Outcome {
     world: World,
 }
 
-/// The published set-up with buffers of so many KiB, from the eighth to the sixteenth second.
+/// The published setup with buffers of this many KiB, from the eighth to the sixteenth second.
 fn run(
     links: &[LinkConfig],
     table: &[usize],
@@ -44,7 +44,7 @@ fn run(
 }
 
 const FIXED: [usize; 2] = [0, 1];
-/// Streams 1, 3, 5 take the first path, 2, 4, 6 the second and 0 the third.
+/// Streams 1, 3 and 5 use the first path, 2, 4 and 6 the second, and 0 the third.
 const THREE: [usize; 7] = [2, 0, 1, 0, 1, 0, 1];
 
 #[test]

@@ -1,4 +1,4 @@
-//! What several paths carry together.
+//! The throughput of several paths together.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use eyas_sctp::identifier::StreamId;
 
 use crate::multipath::world::{User, World, link};
 
-/// As it is without choosing anything, with messages that fill packets.
+/// The default configuration, with messages that fill packets.
 fn config() -> AssociationConfig {
     let mut config = AssociationConfig::default();
     config.multipath = Some(Multipath::default());
@@ -40,7 +40,7 @@ fn two_paths_carry_twice_as_much() {
 }
 
 #[test]
-fn a_mapping_uses_paths_of_different_rate_if_the_user_asks_what_is_queued() {
+fn a_mapping_uses_paths_of_different_rate_with_queue_information() {
     let mut config = config();
     let table = vec![(StreamId(0), 0), (StreamId(1), 1)];
     let mapping = StreamMapping::Table(table);
@@ -56,7 +56,7 @@ fn a_mapping_uses_paths_of_different_rate_if_the_user_asks_what_is_queued() {
 }
 
 #[test]
-fn a_path_failure_stops_nothing() {
+fn a_path_failure_does_not_stop_the_transfer() {
     let mut world = World::multipath(&config(), &[link(10, 10), link(10, 10)], 2, 1, User::InTurn);
     world.run_to(Duration::from_secs(5));
     world.network.cut = vec![1];

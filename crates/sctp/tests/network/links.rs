@@ -13,8 +13,8 @@ use eyas_sctp::io::{Ecn, Received};
 /// Bytes of a UDP header.
 const UDP_HEADER: usize = 8;
 
-/// A link of `rate` bit/s and `delay`, on which no packet waits for longer than `queue`, for packets
-/// of up to 1,500 bytes.
+/// A link of `rate` bit/s and `delay`, with a queueing delay of at most `queue`, for packets of up
+/// to 1,500 bytes.
 pub(crate) fn link(rate: u64, delay: Duration, queue: Duration) -> LinkConfig {
     let bytes = u128::from(rate) * queue.as_nanos() / 8_000_000_000;
     LinkConfig {
@@ -24,17 +24,17 @@ pub(crate) fn link(rate: u64, delay: Duration, queue: Duration) -> LinkConfig {
     }
 }
 
-/// Of a thousand packets, so many are lost.
+/// Loses this many packets per thousand.
 pub(crate) fn lost(per_thousand: u32) -> LossConfig {
     LossConfig::Probability(f64::from(per_thousand) / 1000.0)
 }
 
-/// Of a thousand packets, so many are held back while others pass.
+/// Delays this many packets per thousand, while others overtake them.
 pub(crate) fn late(per_thousand: u32, by: Duration) -> Reordering {
     Reordering::Late { probability: f64::from(per_thousand) / 1000.0, by }
 }
 
-/// An SCTP packet on its way.
+/// An SCTP packet in flight.
 #[derive(Clone, Debug)]
 pub(crate) struct Datagram {
     pub(crate) source: SocketAddr,
@@ -42,9 +42,9 @@ pub(crate) struct Datagram {
     pub(crate) ecn: Ecn,
     pub(crate) may_be_cut: bool,
     pub(crate) contents: Bytes,
-    /// Where it goes.
+    /// Its destination.
     pub(crate) host: usize,
-    /// Over which network.
+    /// The network that it takes.
     pub(crate) network: u8,
 }
 
@@ -60,7 +60,8 @@ impl Datagram {
     }
 }
 
-/// With its turn: what arrives at the same time is handed over in the order of sending.
+/// A packet with its sequence number: packets that arrive at the same time are delivered in the
+/// order in which they were sent.
 #[derive(Clone, Debug)]
 struct Carried(u64, Datagram);
 
@@ -96,20 +97,20 @@ struct Wire {
     link: Link<Carried>,
 }
 
-/// All links, each one way.
+/// All links, one per direction.
 pub(crate) struct Network {
-    /// Networks that take nothing; what is on its way still arrives.
+    /// Networks that accept no packets; those in flight still arrive.
     pub(crate) cut: Vec<u8>,
     wires: Vec<Wire>,
     /// The wire from each host into each network.
     routes: Vec<Vec<usize>>,
     carried: u64,
-    /// What is to be handed over.
+    /// Packets that have arrived and are to be delivered.
     arrived: VecDeque<Carried>,
 }
 
 impl Network {
-    /// Between two hosts, with a link like this for each network.
+    /// A network between two hosts, with a link like this for each network.
     pub(crate) fn of_two(links: &[LinkConfig]) -> Self {
         let both = links.iter().flat_map(|config| [config.clone(), config.clone()]);
         let routes = [0, 1]
@@ -117,7 +118,7 @@ impl Network {
         Self::new(both.collect(), routes.into(), 0)
     }
 
-    /// With the wire from each host into each network.
+    /// A network with these wires from each host into each network.
     pub(crate) fn new(wires: Vec<LinkConfig>, routes: Vec<Vec<usize>>, seed: u64) -> Self {
         let wire = |config: LinkConfig| Wire { link: Link::new(config.clone(), 0), config };
         let wires = wires.into_iter().map(wire).collect();
@@ -127,7 +128,7 @@ impl Network {
         network
     }
 
-    /// What is random follows from the seed. Nothing is under way yet.
+    /// Seeds all randomness. No packet may be in flight yet.
     pub(crate) fn seed(&mut self, seed: u64) {
         for (number, wire) in (0..).zip(&mut self.wires) {
             assert_eq!(wire.link.in_flight().packets, 0);
@@ -135,7 +136,7 @@ impl Network {
         }
     }
 
-    /// Changes both directions of each network, where two hosts have their own.
+    /// Changes both directions of each network, if two hosts have it to themselves.
     pub(super) fn change(&mut self, now: Duration, change: impl Fn(u8, &mut LinkConfig)) {
         for route in &self.routes {
             for (network, wire) in (0..).zip(route) {
@@ -146,7 +147,7 @@ impl Network {
         }
     }
 
-    /// Whether the packet may yet arrive.
+    /// Returns whether the packet may yet arrive.
     pub(super) fn offer(&mut self, now: Duration, from: usize, network: u8, it: Datagram) -> bool {
         let Some(wire) = self.routes[from].get(usize::from(network)) else { return false };
         if self.cut.contains(&network) {
@@ -159,7 +160,7 @@ impl Network {
         taken && link.counters().dropped(DropCause::Loss) == lost
     }
 
-    /// When the next packet may arrive: zero if one has.
+    /// The time of the next possible arrival: zero if a packet has arrived.
     pub(super) fn next_timeout(&self) -> Option<Duration> {
         if !self.arrived.is_empty() {
             return Some(Duration::ZERO);
@@ -178,7 +179,7 @@ impl Network {
         self.arrived.pop_front().map(|carried| carried.1)
     }
 
-    /// Packets that a link was too full or too narrow for.
+    /// The number of packets that a link dropped because of its queue or its MTU.
     pub(crate) fn dropped(&self) -> u64 {
         let causes = [DropCause::QueueFull, DropCause::QueueEarly, DropCause::TooBig];
         let of = |wire: &Wire| causes.map(|cause| wire.link.counters().dropped(cause).packets);

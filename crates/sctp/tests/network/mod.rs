@@ -24,7 +24,7 @@ pub(crate) const A: usize = 0;
 pub(crate) const B: usize = 1;
 /// The SCTP port of hosts that listen.
 pub(crate) const PORT: u16 = 7;
-/// The port of the UDP encapsulation.
+/// The UDP encapsulation port.
 pub(crate) const UDP: u16 = 9899;
 
 /// Milliseconds.
@@ -37,7 +37,7 @@ pub(crate) fn address(host: usize, network: u8) -> IpAddr {
     Ipv4Addr::new(10, 0, network, host as u8 % 2 + 1).into()
 }
 
-/// The same of IPv6.
+/// The same for IPv6.
 pub(crate) fn address_v6(host: usize, network: u8) -> IpAddr {
     Ipv6Addr::new(0x2001, 0xdb8, network.into(), 0, 0, 0, 0, host as u16 % 2 + 1).into()
 }
@@ -55,12 +55,12 @@ fn network_of(address: IpAddr) -> Option<u8> {
 pub(crate) trait Host {
     fn endpoint(&mut self) -> &mut Endpoint;
 
-    /// The UDP port that its packets come from and go to; 0 is directly over IP.
+    /// The UDP port of its packets; 0 means directly over IP.
     fn port(&self) -> u16 {
         UDP
     }
 
-    /// What the user does before the endpoint's outputs are taken.
+    /// The actions of the user before the endpoint's outputs are polled.
     fn act(&mut self, _now: Duration) {}
 
     fn poll_output(&mut self, now: Duration) -> Output {
@@ -70,23 +70,23 @@ pub(crate) trait Host {
     fn on_event(&mut self, now: Duration, id: AssociationId, event: Event);
 }
 
-/// A packet that leaves a host.
+/// A packet that a host sends.
 pub(crate) struct Leaving {
     pub(crate) now: Duration,
     pub(crate) from: usize,
-    /// `None` if it goes to no network there is.
+    /// `None` if its destination is on no network.
     pub(crate) network: Option<u8>,
     pub(crate) datagram: Datagram,
 }
 
-/// Sees all packets.
+/// Observes all packets.
 pub(crate) trait Tap {
-    /// A packet leaves: whether it may.
+    /// A packet is sent; returns whether it may pass.
     fn leaves(&mut self, _packet: &mut Leaving) -> bool {
         true
     }
 
-    /// The one that left last will not arrive.
+    /// The packet that was sent last will not arrive.
     fn is_lost(&mut self) {}
 
     fn arrives(&mut self, _now: Duration, _to: usize, _packet: &Datagram) {}
@@ -94,13 +94,13 @@ pub(crate) trait Tap {
 
 impl Tap for () {}
 
-/// Hosts and what is between them.
+/// Hosts and the network between them.
 pub(crate) struct World<H, T> {
     pub(crate) now: Duration,
     pub(crate) hosts: Vec<H>,
     pub(crate) network: Network,
     pub(crate) tap: T,
-    /// How often an endpoint was called because it had asked for that.
+    /// How often an endpoint was called because of its timeout.
     pub(crate) calls: u64,
     timeouts: Vec<Option<Duration>>,
 }
@@ -116,24 +116,24 @@ impl<H: Host, T: Tap> World<H, T> {
         self.network.change(self.now, change);
     }
 
-    /// Of a thousand packets, so many are lost from now on.
+    /// Loses this many packets per thousand from now on.
     pub(crate) fn lose_per_thousand(&mut self, count: u32) {
         self.change_links(|_, link| link.loss = lost(count));
     }
 
-    /// Lets time pass until then.
+    /// Advances to this time.
     pub(crate) fn run_to(&mut self, end: Duration) {
         while self.step(end) {}
         self.now = end;
     }
 
-    /// Lets `time` pass.
+    /// Advances by `time`.
     pub(crate) fn run_for(&mut self, time: Duration) {
         self.run_to(self.now + time);
     }
 
-    /// Goes to the next thing that happens until `end`: timeouts, or the arrival of one packet. False
-    /// if nothing does.
+    /// Advances to the next event until `end`: timeouts, or the arrival of one packet. Returns
+    /// `false` if there is none.
     pub(crate) fn step(&mut self, end: Duration) -> bool {
         self.drain();
         let timeouts = self.timeouts.iter().copied().flatten();
@@ -154,7 +154,7 @@ impl<H: Host, T: Tap> World<H, T> {
         true
     }
 
-    /// Takes all outputs of all hosts and puts packets on their way.
+    /// Polls all outputs of all hosts and sends their packets.
     pub(crate) fn drain(&mut self) {
         for host in 0..self.hosts.len() {
             self.drain_host(host);

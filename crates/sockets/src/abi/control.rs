@@ -3,38 +3,38 @@
 
 use super::layout::{array, i32_at, put, put_i32, put_u16, put_u32, u16_at, u32_at};
 
-/// Bytes of a `cmsghdr`: its length, level and type.
+/// The size of a `cmsghdr`: its length, level and type.
 pub const HEADER: usize = 16;
 
-/// Bytes to which control messages are padded.
+/// The alignment of control messages.
 const ALIGNMENT: usize = 8;
 
-/// The largest struct in a control message that is received.
+/// The size of the largest struct in a received control message.
 pub const LARGEST: usize = 32;
 
-/// A control message as it was handed in.
+/// A control message as passed by the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControlMessage<'a> {
     /// `cmsg_level`.
     pub level: i32,
     /// `cmsg_type`.
     pub kind: i32,
-    /// What it carries.
+    /// The contents.
     pub data: &'a [u8],
 }
 
-/// A `cmsghdr` whose length is less than itself or reaches beyond the buffer.
+/// A `cmsghdr` whose length is smaller than its own size or exceeds the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// Reads control messages one after another.
+/// An iterator over control messages.
 #[derive(Clone, Debug)]
 pub struct ControlMessages<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> ControlMessages<'a> {
-    /// Those in `msg_control`.
+    /// Returns the control messages in `msg_control`.
     #[must_use]
     pub fn new(control: &'a [u8]) -> Self {
         Self { rest: control }
@@ -60,14 +60,14 @@ impl<'a> Iterator for ControlMessages<'a> {
     }
 }
 
-/// Bytes with what follows to the next multiple of 8.
+/// Returns the length rounded up to a multiple of 8.
 #[must_use]
 pub const fn padded(length: usize) -> usize {
     length.div_ceil(ALIGNMENT) * ALIGNMENT
 }
 
-/// The bytes of a control message: write the struct to where [`HEADER`] ends. As many as
-/// [`padded`]`(HEADER + length)` count.
+/// Returns the header of a control message, which the struct follows. The whole message has
+/// [`padded`]`(HEADER + length)` bytes.
 #[must_use]
 pub fn header(level: i32, kind: i32, length: usize) -> [u8; HEADER] {
     let mut bytes = [0; HEADER];
@@ -86,11 +86,11 @@ pub struct SndRcvInfo {
     pub ssn: u16,
     /// `sinfo_flags`.
     pub flags: u16,
-    /// `sinfo_ppid`, passed as it is.
+    /// `sinfo_ppid`, in the byte order of the program.
     pub ppid: u32,
     /// `sinfo_context`.
     pub context: u32,
-    /// `sinfo_timetolive`, in milliseconds; with another policy, its value.
+    /// `sinfo_timetolive`, in milliseconds; with another policy, the value of that policy.
     pub time_to_live: u32,
     /// `sinfo_tsn`.
     pub tsn: u32,
@@ -101,10 +101,10 @@ pub struct SndRcvInfo {
 }
 
 impl SndRcvInfo {
-    /// Bytes.
+    /// The size in bytes.
     pub const LENGTH: usize = 32;
 
-    /// Reads it.
+    /// Parses the struct.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Self {
         Self {
@@ -120,7 +120,7 @@ impl SndRcvInfo {
         }
     }
 
-    /// Its bytes.
+    /// Returns the encoded struct.
     #[must_use]
     pub fn encode(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
@@ -144,7 +144,7 @@ pub struct SndInfo {
     pub stream: u16,
     /// `snd_flags`.
     pub flags: u16,
-    /// `snd_ppid`, passed as it is.
+    /// `snd_ppid`, in the byte order of the program.
     pub ppid: u32,
     /// `snd_context`.
     pub context: u32,
@@ -153,10 +153,10 @@ pub struct SndInfo {
 }
 
 impl SndInfo {
-    /// Bytes.
+    /// The size in bytes.
     pub const LENGTH: usize = 16;
 
-    /// Reads it.
+    /// Parses the struct.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Self {
         Self {
@@ -168,7 +168,7 @@ impl SndInfo {
         }
     }
 
-    /// Its bytes.
+    /// Returns the encoded struct.
     #[must_use]
     pub fn encode(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
@@ -190,7 +190,7 @@ pub struct RcvInfo {
     pub ssn: u16,
     /// `rcv_flags`.
     pub flags: u16,
-    /// `rcv_ppid`, as it came.
+    /// `rcv_ppid`, in the byte order of the peer.
     pub ppid: u32,
     /// `rcv_tsn`.
     pub tsn: u32,
@@ -203,10 +203,10 @@ pub struct RcvInfo {
 }
 
 impl RcvInfo {
-    /// Bytes.
+    /// The size in bytes.
     pub const LENGTH: usize = 28;
 
-    /// Its bytes.
+    /// Returns the encoded struct.
     #[must_use]
     pub fn encode(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
@@ -221,7 +221,7 @@ impl RcvInfo {
         bytes
     }
 
-    /// Reads it.
+    /// Parses the struct.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Self {
         Self {
@@ -244,7 +244,7 @@ pub struct NxtInfo {
     pub stream: u16,
     /// `nxt_flags`.
     pub flags: u16,
-    /// `nxt_ppid`, as it came.
+    /// `nxt_ppid`, in the byte order of the peer.
     pub ppid: u32,
     /// `nxt_length`.
     pub length: u32,
@@ -253,10 +253,10 @@ pub struct NxtInfo {
 }
 
 impl NxtInfo {
-    /// Bytes.
+    /// The size in bytes.
     pub const LENGTH: usize = 16;
 
-    /// Its bytes.
+    /// Returns the encoded struct.
     #[must_use]
     pub fn encode(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];

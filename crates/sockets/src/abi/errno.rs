@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// Why a call failed: `errno`, as a positive number.
+/// The error of a failed call: `errno`, as a positive number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Errno(pub i32);
 
@@ -11,7 +11,7 @@ macro_rules! errors {
         impl Errno {
             $($(#[$about])* pub const $name: Self = Self($number);)*
 
-            /// The name that the system's headers give it, if it is one of those used here.
+            /// Returns its name in the system's headers, if it is one of those used here.
             #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 {
@@ -34,25 +34,25 @@ errors! {
     EBADF = 9;
     /// Try again: the call would block.
     EAGAIN = 11;
-    /// Out of memory, or no room for the answer.
+    /// Out of memory, or no room for the result.
     ENOMEM = 12;
     /// Not permitted.
     EACCES = 13;
     /// Bad address.
     EFAULT = 14;
-    /// Busy: the last address cannot go.
+    /// Busy: the last address cannot be removed.
     EBUSY = 16;
     /// Invalid argument.
     EINVAL = 22;
-    /// Not for this descriptor.
+    /// Not supported by this descriptor.
     ENOTTY = 25;
-    /// The peer is gone, or was never there.
+    /// There is no peer to send to (any more).
     EPIPE = 32;
     /// Not implemented.
     ENOSYS = 38;
     /// Not a socket.
     ENOTSOCK = 88;
-    /// Nothing to send to.
+    /// A destination address is required.
     EDESTADDRREQ = 89;
     /// The message is too long.
     EMSGSIZE = 90;
@@ -66,21 +66,21 @@ errors! {
     EOPNOTSUPP = 95;
     /// Not an address of this socket's family.
     EAFNOSUPPORT = 97;
-    /// The port is taken.
+    /// The port is in use.
     EADDRINUSE = 98;
     /// Not an address of this host.
     EADDRNOTAVAIL = 99;
     /// No route.
     ENETUNREACH = 101;
-    /// Ended by the peer at once.
+    /// Aborted by the peer.
     ECONNRESET = 104;
-    /// No room in a buffer.
+    /// No buffer space.
     ENOBUFS = 105;
-    /// Connected already.
+    /// Already connected.
     EISCONN = 106;
     /// Not connected.
     ENOTCONN = 107;
-    /// Ending.
+    /// Already shutting down.
     ESHUTDOWN = 108;
     /// No answer.
     ETIMEDOUT = 110;
@@ -88,9 +88,9 @@ errors! {
     ECONNREFUSED = 111;
     /// No route to the host.
     EHOSTUNREACH = 113;
-    /// Connecting already.
+    /// Already connecting.
     EALREADY = 114;
-    /// Has begun, and goes on.
+    /// In progress.
     EINPROGRESS = 115;
     /// The key is rejected.
     EKEYREJECTED = 129;

@@ -1,6 +1,6 @@
-//! Fields at their offsets, in the machine's byte order.
+//! Reads and writes fields at their offsets, in native byte order.
 
-/// `N` bytes at `offset`; zeros where `bytes` ends before.
+/// Returns `N` bytes at `offset`, or zeros if `bytes` is too short.
 #[must_use]
 pub fn array<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
     let mut field = [0; N];
@@ -10,47 +10,47 @@ pub fn array<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
     field
 }
 
-/// A number of 16 bits.
+/// Returns a 16-bit number.
 #[must_use]
 pub fn u16_at(bytes: &[u8], offset: usize) -> u16 {
     u16::from_ne_bytes(array(bytes, offset))
 }
 
-/// A number of 32 bits.
+/// Returns a 32-bit number.
 #[must_use]
 pub fn u32_at(bytes: &[u8], offset: usize) -> u32 {
     u32::from_ne_bytes(array(bytes, offset))
 }
 
-/// A number of 32 bits with a sign, such as an association identifier.
+/// Returns a signed 32-bit number, such as an association identifier.
 #[must_use]
 pub fn i32_at(bytes: &[u8], offset: usize) -> i32 {
     i32::from_ne_bytes(array(bytes, offset))
 }
 
-/// Writes `field` at `offset`, as far as `bytes` reaches.
+/// Writes `field` at `offset`, unless `bytes` is too short.
 pub fn put(bytes: &mut [u8], offset: usize, field: &[u8]) {
-    if let Some(place) = bytes.get_mut(offset..offset + field.len()) {
-        place.copy_from_slice(field);
+    if let Some(target) = bytes.get_mut(offset..offset + field.len()) {
+        target.copy_from_slice(field);
     }
 }
 
-/// Writes a number of 16 bits.
+/// Writes a 16-bit number.
 pub fn put_u16(bytes: &mut [u8], offset: usize, value: u16) {
     put(bytes, offset, &value.to_ne_bytes());
 }
 
-/// Writes a number of 32 bits.
+/// Writes a 32-bit number.
 pub fn put_u32(bytes: &mut [u8], offset: usize, value: u32) {
     put(bytes, offset, &value.to_ne_bytes());
 }
 
-/// Writes a number of 32 bits with a sign.
+/// Writes a signed 32-bit number.
 pub fn put_i32(bytes: &mut [u8], offset: usize, value: i32) {
     put(bytes, offset, &value.to_ne_bytes());
 }
 
-/// Writes a number of 64 bits.
+/// Writes a 64-bit number.
 pub fn put_u64(bytes: &mut [u8], offset: usize, value: u64) {
     put(bytes, offset, &value.to_ne_bytes());
 }

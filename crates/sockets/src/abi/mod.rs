@@ -1,10 +1,9 @@
-//! Numbers and layouts of Linux's SCTP sockets (`linux/sctp.h` of 6.1, x86-64 and other 64-bit
-//! machines), as bytes in the machine's own order.
+//! The numbers and struct layouts of Linux's SCTP sockets (`linux/sctp.h` of 6.1, on x86-64 and
+//! other 64-bit machines), in native byte order.
 //!
-//! This module uses nothing but `core` and itself, so that a library that is loaded into other
-//! programs can include its files.
-//!
-//! | file | what |
+//! This module depends only on `core`, so that a library that is loaded into other programs can
+//! include its files.
+//! | file | purpose |
 //! | --- | --- |
 //! | `errno` | errors of calls |
 //! | `number` | families, levels, options, flags, kinds of control messages and notifications |

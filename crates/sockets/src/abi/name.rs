@@ -1,4 +1,4 @@
-//! Names of sockets: `sockaddr_in` and `sockaddr_in6`. The port is the one of SCTP.
+//! Names of sockets: `sockaddr_in` and `sockaddr_in6`, with the SCTP port.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -6,25 +6,25 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use super::layout::{array, put, put_u16, u16_at, u32_at};
 use super::number::socket::{AF_INET, AF_INET6};
 
-/// Bytes of a `sockaddr_in`.
+/// The size of a `sockaddr_in`.
 pub const IPV4_NAME: usize = 16;
 
-/// Bytes of a `sockaddr_in6`.
+/// The size of a `sockaddr_in6`.
 pub const IPV6_NAME: usize = 28;
 
-/// Bytes of a `sockaddr_storage`, which the structs of options hold.
+/// The size of a `sockaddr_storage`, as in the structs of options.
 pub const STORAGE: usize = 128;
 
-/// Why bytes are not a valid name.
+/// The error of an invalid name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameError {
-    /// Fewer bytes than the family takes.
+    /// There are fewer bytes than the family requires.
     TooShort,
-    /// A family that SCTP does not have.
+    /// SCTP does not support this family.
     Family(u16),
 }
 
-/// A name as bytes, as long as its family makes it.
+/// An encoded name, whose length depends on its family.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Name {
     bytes: [u8; IPV6_NAME],
@@ -32,7 +32,7 @@ pub struct Name {
 }
 
 impl Name {
-    /// A name of the family that the address has.
+    /// Creates the name of an address, with its family.
     #[must_use]
     pub fn new(address: SocketAddr) -> Self {
         let mut bytes = [0; IPV6_NAME];
@@ -54,13 +54,13 @@ impl Name {
         Self { bytes, length }
     }
 
-    /// The bytes.
+    /// Returns the encoded name.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..self.length).unwrap_or_default()
     }
 
-    /// The address that bytes say, and how many of them say it.
+    /// Parses a name, and returns the address and the length of the name.
     ///
     /// # Errors
     /// If they are too few or of another family.

@@ -1,5 +1,5 @@
-//! Notifications (RFC 6458 §6.1) as the bytes that a program receives. Each begins with its type (16
-//! bits), flags (16 bits) and length (32 bits).
+//! Encodes notifications (RFC 6458 §6.1). Each begins with its type (16 bits), flags (16 bits) and
+//! length (32 bits).
 
 use core::net::SocketAddr;
 
@@ -41,21 +41,21 @@ pub enum AddressChange {
     PotentiallyFailed = 6,
 }
 
-/// Bytes before what was sent in `SCTP_SEND_FAILED`.
+/// The size of `SCTP_SEND_FAILED` before the message.
 pub const SEND_FAILED_LENGTH: usize = 48;
-/// Bytes before what was sent in `SCTP_SEND_FAILED_EVENT`.
+/// The size of `SCTP_SEND_FAILED_EVENT` before the message.
 pub const SEND_FAILED_EVENT_LENGTH: usize = 32;
 
-fn begin<const N: usize>(kind: u16, flags: u16, more: usize) -> [u8; N] {
+fn header<const N: usize>(kind: u16, flags: u16, extra: usize) -> [u8; N] {
     let mut bytes = [0; N];
     put_u16(&mut bytes, 0, kind);
     put_u16(&mut bytes, 2, flags);
-    put_u32(&mut bytes, 4, u32::try_from(N + more).unwrap_or(u32::MAX));
+    put_u32(&mut bytes, 4, u32::try_from(N + extra).unwrap_or(u32::MAX));
     bytes
 }
 
-/// `struct sctp_assoc_change`, before `info` bytes of `sac_info`. `error` is as Linux has it: a cause in
-/// network order, or a number of `errno`'s kind.
+/// `struct sctp_assoc_change`, before `info` bytes of `sac_info`. As in Linux, `error` is a cause
+/// in network byte order, or an errno.
 #[must_use]
 pub fn assoc_change(
     change: AssocChange,
@@ -64,7 +64,7 @@ pub fn assoc_change(
     association: i32,
     info: usize,
 ) -> [u8; 20] {
-    let mut bytes = begin(event::SCTP_ASSOC_CHANGE, 0, info);
+    let mut bytes = header(event::SCTP_ASSOC_CHANGE, 0, info);
     put_u16(&mut bytes, 8, change as u16);
     put_u16(&mut bytes, 10, error);
     put_u16(&mut bytes, 12, streams.0);
@@ -81,7 +81,7 @@ pub fn peer_address_change(
     error: i32,
     association: i32,
 ) -> [u8; 20 + STORAGE] {
-    let mut bytes = begin(event::SCTP_PEER_ADDR_CHANGE, 0, 0);
+    let mut bytes = header(event::SCTP_PEER_ADDR_CHANGE, 0, 0);
     put(&mut bytes, 8, Name::new(address).as_bytes());
     put_i32(&mut bytes, 8 + STORAGE, change as i32);
     put_i32(&mut bytes, 12 + STORAGE, error);
@@ -92,7 +92,7 @@ pub fn peer_address_change(
 /// `struct sctp_remote_error`, before `data` bytes of the cause.
 #[must_use]
 pub fn remote_error(error: u16, association: i32, data: usize) -> [u8; 16] {
-    let mut bytes = begin(event::SCTP_REMOTE_ERROR, 0, data);
+    let mut bytes = header(event::SCTP_REMOTE_ERROR, 0, data);
     put_u16(&mut bytes, 8, error);
     put_i32(&mut bytes, 12, association);
     bytes
@@ -107,7 +107,7 @@ pub fn send_failed(
     association: i32,
     data: usize,
 ) -> [u8; SEND_FAILED_LENGTH] {
-    let mut bytes = begin(event::SCTP_SEND_FAILED, u16::from(sent), data);
+    let mut bytes = header(event::SCTP_SEND_FAILED, u16::from(sent), data);
     put_u32(&mut bytes, 8, error);
     put(&mut bytes, 12, info);
     put_i32(&mut bytes, 44, association);
@@ -123,25 +123,25 @@ pub fn send_failed_event(
     association: i32,
     data: usize,
 ) -> [u8; SEND_FAILED_EVENT_LENGTH] {
-    let mut bytes = begin(event::SCTP_SEND_FAILED_EVENT, u16::from(sent), data);
+    let mut bytes = header(event::SCTP_SEND_FAILED_EVENT, u16::from(sent), data);
     put_u32(&mut bytes, 8, error);
     put(&mut bytes, 12, info);
     put_i32(&mut bytes, 28, association);
     bytes
 }
 
-/// `struct sctp_shutdown_event`, `sctp_sender_dry_event`: nothing but whose.
+/// `struct sctp_shutdown_event`, `sctp_sender_dry_event`: only the association.
 #[must_use]
 pub fn plain(kind: u16, association: i32) -> [u8; 12] {
-    let mut bytes = begin(kind, 0, 0);
+    let mut bytes = header(kind, 0, 0);
     put_i32(&mut bytes, 8, association);
     bytes
 }
 
-/// `struct sctp_pdapi_event`: a message of which a part was delivered was given up.
+/// `struct sctp_pdapi_event`: a partially delivered message was abandoned.
 #[must_use]
 pub fn partial_delivery_aborted(association: i32, stream: u16) -> [u8; 24] {
-    let mut bytes = begin(event::SCTP_PARTIAL_DELIVERY_EVENT, 0, 0);
+    let mut bytes = header(event::SCTP_PARTIAL_DELIVERY_EVENT, 0, 0);
     put_i32(&mut bytes, 12, association);
     put_u32(&mut bytes, 16, stream.into());
     bytes
@@ -150,7 +150,7 @@ pub fn partial_delivery_aborted(association: i32, stream: u16) -> [u8; 24] {
 /// `struct sctp_authkey_event` with `SCTP_AUTH_NO_AUTH`: the peer does not authenticate.
 #[must_use]
 pub fn no_authentication(association: i32) -> [u8; 20] {
-    let mut bytes = begin(event::SCTP_AUTHENTICATION_EVENT, 0, 0);
+    let mut bytes = header(event::SCTP_AUTHENTICATION_EVENT, 0, 0);
     put_u32(&mut bytes, 12, 2);
     put_i32(&mut bytes, 16, association);
     bytes
@@ -159,7 +159,7 @@ pub fn no_authentication(association: i32) -> [u8; 20] {
 /// `struct sctp_stream_reset_event`, before two bytes for each stream.
 #[must_use]
 pub fn stream_reset(flags: u16, association: i32, streams: usize) -> [u8; 12] {
-    let mut bytes = begin(event::SCTP_STREAM_RESET_EVENT, flags, 2 * streams);
+    let mut bytes = header(event::SCTP_STREAM_RESET_EVENT, flags, 2 * streams);
     put_i32(&mut bytes, 8, association);
     bytes
 }
@@ -167,15 +167,15 @@ pub fn stream_reset(flags: u16, association: i32, streams: usize) -> [u8; 12] {
 /// `struct sctp_assoc_reset_event`, without the TSNs.
 #[must_use]
 pub fn assoc_reset(flags: u16, association: i32) -> [u8; 20] {
-    let mut bytes = begin(event::SCTP_ASSOC_RESET_EVENT, flags, 0);
+    let mut bytes = header(event::SCTP_ASSOC_RESET_EVENT, flags, 0);
     put_i32(&mut bytes, 8, association);
     bytes
 }
 
-/// `struct sctp_stream_change_event`: how many streams there are now, in and out.
+/// `struct sctp_stream_change_event`: the new numbers of inbound and outbound streams.
 #[must_use]
 pub fn stream_change(flags: u16, association: i32, inbound: u16, outbound: u16) -> [u8; 16] {
-    let mut bytes = begin(event::SCTP_STREAM_CHANGE_EVENT, flags, 0);
+    let mut bytes = header(event::SCTP_STREAM_CHANGE_EVENT, flags, 0);
     put_i32(&mut bytes, 8, association);
     put_u16(&mut bytes, 12, inbound);
     put_u16(&mut bytes, 14, outbound);

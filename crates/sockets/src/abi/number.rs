@@ -1,4 +1,4 @@
-//! Families, levels, options, flags and kinds, by Linux's numbers.
+//! Linux's numbers for families, levels, options, flags and types.
 
 macro_rules! numbers {
     ($(#[$about:meta])* $module:ident: $kind:ty { $($(#[$of:meta])* $name:ident = $value:expr;)* }) => {
@@ -11,7 +11,7 @@ macro_rules! numbers {
 }
 
 numbers! {
-    /// Families of addresses, kinds of sockets and the protocol: arguments of `socket`.
+    /// The arguments of `socket`: address families, socket types and the protocol.
     socket: i32 {
         AF_UNSPEC = 0;
         AF_UNIX = 1;
@@ -36,7 +36,7 @@ numbers! {
 }
 
 numbers! {
-    /// Options of the level `SOL_SOCKET` that mean something here.
+    /// Options of the level `SOL_SOCKET` that are supported here.
     so: i32 {
         SO_REUSEADDR = 2;
         SO_TYPE = 3;
@@ -149,7 +149,7 @@ numbers! {
 }
 
 numbers! {
-    /// What `poll` tells.
+    /// The events of `poll`.
     poll: u16 {
         POLLIN = 0x001;
         POLLOUT = 0x004;
@@ -201,7 +201,7 @@ numbers! {
 }
 
 numbers! {
-    /// Types of notifications. The low byte is the index in `SCTP_EVENTS`.
+    /// Types of notifications. The low byte is their index in `SCTP_EVENTS`.
     event: u16 {
         SCTP_DATA_IO_EVENT = 0x8000;
         SCTP_ASSOC_CHANGE = 0x8001;
@@ -221,7 +221,7 @@ numbers! {
 }
 
 numbers! {
-    /// Association identifiers that are none.
+    /// Reserved association identifiers.
     association: i32 {
         SCTP_FUTURE_ASSOC = 0;
         SCTP_CURRENT_ASSOC = 1;

@@ -1,4 +1,4 @@
-//! One association, as its socket knows it.
+//! One association, as seen by its socket.
 
 use alloc::collections::VecDeque;
 use bytes::Bytes;
@@ -13,11 +13,10 @@ use crate::abi::Errno;
 use crate::io::{AssocId, SocketId};
 use crate::settings::Settings;
 
-/// The most notifications that wait for a program; of what is beyond, it hears nothing, except of the
-/// end.
+/// The maximum number of queued notifications; further ones are dropped, except that of the end.
 pub(super) const MAX_NOTIFICATIONS: usize = 256;
 
-/// Where an association stands.
+/// The phase of an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Opening,
@@ -27,17 +26,17 @@ pub(super) enum Phase {
     Ended,
 }
 
-/// A notification that waits.
+/// A queued notification.
 #[derive(Debug)]
 pub(super) struct Notice {
     pub(super) bytes: Bytes,
-    /// How many messages the program takes before it: those that came before it.
+    /// The number of messages that the program receives before it, because they arrived earlier.
     pub(super) after: u64,
-    /// When it came, and whether it tells of a message that could not be sent.
+    /// When it was queued, if it reports a message that could not be sent.
     pub(super) failed_at: Option<Duration>,
 }
 
-/// What the program has the first part of.
+/// What the program is currently receiving, possibly in parts.
 #[derive(Debug)]
 pub(super) enum Current {
     Notification(Bytes),
@@ -49,37 +48,37 @@ pub(super) enum Current {
 pub(super) struct Assoc {
     pub(super) port: PortKey,
     pub(super) inner: AssociationId,
-    /// Its socket; none when it was closed, or not accepted yet.
+    /// Its socket; `None` if that was closed, or if it has not been accepted yet.
     pub(super) socket: Option<SocketId>,
-    /// The listener whose `accept` it waits for.
+    /// The listener on which it waits for `accept`.
     pub(super) listener: Option<SocketId>,
     pub(super) phase: Phase,
-    /// Why it could not be opened.
+    /// The error if it could not be established.
     pub(super) failure: Option<Errno>,
     /// The peer's primary address with its SCTP port.
     pub(super) peer: SocketAddr,
-    /// All of the peer's addresses, as they were when it was opened or last asked.
+    /// All of the peer's addresses, as of the last refresh.
     pub(super) paths: alloc::vec::Vec<(PathId, SocketAddr)>,
     pub(super) streams: (u16, u16),
-    /// Messages that were given up: before anything of them was sent, and after.
-    pub(super) given_up: (u64, u64),
+    /// The numbers of messages that were abandoned before and after any of their data was sent.
+    pub(super) abandoned: (u64, u64),
     pub(super) notices: VecDeque<Notice>,
-    /// Messages, or parts of them, taken from the endpoint.
+    /// The number of messages, or parts of them, taken from the endpoint.
     pub(super) taken: u64,
-    /// What the program is at.
+    /// What the program is currently receiving.
     pub(super) current: Option<Current>,
-    /// Messages that were looked at already.
+    /// Messages taken from the endpoint in advance.
     pub(super) ahead: VecDeque<Message>,
-    /// Messages, parts of them and notifications that the program has had.
-    pub(super) given: u64,
-    /// How many of them, with those that wait, have a place in its socket's list of turns.
-    pub(super) announced: u64,
+    /// The number of messages, parts of them and notifications that the program has received.
+    pub(super) delivered: u64,
+    /// How many of those, plus the waiting ones, are accounted for in its socket's list of turns.
+    pub(super) scheduled: u64,
     /// Whether the send buffer is full.
     pub(super) is_full: bool,
-    /// Whether the peer has announced its end.
+    /// Whether the peer has started to shut down.
     pub(super) peer_ended: bool,
     pub(super) settings: Settings,
-    /// How long it may be without traffic (`SCTP_AUTOCLOSE`), as its socket was set when it began.
+    /// How long it may be idle (`SCTP_AUTOCLOSE`), from its socket's settings when it was created.
     pub(super) autoclose: Option<Duration>,
     pub(super) idle_since: Duration,
 }
@@ -102,13 +101,13 @@ impl Assoc {
             peer,
             paths: alloc::vec::Vec::new(),
             streams: (0, 0),
-            given_up: (0, 0),
+            abandoned: (0, 0),
             notices: VecDeque::new(),
             taken: 0,
             current: None,
             ahead: VecDeque::new(),
-            given: 0,
-            announced: 0,
+            delivered: 0,
+            scheduled: 0,
             is_full: false,
             peer_ended: false,
             settings,
@@ -117,46 +116,48 @@ impl Assoc {
         }
     }
 
-    /// Whether the handshake is over and the end has not come.
+    /// Returns whether it is established or shutting down.
     pub(super) fn is_up(&self) -> bool {
         matches!(self.phase, Phase::Up | Phase::Ending)
     }
 
-    /// Whether the handshake was ever over.
+    /// Returns whether it was ever established.
     pub(super) fn was_up(&self) -> bool {
         self.streams != (0, 0)
     }
 
-    /// Whether it is what `sctp_id2assoc` finds on a one-to-one socket.
+    /// Returns whether it has not ended, as `sctp_id2assoc` requires on a one-to-one socket.
     pub(super) fn is_alive(&self) -> bool {
         self.phase != Phase::Ended
     }
 
-    /// Whether something of it was not received.
+    /// Returns whether it holds anything that the program has not received.
     pub(super) fn has_waiting(&self) -> bool {
         self.current.is_some() || !self.ahead.is_empty() || !self.notices.is_empty()
     }
 
-    /// How much of that there is, besides what the endpoint has.
+    /// Returns the number of items that the program has not received, without those in the
+    /// endpoint.
     pub(super) fn waiting(&self) -> usize {
         usize::from(self.current.is_some()) + self.ahead.len() + self.notices.len()
     }
 
-    /// Whether data, and not only notifications, was not received.
+    /// Returns whether it holds data, not only notifications, that the program has not received.
     pub(super) fn has_unread_data(&self) -> bool {
         matches!(self.current, Some(Current::Message(..))) || !self.ahead.is_empty()
     }
 }
 
-/// The socket that hears of an association: its own, or the listener that it waits at.
-pub(super) fn hearer(assoc: &Assoc) -> Option<SocketId> {
+/// Returns the socket that is notified about an association: its own, or the listener on which it
+/// waits.
+pub(super) fn notified_socket(assoc: &Assoc) -> Option<SocketId> {
     assoc.socket.or(assoc.listener)
 }
 
-/// The next number for an association.
+/// Returns the next association identifier.
 pub(super) fn next_id(last: AssocId) -> AssocId {
     AssocId(last.0.checked_add(1).unwrap_or(FIRST))
 }
 
-/// Those below have a meaning of their own.
+/// The first usable identifier: those below are reserved.
 const FIRST: i32 = 3;

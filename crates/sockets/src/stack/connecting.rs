@@ -8,7 +8,7 @@ use eyas_sctp::config::ConnectOptions;
 use eyas_sctp::error::Error;
 
 use super::Stack;
-use super::association::{Assoc, Phase, hearer, next_id};
+use super::association::{Assoc, Phase, next_id, notified_socket};
 use super::naming::{check_peer, read_name, read_names};
 use super::socket::{Socket, SocketState};
 use crate::abi::{Errno, Name};
@@ -27,7 +27,7 @@ impl Stack {
         socket: SocketId,
         name: &[u8],
     ) -> Result<AssocId, Errno> {
-        self.see(now);
+        self.advance_to(now);
         let (address, _) = read_name(self.socket_of(socket)?, name).map_err(|_| Errno::EINVAL)?;
         self.connect_to(socket, &[address])
     }
@@ -43,7 +43,7 @@ impl Stack {
         socket: SocketId,
         names: &[u8],
     ) -> Result<AssocId, Errno> {
-        self.see(now);
+        self.advance_to(now);
         let addresses = read_names(self.socket_of(socket)?, names)?;
         self.connect_to(socket, &addresses)
     }
@@ -55,7 +55,7 @@ impl Stack {
             return Err(Errno::EISCONN);
         }
         let port = addresses.first().map_or(0, SocketAddr::port);
-        // Linux sends an INIT to that port, and is refused.
+        // Linux sends an INIT to port 0, which is refused.
         if port == 0 && !addresses.is_empty() {
             check_peer(with_port(addresses[0], 1))?;
             return Err(Errno::ECONNREFUSED);
@@ -126,7 +126,7 @@ impl Stack {
     }
 
     pub(super) fn add_association(&mut self, mut assoc: Assoc) -> AssocId {
-        let holder = hearer(&assoc).and_then(|id| self.sockets.get(&id));
+        let holder = notified_socket(&assoc).and_then(|id| self.sockets.get(&id));
         let seconds = holder.map_or(0, |found| found.shared.autoclose);
         assoc.autoclose = (seconds > 0).then(|| Duration::from_secs(seconds.into()));
         let mut id = next_id(self.last_association);
@@ -134,7 +134,7 @@ impl Stack {
             id = next_id(id);
         }
         self.last_association = id;
-        self.opened += 1;
+        self.associations_opened += 1;
         if let Some(port) = self.ports.get_mut(&assoc.port) {
             port.associations.insert(assoc.inner, id);
         }
@@ -153,7 +153,7 @@ impl Stack {
         socket: SocketId,
         association: AssocId,
     ) -> Result<(), Errno> {
-        self.see(now);
+        self.advance_to(now);
         let found = self.sockets.get_mut(&socket).ok_or(Errno::EBADF)?;
         let assoc = self.associations.get_mut(&association);
         let Some(assoc) = assoc.filter(|assoc| assoc.socket == Some(socket)) else {
@@ -165,15 +165,16 @@ impl Stack {
                 Err(Errno::EINPROGRESS)
             }
             Phase::Up | Phase::Ending => Ok(()),
-            // `SO_ERROR` tells it, too, and `poll` until then.
+            // It is also reported by `SO_ERROR`, and by `poll` until that is read.
             Phase::Ended => assoc.failure.take().map_or(Ok(()), Err),
         }
     }
 
-    /// Whether an association that a message of this socket opened is still on its way
-    /// ([`crate::Sent::connecting`]). [`crate::Output::Retry`] says when to ask again.
+    /// Returns whether an association that a message of this socket opened is still being
+    /// established ([`crate::Sent::connecting`]). [`crate::Output::Retry`] reports when to query
+    /// this again.
     pub fn is_opening(&mut self, now: Duration, socket: SocketId, association: AssocId) -> bool {
-        self.see(now);
+        self.advance_to(now);
         let assoc = self.associations.get(&association);
         let opens = assoc.is_some_and(|it| it.socket == Some(socket) && it.phase == Phase::Opening);
         if let Some(found) = self.sockets.get_mut(&socket) {
@@ -187,7 +188,7 @@ impl Stack {
     /// # Errors
     /// `EADDRINUSE`, `EINVAL`.
     pub fn listen(&mut self, now: Duration, socket: SocketId, backlog: i32) -> Result<(), Errno> {
-        self.see(now);
+        self.advance_to(now);
         let found = self.socket_of(socket)?;
         let is_idle = matches!(found.state, SocketState::Closed | SocketState::Listening);
         let is_connecting = found.is_one_to_one() && self.live_association(found).is_some();
@@ -211,7 +212,7 @@ impl Stack {
         }
         let found = self.socket_mut(socket)?;
         found.state = if listens { SocketState::Listening } else { SocketState::Closed };
-        // What does not fit the type is as good as no bound.
+        // A negative backlog means no limit.
         found.backlog = usize::try_from(backlog).unwrap_or(MAX_BACKLOG).min(MAX_BACKLOG);
         self.refresh_listening(socket);
         self.touch_socket(socket);
@@ -223,7 +224,7 @@ impl Stack {
     /// # Errors
     /// `EAGAIN` if there is no connection; `EINVAL`, `EOPNOTSUPP`.
     pub fn accept(&mut self, now: Duration, socket: SocketId) -> Result<(SocketId, Name), Errno> {
-        self.see(now);
+        self.advance_to(now);
         let listener = self.socket_mut(socket)?;
         if !listener.is_one_to_one() {
             return Err(Errno::EOPNOTSUPP);
@@ -242,7 +243,7 @@ impl Stack {
         Ok((child, self.socket_of(child)?.name(peer)))
     }
 
-    /// `sctp_peeloff`: a socket of its own for one association (RFC 6458 §9.2).
+    /// `sctp_peeloff`: moves one association to a new socket (RFC 6458 §9.2).
     ///
     /// # Errors
     /// `EINVAL`.
@@ -252,7 +253,7 @@ impl Stack {
         socket: SocketId,
         association: AssocId,
     ) -> Result<SocketId, Errno> {
-        self.see(now);
+        self.advance_to(now);
         let parent = self.sockets.get_mut(&socket).ok_or(Errno::EBADF)?;
         let is_here = parent.associations.contains(&association);
         if parent.is_single() || parent.style != Style::OneToMany || !is_here {
@@ -262,7 +263,7 @@ impl Stack {
         if !assoc.is_alive() {
             return Err(Errno::EINVAL);
         }
-        assoc.announced = assoc.given;
+        assoc.scheduled = assoc.delivered;
         parent.associations.remove(&association);
         parent.turns.retain(|(other, _)| *other != association);
         parent.sticky = parent.sticky.filter(|other| *other != association);
@@ -272,7 +273,7 @@ impl Stack {
         Ok(child)
     }
 
-    /// Makes a socket for an association that is no longer `parent`'s.
+    /// Creates a socket for an association that has been removed from `parent`.
     fn detach(&mut self, parent: SocketId, id: AssocId) -> Result<SocketId, Errno> {
         let from = self.sockets.get(&parent).ok_or(Errno::EBADF)?;
         let assoc = self.associations.get_mut(&id).ok_or(Errno::EINVAL)?;
@@ -294,12 +295,12 @@ impl Stack {
         if let Some(port) = self.ports.get_mut(&key) {
             port.sockets.insert(child_id);
         }
-        self.give_turn(id);
+        self.schedule(id);
         self.touch_socket(child_id);
         Ok(child_id)
     }
 
-    /// The association of a socket with a peer at this address.
+    /// Returns the association of a socket with a peer at this address.
     pub(super) fn find_peer(&self, socket: SocketId, address: SocketAddr) -> Option<AssocId> {
         let found = self.sockets.get(&socket)?;
         found.associations.iter().copied().find(|id| {
@@ -309,27 +310,27 @@ impl Stack {
         })
     }
 
-    /// The association of a one-to-one socket, unless it has ended.
+    /// Returns the association of a one-to-one socket, unless it has ended.
     pub(super) fn live_association(&self, socket: &Socket) -> Option<AssocId> {
         let id = socket.only()?;
         self.associations.get(&id).filter(|assoc| assoc.is_alive()).map(|_| id)
     }
 }
 
-/// Associations that wait for `accept` at most, whatever a program asks for (`net.core.somaxconn`).
+/// The maximum backlog, whatever a program requests (`net.core.somaxconn`).
 const MAX_BACKLOG: usize = 4096;
 
 fn path(number: u16) -> eyas_sctp::identifier::PathId {
     eyas_sctp::identifier::PathId(number)
 }
 
-/// The same address with another port: that of the encapsulation instead of SCTP's.
+/// Returns the address with another port: that of the encapsulation instead of the SCTP port.
 pub(super) fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
     address.set_port(port);
     address
 }
 
-/// Each address once, with the first.
+/// Removes duplicates from a list of addresses, and also returns the first address.
 fn distinct(addresses: &[SocketAddr]) -> Option<(SocketAddr, Vec<SocketAddr>)> {
     let mut unique: Vec<SocketAddr> = Vec::new();
     for address in addresses {

@@ -1,4 +1,4 @@
-//! Inputs led to the endpoint that they are for, outputs of all endpoints.
+//! Dispatches inputs to their endpoints, and collects the outputs of all endpoints.
 
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
@@ -6,22 +6,22 @@ use core::time::Duration;
 use eyas_sctp::io::{Input as EndpointInput, Output as EndpointOutput, Received, Transmit};
 
 use super::Stack;
-use super::port::{PortKey, lending};
+use super::port::{PortKey, with_packet_memory};
 use super::socket::Socket;
 use crate::io::{Input, Output};
 
-/// Bytes of ports and tag at the beginning of a packet.
+/// The size of the ports and the tag at the start of a packet.
 const PORTS_AND_TAG: usize = 8;
 
 impl Stack {
     /// Processes an input. Call [`Self::poll_output`] afterwards until it returns a timeout.
     pub fn handle_input(&mut self, now: Duration, input: Input) {
-        self.see(now);
+        self.advance_to(now);
         match input {
             Input::Tick => {}
             Input::Packets(received) => self.handle_packets(received),
             Input::Refused(received) => {
-                self.strangers.handle_input(self.now, EndpointInput::Packets(received));
+                self.out_of_the_blue.handle_input(self.now, EndpointInput::Packets(received));
             }
             Input::Unreachable { remote, reason, quoted } => {
                 let keys: alloc::vec::Vec<PortKey> = self.ports.keys().copied().collect();
@@ -39,24 +39,24 @@ impl Stack {
         }
     }
 
-    /// Packets that arrived together are mostly for one association; where they are not, each is
-    /// looked at alone.
+    /// Dispatches packets that arrived together: at once if they belong to one association, as they
+    /// mostly do, otherwise one by one.
     fn handle_packets(&mut self, received: Received) {
         let size = received.segment_size.max(1);
         let first = received.contents.get(..PORTS_AND_TAG);
         let mut starts = (0..received.contents.len()).step_by(size);
         let same = |start: usize| received.contents.get(start..start + PORTS_AND_TAG) == first;
         if starts.all(same) {
-            return self.lead(received);
+            return self.dispatch(received);
         }
         for start in (0..received.contents.len()).step_by(size) {
             let end = received.contents.len().min(start.saturating_add(size));
             let contents = received.contents.slice(start..end);
-            self.lead(Received { contents, ..received.clone() });
+            self.dispatch(Received { contents, ..received.clone() });
         }
     }
 
-    fn lead(&mut self, received: Received) {
+    fn dispatch(&mut self, received: Received) {
         match self.port_for(&received) {
             Some(key) => {
                 let (remote, packet) = (received.remote, received.contents.clone());
@@ -65,17 +65,18 @@ impl Stack {
                 self.count_arrivals(key, remote, &packet);
             }
             None if received.remote.port() != 0 => {
-                self.strangers.handle_input(self.now, EndpointInput::Packets(received));
+                self.out_of_the_blue.handle_input(self.now, EndpointInput::Packets(received));
             }
             None => {
-                self.for_others += 1;
-                self.outputs.push_back(Output::Stranger(received));
+                self.packets_for_others += 1;
+                self.outputs.push_back(Output::OutOfTheBlue(received));
             }
         }
     }
 
-    /// Messages of an association that has others to receive already are no event of the endpoint's. On a
-    /// socket of many they have their place among those of the others.
+    /// Schedules messages that arrived for an association which already had unread ones: the
+    /// endpoint reports no event for these, but on a one-to-many socket they have to take turns
+    /// with those of other associations.
     fn count_arrivals(&mut self, key: PortKey, remote: SocketAddr, packet: &[u8]) {
         let Some(port) = self.ports.get(&key) else { return };
         let owner = port.owner.and_then(|id| self.sockets.get(&id));
@@ -84,18 +85,18 @@ impl Stack {
         }
         let inner = port.endpoint.association_of(remote, packet);
         let known = inner.and_then(|inner| port.associations.get(&inner)).copied();
-        let announced = |stack: &Self| Some(stack.associations.get(&known?)?.announced);
-        let before = announced(self);
-        known.into_iter().for_each(|id| self.give_turn(id));
-        if announced(self) > before
+        let scheduled = |stack: &Self| Some(stack.associations.get(&known?)?.scheduled);
+        let previous = scheduled(self);
+        known.into_iter().for_each(|id| self.schedule(id));
+        if scheduled(self) > previous
             && let Some(assoc) = known.and_then(|id| self.associations.get_mut(&id))
         {
             assoc.idle_since = self.now;
         }
     }
 
-    /// The port that a packet is for: where several have the number, the one with its association,
-    /// then the one that listens at its address, then any at its address.
+    /// Returns the port that a packet is for. If several have its number, this is the one with its
+    /// association, else one that listens at its address, else any at its address.
     fn port_for(&self, received: &Received) -> Option<PortKey> {
         let number = received.contents.get(2..4)?;
         let number = u16::from_be_bytes([number[0], number[1]]);
@@ -116,7 +117,7 @@ impl Stack {
 
     /// Returns the next output; call it again until it returns [`Output::Timeout`].
     pub fn poll_output(&mut self, now: Duration) -> Output {
-        self.see(now);
+        self.advance_to(now);
         while let Some(&(due, key)) = self.timers.first()
             && due <= self.now
         {
@@ -131,7 +132,7 @@ impl Stack {
             if let Some(output) = self.outputs.pop_front() {
                 return output;
             }
-            if let EndpointOutput::Transmit(transmit) = self.strangers.poll_output(self.now) {
+            if let EndpointOutput::Transmit(transmit) = self.out_of_the_blue.poll_output(self.now) {
                 return Output::Transmit(transmit);
             }
             if let Some(key) = self.dirty.front().copied() {
@@ -148,14 +149,14 @@ impl Stack {
         }
     }
 
-    /// One step of a port: a packet, or an event that is dealt with.
+    /// Takes one output of a port: returns a packet, or handles an event.
     fn poll_port(&mut self, key: PortKey) -> Option<Transmit> {
         let Some(port) = self.ports.get_mut(&key) else {
             self.dirty.pop_front();
             return None;
         };
         let now = self.now;
-        let output = lending(&mut self.packet_memory, &mut port.endpoint, |endpoint| {
+        let output = with_packet_memory(&mut self.packet_memory, &mut port.endpoint, |endpoint| {
             endpoint.poll_output(now)
         });
         match output {
@@ -173,8 +174,8 @@ impl Stack {
                 self.dirty.pop_front();
                 port.is_dirty = false;
                 if port.due != due {
-                    let before = core::mem::replace(&mut port.due, due);
-                    before.map(|at| self.timers.remove(&(at, key)));
+                    let previous = core::mem::replace(&mut port.due, due);
+                    previous.map(|at| self.timers.remove(&(at, key)));
                     due.map(|at| self.timers.insert((at, key)));
                 }
                 self.release_port(key);
@@ -186,8 +187,8 @@ impl Stack {
     }
 }
 
-/// Of the addresses that a socket is bound to, the one to send to `remote` from: the one that has most
-/// of its first bits in common with it.
+/// Returns the bound address to use for sending to `remote`: the one with the longest common
+/// prefix.
 fn nearest(addresses: &[IpAddr], remote: IpAddr) -> Option<IpAddr> {
     let usable = addresses.iter().filter(|one| one.is_ipv4() == remote.is_ipv4());
     usable.copied().max_by_key(|one| match (one, remote) {

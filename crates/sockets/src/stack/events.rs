@@ -1,4 +1,4 @@
-//! What endpoints tell of associations: states, errors, and notifications (RFC 6458 §6.1).
+//! Handles the events of endpoints: states, errors, and notifications (RFC 6458 §6.1).
 
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -8,7 +8,7 @@ use eyas_sctp::event::{Event, LossReason, PathChange, ReconfigurationOutcome};
 use eyas_sctp::identifier::{AssociationId, PathId, StreamId};
 
 use super::Stack;
-use super::association::{Assoc, MAX_NOTIFICATIONS, Notice, Phase, hearer};
+use super::association::{Assoc, MAX_NOTIFICATIONS, Notice, Phase, notified_socket};
 use super::connecting::with_port;
 use super::port::PortKey;
 use super::socket::SocketState;
@@ -19,9 +19,9 @@ use crate::abi::notification::{self as notice, AddressChange, AssocChange};
 use crate::abi::number::{event, flag};
 use crate::io::AssocId;
 
-/// The cause code of an abort that the user asked for (RFC 9260 §3.3.10.12).
+/// The cause code of a user-initiated abort (RFC 9260 §3.3.10.12).
 const USER_INITIATED_ABORT: u16 = 12;
-/// Flags of a DATA chunk (RFC 9260 §3.3.1): the last fragment, the first one, without an order.
+/// Flags of a DATA chunk (RFC 9260 §3.3.1): last fragment, first fragment, unordered.
 const CHUNK_ENDS: u16 = 1;
 const CHUNK_BEGINS: u16 = 2;
 const CHUNK_UNORDERED: u16 = 4;
@@ -29,20 +29,20 @@ const CHUNK_UNORDERED: u16 = 4;
 impl Stack {
     pub(super) fn handle_event(&mut self, key: PortKey, inner: AssociationId, event: Event) {
         if let Event::Up { by_peer: true, .. } = event {
-            self.adopt(key, inner);
+            self.register(key, inner);
         }
         let known = self.ports.get(&key).and_then(|port| port.associations.get(&inner)).copied();
         let Some(id) = known else { return };
         self.apply(id, event);
-        if let Some(socket) = self.associations.get(&id).and_then(hearer) {
+        if let Some(socket) = self.associations.get(&id).and_then(notified_socket) {
             self.touch_socket(socket);
         }
-        self.give_turn(id);
-        self.forget_if_over(id);
+        self.schedule(id);
+        self.forget_if_ended(id);
     }
 
-    /// A peer has opened an association.
-    fn adopt(&mut self, key: PortKey, inner: AssociationId) {
+    /// Registers an association that a peer has opened.
+    fn register(&mut self, key: PortKey, inner: AssociationId) {
         let Some(port) = self.ports.get(&key) else { return };
         if port.associations.contains_key(&inner) {
             return;
@@ -90,7 +90,7 @@ impl Stack {
             }
             Event::PeerShutdown => self.on_peer_shutdown(id),
             Event::Readable => self.on_readable(id),
-            Event::Writable => self.look_for_room(id),
+            Event::Writable => self.update_full(id),
             Event::Path { path, remote, change } => self.on_path(id, path, remote, change),
             Event::SendFailed { stream, context, ppid, unordered, sent, data } => {
                 let info = SndRcvInfo {
@@ -137,7 +137,7 @@ impl Stack {
         assoc.streams = streams;
         assoc.idle_since = self.now;
         let socket = assoc.socket;
-        self.await_idleness(id);
+        self.schedule_autoclose(id);
         if let Some(found) = socket.and_then(|id| self.sockets.get_mut(&id))
             && found.is_one_to_one()
             && found.state == SocketState::Closed
@@ -153,7 +153,7 @@ impl Stack {
         }
     }
 
-    /// The peer's addresses, and the primary one.
+    /// Refreshes the peer's addresses and the primary one.
     pub(super) fn refresh_paths(&mut self, id: AssocId) {
         let Some(status) = self.endpoint_status(id) else { return };
         let Some(assoc) = self.associations.get_mut(&id) else { return };
@@ -185,11 +185,11 @@ impl Stack {
     fn on_readable(&mut self, id: AssocId) {
         let Some(assoc) = self.associations.get_mut(&id) else { return };
         assoc.idle_since = self.now;
-        let reads_no_more = match assoc.socket.and_then(|id| self.sockets.get(&id)) {
+        let has_stopped_reading = match assoc.socket.and_then(|id| self.sockets.get(&id)) {
             Some(found) => found.shut_read && !assoc.peer_ended,
             None => assoc.listener.is_none(),
         };
-        if reads_no_more {
+        if has_stopped_reading {
             self.drop_incoming(id);
         }
     }
@@ -222,7 +222,7 @@ impl Stack {
         let was_known = self.associations.get(&id).is_some_and(|it| it.paths.len() > 1);
         self.refresh_paths(id);
         let state = match change {
-            // The only address is confirmed by the handshake, of which COMM_UP tells.
+            // A single address is confirmed by the handshake, which SCTP_COMM_UP reports.
             PathChange::Confirmed if !was_known => return,
             PathChange::Confirmed => AddressChange::Confirmed,
             PathChange::Active => AddressChange::Available,
@@ -234,7 +234,8 @@ impl Stack {
             _ => return,
         };
         let Some(assoc) = self.associations.get(&id) else { return };
-        // COMM_UP comes first, as on Linux: programs take what comes before it for a failure.
+        // SCTP_COMM_UP comes first, as on Linux: programs interpret anything before it as a
+        // failure.
         if assoc.phase == Phase::Opening {
             return;
         }
@@ -243,7 +244,7 @@ impl Stack {
         }
         let known = assoc.paths.iter().find(|(other, _)| *other == path);
         let address = known.map_or(with_port(remote, assoc.peer.port()), |(_, peer)| *peer);
-        let socket = hearer(assoc).and_then(|id| self.sockets.get(&id));
+        let socket = notified_socket(assoc).and_then(|id| self.sockets.get(&id));
         let shown = socket.map_or(address, |found| found.visible(address));
         let bytes = notice::peer_address_change(shown, state, 0, id.0);
         self.notify(id, event::SCTP_PEER_ADDR_CHANGE, &[&bytes]);
@@ -251,10 +252,10 @@ impl Stack {
 
     fn on_send_failed(&mut self, id: AssocId, info: &SndRcvInfo, sent: bool, data: &[u8]) {
         if let Some(assoc) = self.associations.get_mut(&id) {
-            let count = if sent { &mut assoc.given_up.1 } else { &mut assoc.given_up.0 };
+            let count = if sent { &mut assoc.abandoned.1 } else { &mut assoc.abandoned.0 };
             *count += 1;
         }
-        // Linux tells of each chunk, with the flags that put them together again.
+        // Linux reports each chunk, with the flags needed to reassemble the message.
         let size = self.fragmentation_point(id).max(1);
         let last = data.len().saturating_sub(1) / size;
         for (number, piece) in data.chunks(size).enumerate() {
@@ -301,13 +302,14 @@ impl Stack {
         streams: (u16, u16),
         info: &[u8],
     ) {
-        // What never was has no number, on a socket of many.
+        // On a one-to-many socket, an association that was never established has no identifier.
         let holder = self.associations.get(&id).and_then(|assoc| assoc.socket);
-        let is_many = holder.and_then(|id| self.sockets.get(&id)).is_some_and(|it| !it.is_single());
-        let shown = if change == AssocChange::CannotStart && is_many { 0 } else { id.0 };
+        let is_one_to_many =
+            holder.and_then(|id| self.sockets.get(&id)).is_some_and(|it| !it.is_single());
+        let shown = if change == AssocChange::CannotStart && is_one_to_many { 0 } else { id.0 };
         let head = notice::assoc_change(change, error, streams, shown, info.len());
         self.notify(id, event::SCTP_ASSOC_CHANGE, &[&head, info]);
-        // Data may have come in the packet that brought it up, and is told of behind that.
+        // Data in the packet that established the association comes after this notification.
         if change == AssocChange::Up
             && let Some(first) = self.associations.get_mut(&id).and_then(|it| it.notices.back_mut())
         {
@@ -315,13 +317,13 @@ impl Stack {
         }
     }
 
-    /// Queues a notification, if the program asked for its type.
+    /// Queues a notification, if the program has subscribed to its type.
     fn notify(&mut self, id: AssocId, kind: u16, parts: &[&[u8]]) {
         let Some(assoc) = self.associations.get_mut(&id) else { return };
         let is_wanted = assoc.settings.events & 1 << (kind & 0xff) != 0;
-        let is_heard = assoc.socket.is_some() || assoc.listener.is_some();
+        let has_receiver = assoc.socket.is_some() || assoc.listener.is_some();
         let is_change = kind == event::SCTP_ASSOC_CHANGE;
-        if !is_wanted || !is_heard || (assoc.notices.len() >= MAX_NOTIFICATIONS && !is_change) {
+        if !is_wanted || !has_receiver || (assoc.notices.len() >= MAX_NOTIFICATIONS && !is_change) {
             return;
         }
         let port = self.ports.get(&assoc.port);
@@ -335,12 +337,12 @@ impl Stack {
         };
         // Messages that could not be sent are reported after the end.
         let same = |other: &&Notice| is_change && other.failed_at == Some(self.now);
-        let behind = assoc.notices.iter().rev().take_while(same).count();
-        assoc.notices.insert(assoc.notices.len() - behind, notice);
+        let reported_before = assoc.notices.iter().rev().take_while(same).count();
+        assoc.notices.insert(assoc.notices.len() - reported_before, notice);
     }
 }
 
-/// How a request for re-configuration ended, in the flags of its notification.
+/// Returns the flags that report the outcome of a re-configuration request.
 fn flags_of(outcome: ReconfigurationOutcome) -> u16 {
     match outcome {
         ReconfigurationOutcome::Performed => 0,
@@ -360,9 +362,10 @@ fn errno_of(reason: &LossReason, was_opening: bool) -> Errno {
     }
 }
 
-/// `sac_error`, a cause in network order, and `sac_info`: the cause as it was on the wire.
+/// Returns `sac_error`, a cause in network byte order, and `sac_info`, the cause as it was on the
+/// wire.
 fn cause_of(reason: &LossReason) -> (u16, Vec<u8>) {
-    let (cause, words) = match reason {
+    let (cause, text) = match reason {
         LossReason::AbortedByPeer { causes, reason } => {
             (causes.first().copied().unwrap_or_default(), reason.as_ref())
         }
@@ -373,10 +376,10 @@ fn cause_of(reason: &LossReason) -> (u16, Vec<u8>) {
     let from_peer = matches!(reason, LossReason::AbortedByPeer { .. }) && cause != 0;
     let mut info = Vec::new();
     if from_peer {
-        let length = u16::try_from(4 + words.len()).unwrap_or(u16::MAX);
+        let length = u16::try_from(4 + text.len()).unwrap_or(u16::MAX);
         info.extend_from_slice(&cause.to_be_bytes());
         info.extend_from_slice(&length.to_be_bytes());
-        info.extend_from_slice(words);
+        info.extend_from_slice(text);
     }
     (cause.to_be(), info)
 }

@@ -1,36 +1,35 @@
 //! Sockets over endpoints of SCTP.
-//!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
-//! | `mod` | what a stack consists of; `socket` |
-//! | `socket`, `association`, `port` | what is kept of each |
+//! | `mod` | the state of a stack; `socket` |
+//! | `socket`, `association`, `port` | the state of each |
 //! | `naming` | `bind`, `bindx`, names |
 //! | `connecting` | `connect`, `connectx`, `listen`, `accept`, `peeloff` |
 //! | `sending`, `receiving` | messages |
-//! | `ending` | `shutdown`, `close`, autoclose |
+//! | `closing` | `shutdown`, `close`, autoclose |
 //! | `driving` | inputs in, outputs out |
-//! | `events` | what endpoints tell, as states and notifications |
-//! | `readiness` | what `poll` tells |
-//! | `getting`, `setting`, `asking`, `seldom`, `fields` | options |
-//! | `showing` | status |
+//! | `events` | handling the events of endpoints |
+//! | `readiness` | the result of `poll` |
+//! | `get_options`, `set_options`, `commands`, `rare_options`, `option_target` | options |
+//! | `status` | status |
 
-mod asking;
 mod association;
+mod closing;
+mod commands;
 mod connecting;
 mod driving;
-mod ending;
 mod events;
-mod fields;
-mod getting;
+mod get_options;
 mod naming;
+mod option_target;
 mod port;
+mod rare_options;
 mod readiness;
 mod receiving;
-mod seldom;
 mod sending;
-mod setting;
-mod showing;
+mod set_options;
 mod socket;
+mod status;
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -67,34 +66,34 @@ pub struct Stack {
     config: StackConfig,
     now: Duration,
     seed: [u8; 32],
-    drawn: u64,
+    seed_counter: u64,
     addresses: Vec<IpAddr>,
     sockets: BTreeMap<SocketId, Socket>,
     associations: BTreeMap<AssocId, Assoc>,
     ports: BTreeMap<PortKey, Port>,
-    /// Ports by their numbers.
+    /// Ports by number.
     numbers: BTreeMap<u16, Vec<PortKey>>,
     /// Answers packets for unused ports.
-    strangers: Endpoint,
-    /// What the packets of all ports are written into.
+    out_of_the_blue: Endpoint,
+    /// The buffer into which the packets of all ports are written.
     packet_memory: PacketMemory,
     timers: BTreeSet<(Duration, PortKey)>,
-    /// Ports that may have something to give out.
+    /// Ports that may have outputs.
     dirty: VecDeque<PortKey>,
-    /// Sockets of which `poll` may say something else.
+    /// Sockets whose `poll` result may have changed.
     touched: BTreeSet<SocketId>,
     outputs: VecDeque<Output>,
-    /// Associations for whose end a `close` waits.
+    /// Associations whose end a `close` waits for.
     lingering: BTreeMap<AssocId, SocketId>,
-    /// When to see whether an association has had no traffic for long (`SCTP_AUTOCLOSE`).
+    /// When to check whether associations have been idle for too long (`SCTP_AUTOCLOSE`).
     idle: BTreeSet<(Duration, AssocId)>,
     unknown: BTreeMap<(i32, i32), u64>,
     next_socket: u64,
     next_port: u64,
     last_association: AssocId,
-    opened: u64,
-    for_others: u64,
-    /// What endpoints counted that are gone.
+    associations_opened: u64,
+    packets_for_others: u64,
+    /// The counters of removed endpoints.
     retired: CounterStatus,
 }
 
@@ -103,17 +102,17 @@ impl Stack {
     /// each run.
     #[must_use]
     pub fn new(config: StackConfig, seed: [u8; 32], now: Duration) -> Self {
-        let strangers = Endpoint::new(Default::default(), seed, now);
+        let out_of_the_blue = Endpoint::new(Default::default(), seed, now);
         Self {
             now,
             seed,
-            drawn: 0,
+            seed_counter: 0,
             addresses: config.addresses.iter().map(|ip| ip.to_canonical()).collect(),
             sockets: BTreeMap::new(),
             associations: BTreeMap::new(),
             ports: BTreeMap::new(),
             numbers: BTreeMap::new(),
-            strangers,
+            out_of_the_blue,
             packet_memory: PacketMemory::default(),
             timers: BTreeSet::new(),
             dirty: VecDeque::new(),
@@ -125,8 +124,8 @@ impl Stack {
             next_socket: 1,
             next_port: 1,
             last_association: AssocId(2),
-            opened: 0,
-            for_others: 0,
+            associations_opened: 0,
+            packets_for_others: 0,
             retired: CounterStatus::default(),
             config,
         }
@@ -162,8 +161,8 @@ impl Stack {
         Ok(id)
     }
 
-    /// Time does not go back.
-    fn see(&mut self, now: Duration) {
+    /// Advances the time, which never goes back.
+    fn advance_to(&mut self, now: Duration) {
         self.now = self.now.max(now);
     }
 
@@ -188,24 +187,24 @@ impl Stack {
         self.ports.get(&assoc.port)?.endpoint.status(assoc.inner)
     }
 
-    /// A number for what needs no secrecy.
+    /// Returns a number for purposes that need no secrecy.
     fn random(&mut self) -> u64 {
-        self.drawn += 1;
+        self.seed_counter += 1;
         let key = self.seed.iter().fold(0u64, |key, byte| key.rotate_left(7) ^ u64::from(*byte));
         // splitmix64.
-        let mixed = key.wrapping_add(self.drawn.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mixed = key.wrapping_add(self.seed_counter.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
     }
 
-    /// A seed for an endpoint: the stack's own, with a number that no other one has. Endpoints draw
-    /// from it by a function that cannot be inverted.
+    /// Returns a unique seed for an endpoint: the stack's own, combined with a counter. Endpoints
+    /// derive from it by a one-way function.
     fn draw_seed(&mut self) -> [u8; 32] {
-        self.drawn += 1;
+        self.seed_counter += 1;
         let mut seed = self.seed;
-        for (byte, counted) in seed.iter_mut().zip(self.drawn.to_le_bytes()) {
-            *byte ^= counted;
+        for (byte, count) in seed.iter_mut().zip(self.seed_counter.to_le_bytes()) {
+            *byte ^= count;
         }
         seed
     }

@@ -1,4 +1,4 @@
-//! Names: `bind`, `bindx`, `getsockname`, `getpeername`, and addresses as programs give them.
+//! Names: `bind`, `bindx`, `getsockname`, `getpeername`, and parsing addresses from programs.
 
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -15,7 +15,7 @@ impl Stack {
     /// # Errors
     /// `EINVAL` (bound already, too short), `EADDRINUSE`, `EADDRNOTAVAIL`, `EAFNOSUPPORT`.
     pub fn bind(&mut self, now: Duration, socket: SocketId, name: &[u8]) -> Result<(), Errno> {
-        self.see(now);
+        self.advance_to(now);
         let bound = self.socket_of(socket)?;
         if bound.port.is_some() {
             return Err(Errno::EINVAL);
@@ -30,7 +30,7 @@ impl Stack {
             return Err(Errno::EADDRNOTAVAIL);
         }
         let addresses = if ip.is_unspecified() { Vec::new() } else { alloc::vec![ip] };
-        let key = self.take_port(socket, address.port(), addresses)?;
+        let key = self.allocate_port(socket, address.port(), addresses)?;
         let number = self.ports.get(&key).map_or(0, |port| port.number);
         let bound = self.socket_mut(socket)?;
         bound.port = Some(key);
@@ -38,7 +38,7 @@ impl Stack {
         Ok(())
     }
 
-    /// Gives a socket that was never bound a port on all addresses.
+    /// Binds an unbound socket to a free port on all addresses.
     pub(super) fn bind_if_needed(&mut self, socket: SocketId) -> Result<(), Errno> {
         let bound = self.socket_of(socket)?;
         if bound.port.is_some() {
@@ -59,7 +59,7 @@ impl Stack {
         names: &[u8],
         add: bool,
     ) -> Result<(), Errno> {
-        self.see(now);
+        self.advance_to(now);
         let addresses = read_names(self.socket_of(socket)?, names)?;
         for (done, address) in addresses.iter().enumerate() {
             let outcome = match add {
@@ -67,11 +67,11 @@ impl Stack {
                 false => self.remove_address(socket, *address),
             };
             if let Err(error) = outcome {
-                // All of them or none.
-                for undone in addresses.iter().take(done) {
+                // Either all addresses are changed or none.
+                for changed in addresses.iter().take(done) {
                     let _ = match add {
-                        true => self.remove_address(socket, *undone),
-                        false => self.add_address(socket, *undone),
+                        true => self.remove_address(socket, *changed),
+                        false => self.add_address(socket, *changed),
                     };
                 }
                 return Err(error);
@@ -144,11 +144,11 @@ impl Stack {
         Ok(if bound.ip().is_unspecified() { Name::new(bound) } else { found.name(bound) })
     }
 
-    /// Our address on the way to the peer's primary one, as far as it is known.
+    /// Returns our address on the path to the peer's primary address, if known.
     fn address_towards(&self, id: AssocId) -> Option<IpAddr> {
         let assoc = self.associations.get(&id)?;
         let remote = assoc.peer.ip();
-        // A host speaks to itself from the address that it speaks to.
+        // A host that sends to itself uses the destination as the source address.
         let own = Some(remote).filter(|ip| self.is_local(*ip));
         own.or_else(|| {
             let status = self.endpoint_status(id)?;
@@ -175,7 +175,7 @@ impl Stack {
     }
 }
 
-/// All addresses of a socket's family.
+/// Returns the unspecified address of a socket's family.
 pub(super) fn unspecified(socket: &Socket) -> IpAddr {
     match socket.domain {
         Domain::Inet => Ipv4Addr::UNSPECIFIED.into(),
@@ -183,19 +183,19 @@ pub(super) fn unspecified(socket: &Socket) -> IpAddr {
     }
 }
 
-/// The address that a name says, if the socket takes it, and the bytes of the name. Mapped ones are
-/// IPv4 from here on.
+/// Parses a name that the socket accepts, and returns its address and its length. Mapped addresses
+/// become IPv4 addresses.
 pub(super) fn read_name(socket: &Socket, name: &[u8]) -> Result<(SocketAddr, usize), Errno> {
     let (address, length) = Name::read(name).map_err(|error| match error {
         NameError::TooShort => Errno::EINVAL,
         NameError::Family(_) => Errno::EAFNOSUPPORT,
     })?;
     let canonical = address.ip().to_canonical();
-    let taken = match address {
-        SocketAddr::V4(_) => socket.takes(address.ip()),
-        SocketAddr::V6(_) => socket.domain == Domain::Inet6 && socket.takes(canonical),
+    let accepted = match address {
+        SocketAddr::V4(_) => socket.accepts(address.ip()),
+        SocketAddr::V6(_) => socket.domain == Domain::Inet6 && socket.accepts(canonical),
     };
-    if !taken {
+    if !accepted {
         return Err(Errno::EINVAL);
     }
     let address = match (address, canonical) {
@@ -205,7 +205,7 @@ pub(super) fn read_name(socket: &Socket, name: &[u8]) -> Result<(SocketAddr, usi
     Ok((address, length))
 }
 
-/// The addresses of packed names, of which there is at least one.
+/// Parses packed names, of which there must be at least one.
 pub(super) fn read_names(socket: &Socket, mut names: &[u8]) -> Result<Vec<SocketAddr>, Errno> {
     let mut addresses = Vec::new();
     while !names.is_empty() {
@@ -216,7 +216,7 @@ pub(super) fn read_names(socket: &Socket, mut names: &[u8]) -> Result<Vec<Socket
     if addresses.is_empty() { Err(Errno::EINVAL) } else { Ok(addresses) }
 }
 
-/// A name of a peer to send to: a unicast address with a port.
+/// Checks that a peer's address is a unicast address with a port.
 pub(super) fn check_peer(address: SocketAddr) -> Result<(), Errno> {
     let ip = address.ip();
     let is_broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());

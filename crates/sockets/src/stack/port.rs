@@ -1,4 +1,4 @@
-//! SCTP ports: each that a socket is bound to is an endpoint of its own.
+//! SCTP ports: each port that a socket is bound to has its own endpoint.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -14,24 +14,24 @@ use super::Stack;
 use crate::abi::Errno;
 use crate::io::{AssocId, Domain, SocketId};
 
-/// A port that is in use. Never used again for another one.
+/// Identifies a port in use. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PortKey(pub(super) u64);
 
-/// The first of the ports that are drawn, as Linux has it (`net.ipv4.ip_local_port_range`).
-const FIRST_DYNAMIC: u16 = 32_768;
-/// How many there are of them.
-const DYNAMIC: u16 = 28_232;
+/// The first ephemeral port, as in Linux (`net.ipv4.ip_local_port_range`).
+const FIRST_EPHEMERAL: u16 = 32_768;
+/// The number of ephemeral ports.
+const EPHEMERAL_PORTS: u16 = 28_232;
 
-/// An SCTP port with its addresses, shared by the socket that was bound to it and those that came of
-/// that one.
+/// An SCTP port with its addresses, shared by the socket that was bound to it and the sockets
+/// accepted or peeled off from it.
 #[derive(Debug)]
 pub(super) struct Port {
     pub(super) endpoint: Endpoint,
     pub(super) number: u16,
-    /// The addresses that it is bound to; none: all.
+    /// The addresses that it is bound to; empty if bound to all.
     pub(super) addresses: Vec<IpAddr>,
-    /// Whether IPv4 or IPv6 is meant by all.
+    /// The address family, which decides what "all" means.
     pub(super) domain: Domain,
     pub(super) v6_only: bool,
     /// The socket that was bound.
@@ -40,13 +40,13 @@ pub(super) struct Port {
     pub(super) reuses: bool,
     pub(super) sockets: BTreeSet<SocketId>,
     pub(super) associations: BTreeMap<AssociationId, AssocId>,
-    /// When it wants to be called.
+    /// When its next timer expires.
     pub(super) due: Option<Duration>,
     pub(super) is_dirty: bool,
 }
 
 impl Port {
-    /// Whether packets to an address of this host are for it.
+    /// Returns whether it receives packets to this local address.
     pub(super) fn has(&self, local: Option<IpAddr>) -> bool {
         let Some(local) = local.map(|ip| ip.to_canonical()) else { return true };
         if self.addresses.is_empty() {
@@ -65,7 +65,7 @@ impl Port {
     }
 }
 
-/// Whether an address is one of all that a socket takes.
+/// Returns whether an address belongs to the families that a socket accepts.
 fn is_of(domain: Domain, v6_only: bool, address: IpAddr) -> bool {
     match domain {
         Domain::Inet => address.is_ipv4(),
@@ -73,22 +73,22 @@ fn is_of(domain: Domain, v6_only: bool, address: IpAddr) -> bool {
     }
 }
 
-/// Does something with an endpoint that may write packets. All are written into the same memory: an endpoint
-/// that sends little would keep as much of its own as one that sends much.
-pub(super) fn lending<T>(
+/// Performs an action on an endpoint, lending it the shared packet memory: otherwise an endpoint
+/// that sends little would keep as much memory as one that sends much.
+pub(super) fn with_packet_memory<T>(
     memory: &mut PacketMemory,
     endpoint: &mut Endpoint,
-    act: impl FnOnce(&mut Endpoint) -> T,
+    action: impl FnOnce(&mut Endpoint) -> T,
 ) -> T {
     endpoint.swap_packet_memory(memory);
-    let outcome = act(endpoint);
+    let outcome = action(endpoint);
     endpoint.swap_packet_memory(memory);
     outcome
 }
 
 impl Stack {
-    /// Whether a port is free for a socket with these addresses. `listening`: whether it is to listen
-    /// there, and has the port already.
+    /// Returns whether a port is free for a socket with these addresses; with `listening`, whether
+    /// a socket that already has the port may listen on it.
     pub(super) fn port_is_free(
         &self,
         socket: SocketId,
@@ -96,31 +96,31 @@ impl Stack {
         addresses: &[IpAddr],
         listening: bool,
     ) -> bool {
-        let Some(asking) = self.sockets.get(&socket) else { return false };
-        let shared = &asking.shared;
+        let Some(requester) = self.sockets.get(&socket) else { return false };
+        let shared = &requester.shared;
         let reuses = shared.reuse_address || shared.reuse_port;
         let others = self.numbers.get(&number).into_iter().flatten();
-        let mut others = others.filter(|key| asking.port != Some(**key));
+        let mut others = others.filter(|key| requester.port != Some(**key));
         !others.any(|key| {
             self.ports.get(key).is_some_and(|other| {
                 let is_shared = reuses && other.reuses && !other.listens;
-                // What listens keeps others from listening, whatever they allow.
+                // A listener prevents others from listening, whatever they allow.
                 let is_refused = if listening { other.listens } else { !is_shared };
-                is_refused && other.overlaps(addresses, asking.domain, shared.v6_only)
+                is_refused && other.overlaps(addresses, requester.domain, shared.v6_only)
             })
         })
     }
 
-    /// Gives a socket a port: the wanted one, or a free one for 0.
-    pub(super) fn take_port(
+    /// Allocates a port for a socket: the requested one, or a free one for 0.
+    pub(super) fn allocate_port(
         &mut self,
         socket: SocketId,
-        wanted: u16,
+        requested: u16,
         addresses: Vec<IpAddr>,
     ) -> Result<PortKey, Errno> {
-        let number = match wanted {
-            0 => self.draw_port(socket, &addresses).ok_or(Errno::EADDRINUSE)?,
-            wanted if self.port_is_free(socket, wanted, &addresses, false) => wanted,
+        let number = match requested {
+            0 => self.pick_free_port(socket, &addresses).ok_or(Errno::EADDRINUSE)?,
+            requested if self.port_is_free(socket, requested, &addresses, false) => requested,
             _ => return Err(Errno::EADDRINUSE),
         };
         let found = self.sockets.get(&socket).ok_or(Errno::EBADF)?;
@@ -150,16 +150,17 @@ impl Stack {
         Ok(key)
     }
 
-    fn draw_port(&mut self, socket: SocketId, addresses: &[IpAddr]) -> Option<u16> {
-        let start = (self.random() % u64::from(DYNAMIC)) as u16;
-        let mut all = (0..DYNAMIC).map(|step| FIRST_DYNAMIC + (start + step) % DYNAMIC);
+    fn pick_free_port(&mut self, socket: SocketId, addresses: &[IpAddr]) -> Option<u16> {
+        let start = (self.random() % u64::from(EPHEMERAL_PORTS)) as u16;
+        let mut all =
+            (0..EPHEMERAL_PORTS).map(|step| FIRST_EPHEMERAL + (start + step) % EPHEMERAL_PORTS);
         all.find(|number| {
             !self.numbers.contains_key(number)
                 && self.port_is_free(socket, *number, addresses, false)
         })
     }
 
-    /// What every endpoint is made of.
+    /// Returns the configuration of every endpoint.
     pub(super) fn endpoint_config(&self) -> EndpointConfig {
         let mut config = EndpointConfig::default();
         config.memory = self.config.memory;
@@ -167,7 +168,7 @@ impl Stack {
         config
     }
 
-    /// Tells an endpoint which addresses of this host are its.
+    /// Updates the local addresses of an endpoint.
     pub(super) fn update_addresses(&mut self, key: PortKey) {
         let Some(port) = self.ports.get_mut(&key) else { return };
         let addresses = if port.addresses.is_empty() {
@@ -180,7 +181,7 @@ impl Stack {
         self.touch_port(key);
     }
 
-    /// An endpoint may have something to give out.
+    /// Marks a port whose endpoint may have outputs.
     pub(super) fn touch_port(&mut self, key: PortKey) {
         if let Some(port) = self.ports.get_mut(&key)
             && !core::mem::replace(&mut port.is_dirty, true)
@@ -189,20 +190,21 @@ impl Stack {
         }
     }
 
-    /// Does something with the endpoint of a port, which may have something to give out then.
+    /// Performs an action on the endpoint of a port, after which it may have outputs.
     pub(super) fn at_port<T>(
         &mut self,
         key: PortKey,
-        act: impl FnOnce(&mut Endpoint, Duration) -> T,
+        action: impl FnOnce(&mut Endpoint, Duration) -> T,
     ) -> Option<T> {
         let now = self.now;
         let endpoint = &mut self.ports.get_mut(&key)?.endpoint;
-        let outcome = lending(&mut self.packet_memory, endpoint, |endpoint| act(endpoint, now));
+        let outcome =
+            with_packet_memory(&mut self.packet_memory, endpoint, |endpoint| action(endpoint, now));
         self.touch_port(key);
         Some(outcome)
     }
 
-    /// A port is given up when no socket and no association has it.
+    /// Releases a port when no socket and no association uses it.
     pub(super) fn release_port(&mut self, key: PortKey) {
         let Some(port) = self.ports.get(&key) else { return };
         if !port.sockets.is_empty() || !port.associations.is_empty() {
@@ -221,7 +223,7 @@ impl Stack {
         }
     }
 
-    /// Says at the endpoint whether it takes peers in, and what their associations are like.
+    /// Updates whether the endpoint accepts associations, and their configuration.
     pub(super) fn refresh_listening(&mut self, socket: SocketId) {
         let Some(listener) = self.sockets.get(&socket) else { return };
         let Some(key) = listener.port else { return };
@@ -253,8 +255,8 @@ mod tests {
         let mut stack = Stack::new(config, [7; 32], Duration::ZERO);
         let peer = Name::new("192.0.2.2:5000".parse().unwrap());
         for _ in 0..100 {
-            let made = stack.socket(socket::AF_INET, socket::SOCK_STREAM, 132).unwrap();
-            stack.connect(Duration::ZERO, made, peer.as_bytes()).unwrap();
+            let socket = stack.socket(socket::AF_INET, socket::SOCK_STREAM, 132).unwrap();
+            stack.connect(Duration::ZERO, socket, peer.as_bytes()).unwrap();
         }
         let mut packets = 0;
         loop {

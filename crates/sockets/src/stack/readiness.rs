@@ -1,4 +1,4 @@
-//! What `poll` tells of a socket.
+//! Computes the result of `poll` for a socket.
 
 use super::Stack;
 use super::association::Phase;
@@ -23,14 +23,14 @@ impl Stack {
         if found.shut_read && found.shut_write && has_ended {
             return Readiness(bits | POLLIN | POLLHUP);
         }
-        let reads_the_end = found.shut_read && !self.awaits_the_end(socket);
-        if reads_the_end {
+        let is_at_end = found.shut_read && !self.awaits_shutdown_complete(socket);
+        if is_at_end {
             bits |= POLLIN | POLLRDHUP;
         }
-        if reads_the_end && found.shut_write {
+        if is_at_end && found.shut_write {
             bits |= POLLHUP;
         }
-        if found.sticky.is_none() && !found.turns.is_empty() || self.sticks_ready(found) {
+        if found.sticky.is_none() && !found.turns.is_empty() || self.has_rest_of_current(found) {
             bits |= POLLIN;
         }
         let may_write = !found.is_one_to_one() || found.state != SocketState::Closed;
@@ -40,12 +40,12 @@ impl Stack {
         Readiness(bits)
     }
 
-    /// Whether the rest of the message that was begun is there.
-    fn sticks_ready(&self, socket: &Socket) -> bool {
+    /// Returns whether the rest of a partly received message has arrived.
+    fn has_rest_of_current(&self, socket: &Socket) -> bool {
         socket.sticky.is_some_and(|id| self.has_something(id))
     }
 
-    /// Tells of what changed, and wakes calls that wait.
+    /// Reports changed results, and wakes waiting calls.
     pub(super) fn publish_readiness(&mut self) {
         while let Some(id) = self.touched.pop_first() {
             let now = self.readiness(id);

@@ -15,9 +15,9 @@ use crate::abi::number::{cmsg, event, flag, level, msg};
 use crate::io::{AssocId, Incoming, SocketId};
 
 impl Stack {
-    /// `recvmsg`: of what came first, as much as there is `room` for; the next call gives the rest.
-    /// `MSG_PEEK` leaves it. `flags` with `MSG_DONTWAIT` if the call does not block: whether nothing is
-    /// there yet or nothing will ever come, it says `EAGAIN` then.
+    /// `recvmsg`: returns the first message or notification, up to `room` bytes; the next call
+    /// returns the rest. `MSG_PEEK` leaves it in the queue. `flags` must contain `MSG_DONTWAIT` for
+    /// a non-blocking call, which fails with `EAGAIN` even if nothing can ever arrive.
     ///
     /// # Errors
     /// `EAGAIN`, `ENOTCONN`, `ECONNRESET`, …
@@ -28,25 +28,27 @@ impl Stack {
         room: usize,
         flags: i32,
     ) -> Result<Incoming, Errno> {
-        self.see(now);
+        self.advance_to(now);
         let found = self.socket_of(socket)?;
         if found.is_one_to_one() && found.state == SocketState::Listening {
             return Err(Errno::ENOTCONN);
         }
-        let Some(id) = self.next_turn(socket) else { return self.nothing_there(socket, flags) };
+        let Some(id) = self.next_turn(socket) else {
+            return self.nothing_to_receive(socket, flags);
+        };
         let incoming = self.describe(socket, id, room)?;
         if flags & msg::MSG_PEEK == 0 && room > 0 {
-            self.take(socket, id, incoming.data.len());
+            self.consume(socket, id, incoming.data.len());
         }
         Ok(incoming)
     }
 
-    /// `ioctl(FIONREAD)`: bytes left of the first message.
+    /// `ioctl(FIONREAD)`: returns the number of bytes left in the first message.
     ///
     /// # Errors
     /// `ENOTCONN` on a listener.
     pub fn bytes_readable(&mut self, now: Duration, socket: SocketId) -> Result<usize, Errno> {
-        self.see(now);
+        self.advance_to(now);
         let found = self.socket_of(socket)?;
         if found.is_one_to_one() && found.state == SocketState::Listening {
             return Err(Errno::ENOTCONN);
@@ -56,29 +58,29 @@ impl Stack {
         Ok(current.map_or(0, |current| rest_of(current).len()))
     }
 
-    /// What a call returns where nothing waits.
-    fn nothing_there(&mut self, socket: SocketId, flags: i32) -> Result<Incoming, Errno> {
+    /// Returns the result of a call when there is nothing to receive.
+    fn nothing_to_receive(&mut self, socket: SocketId, flags: i32) -> Result<Incoming, Errno> {
         let found = self.socket_mut(socket)?;
         if let Some(error) = found.error.take() {
             self.touch_socket(socket);
             return Err(error);
         }
-        if found.shut_read && !self.awaits_the_end(socket) {
+        if found.shut_read && !self.awaits_shutdown_complete(socket) {
             return Ok(Incoming::default());
         }
         let found = self.socket_of(socket)?;
         let listens = found.state == SocketState::Listening;
         let alive = |id: &AssocId| self.associations.get(id).is_some_and(Assoc::is_alive);
-        let may_come = listens || found.associations.iter().any(alive);
-        if !may_come && flags & msg::MSG_DONTWAIT == 0 {
+        let may_arrive = listens || found.associations.iter().any(alive);
+        if !may_arrive && flags & msg::MSG_DONTWAIT == 0 {
             return Err(Errno::ENOTCONN);
         }
         self.socket_mut(socket)?.awaited = true;
         Err(Errno::EAGAIN)
     }
 
-    /// The association whose turn it is, with something in hand. Those that have nothing after all
-    /// lose their turn.
+    /// Returns the association whose turn it is, after filling its `current`. Associations that
+    /// turn out to have nothing lose their turn.
     fn next_turn(&mut self, socket: SocketId) -> Option<AssocId> {
         loop {
             let found = self.sockets.get(&socket)?;
@@ -86,24 +88,24 @@ impl Stack {
                 Some(id) => id,
                 None => found.turns.front()?.0,
             };
-            if self.fill_hand(id) {
+            if self.fill_current(id) {
                 return Some(id);
             }
-            if found_is_stuck(self, socket, id) {
+            if must_wait_for_rest(self, socket, id) {
                 return None;
             }
             self.end_turn(socket, id);
         }
     }
 
-    /// Takes what is next for an association's program in hand, if there is anything.
-    fn fill_hand(&mut self, id: AssocId) -> bool {
+    /// Fills `current` of an association with what comes next, if there is anything.
+    fn fill_current(&mut self, id: AssocId) -> bool {
         let Some(assoc) = self.associations.get(&id) else { return false };
         if assoc.current.is_some() {
             return true;
         }
         let due = assoc.notices.front().is_some_and(|notice| notice.after <= assoc.taken);
-        if !due && self.look_ahead(id) {
+        if !due && self.prefetch(id) {
             let Some(assoc) = self.associations.get_mut(&id) else { return false };
             let Some(mut message) = assoc.ahead.pop_front() else { return false };
             assoc.taken += 1;
@@ -117,8 +119,9 @@ impl Stack {
         true
     }
 
-    /// Whether a message waits behind what is in hand; looks at the endpoint.
-    fn look_ahead(&mut self, id: AssocId) -> bool {
+    /// Takes a message from the endpoint in advance, and returns whether there is one after
+    /// `current`.
+    fn prefetch(&mut self, id: AssocId) -> bool {
         let Some(assoc) = self.associations.get(&id) else { return false };
         if !assoc.ahead.is_empty() {
             return true;
@@ -132,10 +135,11 @@ impl Stack {
         true
     }
 
-    /// What is in hand, as much as there is room for, with all that goes with it.
+    /// Returns as much of `current` as there is room for, with its name, flags and control
+    /// messages.
     fn describe(&mut self, socket: SocketId, id: AssocId, room: usize) -> Result<Incoming, Errno> {
         if self.socket_of(socket)?.shared.receive_nxtinfo {
-            self.look_ahead(id);
+            self.prefetch(id);
         }
         let found = self.socket_of(socket)?;
         let assoc = self.associations.get(&id).ok_or(Errno::EAGAIN)?;
@@ -158,8 +162,8 @@ impl Stack {
         Ok(incoming)
     }
 
-    /// How many bytes of the current message the program has read.
-    fn take(&mut self, socket: SocketId, id: AssocId, count: usize) {
+    /// Removes bytes of `current` that the program has read.
+    fn consume(&mut self, socket: SocketId, id: AssocId, count: usize) {
         let interleaves =
             self.sockets.get(&socket).is_some_and(|found| found.shared.fragment_interleave > 0);
         let Some(assoc) = self.associations.get_mut(&id) else { return };
@@ -172,65 +176,66 @@ impl Stack {
         let has_more = matches!(current, Current::Message(message, _) if !message.ends);
         if !is_open {
             assoc.current = None;
-            assoc.given += 1;
+            assoc.delivered += 1;
         }
-        let sticks = is_open || (has_more && !interleaves && assoc.is_alive());
+        let stays_current = is_open || (has_more && !interleaves && assoc.is_alive());
         if let Some(found) = self.sockets.get_mut(&socket) {
-            found.sticky = sticks.then_some(id);
+            found.sticky = stays_current.then_some(id);
         }
-        // A message may have come in parts that were not counted before.
-        self.give_turn(id);
+        // A message may have arrived in parts that have not been counted yet.
+        self.schedule(id);
         self.drop_used_turns(socket);
-        if !sticks && !self.has_something(id) {
-            self.forget_if_over(id);
+        if !stays_current && !self.has_something(id) {
+            self.forget_if_ended(id);
         }
         self.touch_socket(socket);
     }
 
-    /// Takes turns out of the list for which all was given.
+    /// Removes turns that have been used up.
     fn drop_used_turns(&mut self, socket: SocketId) {
         let Some(found) = self.sockets.get_mut(&socket) else { return };
         while let Some((id, until)) = found.turns.front()
-            && self.associations.get(id).is_none_or(|assoc| assoc.given >= *until)
+            && self.associations.get(id).is_none_or(|assoc| assoc.delivered >= *until)
         {
             found.turns.pop_front();
         }
     }
 
-    /// An association whose turn it was has nothing after all.
+    /// Ends the turn of an association that turned out to have nothing.
     fn end_turn(&mut self, socket: SocketId, id: AssocId) {
         if let Some(found) = self.sockets.get_mut(&socket) {
             found.turns.retain(|(other, _)| *other != id);
             found.sticky = found.sticky.filter(|other| *other != id);
         }
         if let Some(assoc) = self.associations.get_mut(&id) {
-            assoc.announced = assoc.given;
+            assoc.scheduled = assoc.delivered;
         }
-        self.give_turn(id);
+        self.schedule(id);
         self.drop_used_turns(socket);
-        self.forget_if_over(id);
+        self.forget_if_ended(id);
         self.touch_socket(socket);
     }
 
-    /// Whether an association has something to receive.
+    /// Returns whether an association has something to receive.
     pub(super) fn has_something(&self, id: AssocId) -> bool {
         let Some(assoc) = self.associations.get(&id) else { return false };
         let port = self.ports.get(&assoc.port);
         assoc.has_waiting() || port.is_some_and(|port| port.endpoint.receivable(assoc.inner) > 0)
     }
 
-    /// Puts an association at the end of its socket's list, if something of it has come since.
-    pub(super) fn give_turn(&mut self, id: AssocId) {
+    /// Adds a turn for an association to the end of its socket's list, if something new has
+    /// arrived.
+    pub(super) fn schedule(&mut self, id: AssocId) {
         let Some(assoc) = self.associations.get_mut(&id) else { return };
         let Some(socket) = assoc.socket else { return };
         let Some(found) = self.sockets.get_mut(&socket) else { return };
         let port = self.ports.get(&assoc.port);
-        let inside = port.map_or(0, |port| port.endpoint.receivable(assoc.inner));
-        let arrived = assoc.given + (inside + assoc.waiting()) as u64;
-        if arrived <= assoc.announced {
+        let in_endpoint = port.map_or(0, |port| port.endpoint.receivable(assoc.inner));
+        let arrived = assoc.delivered + (in_endpoint + assoc.waiting()) as u64;
+        if arrived <= assoc.scheduled {
             return;
         }
-        assoc.announced = arrived;
+        assoc.scheduled = arrived;
         match found.turns.back_mut() {
             Some((last, until)) if *last == id => *until = arrived,
             _ => found.turns.push_back((id, arrived)),
@@ -238,20 +243,20 @@ impl Stack {
         self.touch_socket(socket);
     }
 
-    /// Whether the peer has said that it ends, and a program that asked for it is to hear that it did
-    /// before it reads of the end. Linux, which handles both packets at once on one host, is rarely seen
-    /// to do otherwise.
-    pub(super) fn awaits_the_end(&self, socket: SocketId) -> bool {
+    /// Returns whether the peer is shutting down and the program, having subscribed to it, must
+    /// receive `SCTP_SHUTDOWN_COMP` before it reads the end. Linux rarely behaves otherwise on a
+    /// single host, where it handles both packets at once.
+    pub(super) fn awaits_shutdown_complete(&self, socket: SocketId) -> bool {
         let only = self.sockets.get(&socket).and_then(Socket::only);
         only.and_then(|id| self.associations.get(&id)).is_some_and(|assoc| {
-            let hears = assoc.settings.events & 1 << (event::SCTP_ASSOC_CHANGE & 0xff) != 0;
-            hears && assoc.peer_ended && assoc.is_alive()
+            let is_subscribed = assoc.settings.events & 1 << (event::SCTP_ASSOC_CHANGE & 0xff) != 0;
+            is_subscribed && assoc.peer_ended && assoc.is_alive()
         })
     }
 }
 
-/// Whether the rest of a message that was begun has to be waited for.
-fn found_is_stuck(stack: &Stack, socket: SocketId, id: AssocId) -> bool {
+/// Returns whether the rest of a partly received message has to arrive first.
+fn must_wait_for_rest(stack: &Stack, socket: SocketId, id: AssocId) -> bool {
     let is_sticky = stack.sockets.get(&socket).is_some_and(|found| found.sticky == Some(id));
     is_sticky && stack.associations.get(&id).is_some_and(Assoc::is_alive)
 }
@@ -262,7 +267,7 @@ fn rest_of(current: &Current) -> &Bytes {
     }
 }
 
-/// Control messages: `NXTINFO`, `RCVINFO`, then `SNDRCV`.
+/// Returns the control messages: `NXTINFO`, `RCVINFO`, then `SNDRCV`.
 fn describe_message(socket: &Socket, assoc: &Assoc, id: AssocId, message: &Message) -> Vec<u8> {
     let mut bytes = Vec::new();
     if socket.shared.receive_nxtinfo

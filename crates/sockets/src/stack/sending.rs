@@ -1,4 +1,4 @@
-//! `sendmsg`, and what goes with a message.
+//! `sendmsg`, with its control messages.
 
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -19,19 +19,19 @@ use crate::abi::number::{cmsg, flag, level};
 use crate::io::{AssocId, Outgoing, Sent, SocketId};
 use crate::settings::{InitMsg, Settings};
 
-/// What the control messages of a call say.
+/// The parsed control messages of a call.
 #[derive(Debug, Default)]
 struct Control {
-    /// `SCTP_SNDRCV` or `SCTP_SNDINFO`; the lifetime is that of the former alone.
+    /// `SCTP_SNDRCV` or `SCTP_SNDINFO`; only the former contains a lifetime.
     info: Option<SndRcvInfo>,
     has_lifetime: bool,
     init: Option<InitMsg>,
-    further: Vec<IpAddr>,
+    more_addresses: Vec<IpAddr>,
 }
 
 impl Stack {
-    /// `sendmsg` and all that it can say. Taken whole or not at all. Whoever returns `EPIPE` sees to
-    /// `SIGPIPE`.
+    /// `sendmsg`, with all its arguments. A message is accepted completely or not at all. On
+    /// `EPIPE` the caller has to raise `SIGPIPE`.
     ///
     /// # Errors
     /// `EAGAIN` if the send buffer is full; `EPIPE`, `EMSGSIZE`, `EINVAL`, …
@@ -41,7 +41,7 @@ impl Stack {
         socket: SocketId,
         message: Outgoing<'_>,
     ) -> Result<Sent, Errno> {
-        self.see(now);
+        self.advance_to(now);
         let outcome = self.send_checked(socket, &message);
         match outcome {
             // Report the pending error of the end instead, once.
@@ -72,17 +72,18 @@ impl Stack {
             _ if found.is_peeled => None,
             name => Some(read_name(found, name).map_err(|_| Errno::EINVAL)?.0),
         };
-        let (id, connecting) = self.target(socket, to, &control)?;
+        let (id, connecting) = self.message_target(socket, to, &control)?;
         if flags & (flag::SCTP_EOF | flag::SCTP_ABORT) != 0 {
             return self.end_by_message(id, flags, message);
         }
         let info = self.send_info(socket, id, to, &control)?;
-        self.hand_in(socket, id, &info, message)?;
+        self.enqueue(socket, id, &info, message)?;
         Ok(Sent { length, association: id, connecting })
     }
 
-    /// The association that a message is for, opened if there is none yet.
-    fn target(
+    /// Returns the association that a message is for, opening one if necessary, and whether it was
+    /// opened.
+    fn message_target(
         &mut self,
         socket: SocketId,
         to: Option<SocketAddr>,
@@ -93,8 +94,8 @@ impl Stack {
             let id = if found.is_single() {
                 self.live_association(found)
             } else {
-                let named = AssocId(control.info.map_or(0, |info| info.association));
-                Some(named).filter(|id| found.associations.contains(id))
+                let target = AssocId(control.info.map_or(0, |info| info.association));
+                Some(target).filter(|id| found.associations.contains(id))
             };
             return Ok((id.ok_or(Errno::EPIPE)?, false));
         };
@@ -108,15 +109,17 @@ impl Stack {
         }
         let found = self.socket_of(socket)?;
         let is_taken = matches!(found.state, SocketState::Established | SocketState::Closing);
-        let had = found.only().and_then(|id| self.associations.get(&id));
-        if had.is_some_and(|had| had.was_up() && had.paths.iter().any(|(_, one)| *one == to)) {
+        let previous = found.only().and_then(|id| self.associations.get(&id));
+        if previous.is_some_and(|previous| {
+            previous.was_up() && previous.paths.iter().any(|(_, one)| *one == to)
+        }) {
             return Err(Errno::EPIPE);
         }
         if found.is_single() && (is_taken || self.live_association(found).is_some()) {
             return Err(Errno::EADDRNOTAVAIL);
         }
         let mut addresses = alloc::vec![to];
-        addresses.extend(control.further.iter().map(|ip| SocketAddr::new(*ip, to.port())));
+        addresses.extend(control.more_addresses.iter().map(|ip| SocketAddr::new(*ip, to.port())));
         Ok((self.open(socket, &addresses, control.init)?, true))
     }
 
@@ -144,35 +147,34 @@ impl Stack {
     ) -> Result<SendInfo, Errno> {
         let found = self.socket_of(socket)?;
         let assoc = self.associations.get(&id).ok_or(Errno::EPIPE)?;
-        let mut wanted = assoc.settings.default_send;
+        let mut send = assoc.settings.default_send;
         if let Some(info) = control.info {
-            let lifetime =
-                if control.has_lifetime { info.time_to_live } else { wanted.time_to_live };
-            wanted = SndRcvInfo { time_to_live: lifetime, ..info };
+            let lifetime = if control.has_lifetime { info.time_to_live } else { send.time_to_live };
+            send = SndRcvInfo { time_to_live: lifetime, ..info };
         }
         let outbound = match assoc.phase {
             Phase::Opening => assoc.settings.init.outbound,
             _ => assoc.streams.0,
         };
-        if wanted.stream >= outbound {
+        if send.stream >= outbound {
             return Err(Errno::EINVAL);
         }
-        let overrides = wanted.flags & flag::SCTP_ADDR_OVER != 0 || found.is_one_to_one();
+        let overrides = send.flags & flag::SCTP_ADDR_OVER != 0 || found.is_one_to_one();
         let path = to
             .filter(|_| overrides)
             .and_then(|to| assoc.paths.iter().find(|(_, peer)| *peer == to).map(|(path, _)| *path));
         Ok(SendInfo {
-            stream: StreamId(wanted.stream),
-            ppid: Ppid(u32::from_be(wanted.ppid)),
-            unordered: wanted.flags & flag::SCTP_UNORDERED != 0,
-            sack_immediately: wanted.flags & flag::SCTP_SACK_IMMEDIATELY != 0,
-            reliability: reliability(&wanted),
+            stream: StreamId(send.stream),
+            ppid: Ppid(u32::from_be(send.ppid)),
+            unordered: send.flags & flag::SCTP_UNORDERED != 0,
+            sack_immediately: send.flags & flag::SCTP_SACK_IMMEDIATELY != 0,
+            reliability: reliability(&send),
             path,
-            context: wanted.context,
+            context: send.context,
         })
     }
 
-    fn hand_in(
+    fn enqueue(
         &mut self,
         socket: SocketId,
         id: AssocId,
@@ -222,15 +224,16 @@ impl Stack {
         })
     }
 
-    /// The send buffer has another size: what was full may have room, or the other way round.
-    pub(super) fn look_for_room_of_all(&mut self, socket: SocketId) {
+    /// Handles a changed size of the send buffer, after which full associations may have room, or
+    /// the reverse.
+    pub(super) fn update_full_of_all(&mut self, socket: SocketId) {
         let all = self.sockets.get(&socket).map(|found| found.associations.clone());
-        all.into_iter().flatten().for_each(|id| self.look_for_room(id));
+        all.into_iter().flatten().for_each(|id| self.update_full(id));
     }
 
-    /// Notes whether the send buffer of an association is full. Room that the endpoint has told of may be
-    /// what a smaller buffer waited for.
-    pub(super) fn look_for_room(&mut self, id: AssocId) {
+    /// Updates whether the send buffer of an association is full, because room reported by the
+    /// endpoint may not be enough if the buffer was made smaller.
+    pub(super) fn update_full(&mut self, id: AssocId) {
         let Some(assoc) = self.associations.get(&id).filter(|assoc| assoc.is_alive()) else {
             return;
         };
@@ -247,7 +250,7 @@ impl Stack {
         self.set_full(id, is_full.unwrap_or_default());
     }
 
-    /// Notes whether the send buffer of an association is full.
+    /// Records whether the send buffer of an association is full.
     pub(super) fn set_full(&mut self, id: AssocId, is_full: bool) {
         let Some(assoc) = self.associations.get_mut(&id) else { return };
         let was_full = core::mem::replace(&mut assoc.is_full, is_full);
@@ -260,14 +263,14 @@ impl Stack {
         }
     }
 
-    /// The most bytes of a message that go in one chunk.
+    /// Returns the maximum number of bytes of a message in one chunk.
     pub(super) fn fragmentation_point(&self, id: AssocId) -> usize {
         let status = self.endpoint_status(id);
         let mtu = status.and_then(|status| status.paths.iter().map(|path| path.mtu).min());
         // The common header and that of a chunk.
         let whole = mtu.unwrap_or(1452).saturating_sub(28);
-        let most = self.associations.get(&id).map_or(0, |assoc| assoc.settings.max_segment);
-        if most == 0 { whole } else { whole.min(most as usize) }
+        let max_segment = self.associations.get(&id).map_or(0, |assoc| assoc.settings.max_segment);
+        if max_segment == 0 { whole } else { whole.min(max_segment as usize) }
     }
 }
 
@@ -280,7 +283,7 @@ fn check_flags(socket: &Socket, flags: u16, length: usize, has_name: bool) -> Re
     if is_wrong { Err(Errno::EINVAL) } else { Ok(()) }
 }
 
-/// When a message is given up, by the policy in its flags.
+/// Returns when a message is abandoned, according to the policy in its flags.
 fn reliability(info: &SndRcvInfo) -> Reliability {
     let value = info.time_to_live;
     match info.flags & flag::SCTP_PR_SCTP_MASK {
@@ -288,7 +291,7 @@ fn reliability(info: &SndRcvInfo) -> Reliability {
             Reliability::Retransmissions(u16::try_from(value).unwrap_or(u16::MAX))
         }
         flag::SCTP_PR_SCTP_PRIO => Reliability::Priority(value),
-        // A time without a policy is a lifetime, too (RFC 6458 §5.3.2).
+        // A time without a policy is also a lifetime (RFC 6458 §5.3.2).
         _ if value > 0 => Reliability::Lifetime(Duration::from_millis(value.into())),
         _ => Reliability::Reliable,
     }
@@ -330,13 +333,13 @@ fn read_control(control: &[u8], socket: &Socket) -> Result<Control, Errno> {
                 });
             }
             (cmsg::SCTP_PRINFO, 8) => policy = Some((u16_at(data, 0), u32_at(data, 4))),
-            // Which key signs is the socket's choice here.
+            // Ignored: the socket's active key is used.
             (cmsg::SCTP_AUTHINFO, 2) => {}
             (cmsg::SCTP_DSTADDRV4, 4) => {
-                found.further.push(Ipv4Addr::from(array::<4>(data, 0)).into());
+                found.more_addresses.push(Ipv4Addr::from(array::<4>(data, 0)).into());
             }
             (cmsg::SCTP_DSTADDRV6, 16) => {
-                found.further.push(Ipv6Addr::from(array::<16>(data, 0)).into());
+                found.more_addresses.push(Ipv6Addr::from(array::<16>(data, 0)).into());
             }
             _ => return Err(Errno::EINVAL),
         }

@@ -8,14 +8,14 @@ use crate::abi::{Errno, Name};
 use crate::io::{AssocId, Domain, Readiness, Style};
 use crate::settings::{Settings, SocketSettings};
 
-/// Where a socket stands, as Linux's `sk_state` has it.
+/// The state of a socket, like Linux's `sk_state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SocketState {
     /// Neither connected nor listening; one-to-many sockets that do not listen stay here.
     Closed,
     Listening,
     Established,
-    /// One side has announced its end, or both.
+    /// One or both sides are shutting down.
     Closing,
 }
 
@@ -34,13 +34,14 @@ pub(super) struct Socket {
     pub(super) backlog: usize,
     /// Associations that wait for `accept`.
     pub(super) accepting: VecDeque<AssocId>,
-    /// Its associations, those that ended and still have something to say included.
+    /// Its associations, including ended ones that still have something to receive.
     pub(super) associations: alloc::collections::BTreeSet<AssocId>,
-    /// Whose turn it is to be received from, in the order of arrival, and until how much of it was given.
+    /// The associations to receive from, in order of arrival, each until this number of its items
+    /// has been delivered.
     pub(super) turns: VecDeque<(AssocId, u64)>,
-    /// The one whose message is being received in parts, which no other one may interrupt.
+    /// The association whose message is being received in parts, which no other may interrupt.
     pub(super) sticky: Option<AssocId>,
-    /// How many of them have a full send buffer.
+    /// The number of associations with a full send buffer.
     pub(super) full: usize,
     pub(super) error: Option<Errno>,
     pub(super) shut_read: bool,
@@ -51,7 +52,7 @@ pub(super) struct Socket {
     pub(super) reported: Readiness,
     pub(super) settings: Settings,
     pub(super) shared: SocketSettings,
-    /// Options that are kept and have no effect, by level and number.
+    /// Options that are stored without effect, by level and number.
     pub(super) stored: alloc::collections::BTreeMap<(i32, i32), alloc::vec::Vec<u8>>,
 }
 
@@ -81,7 +82,7 @@ impl Socket {
         }
     }
 
-    /// One for an association of `parent`'s, with its options.
+    /// Creates a socket for an association of `parent`, with the same options.
     pub(super) fn of(parent: &Self, association: AssocId, settings: Settings) -> Self {
         let mut child = Self::new(parent.domain, parent.style);
         child.port = parent.port;
@@ -94,27 +95,27 @@ impl Socket {
         child
     }
 
-    /// Whether it has at most one association.
+    /// Returns whether it has at most one association.
     pub(super) fn is_single(&self) -> bool {
         self.is_peeled || self.style == Style::OneToOne
     }
 
-    /// Whether it is one-to-one in all respects.
+    /// Returns whether it is one-to-one in all respects.
     pub(super) fn is_one_to_one(&self) -> bool {
         !self.is_peeled && self.style == Style::OneToOne
     }
 
-    /// The association of a socket that has one.
+    /// Returns the association of a socket that has at most one.
     pub(super) fn only(&self) -> Option<AssocId> {
         self.associations.first().copied().filter(|_| self.is_single())
     }
 
-    /// An address as this socket's program sees it.
+    /// Returns the name of an address as this socket's program sees it.
     pub(super) fn name(&self, address: SocketAddr) -> Name {
         Name::new(self.visible(address))
     }
 
-    /// IPv4 addresses are mapped on IPv6 sockets, unless that is switched off.
+    /// Maps IPv4 addresses on IPv6 sockets, unless that is disabled.
     pub(super) fn visible(&self, address: SocketAddr) -> SocketAddr {
         match address.ip() {
             IpAddr::V4(v4) if self.domain == Domain::Inet6 && self.shared.mapped => {
@@ -124,8 +125,8 @@ impl Socket {
         }
     }
 
-    /// Whether an address is of a family that it takes.
-    pub(super) fn takes(&self, address: IpAddr) -> bool {
+    /// Returns whether it accepts the address's family.
+    pub(super) fn accepts(&self, address: IpAddr) -> bool {
         match self.domain {
             Domain::Inet => address.is_ipv4(),
             Domain::Inet6 => address.is_ipv6() || !self.shared.v6_only,

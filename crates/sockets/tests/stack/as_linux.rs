@@ -1,4 +1,4 @@
-//! What lksctp's own tests of a kernel found otherwise here once.
+//! Regression tests for differences found by the tests of lksctp.
 
 use std::time::Duration;
 
@@ -24,15 +24,15 @@ fn several_associations_are_received_in_the_order_of_arrival() {
     pair.set(1, server, option::SCTP_EVENTS, &EVENTS).unwrap();
     for text in ["from the first", "from the second", "from the third"] {
         let client = pair.socket(0, MANY);
-        pair.say_to(0, client, &format!("{SERVER}:5000"), text.as_bytes()).unwrap();
-        pair.second();
+        pair.send_message_to(0, client, &format!("{SERVER}:5000"), text.as_bytes()).unwrap();
+        pair.run_one_second();
     }
     for text in ["from the first", "from the second", "from the third"] {
-        let up = pair.hear(1, server, 100, 0).unwrap();
+        let up = pair.receive_message(1, server, 100, 0).unwrap();
         assert_eq!(kind(&up.data), (0x8001, 0), "COMM_UP before {text}");
-        assert_eq!(&pair.hear(1, server, 100, 0).unwrap().data[..], text.as_bytes());
+        assert_eq!(&pair.receive_message(1, server, 100, 0).unwrap().data[..], text.as_bytes());
     }
-    assert_eq!(pair.hear(1, server, 100, msg::MSG_DONTWAIT), Err(Errno::EAGAIN));
+    assert_eq!(pair.receive_message(1, server, 100, msg::MSG_DONTWAIT), Err(Errno::EAGAIN));
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn a_connected_socket_reports_the_address_that_it_uses() {
     let client = pair.socket(1, ONE);
     let to = name("127.0.0.1:5000");
     pair.at(1, |stack, now| stack.connect(now, client, to.as_bytes())).unwrap();
-    pair.second();
+    pair.run_one_second();
     let (server, _) = pair.at(1, |stack, now| stack.accept(now, listener)).unwrap();
     let stack = &pair.hosts[1].stack;
     assert_eq!(stack.getsockname(server), stack.getpeername(client));
@@ -56,16 +56,20 @@ fn each_chunk_of_a_failed_message_is_reported() {
     let client = pair.socket(0, MANY);
     pair.set(0, client, option::SCTP_EVENTS, &EVENTS).unwrap();
     pair.set(0, client, option::SCTP_MAXSEG, &500u32.to_ne_bytes()).unwrap();
-    pair.say_to(0, client, &format!("{SERVER}:5999"), &[7; 1200]).unwrap();
-    pair.second();
-    assert_eq!(kind(&pair.hear(0, client, 4096, 0).unwrap().data), (0x8001, 4), "CANT_STR_ASSOC");
-    // The flags of the chunks: first, middle, last.
+    pair.send_message_to(0, client, &format!("{SERVER}:5999"), &[7; 1200]).unwrap();
+    pair.run_one_second();
+    assert_eq!(
+        kind(&pair.receive_message(0, client, 4096, 0).unwrap().data),
+        (0x8001, 4),
+        "CANT_STR_ASSOC"
+    );
+    // The flags of the chunks: first, middle and last.
     for (length, flags) in [(500, 2), (500, 0), (200, 1)] {
-        let failed = pair.hear(0, client, 4096, 0).unwrap();
+        let failed = pair.receive_message(0, client, 4096, 0).unwrap();
         assert_eq!((kind(&failed.data).0, failed.data.len()), (0x8003, 48 + length));
         assert_eq!(failed.data[16..18], u16::to_ne_bytes(flags));
     }
-    assert_eq!(pair.hear(0, client, 4096, msg::MSG_DONTWAIT), Err(Errno::EAGAIN));
+    assert_eq!(pair.receive_message(0, client, 4096, msg::MSG_DONTWAIT), Err(Errno::EAGAIN));
 }
 
 #[test]
@@ -85,7 +89,7 @@ fn a_heartbeat_is_requested_of_an_association() {
 }
 
 #[test]
-fn a_socket_of_no_known_type_is_an_invalid_argument() {
+fn an_unknown_socket_type_is_an_invalid_argument() {
     let mut pair = Pair::new();
     let made = pair.at(0, |stack, _| stack.socket(socket::AF_INET, -1, 132));
     assert_eq!(made, Err(Errno::EINVAL));
@@ -95,17 +99,17 @@ fn a_socket_of_no_known_type_is_an_invalid_argument() {
 fn the_end_of_file_follows_its_notification() {
     let mut pair = Pair::new();
     let (client, server, _) = pair.connected(&EVENTS);
-    pair.hear(1, server, 100, 0).unwrap();
+    pair.receive_message(1, server, 100, 0).unwrap();
     pair.at(0, |stack, now| stack.close(now, client));
     pair.run(Duration::from_micros(1100));
-    let shutdown = pair.hear(1, server, 100, 0).unwrap();
+    let shutdown = pair.receive_message(1, server, 100, 0).unwrap();
     assert_eq!(kind(&shutdown.data).0, 0x8005);
-    // SHUTDOWN COMPLETE is under way still.
-    assert_eq!(pair.hear(1, server, 100, 0), Err(Errno::EAGAIN));
+    // SHUTDOWN COMPLETE has not arrived yet.
+    assert_eq!(pair.receive_message(1, server, 100, 0), Err(Errno::EAGAIN));
     assert_eq!(format!("{:?}", pair.poll(1, server)), "OUT");
-    pair.second();
-    assert_eq!(kind(&pair.hear(1, server, 100, 0).unwrap().data), (0x8001, 3));
-    assert!(pair.hear(1, server, 100, 0).unwrap().data.is_empty());
+    pair.run_one_second();
+    assert_eq!(kind(&pair.receive_message(1, server, 100, 0).unwrap().data), (0x8001, 3));
+    assert!(pair.receive_message(1, server, 100, 0).unwrap().data.is_empty());
 }
 
 #[test]
@@ -132,7 +136,11 @@ fn an_unused_port_over_ip_is_refused_only_if_no_other_program_uses_it() {
     };
     let init = arrival(client.poll_output(now), CLIENT);
     server.handle_input(now, Input::Packets(init.clone()));
-    assert_eq!(server.poll_output(now), Output::Stranger(init.clone()), "it may be another one's");
+    assert_eq!(
+        server.poll_output(now),
+        Output::OutOfTheBlue(init.clone()),
+        "it may belong to another program"
+    );
     assert_eq!(server.poll_output(now), Output::Timeout(None));
     server.handle_input(now, Input::Refused(init));
     let abort = arrival(server.poll_output(now), SERVER);
@@ -142,42 +150,42 @@ fn an_unused_port_over_ip_is_refused_only_if_no_other_program_uses_it() {
 }
 
 #[test]
-fn a_peeled_off_socket_has_one_peer_whatever_address_is_named() {
+fn a_peeled_off_socket_ignores_the_destination_address() {
     let mut pair = Pair::new();
     let server = pair.listener(MANY, 5000, 5);
     let client = pair.socket(0, MANY);
-    pair.say_to(0, client, &format!("{SERVER}:5000"), b"implicit").unwrap();
-    pair.second();
+    pair.send_message_to(0, client, &format!("{SERVER}:5000"), b"implicit").unwrap();
+    pair.run_one_second();
     let id = *pair.hosts[1].stack.status().sockets[0].associations.first().unwrap();
     let peeled = pair.at(1, |stack, now| stack.peeloff(now, server, id)).unwrap();
-    pair.say_to(1, peeled, &format!("{CLIENT}:5999"), b"to whom").unwrap();
-    pair.second();
-    assert_eq!(&pair.hear(0, client, 100, 0).unwrap().data[..], b"to whom");
+    pair.send_message_to(1, peeled, &format!("{CLIENT}:5999"), b"to whom").unwrap();
+    pair.run_one_second();
+    assert_eq!(&pair.receive_message(0, client, 100, 0).unwrap().data[..], b"to whom");
 }
 
 #[test]
-fn sending_to_the_peer_of_an_association_that_is_over_is_a_broken_pipe() {
+fn sending_to_the_peer_of_an_ended_association_is_a_broken_pipe() {
     let mut pair = Pair::new();
     let (client, server, _) = pair.connected(&[0; 14]);
     let peer = pair.hosts[1].stack.getpeername(server).unwrap();
     pair.at(0, |stack, now| stack.close(now, client));
-    pair.second();
+    pair.run_one_second();
     let (peer, _) = Name::read(peer.as_bytes()).unwrap();
-    let sent = pair.say_to(1, server, &peer.to_string(), b"too late");
+    let sent = pair.send_message_to(1, server, &peer.to_string(), b"too late");
     assert_eq!(sent, Err(Errno::EPIPE));
-    let sent = pair.say_to(1, server, "10.0.0.9:1", b"somebody else");
+    let sent = pair.send_message_to(1, server, "10.0.0.9:1", b"another peer");
     assert_eq!(sent, Err(Errno::EADDRNOTAVAIL));
 }
 
 #[test]
-fn autoclose_is_not_for_one_association_whatever_its_length() {
+fn autoclose_is_not_supported_by_one_to_one_sockets() {
     let mut pair = Pair::new();
     let one = pair.socket(0, ONE);
     assert_eq!(pair.set(0, one, option::SCTP_AUTOCLOSE, &[]), Err(Errno::EOPNOTSUPP));
 }
 
 #[test]
-fn an_address_of_a_peer_is_named_with_its_port() {
+fn the_address_of_a_peer_includes_its_port() {
     let mut pair = Pair::new();
     let (client, ..) = pair.connected(&[0; 14]);
     for (port, expected) in [(5000, Ok(152)), (5001, Err(Errno::EINVAL))] {
@@ -193,13 +201,13 @@ fn an_address_of_a_peer_is_named_with_its_port() {
 fn the_minimum_differs_for_each_buffer() {
     let mut pair = Pair::new();
     let one = pair.socket(0, ONE);
-    let mut least = |option| {
+    let mut minimum_size = |option| {
         let level = level::SOL_SOCKET;
         pair.at(0, |stack, now| stack.setsockopt(now, one, level, option, &[0; 4])).unwrap();
         let got = pair.at(0, |stack, now| stack.getsockopt(now, one, level, option, &[0; 4]));
         u32::from_ne_bytes(got.unwrap().try_into().unwrap())
     };
-    assert_eq!([least(so::SO_SNDBUF), least(so::SO_RCVBUF)], [4608, 2304]);
+    assert_eq!([minimum_size(so::SO_SNDBUF), minimum_size(so::SO_RCVBUF)], [4608, 2304]);
 }
 
 #[test]
@@ -208,7 +216,7 @@ fn so_error_reports_a_refused_connect_too() {
     let client = pair.socket(0, ONE);
     let to = name(&format!("{SERVER}:5999"));
     let association = pair.at(0, |stack, now| stack.connect(now, client, to.as_bytes())).unwrap();
-    pair.second();
+    pair.run_one_second();
     let result = pair.at(0, |stack, now| stack.connect_result(now, client, association));
     assert_eq!(result, Err(Errno::ECONNREFUSED));
     assert_eq!(format!("{:?}", pair.poll(0, client)), "ERR");

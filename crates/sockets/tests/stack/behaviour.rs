@@ -1,4 +1,4 @@
-//! The behaviour of Linux 6.1, as it was measured there: errno, `poll`, lengths.
+//! Tests of the measured behaviour of Linux 6.1: errno, `poll`, lengths.
 
 use eyas_sockets::abi::number::{how, level, msg, option, so, socket};
 use eyas_sockets::{Closing, Errno};
@@ -37,7 +37,7 @@ fn sockets_by_domain_type_and_protocol() {
 }
 
 #[test]
-fn bind_says_what_is_wrong() {
+fn bind_returns_the_specific_errno() {
     let mut pair = Pair::new();
     let (one, two) = (pair.socket(1, STREAM), pair.socket(1, STREAM));
     let bind = |pair: &mut Pair, socket, to: &str| {
@@ -80,7 +80,7 @@ fn a_port_that_is_shared_is_listened_on_once() {
 }
 
 #[test]
-fn poll_follows_a_connection_from_its_beginning_to_its_end() {
+fn poll_reports_each_state_of_a_connection() {
     let mut pair = Pair::new();
     let listener = pair.listener(STREAM, 5000, 1);
     let client = pair.socket(0, STREAM);
@@ -93,7 +93,7 @@ fn poll_follows_a_connection_from_its_beginning_to_its_end() {
     assert_eq!(poll(&pair, 0, client), "nothing", "connecting");
     let result = pair.at(0, |stack, now| stack.connect_result(now, client, id));
     assert_eq!(result, Err(Errno::EINPROGRESS));
-    pair.second();
+    pair.run_one_second();
     assert_eq!(pair.at(0, |stack, now| stack.connect_result(now, client, id)), Ok(()));
     assert_eq!(connect(&mut pair), Err(Errno::EISCONN));
     assert_eq!(poll(&pair, 0, client), "OUT", "established");
@@ -104,20 +104,20 @@ fn poll_follows_a_connection_from_its_beginning_to_its_end() {
         peer.as_bytes()[2..4]
     );
     assert_eq!(pair.at(1, |stack, now| stack.accept(now, listener)), Err(Errno::EAGAIN));
-    pair.say(0, client, b"hello").unwrap();
-    pair.second();
+    pair.send_message(0, client, b"hello").unwrap();
+    pair.run_one_second();
     assert_eq!(poll(&pair, 1, server), "IN|OUT", "with data");
-    let heard = pair.hear(1, server, 100, DONTWAIT).unwrap();
-    assert_eq!((&heard.data[..], heard.flags), (&b"hello"[..], msg::MSG_EOR));
-    assert_eq!(pair.hear(1, server, 100, 0), Err(Errno::EAGAIN));
+    let received = pair.receive_message(1, server, 100, DONTWAIT).unwrap();
+    assert_eq!((&received.data[..], received.flags), (&b"hello"[..], msg::MSG_EOR));
+    assert_eq!(pair.receive_message(1, server, 100, 0), Err(Errno::EAGAIN));
     assert_eq!(pair.at(0, |stack, now| stack.close(now, client)), Closing::Done);
-    pair.second();
+    pair.run_one_second();
     assert_eq!(poll(&pair, 1, server), "IN|OUT|RDHUP", "the peer closed");
     for _ in 0..2 {
-        let end = pair.hear(1, server, 100, 0).unwrap();
-        assert!(end.data.is_empty(), "0 for ever");
+        let end = pair.receive_message(1, server, 100, 0).unwrap();
+        assert!(end.data.is_empty(), "0 for all further reads");
     }
-    assert_eq!(pair.say(1, server, b"late"), Err(Errno::EPIPE));
+    assert_eq!(pair.send_message(1, server, b"late"), Err(Errno::EPIPE));
     assert!(pair.hosts[1].stack.status().sockets.len() == 2);
 }
 
@@ -127,7 +127,7 @@ fn a_socket_that_was_refused_may_connect_again() {
     let client = pair.socket(0, STREAM);
     let to = name(&format!("{SERVER}:5999"));
     let id = pair.at(0, |stack, now| stack.connect(now, client, to.as_bytes())).unwrap();
-    pair.second();
+    pair.run_one_second();
     assert_eq!(poll(&pair, 0, client), "ERR");
     let result = pair.at(0, |stack, now| stack.connect_result(now, client, id));
     assert_eq!(result, Err(Errno::ECONNREFUSED));
@@ -137,7 +137,7 @@ fn a_socket_that_was_refused_may_connect_again() {
 }
 
 #[test]
-fn silence_is_a_timeout_after_the_attempts_that_were_asked_for() {
+fn silence_is_a_timeout_after_the_configured_attempts() {
     let mut pair = Pair::new();
     let client = pair.socket(0, STREAM);
     let fields: [u16; 4] = [0, 0, 2, 300];
@@ -160,7 +160,7 @@ fn a_full_backlog_refuses() {
     for _ in 0..3 {
         let client = pair.socket(0, STREAM);
         let id = pair.at(0, |stack, now| stack.connect(now, client, to.as_bytes())).unwrap();
-        pair.second();
+        pair.run_one_second();
         outcomes.push(pair.at(0, |stack, now| stack.connect_result(now, client, id)));
     }
     assert_eq!(outcomes, [Ok(()), Ok(()), Err(Errno::ECONNREFUSED)], "listen(1) holds two");
@@ -173,14 +173,14 @@ fn an_unconnected_socket_refuses_calls() {
     let listener = pair.listener(STREAM, 5000, 1);
     assert_eq!(poll(&pair, 0, many), "OUT");
     for socket in [one, many] {
-        assert_eq!(pair.say(0, socket, b"x"), Err(Errno::EPIPE));
-        assert_eq!(pair.hear(0, socket, 9, 0), Err(Errno::ENOTCONN));
-        assert_eq!(pair.hear(0, socket, 9, DONTWAIT), Err(Errno::EAGAIN));
+        assert_eq!(pair.send_message(0, socket, b"x"), Err(Errno::EPIPE));
+        assert_eq!(pair.receive_message(0, socket, 9, 0), Err(Errno::ENOTCONN));
+        assert_eq!(pair.receive_message(0, socket, 9, DONTWAIT), Err(Errno::EAGAIN));
         let ends = pair.at(0, |stack, now| stack.shutdown(now, socket, how::SHUT_RDWR));
         assert_eq!(ends, Err(Errno::ENOTCONN));
         assert_eq!(pair.hosts[0].stack.getpeername(socket), Err(Errno::ENOTCONN));
     }
-    assert_eq!(pair.hear(1, listener, 9, DONTWAIT), Err(Errno::ENOTCONN));
+    assert_eq!(pair.receive_message(1, listener, 9, DONTWAIT), Err(Errno::ENOTCONN));
     let ends = pair.at(1, |stack, now| stack.shutdown(now, listener, how::SHUT_RDWR));
     assert_eq!(ends, Err(Errno::EOPNOTSUPP));
     assert_eq!(pair.at(0, |stack, now| stack.accept(now, many)), Err(Errno::EOPNOTSUPP));
@@ -191,41 +191,41 @@ fn an_unconnected_socket_refuses_calls() {
 fn notifications_frame_the_data() {
     let mut pair = Pair::new();
     let (client, server, _) = pair.connected(&EVENTS);
-    let up = pair.hear(1, server, 100, 0).unwrap();
+    let up = pair.receive_message(1, server, 100, 0).unwrap();
     assert_eq!(kind(&up.data), (0x8001, 0), "COMM_UP");
     assert_eq!((up.data.len(), up.flags), (20, msg::MSG_NOTIFICATION | msg::MSG_EOR));
     assert!(up.control.is_empty());
-    pair.say(0, client, b"first").unwrap();
+    pair.send_message(0, client, b"first").unwrap();
     pair.at(0, |stack, now| stack.close(now, client));
-    pair.second();
-    let data = pair.hear(1, server, 100, 0).unwrap();
+    pair.run_one_second();
+    let data = pair.receive_message(1, server, 100, 0).unwrap();
     assert_eq!((&data.data[..], data.control.len()), (&b"first"[..], 48));
     let ends = [(0x8005, 12), (0x8001, 20)];
     for (expected, length) in ends {
-        let end = pair.hear(1, server, 100, 0).unwrap();
+        let end = pair.receive_message(1, server, 100, 0).unwrap();
         assert_eq!((kind(&end.data).0, end.data.len()), (expected, length));
     }
-    assert!(pair.hear(1, server, 100, 0).unwrap().data.is_empty());
+    assert!(pair.receive_message(1, server, 100, 0).unwrap().data.is_empty());
 }
 
 #[test]
 fn a_short_buffer_keeps_the_rest_for_the_next_read() {
     let mut pair = Pair::new();
     let (client, server, _) = pair.connected(&NO_EVENTS);
-    pair.say(0, client, b"abcdefgh").unwrap();
-    pair.say(0, client, b"next").unwrap();
-    pair.second();
+    pair.send_message(0, client, b"abcdefgh").unwrap();
+    pair.send_message(0, client, b"next").unwrap();
+    pair.run_one_second();
     let left = pair.at(1, |stack, now| stack.bytes_readable(now, server));
     assert_eq!(left, Ok(8), "FIONREAD counts the first message");
     let mut parts = Vec::new();
     for flags in [msg::MSG_PEEK, 0, 0, 0] {
-        let part = pair.hear(1, server, 5, flags).unwrap();
+        let part = pair.receive_message(1, server, 5, flags).unwrap();
         parts
             .push((String::from_utf8(part.data.to_vec()).unwrap(), part.flags & msg::MSG_EOR != 0));
     }
     let expected = [("abcde", false), ("abcde", false), ("fgh", true), ("next", true)];
     assert_eq!(parts, expected.map(|(text, ends)| (text.to_owned(), ends)));
-    let nothing = pair.hear(1, server, 0, DONTWAIT);
+    let nothing = pair.receive_message(1, server, 0, DONTWAIT);
     assert_eq!(nothing, Err(Errno::EAGAIN));
 }
 
@@ -233,20 +233,20 @@ fn a_short_buffer_keeps_the_rest_for_the_next_read() {
 fn unread_data_makes_closing_an_abort() {
     let mut pair = Pair::new();
     let (client, server, _) = pair.connected(&EVENTS);
-    pair.hear(0, client, 100, 0).unwrap();
-    pair.say(0, client, b"never read").unwrap();
-    pair.second();
+    pair.receive_message(0, client, 100, 0).unwrap();
+    pair.send_message(0, client, b"never read").unwrap();
+    pair.run_one_second();
     pair.at(1, |stack, now| stack.close(now, server));
-    pair.second();
+    pair.run_one_second();
     assert_eq!(poll(&pair, 0, client), "IN|OUT|ERR");
-    let lost = pair.hear(0, client, 100, 0).unwrap();
+    let lost = pair.receive_message(0, client, 100, 0).unwrap();
     assert_eq!((kind(&lost.data), lost.data.len()), ((0x8001, 1), 24), "COMM_LOST");
     assert_eq!(lost.data[20..], [0, 12, 0, 4], "the user's abort, as it was on the wire");
     assert_eq!(poll(&pair, 0, client), "OUT|ERR");
-    assert_eq!(pair.hear(0, client, 100, 0), Err(Errno::ECONNRESET), "once");
+    assert_eq!(pair.receive_message(0, client, 100, 0), Err(Errno::ECONNRESET), "once");
     assert_eq!(poll(&pair, 0, client), "OUT");
-    assert_eq!(pair.hear(0, client, 100, 0), Err(Errno::ENOTCONN));
-    assert_eq!(pair.say(0, client, b"x"), Err(Errno::EPIPE));
+    assert_eq!(pair.receive_message(0, client, 100, 0), Err(Errno::ENOTCONN));
+    assert_eq!(pair.send_message(0, client, b"x"), Err(Errno::EPIPE));
 }
 
 #[test]
@@ -255,13 +255,13 @@ fn directions_are_shut_down_separately() {
     let (client, server, _) = pair.connected(&NO_EVENTS);
     pair.at(0, |stack, now| stack.shutdown(now, client, how::SHUT_RD)).unwrap();
     assert_eq!(poll(&pair, 0, client), "IN|OUT|RDHUP");
-    assert!(pair.hear(0, client, 9, 0).unwrap().data.is_empty());
+    assert!(pair.receive_message(0, client, 9, 0).unwrap().data.is_empty());
     pair.at(1, |stack, now| stack.shutdown(now, server, how::SHUT_WR)).unwrap();
-    pair.second();
+    pair.run_one_second();
     assert_eq!(poll(&pair, 1, server), "OUT", "own SHUT_WR complete");
-    assert_eq!(pair.hear(1, server, 9, 0), Err(Errno::ENOTCONN));
-    assert_eq!(pair.hear(1, server, 9, DONTWAIT), Err(Errno::EAGAIN));
-    assert_eq!(pair.say(1, server, b"x"), Err(Errno::EPIPE));
+    assert_eq!(pair.receive_message(1, server, 9, 0), Err(Errno::ENOTCONN));
+    assert_eq!(pair.receive_message(1, server, 9, DONTWAIT), Err(Errno::EAGAIN));
+    assert_eq!(pair.send_message(1, server, b"x"), Err(Errno::EPIPE));
     assert!(pair.hosts[1].stack.getpeername(server).is_ok());
     let to = name(&format!("{SERVER}:5000"));
     let again = pair.at(1, |stack, now| stack.connect(now, server, to.as_bytes()));
@@ -269,51 +269,53 @@ fn directions_are_shut_down_separately() {
 }
 
 #[test]
-fn one_socket_talks_to_many_peers() {
+fn one_socket_communicates_with_many_peers() {
     let mut pair = Pair::new();
     let server = pair.listener(MANY, 5000, 5);
     pair.set(1, server, option::SCTP_EVENTS, &EVENTS).unwrap();
     let client = pair.socket(0, MANY);
     pair.set(0, client, option::SCTP_EVENTS, &EVENTS).unwrap();
-    let sent = pair.say_to(0, client, &format!("{SERVER}:5000"), b"implicit").unwrap();
+    let sent = pair.send_message_to(0, client, &format!("{SERVER}:5000"), b"implicit").unwrap();
     assert!(sent.connecting && sent.length == 8);
-    pair.second();
-    assert_eq!(kind(&pair.hear(1, server, 100, 0).unwrap().data), (0x8001, 0));
-    assert_eq!(&pair.hear(1, server, 100, 0).unwrap().data[..], b"implicit");
+    pair.run_one_second();
+    assert_eq!(kind(&pair.receive_message(1, server, 100, 0).unwrap().data), (0x8001, 0));
+    assert_eq!(&pair.receive_message(1, server, 100, 0).unwrap().data[..], b"implicit");
     let id = *pair.hosts[1].stack.status().sockets[0].associations.first().unwrap();
     let peeled = pair.at(1, |stack, now| stack.peeloff(now, server, id)).unwrap();
-    pair.say(1, peeled, b"from the peeled").unwrap();
-    pair.second();
-    assert_eq!(kind(&pair.hear(0, client, 100, 0).unwrap().data), (0x8001, 0));
-    assert_eq!(&pair.hear(0, client, 100, 0).unwrap().data[..], b"from the peeled");
-    pair.say_to(0, client, &format!("{SERVER}:5999"), b"to nobody").unwrap();
-    pair.second();
-    let told: Vec<_> = (0..3).map(|_| pair.hear(0, client, 100, 0).unwrap().data).collect();
-    assert_eq!(kind(&told[0]), (0x8001, 4), "CANT_STR_ASSOC");
-    for (one, expected, head) in [(&told[1], 0x8003, 48), (&told[2], 0x800d, 32)] {
-        assert_eq!((kind(one).0, &one[head..]), (expected, &b"to nobody"[..]), "with its data");
+    pair.send_message(1, peeled, b"from the peeled").unwrap();
+    pair.run_one_second();
+    assert_eq!(kind(&pair.receive_message(0, client, 100, 0).unwrap().data), (0x8001, 0));
+    assert_eq!(&pair.receive_message(0, client, 100, 0).unwrap().data[..], b"from the peeled");
+    pair.send_message_to(0, client, &format!("{SERVER}:5999"), b"no peer").unwrap();
+    pair.run_one_second();
+    let reported: Vec<_> =
+        (0..3).map(|_| pair.receive_message(0, client, 100, 0).unwrap().data).collect();
+    assert_eq!(kind(&reported[0]), (0x8001, 4), "CANT_STR_ASSOC");
+    for (one, expected, head) in [(&reported[1], 0x8003, 48), (&reported[2], 0x800d, 32)] {
+        assert_eq!((kind(one).0, &one[head..]), (expected, &b"no peer"[..]), "with its data");
         assert_eq!(one[4..8], (one.len() as u32).to_ne_bytes());
     }
 }
 
 #[test]
-fn a_full_send_buffer_opens_again() {
+fn a_full_send_buffer_becomes_writable_again() {
     let mut pair = Pair::new();
     let (client, server, _) = pair.connected(&NO_EVENTS);
     let message = [7; 50_000];
     let mut sent = 0;
-    while pair.say(0, client, &message).is_ok() {
+    while pair.send_message(0, client, &message).is_ok() {
         sent += 1;
         assert!(sent < 100, "the buffer never fills");
-        pair.second();
+        pair.run_one_second();
     }
     assert_eq!(poll(&pair, 0, client), "nothing", "no room");
-    let mut heard = 0;
-    while heard < sent * message.len() {
-        heard += pair.hear(1, server, 1 << 20, DONTWAIT).map_or(0, |part| part.data.len());
-        pair.second();
+    let mut received = 0;
+    while received < sent * message.len() {
+        received +=
+            pair.receive_message(1, server, 1 << 20, DONTWAIT).map_or(0, |part| part.data.len());
+        pair.run_one_second();
     }
     assert_eq!(poll(&pair, 0, client), "OUT");
-    assert_eq!(pair.say(0, client, &[0; 212_993]), Err(Errno::EMSGSIZE));
-    assert_eq!(pair.say(0, client, &[]), Err(Errno::EINVAL));
+    assert_eq!(pair.send_message(0, client, &[0; 212_993]), Err(Errno::EMSGSIZE));
+    assert_eq!(pair.send_message(0, client, &[]), Err(Errno::EINVAL));
 }

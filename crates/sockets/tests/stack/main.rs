@@ -1,13 +1,13 @@
-//! What programs see of Linux's SCTP sockets, over a wire in virtual time.
+//! Tests of the behaviour of Linux's SCTP sockets, over a simulated wire in virtual time.
 
 mod as_linux;
 mod behaviour;
-mod beside;
 mod buffers;
-mod further;
-mod life;
-mod many;
-mod model;
+mod comparison;
+mod features;
+mod lifecycle;
+mod one_to_many;
+mod one_to_one;
 mod options;
 mod pair;
 mod random_calls;

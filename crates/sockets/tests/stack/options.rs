@@ -1,4 +1,4 @@
-//! Options: lengths, directions, defaults, and anything that a program may hand in.
+//! Tests of options: lengths, directions, defaults and arbitrary input.
 
 use eyas_sockets::abi::number::{level, option::*, socket};
 use eyas_sockets::{Errno, Outgoing};
@@ -82,7 +82,7 @@ fn rarely_used_options_are_supported_too() {
 }
 
 proptest! {
-    /// Whatever bytes a program hands in, it gets an answer.
+    /// Any input of a program is answered without a panic.
     #[test]
     fn any_option_and_any_control_message_is_answered(
         calls in prop::collection::vec(
@@ -92,7 +92,7 @@ proptest! {
         let mut pair = Pair::new();
         let (client, server, _) = pair.connected(&[1; 14]);
         for (index, (is_set, name, bytes)) in calls.iter().enumerate() {
-            // Small numbers come further than random ones.
+            // Small numbers are valid more often than random ones.
             let bytes = if index % 2 == 0 { &small[..bytes.len()] } else { &bytes[..] };
             if *is_set {
                 let _ = pair.set(0, client, *name, bytes);
@@ -109,11 +109,11 @@ proptest! {
             let raw = Outgoing { data: "y".into(), control: bytes, name: bytes, flags: 0 };
             let _ = pair.at(0, |stack, now| stack.send(now, client, raw));
         }
-        pair.second();
-        let _ = pair.hear(1, server, 100, 0);
+        pair.run_one_second();
+        let _ = pair.receive_message(1, server, 100, 0);
         let to = format!("{SERVER}:5000");
         let fresh = pair.socket(0, socket::SOCK_SEQPACKET);
-        let _ = pair.say_to(0, fresh, &to, b"still there");
-        pair.second();
+        let _ = pair.send_message_to(0, fresh, &to, b"still there");
+        pair.run_one_second();
     }
 }

@@ -1,4 +1,4 @@
-//! Two stacks with a wire between them, in virtual time.
+//! Two stacks connected by a simulated wire, in virtual time.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -11,15 +11,15 @@ use eyas_sockets::{
     Errno, Incoming, Input, Name, Outgoing, Output, Readiness, Sent, SocketId, Stack, StackConfig,
 };
 
-/// How long a packet takes.
+/// The delay of a packet.
 const DELAY: Duration = Duration::from_millis(1);
-/// The most steps of one wait: more means that something goes round in a circle.
+/// The maximum number of steps of one wait; more indicate an endless loop.
 const MAX_STEPS: usize = 200_000;
 
 pub(crate) const CLIENT: &str = "10.0.0.1";
 pub(crate) const SERVER: &str = "10.0.0.2";
 
-/// A host: its stack, and what it has said.
+/// A host: its stack, and the outputs of the stack.
 pub(crate) struct Host {
     pub(crate) stack: Stack,
     pub(crate) outputs: Vec<Output>,
@@ -31,7 +31,7 @@ pub(crate) struct Pair {
     pub(crate) now: Duration,
     pub(crate) hosts: [Host; 2],
     wire: VecDeque<(Duration, usize, Received)>,
-    /// Whether packets get lost.
+    /// Whether packets are lost.
     pub(crate) is_cut: bool,
 }
 
@@ -48,7 +48,7 @@ impl Pair {
         Self { now: Duration::ZERO, hosts, wire: VecDeque::new(), is_cut: false }
     }
 
-    /// A call at one of the hosts, and what follows from it at once.
+    /// Makes a call at one of the hosts, and processes its immediate outputs.
     pub(crate) fn at<T>(&mut self, host: usize, call: impl FnOnce(&mut Stack, Duration) -> T) -> T {
         let outcome = call(&mut self.hosts[host].stack, self.now);
         self.drain(host);
@@ -58,7 +58,7 @@ impl Pair {
     fn drain(&mut self, host: usize) {
         for _ in 0..MAX_STEPS {
             match self.hosts[host].stack.poll_output(self.now) {
-                Output::Transmit(transmit) if !self.is_cut => self.send(host, transmit),
+                Output::Transmit(transmit) if !self.is_cut => self.transmit(host, transmit),
                 Output::Transmit(_) => {}
                 Output::Timeout(due) => {
                     self.hosts[host].due = due;
@@ -67,10 +67,10 @@ impl Pair {
                 other => self.hosts[host].outputs.push(other),
             }
         }
-        panic!("a stack never comes to rest");
+        panic!("the outputs of a stack never end");
     }
 
-    fn send(&mut self, host: usize, transmit: Transmit) {
+    fn transmit(&mut self, host: usize, transmit: Transmit) {
         let own: IpAddr = if host == 0 { CLIENT } else { SERVER }.parse().unwrap();
         let to_itself = transmit.remote.ip() == own || transmit.remote.ip().is_loopback();
         let from = if transmit.remote.ip().is_loopback() { transmit.remote.ip() } else { own };
@@ -85,9 +85,9 @@ impl Pair {
         self.wire.push_back((self.now + DELAY, to, received));
     }
 
-    /// Lets time pass until `for_long` is over or nothing is due any more.
-    pub(crate) fn run(&mut self, for_long: Duration) {
-        let end = self.now + for_long;
+    /// Advances time until `duration` is over or nothing is due.
+    pub(crate) fn run(&mut self, duration: Duration) {
+        let end = self.now + duration;
         for _ in 0..MAX_STEPS {
             let arrival = self.wire.front().map(|(at, ..)| *at);
             let timers = self.hosts.iter().filter_map(|host| host.due);
@@ -108,22 +108,22 @@ impl Pair {
                 }
             }
         }
-        panic!("time does not get on");
+        panic!("time does not advance");
     }
 
-    pub(crate) fn second(&mut self) {
+    pub(crate) fn run_one_second(&mut self) {
         self.run(Duration::from_secs(1));
     }
 
-    /// The port that the stack has given a socket; 0 before it has.
-    pub(crate) fn given(&self, host: usize, socket: SocketId) -> u16 {
+    /// Returns the port of a socket; 0 if it has none yet.
+    pub(crate) fn assigned_port(&self, host: usize, socket: SocketId) -> u16 {
         let name = self.hosts[host].stack.getsockname(socket).unwrap();
         u16::from_be_bytes([name.as_bytes()[2], name.as_bytes()[3]])
     }
 
     pub(crate) fn socket(&mut self, host: usize, kind: i32) -> SocketId {
         let made = self.at(host, |stack, _| stack.socket(socket::AF_INET, kind, 132)).unwrap();
-        // What waits for more would only slow the tests down.
+        // Nagle's algorithm would only slow the tests down.
         self.set(host, made, option::SCTP_NODELAY, &1u32.to_ne_bytes()).unwrap();
         made
     }
@@ -148,7 +148,7 @@ impl Pair {
         self.at(host, |stack, now| stack.getsockopt(now, socket, level::SOL_SCTP, name, value))
     }
 
-    /// A socket of this type that listens at the server.
+    /// Returns a socket of this type that listens at the server.
     pub(crate) fn listener(&mut self, kind: i32, port: u16, backlog: i32) -> SocketId {
         let made = self.socket(1, kind);
         let name = name(&format!("0.0.0.0:{port}"));
@@ -157,7 +157,8 @@ impl Pair {
         made
     }
 
-    /// A connected pair of one-to-one sockets: that of the client, that of the server, the listener.
+    /// Returns a connected pair of one-to-one sockets: that of the client, that of the server, and
+    /// the listener.
     pub(crate) fn connected(&mut self, events: &[u8]) -> (SocketId, SocketId, SocketId) {
         let listener = self.listener(socket::SOCK_STREAM, 5000, 5);
         let client = self.socket(0, socket::SOCK_STREAM);
@@ -165,12 +166,12 @@ impl Pair {
         self.set(0, client, option::SCTP_EVENTS, events).unwrap();
         let to = name(&format!("{SERVER}:5000"));
         self.at(0, |stack, now| stack.connect(now, client, to.as_bytes())).unwrap();
-        self.second();
+        self.run_one_second();
         let (server, _) = self.at(1, |stack, now| stack.accept(now, listener)).unwrap();
         (client, server, listener)
     }
 
-    pub(crate) fn say(
+    pub(crate) fn send_message(
         &mut self,
         host: usize,
         socket: SocketId,
@@ -182,7 +183,7 @@ impl Pair {
         })
     }
 
-    pub(crate) fn say_to(
+    pub(crate) fn send_message_to(
         &mut self,
         host: usize,
         socket: SocketId,
@@ -194,7 +195,7 @@ impl Pair {
         self.at(host, |stack, now| stack.send(now, socket, message))
     }
 
-    pub(crate) fn hear(
+    pub(crate) fn receive_message(
         &mut self,
         host: usize,
         socket: SocketId,

@@ -1,4 +1,4 @@
-//! Random calls: nothing panics, and what arrives is what was sent, in order, to a prefix.
+//! Tests of random calls: nothing panics, and received data is a prefix of sent data.
 
 use eyas_sockets::abi::number::{how, msg, socket};
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ fn call() -> impl Strategy<Value = Call> {
 
 proptest! {
     #[test]
-    fn no_byte_is_lost_mixed_or_doubled(
+    fn no_byte_is_lost_reordered_or_duplicated(
         calls in prop::collection::vec(call(), 1..120),
         kind in prop_oneof![Just(socket::SOCK_STREAM), Just(socket::SOCK_SEQPACKET)],
     ) {
@@ -41,16 +41,16 @@ proptest! {
             [pair.socket(0, kind), server]
         };
         let mut sent: [Vec<u8>; 2] = Default::default();
-        let mut heard: [Vec<u8>; 2] = Default::default();
+        let mut received: [Vec<u8>; 2] = Default::default();
         let mut counter = 0u8;
         for one in &calls {
             match *one {
                 Call::Send(host, length) => {
                     let data: Vec<u8> = (0..length).map(|_| { counter = counter.wrapping_add(7); counter }).collect();
                     let outcome = if kind == socket::SOCK_STREAM {
-                        pair.say(host, sockets[host], &data)
+                        pair.send_message(host, sockets[host], &data)
                     } else if host == 0 {
-                        pair.say_to(0, sockets[0], &format!("{SERVER}:5000"), &data)
+                        pair.send_message_to(0, sockets[0], &format!("{SERVER}:5000"), &data)
                     } else {
                         continue;
                     };
@@ -59,13 +59,13 @@ proptest! {
                     }
                 }
                 Call::Receive(host, room) => {
-                    if let Ok(part) = pair.hear(host, sockets[host], room, msg::MSG_DONTWAIT) {
+                    if let Ok(part) = pair.receive_message(host, sockets[host], room, msg::MSG_DONTWAIT) {
                         prop_assert!(part.data.len() <= room);
-                        heard[1 - host].extend_from_slice(&part.data);
+                        received[1 - host].extend_from_slice(&part.data);
                     }
                 }
                 Call::Peek(host, room) => {
-                    let _ = pair.hear(host, sockets[host], room, msg::MSG_DONTWAIT | msg::MSG_PEEK);
+                    let _ = pair.receive_message(host, sockets[host], room, msg::MSG_DONTWAIT | msg::MSG_PEEK);
                 }
                 Call::Wait(ms) => pair.run(Duration::from_millis(ms)),
                 Call::Shutdown(host, how) => {
@@ -73,22 +73,22 @@ proptest! {
                 }
             }
         }
-        // All that was taken arrives, whoever ended it.
+        // All accepted data arrives, whichever side ends the association.
         for _ in 0..2000 {
             pair.run(Duration::from_millis(300));
             let mut any = false;
             for host in 0..2 {
-                if let Ok(part) = pair.hear(host, sockets[host], 1 << 20, msg::MSG_DONTWAIT) {
+                if let Ok(part) = pair.receive_message(host, sockets[host], 1 << 20, msg::MSG_DONTWAIT) {
                     any |= !part.data.is_empty();
-                    heard[1 - host].extend_from_slice(&part.data);
+                    received[1 - host].extend_from_slice(&part.data);
                 }
             }
-            if !any && heard == sent {
+            if !any && received == sent {
                 break;
             }
         }
-        prop_assert_eq!(heard[0].len(), sent[0].len());
-        prop_assert_eq!(heard[1].len(), sent[1].len());
-        prop_assert!(heard == sent);
+        prop_assert_eq!(received[0].len(), sent[0].len());
+        prop_assert_eq!(received[1].len(), sent[1].len());
+        prop_assert!(received == sent);
     }
 }

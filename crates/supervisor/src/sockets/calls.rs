@@ -1,4 +1,4 @@
-//! Executes requests as calls of a stack. Pure: time is an argument.
+//! Executes requests as calls on a stack. Pure: time is an argument.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,41 +16,41 @@ use crate::local::subject::{opens_when_read, opens_when_set};
 use crate::local::{Op, blocks};
 use crate::service::{Answer, Call, Closing, Outcome};
 
-type Made = Result<Answer, Errno>;
+type CallResult = Result<Answer, Errno>;
 
 /// A stack, and the requests on its sockets that wait for an association.
 #[derive(Debug)]
 pub struct Calls {
-    /// The sockets. The driver passes in packets that arrive, and takes out those to be sent.
+    /// The sockets. The driver passes in arriving packets, and polls for those to be sent.
     pub stack: Stack,
-    /// Calls that wait for an association: which one, and their return value.
+    /// Calls that wait for an association, with its identifier and their return value.
     opening: BTreeMap<(SocketId, Bytes), (AssocId, i32)>,
 }
 
 impl Calls {
-    /// Creates calls of this stack.
+    /// Creates an executor of calls on this stack.
     #[must_use]
     pub const fn new(stack: Stack) -> Self {
         Self { stack, opening: BTreeMap::new() }
     }
 
     /// Makes a call for the first time. [`Op::Status`] is handled by the driver of the stack.
-    pub fn make(&mut self, now: Duration, call: &Call) -> Outcome {
+    pub fn call(&mut self, now: Duration, call: &Call) -> Outcome {
         let request = call.request;
         let socket = SocketId(request.socket);
-        let made = match request.op {
+        let result = match request.op {
             Op::Socket => self.stack.socket(request.a, request.b, request.c).map(of_socket),
             Op::Bind => self.stack.bind(now, socket, &call.name).map(|()| number(0)),
             Op::Listen => self.stack.listen(now, socket, request.a).map(|()| number(0)),
-            Op::Accept => self
-                .stack
-                .accept(now, socket)
-                .map(|(guest, peer)| Answer { peer: peer.as_bytes().to_vec(), ..of_socket(guest) }),
+            Op::Accept => self.stack.accept(now, socket).map(|(accepted, peer)| Answer {
+                peer: peer.as_bytes().to_vec(),
+                ..of_socket(accepted)
+            }),
             Op::Connect => {
                 let opened = self.stack.connect(now, socket, &call.name);
                 return self.opened(call, opened, 0);
             }
-            Op::Send => return self.message(now, call),
+            Op::Send => return self.send(now, call),
             Op::Receive => self.receive(now, call),
             Op::Shutdown => self.stack.shutdown(now, socket, request.a).map(|()| number(0)),
             Op::GetOption => return self.get(now, call),
@@ -60,15 +60,15 @@ impl Calls {
             Op::Ioctl => self.ioctl(now, call),
             Op::Closed | Op::Cancel | Op::Status => Ok(number(0)),
         };
-        outcome(made)
+        outcome(result)
     }
 
     /// Repeats a waiting call.
-    pub fn make_again(&mut self, now: Duration, call: &Call) -> Outcome {
+    pub fn retry(&mut self, now: Duration, call: &Call) -> Outcome {
         let key = key(call);
         let Some((association, result)) = self.opening.get(&key).copied().filter(|_| opens(call))
         else {
-            return self.make(now, call);
+            return self.call(now, call);
         };
         let opened = self.stack.connect_result(now, key.0, association);
         if opened == Err(Errno(libc::EINPROGRESS)) {
@@ -88,7 +88,7 @@ impl Calls {
     }
 
     /// Cancels a waiting call.
-    pub fn given_up(&mut self, call: &Call) {
+    pub fn call_cancelled(&mut self, call: &Call) {
         if opens(call) {
             self.opening.remove(&key(call));
         }
@@ -104,7 +104,7 @@ impl Calls {
         }
     }
 
-    /// Records an association that is being established: a blocking call waits for it.
+    /// Records an association that is being established, so that a blocking call can wait for it.
     fn opened(&mut self, call: &Call, opened: Result<AssocId, Errno>, result: i32) -> Outcome {
         match opened {
             Ok(association) => {
@@ -117,7 +117,7 @@ impl Calls {
         }
     }
 
-    fn message(&mut self, now: Duration, call: &Call) -> Outcome {
+    fn send(&mut self, now: Duration, call: &Call) -> Outcome {
         let socket = SocketId(call.request.socket);
         let outgoing = Outgoing {
             data: call.data.clone(),
@@ -137,16 +137,16 @@ impl Calls {
         }
     }
 
-    fn receive(&mut self, now: Duration, call: &Call) -> Made {
-        let room = usize::try_from(call.request.b).unwrap_or_default();
+    fn receive(&mut self, now: Duration, call: &Call) -> CallResult {
+        let max_length = usize::try_from(call.request.b).unwrap_or_default();
         let socket = SocketId(call.request.socket);
-        let got = self.stack.receive(now, socket, room, call.request.a)?;
+        let received = self.stack.receive(now, socket, max_length, call.request.a)?;
         Ok(Answer {
-            result: i32::try_from(got.data.len()).unwrap_or(i32::MAX),
-            flags: got.flags,
-            peer: got.name.map(|name| name.as_bytes().to_vec()).unwrap_or_default(),
-            control: got.control,
-            data: got.data,
+            result: i32::try_from(received.data.len()).unwrap_or(i32::MAX),
+            flags: received.flags,
+            peer: received.name.map(|name| name.as_bytes().to_vec()).unwrap_or_default(),
+            control: received.control,
+            data: received.data,
             socket: None,
         })
     }
@@ -168,8 +168,8 @@ impl Calls {
                     return Outcome::Failed(libc::EINVAL);
                 };
                 let peeled = self.stack.peeloff(now, socket, AssocId(i32::from_ne_bytes(*id)));
-                let whole = if request.b == SCTP_SOCKOPT_PEELOFF { 8 } else { 12 };
-                let value = call.data.slice(..call.data.len().min(whole));
+                let length = if request.b == SCTP_SOCKOPT_PEELOFF { 8 } else { 12 };
+                let value = call.data.slice(..call.data.len().min(length));
                 outcome(peeled.map(|peeled| Answer { data: value, ..of_socket(peeled) }))
             }
             (level, option) => {
@@ -198,7 +198,7 @@ impl Calls {
         }
     }
 
-    fn ioctl(&mut self, now: Duration, call: &Call) -> Made {
+    fn ioctl(&mut self, now: Duration, call: &Call) -> CallResult {
         if call.request.a != libc::FIONREAD as i32 {
             return Err(Errno(libc::ENOTTY));
         }
@@ -227,8 +227,8 @@ fn key(call: &Call) -> (SocketId, Bytes) {
     (SocketId(call.request.socket), addresses.clone())
 }
 
-fn outcome(made: Made) -> Outcome {
-    match made {
+fn outcome(result: CallResult) -> Outcome {
+    match result {
         Ok(answer) => Outcome::Done(answer),
         Err(Errno(errno @ libc::EAGAIN)) => Outcome::Wait(errno),
         Err(Errno(errno)) => Outcome::Failed(errno),
@@ -255,8 +255,8 @@ fn of_socket(socket: SocketId) -> Answer {
 /// addresses.
 fn identifier(call: &Call, AssocId(id): AssocId, errno: i32) -> Answer {
     let mut value = call.data.to_vec();
-    if let Some(place) = value.first_chunk_mut() {
-        *place = id.to_ne_bytes();
+    if let Some(bytes) = value.first_chunk_mut() {
+        *bytes = id.to_ne_bytes();
     }
     Answer { flags: errno, ..data(value.into()) }
 }
@@ -269,7 +269,7 @@ mod tests {
     use super::*;
     use crate::local::Request;
 
-    /// A blocking call, with no more than a name and data.
+    /// Returns a blocking call with a name and data.
     fn call(op: Op, socket: u64, [a, b, c]: [i32; 3], name: &Name, value: &[u8]) -> Call {
         let request = Request { socket, a, b, c, blocks: blocks::YES, ..Request::new(op) };
         let bytes = Bytes::copy_from_slice;
@@ -284,11 +284,11 @@ mod tests {
         let mut calls = Calls::new(Stack::new(config, [7; 32], now));
         let none = Name::new("0.0.0.0:0".parse().unwrap());
         let peer = Name::new("192.0.2.2:5000".parse().unwrap());
-        let Outcome::Done(made) = calls.make(now, &call(Op::Socket, 0, [2, 5, 132], &none, &[]))
+        let Outcome::Done(result) = calls.call(now, &call(Op::Socket, 0, [2, 5, 132], &none, &[]))
         else {
             panic!("no socket")
         };
-        let socket = made.socket.unwrap();
+        let socket = result.socket.unwrap();
         let open = call(
             Op::SetOption,
             socket,
@@ -296,14 +296,14 @@ mod tests {
             &none,
             peer.as_bytes(),
         );
-        assert_eq!(calls.make(now, &open), Outcome::Wait(libc::EINPROGRESS));
+        assert_eq!(calls.call(now, &open), Outcome::Wait(libc::EINPROGRESS));
         let receive = call(Op::Receive, socket, [0, 100, 0], &none, &[]);
-        assert_eq!(calls.make(now, &receive), Outcome::Wait(libc::EAGAIN));
-        assert_eq!(calls.make_again(now, &receive), Outcome::Wait(libc::EAGAIN));
-        let again = call(Op::Connect, socket, [0; 3], &peer, &[]);
-        assert_eq!(calls.make(now, &again), Outcome::Failed(libc::EALREADY));
-        assert_eq!(calls.make_again(now, &open), Outcome::Wait(libc::EINPROGRESS));
-        calls.given_up(&open);
+        assert_eq!(calls.call(now, &receive), Outcome::Wait(libc::EAGAIN));
+        assert_eq!(calls.retry(now, &receive), Outcome::Wait(libc::EAGAIN));
+        let second = call(Op::Connect, socket, [0; 3], &peer, &[]);
+        assert_eq!(calls.call(now, &second), Outcome::Failed(libc::EALREADY));
+        assert_eq!(calls.retry(now, &open), Outcome::Wait(libc::EINPROGRESS));
+        calls.call_cancelled(&open);
         assert!(calls.opening.is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Which calls stop in the kernel until they are answered here.
+//! Defines which calls stop in the kernel until they are answered here.
 //!
 //! A filter sees only numbers, not what they refer to: descriptors of SCTP sockets get numbers from
 //! [`BASE`] on, so that calls on other descriptors pass.
@@ -7,10 +7,10 @@ use libc::{c_int, c_long, sock_filter};
 
 use crate::local::subject::{KIND_FLAGS, SCTP};
 
-/// The lowest number of descriptors whose calls stop: most programs never reach it with other
+/// The lowest descriptor number whose calls stop. Most programs never reach it with other
 /// descriptors, and it still works with `select`.
 pub(super) const BASE: c_int = 900;
-/// Calls on numbers below this one stop.
+/// Calls on descriptor numbers below this one stop.
 pub(super) const TOP: c_int = 65_536;
 
 /// Calls whose first argument is a descriptor.
@@ -64,9 +64,9 @@ const AT_LEAST: u32 = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;
 const AND: u32 = libc::BPF_ALU | libc::BPF_AND | libc::BPF_K;
 const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
 
-/// A jump target.
+/// A jump label.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Label {
     Next,
     Socket,
     OfSctp,
@@ -79,123 +79,129 @@ enum Place {
     Stop,
 }
 
-/// A program whose jumps refer to targets.
+/// An assembler for programs whose jumps refer to labels.
 #[derive(Default)]
-struct Draft {
-    code: Vec<(u32, u32, Place, Place)>,
-    places: Vec<(Place, usize)>,
+struct Assembler {
+    code: Vec<(u32, u32, Label, Label)>,
+    labels: Vec<(Label, usize)>,
 }
 
-impl Draft {
-    fn place(&mut self, place: Place) {
-        self.places.push((place, self.code.len()));
+impl Assembler {
+    fn label(&mut self, label: Label) {
+        self.labels.push((label, self.code.len()));
     }
 
     fn add(&mut self, code: u32, value: u32) {
-        self.code.push((code, value, Place::Next, Place::Next));
+        self.code.push((code, value, Label::Next, Label::Next));
     }
 
-    /// Jumps to one target if the loaded value satisfies the comparison, otherwise to the other.
-    fn jump(&mut self, compare: u32, value: u32, then: Place, otherwise: Place) {
-        self.code.push((compare, value, then, otherwise));
+    /// Jumps to one label if the loaded value satisfies the comparison, otherwise to the other.
+    fn jump(&mut self, compare: u32, value: u32, delivery: Label, or_else: Label) {
+        self.code.push((compare, value, delivery, or_else));
     }
 
     fn finish(self) -> Vec<sock_filter> {
-        let distance = |from: usize, to: Place| {
-            let found = self.places.iter().find(|(place, _)| *place == to);
+        let distance = |from: usize, to: Label| {
+            let found = self.labels.iter().find(|(label, _)| *label == to);
             found.map_or(0, |(_, at)| u8::try_from(at - from - 1).expect("the program is short"))
         };
-        let made = self.code.iter().enumerate().map(|(at, (code, value, then, otherwise))| {
-            let (jt, jf) = (distance(at, *then), distance(at, *otherwise));
-            sock_filter { code: u16::try_from(*code).expect("a code of BPF"), jt, jf, k: *value }
-        });
-        made.collect()
+        let instructions =
+            self.code.iter().enumerate().map(|(at, (code, value, delivery, or_else))| {
+                let (jt, jf) = (distance(at, *delivery), distance(at, *or_else));
+                sock_filter {
+                    code: u16::try_from(*code).expect("a code of BPF"),
+                    jt,
+                    jf,
+                    k: *value,
+                }
+            });
+        instructions.collect()
     }
 }
 
 /// Returns the program for the kernel.
 pub(super) fn program() -> Vec<sock_filter> {
-    use Place::{Control, Copy, Descriptor, Next, OfAnything, OfSctp, Pass, Socket, Splice, Stop};
+    use Label::{Control, Copy, Descriptor, Next, OfAnything, OfSctp, Pass, Socket, Splice, Stop};
 
     let number = |value: i64| value as u32;
-    let mut draft = Draft::default();
-    draft.add(LOAD, MACHINE);
-    draft.jump(EQUALS, ARCHITECTURE, Next, Pass);
-    draft.add(LOAD, NUMBER);
-    draft.jump(EQUALS, number(libc::SYS_socket), Socket, Next);
+    let mut assembler = Assembler::default();
+    assembler.add(LOAD, MACHINE);
+    assembler.jump(EQUALS, ARCHITECTURE, Next, Pass);
+    assembler.add(LOAD, NUMBER);
+    assembler.jump(EQUALS, number(libc::SYS_socket), Socket, Next);
     for call in ON_DESCRIPTOR {
-        draft.jump(EQUALS, number(*call), Descriptor, Next);
+        assembler.jump(EQUALS, number(*call), Descriptor, Next);
     }
-    draft.jump(EQUALS, number(libc::SYS_ioctl), Control, Next);
-    draft.jump(EQUALS, number(libc::SYS_fcntl), Copy, Next);
-    draft.jump(EQUALS, number(libc::SYS_splice), Splice, Pass);
+    assembler.jump(EQUALS, number(libc::SYS_ioctl), Control, Next);
+    assembler.jump(EQUALS, number(libc::SYS_fcntl), Copy, Next);
+    assembler.jump(EQUALS, number(libc::SYS_splice), Splice, Pass);
 
-    draft.place(Socket);
-    draft.add(LOAD, argument(0));
-    draft.jump(EQUALS, libc::AF_INET as u32, OfSctp, Next);
-    draft.jump(EQUALS, libc::AF_INET6 as u32, OfSctp, Pass);
-    draft.place(OfSctp);
-    draft.add(LOAD, argument(2));
-    draft.jump(EQUALS, 0, OfAnything, Next);
-    draft.jump(EQUALS, SCTP as u32, Next, Pass);
-    draft.add(LOAD, argument(1));
-    draft.add(AND, !KIND_FLAGS as u32);
-    draft.jump(EQUALS, libc::SOCK_RAW as u32, Pass, Stop);
-    draft.place(OfAnything);
-    draft.add(LOAD, argument(1));
-    draft.add(AND, !KIND_FLAGS as u32);
-    draft.jump(EQUALS, libc::SOCK_SEQPACKET as u32, Stop, Pass);
+    assembler.label(Socket);
+    assembler.add(LOAD, argument(0));
+    assembler.jump(EQUALS, libc::AF_INET as u32, OfSctp, Next);
+    assembler.jump(EQUALS, libc::AF_INET6 as u32, OfSctp, Pass);
+    assembler.label(OfSctp);
+    assembler.add(LOAD, argument(2));
+    assembler.jump(EQUALS, 0, OfAnything, Next);
+    assembler.jump(EQUALS, SCTP as u32, Next, Pass);
+    assembler.add(LOAD, argument(1));
+    assembler.add(AND, !KIND_FLAGS as u32);
+    assembler.jump(EQUALS, libc::SOCK_RAW as u32, Pass, Stop);
+    assembler.label(OfAnything);
+    assembler.add(LOAD, argument(1));
+    assembler.add(AND, !KIND_FLAGS as u32);
+    assembler.jump(EQUALS, libc::SOCK_SEQPACKET as u32, Stop, Pass);
 
-    draft.place(Control);
-    draft.add(LOAD, argument(1));
-    draft.jump(EQUALS, libc::FIONREAD as u32, Descriptor, Next);
-    draft.jump(EQUALS, libc::TIOCOUTQ as u32, Descriptor, Pass);
-    draft.place(Copy);
-    draft.add(LOAD, argument(1));
-    draft.jump(EQUALS, libc::F_DUPFD as u32, Descriptor, Next);
-    draft.jump(EQUALS, libc::F_DUPFD_CLOEXEC as u32, Descriptor, Pass);
-    draft.place(Splice);
-    draft.add(LOAD, argument(2));
-    draft.jump(AT_LEAST, TOP as u32, Descriptor, Next);
-    draft.jump(AT_LEAST, BASE as u32, Stop, Next);
-    draft.place(Descriptor);
-    draft.add(LOAD, argument(0));
-    draft.jump(AT_LEAST, TOP as u32, Pass, Next);
-    draft.jump(AT_LEAST, BASE as u32, Stop, Next);
+    assembler.label(Control);
+    assembler.add(LOAD, argument(1));
+    assembler.jump(EQUALS, libc::FIONREAD as u32, Descriptor, Next);
+    assembler.jump(EQUALS, libc::TIOCOUTQ as u32, Descriptor, Pass);
+    assembler.label(Copy);
+    assembler.add(LOAD, argument(1));
+    assembler.jump(EQUALS, libc::F_DUPFD as u32, Descriptor, Next);
+    assembler.jump(EQUALS, libc::F_DUPFD_CLOEXEC as u32, Descriptor, Pass);
+    assembler.label(Splice);
+    assembler.add(LOAD, argument(2));
+    assembler.jump(AT_LEAST, TOP as u32, Descriptor, Next);
+    assembler.jump(AT_LEAST, BASE as u32, Stop, Next);
+    assembler.label(Descriptor);
+    assembler.add(LOAD, argument(0));
+    assembler.jump(AT_LEAST, TOP as u32, Pass, Next);
+    assembler.jump(AT_LEAST, BASE as u32, Stop, Next);
 
-    draft.place(Pass);
-    draft.add(RETURN, libc::SECCOMP_RET_ALLOW);
-    draft.place(Stop);
-    draft.add(RETURN, libc::SECCOMP_RET_USER_NOTIF);
-    draft.finish()
+    assembler.label(Pass);
+    assembler.add(RETURN, libc::SECCOMP_RET_ALLOW);
+    assembler.label(Stop);
+    assembler.add(RETURN, libc::SECCOMP_RET_USER_NOTIF);
+    assembler.finish()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What the kernel would do with a call.
+    /// Returns whether the kernel would stop this call, by interpreting the program.
     fn stops(machine: u32, call: c_long, arguments: [u64; 6]) -> bool {
         let mut data = [0_u8; 64];
         data[..4].copy_from_slice(&(call as u32).to_ne_bytes());
         data[4..8].copy_from_slice(&machine.to_ne_bytes());
-        for (place, argument) in data[16..].chunks_mut(8).zip(arguments) {
-            place.copy_from_slice(&argument.to_ne_bytes());
+        for (label, argument) in data[16..].chunks_mut(8).zip(arguments) {
+            label.copy_from_slice(&argument.to_ne_bytes());
         }
         let (program, mut at, mut loaded) = (program(), 0, 0_u32);
         loop {
-            let one = program[at];
-            let jump = |yes: bool| usize::from(if yes { one.jt } else { one.jf });
+            let instruction = program[at];
+            let jump = |yes: bool| usize::from(if yes { instruction.jt } else { instruction.jf });
             at += 1;
-            match u32::from(one.code) {
+            match u32::from(instruction.code) {
                 LOAD => {
-                    let bytes = data[one.k as usize..].first_chunk().unwrap();
+                    let bytes = data[instruction.k as usize..].first_chunk().unwrap();
                     loaded = u32::from_ne_bytes(*bytes);
                 }
-                AND => loaded &= one.k,
-                EQUALS => at += jump(loaded == one.k),
-                AT_LEAST => at += jump(loaded >= one.k),
-                RETURN => return one.k == libc::SECCOMP_RET_USER_NOTIF,
+                AND => loaded &= instruction.k,
+                EQUALS => at += jump(loaded == instruction.k),
+                AT_LEAST => at += jump(loaded >= instruction.k),
+                RETURN => return instruction.k == libc::SECCOMP_RET_USER_NOTIF,
                 other => panic!("unknown code {other}"),
             }
         }

@@ -1,5 +1,5 @@
 //! Installs the filter in a program that is being started.
-#![allow(unsafe_code, reason = "between fork and exec there are system calls alone")]
+#![allow(unsafe_code, reason = "only system calls are allowed between fork and exec")]
 
 use std::io::{self, IoSliceMut};
 use std::mem::{size_of, zeroed};
@@ -17,9 +17,9 @@ use super::listener::Listener;
 
 /// A command that installs the filter.
 #[derive(Debug)]
-pub(super) struct Installing(OwnedFd);
+pub(super) struct Installation(OwnedFd);
 
-/// Checks that the kernel supports it.
+/// Checks that the kernel supports user notification.
 fn check() -> io::Result<()> {
     if cfg!(not(any(target_arch = "x86_64", target_arch = "aarch64"))) {
         return Err(io::ErrorKind::Unsupported.into());
@@ -27,23 +27,23 @@ fn check() -> io::Result<()> {
     let action = libc::SECCOMP_RET_USER_NOTIF;
     let operation = libc::SECCOMP_GET_ACTION_AVAIL;
     // SAFETY: the action is live.
-    let there = unsafe { libc::syscall(libc::SYS_seccomp, operation, 0, &raw const action) };
-    if there == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    let available = unsafe { libc::syscall(libc::SYS_seccomp, operation, 0, &raw const action) };
+    if available == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-impl Installing {
+impl Installation {
     /// Makes the command install the filter on itself before it starts.
-    pub(super) fn into(command: &mut Command) -> io::Result<Self> {
+    pub(super) fn install_in(command: &mut Command) -> io::Result<Self> {
         check()?;
         let flags = SockFlag::SOCK_CLOEXEC;
         let (ours, theirs) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags)?;
-        // A call that is stopped by the filter itself would wait for ever, because nobody answers
-        // yet.
+        // If the filter stopped the calls made here, they would wait for ever, because nothing
+        // answers them yet.
         if theirs.as_raw_fd() >= BASE {
             return Err(io::Error::from_raw_os_error(libc::EMFILE));
         }
         let filter = program();
-        // SAFETY: what it calls are system calls, and it allocates nothing.
+        // SAFETY: the closure only makes system calls, and allocates nothing.
         unsafe { command.pre_exec(move || install(&filter, theirs.as_raw_fd())) };
         Ok(Self(ours))
     }
@@ -54,9 +54,10 @@ impl Installing {
         let mut control = nix::cmsg_space!(RawFd);
         let mut room = [IoSliceMut::new(&mut errno)];
         let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_CMSG_CLOEXEC;
-        let said = recvmsg::<()>(self.0.as_raw_fd(), &mut room, Some(&mut control), flags)?;
-        for message in said.cmsgs()? {
-            if let ControlMessageOwned::ScmRights(descriptors) = message
+        let control_message =
+            recvmsg::<()>(self.0.as_raw_fd(), &mut room, Some(&mut control), flags)?;
+        for control_message in control_message.cmsgs()? {
+            if let ControlMessageOwned::ScmRights(descriptors) = control_message
                 && let Some(fd) = descriptors.first()
             {
                 // SAFETY: the kernel has just created it for us.
@@ -64,7 +65,7 @@ impl Installing {
             }
         }
         match c_int::from_ne_bytes(errno) {
-            // The command did not get this far.
+            // The command failed before it got this far.
             0 => Err(io::ErrorKind::NotFound.into()),
             errno => Err(io::Error::from_raw_os_error(errno)),
         }
@@ -78,8 +79,8 @@ fn install(filter: &[sock_filter], to: RawFd) -> io::Result<()> {
     let flags =
         libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
     let mode = libc::SECCOMP_SET_MODE_FILTER;
-    // SAFETY: the program is live, and as long as it says.
-    let made = unsafe {
+    // SAFETY: the program is live and has the stated length.
+    let listener = unsafe {
         // The kernel requires this if an unprivileged user installs a filter.
         match libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) {
             0 => libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program) as c_int,
@@ -87,15 +88,15 @@ fn install(filter: &[sock_filter], to: RawFd) -> io::Result<()> {
         }
     };
     let error = io::Error::last_os_error();
-    if made < 0 {
+    if listener < 0 {
         let errno = error.raw_os_error().unwrap_or(libc::EIO).to_ne_bytes();
         // SAFETY: the number is live and has this length.
         unsafe { libc::send(to, errno.as_ptr().cast(), errno.len(), libc::MSG_NOSIGNAL) };
         return Err(error);
     }
-    let sent = send(made, to);
+    let sent = send(listener, to);
     // SAFETY: it is ours and not needed here any more.
-    unsafe { libc::close(made) };
+    unsafe { libc::close(listener) };
     sent
 }
 
@@ -113,11 +114,11 @@ fn send(fd: c_int, to: RawFd) -> io::Result<()> {
         header.msg_control = control.as_mut_ptr().cast();
         header.msg_controllen = libc::CMSG_SPACE(size_of::<c_int>() as u32) as _;
         header.msg_name = null_mut();
-        let message = libc::CMSG_FIRSTHDR(&raw const header);
-        (*message).cmsg_level = libc::SOL_SOCKET;
-        (*message).cmsg_type = libc::SCM_RIGHTS;
-        (*message).cmsg_len = libc::CMSG_LEN(size_of::<c_int>() as u32) as _;
-        libc::CMSG_DATA(message).cast::<c_int>().write_unaligned(fd);
+        let control_message = libc::CMSG_FIRSTHDR(&raw const header);
+        (*control_message).cmsg_level = libc::SOL_SOCKET;
+        (*control_message).cmsg_type = libc::SCM_RIGHTS;
+        (*control_message).cmsg_len = libc::CMSG_LEN(size_of::<c_int>() as u32) as _;
+        libc::CMSG_DATA(control_message).cast::<c_int>().write_unaligned(fd);
         libc::sendmsg(to, &raw const header, libc::MSG_NOSIGNAL)
     };
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

@@ -1,5 +1,5 @@
 //! The interface to the kernel: stopped calls, and the answers to them.
-#![allow(unsafe_code, reason = "system calls that no library has")]
+#![allow(unsafe_code, reason = "no library wraps these system calls")]
 
 use std::io;
 use std::mem::zeroed;
@@ -12,13 +12,13 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 #[derive(Debug)]
 pub(super) struct Listener(OwnedFd);
 
-/// The number of a descriptor in the program, and what becomes of the call.
+/// A descriptor to add to the program.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Giving {
+pub(super) struct NewDescriptor {
     pub(super) number: c_int,
     pub(super) close_on_exec: bool,
-    /// Whether the call returns that number.
-    pub(super) answers: bool,
+    /// Whether this also completes the call, which then returns the number.
+    pub(super) completes_call: bool,
 }
 
 impl Listener {
@@ -43,7 +43,7 @@ impl Listener {
             let mut notification: seccomp_notif = unsafe { zeroed() };
             match self.control(libc::SECCOMP_IOCTL_NOTIF_RECV, (&raw mut notification).cast()) {
                 Ok(_) => return Ok(Some(notification)),
-                // Its thread has ended in the meantime, or is interrupted by a signal.
+                // The thread has ended in the meantime, or was interrupted by a signal.
                 Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -75,19 +75,24 @@ impl Listener {
 
     /// Returns whether the call still waits, and therefore whether its thread is still the one that
     /// made it.
-    pub(super) fn waits(&self, mut id: u64) -> bool {
+    pub(super) fn is_waiting(&self, mut id: u64) -> bool {
         self.control(libc::SECCOMP_IOCTL_NOTIF_ID_VALID, (&raw mut id).cast()).is_ok()
     }
 
     /// Adds a descriptor to the program.
-    pub(super) fn give(&self, id: u64, fd: BorrowedFd<'_>, giving: Giving) -> io::Result<c_int> {
-        let sends = if giving.answers { libc::SECCOMP_ADDFD_FLAG_SEND } else { 0 };
-        let flags = if giving.close_on_exec { libc::O_CLOEXEC } else { 0 };
+    pub(super) fn add_descriptor(
+        &self,
+        id: u64,
+        fd: BorrowedFd<'_>,
+        new_descriptor: NewDescriptor,
+    ) -> io::Result<c_int> {
+        let sends = if new_descriptor.completes_call { libc::SECCOMP_ADDFD_FLAG_SEND } else { 0 };
+        let flags = if new_descriptor.close_on_exec { libc::O_CLOEXEC } else { 0 };
         let mut request = seccomp_notif_addfd {
             id,
             flags: (libc::SECCOMP_ADDFD_FLAG_SETFD | sends) as u32,
             srcfd: fd.as_raw_fd() as u32,
-            newfd: giving.number as u32,
+            newfd: new_descriptor.number as u32,
             newfd_flags: flags as u32,
         };
         self.control(libc::SECCOMP_IOCTL_NOTIF_ADDFD, (&raw mut request).cast())

@@ -7,31 +7,34 @@
 //! | `install` | installing the filter in a program that is being started |
 //! | `listener` | stopped calls, and the answers to them |
 //! | `thread` | the memory and the descriptors of the thread that made a call |
-//! | `asked` | a stopped call as a request |
-//! | `line` | a connection to the supervisor |
-//! | `serving` | one call: request, wait, answer |
-//! | `given` | writing the result of a call to its program |
-//! | `numbers` | numbers of new descriptors |
-//! | `disturbance` | signals that interrupt a call |
+//! | `decode` | converting a stopped call to a request |
+//! | `connection` | a connection to the supervisor |
+//! | `handler` | handling one call: request, wait, answer |
+//! | `write_back` | writing the result of a call to its program |
+//! | `numbers` | choosing numbers for new descriptors |
+//! | `interruption` | signals that interrupt a call |
 //!
-//! This is the preloaded library from the outside: the same requests, and the same descriptors, which
-//! work with `poll` and identify their socket in any process.
+//! This does from outside what the preloaded library does from inside: it makes the same requests
+//! and provides the same descriptors, which work with `poll` and identify their socket in any
+//! process.
 //!
 //! A call that was received from the kernel can be ended only by its answer, or by the end of its
-//! thread: otherwise an answer could coincide with a signal and be lost unnoticed, with the message
-//! that it carried. Signals are therefore checked here while a call waits, and the call is answered
-//! such that the kernel then does what it always does.
+//! thread: otherwise an answer could coincide with a signal and be lost unnoticed, together with
+//! the message that it carried. Signals are therefore checked here while a call waits, and the call
+//! is answered in such a way that the kernel then handles the signal as usual.
 
-mod asked;
-mod disturbance;
+mod connection;
+mod decode;
 mod filter;
-mod given;
+mod interruption;
+
 mod install;
-mod line;
+
+mod handler;
 mod listener;
 mod numbers;
-mod serving;
 mod thread;
+mod write_back;
 
 use std::io;
 use std::sync::Arc;
@@ -42,16 +45,16 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::client::Address;
-use install::Installing;
-use serving::Serving;
+use handler::Handler;
+use install::Installation;
 
 /// The errno of a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Errno(c_int);
 
-/// A command whose calls stop once it has started.
+/// A command whose SCTP calls are intercepted once it has started.
 #[derive(Debug)]
-pub struct Trap(Installing);
+pub struct Trap(Installation);
 
 impl Trap {
     /// Makes the command, and all processes that it starts, stop at calls that concern SCTP. From
@@ -61,7 +64,7 @@ impl Trap {
     /// # Errors
     /// If the kernel does not support seccomp user notification, or not on this architecture.
     pub fn set(command: &mut Command) -> io::Result<Self> {
-        Ok(Self(Installing::into(command)?))
+        Ok(Self(Installation::install_in(command)?))
     }
 
     /// Answers the calls with the sockets of the supervisor at this address, once the command has
@@ -71,13 +74,13 @@ impl Trap {
     /// The error of installing the filter: `EBUSY` if another filter already stops calls;
     /// `NotFound` if the command did not get this far.
     pub fn serve(self, address: Address) -> io::Result<Trapped> {
-        let serving = Arc::new(Serving::new(self.0.listener()?, address));
+        let handler = Arc::new(Handler::new(self.0.listener()?, address));
         let (ended, is_ended) = watch::channel(false);
         let runtime = Handle::current();
         // The kernel reports calls to a waiting thread.
         std::thread::Builder::new().name("trap".into()).spawn(move || {
-            take(&serving, &runtime);
-            drop(serving);
+            receive_calls(&handler, &runtime);
+            drop(handler);
             ended.send_replace(true);
         })?;
         Ok(Trapped(is_ended))
@@ -97,16 +100,16 @@ impl Trapped {
 }
 
 /// Receives calls until no process is left that could make any.
-fn take(serving: &Arc<Serving>, runtime: &Handle) {
+fn receive_calls(handler: &Arc<Handler>, runtime: &Handle) {
     loop {
-        match serving.listener.next() {
+        match handler.listener.next() {
             Ok(Some(call)) => {
-                let serving = Arc::clone(serving);
-                runtime.spawn(async move { serving.serve(&call).await });
+                let handler = Arc::clone(handler);
+                runtime.spawn(async move { handler.serve(&call).await });
             }
             Ok(None) => return,
             Err(error) => {
-                tracing::warn!(%error, "calls of programs are not answered any more");
+                tracing::warn!(%error, "calls of programs are no longer answered");
                 return;
             }
         }

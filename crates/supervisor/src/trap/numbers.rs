@@ -1,4 +1,4 @@
-//! Numbers of new descriptors.
+//! Chooses numbers for new descriptors.
 
 use libc::c_int;
 use nix::sys::resource::{Resource, getrlimit};
@@ -7,14 +7,14 @@ use super::Errno;
 use super::filter::{BASE, TOP};
 use super::thread::Thread;
 
-/// Numbers from here on do not work with `select`.
-const SELECT: c_int = 1024;
+/// Numbers from this one on do not work with `select` (`FD_SETSIZE`).
+const FD_SETSIZE: c_int = 1024;
 
-/// Chooses numbers. The kernel has no call that finds a free one above another: a lock prevents
-/// concurrent choices until the number is used.
+/// Chooses numbers. No system call atomically takes a free number above another one in a different
+/// process, so a lock is held until the number is used.
 #[derive(Debug)]
 pub(super) struct Numbers {
-    /// No process here has a number above this.
+    /// No process here can have a number at or above this.
     limit: c_int,
     /// Where to start the search among those that do not work with `select`.
     next: c_int,
@@ -35,9 +35,9 @@ impl Numbers {
             Err(Errno(libc::EBADF)) => Ok(true),
             Err(error) => Err(error),
         };
-        // The kernel gives other descriptors the lowest free number. If that is far below, none of
-        // them gets one of these at this moment; otherwise those far above are safe.
-        let low = BASE..SELECT.min(self.limit);
+        // The kernel gives other descriptors the lowest free number. If that is below `BASE`,
+        // numbers just above are safe for the moment; otherwise only those far above are.
+        let low = BASE..FD_SETSIZE.min(self.limit);
         if is_free(BASE - 1)? {
             for number in low.clone() {
                 if is_free(number)? {
@@ -45,10 +45,10 @@ impl Numbers {
                 }
             }
         }
-        let high = (SELECT..=self.next).rev().chain((self.next + 1..self.limit).rev());
+        let high = (FD_SETSIZE..=self.next).rev().chain((self.next + 1..self.limit).rev());
         for number in high {
             if is_free(number)? {
-                self.next = if number > SELECT { number - 1 } else { self.limit - 1 };
+                self.next = if number > FD_SETSIZE { number - 1 } else { self.limit - 1 };
                 return Ok(number);
             }
         }

@@ -14,7 +14,7 @@ use rustix::process::{
 };
 
 use super::listener::Listener;
-use super::{Errno, disturbance};
+use super::{Errno, interruption};
 use crate::local::{Descriptor, FILLER, mark};
 
 /// The maximum number of pieces of memory per system call.
@@ -40,25 +40,25 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// Returns the thread that made a call, if it still waits.
+    /// Returns the thread that made a call, if the call still waits.
     pub(super) fn of(listener: &Arc<Listener>, call: u64, id: u32) -> Option<Self> {
         let id = Pid::from_raw(i32::try_from(id).ok()?)?;
         let process = pidfd_open(id, PidfdFlags::from_bits_retain(THREAD))
             .or_else(|_| pidfd_open(process_of(id)?, PidfdFlags::empty()))
             .ok()?;
         let thread = Self { listener: Arc::clone(listener), call, id, process };
-        thread.waits().then_some(thread)
+        thread.is_waiting().then_some(thread)
     }
 
     /// Returns whether the call still waits. Until then its thread has not ended, so its number has
     /// not been reused.
-    pub(super) fn waits(&self) -> bool {
-        self.listener.waits(self.call)
+    pub(super) fn is_waiting(&self) -> bool {
+        self.listener.is_waiting(self.call)
     }
 
     /// Returns the result of its call if a signal interrupts it.
-    pub(super) fn disturbance(&self) -> Option<Errno> {
-        disturbance::errno(self.id.as_raw_nonzero().get())
+    pub(super) fn interruption(&self) -> Option<Errno> {
+        interruption::errno(self.id.as_raw_nonzero().get())
     }
 
     /// Returns a copy of one of its descriptors; `EBADF` if there is none with this number.
@@ -71,7 +71,7 @@ impl Thread {
     pub(super) fn socket(&self, fd: c_int) -> Option<(OwnedFd, Descriptor)> {
         let copy = self.copy(fd).ok()?;
         let name = getpeername::<UnixAddr>(copy.as_raw_fd()).ok()?;
-        // With the leading zero byte.
+        // Add the leading zero byte.
         let whole = [b"\0", name.as_abstract()?].concat();
         Some((copy, Descriptor::parse(&whole)?))
     }
@@ -81,20 +81,20 @@ impl Thread {
         let whole: usize = parts.iter().map(|part| part.length).sum();
         let mut bytes = vec![0; whole];
         let mut place = bytes.as_mut_slice();
-        for some in parts.chunks(MAX_PARTS) {
-            let length = some.iter().map(|part| part.length).sum();
+        for chunk in parts.chunks(MAX_PARTS) {
+            let length = chunk.iter().map(|part| part.length).sum();
             let (now, rest) = place.split_at_mut(length);
             let mut local = [IoSliceMut::new(now)];
             let pid = nix::unistd::Pid::from_raw(self.id.as_raw_nonzero().get());
-            match process_vm_readv(pid, &mut local, &remote(some)) {
+            match process_vm_readv(pid, &mut local, &remote(chunk)) {
                 Ok(read) if read == length => {}
                 Ok(_) | Err(nix::Error::EFAULT) => return Err(Errno(libc::EFAULT)),
                 Err(error) => return Err(Errno(error as c_int)),
             }
             place = rest;
         }
-        // Otherwise the memory was that of another process.
-        if self.waits() { Ok(bytes) } else { Err(Errno(libc::EINTR)) }
+        // Otherwise the memory may have been that of another process.
+        if self.is_waiting() { Ok(bytes) } else { Err(Errno(libc::EINTR)) }
     }
 
     /// Reads one piece of its memory.
@@ -104,17 +104,21 @@ impl Thread {
 
     /// Writes its memory.
     pub(super) fn write(&self, parts: &[Part], mut bytes: &[u8]) -> Result<(), Errno> {
-        if !self.waits() {
+        if !self.is_waiting() {
             return Err(Errno(libc::EINTR));
         }
-        for some in parts.chunks(MAX_PARTS) {
-            let room = some.iter().map(|part| part.length).sum::<usize>();
+        for chunk in parts.chunks(MAX_PARTS) {
+            let room = chunk.iter().map(|part| part.length).sum::<usize>();
             let (now, rest) = bytes.split_at(room.min(bytes.len()));
             if now.is_empty() {
                 break;
             }
             let pid = nix::unistd::Pid::from_raw(self.id.as_raw_nonzero().get());
-            match process_vm_writev(pid, &[IoSlice::new(now)], &remote(&cut(some, now.len()))) {
+            match process_vm_writev(
+                pid,
+                &[IoSlice::new(now)],
+                &remote(&truncated(chunk, now.len())),
+            ) {
                 Ok(written) if written == now.len() => {}
                 Ok(_) | Err(nix::Error::EFAULT) => return Err(Errno(libc::EFAULT)),
                 Err(error) => return Err(Errno(error as c_int)),
@@ -129,14 +133,14 @@ impl Thread {
         self.write(&[Part { at, length: bytes.len() }], bytes)
     }
 
-    /// Sends it the signal that there is no reader.
-    pub(super) fn broken_pipe(&self) {
+    /// Sends SIGPIPE to it.
+    pub(super) fn send_sigpipe(&self) {
         // It may have ended in the meantime.
         let _ = pidfd_send_signal(&self.process, Signal::PIPE);
     }
 
-    /// Applies to one of its descriptors what is possible only at the program's end.
-    pub(super) fn settle(&self, fd: c_int, socket: Descriptor, marks: u32) {
+    /// Performs the actions on one of its descriptors that are possible only at the program's end.
+    pub(super) fn apply_marks(&self, fd: c_int, socket: Descriptor, marks: u32) {
         if marks == 0 {
             return;
         }
@@ -184,7 +188,7 @@ fn remote(parts: &[Part]) -> Vec<RemoteIoVec> {
 }
 
 /// Returns the parts, truncated to this number of bytes.
-fn cut(parts: &[Part], mut left: usize) -> Vec<Part> {
+fn truncated(parts: &[Part], mut left: usize) -> Vec<Part> {
     let fill = |part: &Part| {
         let length = part.length.min(left);
         left -= length;

@@ -1,4 +1,5 @@
-//! A service whose sockets get back what they send, four messages at most; what stands in for SCTP here.
+//! A service that stands in for SCTP: its sockets receive what they send, and hold at most four
+//! messages.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,37 +7,38 @@ use bytes::Bytes;
 use eyas_supervisor::local::Op;
 use eyas_supervisor::{Answer, Call, Closing, Notice, Outcome, Service, poll};
 
-/// Messages that a socket holds.
+/// The number of messages that a socket can hold.
 pub(crate) const LIMIT: usize = 4;
-/// A connect to this address is refused, once it was waited for.
+/// A connection to this address is refused, after a wait.
 pub(crate) const REFUSED: &[u8] = b"refused";
-/// What there is to be shown.
+/// The status of the service.
 pub(crate) const STATUS: &[u8] = b"echo";
-/// A message that ends what a socket receives.
+/// A message that ends the socket's receiving direction.
 pub(crate) const END: &[u8] = b"end";
 
-/// A message that opens an association, which is there when it is asked for the second time.
+/// A message that opens an association, which is established when it is queried for the second
+/// time.
 pub(crate) const OPENS: &[u8] = b"opens";
-/// One whose association never comes to be.
-pub(crate) const OPENS_NOTHING: &[u8] = b"opens nothing";
+/// A message that opens an association that is never established.
+pub(crate) const OPENS_FOR_EVER: &[u8] = b"opens for ever";
 
 #[derive(Debug, Default)]
 pub(crate) struct Echo {
     sockets: BTreeMap<u64, VecDeque<Bytes>>,
-    made: u64,
+    last_socket: u64,
     ended: Vec<u64>,
     notices: VecDeque<Notice>,
-    /// How often it is asked yet before an association is there.
+    /// The number of queries before an association is established.
     opening: usize,
     pub(crate) closed: Vec<u64>,
 }
 
 impl Echo {
-    fn make(&mut self) -> u64 {
-        self.made += 1;
-        self.sockets.insert(self.made, VecDeque::new());
-        self.ready(self.made);
-        self.made
+    fn create(&mut self) -> u64 {
+        self.last_socket += 1;
+        self.sockets.insert(self.last_socket, VecDeque::new());
+        self.ready(self.last_socket);
+        self.last_socket
     }
 
     fn ready(&mut self, socket: u64) {
@@ -60,7 +62,7 @@ impl Echo {
         self.ready(socket);
         self.opening = match &call.data[..] {
             OPENS => 1,
-            OPENS_NOTHING => usize::MAX,
+            OPENS_FOR_EVER => usize::MAX,
             _ => return done(call.data.len() as i32),
         };
         Outcome::Opens(Answer { result: call.data.len() as i32, ..Answer::default() }, 7)
@@ -80,7 +82,7 @@ impl Echo {
             queue.push_front(message);
         }
         self.ready(socket);
-        // A control message of SCTP: 28 bytes of SCTP_RCVINFO and four that fill it up.
+        // A control message of SCTP: 28 bytes of SCTP_RCVINFO and four of padding.
         let head = [44_usize.to_ne_bytes().to_vec(), 132_i32.to_ne_bytes().to_vec()].concat();
         let control = [head, 3_i32.to_ne_bytes().to_vec(), vec![7; 32]].concat();
         let (result, peer) = (data.len() as i32, b"peer".to_vec());
@@ -97,11 +99,11 @@ impl Service for Echo {
         let (request, socket) = (call.request, call.request.socket);
         match request.op {
             Op::Socket => {
-                let socket = Some(self.make());
+                let socket = Some(self.create());
                 Outcome::Done(Answer { socket, ..Answer::default() })
             }
             Op::Accept => {
-                let (socket, peer) = (Some(self.make()), b"guest".to_vec());
+                let (socket, peer) = (Some(self.create()), b"client".to_vec());
                 Outcome::Done(Answer { socket, peer, ..Answer::default() })
             }
             Op::Send => self.send(socket, call),
@@ -127,7 +129,7 @@ impl Service for Echo {
         }
     }
 
-    fn again(&mut self, call: &Call) -> Outcome {
+    fn retry(&mut self, call: &Call) -> Outcome {
         match call.request.op {
             Op::Connect => Outcome::Failed(libc::ECONNREFUSED),
             _ => self.call(call),

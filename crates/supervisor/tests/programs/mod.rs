@@ -1,4 +1,5 @@
-//! Programs that use sockets by libc's functions, as C does: a test binary runs itself as one of them.
+//! Programs that use sockets through libc's functions, as C programs do. A test binary runs itself
+//! as one of them.
 
 use std::ffi::c_int;
 use std::io;
@@ -9,7 +10,7 @@ use crate::echo::{self, LIMIT};
 
 const SCTP: c_int = 132;
 
-/// Says which of the programs this process is.
+/// The environment variable that names the program to run.
 pub(crate) const PROGRAM: &str = "EYAS_TEST_PROGRAM";
 
 const PROGRAMS: [(&str, fn()); 15] = [
@@ -30,7 +31,7 @@ const PROGRAMS: [(&str, fn()); 15] = [
     ("ended", ended),
 ];
 
-/// Begins a program, where this process is to be one.
+/// Runs a program, if this process was started as one.
 pub(crate) fn begin() {
     let count = |wanted: &str| PROGRAMS.iter().filter(|(name, _)| *name == wanted).count();
     assert!(PROGRAMS.iter().all(|(name, _)| count(name) == 1));
@@ -40,7 +41,7 @@ pub(crate) fn begin() {
     }
 }
 
-/// What a function of libc has answered.
+/// Converts the result of a libc function.
 fn check(result: impl Into<i64>) -> io::Result<i64> {
     let result = result.into();
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
@@ -74,10 +75,10 @@ fn close(fd: c_int) {
     check(unsafe { libc::close(fd) }).unwrap();
 }
 
-fn polled(fd: c_int) -> i16 {
+fn poll_events(fd: c_int) -> i16 {
     let events = libc::POLLIN | libc::POLLOUT | libc::POLLRDHUP;
     let mut one = libc::pollfd { fd, events, revents: 0 };
-    // SAFETY: there is one.
+    // SAFETY: there is one entry.
     check(unsafe { libc::poll(&raw mut one, 1, 0) }).unwrap();
     one.revents
 }
@@ -101,14 +102,15 @@ fn message() {
     assert_eq!(unsafe { libc::recvmsg(fd, &raw mut header, 0) }, 5);
     assert_eq!((&first, &second[..3], &name[..4]), (b"wo", &b"rld"[..], &b"peer"[..]));
     assert_eq!(header.msg_namelen, 4);
-    // The control message was longer than there was room for.
+    // The control message was longer than the buffer.
     assert_eq!(header.msg_flags, libc::MSG_EOR | libc::MSG_CTRUNC);
     assert_eq!((header.msg_controllen, control[0]), (40, 40));
     let mut value = [5_u8; 20];
     let mut length = 20;
     // SAFETY: both are live.
-    let told = unsafe { libc::getsockopt(fd, SCTP, 0, value.as_mut_ptr().cast(), &raw mut length) };
-    assert_eq!((told, length), (0, 8));
+    let result =
+        unsafe { libc::getsockopt(fd, SCTP, 0, value.as_mut_ptr().cast(), &raw mut length) };
+    assert_eq!((result, length), (0, 8));
     let large: Vec<u8> = (0..1_000_000).map(|index| index as u8).collect();
     assert_eq!(send(fd, &large, 0), 1_000_000);
     assert_eq!(receive(fd, 2_000_000, 0).unwrap(), large);
@@ -118,22 +120,22 @@ fn message() {
 fn readiness() {
     let fd = socket();
     for _ in 0..3 {
-        assert_eq!(polled(fd), libc::POLLOUT);
+        assert_eq!(poll_events(fd), libc::POLLOUT);
         for _ in 0..LIMIT {
             assert_eq!(send(fd, b"x", 0), 1);
         }
-        assert_eq!(polled(fd), libc::POLLIN);
+        assert_eq!(poll_events(fd), libc::POLLIN);
         assert_eq!(errno(send(fd, b"x", libc::MSG_DONTWAIT)), libc::EAGAIN);
         assert_eq!(receive(fd, 10, 0).unwrap(), b"x");
-        assert_eq!(polled(fd), libc::POLLIN | libc::POLLOUT);
+        assert_eq!(poll_events(fd), libc::POLLIN | libc::POLLOUT);
         for _ in 1..LIMIT {
             assert_eq!(receive(fd, 10, 0).unwrap(), b"x");
         }
-        assert_eq!(polled(fd), libc::POLLOUT);
+        assert_eq!(poll_events(fd), libc::POLLOUT);
         assert_eq!(receive(fd, 10, libc::MSG_DONTWAIT), Err(libc::EAGAIN));
     }
     assert_eq!(send(fd, echo::END, 0), 3);
-    assert_eq!(polled(fd), libc::POLLIN | libc::POLLOUT | libc::POLLRDHUP);
+    assert_eq!(poll_events(fd), libc::POLLIN | libc::POLLOUT | libc::POLLRDHUP);
     assert_eq!(receive(fd, 10, 0).unwrap(), b"");
     // SAFETY: no memory is passed.
     unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_NONBLOCK) };
@@ -151,8 +153,8 @@ fn waiting() {
     for index in 0..3 * LIMIT as u8 {
         assert_eq!(send(fd, &[index], 0), 1);
     }
-    let got = reader.join().unwrap();
-    assert_eq!(got, (0..3 * LIMIT as u8).map(|index| vec![index]).collect::<Vec<_>>());
+    let received = reader.join().unwrap();
+    assert_eq!(received, (0..3 * LIMIT as u8).map(|index| vec![index]).collect::<Vec<_>>());
 }
 
 extern "C" fn ignore(_: c_int) {}
@@ -173,10 +175,10 @@ fn limits() {
         action.sa_sigaction = ignore as *const () as usize;
         assert_eq!(libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut()), 0);
     }
-    let (told, id) = std::sync::mpsc::channel();
+    let (result, id) = std::sync::mpsc::channel();
     let waiter = std::thread::spawn(move || {
         // SAFETY: no memory is passed.
-        told.send(unsafe { libc::pthread_self() }).unwrap();
+        result.send(unsafe { libc::pthread_self() }).unwrap();
         receive(fd, 10, 0)
     });
     let id = id.recv().unwrap();
@@ -192,7 +194,7 @@ fn limits() {
 }
 
 /// Disturbs a thread with signals, whose calls the kernel makes again.
-fn disturbed<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+fn with_signals<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     // SAFETY: zeros are a valid action, and the handler does nothing.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
@@ -200,10 +202,10 @@ fn disturbed<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T 
         action.sa_flags = libc::SA_RESTART;
         assert_eq!(libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut()), 0);
     }
-    let (told, id) = std::sync::mpsc::channel();
+    let (result, id) = std::sync::mpsc::channel();
     let worker = std::thread::spawn(move || {
         // SAFETY: no memory is passed.
-        told.send(unsafe { libc::pthread_self() }).unwrap();
+        result.send(unsafe { libc::pthread_self() }).unwrap();
         work()
     });
     let id = id.recv().unwrap();
@@ -224,11 +226,12 @@ fn interrupted() {
             assert_eq!(send(fd, &[index], 0), 1);
         }
     });
-    let got =
-        disturbed(move || (0..MESSAGES).map(|_| receive(fd, 10, 0).unwrap()).collect::<Vec<_>>());
+    let received = with_signals(move || {
+        (0..MESSAGES).map(|_| receive(fd, 10, 0).unwrap()).collect::<Vec<_>>()
+    });
     sender.join().unwrap();
-    assert_eq!(got, (0..MESSAGES).map(|index| vec![index]).collect::<Vec<_>>());
-    disturbed(|| {
+    assert_eq!(received, (0..MESSAGES).map(|index| vec![index]).collect::<Vec<_>>());
+    with_signals(|| {
         for index in 0..MESSAGES {
             let fd = socket();
             assert_eq!(send(fd, &[index], 0), 1);
@@ -246,36 +249,36 @@ fn connect(fd: c_int, name: &[u8]) -> c_int {
 
 fn connecting() {
     let fd = socket();
-    assert_eq!(connect(fd, b"anybody"), 0);
+    assert_eq!(connect(fd, b"peer"), 0);
     assert_eq!(errno(connect(fd, echo::REFUSED)), libc::ECONNREFUSED);
     // SAFETY: no memory is passed.
     unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_NONBLOCK) };
     assert_eq!(errno(connect(fd, echo::REFUSED)), libc::EINPROGRESS);
     let (mut name, mut length) = ([0_u8; 16], 16);
     // SAFETY: both are live.
-    let guest =
+    let accepted =
         unsafe { libc::accept4(fd, name.as_mut_ptr().cast(), &raw mut length, libc::SOCK_CLOEXEC) };
-    assert_eq!((length, &name[..5]), (5, &b"guest"[..]));
+    assert_eq!((length, &name[..6]), (6, &b"client"[..]));
     // SAFETY: no memory is passed.
-    assert_eq!(unsafe { libc::fcntl(guest, libc::F_GETFD) }, libc::FD_CLOEXEC);
-    assert_eq!(send(guest, b"x", 0), 1);
+    assert_eq!(unsafe { libc::fcntl(accepted, libc::F_GETFD) }, libc::FD_CLOEXEC);
+    assert_eq!(send(accepted, b"x", 0), 1);
     // SAFETY: no memory is passed.
-    assert_eq!(errno(unsafe { libc::listen(guest, 1) }), libc::EOPNOTSUPP);
+    assert_eq!(errno(unsafe { libc::listen(accepted, 1) }), libc::EOPNOTSUPP);
 }
 
-/// A message that opens an association is sent however long that takes, and whatever ends the wait.
+/// A message that opens an association is sent, even if the wait for the association ends early.
 fn opening() {
     let fd = socket();
     assert_eq!(send(fd, echo::OPENS, 0), 5);
-    assert_eq!(send(fd, echo::OPENS_NOTHING, libc::MSG_DONTWAIT), 13);
+    assert_eq!(send(fd, echo::OPENS_FOR_EVER, libc::MSG_DONTWAIT), 14);
     let limit = libc::timeval { tv_sec: 0, tv_usec: 20_000 };
     // SAFETY: the time is live and has this length.
     let set = unsafe {
         libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_SNDTIMEO, (&raw const limit).cast(), 16)
     };
     assert_eq!(set, 0);
-    assert_eq!(send(fd, echo::OPENS_NOTHING, 0), 13);
-    for message in [echo::OPENS, echo::OPENS_NOTHING, echo::OPENS_NOTHING] {
+    assert_eq!(send(fd, echo::OPENS_FOR_EVER, 0), 14);
+    for message in [echo::OPENS, echo::OPENS_FOR_EVER, echo::OPENS_FOR_EVER] {
         assert_eq!(receive(fd, 20, 0).unwrap(), message);
     }
 }
@@ -286,7 +289,7 @@ fn copies() {
     let copy = unsafe { libc::dup(fd) };
     close(fd);
     assert_eq!(send(copy, b"still here", 0), 10);
-    // Another socket takes its place, and is itself put over the copy.
+    // Another socket gets its number, and is then duplicated onto the copy.
     let other = socket();
     assert_eq!(other, fd, "programs get the lowest free number");
     // SAFETY: no memory is passed.
@@ -298,11 +301,11 @@ fn copies() {
 
 fn children() {
     let fd = socket();
-    // SAFETY: the child makes system calls alone.
+    // SAFETY: the child only makes system calls.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let good = send(fd, b"from the child", 0) == 14;
-        // SAFETY: it ends here.
+        // SAFETY: the child ends here.
         unsafe { libc::_exit(if good { 0 } else { 1 }) };
     }
     assert_eq!(receive(fd, 100, 0).unwrap(), b"from the child");
@@ -310,7 +313,7 @@ fn children() {
     // SAFETY: the status is live.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0);
-    // A program that knows nothing of sockets has one as its standard streams.
+    // A program that does not use sockets has one as its standard streams.
     assert_eq!(send(fd, b"through another program", 0), 23);
     // SAFETY: the copies are given away.
     let copy = || unsafe {
@@ -329,7 +332,7 @@ fn children() {
 fn closing() {
     let fd = socket();
     for number in (0..2048).filter(|number| *number != fd && *number > 2) {
-        // SAFETY: nobody else has descriptors in this process.
+        // SAFETY: no other part of this process uses descriptors.
         unsafe { libc::close(number) };
     }
     assert_eq!(send(fd, b"x", 0), 1);
@@ -337,18 +340,18 @@ fn closing() {
     check(unsafe { libc::close_range(fd as u32 + 1, u32::MAX, 0) }).unwrap();
     assert_eq!(receive(fd, 10, 0).unwrap(), b"x");
     for number in (0..2048).filter(|number| *number != fd && *number > 2) {
-        // SAFETY: as above. This goes past libc.
+        // SAFETY: as above. This bypasses libc.
         unsafe { libc::syscall(libc::SYS_close, number) };
     }
     assert_eq!(send(fd, b"y", 0), 1);
 }
 
-/// Descriptors that are local stream sockets: the library's connections.
+/// Returns the number of local stream sockets, which are the library's connections.
 fn connections() -> usize {
-    let is_one = |fd: c_int| {
+    let is_connection = |fd: c_int| {
         let (mut kind, mut domain, mut length) = (0, 0, size_of::<c_int>() as u32);
         let level = libc::SOL_SOCKET;
-        // SAFETY: all that is passed is live. Past the library, which would hide them.
+        // SAFETY: all that is passed is live. This bypasses the library, which would hide them.
         let asked = unsafe {
             let option = libc::SO_TYPE;
             let asked = libc::SYS_getsockopt;
@@ -357,7 +360,7 @@ fn connections() -> usize {
         };
         asked == 0 && (kind, domain) == (libc::SOCK_STREAM, libc::AF_UNIX)
     };
-    (0..1024).filter(|fd| is_one(*fd)).count()
+    (0..1024).filter(|fd| is_connection(*fd)).count()
 }
 
 fn cancelled() {
@@ -386,7 +389,7 @@ fn cancelled() {
         assert_eq!(libc::pthread_join(thread, &raw mut result), 0);
     }
     assert_eq!(result as isize, -1, "PTHREAD_CANCELED");
-    assert_eq!(connections(), 0, "the connection of the call has ended with its thread");
+    assert_eq!(connections(), 0, "the call's connection ends with its thread");
     assert_eq!(send(fd, b"x", 0), 1);
 }
 
@@ -410,31 +413,31 @@ fn others() {
 }
 
 fn endless() {
-    let (fd, sign) = (socket(), socket());
-    close(sign);
+    let (fd, signal) = (socket(), socket());
+    close(signal);
     let _ = receive(fd, 10, 0);
 }
 
 fn abandoned() {
-    let (fd, sign) = (socket(), socket());
-    close(sign);
+    let (fd, signal) = (socket(), socket());
+    close(signal);
     assert_eq!(receive(fd, 10, 0), Err(libc::ECONNRESET));
     assert_eq!(receive(fd, 10, 0), Err(libc::ECONNRESET));
     assert_eq!(errno(send(fd, b"x", libc::MSG_NOSIGNAL)), libc::EPIPE);
     // SAFETY: no memory is passed.
     let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM, SCTP) };
     assert_eq!(errno(socket), libc::EPROTONOSUPPORT);
-    // As soon as the supervisor has let go of its end.
-    while polled(fd) & libc::POLLHUP == 0 {
+    // Until the supervisor has closed its end.
+    while poll_events(fd) & libc::POLLHUP == 0 {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
 /// Waits for a message until the service ends every socket.
 fn ended() {
-    let (fd, sign) = (socket(), socket());
-    close(sign);
+    let (fd, signal) = (socket(), socket());
+    close(signal);
     assert_eq!(receive(fd, 10, 0), Err(libc::ECONNRESET));
     assert_eq!(errno(send(fd, b"x", libc::MSG_NOSIGNAL)), libc::ECONNRESET);
-    assert_ne!(polled(fd) & libc::POLLHUP, 0);
+    assert_ne!(poll_events(fd) & libc::POLLHUP, 0);
 }

@@ -43,7 +43,7 @@ impl Pattern {
         Self { position, end }
     }
 
-    const fn left(&self) -> u64 {
+    const fn remaining_bytes(&self) -> u64 {
         self.end.saturating_sub(self.position)
     }
 }
@@ -55,7 +55,7 @@ impl Iterator for Pattern {
         let buffer = &*BUFFER;
         let phase = (self.position % PATTERN_PERIOD) as usize;
         let room = (buffer.len() - phase) as u64;
-        let length = self.left().min(room);
+        let length = self.remaining_bytes().min(room);
         if length == 0 {
             return None;
         }
@@ -74,7 +74,7 @@ impl Source for Pattern {
     }
 
     fn remaining(&self) -> Option<u64> {
-        Some(self.left())
+        Some(self.remaining_bytes())
     }
 }
 
@@ -86,17 +86,17 @@ mod tests {
     fn every_slice_follows_the_pattern() {
         for (start, end) in [(0, 0), (0, 1), (250, 252), (7, 600_000), (300_000, 300_001)] {
             let pieces: Vec<u8> = Pattern::new(start, end).flatten().collect();
-            let wanted: Vec<u8> = (start..end).map(pattern_byte).collect();
-            assert!(pieces == wanted, "{start}..{end}");
+            let expected: Vec<u8> = (start..end).map(pattern_byte).collect();
+            assert!(pieces == expected, "{start}..{end}");
         }
     }
 
     #[test]
     fn a_gigabyte_is_slices_of_one_buffer() {
         let mut total = 0;
-        let home = BUFFER.as_ptr_range();
+        let buffer_range = BUFFER.as_ptr_range();
         for piece in Pattern::new(0, MAX_BYTES) {
-            assert!(home.contains(&piece.as_ptr()));
+            assert!(buffer_range.contains(&piece.as_ptr()));
             total += piece.len() as u64;
         }
         assert_eq!(total, MAX_BYTES);

@@ -101,7 +101,7 @@ impl Listings {
         let items = tokio::task::spawn_blocking(move || read_items(&read)).await;
         let items = items??;
         let bytes = items.iter().map(|item| item.name.len() + ITEM_OVERHEAD).sum();
-        let held = share.bytes(bytes).ok_or("the server holds as much as it may")?;
+        let held = share.bytes(bytes).ok_or("the memory budget of the server is used up")?;
         let snapshot = Arc::new(Snapshot { items, _held: held });
         self.keep(path, &snapshot);
         Ok(snapshot)
@@ -133,7 +133,7 @@ pub(super) struct ListingBody {
     listings: Arc<Listings>,
     share: Arc<Share>,
     /// The requested path.
-    asked: String,
+    request_path: String,
     state: State,
 }
 
@@ -148,13 +148,13 @@ impl ListingBody {
     pub(super) fn new(
         listings: &Arc<Listings>,
         share: &Arc<Share>,
-        asked: &str,
+        request_path: &str,
         directory: PathBuf,
     ) -> Self {
         Self {
             listings: Arc::clone(listings),
             share: Arc::clone(share),
-            asked: asked.to_owned(),
+            request_path: request_path.to_owned(),
             state: State::Unread(directory),
         }
     }
@@ -188,7 +188,7 @@ impl Source for ListingBody {
                     Poll::Ready(read) => {
                         let snapshot = read??;
                         self.state = State::Items(snapshot, 0);
-                        return Poll::Ready(Some(Ok(self.piece(head(&self.asked)))));
+                        return Poll::Ready(Some(Ok(self.piece(head(&self.request_path)))));
                     }
                     Poll::Pending => {
                         self.state = State::Reading(reading);
@@ -288,10 +288,10 @@ mod tests {
             .collect();
         let (mut page, mut next) = (String::new(), 0);
         while next < items.len() {
-            let (text, behind) = lines(&items, next);
-            assert!(text.len() <= LEAST_PIECE && behind > next);
+            let (text, after) = lines(&items, next);
+            assert!(text.len() <= LEAST_PIECE && after > next);
             page.push_str(&text);
-            next = behind;
+            next = after;
         }
         assert!(page.lines().count() == 1002 && page.ends_with("</html>\n"), "{page}");
         assert!((0..1000).all(|number| page.contains(&format!("href=\"{number:04}\""))));

@@ -21,10 +21,10 @@ pub(super) fn respond(client: &Client, version: Version) -> Reply {
         (_, false) => ("HTTP/1.1", "TCP, in clear text"),
     };
     let hint = match (version, &client.allowance.alt_svc) {
-        (Version::HTTP_3, _) => "UDP gets through: nothing faster is on offer here.",
+        (Version::HTTP_3, _) => "UDP gets through: nothing faster is available here.",
         (_, Some(field)) if field.as_bytes().windows(3).any(|three| three == b"h3=") => {
-            "This server speaks HTTP/3 too and has said so with Alt-Svc. Load the page again: a \
-             browser that trusts the certificate may come over QUIC then."
+            "This server also supports HTTP/3 and has announced it with Alt-Svc. Load the page again: a \
+             browser that trusts the certificate may then use QUIC."
         }
         _ => "This server does not announce HTTP/3.",
     };

@@ -4,7 +4,7 @@ use http::{HeaderMap, HeaderValue, header};
 
 /// The requested part of a representation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum RequestedRange {
     /// All of it: there is no range, or one that this server does not support, which RFC 9110 §14.2
     /// allows it to ignore (several ranges, another unit, a malformed range).
     All,
@@ -15,15 +15,15 @@ pub(super) enum Wanted {
 }
 
 /// Parses the `Range` field for a representation of `length` bytes.
-pub(super) fn wanted(headers: &HeaderMap, length: u64) -> Wanted {
+pub(super) fn requested(headers: &HeaderMap, length: u64) -> RequestedRange {
     let mut fields = headers.get_all(header::RANGE).iter();
     match (fields.next(), fields.next()) {
-        (Some(field), None) => parse(field, length).unwrap_or(Wanted::All),
-        _ => Wanted::All,
+        (Some(field), None) => parse(field, length).unwrap_or(RequestedRange::All),
+        _ => RequestedRange::All,
     }
 }
 
-fn parse(field: &HeaderValue, length: u64) -> Option<Wanted> {
+fn parse(field: &HeaderValue, length: u64) -> Option<RequestedRange> {
     let (unit, set) = field.to_str().ok()?.split_once('=')?;
     if !unit.trim().eq_ignore_ascii_case("bytes") {
         return None;
@@ -32,8 +32,8 @@ fn parse(field: &HeaderValue, length: u64) -> Option<Wanted> {
     if first.is_empty() {
         let suffix = number(last)?;
         return Some(match suffix.min(length) {
-            0 => Wanted::Nothing,
-            suffix => Wanted::Part(length - suffix, length),
+            0 => RequestedRange::Nothing,
+            suffix => RequestedRange::Part(length - suffix, length),
         });
     }
     let first = number(first)?;
@@ -41,7 +41,11 @@ fn parse(field: &HeaderValue, length: u64) -> Option<Wanted> {
     if end <= first && !last.is_empty() {
         return None;
     }
-    Some(if first >= length { Wanted::Nothing } else { Wanted::Part(first, end.min(length)) })
+    Some(if first >= length {
+        RequestedRange::Nothing
+    } else {
+        RequestedRange::Part(first, end.min(length))
+    })
 }
 
 /// Parses a number that consists only of digits; one that exceeds 64 bits is beyond every
@@ -57,41 +61,41 @@ fn number(digits: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn of(field: &str, length: u64) -> Wanted {
+    fn of(field: &str, length: u64) -> RequestedRange {
         let mut headers = HeaderMap::new();
         headers.insert(header::RANGE, field.parse().unwrap());
-        wanted(&headers, length)
+        requested(&headers, length)
     }
 
     #[test]
     fn first_and_last_are_inclusive() {
-        assert_eq!(of("bytes=0-0", 10), Wanted::Part(0, 1));
-        assert_eq!(of("bytes=2-5", 10), Wanted::Part(2, 6));
-        assert_eq!(of("bytes=2-", 10), Wanted::Part(2, 10));
-        assert_eq!(of("bytes=2-99", 10), Wanted::Part(2, 10));
+        assert_eq!(of("bytes=0-0", 10), RequestedRange::Part(0, 1));
+        assert_eq!(of("bytes=2-5", 10), RequestedRange::Part(2, 6));
+        assert_eq!(of("bytes=2-", 10), RequestedRange::Part(2, 10));
+        assert_eq!(of("bytes=2-99", 10), RequestedRange::Part(2, 10));
     }
 
     #[test]
     fn a_suffix_counts_from_the_end() {
-        assert_eq!(of("bytes=-3", 10), Wanted::Part(7, 10));
-        assert_eq!(of("bytes=-30", 10), Wanted::Part(0, 10));
-        assert_eq!(of("bytes=-0", 10), Wanted::Nothing);
+        assert_eq!(of("bytes=-3", 10), RequestedRange::Part(7, 10));
+        assert_eq!(of("bytes=-30", 10), RequestedRange::Part(0, 10));
+        assert_eq!(of("bytes=-0", 10), RequestedRange::Nothing);
     }
 
     #[test]
     fn a_range_beyond_the_end_cannot_be_satisfied() {
-        assert_eq!(of("bytes=10-", 10), Wanted::Nothing);
-        assert_eq!(of("bytes=0-", 0), Wanted::Nothing);
-        assert_eq!(of("bytes=99999999999999999999999-", 10), Wanted::Nothing);
+        assert_eq!(of("bytes=10-", 10), RequestedRange::Nothing);
+        assert_eq!(of("bytes=0-", 0), RequestedRange::Nothing);
+        assert_eq!(of("bytes=99999999999999999999999-", 10), RequestedRange::Nothing);
     }
 
     #[test]
     fn anything_but_a_single_range_is_ignored() {
         for field in ["bytes=0-1,3-4", "lines=0-1", "bytes", "bytes=5-2", "bytes=a-", "bytes=+1-2"]
         {
-            assert_eq!(of(field, 10), Wanted::All, "{field}");
+            assert_eq!(of(field, 10), RequestedRange::All, "{field}");
         }
-        assert_eq!(wanted(&HeaderMap::new(), 10), Wanted::All);
+        assert_eq!(requested(&HeaderMap::new(), 10), RequestedRange::All);
     }
 
     proptest::proptest! {
@@ -100,7 +104,7 @@ mod tests {
             field in "bytes ?= ?[0-9]{0,22}-[0-9]{0,22}",
             length in 0_u64..100,
         ) {
-            if let Wanted::Part(start, end) = of(&field, length) {
+            if let RequestedRange::Part(start, end) = of(&field, length) {
                 proptest::prop_assert!(start < end && end <= length);
             }
         }

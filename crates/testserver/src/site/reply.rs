@@ -3,7 +3,7 @@
 use eyas_http::serve::{RequestBody, metered::MeteredBody};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 
-use super::range::{self, Wanted};
+use super::range::{self, RequestedRange};
 
 const SERVER: &str = concat!("eyas/", env!("CARGO_PKG_VERSION"));
 
@@ -11,7 +11,7 @@ const SERVER: &str = concat!("eyas/", env!("CARGO_PKG_VERSION"));
 pub(super) type Reply = Response<MeteredBody>;
 
 /// Adds the fields that every response has.
-pub(super) fn signed(mut reply: Reply) -> Reply {
+pub(super) fn with_server_fields(mut reply: Reply) -> Reply {
     let headers = reply.headers_mut();
     headers.insert(header::SERVER, HeaderValue::from_static(SERVER));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -103,10 +103,10 @@ pub(super) fn ranged(
     length: u64,
     content: impl FnOnce(u64, u64) -> MeteredBody,
 ) -> Reply {
-    let (status, start, end) = match range::wanted(headers, length) {
-        Wanted::All => (StatusCode::OK, 0, length),
-        Wanted::Part(start, end) => (StatusCode::PARTIAL_CONTENT, start, end),
-        Wanted::Nothing => {
+    let (status, start, end) = match range::requested(headers, length) {
+        RequestedRange::All => (StatusCode::OK, 0, length),
+        RequestedRange::Part(start, end) => (StatusCode::PARTIAL_CONTENT, start, end),
+        RequestedRange::Nothing => {
             let what = format!("There are {length} bytes.");
             let mut reply = error(StatusCode::RANGE_NOT_SATISFIABLE, &what);
             content_range(&mut reply, &format!("bytes */{length}"));

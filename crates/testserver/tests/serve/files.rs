@@ -1,4 +1,4 @@
-//! A directory of files.
+//! Tests of a directory of files.
 
 use std::fs;
 
@@ -74,9 +74,9 @@ async fn cached_files_are_not_sent_again() {
     let (_home, running) = directory().await;
     let response = fetch(&running, Speak::PlainHttp2, get("/note.txt")).await;
     let date = response.headers()[header::LAST_MODIFIED].clone();
-    let mut again = get("/note.txt");
-    again.headers_mut().insert(header::IF_MODIFIED_SINCE, date);
-    let response = fetch(&running, Speak::PlainHttp2, again).await;
+    let mut conditional = get("/note.txt");
+    conditional.headers_mut().insert(header::IF_MODIFIED_SINCE, date);
+    let response = fetch(&running, Speak::PlainHttp2, conditional).await;
     assert_eq!(response.status(), StatusCode::NOT_MODIFIED);
     assert!(response.body().is_empty());
     let mut older = get("/note.txt");

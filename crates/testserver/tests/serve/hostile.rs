@@ -1,4 +1,4 @@
-//! Bytes that no honest client sends.
+//! Tests with invalid bytes from clients.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -15,10 +15,10 @@ use crate::{
     server,
 };
 
-/// Panics in any task of this process, other than of a test that fails.
+/// The number of panics in tasks of this process, except those of failing tests.
 static PANICS: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts panics from here on.
+/// Starts to count panics, and returns the count so far.
 fn watch_for_panics() -> usize {
     static WATCH: std::sync::Once = std::sync::Once::new();
     WATCH.call_once(|| {
@@ -34,14 +34,15 @@ fn watch_for_panics() -> usize {
     PANICS.load(Relaxed)
 }
 
-/// A frame of HTTP/3 with a length below 64.
+/// Returns an HTTP/3 frame with a length below 64.
 fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![kind, u8::try_from(payload.len()).expect("a short frame")];
     frame.extend_from_slice(payload);
     frame
 }
 
-/// HEADERS of `POST https://localhost/echo`, in QPACK's static table and literals (RFC 9204).
+/// Returns HEADERS of `POST https://localhost/echo`, with QPACK's static table and literals (RFC
+/// 9204).
 fn post() -> Vec<u8> {
     let mut fields = vec![0, 0, 0xd4, 0xd7, 0x51, 5];
     fields.extend(b"/echo");
@@ -55,26 +56,26 @@ async fn a_frame_out_of_place_ends_the_connection_and_nothing_else() {
     let panics = watch_for_panics();
     let running = server().await;
     let root = running.identity().unwrap().certificate();
-    // In one piece, so that the offence is read together with what is in order.
-    let offences = [
+    // In one piece, so that the invalid frame is read together with valid ones.
+    let violations = [
         [post(), frame(0x00, b"x"), frame(0x04, b"")].concat(),
         [post(), frame(0x04, b"")].concat(),
         [frame(0x00, b"x"), post()].concat(),
         frame(0x0d, &[0]),
     ];
-    for offence in offences {
+    for violation in violations {
         let conn = quic_to(running.local_addr(), root).await.unwrap();
         let (mut send, _recv) = conn.open_bi().await.unwrap();
-        send.write_all(&offence).await.unwrap();
+        send.write_all(&violation).await.unwrap();
         let why = timeout(SOON, conn.closed()).await.expect("an end");
         let quinn::ConnectionError::ApplicationClosed(close) = why else { panic!("{why}") };
-        assert_eq!(close.error_code.into_inner(), 0x105, "H3_FRAME_UNEXPECTED, for {offence:?}");
+        assert_eq!(close.error_code.into_inner(), 0x105, "H3_FRAME_UNEXPECTED, for {violation:?}");
     }
     assert_eq!(fetch(&running, Speak::Http3, get("/")).await.status(), StatusCode::OK);
     assert_eq!(PANICS.load(Relaxed), panics);
 }
 
-/// Numbers that look random and are the same in every run (splitmix64).
+/// Returns pseudo-random numbers that are the same in every run (splitmix64).
 fn numbers(mut seed: u64) -> impl Iterator<Item = u64> {
     std::iter::from_fn(move || {
         seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -107,7 +108,7 @@ async fn noise_over_quic_does_no_harm() {
         if let Ok((mut send, mut recv)) = conn.open_bi().await {
             let _ = send.write_all(&bytes).await;
             let _ = send.finish();
-            // An answer, a reset or a close: anything but silence.
+            // A response, a reset or a close, but not silence.
             let answer = timeout(SOON, recv.read_to_end(1 << 20)).await;
             assert!(answer.is_ok(), "seed {seed}");
         }

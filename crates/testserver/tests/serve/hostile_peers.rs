@@ -1,4 +1,5 @@
-//! Peers that ask for much and take little: what the server holds for them, and for how long.
+//! Tests of peers that request much and read little: how much the server buffers for them, and for
+//! how long.
 
 use std::{fs, future::poll_fn, sync::Arc, time::Duration};
 
@@ -15,12 +16,12 @@ use tokio::{
 
 use crate::clients::{H3Sender, SOON, Speak, fetch, get, h3_over, quic, start, tcp, trust};
 
-/// What each request may hold whatever the budget says.
+/// The memory that each request may hold regardless of the budget.
 const LEAST_PIECE: u64 = 4096;
 
 const LARGE: usize = 3_000_000;
 
-/// A server in clear text, with a large file and a directory of many names.
+/// Starts a server without TLS, with a large file and a directory of many names.
 async fn server_with(change: impl FnOnce(&mut Limits)) -> (TempDir, Running) {
     let home = tempfile::tempdir().unwrap();
     let pattern: Vec<u8> = (0..LARGE).map(|offset| (offset % 251) as u8).collect();
@@ -41,7 +42,7 @@ async fn server_with(change: impl FnOnce(&mut Limits)) -> (TempDir, Running) {
     (home, running)
 }
 
-/// The same with TLS.
+/// Starts a server with TLS and a large file.
 async fn secure_with(change: impl FnOnce(&mut Limits)) -> (TempDir, Running) {
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("large"), vec![7; LARGE]).unwrap();
@@ -64,9 +65,9 @@ async fn until(running: &Running, what: &str, holds: impl Fn(&Stats) -> bool) ->
 }
 
 type Sender = h2::client::SendRequest<Bytes>;
-type Answer = h2::client::ResponseFuture;
+type ResponseFuture = h2::client::ResponseFuture;
 
-/// A connection of HTTP/2 whose windows have so many bytes, with its pings.
+/// Opens an HTTP/2 connection with windows of this size, and returns its pings too.
 async fn h2_with(running: &Running, window: u32) -> (Sender, h2::PingPong) {
     let io = tcp(running.local_addr()).await;
     let mut builder = h2::client::Builder::new();
@@ -77,7 +78,7 @@ async fn h2_with(running: &Running, window: u32) -> (Sender, h2::PingPong) {
     (send.ready().await.unwrap(), pings)
 }
 
-async fn ask(send: &mut Sender, path: &str) -> Answer {
+async fn send_get(send: &mut Sender, path: &str) -> ResponseFuture {
     *send = send.clone().ready().await.unwrap();
     let request = Request::get(format!("http://localhost{path}")).body(()).unwrap();
     send.send_request(request, true).unwrap().0
@@ -89,7 +90,7 @@ async fn windows_of_a_byte_hold_little() {
     let (mut send, _pings) = h2_with(&running, 1).await;
     let mut bodies = Vec::new();
     for _ in 0..100 {
-        bodies.push(ask(&mut send, "/large").await.await.unwrap().into_body());
+        bodies.push(send_get(&mut send, "/large").await.await.unwrap().into_body());
     }
     for body in &mut bodies {
         assert_eq!(body.data().await.unwrap().unwrap().len(), 1);
@@ -102,7 +103,7 @@ async fn windows_of_a_byte_hold_little() {
     let nothing = |stats: &Stats| {
         (stats.buffered_bytes, stats.open_files, stats.requests_in_flight) == (0, 0, 0)
     };
-    until(&running, "all is given back", nothing).await;
+    until(&running, "everything is released", nothing).await;
 }
 
 #[tokio::test]
@@ -111,7 +112,7 @@ async fn files_are_read_only_as_fast_as_they_are_sent() {
     let (mut send, _pings) = h2_with(&running, 0).await;
     let mut responses = Vec::new();
     for path in ["/large", "/many/", "/bytes/1000000"].repeat(20) {
-        responses.push(ask(&mut send, path).await.await.unwrap());
+        responses.push(send_get(&mut send, path).await.await.unwrap());
     }
     let stats = running.stats();
     assert_eq!((stats.buffered_bytes, stats.open_files), (0, 0), "{stats:?}");
@@ -122,7 +123,7 @@ async fn pings_do_not_keep_a_response_open() {
     let (_home, running) =
         server_with(|limits| limits.idle_time = Duration::from_millis(300)).await;
     let (mut send, mut pings) = h2_with(&running, 1).await;
-    let mut body = ask(&mut send, "/large").await.await.unwrap().into_body();
+    let mut body = send_get(&mut send, "/large").await.await.unwrap().into_body();
     body.data().await.unwrap().unwrap();
     let pinging = async {
         while pings.ping(h2::Ping::opaque()).await.is_ok() {
@@ -131,7 +132,7 @@ async fn pings_do_not_keep_a_response_open() {
     };
     let ended = tokio::select! {
         ended = timeout(SOON, body.data()) => ended.expect("an end"),
-        () = pinging => panic!("the connection goes on"),
+        () = pinging => panic!("the connection continues"),
     };
     let error = ended.expect("no end of the body").expect_err("a reset");
     assert_eq!(error.reason(), Some(h2::Reason::CANCEL));
@@ -143,14 +144,14 @@ async fn a_window_update_of_one_byte_is_not_progress() {
     let (_home, running) =
         server_with(|limits| limits.idle_time = Duration::from_millis(300)).await;
     let (mut send, _pings) = h2_with(&running, 1).await;
-    let mut body = ask(&mut send, "/large").await.await.unwrap().into_body();
-    let taking = async {
+    let mut body = send_get(&mut send, "/large").await.await.unwrap().into_body();
+    let slow_reader = async {
         while let Some(Ok(data)) = body.data().await {
             body.flow_control().release_capacity(data.len()).unwrap();
             sleep(Duration::from_millis(5)).await;
         }
     };
-    timeout(SOON, taking).await.expect("it is broken off");
+    timeout(SOON, slow_reader).await.expect("it is aborted");
     assert_eq!(running.stats().responses_stalled, 1);
 }
 
@@ -158,12 +159,12 @@ async fn a_window_update_of_one_byte_is_not_progress() {
 async fn requests_above_the_limit_are_refused_and_the_first_never() {
     let (_home, running) = server_with(|limits| limits.requests = 0).await;
     let (mut send, _pings) = h2_with(&running, 65_535).await;
-    let first = ask(&mut send, "/slow?ms=2000").await;
-    until(&running, "it is begun", |stats| stats.requests_in_flight == 1).await;
-    let refused = ask(&mut send, "/bytes/1").await.await.unwrap_err();
+    let first = send_get(&mut send, "/slow?ms=2000").await;
+    until(&running, "it has started", |stats| stats.requests_in_flight == 1).await;
+    let refused = send_get(&mut send, "/bytes/1").await.await.unwrap_err();
     assert_eq!(refused.reason(), Some(h2::Reason::REFUSED_STREAM));
     assert_eq!(first.await.unwrap().status(), StatusCode::OK);
-    // Others have their first one, too.
+    // The first request of other clients is served, too.
     let response = fetch(&running, Speak::PlainHttp2, get("/bytes/1")).await;
     assert_eq!((response.status(), running.stats().requests_refused), (StatusCode::OK, 1));
 }
@@ -174,17 +175,17 @@ async fn requests_above_the_limit_are_rejected_over_http3() {
     let (conn, _driver, mut send) = quic(&running).await;
     let mut slow = send.send_request(get("/slow?ms=2000").map(|_| ())).await.unwrap();
     slow.finish().await.unwrap();
-    until(&running, "it is begun", |stats| stats.requests_in_flight == 1).await;
+    until(&running, "it has started", |stats| stats.requests_in_flight == 1).await;
     let (_, mut recv) = conn.open_bi().await.map(|(mut send, recv)| (send.finish(), recv)).unwrap();
     let refused = timeout(SOON, recv.read_to_end(100)).await.expect("an answer");
     let quinn::ReadToEndError::Read(quinn::ReadError::Reset(code)) = refused.unwrap_err() else {
-        panic!("a reset is wanted");
+        panic!("a reset is expected");
     };
     assert_eq!(code.into_inner(), 0x10b, "H3_REQUEST_REJECTED");
     assert_eq!(slow.recv_response().await.unwrap().status(), StatusCode::OK);
 }
 
-/// A connection of HTTP/3 whose streams have windows of so many bytes.
+/// Opens an HTTP/3 connection whose streams have windows of this size.
 async fn h3_with(running: &Running, window: u32) -> (quinn::Connection, H3Sender) {
     let root = running.identity().unwrap().certificate();
     let crypto = QuicClientConfig::try_from(trust(root, b"h3")).unwrap();
@@ -219,8 +220,8 @@ async fn streams_of_http3_that_stall_hold_little() {
 }
 
 #[tokio::test]
-async fn a_stream_of_http3_that_stalls_is_reset_and_others_go_on() {
-    // The handshake is to be over in time, on any machine.
+async fn a_stalled_stream_of_http3_is_reset_and_others_continue() {
+    // Long enough for the handshake on any machine.
     let (_home, running) = secure_with(|limits| limits.idle_time = Duration::from_secs(2)).await;
     let (conn, mut send) = h3_with(&running, 1000).await;
     let mut stalled = send.send_request(get("/large").map(|_| ())).await.unwrap();
@@ -237,7 +238,7 @@ async fn a_stream_of_http3_that_stalls_is_reset_and_others_go_on() {
         _ = until(&running, "it is reset", |stats| stats.responses_stalled == 1) => {}
         () = others => {}
     }
-    assert!(conn.close_reason().is_none(), "the connection goes on");
+    assert!(conn.close_reason().is_none(), "the connection continues");
 }
 
 #[tokio::test]
@@ -252,7 +253,7 @@ async fn without_a_budget_everything_still_arrives() {
         let body = response.body();
         assert_eq!(body.len(), LARGE, "{speak:?}");
         assert!(body.iter().enumerate().all(|(at, byte)| usize::from(*byte) == at % 251));
-        // What has to be kept as a whole is refused instead.
+        // Responses that must be buffered completely are refused.
         let busy = fetch(&running, speak, get("/many/")).await;
         assert_eq!(busy.status(), StatusCode::SERVICE_UNAVAILABLE, "{speak:?}");
         assert!(busy.headers().contains_key("retry-after"));
@@ -267,7 +268,7 @@ async fn without_a_budget_everything_still_arrives() {
 }
 
 #[tokio::test]
-async fn many_names_are_listed_whole() {
+async fn many_names_are_listed_completely() {
     let (_home, running) = server_with(|_| {}).await;
     for speak in Speak::PLAIN {
         let response = fetch(&running, speak, get("/many/")).await;
@@ -281,7 +282,7 @@ async fn many_names_are_listed_whole() {
 async fn a_file_replaced_during_a_download_is_not_mixed_with_the_new_one() {
     let (home, running) = server_with(|limits| limits.open_files = 0).await;
     let (mut send, _pings) = h2_with(&running, 1000).await;
-    let mut body = ask(&mut send, "/large").await.await.unwrap().into_body();
+    let mut body = send_get(&mut send, "/large").await.await.unwrap().into_body();
     let first = body.data().await.unwrap().unwrap();
     fs::write(home.path().join("new"), vec![9; LARGE]).unwrap();
     fs::rename(home.path().join("new"), home.path().join("large")).unwrap();
@@ -294,7 +295,7 @@ async fn a_file_replaced_during_a_download_is_not_mixed_with_the_new_one() {
                     body.flow_control().release_capacity(data.len()).unwrap();
                 }
                 Some(Err(error)) => return error,
-                None => panic!("not the end: part of it is gone"),
+                None => panic!("the body ended although it is incomplete"),
             }
         }
     };

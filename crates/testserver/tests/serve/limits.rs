@@ -1,4 +1,4 @@
-//! Slow, big and hostile clients.
+//! Tests of slow, large and hostile requests.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ fn changed(change: impl FnOnce(&mut Limits)) -> Limits {
 }
 
 #[tokio::test]
-async fn nonsense_is_answered_400() {
+async fn invalid_requests_are_answered_400() {
     let running = start(builder().plain()).await;
     for request in [
         "GET\r\n\r\n",
@@ -83,7 +83,7 @@ async fn an_endless_head_over_http3_is_cut_off() {
         recv.read_to_end(1024).await
     });
     assert!(cut.await.expect("an end").is_err());
-    // The connection goes on for others.
+    // The connection remains usable for others.
     let response = fetch(&running, Speak::Http3, get("/bytes/1")).await;
     assert_eq!(response.status(), StatusCode::OK);
 }
@@ -103,12 +103,12 @@ async fn big_bodies_are_refused_or_cut() {
     let chunk = format!("3e9\r\n{}\r\n", "x".repeat(1001));
     let head = "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
     let answer = raw(plain.local_addr(), format!("{head}{chunk}0\r\n\r\n").as_bytes()).await;
-    assert!(!answer.ends_with("0\r\n\r\n"), "cut, not whole: {answer}");
+    assert!(!answer.ends_with("0\r\n\r\n"), "cut, not complete: {answer}");
 }
 
 #[tokio::test]
 async fn a_slow_loris_is_cut_off_and_does_not_block_others() {
-    // Enough for the other one, on any machine.
+    // Long enough for the other one, on any machine.
     let running = plain(|limits| limits.header_read_time = Duration::from_secs(2)).await;
     let mut loris = tcp(running.local_addr()).await;
     loris.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
@@ -145,7 +145,7 @@ async fn a_silent_connection_is_closed() {
         let closed = timeout(SOON, silent.read_to_end(&mut rest)).await;
         assert!(closed.is_ok(), "closed by the server");
     }
-    // The handshake is to be over in time, on any machine.
+    // Long enough for the handshake on any machine.
     let running = secure(|limits| limits.idle_time = Duration::from_secs(2)).await;
     let (conn, mut driver, _send) = quic(&running).await;
     tokio::spawn(async move { std::future::poll_fn(|cx| driver.poll_close(cx)).await });
@@ -169,7 +169,7 @@ async fn a_connection_that_does_not_read_is_closed() {
 
 #[tokio::test]
 async fn a_slow_answer_is_not_an_idle_connection() {
-    // The request is to come before that, on any machine.
+    // Long enough for the request to arrive, on any machine.
     let running = secure(|limits| limits.idle_time = Duration::from_secs(2)).await;
     let ask = async |speak| fetch(&running, speak, get("/slow?ms=5000")).await.status();
     let [one, two, three] = Speak::SECURE;
@@ -178,7 +178,7 @@ async fn a_slow_answer_is_not_an_idle_connection() {
 }
 
 #[tokio::test]
-async fn connections_above_the_limit_are_turned_away() {
+async fn connections_above_the_limit_are_refused() {
     let running = secure(|limits| limits.connections = 2).await;
     let held = [tcp(running.local_addr()).await, tcp(running.local_addr()).await];
     let counted = timeout(SOON, async {
@@ -198,7 +198,7 @@ async fn connections_above_the_limit_are_turned_away() {
             sleep(Duration::from_millis(5)).await;
         }
     });
-    room.await.expect("room again");
+    room.await.expect("connections are allowed again");
     let response = fetch(&running, Speak::Http3, get("/bytes/1")).await;
     assert_eq!(response.status(), StatusCode::OK);
 }

@@ -1,4 +1,4 @@
-//! The site, and what its server does for those who ask too much of it.
+//! Tests of the site, and of its server with clients that request too much.
 
 #[path = "../../../http/tests/serve/clients.rs"]
 mod clients;
@@ -15,12 +15,12 @@ mod shutdown;
 use eyas_http::serve::{Running, Server, ServerBuilder};
 use eyas_testserver::site::Site;
 
-/// A server of the site.
+/// Returns a builder for a server of the site.
 fn builder() -> ServerBuilder {
     Server::builder().service(Site::new())
 }
 
-/// The same, as it is by default.
+/// Starts a server of the site with the defaults.
 async fn server() -> Running {
     clients::start(builder()).await
 }

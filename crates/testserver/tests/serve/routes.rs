@@ -1,4 +1,4 @@
-//! Every route over every version of HTTP.
+//! Tests of every route over every version of HTTP.
 
 use bytes::Bytes;
 use eyas_http::serve::AltSvcPolicy;
@@ -86,7 +86,7 @@ async fn too_many_bytes_are_refused() {
 }
 
 #[tokio::test]
-async fn echo_gives_the_body_back() {
+async fn echo_returns_the_body() {
     let running = server().await;
     let body = Bytes::from(pattern(0, 2_000_000));
     for speak in Speak::SECURE {
@@ -103,9 +103,9 @@ async fn echo_gives_the_body_back() {
 async fn echo_describes_a_get() {
     let running = server().await;
     for speak in Speak::SECURE {
-        let mut asked = get("/echo?a=b");
-        asked.headers_mut().insert("x-test", "one \"two\"".parse().unwrap());
-        let response = fetch(&running, speak, asked).await;
+        let mut described = get("/echo?a=b");
+        described.headers_mut().insert("x-test", "one \"two\"".parse().unwrap());
+        let response = fetch(&running, speak, described).await;
         let head: serde_json::Value = serde_json::from_slice(response.body()).unwrap();
         assert_eq!(head["method"], "GET");
         assert_eq!(head["query"], "a=b");
@@ -164,7 +164,7 @@ async fn not_found_and_method_not_allowed() {
 }
 
 #[tokio::test]
-async fn alternatives_are_announced_over_tcp_alone() {
+async fn alternatives_are_announced_only_over_tcp() {
     let running = server().await;
     let port = running.local_addr().port();
     for speak in [Speak::Http1, Speak::Http2] {
@@ -175,8 +175,8 @@ async fn alternatives_are_announced_over_tcp_alone() {
     assert!(!response.headers().contains_key(header::ALT_SVC));
     assert!(response.headers().contains_key(header::DATE));
 
-    let silent = start(builder().alt_svc(AltSvcPolicy::Off)).await;
-    let response = fetch(&silent, Speak::Http2, get("/bytes/1")).await;
+    let without_alt_svc = start(builder().alt_svc(AltSvcPolicy::Off)).await;
+    let response = fetch(&without_alt_svc, Speak::Http2, get("/bytes/1")).await;
     assert!(!response.headers().contains_key(header::ALT_SVC));
 }
 

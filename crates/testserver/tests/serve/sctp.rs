@@ -1,4 +1,4 @@
-//! HTTP/1 over SCTP, to clients that do not take what they asked for.
+//! Tests of HTTP/1 over SCTP with clients that do not read their responses.
 
 use std::time::Duration;
 
@@ -29,8 +29,8 @@ async fn connect(running: &Running) -> Connection {
     timeout(SOON, connecting).await.expect("in time").expect("a connection")
 }
 
-/// The server closes the connection soon; what it has sent waits for the client, which answers every
-/// probe of its closed window.
+/// The server closes the connection soon, but the client keeps its window closed and answers every
+/// probe.
 #[tokio::test]
 async fn a_connection_counts_until_its_association_has_ended() {
     let limits = Limits { idle_time: Duration::from_secs(1), ..Limits::default() };

@@ -1,4 +1,4 @@
-//! Stopping.
+//! Tests of shutdown.
 
 use std::{net::Ipv4Addr, time::Duration};
 
@@ -15,8 +15,8 @@ use crate::{
     server,
 };
 
-/// Waits until the server has seen a request.
-async fn asked(running: &Running) {
+/// Waits until the server has received a request.
+async fn request_received(running: &Running) {
     let seen = timeout(SOON, async {
         while running.stats().requests() == 0 {
             sleep(Duration::from_millis(5)).await;
@@ -25,14 +25,14 @@ async fn asked(running: &Running) {
     seen.await.expect("the request arrives");
 }
 
-fn whole(response: &Response<Bytes>, text: &str) {
+fn assert_body(response: &Response<Bytes>, text: &str) {
     assert_eq!(std::str::from_utf8(response.body()).unwrap(), text);
 }
 
 #[tokio::test]
 async fn running_responses_over_tcp_finish() {
     for version in [Version::HTTP_11, Version::HTTP_2] {
-        // Nobody else is to listen there afterwards.
+        // A port that nothing else uses afterwards.
         let address = (Ipv4Addr::LOCALHOST, own_port()).into();
         let running = start(builder().listen(address)).await;
         let alpn: &[u8] = if version == Version::HTTP_2 { b"h2" } else { b"http/1.1" };
@@ -41,11 +41,11 @@ async fn running_responses_over_tcp_finish() {
             let slow = get("/slow?ms=400");
             if version == Version::HTTP_2 { http2(io, slow).await } else { http1(io, slow).await }
         });
-        asked(&running).await;
+        request_received(&running).await;
         let cut = timeout(SOON, running.shutdown(SOON)).await.expect("the shutdown ends");
         assert_eq!(cut, 0, "{version:?}");
-        whole(&request.await.unwrap().expect("a whole response"), "waited 400 ms\n");
-        assert!(tokio::net::TcpStream::connect(address).await.is_err(), "nobody listens");
+        assert_body(&request.await.unwrap().expect("a whole response"), "waited 400 ms\n");
+        assert!(tokio::net::TcpStream::connect(address).await.is_err(), "nothing listens");
     }
 }
 
@@ -59,10 +59,10 @@ async fn a_response_in_flight_survives_a_graceful_shutdown() {
         let response = h3_exchange(&mut send, get("/slow?ms=400")).await;
         (response, send)
     });
-    asked(&running).await;
+    request_received(&running).await;
     let cut = timeout(SOON, running.shutdown(SOON)).await.expect("the shutdown ends");
     let (response, _send) = request.await.unwrap();
-    whole(&response.expect("a whole response"), "waited 400 ms\n");
+    assert_body(&response.expect("a whole response"), "waited 400 ms\n");
     assert_eq!(cut, 0);
     let ended = timeout(SOON, driving).await.expect("the connection ends").unwrap();
     assert!(ended.is_h3_no_error(), "{ended}");
@@ -80,7 +80,7 @@ async fn a_deadline_cuts_unfinished_responses() {
         stream.recv_response().await.is_err()
     });
     let held = tcp(running.local_addr()).await;
-    asked(&running).await;
+    request_received(&running).await;
     let grace = Duration::from_millis(100);
     let cut = timeout(SOON, running.shutdown(grace)).await.expect("the shutdown ends");
     assert!(cut >= 1, "{cut}");
@@ -89,14 +89,14 @@ async fn a_deadline_cuts_unfinished_responses() {
 }
 
 #[tokio::test]
-async fn large_responses_are_whole_after_a_shutdown() {
+async fn large_responses_are_completed_during_a_shutdown() {
     const COUNT: u64 = 8_000_000;
     let running = server().await;
     let (_conn, mut driver, mut send) = quic(&running).await;
     tokio::spawn(async move { std::future::poll_fn(|cx| driver.poll_close(cx)).await });
     let path = format!("/bytes/{COUNT}");
     let request = tokio::spawn(async move { h3_exchange(&mut send, get(&path)).await });
-    asked(&running).await;
+    request_received(&running).await;
     assert_eq!(timeout(SOON, running.shutdown(SOON)).await.expect("the shutdown ends"), 0);
     let response = request.await.unwrap().expect("a whole response");
     assert!(*response.body() == (0..COUNT).map(pattern_byte).collect::<Vec<u8>>());

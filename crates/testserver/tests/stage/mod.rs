@@ -1,4 +1,4 @@
-//! A server with a personality, and clients that find and trust it.
+//! Runs a server with a personality, and clients that reach and trust it.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -31,25 +31,25 @@ impl Stage {
         format!("https://{NAME}:{}{path}", self.server.local_addr().port())
     }
 
-    /// A client with a memory of its own.
+    /// Returns a client with its own memory.
     pub(crate) fn client(&self) -> Client {
-        self.speaking(Versions::ALL)
+        self.client_for(Versions::ALL)
     }
 
-    /// A client that speaks these versions alone, with a memory of its own.
-    pub(crate) fn speaking(&self, versions: Versions) -> Client {
+    /// Returns a client for only these versions, with its own memory.
+    pub(crate) fn client_for(&self, versions: Versions) -> Client {
         let memory = MemoryStore::in_memory(Config::default());
-        self.remembering(&memory).versions(versions).build().expect("a client")
+        self.builder_with(&memory).versions(versions).build().expect("a client")
     }
 
-    /// A client with this memory.
-    pub(crate) fn remembering(&self, memory: &MemoryStore) -> ClientBuilder {
+    /// Returns the builder of a client with this memory.
+    pub(crate) fn builder_with(&self, memory: &MemoryStore) -> ClientBuilder {
         let port = self.server.local_addr().port();
-        let here = vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
+        let loopback = vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
         let resolver = Resolver::server((Ipv4Addr::LOCALHOST, 9).into());
         let endpoint = Endpoint::builder()
             .security(SecurityParameters::platform().with_roots([self.authority.root().clone()]))
-            .resolver(resolver.overriding(NAME, port, here))
+            .resolver(resolver.overriding(NAME, port, loopback))
             .memory(memory.clone())
             .build()
             .expect("an endpoint");

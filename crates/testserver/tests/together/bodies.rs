@@ -1,4 +1,4 @@
-//! Bodies, whole and broken.
+//! Tests of complete and broken bodies.
 
 use eyas_http::{Kind, Versions};
 use eyas_testserver::site::pattern_byte;
@@ -16,10 +16,10 @@ fn pattern(count: u64) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn long_bodies_arrive_whole_both_ways() {
+async fn long_bodies_arrive_completely_both_ways() {
     let stage = Stage::new(Personality::Healthy).await;
     for versions in EACH {
-        let client = stage.speaking(versions);
+        let client = stage.client_for(versions);
         let down = client.get(stage.url(&format!("/bytes/{COUNT}"))).send().await;
         let down = down.expect("a response").bytes().await.expect("a body");
         assert!(down == pattern(COUNT), "{versions:?}");
@@ -33,7 +33,7 @@ async fn long_bodies_arrive_whole_both_ways() {
 async fn a_reset_in_mid_body_is_an_error() {
     let stage = Stage::new(Personality::ResetInBody { after: 5000 }).await;
     for versions in EACH {
-        let response = stage.speaking(versions).get(stage.url("/bytes/100000")).send().await;
+        let response = stage.client_for(versions).get(stage.url("/bytes/100000")).send().await;
         let error = response.expect("a head").bytes().await.expect_err("no whole body");
         assert_eq!(error.kind(), Kind::BodyReset, "{versions:?}: {error}");
         assert!(error.to_string().contains("127.0.0.1"), "{error}");
@@ -44,15 +44,15 @@ async fn a_reset_in_mid_body_is_an_error() {
 async fn a_truncated_body_is_an_error() {
     let stage = Stage::new(Personality::TruncatedBody { after: 5000 }).await;
     for versions in EACH {
-        let response = stage.speaking(versions).get(stage.url("/bytes/100000")).send().await;
+        let response = stage.client_for(versions).get(stage.url("/bytes/100000")).send().await;
         let error = response.expect("a head").bytes().await.expect_err("no whole body");
-        let is_said = matches!(error.kind(), Kind::BodyTruncated | Kind::BodyLength);
-        assert!(is_said, "{versions:?}: {error}");
+        let is_reported = matches!(error.kind(), Kind::BodyTruncated | Kind::BodyLength);
+        assert!(is_reported, "{versions:?}: {error}");
     }
 }
 
 #[tokio::test]
-async fn one_bad_transport_does_not_spoil_the_body_of_the_other() {
+async fn one_bad_transport_does_not_affect_the_body_of_the_other() {
     let stage = Stage::new(Personality::WrongCertificate(Side::Quic)).await;
     let response = stage.client().get(stage.url("/bytes/100000")).send().await;
     let body = response.expect("a response").bytes().await.expect("a body");

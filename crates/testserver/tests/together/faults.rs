@@ -1,4 +1,4 @@
-//! What a client makes of each personality.
+//! Tests of the client against each personality.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use tokio::time::{sleep, timeout};
 
 use crate::stage::{SOON, Stage};
 
-/// What the first request goes over, where QUIC has so long a start that no busy machine lets TCP
-/// overtake.
+/// Returns the version of the first request, with a head start for QUIC that is long enough for
+/// busy machines.
 async fn version(stage: &Stage) -> Version {
     let race = Policy { head_start: Duration::from_secs(2), ..Policy::default() };
     let memory = MemoryStore::in_memory(Config::default());
-    let client = stage.remembering(&memory).race(race).build().expect("a client");
+    let client = stage.builder_with(&memory).race(race).build().expect("a client");
     let response = client.get(stage.url("/bytes/1000")).send();
     let response = timeout(SOON, response).await.expect("an end").expect("a response");
     let version = response.version();
@@ -42,9 +42,9 @@ async fn working_transports_are_found() {
         (Personality::TcpSlow { by: slow }, Version::HTTP_3),
         (Personality::TcpSilent, Version::HTTP_3),
     ];
-    for (personality, wanted) in cases {
+    for (personality, expected) in cases {
         let stage = Stage::new(personality).await;
-        assert_eq!(version(&stage).await, wanted, "{personality}");
+        assert_eq!(version(&stage).await, expected, "{personality}");
         assert_eq!(stage.server.stats().requests(), 1, "{personality}: sent once");
     }
 }
@@ -70,10 +70,10 @@ async fn a_certificate_that_is_bad_on_both_is_reported_once() {
     let cases = [
         (
             Personality::WrongCertificate(Side::Both),
-            "the certificate's issuer \"an authority that nobody trusts\" is not trusted here",
+            "the certificate's issuer \"untrusted test authority\" is not trusted here",
         ),
         (Personality::ExpiredCertificate(Side::Both), "the certificate expired on 2002-01-01, "),
-        (Personality::WrongName(Side::Both), "the certificate is for somebody-else.test, not for "),
+        (Personality::WrongName(Side::Both), "the certificate is for other.test, not for "),
     ];
     for (personality, sentence) in cases {
         let stage = Stage::new(personality).await;
@@ -89,19 +89,19 @@ async fn a_fault_on_both_is_reported_for_each_candidate() {
     let stage = Stage::new(Personality::NoCommonAlpn(Side::Both)).await;
     let error = failure(&stage).await;
     assert_eq!(error.kind(), Kind::Tls, "{error}");
-    let said = error.to_string();
+    let message = error.to_string();
     for part in ["quic", "tcp", "127.0.0.1", "application protocol"] {
-        assert!(said.contains(part), "{said} lacks {part}");
+        assert!(message.contains(part), "{message} lacks {part}");
     }
     assert_eq!(stage.server.stats().requests(), 0);
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn if_everything_is_swallowed_the_deadline_ends_it() {
+async fn if_everything_is_dropped_the_deadline_ends_it() {
     let stage = Stage::new(Personality::AllSwallowed).await;
     let memory = MemoryStore::in_memory(Config::default());
-    let client = stage.remembering(&memory).connect_timeout(Duration::from_millis(500));
+    let client = stage.builder_with(&memory).connect_timeout(Duration::from_millis(500));
     let client = client.build().expect("a client");
     let response = timeout(SOON, client.get(stage.url("/")).send()).await.expect("an end");
     let error = response.expect_err("no response");
@@ -109,27 +109,27 @@ async fn if_everything_is_swallowed_the_deadline_ends_it() {
 }
 
 #[tokio::test]
-async fn swallowed_udp_is_remembered_by_the_next_client() {
+async fn dropped_udp_is_remembered_by_the_next_client() {
     let stage = Stage::new(Personality::UdpSwallowed).await;
     let memory = MemoryStore::in_memory(Config::default());
-    let first = stage.remembering(&memory).build().expect("a client");
+    let first = stage.builder_with(&memory).build().expect("a client");
     let response = first.get(stage.url("/")).send().await.expect("a response");
     assert_eq!(response.version(), Version::HTTP_2);
-    // What TCP was good for is remembered with the win; that QUIC stays silent comes later.
-    let known = timeout(SOON, async {
+    // The success of TCP is remembered at once, the silence of QUIC later.
+    let both_remembered = timeout(SOON, async {
         while memory.entries().len() < 2 {
             sleep(Duration::from_millis(20)).await;
         }
     });
-    known.await.expect("both outcomes are remembered");
-    let second = stage.remembering(&memory).build().expect("a client");
+    both_remembered.await.expect("both outcomes are remembered");
+    let second = stage.builder_with(&memory).build().expect("a client");
     let response = second.get(stage.url("/")).send().await.expect("a response");
     assert_eq!(response.version(), Version::HTTP_2);
     assert!(response.connection().from_memory);
 }
 
 #[tokio::test]
-async fn quic_that_is_late_takes_over() {
+async fn late_quic_takes_over() {
     let stage = Stage::new(Personality::QuicSlow { by: Duration::from_millis(1500) }).await;
     let client = stage.client();
     let first = client.get(stage.url("/bytes/10")).send().await.expect("a response");

@@ -1,4 +1,4 @@
-//! The client against the server, well and with every personality.
+//! Tests of the client against the server with every personality.
 
 mod bodies;
 mod faults;

@@ -1,9 +1,8 @@
-//! What messages contain: their number and bytes that follow from it, as interop/peers/README.md
-//! says.
+//! The content of messages: their number and bytes derived from it (interop/peers/README.md).
 
 use bytes::Bytes;
 
-/// The message with that number.
+/// Returns the message with that number.
 pub fn message(index: u32, size: usize) -> Bytes {
     let mut data: Vec<u8> = (0..size).map(|at| byte(index, at)).collect();
     if let Some(head) = data.first_chunk_mut::<4>() {
@@ -16,8 +15,8 @@ fn byte(index: u32, at: usize) -> u8 {
     (index as usize).wrapping_add(at * 7).wrapping_add(at >> 8) as u8
 }
 
-/// Its number, unless it is too short to hold one, and whether all the rest is as it should be.
-pub fn look(data: &[u8]) -> (Option<u32>, bool) {
+/// Returns the message's number, unless it is too short for one, and whether its content is correct.
+pub fn check(data: &[u8]) -> (Option<u32>, bool) {
     let index = data.first_chunk::<4>().map(|head| u32::from_be_bytes(*head));
     let (number, start) = match (index, data.first()) {
         (Some(index), _) => (index, 4),

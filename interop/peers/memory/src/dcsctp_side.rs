@@ -11,14 +11,14 @@ use dcsctp::api::{
 
 use crate::link::LARGEST;
 use crate::side::{
-    BUFFER, Failure, Happened, Incoming, LARGEST_MESSAGE, Outgoing, PORT, Side, Wishes,
+    BUFFER, Failure, Incoming, LARGEST_MESSAGE, Outgoing, PORT, Side, SideEvent, SideOptions,
 };
 
-/// A socket and what it told.
+/// A socket and its events.
 pub struct Dcsctp {
     socket: Box<dyn DcSctpSocket>,
     packets: Vec<Bytes>,
-    happened: VecDeque<Happened>,
+    events: VecDeque<SideEvent>,
     used: BTreeSet<u16>,
 }
 
@@ -27,46 +27,46 @@ fn at(now: Duration) -> SocketTime {
 }
 
 impl Dcsctp {
-    pub fn new(wishes: Wishes) -> Self {
-        let mut options = Options {
+    pub fn new(options: SideOptions) -> Self {
+        let mut config = Options {
             local_port: PORT,
             remote_port: PORT,
-            announced_maximum_outgoing_streams: wishes.streams,
+            announced_maximum_outgoing_streams: options.streams,
             mtu: LARGEST,
             max_message_size: LARGEST_MESSAGE,
             max_receiver_window_buffer_size: BUFFER,
             max_send_buffer_size: BUFFER,
             per_stream_send_queue_limit: BUFFER,
-            enable_message_interleaving: wishes.interleaving,
+            enable_message_interleaving: options.interleaving,
             ..Options::default()
         };
-        if wishes.zero_checksum {
-            options.zero_checksum_alternate_error_detection_method =
+        if options.zero_checksum {
+            config.zero_checksum_alternate_error_detection_method =
                 ZERO_CHECKSUM_ALTERNATE_ERROR_DETECTION_METHOD_LOWER_LAYER_DTLS;
         }
         Self {
-            socket: dcsctp::new_socket("peer", &options),
+            socket: dcsctp::new_socket("peer", &config),
             packets: Vec::new(),
-            happened: VecDeque::new(),
+            events: VecDeque::new(),
             used: BTreeSet::new(),
         }
     }
 
     fn drain(&mut self) {
         while let Some(event) = self.socket.poll_event() {
-            let happened = match event {
+            let side_event = match event {
                 SocketEvent::SendPacket(packet) => {
                     self.packets.push(packet.into());
                     continue;
                 }
-                SocketEvent::OnConnected() => Happened::Up,
-                SocketEvent::OnClosed() => Happened::Closed,
-                SocketEvent::OnAborted(kind, text) => Happened::Lost(format!("{kind:?}: {text}")),
-                SocketEvent::OnIncomingStreamReset(_) => Happened::TheirStreamsReset,
-                SocketEvent::OnStreamsResetPerformed(_) => Happened::OurStreamsReset,
+                SocketEvent::OnConnected() => SideEvent::Up,
+                SocketEvent::OnClosed() => SideEvent::Closed,
+                SocketEvent::OnAborted(kind, text) => SideEvent::Lost(format!("{kind:?}: {text}")),
+                SocketEvent::OnIncomingStreamReset(_) => SideEvent::TheirStreamsReset,
+                SocketEvent::OnStreamsResetPerformed(_) => SideEvent::OurStreamsReset,
                 _ => continue,
             };
-            self.happened.push_back(happened);
+            self.events.push_back(side_event);
         }
     }
 }
@@ -100,8 +100,8 @@ impl Side for Dcsctp {
         packets.append(&mut self.packets);
     }
 
-    fn poll(&mut self) -> Option<Happened> {
-        self.happened.pop_front()
+    fn poll(&mut self) -> Option<SideEvent> {
+        self.events.pop_front()
     }
 
     fn send(&mut self, _: Duration, message: &Outgoing) -> Result<bool, Failure> {
@@ -143,8 +143,8 @@ impl Side for Dcsctp {
     fn abort(&mut self, _: Duration) -> Result<(), Failure> {
         self.socket.close();
         self.drain();
-        // It tells nothing of what its user did.
-        self.happened.push_back(Happened::Lost("aborted here".into()));
+        // It has no event for its own abort.
+        self.events.push_back(SideEvent::Lost("aborted here".into()));
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
-//! The link between both sides: a delay, and losses, copies and packets that overtake others as a
-//! seed says. It looks at what passes.
+//! The link between both sides: a delay, and losses, duplicates and reordering determined by a seed.
+//! It counts the packets.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -7,35 +7,35 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-/// The largest SCTP packet that passes, in bytes: what is left of 1,500 after IPv4 and UDP.
+/// The largest SCTP packet that passes, in bytes: 1,500 less the headers of IPv4 and UDP.
 pub const LARGEST: usize = 1472;
-/// From one side to the other.
+/// The delay in each direction.
 const DELAY: Duration = Duration::from_millis(10);
-/// What a packet that is overtaken needs longer.
-const DETOUR: Duration = Duration::from_millis(15);
-/// Bytes of the header of a packet.
+/// The additional delay of a reordered packet.
+const REORDER_DELAY: Duration = Duration::from_millis(15);
+/// The size of the SCTP common header, in bytes.
 const HEADER: usize = 12;
 
-/// What the link does to packets, each in one of a hundred.
+/// The impairments of the link, in percent of the packets.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Trouble {
+pub struct Impairments {
     pub lost: u32,
-    pub copied: u32,
-    pub overtaken: u32,
+    pub duplicated: u32,
+    pub reordered: u32,
 }
 
-/// Both directions.
+/// The link, in both directions.
 pub struct Link {
-    pub trouble: Trouble,
-    pub seen: Seen,
+    pub impairments: Impairments,
+    pub stats: Stats,
     random: u64,
     count: u64,
-    under_way: BinaryHeap<Reverse<(Duration, u64, usize, Bytes)>>,
+    in_flight: BinaryHeap<Reverse<(Duration, u64, usize, Bytes)>>,
 }
 
-/// What passed.
+/// Statistics of the packets.
 #[derive(Default)]
-pub struct Seen {
+pub struct Stats {
     pub packets: u64,
     pub lost: u64,
     pub without_checksum: u64,
@@ -45,44 +45,53 @@ pub struct Seen {
 impl Link {
     pub fn new(seed: u64) -> Self {
         Self {
-            trouble: Trouble::default(),
-            seen: Seen::default(),
+            impairments: Impairments::default(),
+            stats: Stats::default(),
             random: seed,
             count: 0,
-            under_way: BinaryHeap::new(),
+            in_flight: BinaryHeap::new(),
         }
     }
 
-    /// Takes a packet for the side with that number.
-    pub fn offer(&mut self, now: Duration, to: usize, packet: Bytes) {
-        self.seen.look(&packet);
-        if packet.len() > LARGEST || self.chance(self.trouble.lost) {
-            self.seen.lost += 1;
+    /// Sends a packet to the side with that number.
+    pub fn send(&mut self, now: Duration, to: usize, packet: Bytes) {
+        self.stats.count(&packet);
+        if packet.len() > LARGEST || self.chance(self.impairments.lost) {
+            self.stats.lost += 1;
             return;
         }
-        let copies = 1 + u32::from(self.chance(self.trouble.copied));
+        let copies = 1 + u32::from(self.chance(self.impairments.duplicated));
         for _ in 0..copies {
-            let detour = if self.chance(self.trouble.overtaken) { DETOUR } else { Duration::ZERO };
+            let extra_delay = if self.chance(self.impairments.reordered) {
+                REORDER_DELAY
+            } else {
+                Duration::ZERO
+            };
             self.count += 1;
-            self.under_way.push(Reverse((now + DELAY + detour, self.count, to, packet.clone())));
+            self.in_flight.push(Reverse((
+                now + DELAY + extra_delay,
+                self.count,
+                to,
+                packet.clone(),
+            )));
         }
     }
 
-    /// The next packet that has arrived, and the side that it is for.
+    /// Returns the next packet that has arrived, and its destination side.
     pub fn arrived(&mut self, now: Duration) -> Option<(usize, Bytes)> {
-        let Reverse((at, ..)) = self.under_way.peek()?;
+        let Reverse((at, ..)) = self.in_flight.peek()?;
         if *at > now {
             return None;
         }
-        self.under_way.pop().map(|Reverse((_, _, to, packet))| (to, packet))
+        self.in_flight.pop().map(|Reverse((_, _, to, packet))| (to, packet))
     }
 
-    /// When the next packet arrives.
+    /// Returns when the next packet arrives.
     pub fn timeout(&self) -> Option<Duration> {
-        self.under_way.peek().map(|Reverse((at, ..))| *at)
+        self.in_flight.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// SplitMix64.
+    /// Returns true with this probability, by SplitMix64.
     fn chance(&mut self, percent: u32) -> bool {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.random;
@@ -92,8 +101,8 @@ impl Link {
     }
 }
 
-impl Seen {
-    fn look(&mut self, packet: &[u8]) {
+impl Stats {
+    fn count(&mut self, packet: &[u8]) {
         self.packets += 1;
         self.without_checksum += u64::from(packet.get(8..HEADER) == Some(&[0; 4]));
         let mut rest = packet.get(HEADER..).unwrap_or_default();

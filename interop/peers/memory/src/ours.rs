@@ -13,7 +13,7 @@ use eyas_sctp::identifier::{AssociationId, StreamId};
 use eyas_sctp::io::{Ecn, Input, Output, Received};
 use eyas_sctp::message::{Message, Reliability, SendInfo};
 
-use crate::side::{BUFFER, Failure, Happened, Incoming, Outgoing, PORT, Side, Wishes};
+use crate::side::{BUFFER, Failure, Incoming, Outgoing, PORT, Side, SideEvent, SideOptions};
 
 const PEER: ([u8; 4], u16) = ([192, 0, 2, 2], 9899);
 
@@ -24,7 +24,7 @@ pub struct Ours {
     id: Option<AssociationId>,
     timeout: Option<Duration>,
     packets: Vec<Bytes>,
-    happened: VecDeque<Happened>,
+    side_events: VecDeque<SideEvent>,
     /// Parts of messages, by stream, order and number.
     parts: BTreeMap<(StreamId, bool, u32), BytesMut>,
 }
@@ -34,13 +34,13 @@ fn peer() -> SocketAddr {
 }
 
 impl Ours {
-    pub fn new(wishes: Wishes, seed: u64) -> Self {
+    pub fn new(options: SideOptions, seed: u64) -> Self {
         let mut config = AssociationConfig::default();
-        config.outbound_streams = wishes.streams;
+        config.outbound_streams = options.streams;
         config.send_buffer = BUFFER;
         config.receive_buffer = BUFFER;
-        config.extensions.interleaving = wishes.interleaving;
-        config.extensions.zero_checksum = wishes.zero_checksum;
+        config.extensions.interleaving = options.interleaving;
+        config.extensions.zero_checksum = options.zero_checksum;
         let mut endpoint = EndpointConfig::default();
         endpoint.listen_port = Some(PORT);
         endpoint.association = config.clone();
@@ -52,13 +52,13 @@ impl Ours {
             id: None,
             timeout: None,
             packets: Vec::new(),
-            happened: VecDeque::new(),
+            side_events: VecDeque::new(),
             parts: BTreeMap::new(),
         }
     }
 
     fn id(&self) -> Result<AssociationId, Failure> {
-        self.id.ok_or_else(|| "there is no association".into())
+        self.id.ok_or_else(|| "no association".into())
     }
 
     fn drain(&mut self, now: Duration) {
@@ -73,7 +73,7 @@ impl Ours {
                 }
                 Output::Event(id, event) => {
                     self.id.get_or_insert(id);
-                    self.note(event);
+                    self.handle_event(event);
                 }
                 Output::Timeout(at) => {
                     self.timeout = at;
@@ -84,25 +84,25 @@ impl Ours {
         }
     }
 
-    fn note(&mut self, event: Event) {
+    fn handle_event(&mut self, event: Event) {
         let performed = ReconfigurationOutcome::Performed;
-        self.happened.push_back(match event {
-            Event::Up { .. } => Happened::Up,
+        self.side_events.push_back(match event {
+            Event::Up { .. } => SideEvent::Up,
             Event::StreamsReset { outgoing, outcome, .. } if outcome == performed => {
                 if outgoing {
-                    Happened::OurStreamsReset
+                    SideEvent::OurStreamsReset
                 } else {
-                    Happened::TheirStreamsReset
+                    SideEvent::TheirStreamsReset
                 }
             }
-            Event::Closed => Happened::Closed,
-            Event::Lost(why) => Happened::Lost(format!("{why:?}")),
+            Event::Closed => SideEvent::Closed,
+            Event::Lost(why) => SideEvent::Lost(format!("{why:?}")),
             _ => return,
         });
     }
 
-    /// Takes a message or a part of one; gives the message once it is whole.
-    fn whole(&mut self, part: Message) -> Option<Incoming> {
+    /// Adds a message or a part of one; returns the message once it is complete.
+    fn reassemble(&mut self, part: Message) -> Option<Incoming> {
         let key = (part.stream, part.unordered, part.number);
         let (begins, ends) = (part.begins, part.ends);
         let mut data = part.into_bytes();
@@ -150,8 +150,8 @@ impl Side for Ours {
         packets.append(&mut self.packets);
     }
 
-    fn poll(&mut self) -> Option<Happened> {
-        self.happened.pop_front()
+    fn poll(&mut self) -> Option<SideEvent> {
+        self.side_events.pop_front()
     }
 
     fn send(&mut self, now: Duration, message: &Outgoing) -> Result<bool, Failure> {
@@ -175,8 +175,8 @@ impl Side for Ours {
         let id = self.id?;
         loop {
             let part = self.endpoint.receive(now, id)?;
-            if let Some(whole) = self.whole(part) {
-                return Some(whole);
+            if let Some(message) = self.reassemble(part) {
+                return Some(message);
             }
         }
     }
@@ -197,6 +197,6 @@ impl Side for Ours {
     }
 
     fn abort(&mut self, now: Duration) -> Result<(), Failure> {
-        Ok(self.endpoint.abort(now, self.id()?, Bytes::from_static(b"as the case wants it"))?)
+        Ok(self.endpoint.abort(now, self.id()?, Bytes::from_static(b"requested by the case"))?)
     }
 }

@@ -15,42 +15,42 @@ use rtc_shared::TransportProtocol;
 
 use crate::link::LARGEST;
 use crate::side::{
-    BUFFER, Failure, Happened, Incoming, LARGEST_MESSAGE, Outgoing, PORT, Side, Wishes,
+    BUFFER, Failure, Incoming, LARGEST_MESSAGE, Outgoing, PORT, Side, SideEvent, SideOptions,
 };
 
-/// What its own example keeps in the send buffer, and room for the largest message.
+/// The send buffer size of its own example, which has room for the largest message.
 const SEND_BUFFER: usize = LARGEST_MESSAGE;
 const SHUTDOWN_COMPLETE: u8 = 14;
 const LOCAL: ([u8; 4], u16) = ([192, 0, 2, 2], 9899);
 const PEER: ([u8; 4], u16) = ([192, 0, 2, 1], 9899);
 const PPID: PayloadProtocolIdentifier = PayloadProtocolIdentifier::Binary;
 
-/// An endpoint with one association: the one that came up, or the first so far. It makes one for
-/// each INIT that comes, also if a packet was copied on its way.
+/// An endpoint with one association: the one that is established, or the first so far. The endpoint
+/// creates one for each INIT, even for a duplicated packet.
 pub struct Rtc {
     endpoint: Endpoint,
     transport: TransportConfig,
     epoch: Instant,
     associations: Vec<(AssociationHandle, Association)>,
     current: usize,
-    /// Streams that may hold a message.
+    /// Streams that may have a message.
     readable: BTreeSet<u16>,
-    /// Bytes that were written and not yet acknowledged or given up.
+    /// Bytes written and not yet acknowledged or abandoned.
     buffered: usize,
     is_up: bool,
     has_ended: bool,
-    /// Whether this side asked for an orderly end.
-    shuts_down: bool,
-    happened: VecDeque<Happened>,
+    /// Whether this side has requested a graceful shutdown.
+    is_shutting_down: bool,
+    side_events: VecDeque<SideEvent>,
 }
 
 impl Rtc {
-    pub fn new(wishes: Wishes) -> Self {
+    pub fn new(options: SideOptions) -> Self {
         let transport = TransportConfig::default()
             .with_sctp_port(PORT)
             .with_max_receive_buffer_size(BUFFER as u32)
             .with_max_message_size(LARGEST_MESSAGE as u32)
-            .with_max_num_outbound_streams(wishes.streams);
+            .with_max_num_outbound_streams(options.streams);
         let mut config = EndpointConfig::default();
         config.max_payload_size(max_payload_size_for_mtu(LARGEST as u32));
         let server = Some(Arc::new(ServerConfig::new(transport.clone())));
@@ -65,27 +65,27 @@ impl Rtc {
             buffered: 0,
             is_up: false,
             has_ended: false,
-            shuts_down: false,
-            happened: VecDeque::new(),
+            is_shutting_down: false,
+            side_events: VecDeque::new(),
         }
     }
 
     fn association(&mut self) -> Result<&mut Association, Failure> {
         let current = self.associations.get_mut(self.current).map(|(_, association)| association);
-        current.ok_or_else(|| "there is no association".into())
+        current.ok_or_else(|| "no association".into())
     }
 
-    fn events(&mut self) {
-        let mut why = String::new();
+    fn poll_events(&mut self) {
+        let mut reason_text = String::new();
         for (number, (_, association)) in self.associations.iter_mut().enumerate() {
-            // What it tells its endpoint is kept from it: that it is drained is said when the
-            // shutdown begins, and then nothing that comes would be handed to it any more.
+            // Events for the endpoint are discarded: the association reports itself as drained when
+            // the shutdown begins, after which the endpoint would pass it no more packets.
             while association.poll_endpoint_event().is_some() {}
             while let Some(event) = association.poll() {
                 match event {
                     Event::Connected => {
                         (self.is_up, self.current) = (true, number);
-                        self.happened.push_back(Happened::Up);
+                        self.side_events.push_back(SideEvent::Up);
                     }
                     Event::Stream(StreamEvent::Readable { id } | StreamEvent::Opened { id }) => {
                         self.readable.insert(id);
@@ -94,9 +94,9 @@ impl Rtc {
                         self.buffered = self.buffered.saturating_sub(n_bytes);
                     }
                     Event::AssociationLost { reason, .. } | Event::HandshakeFailed { reason } => {
-                        why = format!("{reason:?}");
+                        reason_text = format!("{reason:?}");
                         if !association.is_closed() {
-                            self.happened.push_back(Happened::TheirStreamsReset);
+                            self.side_events.push_back(SideEvent::TheirStreamsReset);
                         }
                     }
                     _ => {}
@@ -106,14 +106,14 @@ impl Rtc {
         let closed = |(_, association): &(_, Association)| association.is_closed();
         if self.is_up && !self.has_ended && self.associations.get(self.current).is_some_and(closed)
         {
-            let graceful = why.contains("AssociationClosed");
-            self.end(if graceful { Happened::Closed } else { Happened::Lost(why) });
+            let graceful = reason_text.contains("AssociationClosed");
+            self.end(if graceful { SideEvent::Closed } else { SideEvent::Lost(reason_text) });
         }
     }
 
-    fn end(&mut self, how: Happened) {
+    fn end(&mut self, how: SideEvent) {
         self.has_ended = true;
-        self.happened.push_back(how);
+        self.side_events.push_back(how);
     }
 }
 
@@ -139,12 +139,12 @@ impl Side for Rtc {
             }
             _ => {}
         }
-        self.events();
-        // It does not know the T bit (RFC 9260 §8.5.1), and would say SHUTDOWN ACK for ever after
-        // the SHUTDOWN COMPLETE was lost.
+        self.poll_events();
+        // It ignores the T bit (RFC 9260 §8.5.1), and would send SHUTDOWN ACK endlessly after the
+        // SHUTDOWN COMPLETE was lost.
         if reflected && self.is_up && !self.has_ended {
             self.associations.clear();
-            self.end(Happened::Closed);
+            self.end(SideEvent::Closed);
         }
     }
 
@@ -155,7 +155,7 @@ impl Side for Rtc {
                 association.handle_timeout(now);
             }
         }
-        self.events();
+        self.poll_events();
     }
 
     fn timeout(&self) -> Option<Duration> {
@@ -172,16 +172,16 @@ impl Side for Rtc {
                 }
             }
         }
-        self.events();
-        // It does not tell when its own shutdown is done: the last packet of one shows it.
+        self.poll_events();
+        // It does not report the completion of its own shutdown, so its last packet is detected.
         let last = |packet: &Bytes| packet.get(12) == Some(&SHUTDOWN_COMPLETE);
-        if self.shuts_down && !self.has_ended && packets.iter().skip(before).any(last) {
-            self.end(Happened::Closed);
+        if self.is_shutting_down && !self.has_ended && packets.iter().skip(before).any(last) {
+            self.end(SideEvent::Closed);
         }
     }
 
-    fn poll(&mut self) -> Option<Happened> {
-        self.happened.pop_front()
+    fn poll(&mut self) -> Option<SideEvent> {
+        self.side_events.pop_front()
     }
 
     fn send(&mut self, now: Duration, message: &Outgoing) -> Result<bool, Failure> {
@@ -227,7 +227,7 @@ impl Side for Rtc {
         let now = self.epoch + now;
         let association = self.association()?;
         for stream in streams {
-            // One that the other side reset is closed both ways already.
+            // A stream that the other side has reset is closed in both directions already.
             if let Ok(mut open) = association.stream(*stream) {
                 open.close(now)?;
             }
@@ -236,7 +236,7 @@ impl Side for Rtc {
     }
 
     fn shutdown(&mut self, _: Duration) -> Result<(), Failure> {
-        self.shuts_down = true;
+        self.is_shutting_down = true;
         Ok(self.association()?.shutdown()?)
     }
 

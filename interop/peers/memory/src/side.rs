@@ -1,4 +1,4 @@
-//! What one side of an association has to be able to do.
+//! The interface to one side of an association.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use bytes::Bytes;
 
 pub type Failure = Box<dyn std::error::Error>;
 
-/// The port of both sides: rtc-sctp knows no other.
+/// The port of both sides, which is fixed in rtc-sctp.
 pub const PORT: u16 = 5000;
-/// The receive window, and the most that a sender keeps, in bytes.
+/// The receive window and the send buffer, in bytes.
 pub const BUFFER: usize = 4 << 20;
 /// The largest message, in bytes.
 pub const LARGEST_MESSAGE: usize = 1 << 20;
 
-/// What is asked of a side.
+/// The options of a side.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wishes {
+pub struct SideOptions {
     pub interleaving: bool,
     pub zero_checksum: bool,
     pub streams: u16,
@@ -25,28 +25,28 @@ pub struct Wishes {
 pub struct Outgoing {
     pub stream: u16,
     pub unordered: bool,
-    /// How often it may be retransmitted.
+    /// The maximum number of retransmissions.
     pub retransmissions: Option<u16>,
     pub data: Bytes,
 }
 
-/// A message that came.
+/// A received message.
 pub struct Incoming {
     pub stream: u16,
     pub data: Bytes,
 }
 
-/// What a side tells.
+/// An event of a side.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Happened {
+pub enum SideEvent {
     Up,
-    /// Streams of the other side started anew.
+    /// Streams of the other side were reset.
     TheirStreamsReset,
-    /// Streams of this side started anew.
+    /// Streams of this side were reset.
     OurStreamsReset,
-    /// Ended in an orderly manner.
+    /// Ended gracefully.
     Closed,
-    /// Ended otherwise.
+    /// Ended in any other way.
     Lost(String),
 }
 
@@ -54,26 +54,26 @@ pub enum Happened {
 pub trait Side {
     /// Opens the association.
     fn connect(&mut self, now: Duration) -> Result<(), Failure>;
-    /// Takes a packet in.
+    /// Handles a received packet.
     fn handle(&mut self, now: Duration, packet: Bytes);
-    /// Does what is due.
+    /// Handles expired timers.
     fn tick(&mut self, now: Duration);
-    /// When something is due.
+    /// Returns when the next timer expires.
     fn timeout(&self) -> Option<Duration>;
-    /// Gives packets out.
+    /// Adds the packets to send.
     fn transmit(&mut self, now: Duration, packets: &mut Vec<Bytes>);
-    /// What happened since the last call.
-    fn poll(&mut self) -> Option<Happened>;
-    /// Queues a message; `false` if there is no room.
+    /// Returns the next event.
+    fn poll(&mut self) -> Option<SideEvent>;
+    /// Queues a message; returns `false` if there is no room.
     fn send(&mut self, now: Duration, message: &Outgoing) -> Result<bool, Failure>;
-    /// Takes out a message that came whole.
+    /// Returns the next complete message.
     fn receive(&mut self, now: Duration) -> Option<Incoming>;
-    /// Whether the other side acknowledged everything.
+    /// Returns whether the other side has acknowledged everything.
     fn is_dry(&self) -> bool;
     /// Resets outgoing streams.
     fn reset(&mut self, now: Duration, streams: &[u16]) -> Result<(), Failure>;
-    /// Ends the association once all data has arrived.
+    /// Shuts the association down gracefully.
     fn shutdown(&mut self, now: Duration) -> Result<(), Failure>;
-    /// Ends it at once.
+    /// Aborts it.
     fn abort(&mut self, now: Duration) -> Result<(), Failure>;
 }

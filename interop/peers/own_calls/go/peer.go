@@ -1,5 +1,5 @@
-// A program that makes system calls of its own, as all of Go's do: an SCTP server or client by
-// github.com/ishidawataru/sctp, or no SCTP at all.
+// A program that makes its own system calls, as all Go programs do: an SCTP server or client with
+// github.com/ishidawataru/sctp, or TCP only.
 package main
 
 import (
@@ -30,17 +30,17 @@ func address() *sctp.SCTPAddr {
 	return found
 }
 
-// Sends back what comes, until the peer has ended.
+// Echoes messages until the peer ends the association.
 func echo(conn *sctp.SCTPConn) {
 	check(conn.SubscribeEvents(sctp.SCTP_EVENT_DATA_IO))
-	room := make([]byte, 4096)
+	buffer := make([]byte, 4096)
 	for {
-		length, info, err := conn.SCTPRead(room)
+		length, info, err := conn.SCTPRead(buffer)
 		if err == io.EOF {
 			break
 		}
 		check(err)
-		_, err = conn.SCTPWrite(room[:length], &sctp.SndRcvInfo{Stream: info.Stream, PPID: info.PPID})
+		_, err = conn.SCTPWrite(buffer[:length], &sctp.SndRcvInfo{Stream: info.Stream, PPID: info.PPID})
 		check(err)
 	}
 	fmt.Println("EOF")
@@ -71,16 +71,16 @@ func client() {
 			conn, err := sctp.DialSCTPExt("sctp", nil, address(), sctp.InitMsg{NumOstreams: 10})
 			check(err)
 			check(conn.SubscribeEvents(sctp.SCTP_EVENT_DATA_IO))
-			room := make([]byte, 4096)
+			buffer := make([]byte, 4096)
 			for index := range messages {
-				said := fmt.Sprintf("%d: message %d", worker, index)
+				sent := fmt.Sprintf("%d: message %d", worker, index)
 				to := &sctp.SndRcvInfo{Stream: uint16(index % 10), PPID: uint32(index)}
-				_, err = conn.SCTPWrite([]byte(said), to)
+				_, err = conn.SCTPWrite([]byte(sent), to)
 				check(err)
-				length, info, err := conn.SCTPRead(room)
+				length, info, err := conn.SCTPRead(buffer)
 				check(err)
-				if string(room[:length]) != said || info.Stream != to.Stream || info.PPID != to.PPID {
-					log.Fatalf("%q on %d came back as %q on %d", said, to.Stream, room[:length], info.Stream)
+				if string(buffer[:length]) != sent || info.Stream != to.Stream || info.PPID != to.PPID {
+					log.Fatalf("%q on %d came back as %q on %d", sent, to.Stream, buffer[:length], info.Stream)
 				}
 			}
 			check(conn.Close())

@@ -1,4 +1,4 @@
-//! `eyas serve --upstream` beside Caddy and HAProxy, over all versions of HTTP.
+//! `eyas serve --upstream`, compared with Caddy and HAProxy, over all versions of HTTP.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::super::arena::{self, Arena, WELL};
-use super::super::cost::processor;
+use super::super::arena::{self, Arena, HEALTHY};
+use super::super::cost::cpu_time;
 use super::super::server::Server;
 use super::super::verdict::{Bound, Expectation};
 use super::programs::Programs;
@@ -16,26 +16,26 @@ use super::tables::{Column, Figures, expectation, ratio};
 use super::traffic;
 use crate::run::{command, output};
 
-/// Where the upstream is.
+/// The address of the upstream.
 const UPSTREAM: SocketAddr = loopback(7080);
 
 const EYAS: &str = "eyas serve --upstream";
 const CADDY: &str = "Caddy";
 const HAPROXY: &str = "HAProxy";
 
-/// Each version of HTTP, with the columns for requests per second and for what a request costs.
+/// Each version of HTTP, with the columns for requests per second and for the cost of a request.
 const VERSIONS: [(Http, &str, &str); 3] = [
     (Http::One, "h1, requests/s", "h1, CPU µs"),
     (Http::Two, "h2, requests/s", "h2, CPU µs"),
     (Http::Three, "h3, requests/s", "h3, CPU µs"),
 ];
-/// Connections of the client, and requests at once on each but those of HTTP/1.1.
+/// Connections of the client, and concurrent requests on each of them, except over HTTP/1.1.
 const CONNECTIONS: usize = 32;
 const STREAMS: usize = 8;
-/// More requests per second than any gateway answers over HTTP/3: those that would have more than the streams
-/// under way are dropped before they start.
+/// More requests per second than any gateway answers over HTTP/3: requests that exceed the number of
+/// streams are dropped before they start.
 const OFFERED: u32 = 40_000;
-/// Seconds that nothing takes.
+/// A time limit that nothing reaches, in seconds.
 const LIMIT: &str = "60";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(super) struct Amounts {
     pub(super) seconds: u32,
 }
 
-/// A gateway that runs.
+/// A running gateway.
 struct Gateway {
     name: &'static str,
     at: SocketAddr,
@@ -62,13 +62,13 @@ struct Gateway {
     server: Server,
 }
 
-/// What was measured.
+/// The measurements.
 pub(super) struct Measured {
     figures: Figures,
     names: Vec<&'static str>,
 }
 
-/// Measures all gateways that are there, in turns.
+/// Measures all installed gateways in turn.
 pub(super) fn measure(
     programs: &Programs,
     arena: &Arena,
@@ -86,11 +86,12 @@ pub(super) fn measure(
                 if version == Http::Three && (!gateway.has_h3) {
                     continue;
                 }
-                let seen = clients.load(gateway, version);
-                let of =
-                    |figure: fn(&Seen) -> f64| seen.as_ref().map(figure).map_err(String::clone);
-                figures.add(gateway.name, requests, of(|seen| seen.rate));
-                figures.add(gateway.name, cost, of(|seen| seen.cost));
+                let result = clients.load(gateway, version);
+                let of = |figure: fn(&LoadResult) -> f64| {
+                    result.as_ref().map(figure).map_err(String::clone)
+                };
+                figures.add(gateway.name, requests, of(|result| result.rate));
+                figures.add(gateway.name, cost, of(|result| result.cost));
             }
         }
     }
@@ -116,7 +117,7 @@ fn start(programs: &Programs, arena: &Arena) -> Result<Vec<Gateway>, String> {
     }
     if let Some(program) = &programs.haproxy {
         let at = loopback(7445);
-        let both = together(arena, &certificate, &key)?;
+        let both = concatenated(arena, &certificate, &key)?;
         let file = arena.write("haproxy-http.cfg", &configuration(at, &both))?;
         let mut haproxy = Command::new(program);
         haproxy.args(["-db", "-f"]).arg(file);
@@ -127,8 +128,8 @@ fn start(programs: &Programs, arena: &Arena) -> Result<Vec<Gateway>, String> {
     Ok(all)
 }
 
-/// HAProxy wants the certificate and its key in one file.
-fn together(arena: &Arena, certificate: &Path, key: &Path) -> Result<PathBuf, String> {
+/// Writes the certificate and its key to one file, as HAProxy requires.
+fn concatenated(arena: &Arena, certificate: &Path, key: &Path) -> Result<PathBuf, String> {
     let read =
         |path: &Path| std::fs::read_to_string(path).map_err(|error| format!("{path:?}: {error}"));
     arena.write("haproxy.pem", &format!("{}{}", read(certificate)?, read(key)?))
@@ -143,12 +144,12 @@ fn configuration(at: SocketAddr, certificate: &Path) -> String {
     )
 }
 
-/// What a gateway did under load.
+/// The result of a load on a gateway.
 #[derive(Debug, PartialEq)]
-struct Seen {
-    /// Requests a second.
+struct LoadResult {
+    /// Requests per second.
     rate: f64,
-    /// CPU time of the gateway for each, in microseconds.
+    /// CPU time of the gateway per request, in microseconds.
     cost: f64,
 }
 
@@ -159,14 +160,14 @@ struct Clients<'a> {
 }
 
 impl Clients<'_> {
-    fn load(&self, gateway: &Gateway, version: Http) -> Result<Seen, String> {
-        let before = processor(gateway.server.id())?;
+    fn load(&self, gateway: &Gateway, version: Http) -> Result<LoadResult, String> {
+        let before = cpu_time(gateway.server.id())?;
         let (requests, rate) = match version {
             Http::Three => answered(&output(&mut self.eyas_load(gateway.at))?)?,
             _ => succeeded(&output(&mut self.h2load(gateway.at, version))?)?,
         };
-        let spent = processor(gateway.server.id())? - before;
-        Ok(Seen { rate, cost: spent * 1e3 / requests })
+        let spent = cpu_time(gateway.server.id())? - before;
+        Ok(LoadResult { rate, cost: spent * 1e3 / requests })
     }
 
     fn h2load(&self, at: SocketAddr, version: Http) -> Command {
@@ -177,11 +178,11 @@ impl Clients<'_> {
             _ => command.args(["-m", &STREAMS.to_string()]),
         };
         command.arg(format!("--connect-to={at}"));
-        command.arg(format!("https://{}:{}/", WELL.host, at.port()));
+        command.arg(format!("https://{}:{}/", HEALTHY.host, at.port()));
         command
     }
 
-    /// h2load of Debian has no HTTP/3.
+    /// Returns the load over HTTP/3, which Debian's h2load does not support.
     fn eyas_load(&self, at: SocketAddr) -> Command {
         let mut command = limited(&self.programs.eyas(&[]).get_program().to_string_lossy());
         command.args(["load", "--json", "--http3-only", "--no-memory", "--arrivals", "constant"]);
@@ -196,8 +197,8 @@ impl Clients<'_> {
         command.args(["--max-in-flight", &(CONNECTIONS * STREAMS).to_string()]);
         command.arg("--cacert").arg(&self.authority);
         let port = at.port();
-        command.arg("--resolve").arg(format!("{}:{port}:{}", WELL.host, at.ip()));
-        command.arg(format!("https://{}:{port}/", WELL.host));
+        command.arg("--resolve").arg(format!("{}:{port}:{}", HEALTHY.host, at.ip()));
+        command.arg(format!("https://{}:{port}/", HEALTHY.host));
         command
     }
 }
@@ -206,11 +207,11 @@ fn limited(program: &str) -> Command {
     command("timeout", &["--signal=KILL", LIMIT, program])
 }
 
-/// Requests that succeeded, and how many a second, as h2load says.
-fn succeeded(said: &str) -> Result<(f64, f64), String> {
+/// Parses the number of successful requests, and their rate per second, from the output of h2load.
+fn succeeded(output: &str) -> Result<(f64, f64), String> {
     let line = |start: &str| {
-        let line = said.lines().find(|line| line.starts_with(start));
-        line.ok_or_else(|| format!("h2load does not say `{start}`: {said}"))
+        let line = output.lines().find(|line| line.starts_with(start));
+        line.ok_or_else(|| format!("h2load does not report `{start}`: {output}"))
     };
     let before = |line: &str, word: &str| {
         let (before, _) = line.split_once(word)?;
@@ -225,9 +226,9 @@ fn succeeded(said: &str) -> Result<(f64, f64), String> {
     }
 }
 
-/// The same of `eyas load`.
-fn answered(said: &str) -> Result<(f64, f64), String> {
-    let report: Value = serde_json::from_str(said).map_err(|error| error.to_string())?;
+/// Parses the same from the output of `eyas load`.
+fn answered(output: &str) -> Result<(f64, f64), String> {
+    let report: Value = serde_json::from_str(output).map_err(|error| error.to_string())?;
     let outcome = &report["outcome"];
     let (answered, rate) = (outcome["answered"].as_f64(), outcome["answered_per_second"].as_f64());
     match (answered, rate) {
@@ -239,7 +240,7 @@ fn answered(said: &str) -> Result<(f64, f64), String> {
 }
 
 impl Measured {
-    /// Medians of each gateway.
+    /// Returns a table of medians of each gateway.
     pub(super) fn table(&self) -> String {
         let columns = VERSIONS.map(|(_, requests, cost)| {
             [Column { name: requests, digits: 0 }, Column { name: cost, digits: 1 }]
@@ -247,17 +248,17 @@ impl Measured {
         self.figures.table("in front of an upstream", &self.names, columns.as_flattened())
     }
 
-    /// What is wanted of the gateway.
+    /// Returns the targets for the gateway.
     pub(super) fn expectations(&self) -> Vec<Expectation> {
         let of = |name, column| self.figures.median(name, column);
         let mut expectations = Vec::new();
         for (_, requests, cost) in VERSIONS {
             let rate = ratio(of(EYAS, requests), of(CADDY, requests));
-            let wanted = format!("gateway, {requests}: at least Caddy's");
-            expectations.push(expectation(&wanted, rate, Bound::AtLeast(1.0), ""));
+            let target = format!("gateway, {requests}: at least Caddy's");
+            expectations.push(expectation(&target, rate, Bound::AtLeast(1.0), ""));
             let cost_of = ratio(of(EYAS, cost), of(CADDY, cost));
-            let wanted = format!("gateway, {cost} per request: at most Caddy's");
-            expectations.push(expectation(&wanted, cost_of, Bound::AtMost(1.0), ""));
+            let target = format!("gateway, {cost} per request: at most Caddy's");
+            expectations.push(expectation(&target, cost_of, Bound::AtMost(1.0), ""));
         }
         expectations
     }
@@ -269,24 +270,24 @@ mod tests {
 
     #[test]
     fn the_output_of_h2load_is_parsed() {
-        let said = "progress: 100% done\n\nfinished in 84.86ms, 5892.06 req/s, 644.44KB/s\n\
+        let output = "progress: 100% done\n\nfinished in 84.86ms, 5892.06 req/s, 644.44KB/s\n\
             requests: 500 total, 500 started, 500 done, 500 succeeded, 0 failed, 0 errored\n";
-        assert_eq!(succeeded(said), Ok((500.0, 5892.06)));
-        let lost = said.replace("500 succeeded", "499 succeeded");
+        assert_eq!(succeeded(output), Ok((500.0, 5892.06)));
+        let lost = output.replace("500 succeeded", "499 succeeded");
         assert!(succeeded(&lost).unwrap_err().contains("not all"));
         assert!(succeeded("").unwrap_err().contains("requests:"));
     }
 
     #[test]
     fn the_output_of_eyas_load_is_parsed() {
-        let said = |two_hundred: u32| {
+        let output = |successful: u32| {
             let outcome = json!({
-                "answered": 10, "answered_per_second": 5.0, "statuses": { "200": two_hundred },
+                "answered": 10, "answered_per_second": 5.0, "statuses": { "200": successful },
             });
             json!({ "outcome": outcome }).to_string()
         };
-        assert_eq!(answered(&said(10)), Ok((10.0, 5.0)));
-        assert!(answered(&said(9)).is_err());
+        assert_eq!(answered(&output(10)), Ok((10.0, 5.0)));
+        assert!(answered(&output(9)).is_err());
         assert!(answered("").is_err());
     }
 

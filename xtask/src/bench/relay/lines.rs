@@ -1,7 +1,7 @@
-//! What runs on either side of two emulated lines, while a tunnel is measured over them.
+//! The two sides of two emulated lines, over which tunnels are measured.
 //!
-//! The far side is the server's command of `eyas netem run`, the near side its client's: both are this
-//! program. The near side tells what it saw on standard output, as `tables` reads it.
+//! The far side is the server's command of `eyas netem run`, the near side the client's: both are this
+//! program. The near side prints its measurements on standard output, where `tables` parses them.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -16,61 +16,61 @@ use std::time::{Duration, Instant};
 use super::super::server::Server;
 use super::programs::Programs;
 use super::proxy::loopback;
-use super::traffic::{self, Way, ask, connect, milliseconds};
+use super::traffic::{self, Route, connect, milliseconds, request};
 use super::tunnel::{BULK, EYAS, FIRST_FAILS, KEYSTROKE, MPTCP, SECOND_FAILS, SSH, WIREGUARD};
 use crate::run::{check, command, output};
 
-/// Where the server behind the tunnel is.
+/// The port of the server behind the tunnel.
 pub(super) const PORT: u16 = 7003;
-/// Where the ends over there listen.
+/// The ports of the far ends.
 const FAR_SOCKS: u16 = 7111;
 const FAR_SSH: u16 = 7112;
 const WIREGUARD_PORT: u16 = 7113;
-/// What the near side connects to.
+/// The addresses of the near ends.
 pub(super) const TUNNEL_AT: SocketAddr = loopback(7100);
 const MPTCP_AT: SocketAddr = loopback(7101);
 const SSH_AT: SocketAddr = loopback(7102);
-/// Transfers of each program over a pair of lines.
+/// The number of transfers of each program over a pair of lines.
 const BULKS: usize = 3;
-/// The lines' addresses at both sides (`docs/netem.md`).
-const HERE: [&str; 2] = ["198.18.1.1", "198.18.2.1"];
-const THERE: [&str; 2] = ["198.18.1.2", "198.18.2.2"];
-/// What the lines are called.
+/// The addresses of the lines on both sides (`docs/netem.md`).
+const NEAR: [&str; 2] = ["198.18.1.1", "198.18.2.1"];
+const FAR: [&str; 2] = ["198.18.1.2", "198.18.2.2"];
+/// The names of the lines.
 pub(super) const LINES: [&str; 2] = ["first", "second"];
-/// Addresses and keys of WireGuard's tunnel. Nothing is hidden by keys that stand here.
-const WIREGUARD_HERE: &str = "192.0.2.1";
-const WIREGUARD_THERE: &str = "192.0.2.2";
-const KEY_HERE: &str = "1111111111111111111111111111111111111111111111111111111111111111";
-const KEY_THERE: &str = "2222222222222222222222222222222222222222222222222222222222222222";
-const PUBLIC_HERE: &str = "7b4e909bbe7ffe44c465a220037d608ee35897d31ef972f07f74892cb0f73f13";
-const PUBLIC_THERE: &str = "0faa684ed28867b97f4a6a2dee5df8ce974e76b7018e3f22a1c4cf2678570f20";
-/// The file that says that the far side is there.
+/// Addresses and keys of the WireGuard tunnel. The keys are public, so they protect nothing.
+const WIREGUARD_NEAR: &str = "192.0.2.1";
+const WIREGUARD_FAR: &str = "192.0.2.2";
+const KEY_NEAR: &str = "1111111111111111111111111111111111111111111111111111111111111111";
+const KEY_FAR: &str = "2222222222222222222222222222222222222222222222222222222222222222";
+const PUBLIC_NEAR: &str = "7b4e909bbe7ffe44c465a220037d608ee35897d31ef972f07f74892cb0f73f13";
+const PUBLIC_FAR: &str = "0faa684ed28867b97f4a6a2dee5df8ce974e76b7018e3f22a1c4cf2678570f20";
+/// The file whose existence shows that the far side is ready.
 pub(super) const READY: &str = "far-is-ready";
-/// How long it may take.
+/// How long that may take.
 const READY_WITHIN: Duration = Duration::from_secs(30);
-/// How long a line is down, and how long bytes flow before.
+/// How long a line is down, and how long data flows before that.
 const DOWN: Duration = Duration::from_secs(2);
-const FLOWS: Duration = Duration::from_secs(1);
-/// Between two keystrokes.
-const TYPING: Duration = Duration::from_millis(20);
+const FLOW: Duration = Duration::from_secs(1);
+/// The time between two keystrokes.
+const KEYSTROKE_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How much is carried over the lines.
+/// How much is transferred over the lines.
 pub(super) struct Amounts {
-    /// Bytes of a transfer that is timed.
+    /// Bytes of a timed transfer.
     pub(super) bytes: u64,
     pub(super) keystrokes: usize,
 }
 
-/// Everything that a tunnel ends at, until it is killed.
+/// Runs the far ends of all tunnels until it is killed.
 pub(super) fn far(programs: &Programs, directory: &Path) -> Result<(), String> {
     traffic::serve(PORT)?;
-    let mut servers = vec![serve_tunnel(programs, directory, &THERE)?];
+    let mut servers = vec![serve_tunnel(programs, directory, &FAR)?];
     if let Some((wrap, microsocks)) = programs.mptcp() {
         let mut program = Command::new(wrap);
         program.arg("run").arg(microsocks).args(["-i", "0.0.0.0", "-p", &FAR_SOCKS.to_string()]);
         allow_subflows()?;
-        // What comes back leaves by the line of its source, so the client has to be told of this one.
-        let endpoint = ["mptcp", "endpoint", "add", THERE[1], "dev", "path2", "signal"];
+        // Replies leave on the line of their source address, so this address is announced to the client.
+        let endpoint = ["mptcp", "endpoint", "add", FAR[1], "dev", "path2", "signal"];
         check(&mut command("ip", &endpoint))?;
         servers.push(Server::start("far-microsocks", &program, loopback(FAR_SOCKS), directory)?);
     }
@@ -82,35 +82,35 @@ pub(super) fn far(programs: &Programs, directory: &Path) -> Result<(), String> {
     }
     let _wireguard = match &programs.wireguard {
         Some(program) => {
-            let peer = (PUBLIC_HERE, WIREGUARD_HERE, None);
-            Some(wireguard(program, "wg-far", (KEY_THERE, WIREGUARD_THERE), peer)?)
+            let peer = (PUBLIC_NEAR, WIREGUARD_NEAR, None);
+            Some(wireguard(program, "wg-far", (KEY_FAR, WIREGUARD_FAR), peer)?)
         }
         None => None,
     };
-    be_ready(directory)?;
+    signal_ready(directory)?;
     loop {
         thread::park();
     }
 }
 
-/// Measures over the lines and tells of it.
+/// Measures over the lines and prints the results.
 pub(super) fn near(programs: &Programs, directory: &Path, amounts: &Amounts) -> Result<(), String> {
     wait_for_far(directory)?;
     let eyas = programs.eyas(&[]).get_program().to_owned();
-    for (name, start) in WAYS {
+    for (name, start) in TUNNELS {
         let started = match start(programs, directory) {
             Ok(Some(started)) => started,
             Ok(None) => continue,
             Err(error) => {
-                tell(name, BULK, Err(error));
+                print_figure(name, BULK, Err(error));
                 continue;
             }
         };
-        let way = started.way;
+        let route = started.route;
         for _ in 0..BULKS {
-            tell(name, BULK, bulk(way, amounts.bytes));
+            print_figure(name, BULK, bulk(route, amounts.bytes));
         }
-        tell(name, KEYSTROKE, keystrokes(way, amounts.keystrokes));
+        print_figure(name, KEYSTROKE, keystrokes(route, amounts.keystrokes));
         for (line, column) in LINES.into_iter().zip([FIRST_FAILS, SECOND_FAILS]) {
             let change = |state: &str| {
                 check(
@@ -119,49 +119,49 @@ pub(super) fn near(programs: &Programs, directory: &Path, amounts: &Amounts) -> 
                         .stdout(std::process::Stdio::null()),
                 )
             };
-            tell(name, column, silence(way, &change));
+            print_figure(name, column, silence(route, &change));
         }
     }
     Ok(())
 }
 
-/// Tells the near side that everything is there.
-pub(super) fn be_ready(directory: &Path) -> Result<(), String> {
+/// Signals to the near side that everything is ready.
+pub(super) fn signal_ready(directory: &Path) -> Result<(), String> {
     fs::write(directory.join(READY), "").map_err(|error| error.to_string())
 }
 
-/// Waits until the far side says so.
+/// Waits until the far side is ready.
 pub(super) fn wait_for_far(directory: &Path) -> Result<(), String> {
     let deadline = Instant::now() + READY_WITHIN;
     while !directory.join(READY).exists() {
         if Instant::now() > deadline {
-            return Err("the far side is not there".into());
+            return Err("the far side is not ready".into());
         }
         thread::sleep(Duration::from_millis(50));
     }
     Ok(())
 }
 
-/// A figure, or why there is none, for [`Figures::take`](super::tables::Figures::take).
-pub(super) fn tell(who: &str, column: &str, figure: Result<f64, String>) {
+/// Prints a figure, or the reason why there is none, for [`Figures::take`](super::tables::Figures::take).
+pub(super) fn print_figure(name: &str, column: &str, figure: Result<f64, String>) {
     match figure {
-        Ok(figure) => println!("{who}\t{column}\t{figure}"),
-        Err(error) => println!("{who}\t{column}\t{}", error.replace(['\n', '\t'], " ")),
+        Ok(figure) => println!("{name}\t{column}\t{figure}"),
+        Err(error) => println!("{name}\t{column}\t{}", error.replace(['\n', '\t'], " ")),
     }
 }
 
-/// A tunnel that is up, and what it consists of on this side.
+/// An established tunnel, and its process on this side.
 struct Started {
-    way: Way,
+    route: Route,
     _server: Server,
 }
 
 type Start = fn(&Programs, &Path) -> Result<Option<Started>, String>;
 
-const WAYS: [(&str, Start); 4] =
+const TUNNELS: [(&str, Start); 4] =
     [(EYAS, start_tunnel), (MPTCP, start_mptcp), (SSH, start_ssh), (WIREGUARD, start_wireguard)];
 
-/// The server of `eyas tunnel`, and the key that it lets in.
+/// Starts the server of `eyas tunnel`, and creates the key of the client.
 pub(super) fn serve_tunnel(
     programs: &Programs,
     directory: &Path,
@@ -177,7 +177,7 @@ pub(super) fn serve_tunnel(
     Server::start("tunnel-server", &serve, loopback(4433), directory)
 }
 
-/// Its client, which listens here.
+/// Starts its client.
 pub(super) fn join_tunnel(
     programs: &Programs,
     directory: &Path,
@@ -192,11 +192,11 @@ pub(super) fn join_tunnel(
 }
 
 fn start_tunnel(programs: &Programs, directory: &Path) -> Result<Option<Started>, String> {
-    let server = join_tunnel(programs, directory, (&format!("{}:4433", THERE[0]), &HERE))?;
-    Ok(Some(Started { way: Way::At(TUNNEL_AT), _server: server }))
+    let server = join_tunnel(programs, directory, (&format!("{}:4433", FAR[0]), &NEAR))?;
+    Ok(Some(Started { route: Route::At(TUNNEL_AT), _server: server }))
 }
 
-/// A connection of MPTCP to the SOCKS proxy over there, for each connection here.
+/// Starts a program that opens an MPTCP connection to the far SOCKS proxy for each local connection.
 fn start_mptcp(programs: &Programs, directory: &Path) -> Result<Option<Started>, String> {
     let (Some((wrap, _)), Some(socat)) = (programs.mptcp(), &programs.socat) else {
         return Ok(None);
@@ -205,9 +205,9 @@ fn start_mptcp(programs: &Programs, directory: &Path) -> Result<Option<Started>,
     let mut program = Command::new(wrap);
     program.arg("run").arg(socat);
     program.arg(format!("TCP-LISTEN:{},bind=127.0.0.1,fork,reuseaddr", MPTCP_AT.port()));
-    program.arg(format!("TCP:{}:{FAR_SOCKS}", THERE[0]));
+    program.arg(format!("TCP:{}:{FAR_SOCKS}", FAR[0]));
     let server = Server::start("socat", &program, MPTCP_AT, directory)?;
-    Ok(Some(Started { way: Way::Socks(MPTCP_AT), _server: server }))
+    Ok(Some(Started { route: Route::Socks(MPTCP_AT), _server: server }))
 }
 
 fn allow_subflows() -> Result<(), String> {
@@ -225,18 +225,18 @@ fn start_ssh(programs: &Programs, directory: &Path) -> Result<Option<Started>, S
     for option in ["StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "BatchMode=yes"] {
         ssh.args(["-o", option]);
     }
-    ssh.arg(format!("root@{}", THERE[0]));
+    ssh.arg(format!("root@{}", FAR[0]));
     let server = Server::start("ssh", &ssh, SSH_AT, directory)?;
-    Ok(Some(Started { way: Way::Socks(SSH_AT), _server: server }))
+    Ok(Some(Started { route: Route::Socks(SSH_AT), _server: server }))
 }
 
-/// A server of ssh that lets in the key that is made for it, and nothing else.
+/// Writes the configuration of an SSH server that accepts only a key created for it.
 fn ssh_configuration(directory: &Path) -> Result<PathBuf, String> {
     for name in ["ssh-host-key", "ssh-key"] {
         let mut keygen = command("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-f"]);
         output(keygen.arg(directory.join(name)))?;
     }
-    // It changes to that while it does not trust its client yet.
+    // The directory for its privilege separation.
     fs::create_dir_all("/run/sshd").map_err(|error| format!("/run/sshd: {error}"))?;
     let file = directory.join("sshd_config");
     let text = format!(
@@ -250,14 +250,14 @@ fn ssh_configuration(directory: &Path) -> Result<PathBuf, String> {
 
 fn start_wireguard(programs: &Programs, _: &Path) -> Result<Option<Started>, String> {
     let Some(program) = &programs.wireguard else { return Ok(None) };
-    let peer = (PUBLIC_THERE, WIREGUARD_THERE, Some(THERE[0]));
-    let server = wireguard(program, "wg-near", (KEY_HERE, WIREGUARD_HERE), peer)?;
-    let at = SocketAddr::new(WIREGUARD_THERE.parse().map_err(|_| "an address")?, PORT);
-    Ok(Some(Started { way: Way::At(at), _server: server }))
+    let peer = (PUBLIC_FAR, WIREGUARD_FAR, Some(FAR[0]));
+    let server = wireguard(program, "wg-near", (KEY_NEAR, WIREGUARD_NEAR), peer)?;
+    let at = SocketAddr::new(WIREGUARD_FAR.parse().map_err(|_| "an address")?, PORT);
+    Ok(Some(Started { route: Route::At(at), _server: server }))
 }
 
-/// An interface of WireGuard's in this namespace, and the peer that it knows: its key, its address inside
-/// and, if this end is to speak first, that of the line.
+/// Creates a WireGuard interface in this namespace with one peer: its key, its address inside the tunnel
+/// and, if this end initiates, its address on the line.
 fn wireguard(
     program: &Path,
     name: &str,
@@ -280,75 +280,79 @@ fn wireguard(
     configuration.push('\n');
     let sender = UnixStream::connect(&socket).and_then(|mut socket| {
         socket.write_all(configuration.as_bytes())?;
-        let mut said = [0; 64];
-        let length = socket.read(&mut said)?;
-        Ok(String::from_utf8_lossy(&said[..length]).into_owned())
+        let mut reply = [0; 64];
+        let length = socket.read(&mut reply)?;
+        Ok(String::from_utf8_lossy(&reply[..length]).into_owned())
     });
     match sender {
-        Ok(said) if said.trim() == "errno=0" => {}
-        other => return Err(format!("WireGuard does not take its configuration: {other:?}")),
+        Ok(reply) if reply.trim() == "errno=0" => {}
+        other => return Err(format!("WireGuard rejects its configuration: {other:?}")),
     }
     output(&mut command("ip", &["address", "add", address, "peer", peer, "dev", name]))?;
     output(&mut command("ip", &["link", "set", name, "mtu", "1420", "up"]))?;
     Ok(server)
 }
 
-/// Mbit/s of bytes that are asked for.
-pub(super) fn bulk(way: Way, bytes: u64) -> Result<f64, String> {
-    let seen = connect(way, PORT).and_then(|mut stream| ask(&mut stream, bytes));
-    let seconds = seen.map_err(|error| error.to_string())?.whole.as_secs_f64();
+/// Returns the rate of a transfer in Mbit/s.
+pub(super) fn bulk(route: Route, bytes: u64) -> Result<f64, String> {
+    let transfer = connect(route, PORT).and_then(|mut stream| request(&mut stream, bytes));
+    let seconds = transfer.map_err(|error| error.to_string())?.whole.as_secs_f64();
     Ok(bytes as f64 * 8e-6 / seconds)
 }
 
-/// The 99th percentile of the milliseconds until a byte is there that is asked for beside bulk.
-fn keystrokes(way: Way, count: usize) -> Result<f64, String> {
-    let mut typed = connect(way, PORT).map_err(|error| error.to_string())?;
-    let flow = Flow::start(way)?;
-    thread::sleep(FLOWS);
+/// Returns the 99th percentile of the time until a single byte arrives during a bulk transfer, in
+/// milliseconds.
+fn keystrokes(route: Route, count: usize) -> Result<f64, String> {
+    let mut connection = connect(route, PORT).map_err(|error| error.to_string())?;
+    let flow = Flow::start(route)?;
+    thread::sleep(FLOW);
     let mut rounds = super::super::statistics::Rounds::default();
     for _ in 0..count {
-        thread::sleep(TYPING);
-        let seen = ask(&mut typed, 1).map_err(|error| error.to_string())?;
-        rounds.add(Ok(milliseconds(seen.whole)));
+        thread::sleep(KEYSTROKE_INTERVAL);
+        let transfer = request(&mut connection, 1).map_err(|error| error.to_string())?;
+        rounds.add(Ok(milliseconds(transfer.whole)));
     }
     flow.stop()?;
-    rounds.p99().ok_or_else(|| "nothing was typed".into())
+    rounds.p99().ok_or_else(|| "there were no keystrokes".into())
 }
 
-/// The longest time without a byte, in milliseconds, of bulk during which a line is down for a while.
-fn silence(way: Way, change: &dyn Fn(&str) -> Result<(), String>) -> Result<f64, String> {
-    let flow = Flow::start(way)?;
-    thread::sleep(FLOWS);
+/// Returns the longest time without data, in milliseconds, of a bulk transfer during which a line is
+/// down for a while.
+fn silence(route: Route, change: &dyn Fn(&str) -> Result<(), String>) -> Result<f64, String> {
+    let flow = Flow::start(route)?;
+    thread::sleep(FLOW);
     change("down")?;
     thread::sleep(DOWN);
     change("up")?;
-    thread::sleep(FLOWS);
+    thread::sleep(FLOW);
     flow.stop()
 }
 
-/// Bytes that flow until it is enough.
+/// A transfer that runs until it is stopped.
 struct Flow {
-    enough: Arc<AtomicBool>,
+    stop: Arc<AtomicBool>,
     longest: mpsc::Receiver<Result<Duration, String>>,
 }
 
 impl Flow {
-    fn start(way: Way) -> Result<Self, String> {
-        let mut stream = connect(way, PORT).map_err(|error| error.to_string())?;
+    fn start(route: Route) -> Result<Self, String> {
+        let mut stream = connect(route, PORT).map_err(|error| error.to_string())?;
         let (sender, longest) = mpsc::channel();
-        let enough = Arc::new(AtomicBool::new(false));
-        let stop = Arc::clone(&enough);
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
         thread::spawn(move || {
-            let seen = traffic::ask_until(&mut stream, u64::MAX, || stop.load(Ordering::Relaxed));
-            // Nobody asks, where something else has failed.
-            let _ = sender.send(seen.map(|seen| seen.longest).map_err(|error| error.to_string()));
+            let transfer =
+                traffic::request_until(&mut stream, u64::MAX, || stopped.load(Ordering::Relaxed));
+            // The result is not read if something else has failed.
+            let _ = sender
+                .send(transfer.map(|transfer| transfer.longest).map_err(|error| error.to_string()));
         });
-        Ok(Self { enough, longest })
+        Ok(Self { stop, longest })
     }
 
-    /// Ends it; the longest time without a byte, in milliseconds.
+    /// Ends it and returns the longest time without data, in milliseconds.
     fn stop(self) -> Result<f64, String> {
-        self.enough.store(true, Ordering::Relaxed);
+        self.stop.store(true, Ordering::Relaxed);
         let longest = self.longest.recv().map_err(|error| error.to_string())??;
         Ok(milliseconds(longest))
     }

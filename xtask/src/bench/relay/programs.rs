@@ -1,4 +1,4 @@
-//! What is measured, as far as it is installed.
+//! The programs that are measured, if they are installed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,11 +7,11 @@ use super::super::programs::{self as clients, build_ours, cache, our_program};
 use super::super::versions::{self, Versions};
 use crate::run::{check, command, output, works, workspace};
 
-/// Where the programs are.
+/// The paths of the programs.
 pub(super) struct Programs {
     eyas: PathBuf,
     pub(super) caddy: Option<PathBuf>,
-    /// An interpreter that has what certificates are made with.
+    /// An interpreter with the packages for creating certificates.
     pub(super) python: PathBuf,
     pub(super) haproxy: Option<PathBuf>,
     pub(super) microsocks: Option<PathBuf>,
@@ -22,12 +22,12 @@ pub(super) struct Programs {
     pub(super) wireguard: Option<PathBuf>,
 }
 
-/// WireGuard in userspace, by who made it.
+/// WireGuard in user space, from its authors.
 const WIREGUARD: &str = "golang.zx2c4.com/wireguard";
 const WIREGUARD_VERSION: &str = "v0.0.0-20260522210424-ecfc5a8d5446";
 
 impl Programs {
-    /// Builds what is ours.
+    /// Builds our program, and installs others.
     pub(super) fn install() -> Result<(), String> {
         check(build_ours().args(["-p", "eyas-cli"]))?;
         let others = clients::Programs::installed();
@@ -39,7 +39,7 @@ impl Programs {
         others.install_python()
     }
 
-    /// Where everything is. A rival that is not installed is left out, aloud.
+    /// Finds the programs. A rival that is not installed is left out, with a message.
     pub(super) fn find() -> Self {
         let others = clients::Programs::installed();
         Self {
@@ -56,62 +56,62 @@ impl Programs {
         }
     }
 
-    /// The command, with such words.
-    pub(super) fn eyas(&self, words: &[&str]) -> Command {
-        command(&self.eyas.to_string_lossy(), words)
+    /// Returns a command that runs eyas with these arguments.
+    pub(super) fn eyas(&self, args: &[&str]) -> Command {
+        command(&self.eyas.to_string_lossy(), args)
     }
 
-    /// The words that start a client as [`Rival`](super::super::rival::Rival) wants it, which trusts this
+    /// Returns the command line of a client for [`Rival`](super::super::rival::Rival) that trusts this
     /// authority; `None` if it is not installed.
     pub(super) fn client(&self, name: &str, authority: &Path) -> Option<Vec<PathBuf>> {
         let script = |name: &str| workspace().join("bench/rivals").join(name);
         let found = |program: &str| works(program, &["--version"]).then(|| PathBuf::from(program));
-        let mut words = match name {
+        let mut args = match name {
             "libcurl" => vec![self.python.clone(), script("libcurl_rounds.py")],
             "Python" => vec![self.python.clone(), script("urllib_rounds.py")],
             "Go" => vec![Some(&self.go).filter(|program| program.exists())?.clone()],
             "Node" => vec![found("node")?, script("https_rounds.mjs")],
             _ => {
                 let allowed = ["run", "--quiet", "--allow-all"].map(PathBuf::from);
-                let mut words = vec![found("deno")?];
-                words.extend(allowed);
-                words.push(script("https_rounds.mjs"));
-                words
+                let mut args = vec![found("deno")?];
+                args.extend(allowed);
+                args.push(script("https_rounds.mjs"));
+                args
             }
         };
-        words.push(authority.to_owned());
-        Some(words)
+        args.push(authority.to_owned());
+        Some(args)
     }
 
-    /// What lets programs speak MPTCP, and the proxy at the other end.
+    /// Returns the program that makes others use MPTCP, and the proxy at the other end.
     pub(super) fn mptcp(&self) -> Option<(&Path, &Path)> {
         Some((self.mptcpize.as_deref()?, self.microsocks.as_deref()?))
     }
 
-    /// What is measured.
+    /// Returns the versions of the measured programs.
     pub(super) fn versions(&self) -> Result<Versions, String> {
         let ours = ["eyas-relay", "eyas-sctp", "hyper", "quinn", "rustls", "tokio"];
         let mut all = vec![("eyas", versions::locked("Cargo.lock", &ours)?)];
         if self.caddy.is_some() {
             all.push(("Caddy", clients::Programs::installed().caddy_version()));
         }
-        for (name, there, package) in [
+        for (name, is_installed, package) in [
             ("HAProxy", self.haproxy.is_some(), "haproxy"),
             ("microsocks", self.microsocks.is_some(), "microsocks"),
             ("mptcpize", self.mptcpize.is_some(), "mptcpize"),
             ("ssh", self.sshd.is_some(), "openssh-server"),
         ] {
-            if there {
-                let asked = ["-W", "-f", "${Version} of Debian", package];
-                all.push((name, output(&mut command("dpkg-query", &asked))?));
+            if is_installed {
+                let args = ["-W", "-f", "${Version} of Debian", package];
+                all.push((name, output(&mut command("dpkg-query", &args))?));
             }
         }
         let rivals = clients::Programs::installed();
         all.push(("libcurl", rivals.libcurl_version()?));
         for (name, program) in [("Node", "node"), ("Deno", "deno")] {
             if works(program, &["--version"]) {
-                let said = output(&mut command(program, &["--version"]))?;
-                let first = said.lines().next().unwrap_or_default();
+                let output = output(&mut command(program, &["--version"]))?;
+                let first = output.lines().next().unwrap_or_default();
                 all.push((
                     name,
                     first.trim_start_matches(['v', 'd', 'e', 'n', 'o', ' ']).to_owned(),
@@ -145,11 +145,11 @@ fn install_wireguard() -> Result<(), String> {
     check(install.env("GOBIN", cache().join("bin")))
 }
 
-/// A program of one of Debian's packages.
+/// Returns the path of a program from a Debian package, if it is installed.
 fn installed(program: &str, package: &str) -> Option<PathBuf> {
     let path = PathBuf::from(program);
     if !path.exists() {
-        println!("{package} is left out: {program} is not there (Debian: {package})");
+        println!("{package} is left out: {program} does not exist (Debian: {package})");
         return None;
     }
     Some(path)

@@ -1,4 +1,4 @@
-//! `eyas proxy` on a path without a fault, beside microsocks, HAProxy's TCP mode and no proxy.
+//! `eyas proxy` on a path without a fault, compared with microsocks, HAProxy's TCP mode and no proxy.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::Command;
@@ -6,21 +6,21 @@ use std::time::Instant;
 use std::{fs, thread};
 
 use super::super::arena::Arena;
-use super::super::cost::{processor, resident};
+use super::super::cost::{cpu_time, resident};
 use super::super::server::Server;
 use super::super::verdict::{Bound, Expectation};
 use super::programs::Programs;
 use super::tables::{Column, Figures, expectation, ratio};
-use super::traffic::{self, Staying, Way, ask, connect, milliseconds};
+use super::traffic::{self, HoldingServer, Route, connect, milliseconds, request};
 
-/// Where the servers are: for clients that come and go, and for those who stay.
+/// The ports of the servers: for short connections, and for connections that stay open.
 const PORT: u16 = 7001;
-const STAYING: u16 = 7002;
-/// Where the proxies are. HAProxy has one for each port of the server.
+const HOLDING: u16 = 7002;
+/// The addresses of the proxies. HAProxy has one for each port of the server.
 const EYAS_AT: SocketAddr = loopback(7010);
 const MICROSOCKS_AT: SocketAddr = loopback(7011);
 const HAPROXY_AT: SocketAddr = loopback(7012);
-const HAPROXY_STAYING_AT: SocketAddr = loopback(7013);
+const HAPROXY_HOLDING_AT: SocketAddr = loopback(7013);
 
 const DIRECT: &str = "no proxy";
 const EYAS: &str = "eyas proxy";
@@ -28,67 +28,69 @@ const HAPROXY: &str = "HAProxy, TCP";
 const MICROSOCKS: &str = "microsocks";
 
 const FIRST_BYTE: &str = "first byte, ms";
-const PROCESSOR: &str = "CPU-s per GB";
+const CPU_TIME: &str = "CPU-s per GB";
 const SPEED: &str = "Mbit/s";
 const CONNECTIONS: &str = "connections/s";
 const MEMORY: &str = "KiB per open connection";
 const COLUMNS: [Column; 5] = [
     Column { name: FIRST_BYTE, digits: 3 },
-    Column { name: PROCESSOR, digits: 3 },
+    Column { name: CPU_TIME, digits: 3 },
     Column { name: SPEED, digits: 0 },
     Column { name: CONNECTIONS, digits: 0 },
     Column { name: MEMORY, digits: 1 },
 ];
 
-/// Clients that connect at once.
+/// Concurrent clients.
 const CLIENTS: usize = 4;
-/// Descriptors of a process that are not connections.
+/// Descriptors of a process for other things than connections.
 const OTHER_DESCRIPTORS: usize = 200;
-/// Milliseconds that the proxy may take longer than no proxy.
-const LATER: f64 = 1.0;
-/// What the proxy may take of HAProxy's CPU time, and of microsocks'.
-const OF_HAPROXY: f64 = 1.2;
-const OF_MICROSOCKS: f64 = 1.0;
-const A_SECOND: f64 = 2000.0;
-const EACH: f64 = 32.0;
+/// The maximum additional time of the proxy compared with no proxy, in milliseconds.
+const MAX_ADDED: f64 = 1.0;
+/// The maximum CPU time of the proxy, relative to HAProxy and to microsocks.
+const MAX_OF_HAPROXY: f64 = 1.2;
+const MAX_OF_MICROSOCKS: f64 = 1.0;
+/// The minimum number of new connections per second.
+const MIN_RATE: f64 = 2000.0;
+/// The maximum memory of an open connection, in KiB.
+const MAX_MEMORY: f64 = 32.0;
 
 /// How much is measured.
 pub(super) struct Amounts {
     pub(super) rounds: usize,
-    /// Connections of a round whose first byte is waited for.
+    /// Connections of a round whose first byte is timed.
     pub(super) first_bytes: usize,
-    /// Bytes of a round.
+    /// Bytes transferred in a round.
     pub(super) bytes: u64,
     /// New connections of a round.
     pub(super) connections: usize,
-    /// Connections that are open at once, if there are descriptors for so many.
+    /// Connections that are open at the same time, if there are enough descriptors.
     pub(super) open: usize,
 }
 
-/// A way through a proxy, or without.
+/// A proxy, or none.
 struct Proxy {
     name: &'static str,
-    way: Way,
-    /// The way to the server for those who stay.
-    staying: Way,
+    route: Route,
+    /// The route to the server for connections that stay open.
+    holding: Route,
     server: Option<Server>,
 }
 
-/// What was measured.
+/// The measurements.
 pub(super) struct Healthy {
     figures: Figures,
     names: Vec<&'static str>,
     open: usize,
 }
 
-/// Measures all proxies that are there, in turns.
+/// Measures all installed proxies in turn.
 pub(super) fn measure(
     programs: &Programs,
     arena: &Arena,
     amounts: &Amounts,
 ) -> Result<Healthy, String> {
     traffic::serve(PORT)?;
-    let staying = Staying::serve(STAYING)?;
+    let holding = HoldingServer::serve(HOLDING)?;
     let proxies = start(programs, arena)?;
     let mut figures = Figures::default();
     for round in 0..amounts.rounds {
@@ -96,17 +98,17 @@ pub(super) fn measure(
         for turn in 0..proxies.len() {
             let proxy = &proxies[(turn + round) % proxies.len()];
             first_bytes(&mut figures, proxy, amounts.first_bytes);
-            carry(&mut figures, proxy, amounts.bytes);
-            figures.add(proxy.name, CONNECTIONS, rate(proxy.way, amounts.connections));
+            transfer(&mut figures, proxy, amounts.bytes);
+            figures.add(proxy.name, CONNECTIONS, rate(proxy.route, amounts.connections));
         }
     }
-    let open = amounts.open.min(most_open());
+    let open = amounts.open.min(max_open());
     drop(proxies);
     for proxy in start(programs, arena)? {
         println!("proxy: {open} open, {}", proxy.name);
         if let Some(server) = &proxy.server {
-            figures.add(proxy.name, MEMORY, hold(proxy.staying, server.id(), open));
-            staying.let_go();
+            figures.add(proxy.name, MEMORY, hold(proxy.holding, server.id(), open));
+            holding.close_all();
         }
     }
     let names = [DIRECT, EYAS, HAPROXY, MICROSOCKS];
@@ -114,85 +116,87 @@ pub(super) fn measure(
     Ok(Healthy { names: names.collect(), figures, open })
 }
 
-/// Starts the proxies anew.
+/// Starts all proxies.
 fn start(programs: &Programs, arena: &Arena) -> Result<Vec<Proxy>, String> {
     let directory = arena.directory();
     let mut all =
-        vec![Proxy { name: DIRECT, way: Way::Direct, staying: Way::Direct, server: None }];
-    let mut add = |name: &'static str, program: &Command, way: Way, staying: Way| {
-        let (Way::At(at) | Way::Socks(at)) = way else { return Err("a proxy has a place".into()) };
+        vec![Proxy { name: DIRECT, route: Route::Direct, holding: Route::Direct, server: None }];
+    let mut add = |name: &'static str, program: &Command, route: Route, holding: Route| {
+        let (Route::At(at) | Route::Socks(at)) = route else {
+            return Err("a proxy has an address".into());
+        };
         let server = Server::start(name, program, at, directory)?;
-        all.push(Proxy { name, way, staying, server: Some(server) });
+        all.push(Proxy { name, route, holding, server: Some(server) });
         Ok::<(), String>(())
     };
     let mut eyas = programs.eyas(&["proxy", "--max-connections", "20000", "--listen"]);
     eyas.arg(EYAS_AT.to_string()).env("XDG_STATE_HOME", directory);
-    let way = Way::Socks(EYAS_AT);
-    add(EYAS, &eyas, way, way)?;
+    let route = Route::Socks(EYAS_AT);
+    add(EYAS, &eyas, route, route)?;
     if let Some(program) = &programs.haproxy {
-        let file = arena.write("haproxy.cfg", &configuration(most_open()))?;
+        let file = arena.write("haproxy.cfg", &configuration(max_open()))?;
         let mut haproxy = Command::new(program);
         haproxy.args(["-db", "-f"]).arg(file);
-        add(HAPROXY, &haproxy, Way::At(HAPROXY_AT), Way::At(HAPROXY_STAYING_AT))?;
+        add(HAPROXY, &haproxy, Route::At(HAPROXY_AT), Route::At(HAPROXY_HOLDING_AT))?;
     }
     if let Some(program) = &programs.microsocks {
         let mut microsocks = Command::new(program);
         microsocks.args(["-i", "127.0.0.1", "-p", &MICROSOCKS_AT.port().to_string()]);
-        let way = Way::Socks(MICROSOCKS_AT);
-        add(MICROSOCKS, &microsocks, way, way)?;
+        let route = Route::Socks(MICROSOCKS_AT);
+        add(MICROSOCKS, &microsocks, route, route)?;
     }
     Ok(all)
 }
 
-/// HAProxy is told where the server is, and has all cores, as it has unless it is told otherwise.
+/// Returns the configuration of HAProxy: the address of the server, and by default all cores.
 fn configuration(most: usize) -> String {
     format!(
         "global\n  maxconn {most}\n\
          defaults\n  mode tcp\n  maxconn {most}\n  timeout connect 5s\n  timeout client 1h\n  \
          timeout server 1h\n\
          listen passing\n  bind {HAPROXY_AT}\n  server it 127.0.0.1:{PORT}\n\
-         listen staying\n  bind {HAPROXY_STAYING_AT}\n  server it 127.0.0.1:{STAYING}\n"
+         listen holding\n  bind {HAPROXY_HOLDING_AT}\n  server it 127.0.0.1:{HOLDING}\n"
     )
 }
 
-/// Each with a connection of its own: from connecting to the first byte.
+/// Measures the time from connecting to the first byte, each with its own connection.
 fn first_bytes(figures: &mut Figures, proxy: &Proxy, count: usize) {
     for _ in 0..count {
         let start = Instant::now();
-        let seen = connect(proxy.way, PORT).and_then(|mut stream| ask(&mut stream, 1));
-        let taken = start.elapsed();
-        let figure = seen.map(|_| milliseconds(taken)).map_err(|error| error.to_string());
+        let response = connect(proxy.route, PORT).and_then(|mut stream| request(&mut stream, 1));
+        let elapsed = start.elapsed();
+        let figure = response.map(|_| milliseconds(elapsed)).map_err(|error| error.to_string());
         figures.add(proxy.name, FIRST_BYTE, figure);
     }
 }
 
-/// Bytes over one connection, and what the proxy takes for them.
-fn carry(figures: &mut Figures, proxy: &Proxy, bytes: u64) {
-    let spent = || proxy.server.as_ref().map_or(Ok(0.0), |server| processor(server.id()));
-    let carried = || {
+/// Measures a transfer over one connection, and the CPU time of the proxy.
+fn transfer(figures: &mut Figures, proxy: &Proxy, bytes: u64) {
+    let spent = || proxy.server.as_ref().map_or(Ok(0.0), |server| cpu_time(server.id()));
+    let result = || {
         let before = spent()?;
-        let stream = connect(proxy.way, PORT);
-        let seen = stream.and_then(|mut stream| ask(&mut stream, bytes));
-        let seconds = seen.map_err(|error| error.to_string())?.whole.as_secs_f64();
+        let stream = connect(proxy.route, PORT);
+        let response = stream.and_then(|mut stream| request(&mut stream, bytes));
+        let seconds = response.map_err(|error| error.to_string())?.whole.as_secs_f64();
         Ok::<_, String>((seconds, (spent()? - before) / 1e3))
     };
-    let carried = carried();
+    let result = result();
     let of = |figure: fn((f64, f64), f64) -> f64| {
-        carried.clone().map(|carried| figure(carried, bytes as f64 / 1e9))
+        result.clone().map(|result| figure(result, bytes as f64 / 1e9))
     };
     figures.add(proxy.name, SPEED, of(|(seconds, _), gigabytes| gigabytes * 8e3 / seconds));
     if proxy.server.is_some() {
-        figures.add(proxy.name, PROCESSOR, of(|(_, processor), gigabytes| processor / gigabytes));
+        figures.add(proxy.name, CPU_TIME, of(|(_, cpu_time), gigabytes| cpu_time / gigabytes));
     }
 }
 
-/// New connections a second, with a byte over each.
-fn rate(way: Way, count: usize) -> Result<f64, String> {
+/// Returns the number of new connections per second, each of which transfers one byte.
+fn rate(route: Route, count: usize) -> Result<f64, String> {
     let start = Instant::now();
     let client = move || {
         for _ in 0..count / CLIENTS {
-            let seen = connect(way, PORT).and_then(|mut stream| ask(&mut stream, 1));
-            seen.map_err(|error| error.to_string())?;
+            let response = connect(route, PORT).and_then(|mut stream| request(&mut stream, 1));
+            response.map_err(|error| error.to_string())?;
         }
         Ok::<(), String>(())
     };
@@ -203,11 +207,12 @@ fn rate(way: Way, count: usize) -> Result<f64, String> {
     Ok((count / CLIENTS * CLIENTS) as f64 / start.elapsed().as_secs_f64())
 }
 
-/// Resident KiB of a proxy for each of so many connections, of which each has carried a byte.
-fn hold(way: Way, id: u32, count: usize) -> Result<f64, String> {
+/// Returns the resident memory of a proxy per connection in KiB, with this number of connections, each
+/// of which has transferred one byte.
+fn hold(route: Route, id: u32, count: usize) -> Result<f64, String> {
     let open = || -> std::io::Result<TcpStream> {
-        let mut stream = connect(way, STAYING)?;
-        ask(&mut stream, 1)?;
+        let mut stream = connect(route, HOLDING)?;
+        request(&mut stream, 1)?;
         Ok(stream)
     };
     let before = resident(id)?;
@@ -218,8 +223,8 @@ fn hold(way: Way, id: u32, count: usize) -> Result<f64, String> {
     Ok((after - before) / count as f64)
 }
 
-/// Connections for whose two ends a process has descriptors; this one, and every proxy.
-fn most_open() -> usize {
+/// Returns the number of connections for both ends of which a process has descriptors.
+fn max_open() -> usize {
     let text = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     limit(&text).unwrap_or(1024).saturating_sub(OTHER_DESCRIPTORS) / 2
 }
@@ -234,41 +239,46 @@ pub(super) const fn loopback(port: u16) -> SocketAddr {
 }
 
 impl Healthy {
-    /// Medians of each way.
+    /// Returns a table of medians of each proxy.
     pub(super) fn table(&self) -> String {
         self.figures.table(&format!("{} open", self.open), &self.names, &COLUMNS)
     }
 
-    /// What is wanted of the proxy.
+    /// Returns the targets for the proxy.
     pub(super) fn expectations(&self) -> Vec<Expectation> {
         let of = |name, column| self.figures.median(name, column);
         let first = of(EYAS, FIRST_BYTE).zip(of(DIRECT, FIRST_BYTE));
         let later = first.map(|(ours, direct)| ours - direct);
-        let cost = |rival| ratio(of(EYAS, PROCESSOR), of(rival, PROCESSOR));
+        let cost = |rival| ratio(of(EYAS, CPU_TIME), of(rival, CPU_TIME));
         vec![
-            expectation("proxy, first byte: at most 1 ms later", later, Bound::AtMost(LATER), "ms"),
+            expectation(
+                "proxy, first byte: at most 1 ms later",
+                later,
+                Bound::AtMost(MAX_ADDED),
+                "ms",
+            ),
             expectation(
                 "proxy, CPU per GB: at most 1.2 × HAProxy",
                 cost(HAPROXY),
-                Bound::AtMost(OF_HAPROXY),
+                Bound::AtMost(MAX_OF_HAPROXY),
                 "",
             ),
             expectation(
                 "proxy, CPU per GB: below microsocks",
                 cost(MICROSOCKS),
-                Bound::AtMost(OF_MICROSOCKS),
+                Bound::AtMost(MAX_OF_MICROSOCKS),
                 "",
             ),
             expectation(
                 "proxy: at least 2,000 new connections per second",
                 of(EYAS, CONNECTIONS),
-                Bound::AtLeast(A_SECOND),
+                Bound::AtLeast(MIN_RATE),
                 "",
             ),
             expectation(
                 "proxy: an open connection takes at most 32 KiB",
                 of(EYAS, MEMORY),
-                Bound::AtMost(EACH),
+                Bound::AtMost(MAX_MEMORY),
                 "KiB",
             ),
         ]
@@ -284,7 +294,7 @@ mod tests {
         let text = "Limit  Soft Limit  Hard Limit  Units\nMax processes  5  6  processes\n\
                     Max open files            1024                 20000                files\n";
         assert_eq!(limit(text), Some(1024));
-        assert!(most_open() > 0);
+        assert!(max_open() > 0);
     }
 
     #[test]
@@ -293,8 +303,8 @@ mod tests {
         for (name, column, figure) in [
             (EYAS, FIRST_BYTE, 1.5),
             (DIRECT, FIRST_BYTE, 0.3),
-            (EYAS, PROCESSOR, 0.3),
-            (HAPROXY, PROCESSOR, 0.3),
+            (EYAS, CPU_TIME, 0.3),
+            (HAPROXY, CPU_TIME, 0.3),
             (EYAS, CONNECTIONS, 2500.0),
         ] {
             figures.add(name, column, Ok(figure));

@@ -1,4 +1,4 @@
-//! What was measured, as tables.
+//! The measurements as tables.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,43 +12,44 @@ pub(super) struct Figures(BTreeMap<(String, &'static str), Rounds>);
 
 /// One column of a table.
 pub(super) struct Column {
-    /// Its head.
+    /// Its heading.
     pub(super) name: &'static str,
-    /// Digits behind the point.
+    /// The number of decimals.
     pub(super) digits: usize,
 }
 
 impl Figures {
-    /// Takes the figure of one round, or why there is none.
-    pub(super) fn add(&mut self, who: &str, column: &'static str, figure: Result<f64, String>) {
+    /// Adds the figure of one round, or the reason why there is none.
+    pub(super) fn add(&mut self, name: &str, column: &'static str, figure: Result<f64, String>) {
         if let Err(error) = &figure {
-            println!("{who}, {column}: {error}");
+            println!("{name}, {column}: {error}");
         }
-        self.0.entry((who.to_owned(), column)).or_default().add(figure);
+        self.0.entry((name.to_owned(), column)).or_default().add(figure);
     }
 
-    /// Takes what another process tells: on each line who, the column, and the figure or why there is none.
-    pub(super) fn take(&mut self, told: &str, columns: &[&'static str]) {
-        for line in told.lines() {
+    /// Parses the output of another process: on each line a name, a column, and a figure or the reason why
+    /// there is none.
+    pub(super) fn take(&mut self, output: &str, columns: &[&'static str]) {
+        for line in output.lines() {
             let words: Vec<&str> = line.split('\t').collect();
-            let [who, column, figure] = words[..] else { continue };
+            let [name, column, figure] = words[..] else { continue };
             if let Some(column) = columns.iter().find(|known| **known == column) {
-                self.add(who, column, figure.parse().map_err(|_| figure.to_owned()));
+                self.add(name, column, figure.parse().map_err(|_| figure.to_owned()));
             }
         }
     }
 
-    /// All figures of one program in one column.
-    pub(super) fn rounds(&self, who: &str, column: &'static str) -> Option<&Rounds> {
-        self.0.get(&(who.to_owned(), column))
+    /// Returns all figures of one program in one column.
+    pub(super) fn rounds(&self, name: &str, column: &'static str) -> Option<&Rounds> {
+        self.0.get(&(name.to_owned(), column))
     }
 
-    /// The median, if more than half of the rounds gave a figure.
-    pub(super) fn median(&self, who: &str, column: &'static str) -> Option<f64> {
-        self.rounds(who, column)?.median()
+    /// Returns the median, if more than half of the rounds have a figure.
+    pub(super) fn median(&self, name: &str, column: &'static str) -> Option<f64> {
+        self.rounds(name, column)?.median()
     }
 
-    /// Medians, a row for each program.
+    /// Returns a table of medians with a row for each program.
     pub(super) fn table(&self, head: &str, names: &[&str], columns: &[Column]) -> String {
         let mut text = format!("| {head} |");
         columns.iter().for_each(|column| _ = write!(text, " {} |", column.name));
@@ -66,21 +67,25 @@ impl Figures {
     }
 }
 
-/// An expectation about one figure.
+/// Returns an expectation about one figure.
 pub(super) fn expectation(
-    wanted: &str,
-    seen: Option<f64>,
+    target: &str,
+    measured: Option<f64>,
     bound: Bound,
     unit: &str,
 ) -> Expectation {
-    let seen = seen.map(|seen| {
-        let shown = if seen.abs() < 100.0 { format!("{seen:.2}") } else { format!("{seen:.0}") };
-        (format!("{shown} {unit}").trim_end().to_owned(), bound.holds(seen))
+    let measured = measured.map(|measured| {
+        let shown = if measured.abs() < 100.0 {
+            format!("{measured:.2}")
+        } else {
+            format!("{measured:.0}")
+        };
+        (format!("{shown} {unit}").trim_end().to_owned(), bound.holds(measured))
     });
-    Expectation { wanted: wanted.to_owned(), seen }
+    Expectation { target: target.to_owned(), measured }
 }
 
-/// One figure over another.
+/// Returns the ratio of two figures.
 pub(super) fn ratio(ours: Option<f64>, theirs: Option<f64>) -> Option<f64> {
     Some(ours? / theirs?)
 }
@@ -96,16 +101,17 @@ mod tests {
             figures.add("eyas", "ms", figure);
         }
         let columns = [Column { name: "ms", digits: 1 }, Column { name: "KiB", digits: 0 }];
-        let text = figures.table("way", &["eyas", "HAProxy"], &columns);
-        assert!(text.starts_with("| way | ms | KiB |\n| --- | ---: | ---: |\n"), "{text}");
+        let text = figures.table("program", &["eyas", "HAProxy"], &columns);
+        assert!(text.starts_with("| program | ms | KiB |\n| --- | ---: | ---: |\n"), "{text}");
         assert!(text.ends_with("| eyas | 2.0 | – |\n| HAProxy | – | – |\n"), "{text}");
     }
 
     #[test]
     fn figures_from_another_process_are_used() {
         let mut figures = Figures::default();
-        let told = "eyas\tms\t1.5\neyas\tms\tit broke\neyas\tms\t2.5\n$ ip link\neyas\tother\t3\n";
-        figures.take(told, &["ms", "KiB"]);
+        let output =
+            "eyas\tms\t1.5\neyas\tms\tit broke\neyas\tms\t2.5\n$ ip link\neyas\tother\t3\n";
+        figures.take(output, &["ms", "KiB"]);
         let rounds = figures.rounds("eyas", "ms").unwrap();
         assert_eq!((rounds.times.as_slice(), rounds.errors.len()), (&[1.5, 2.5][..], 1));
         assert!(figures.rounds("eyas", "KiB").is_none());
@@ -113,7 +119,7 @@ mod tests {
 
     #[test]
     fn expectations_show_the_measured_values() {
-        let row = |seen, bound| expectation("w", seen, bound, "ms").row();
+        let row = |measured, bound| expectation("w", measured, bound, "ms").row();
         assert_eq!(row(Some(0.5), Bound::AtMost(1.0)), "| w | 0.50 ms | yes |\n");
         assert_eq!(row(Some(1999.0), Bound::AtLeast(2000.0)), "| w | 1999 ms | **no** |\n");
         assert_eq!(row(None, Bound::AtMost(1.0)), "| w | – | not measured |\n");

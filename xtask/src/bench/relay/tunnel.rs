@@ -1,5 +1,5 @@
-//! `eyas tunnel` over two emulated lines, beside MPTCP with a SOCKS proxy, `ssh -D` and WireGuard; and
-//! over loopback.
+//! `eyas tunnel` over two emulated lines, compared with MPTCP with a SOCKS proxy, `ssh -D` and WireGuard;
+//! and over loopback.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::lines::{self, LINES, bulk, join_tunnel, serve_tunnel};
 use super::programs::Programs;
 use super::tables::{Column, Figures, expectation};
 use super::traffic;
-use super::traffic::Way;
+use super::traffic::Route;
 use crate::run::{check, command, output};
 
 pub(super) const EYAS: &str = "eyas tunnel";
@@ -25,25 +25,27 @@ pub(super) const FIRST_FAILS: &str = "first line fails, ms";
 pub(super) const SECOND_FAILS: &str = "second line fails, ms";
 const COLUMNS: [&str; 4] = [BULK, KEYSTROKE, FIRST_FAILS, SECOND_FAILS];
 
-/// Two lines: the Mbit/s of each and its round trip in milliseconds.
-const WORLDS: [[(u32, u32); 2]; 2] = [[(20, 10), (5, 80)], [(10, 10), (10, 100)]];
+/// Pairs of lines: the rate of each in Mbit/s, and its round-trip time in milliseconds.
+const LINE_PAIRS: [[(u32, u32); 2]; 2] = [[(20, 10), (5, 80)], [(10, 10), (10, 100)]];
 
-/// Bytes of a packet on the line, and what of them is the tunnel's: headers of IPv4, UDP and SCTP, and of a
-/// DATA chunk (RFC 9260 §3.3.1).
+/// The size of a packet on the line, and of its headers: IPv4, UDP, SCTP, and a DATA chunk (RFC 9260
+/// §3.3.1), in bytes.
 const PACKET: f64 = 1500.0;
 const HEADERS: f64 = 20.0 + 8.0 + 12.0 + 16.0;
-/// Bytes of a frame of the tunnel, and what TLS 1.3 and the frame add to them.
+/// The size of a frame of the tunnel, and the overhead of TLS 1.3 and of the frame, in bytes.
 const FRAME: f64 = 16_384.0;
-const AROUND_FRAME: f64 = 7.0 + 22.0;
-/// The share of that ceiling that bulk is to have.
-const OF_CEILING: f64 = 0.9;
-/// Milliseconds without anything when a line fails, and beyond the round trip for a keystroke.
-const SILENT: f64 = 500.0;
-const BEYOND: f64 = 20.0;
-const LOOPBACK: f64 = 3000.0;
+const FRAME_OVERHEAD: f64 = 7.0 + 22.0;
+/// The minimum share of the ceiling for a bulk transfer.
+const MIN_SHARE: f64 = 0.9;
+/// The maximum time without data when a line fails, and the maximum time of a keystroke in addition to the
+/// round trip, in milliseconds.
+const MAX_SILENCE: f64 = 500.0;
+const MAX_ADDED: f64 = 20.0;
+/// The minimum rate over loopback, in Mbit/s.
+const MIN_LOOPBACK: f64 = 3000.0;
 
 const LOOPBACK_SPEED: &str = "Mbit/s";
-/// What carries the tunnel on loopback: what the table calls it, and what is put before the address.
+/// The carriers of the tunnel over loopback: the name in the table, and the prefix of the address.
 const CARRIERS: [(&str, &str); 4] = [
     ("chosen by the race", ""),
     ("SCTP inside UDP", "sctp-udp://"),
@@ -59,9 +61,9 @@ pub(super) struct Amounts {
     pub(super) bytes: u64,
 }
 
-/// What was measured.
+/// The measurements.
 pub(super) struct Measured {
-    worlds: Vec<Figures>,
+    by_lines: Vec<Figures>,
     loopback: Figures,
 }
 
@@ -71,19 +73,19 @@ pub(super) fn measure(
     arena: &Arena,
     amounts: &Amounts,
 ) -> Result<Measured, String> {
-    // Sockets and such of the programs, which outlive them there.
+    // For the sockets of the programs, which would otherwise outlive them.
     check(&mut command("mount", &["-t", "tmpfs", "run", "/run"]))?;
-    let mut worlds = Vec::new();
-    for (number, lines) in WORLDS.iter().enumerate() {
-        println!("tunnel: {}", called(lines));
+    let mut by_lines = Vec::new();
+    for (number, lines) in LINE_PAIRS.iter().enumerate() {
+        println!("tunnel: {}", description(lines));
         let directory = arena.directory().join(format!("lines-{number}"));
-        worlds.push(over(programs, &directory, lines, &amounts.lines)?);
+        by_lines.push(measure_over(programs, &directory, lines, &amounts.lines)?);
     }
-    let loopback = over_loopback(programs, arena, amounts)?;
-    Ok(Measured { worlds, loopback })
+    let loopback = measure_over_loopback(programs, arena, amounts)?;
+    Ok(Measured { by_lines, loopback })
 }
 
-fn over(
+fn measure_over(
     programs: &Programs,
     directory: &Path,
     lines: &[(u32, u32)],
@@ -91,20 +93,24 @@ fn over(
 ) -> Result<Figures, String> {
     fs::create_dir_all(directory).map_err(|error| format!("{directory:?}: {error}"))?;
     let this = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
-    let (this, there) = (this.to_string_lossy(), directory.to_string_lossy());
+    let (this, directory) = (this.to_string_lossy(), directory.to_string_lossy());
     let mut run = programs.eyas(&["netem", "run", "--quiet"]);
     for (name, (rate, trip)) in LINES.iter().zip(lines) {
         run.args(["--path", &format!("{name}:rate={rate}mbit,delay={}us", trip * 500)]);
     }
-    run.args(["--server", &format!("exec '{this}' bench relay --far '{there}'"), "--"]);
-    run.args([&*this, "bench", "relay", "--near", &*there]);
+    run.args(["--server", &format!("exec '{this}' bench relay --far '{directory}'"), "--"]);
+    run.args([&*this, "bench", "relay", "--near", &*directory]);
     run.args([amounts.bytes.to_string(), amounts.keystrokes.to_string()]);
     let mut figures = Figures::default();
     figures.take(&output(&mut run)?, &COLUMNS);
     Ok(figures)
 }
 
-fn over_loopback(programs: &Programs, arena: &Arena, amounts: &Amounts) -> Result<Figures, String> {
+fn measure_over_loopback(
+    programs: &Programs,
+    arena: &Arena,
+    amounts: &Amounts,
+) -> Result<Figures, String> {
     const HERE: &str = "127.0.0.1";
     traffic::serve(lines::PORT)?;
     let directory = arena.directory();
@@ -115,9 +121,9 @@ fn over_loopback(programs: &Programs, arena: &Arena, amounts: &Amounts) -> Resul
         for (name, carrier) in CARRIERS {
             let to = format!("{carrier}{HERE}:4433");
             let speed = join_tunnel(programs, directory, (&to, &[HERE])).and_then(|_client| {
-                let way = Way::At(lines::TUNNEL_AT);
-                bulk(way, amounts.bytes / 16)?;
-                bulk(way, amounts.bytes)
+                let route = Route::At(lines::TUNNEL_AT);
+                bulk(route, amounts.bytes / 16)?;
+                bulk(route, amounts.bytes)
             });
             figures.add(name, LOOPBACK_SPEED, speed);
         }
@@ -125,58 +131,58 @@ fn over_loopback(programs: &Programs, arena: &Arena, amounts: &Amounts) -> Resul
     Ok(figures)
 }
 
-fn called(lines: &[(u32, u32)]) -> String {
+fn description(lines: &[(u32, u32)]) -> String {
     let each = lines.iter().map(|(rate, trip)| format!("{rate}/{trip}"));
     each.collect::<Vec<_>>().join(" + ")
 }
 
-/// Mbit/s that the tunnel has over these lines if nothing but headers is beside the bytes.
+/// Returns the Mbit/s of the tunnel over these lines if headers are the only overhead.
 fn ceiling(lines: &[(u32, u32)]) -> f64 {
     let rate: u32 = lines.iter().map(|(rate, _)| rate).sum();
-    f64::from(rate) * (PACKET - HEADERS) / PACKET * FRAME / (FRAME + AROUND_FRAME)
+    f64::from(rate) * (PACKET - HEADERS) / PACKET * FRAME / (FRAME + FRAME_OVERHEAD)
 }
 
 impl Measured {
-    /// A table for each pair of lines, and one for loopback.
+    /// Returns a table for each pair of lines, and one for loopback.
     pub(super) fn tables(&self) -> Vec<String> {
         let columns =
             COLUMNS.map(|name| Column { name, digits: usize::from(!name.contains("fails")) });
-        let worlds = WORLDS.iter().zip(&self.worlds).map(|(lines, figures)| {
-            let there = NAMES.into_iter().filter(|name| figures.rounds(name, BULK).is_some());
-            figures.table(&called(lines), &there.collect::<Vec<_>>(), &columns)
+        let by_lines = LINE_PAIRS.iter().zip(&self.by_lines).map(|(lines, figures)| {
+            let measured = NAMES.into_iter().filter(|name| figures.rounds(name, BULK).is_some());
+            figures.table(&description(lines), &measured.collect::<Vec<_>>(), &columns)
         });
         let speed = [Column { name: LOOPBACK_SPEED, digits: 0 }];
         let carriers = CARRIERS.map(|(name, _)| name);
         let loopback = self.loopback.table("tunnel over loopback", &carriers, &speed);
-        worlds.chain([loopback]).collect()
+        by_lines.chain([loopback]).collect()
     }
 
-    /// What is wanted of the tunnel.
+    /// Returns the targets for the tunnel.
     pub(super) fn expectations(&self) -> Vec<Expectation> {
         let mut expectations = Vec::new();
-        for (lines, figures) in WORLDS.iter().zip(&self.worlds) {
+        for (lines, figures) in LINE_PAIRS.iter().zip(&self.by_lines) {
             let of = |column| figures.median(EYAS, column);
-            let mut add = |wanted: String, seen, bound, unit| {
-                let wanted = format!("tunnel, {}: {wanted}", called(lines));
-                expectations.push(expectation(&wanted, seen, bound, unit));
+            let mut add = |target: String, measured, bound, unit| {
+                let target = format!("tunnel, {}: {target}", description(lines));
+                expectations.push(expectation(&target, measured, bound, unit));
             };
             let ceiling = ceiling(lines);
-            let wanted = format!("bulk at least {OF_CEILING} × {ceiling:.1} Mbit/s");
+            let target = format!("bulk at least {MIN_SHARE} × {ceiling:.1} Mbit/s");
             let share = of(BULK).map(|speed| speed / ceiling);
-            add(wanted, share, Bound::AtLeast(OF_CEILING), "");
+            add(target, share, Bound::AtLeast(MIN_SHARE), "");
             let trip = lines.iter().map(|(_, trip)| f64::from(*trip)).fold(f64::INFINITY, f64::min);
-            let most = trip + BEYOND;
+            let most = trip + MAX_ADDED;
             add(format!("a keystroke within {most} ms"), of(KEYSTROKE), Bound::AtMost(most), "ms");
             for column in [FIRST_FAILS, SECOND_FAILS] {
                 let line = column.split_once(',').map_or(column, |(line, _)| line);
-                let wanted = format!("{line}: at most {SILENT} ms of silence");
-                add(wanted, of(column), Bound::AtMost(SILENT), "ms");
+                let target = format!("{line}: at most {MAX_SILENCE} ms of silence");
+                add(target, of(column), Bound::AtMost(MAX_SILENCE), "ms");
             }
         }
         let (chosen, _) = CARRIERS[0];
         let speed = self.loopback.median(chosen, LOOPBACK_SPEED);
-        let wanted = "tunnel over loopback: at least 3,000 Mbit/s";
-        expectations.push(expectation(wanted, speed, Bound::AtLeast(LOOPBACK), "Mbit/s"));
+        let target = "tunnel over loopback: at least 3,000 Mbit/s";
+        expectations.push(expectation(target, speed, Bound::AtLeast(MIN_LOOPBACK), "Mbit/s"));
         expectations
     }
 }
@@ -187,8 +193,8 @@ mod tests {
 
     #[test]
     fn the_ceiling_excludes_headers() {
-        assert_eq!(called(&WORLDS[0]), "20/10 + 5/80");
-        let ceiling = ceiling(&WORLDS[0]);
+        assert_eq!(description(&LINE_PAIRS[0]), "20/10 + 5/80");
+        let ceiling = ceiling(&LINE_PAIRS[0]);
         assert!((24.0..24.1).contains(&ceiling), "{ceiling}");
     }
 
@@ -199,7 +205,7 @@ mod tests {
             first.add(EYAS, column, Ok(figure));
         }
         let measured =
-            Measured { worlds: vec![first, Figures::default()], loopback: Figures::default() };
+            Measured { by_lines: vec![first, Figures::default()], loopback: Figures::default() };
         let rows: String = measured.expectations().iter().map(Expectation::row).collect();
         for row in [
             "| tunnel, 20/10 + 5/80: bulk at least 0.9 × 24.0 Mbit/s | 0.92 | yes |",

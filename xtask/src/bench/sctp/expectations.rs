@@ -1,4 +1,4 @@
-//! Whether the ratios that we want hold.
+//! Whether the target ratios hold.
 
 use super::super::verdict::{self, Bound};
 use super::programs::{CHANNEL, DCSCTP, Link, WITH_BBR};
@@ -7,14 +7,14 @@ use super::tables::{median, middle};
 use super::{Column, Results};
 
 const RIVALS: [&str; 4] = ["rtc-sctp", "dcsctp", "usrsctp", "pion"];
-/// An idle association may take this much, in bytes.
+/// The maximum memory of an idle association, in bytes.
 const IDLE: f64 = 4096.0;
-/// Share of the link that the BBR-class controller is to get.
+/// The minimum share of the link for the BBR-class controller.
 const SHARE: f64 = 0.85;
-/// How many times the share of dcsctp a data channel is to get.
+/// The minimum share of a data channel, relative to dcsctp.
 const CHANNEL_RATIO: f64 = 2.0;
 
-/// A ratio that is wanted: a figure of eyas over the same of rivals.
+/// A target ratio: a figure of eyas relative to that of rivals.
 struct Expectation {
     text: &'static str,
     column: Column,
@@ -76,12 +76,12 @@ const EXPECTATIONS: [Expectation; 7] = [
     },
 ];
 
-/// A list of expectations, each with its outcome.
+/// Returns a table of the targets with their outcomes.
 pub(super) fn text(results: &Results, links: &[Link]) -> String {
     let mut expectations: Vec<verdict::Expectation> = Vec::new();
-    let mut add = |wanted: &str, seen: Option<f64>, shown: fn(f64) -> String, bound: Bound| {
-        let seen = seen.map(|seen| (shown(seen), bound.holds(seen)));
-        expectations.push(verdict::Expectation { wanted: wanted.to_owned(), seen });
+    let mut add = |target: &str, measured: Option<f64>, shown: fn(f64) -> String, bound: Bound| {
+        let measured = measured.map(|measured| (shown(measured), bound.holds(measured)));
+        expectations.push(verdict::Expectation { target: target.to_owned(), measured });
     };
     let plain = |figure: f64| format!("{figure:.2}");
     for expectation in &EXPECTATIONS {
@@ -92,15 +92,15 @@ pub(super) fn text(results: &Results, links: &[Link]) -> String {
     add("idle association: at most 4 KiB", idle, bytes, Bound::AtMost(IDLE));
     let share_of = |name| links.iter().find(|link| link.name == name).map(|link| link.share);
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
-    let wanted = "long link: at least 85 % with BBR";
-    add(wanted, share_of(WITH_BBR), percent, Bound::AtLeast(SHARE));
+    let target = "long link: at least 85 % with BBR";
+    add(target, share_of(WITH_BBR), percent, Bound::AtLeast(SHARE));
     let ratio = share_of(CHANNEL).zip(share_of(DCSCTP)).map(|(ours, theirs)| ours / theirs);
-    let wanted = "long link: a data channel has at least 2 × the share of dcsctp";
-    add(wanted, ratio, plain, Bound::AtLeast(CHANNEL_RATIO));
+    let target = "long link: a data channel has at least 2 × the share of dcsctp";
+    add(target, ratio, plain, Bound::AtLeast(CHANNEL_RATIO));
     verdict::table(&expectations)
 }
 
-/// The median of the ratios within each round.
+/// Returns the median of the ratios within each round.
 fn ratio(results: &Results, expectation: &Expectation) -> Option<f64> {
     let ours = results.get(&("eyas", expectation.column))?;
     let mut ratios = Vec::new();

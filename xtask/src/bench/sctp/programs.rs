@@ -1,4 +1,4 @@
-//! Which programs there are, how they are built and run.
+//! The programs, and how they are built and run.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::run::{check, command, output, works, workspace};
 
 /// The name of our own stack.
 pub(super) const OURS: &str = "eyas";
-/// What goes over the simulated link: what the table calls it, whose it is, and the words for it.
+/// The tests over the simulated link: the name in the table, the program, and its arguments.
 const LINKS: [(&str, &str, &[&str]); 6] = [
     ("eyas, new-reno", OURS, &["link", "new-reno"]),
     ("eyas, cubic", OURS, &["link", "cubic"]),
@@ -28,18 +28,18 @@ pub(super) const DCSCTP: &str = "dcsctp";
 
 /// One stack.
 pub(super) struct Program {
-    /// What the tables call it.
+    /// Its name in the tables.
     pub(super) name: &'static str,
-    /// Knows `memory` and `associations`.
+    /// The program for `memory` and `associations`.
     pub(super) pure: String,
-    /// Knows `receive` and `send`, if the stack has something that does so.
+    /// The program for `receive` and `send`, if the stack has one.
     pub(super) driven: Option<String>,
 }
 
-/// What the simulated link gave one stack.
+/// The result of one stack over the simulated link.
 pub(super) struct Link {
     pub(super) name: &'static str,
-    /// Share of the link's rate, from 0 to 1.
+    /// The share of the link's rate, from 0 to 1.
     pub(super) share: f64,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Builds whatever is not up to date. A rival that cannot be built is left out, aloud.
+    /// Builds whatever is not up to date. A rival that cannot be built is left out, with a message.
     pub(super) fn build() -> Result<Self, String> {
         check(build_ours().args(["-p", "eyas-sctp", "--example", "transfer"]))?;
         let mut all =
@@ -72,13 +72,13 @@ impl Programs {
         Ok(Self { all })
     }
 
-    /// What is measured.
+    /// Returns the versions of the measured programs.
     pub(super) fn versions(&self) -> Result<Versions, String> {
         let of = |program: &Program| match program.name {
             OURS => versions::locked("Cargo.lock", &["eyas-sctp"]),
             "usrsctp" => {
-                let said = output(&mut command("pkg-config", &["--modversion", "usrsctp"]))?;
-                Ok(format!("usrsctp {}", said.trim()))
+                let version = output(&mut command("pkg-config", &["--modversion", "usrsctp"]))?;
+                Ok(format!("usrsctp {}", version.trim()))
             }
             "pion" => versions::modules(Path::new(&program.pure), &["github.com/pion/sctp"]),
             name => versions::locked("bench/rivals/sctp/Cargo.lock", &[name]),
@@ -87,18 +87,18 @@ impl Programs {
         all.collect::<Result<_, String>>().map(Versions)
     }
 
-    /// Runs each stack that knows it over the simulated link.
+    /// Runs each stack that supports it over the simulated link.
     pub(super) fn links(&self) -> Result<Vec<Link>, String> {
         let mut links = Vec::new();
-        for (name, whose, words) in LINKS {
-            let Some(program) = self.all.iter().find(|program| program.name == whose) else {
+        for (name, owner, args) in LINKS {
+            let Some(program) = self.all.iter().find(|program| program.name == owner) else {
                 continue;
             };
-            let said = output(&mut command(&program.pure, words))?;
+            let output = output(&mut command(&program.pure, args))?;
             let value: Value =
-                serde_json::from_str(said.trim()).map_err(|error| error.to_string())?;
+                serde_json::from_str(output.trim()).map_err(|error| error.to_string())?;
             let share = value["share"].as_f64();
-            links.push(Link { name, share: share.ok_or("the link says no share")? });
+            links.push(Link { name, share: share.ok_or("the output has no share")? });
         }
         Ok(links)
     }
@@ -108,14 +108,14 @@ fn rival(name: &'static str, program: &Path) -> Program {
     Program { name, pure: text(program), driven: Some(text(program)) }
 }
 
-/// The program over usrsctp's own API.
+/// Builds the program that uses usrsctp's own API.
 pub(in crate::bench) fn usrsctp() -> Result<PathBuf, String> {
     if !Path::new("/usr/include/usrsctp.h").exists() {
         return Err("usrsctp.h is missing (Debian: libusrsctp-dev)".into());
     }
     let program = cache().join("usrsctp");
-    let words = ["-O2", "-Wall", "-DINET", "-DINET6", "bench/rivals/usrsctp/transfer.c", "-o"];
-    check(command("cc", &words).arg(&program).args(["-lusrsctp", "-lpthread"]))?;
+    let args = ["-O2", "-Wall", "-DINET", "-DINET6", "bench/rivals/usrsctp/transfer.c", "-o"];
+    check(command("cc", &args).arg(&program).args(["-lusrsctp", "-lpthread"]))?;
     Ok(program)
 }
 

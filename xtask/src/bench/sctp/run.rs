@@ -9,17 +9,17 @@ use super::programs::Program;
 use super::{ASSOCIATIONS, Column, ON_ONE_SOCKET};
 use crate::run::output;
 
-/// No run may take longer, in seconds.
+/// The time limit of a run, in seconds.
 const LIMIT: &str = "60";
-/// Where the receiver waits. usrsctp takes the port above for the sender.
+/// The address of the receiver. usrsctp uses the next port for the sender.
 const ADDRESS: &str = "127.0.0.1:29899";
 
-/// What a program says of its run.
+/// The report of a program about its run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(in crate::bench) struct Answer {
-    /// Messages carried, or associations set up.
+    /// The number of messages transferred, or of associations set up.
     pub(in crate::bench) messages: u64,
-    /// Bytes of messages carried.
+    /// The bytes of messages transferred.
     pub(in crate::bench) bytes: u64,
     /// CPU time of both ends, in seconds.
     pub(in crate::bench) cpu: f64,
@@ -30,17 +30,17 @@ pub(in crate::bench) struct Answer {
 }
 
 impl Answer {
-    /// CPU-seconds for a gigabyte of messages.
+    /// Returns the CPU seconds per gigabyte of messages.
     pub(in crate::bench) fn cost(&self) -> f64 {
         self.cpu * 1e9 / self.bytes as f64
     }
 
-    /// Mbit/s of messages.
+    /// Returns the rate of messages in Mbit/s.
     pub(in crate::bench) fn speed(&self) -> f64 {
         self.bytes as f64 * 8.0 / self.wall / 1e6
     }
 
-    /// Messages, or associations, for a second of CPU time.
+    /// Returns the messages, or associations, per second of CPU time.
     pub(super) fn rate(&self) -> f64 {
         self.messages as f64 / self.cpu
     }
@@ -67,20 +67,20 @@ pub(super) fn once(program: &Program, column: Column, bytes: u64) -> Result<Answ
     let bytes = bytes.to_string();
     match column {
         Column::Memory(size) => {
-            ask(&mut limited(&program.pure, &["memory", &size.to_string(), &bytes]))
+            run(&mut limited(&program.pure, &["memory", &size.to_string(), &bytes]))
         }
         Column::Associations => {
-            ask(&mut limited(&program.pure, &["associations", &ASSOCIATIONS.to_string()]))
+            run(&mut limited(&program.pure, &["associations", &ASSOCIATIONS.to_string()]))
         }
         Column::Sockets => {
             let driven = program.driven.as_ref().ok_or("it has no carrier for UDP")?;
-            ask(&mut limited(driven, &["associations", &ON_ONE_SOCKET.to_string()]))
+            run(&mut limited(driven, &["associations", &ON_ONE_SOCKET.to_string()]))
         }
         Column::Udp(size) => over_udp(program, &size.to_string(), &bytes),
     }
 }
 
-fn ask(command: &mut Command) -> Result<Answer, String> {
+fn run(command: &mut Command) -> Result<Answer, String> {
     Answer::parse(output(command)?.trim())
 }
 
@@ -88,32 +88,32 @@ fn over_udp(program: &Program, size: &str, bytes: &str) -> Result<Answer, String
     let driven = program.driven.as_ref().ok_or("it has no carrier for UDP")?;
     let mut receive = limited(driven, &["receive", ADDRESS, size, bytes]);
     let mut receiver = Receiver::start(&mut receive)?;
-    let sent = ask(&mut limited(driven, &["send", ADDRESS, size, bytes]))?;
+    let sent = run(&mut limited(driven, &["send", ADDRESS, size, bytes]))?;
     let received = receiver.answer()?;
     Ok(Answer { cpu: sent.cpu + received.cpu, ..received })
 }
 
-/// The command, ended if it takes too long.
-fn limited(program: &str, words: &[&str]) -> Command {
-    let words = [&["--signal=KILL", LIMIT, program][..], words].concat();
-    crate::run::command("timeout", &words)
+/// Returns a command with a time limit.
+fn limited(program: &str, args: &[&str]) -> Command {
+    let args = [&["--signal=KILL", LIMIT, program][..], args].concat();
+    crate::run::command("timeout", &args)
 }
 
-/// The receiving process; ended with this.
+/// The receiving process, which is killed when this is dropped.
 struct Receiver {
     child: Child,
-    said: Box<dyn BufRead>,
+    stdout: Box<dyn BufRead>,
 }
 
 impl Receiver {
-    /// Waits until it can be sent to.
+    /// Starts it and waits until it is ready to receive.
     fn start(command: &mut Command) -> Result<Self, String> {
         let spawned = command.stdout(Stdio::piped()).spawn();
         let mut child = spawned.map_err(|error| format!("cannot start the receiver: {error}"))?;
-        let said = child.stdout.take().ok_or("the receiver has no pipe")?;
-        let mut receiver = Self { child, said: Box::new(BufReader::new(said)) };
+        let stdout = child.stdout.take().ok_or("the receiver has no pipe")?;
+        let mut receiver = Self { child, stdout: Box::new(BufReader::new(stdout)) };
         let mut line = String::new();
-        let read = receiver.said.read_line(&mut line);
+        let read = receiver.stdout.read_line(&mut line);
         match read {
             Ok(_) if line.trim() == "ready" => Ok(receiver),
             _ => Err(format!("the receiver is not ready: {line}")),
@@ -122,14 +122,14 @@ impl Receiver {
 
     fn answer(&mut self) -> Result<Answer, String> {
         let mut text = String::new();
-        self.said.read_to_string(&mut text).map_err(|error| error.to_string())?;
+        self.stdout.read_to_string(&mut text).map_err(|error| error.to_string())?;
         Answer::parse(text.trim())
     }
 }
 
 impl Drop for Receiver {
     fn drop(&mut self) {
-        // What cannot be ended has ended already.
+        // If it cannot be killed, it has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_says_that_it_is_ready() {
+    fn a_receiver_reports_that_it_is_ready() {
         let line = r#"{"messages": 1, "bytes": 2, "cpu": 3, "wall": 4, "memory": 5}"#;
         let script = format!("echo ready; echo '{line}'");
         let mut receiver = Receiver::start(Command::new("sh").args(["-c", &script])).unwrap();

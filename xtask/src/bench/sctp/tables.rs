@@ -1,4 +1,4 @@
-//! What was measured, as tables.
+//! The measurements as tables.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use super::programs::{Link, OURS};
 use super::run::Answer;
 use super::{Column, ON_ONE_SOCKET, Results, SIZES};
 
-/// The median of one figure of a program in a column, if more than half of its runs came out.
+/// Returns the median of one figure of a program in a column, if more than half of its runs succeeded.
 pub(super) fn median(
     results: &Results,
     name: &'static str,
@@ -21,7 +21,7 @@ pub(super) fn median(
     middle(&mut figures)
 }
 
-/// The one in the middle; of two, the mean.
+/// Returns the median: the middle one, or the mean of the two middle ones.
 pub(in crate::bench) fn middle(figures: &mut [f64]) -> Option<f64> {
     figures.sort_by(f64::total_cmp);
     let half = figures.len() / 2;
@@ -32,7 +32,7 @@ pub(in crate::bench) fn middle(figures: &mut [f64]) -> Option<f64> {
     }
 }
 
-/// CPU-seconds for a gigabyte, both ends together.
+/// Returns a table of CPU seconds per gigabyte, for both ends together.
 pub(super) fn costs(names: &[&'static str], results: &Results) -> String {
     let cell = |name, column| {
         median(results, name, column, Answer::cost)
@@ -41,7 +41,7 @@ pub(super) fn costs(names: &[&'static str], results: &Results) -> String {
     by_size("CPU-seconds per GB", names, cell)
 }
 
-/// Mbit/s of messages.
+/// Returns a table of Mbit/s of messages.
 pub(super) fn speeds(names: &[&'static str], results: &Results) -> String {
     let cell = |name, column| {
         median(results, name, column, Answer::speed)
@@ -74,7 +74,7 @@ fn by_size(
     text
 }
 
-/// How fast associations are set up, and what they take when they are idle.
+/// Returns a table of how fast associations are set up, and of the memory of idle ones.
 pub(super) fn associations(names: &[&'static str], results: &Results) -> String {
     let mut text = String::from(
         "| associations | set up per CPU-second | bytes per idle endpoint |\n| --- | ---: | ---: |\n",
@@ -88,7 +88,7 @@ pub(super) fn associations(names: &[&'static str], results: &Results) -> String 
     text
 }
 
-/// The same over sockets, with all that it takes beside the protocol.
+/// Returns the same over sockets, including everything besides the protocol.
 pub(super) fn sockets(results: &Results) -> String {
     let figure = |of| {
         let shown: Option<f64> = median(results, OURS, Column::Sockets, of);
@@ -103,7 +103,7 @@ pub(super) fn sockets(results: &Results) -> String {
     )
 }
 
-/// What each stack and controller makes of a long path with losses.
+/// Returns a table of the shares of each stack and controller on a long path with losses.
 pub(super) fn links(links: &[Link]) -> String {
     let mut text = String::from(
         "| 100 Mbit/s, 100 ms round trip, 0.1 % loss | share of the link |\n| --- | ---: |\n",

@@ -1,4 +1,4 @@
-//! Which programs there are, how they are built and run.
+//! The programs, and how they are built and run.
 
 use std::path::{Path, PathBuf};
 
@@ -12,14 +12,14 @@ const OURS: &str = "bench/simulation/Cargo.toml";
 const SCRIPT: &str = "bench/rivals/ns3/two_paths.py";
 const REQUIREMENTS: &str = "bench/rivals/ns3/requirements.txt";
 
-/// What a program says of its run.
+/// The report of a program about its run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Answer {
-    /// Seconds of CPU time, of the run alone.
+    /// CPU time of the run only, in seconds.
     pub(super) cpu: f64,
-    /// Seconds, of the run alone.
+    /// The duration of the run only, in seconds.
     pub(super) wall: f64,
-    /// Events, as the program counts them.
+    /// The number of events, as the program counts them.
     pub(super) events: f64,
     /// Simulated seconds.
     pub(super) simulated: f64,
@@ -28,12 +28,12 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Nanoseconds of CPU time for an event.
+    /// Returns the CPU time per event in nanoseconds.
     pub(super) fn nanoseconds(&self) -> f64 {
         self.cpu * 1e9 / self.events
     }
 
-    /// Simulated seconds for a second of CPU time.
+    /// Returns the simulated seconds per second of CPU time.
     pub(super) fn speed(&self) -> f64 {
         self.simulated / self.cpu
     }
@@ -44,27 +44,27 @@ impl Answer {
         let number = |name: &str| value[name].as_f64().filter(|number| number.is_finite());
         let cpu = number("cpu").ok_or_else(|| format!("no cpu in {line}"))?;
         let events = number("events").ok_or_else(|| format!("no events in {line}"))?;
-        let or_nothing = |name| number(name).unwrap_or(0.0);
-        let (wall, simulated) = (or_nothing("wall"), or_nothing("simulated"));
-        Ok(Self { cpu, wall, events, simulated, bytes: or_nothing("bytes") })
+        let or_zero = |name| number(name).unwrap_or(0.0);
+        let (wall, simulated) = (or_zero("wall"), or_zero("simulated"));
+        Ok(Self { cpu, wall, events, simulated, bytes: or_zero("bytes") })
     }
 }
 
-/// What can be run.
+/// The programs that can be run.
 pub(super) struct Programs {
     ours: PathBuf,
     python: Option<PathBuf>,
 }
 
 impl Programs {
-    /// Builds or installs whatever is not there. ns-3 is left out, aloud, where it cannot be had.
+    /// Builds or installs whatever is missing. ns-3 is left out, with a message, if it cannot be installed.
     pub(super) fn build() -> Result<Self, String> {
         check(&mut build(Path::new(OURS), &our_target()))?;
         let python = install().map_err(|why| println!("ns-3 is left out: {why}")).ok();
         Ok(Self { ours: our_target().join("release/bench-simulation"), python })
     }
 
-    /// What is measured.
+    /// Returns the versions of the measured programs.
     pub(super) fn versions(&self) -> Result<Versions, String> {
         let lock = "bench/simulation/Cargo.lock";
         let mut all = vec![("eyas", versions::locked(lock, &["eyas-lab", "eyas-netem"])?)];
@@ -75,38 +75,38 @@ impl Programs {
         Ok(Versions(all))
     }
 
-    /// Our simulator: so many simulated seconds, with so many streams.
+    /// Runs our simulator for this number of simulated seconds, with this number of streams.
     pub(super) fn ours(&self, seconds: u32, streams: u32) -> Result<Answer, String> {
-        ask(&self.ours, &["association", &seconds.to_string(), &streams.to_string()])
+        run(&self.ours, &["association", &seconds.to_string(), &streams.to_string()])
     }
 
-    /// A world of so many links, for so many events.
+    /// Runs a world with this number of links for this number of events.
     pub(super) fn world(&self, links: u32, events: u64) -> Result<Answer, String> {
-        ask(&self.ours, &["world", &links.to_string(), &events.to_string()])
+        run(&self.ours, &["world", &links.to_string(), &events.to_string()])
     }
 
-    /// ns-3, if it is there.
+    /// Runs ns-3, if it is available.
     pub(super) fn ns3(&self, seconds: u32) -> Option<Result<Answer, String>> {
         let python = self.python.as_ref()?;
-        Some(ask(python, &[SCRIPT, &seconds.to_string()]))
+        Some(run(python, &[SCRIPT, &seconds.to_string()]))
     }
 }
 
-/// ns-3 from PyPI, in an environment of its own: it brings a compiler along.
+/// Installs ns-3 from PyPI in its own environment, because it includes a compiler.
 fn install() -> Result<PathBuf, String> {
     let environment = cache().join("venv-ns3");
     let python = environment.join("bin/python");
     if !python.exists() {
         check(command("python3", &["-m", "venv"]).arg(&environment))?;
     }
-    let words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
-    check(command(&python.to_string_lossy(), &words).arg(REQUIREMENTS))?;
+    let args = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
+    check(command(&python.to_string_lossy(), &args).arg(REQUIREMENTS))?;
     Ok(python)
 }
 
-fn ask(program: &Path, words: &[&str]) -> Result<Answer, String> {
-    let said = output(&mut command(&program.to_string_lossy(), words))?;
-    Answer::parse(said.trim().lines().last().unwrap_or_default())
+fn run(program: &Path, args: &[&str]) -> Result<Answer, String> {
+    let output = output(&mut command(&program.to_string_lossy(), args))?;
+    Answer::parse(output.trim().lines().last().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_script_and_what_it_needs_are_there() {
+    fn the_script_and_its_requirements_exist() {
         for file in [OURS, SCRIPT, REQUIREMENTS] {
             assert!(crate::run::workspace().join(file).exists(), "{file}");
         }

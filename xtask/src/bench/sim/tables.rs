@@ -1,16 +1,16 @@
-//! What was measured, as tables, and whether what we want holds.
+//! The measurements as tables, and whether the targets are met.
 
 use std::fmt::Write as _;
 
 use super::Results;
 use super::programs::Answer;
 
-/// At least this many times the simulated seconds of ns-3 for a second of CPU time.
+/// The minimum ratio to ns-3 in simulated seconds per second of CPU time.
 const TIMES_NS3: f64 = 20.0;
-/// An event with 1,000 streams may cost this much more than with 2.
+/// The maximum cost of an event with 1,000 streams, relative to 2.
 const STREAMS_FLAT: f64 = 1.25;
 
-/// The one in the middle; of two, the mean.
+/// Returns the median: the middle one, or the mean of the two middle ones.
 fn median(figures: impl Iterator<Item = f64>) -> Option<f64> {
     let mut figures: Vec<f64> = figures.collect();
     figures.sort_by(f64::total_cmp);
@@ -26,12 +26,12 @@ fn median_of(answers: &[Answer], figure: impl Fn(&Answer) -> f64) -> f64 {
     median(answers.iter().map(figure)).unwrap_or(f64::NAN)
 }
 
-/// The median of the ratios within each round.
+/// Returns the median of the ratios within each round.
 fn ratio(ours: &[Answer], theirs: &[Answer], figure: impl Fn(&Answer) -> f64) -> Option<f64> {
     median(ours.iter().zip(theirs).map(|(ours, theirs)| figure(ours) / figure(theirs)))
 }
 
-/// Both simulators on two paths.
+/// Returns a table of both simulators on two paths.
 pub(super) fn simulators(results: &Results) -> String {
     let mut text = String::from(
         "| two paths of 10 Mbit/s | simulated s | wall s | CPU s | events | events per CPU s | \
@@ -69,21 +69,21 @@ pub(super) fn simulators(results: &Results) -> String {
     text
 }
 
-/// What an event costs by the number of streams.
+/// Returns a table of the cost of an event by number of streams.
 pub(super) fn streams(rows: &[(u32, Vec<Answer>)]) -> String {
     let mut text = String::from(
         "| streams | CPU s | CPU ns per event | relative to 2 streams |\n| ---: | ---: | ---: | ---: |\n",
     );
     for (count, answers) in rows {
-        let beside = ratio(answers, &rows[0].1, Answer::nanoseconds).unwrap_or(f64::NAN);
+        let relative = ratio(answers, &rows[0].1, Answer::nanoseconds).unwrap_or(f64::NAN);
         let (cpu, cost) =
             (median_of(answers, |it| it.cpu), median_of(answers, Answer::nanoseconds));
-        let _ = writeln!(text, "| {count} | {cpu:.2} | {cost:.0} | {beside:.2} |");
+        let _ = writeln!(text, "| {count} | {cpu:.2} | {cost:.0} | {relative:.2} |");
     }
     text
 }
 
-/// What an event costs by the size of the world.
+/// Returns a table of the cost of an event by size of the world.
 pub(super) fn worlds(rows: &[(u32, Vec<Answer>)]) -> String {
     let mut text = String::from(
         "| links of a world, two hosts each | CPU ns per event | per doubling |\n\
@@ -101,27 +101,27 @@ pub(super) fn worlds(rows: &[(u32, Vec<Answer>)]) -> String {
     text
 }
 
-/// Whether what we want holds.
+/// Returns a table of the targets and whether they are met.
 pub(super) fn expectations(results: &Results) -> String {
     let mut text = String::from("| target | measured | met |\n| --- | --- | --- |\n");
-    let mut row = |wanted: String, seen: Option<f64>, holds: fn(f64) -> bool| {
-        let (seen, holds) = match seen {
-            Some(seen) if holds(seen) => (format!("{seen:.2}"), "yes"),
-            Some(seen) => (format!("{seen:.2}"), "**no**"),
+    let mut row = |target: String, measured: Option<f64>, holds: fn(f64) -> bool| {
+        let (measured, holds) = match measured {
+            Some(measured) if holds(measured) => (format!("{measured:.2}"), "yes"),
+            Some(measured) => (format!("{measured:.2}"), "**no**"),
             None => ("not measured".into(), "–"),
         };
-        let _ = writeln!(text, "| {wanted} | {seen} | {holds} |");
+        let _ = writeln!(text, "| {target} | {measured} | {holds} |");
     };
     row(
         format!("at least {TIMES_NS3} × ns-3's simulated seconds per CPU second"),
         ratio(&results.ours, &results.ns3, Answer::speed),
-        |seen| seen >= TIMES_NS3,
+        |measured| measured >= TIMES_NS3,
     );
     let many = results.streams.last().zip(results.streams.first());
     row(
         format!("1,000 streams: at most {STREAMS_FLAT} × the CPU per event of 2 streams"),
         many.and_then(|(most, least)| ratio(&most.1, &least.1, Answer::nanoseconds)),
-        |seen| seen <= STREAMS_FLAT,
+        |measured| measured <= STREAMS_FLAT,
     );
     text
 }
@@ -148,8 +148,8 @@ mod tests {
         let text = simulators(&results());
         assert!(text.contains("eyas simulates 25.0 ×"), "{text}");
         assert!(text.contains("| 19.20 |"), "{text}");
-        let alone = Results { ns3: Vec::new(), ..results() };
-        assert!(!simulators(&alone).contains("ns-3"));
+        let without_ns3 = Results { ns3: Vec::new(), ..results() };
+        assert!(!simulators(&without_ns3).contains("ns-3"));
     }
 
     #[test]
@@ -157,8 +157,8 @@ mod tests {
         let text = expectations(&results());
         assert!(text.contains("| 25.00 | yes |"), "{text}");
         assert!(text.contains("| 1.40 | **no** |"), "{text}");
-        let alone = Results { ns3: Vec::new(), ..results() };
-        assert!(expectations(&alone).contains("not measured"));
+        let without_ns3 = Results { ns3: Vec::new(), ..results() };
+        assert!(expectations(&without_ns3).contains("not measured"));
     }
 
     #[test]

@@ -1,34 +1,35 @@
-//! What was measured, as tables, and whether what we want holds.
+//! The measurements as tables, and whether the targets are met.
 
 use std::fmt::Write as _;
 
 use super::super::sctp::run::Answer;
 use super::super::sctp::tables::middle;
-use super::run::{Kept, Many};
-use super::{AT_ONCE, Column, Results, SIZES, Way};
+use super::run::{AfterClosing, Many};
+use super::{AT_ONCE, Column, Results, SIZES, Stack};
 
-/// The ways that carry messages, as the tables call them.
-const WAYS: [(Way, &str); 4] = [
-    (Way::Sockets, "in C, `eyas sctp run`"),
-    (Way::Iperf, "iperf3, `eyas sctp run`"),
-    (Way::Usrsctp, "usrsctp's API"),
-    (Way::Driver, "eyas, driver"),
+/// The stacks with their names in the tables.
+const STACKS: [(Stack, &str); 4] = [
+    (Stack::Sockets, "in C, `eyas sctp run`"),
+    (Stack::Iperf, "iperf3, `eyas sctp run`"),
+    (Stack::Usrsctp, "usrsctp's API"),
+    (Stack::Driver, "eyas, driver"),
 ];
-/// What we want of the ratios, of a round trip (microseconds more), of associations and of TCP.
-const OVER_USRSCTP: f64 = 3.0;
-const OF_DRIVER: f64 = 0.6;
-const LATER: f64 = 30.0;
-const A_SECOND: f64 = 2000.0;
-const EACH: f64 = 16.0;
-const SLOWER: f64 = 1.02;
-/// Memory may differ by so much and be flat, in KiB: pages that an allocator keeps.
-const FLAT: f64 = 512.0;
+/// The targets for the ratios, for the added time of a round trip (in microseconds), for associations and
+/// for TCP.
+const MIN_OF_USRSCTP: f64 = 3.0;
+const MIN_OF_DRIVER: f64 = 0.6;
+const MAX_ADDED: f64 = 30.0;
+const MIN_RATE: f64 = 2000.0;
+const MAX_MEMORY: f64 = 16.0;
+const MAX_SLOWDOWN: f64 = 1.02;
+/// The maximum growth that still counts as flat, in KiB: pages that an allocator retains.
+const MAX_GROWTH: f64 = 512.0;
 
-/// Whether what was seen is as it was wanted.
+/// Returns whether a measurement meets its target.
 type Holds = fn(f64, f64) -> bool;
 
-/// The median of a figure.
-fn median(results: &Results, key: (Way, Column), figure: fn(&Answer) -> f64) -> Option<f64> {
+/// Returns the median of a figure.
+fn median(results: &Results, key: (Stack, Column), figure: fn(&Answer) -> f64) -> Option<f64> {
     middle(&mut results.get(&key)?.iter().map(figure).collect::<Vec<_>>())
 }
 
@@ -36,7 +37,7 @@ fn shown(figure: Option<f64>, digits: usize) -> String {
     figure.map_or("–".into(), |figure| format!("{figure:.digits$}"))
 }
 
-/// Mbit/s of messages, and CPU-seconds of all processes.
+/// Returns a table of Mbit/s of messages, and of CPU seconds of all processes.
 pub(super) fn messages(results: &Results) -> String {
     let mut text = String::from("| |");
     for unit in ["Mbit/s", "CPU-s per GB"] {
@@ -45,11 +46,11 @@ pub(super) fn messages(results: &Results) -> String {
     text.push_str("\n| --- |");
     text.push_str(&" ---: |".repeat(2 * SIZES.len()));
     text.push('\n');
-    for (way, name) in WAYS {
+    for (stack, name) in STACKS {
         let _ = write!(text, "| {name} |");
         for figure in [Answer::speed, Answer::cost] {
             for size in SIZES {
-                let found = median(results, (way, Column::Messages(size)), figure);
+                let found = median(results, (stack, Column::Messages(size)), figure);
                 let _ = write!(text, " {} |", shown(found, if found > Some(20.0) { 0 } else { 2 }));
             }
         }
@@ -62,19 +63,19 @@ fn round_trip(answer: &Answer) -> f64 {
     answer.wall * 1e6 / answer.messages.max(1) as f64
 }
 
-fn trip(results: &Results, way: Way) -> Option<f64> {
-    median(results, (way, Column::Asked), round_trip)
+fn trip(results: &Results, stack: Stack) -> Option<f64> {
+    median(results, (stack, Column::RoundTrips), round_trip)
 }
 
-/// The least time of a pair of calls on TCP: what else the machine does only adds.
-fn tcp(results: &Results, way: Way) -> Option<f64> {
-    results.get(&(way, Column::Tcp))?.iter().map(round_trip).reduce(f64::min)
+/// Returns the minimum time of a pair of calls on TCP: other load of the machine only adds to it.
+fn tcp(results: &Results, stack: Stack) -> Option<f64> {
+    results.get(&(stack, Column::Tcp))?.iter().map(round_trip).reduce(f64::min)
 }
 
-/// Round trips, and calls on TCP.
+/// Returns a table of round trips, and of calls on TCP.
 pub(super) fn answers(results: &Results) -> String {
-    let cells = |of: fn(&Results, Way) -> Option<f64>| {
-        [Way::Sockets, Way::Driver].map(|way| shown(of(results, way), 2))
+    let cells = |of: fn(&Results, Stack) -> Option<f64>| {
+        [Stack::Sockets, Stack::Driver].map(|stack| shown(of(results, stack), 2))
     };
     let [under, driver] = cells(trip);
     let [with, without] = cells(tcp);
@@ -85,7 +86,7 @@ pub(super) fn answers(results: &Results) -> String {
     )
 }
 
-/// Associations that were there at once.
+/// Returns a table of concurrent associations.
 pub(super) fn many(many: &Many) -> String {
     let Many { count, wall, accepting, connecting } = many;
     format!(
@@ -96,85 +97,86 @@ pub(super) fn many(many: &Many) -> String {
     )
 }
 
-/// What is left of associations that were opened and closed.
-pub(super) fn kept(kept: &Kept) -> String {
+/// Returns a table of what remains of associations that were opened and closed.
+pub(super) fn after_closing(after_closing: &AfterClosing) -> String {
     let mut text = String::from(
         "| opened and closed | descriptors, both processes | resident KiB, both processes |\n\
          | ---: | ---: | ---: |\n",
     );
     for series in 0..2 {
-        let count = kept.count * (series as u64 + 1);
-        let (descriptors, memory) = (kept.descriptors[series], kept.memory[series]);
+        let count = after_closing.count * (series as u64 + 1);
+        let (descriptors, memory) =
+            (after_closing.descriptors[series], after_closing.memory[series]);
         let _ = writeln!(text, "| {count} | {descriptors} | {memory:.0} |");
     }
     text
 }
 
-/// What we want, and whether it holds.
-pub(super) fn expectations(results: &Results, many: &Many, kept: &Kept) -> String {
+/// Returns a table of the targets and whether they are met.
+pub(super) fn expectations(results: &Results, many: &Many, after_closing: &AfterClosing) -> String {
     let mut text = String::from("| target | measured | met |\n| --- | --- | --- |\n");
-    let mut expectation = |wanted: String, seen: Option<f64>, digits, holds: Holds, of| {
-        let verdict = match seen {
+    let mut row = |target: String, measured: Option<f64>, digits, holds: Holds, of| {
+        let verdict = match measured {
             None => "–",
-            Some(seen) if holds(seen, of) => "yes",
+            Some(measured) if holds(measured, of) => "yes",
             Some(_) => "**no**",
         };
-        let _ = writeln!(text, "| {wanted} | {} | {verdict} |", shown(seen, digits));
+        let _ = writeln!(text, "| {target} | {} | {verdict} |", shown(measured, digits));
     };
-    let least: Holds = |seen, of| seen >= of;
-    let most: Holds = |seen, of| seen <= of;
-    let speed = |way, size| median(results, (way, Column::Messages(size)), Answer::speed);
+    let least: Holds = |measured, of| measured >= of;
+    let most: Holds = |measured, of| measured <= of;
+    let speed = |stack, size| median(results, (stack, Column::Messages(size)), Answer::speed);
     let ratio = |one: Option<f64>, other: Option<f64>| Some(one? / other?);
     for size in SIZES {
-        let ours = speed(Way::Sockets, size);
-        let of = ratio(ours, speed(Way::Usrsctp, size));
-        expectation(
-            format!("{size} B: at least {OVER_USRSCTP} × usrsctp's API"),
+        let ours = speed(Stack::Sockets, size);
+        let of = ratio(ours, speed(Stack::Usrsctp, size));
+        row(
+            format!("{size} B: at least {MIN_OF_USRSCTP} × usrsctp's API"),
             of,
             2,
             least,
-            OVER_USRSCTP,
+            MIN_OF_USRSCTP,
         );
-        let of = ratio(ours, speed(Way::Driver, size));
-        expectation(
-            format!("{size} B: at least {OF_DRIVER} × the driver"),
+        let of = ratio(ours, speed(Stack::Driver, size));
+        row(
+            format!("{size} B: at least {MIN_OF_DRIVER} × the driver"),
             of,
             2,
             least,
-            OF_DRIVER,
+            MIN_OF_DRIVER,
         );
     }
-    let of = ratio(speed(Way::Iperf, 65_536), speed(Way::Usrsctp, 65_536));
-    expectation(
-        format!("iperf3: at least {OVER_USRSCTP} × usrsctp's API"),
-        of,
-        2,
-        least,
-        OVER_USRSCTP,
-    );
-    let of = ratio(speed(Way::Iperf, 65_536), speed(Way::Driver, 65_536));
-    expectation(format!("iperf3: at least {OF_DRIVER} × the driver"), of, 2, least, OF_DRIVER);
-    let later = trip(results, Way::Sockets).zip(trip(results, Way::Driver));
+    let of = ratio(speed(Stack::Iperf, 65_536), speed(Stack::Usrsctp, 65_536));
+    row(format!("iperf3: at least {MIN_OF_USRSCTP} × usrsctp's API"), of, 2, least, MIN_OF_USRSCTP);
+    let of = ratio(speed(Stack::Iperf, 65_536), speed(Stack::Driver, 65_536));
+    row(format!("iperf3: at least {MIN_OF_DRIVER} × the driver"), of, 2, least, MIN_OF_DRIVER);
+    let later = trip(results, Stack::Sockets).zip(trip(results, Stack::Driver));
     let later = later.map(|(ours, driver)| ours - driver);
-    expectation(
-        format!("a round trip: at most {LATER} µs more than the driver's"),
+    row(
+        format!("a round trip: at most {MAX_ADDED} µs more than the driver's"),
         later,
         1,
         most,
-        LATER,
+        MAX_ADDED,
     );
     let count = Some(many.count as f64);
-    expectation(format!("{AT_ONCE} concurrent associations"), count, 0, least, AT_ONCE as f64);
+    row(format!("{AT_ONCE} concurrent associations"), count, 0, least, AT_ONCE as f64);
     let rate = Some(many.count as f64 / many.wall);
-    expectation(format!("at least {A_SECOND} set up per second"), rate, 0, least, A_SECOND);
+    row(format!("at least {MIN_RATE} set up per second"), rate, 0, least, MIN_RATE);
     let each = Some(many.accepting.max(many.connecting));
-    expectation(format!("an association: at most {EACH} KiB"), each, 1, most, EACH);
-    let more = kept.descriptors[1].saturating_sub(kept.descriptors[0]);
-    expectation("no more descriptors after as many again".into(), Some(more as f64), 0, most, 0.0);
-    let more = kept.memory[1] - kept.memory[0];
-    expectation(format!("at most {FLAT} KiB more after that"), Some(more), 0, most, FLAT);
-    let slower = ratio(tcp(results, Way::Sockets), tcp(results, Way::Driver));
-    expectation(format!("TCP: at most {SLOWER} × without the library"), slower, 3, most, SLOWER);
+    row(format!("an association: at most {MAX_MEMORY} KiB"), each, 1, most, MAX_MEMORY);
+    let more = after_closing.descriptors[1].saturating_sub(after_closing.descriptors[0]);
+    row("no more descriptors after as many again".into(), Some(more as f64), 0, most, 0.0);
+    let more = after_closing.memory[1] - after_closing.memory[0];
+    row(format!("at most {MAX_GROWTH} KiB more after that"), Some(more), 0, most, MAX_GROWTH);
+    let slower = ratio(tcp(results, Stack::Sockets), tcp(results, Stack::Driver));
+    row(
+        format!("TCP: at most {MAX_SLOWDOWN} × without the library"),
+        slower,
+        3,
+        most,
+        MAX_SLOWDOWN,
+    );
     text
 }
 
@@ -186,12 +188,13 @@ mod tests {
     fn expectations_are_compared_with_measurements() {
         let answer = |bytes| Answer { bytes, wall: 1.0, messages: 1, ..Answer::default() };
         let mut results = Results::new();
-        for (way, bytes) in [(Way::Sockets, 5), (Way::Usrsctp, 1), (Way::Driver, 10)] {
-            results.insert((way, Column::Messages(1024)), vec![answer(bytes)]);
+        for (stack, bytes) in [(Stack::Sockets, 5), (Stack::Usrsctp, 1), (Stack::Driver, 10)] {
+            results.insert((stack, Column::Messages(1024)), vec![answer(bytes)]);
         }
         let many = Many { count: 20_000, wall: 10.0, accepting: 12.0, connecting: 17.0 };
-        let kept = Kept { count: 10, descriptors: [20, 21], memory: [1000.0, 1100.0] };
-        let text = expectations(&results, &many, &kept);
+        let after_closing =
+            AfterClosing { count: 10, descriptors: [20, 21], memory: [1000.0, 1100.0] };
+        let text = expectations(&results, &many, &after_closing);
         for line in [
             "| 1024 B: at least 3 × usrsctp's API | 5.00 | yes |",
             "| 1024 B: at least 0.6 × the driver | 0.50 | **no** |",

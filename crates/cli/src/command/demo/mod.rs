@@ -32,11 +32,11 @@ const HOST: &str = "demo.example";
 const SILENT_AFTER: Duration = Duration::from_millis(350);
 /// The deadline of a race, much longer than any takes here.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// How long a race is watched to its end.
-const WATCHED: Duration = Duration::from_millis(600);
+/// How long to wait for the end of a race.
+const WATCH_TIME: Duration = Duration::from_millis(600);
 
 /// The results of a scene.
-struct Seen {
+struct SceneResult {
     scene: &'static Scene,
     first: RaceReport,
     second: RaceReport,
@@ -56,11 +56,11 @@ pub(crate) async fn run(flags: &DemoFlags, common: &CommonFlags) -> Result<(), F
         if !common.json {
             output::page(&page.heading(number + 1, scene), style)?;
         }
-        let seen = show(scene, &authority).await?;
+        let result = show(scene, &authority).await?;
         if !common.json {
-            output::page(&page.races(&seen), style)?;
+            output::page(&page.races(&result), style)?;
         }
-        shown.push(seen);
+        shown.push(result);
     }
     match common.json {
         true => output::object(&object(&shown)),
@@ -68,8 +68,8 @@ pub(crate) async fn run(flags: &DemoFlags, common: &CommonFlags) -> Result<(), F
     }
 }
 
-/// Sets a network up and races there twice, with one memory.
-async fn show(scene: &'static Scene, authority: &Authority) -> Result<Seen, Failure> {
+/// Sets up a network and races in it twice, with the same memory.
+async fn show(scene: &'static Scene, authority: &Authority) -> Result<SceneResult, Failure> {
     let Racer::Eyas { transports, personality } = scene.racer else {
         return proxied::show(scene, authority).await;
     };
@@ -78,7 +78,7 @@ async fn show(scene: &'static Scene, authority: &Authority) -> Result<Seen, Fail
     let first = race(transports, &server, authority, &memory).await?;
     let learnt = memory.entries();
     let second = race(transports, &server, authority, &memory).await?;
-    Ok(Seen { scene, first, second, learnt })
+    Ok(SceneResult { scene, first, second, learnt })
 }
 
 fn no_server(cause: &ServeError) -> Failure {
@@ -115,22 +115,22 @@ async fn race(
     let mut initiation = endpoint.preconnection(target).policy(policy).seed(1).initiate();
     // A race that finds nothing is drawn as well.
     let connection = initiation.usable().await;
-    let _ = tokio::time::timeout(WATCHED, initiation.finished()).await;
+    let _ = tokio::time::timeout(WATCH_TIME, initiation.finished()).await;
     let race_report = RaceReport::of(initiation.trace());
     drop(connection);
     race_report
 }
 
-fn object(shown: &[Seen]) -> Value {
+fn object(shown: &[SceneResult]) -> Value {
     let scenes: Vec<Value> = shown
         .iter()
-        .map(|seen| {
+        .map(|result| {
             json!({
-                "name": seen.scene.name,
-                "title": seen.scene.title,
-                "explanation": seen.scene.explanation,
-                "without_memory": value(&RaceJson::from(&seen.first.report)),
-                "with_memory": value(&RaceJson::from(&seen.second.report)),
+                "name": result.scene.name,
+                "title": result.scene.title,
+                "explanation": result.scene.explanation,
+                "without_memory": value(&RaceJson::from(&result.first.report)),
+                "with_memory": value(&RaceJson::from(&result.second.report)),
             })
         })
         .collect();

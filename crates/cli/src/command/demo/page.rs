@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use eyas::race::memory::{Config, Entry, Record, Subject, Verdict};
 
-use super::Seen;
+use super::SceneResult;
 use super::scenes::{SCENES, Scene};
 use crate::race_report::{RaceReport, explanation, paint};
 use crate::terminal::{Line, OutputStyle, Paint, table, time, wrapped};
@@ -12,9 +12,9 @@ use crate::timeline::{draw_titled, legend};
 
 /// How the demo is drawn.
 pub(super) struct Page {
-    /// With which colours, how wide.
+    /// The colours and the width.
     pub(super) style: OutputStyle,
-    /// With the reasons of every candidate.
+    /// Whether to show the reasons of every candidate.
     pub(super) explain: bool,
 }
 
@@ -46,9 +46,10 @@ impl Page {
     }
 
     /// Returns both races of a scene, and what was learnt between them.
-    pub(super) fn races(&self, seen: &Seen) -> Vec<Line> {
+    pub(super) fn races(&self, result: &SceneResult) -> Vec<Line> {
         let mut lines = Vec::new();
-        for (when, race_report) in [("without memory", &seen.first), ("with memory", &seen.second)]
+        for (when, race_report) in
+            [("without memory", &result.first), ("with memory", &result.second)]
         {
             lines.push(Line::new());
             lines.extend(draw_titled(when, &race_report.picture(), self.style));
@@ -57,21 +58,21 @@ impl Page {
                 lines.push(Line::new());
             }
         }
-        let text = format!("Learnt: {}.", learnt(&seen.learnt).join("; "));
+        let text = format!("Learnt: {}.", learnt(&result.learnt).join("; "));
         lines.push(Line::new());
         lines.extend(wrapped(Paint::Warn, &text, 2, self.style));
         lines
     }
 
     /// Returns the summary, and suggestions for what to do next.
-    pub(super) fn closing(&self, shown: &[Seen]) -> Vec<Line> {
+    pub(super) fn closing(&self, shown: &[SceneResult]) -> Vec<Line> {
         let header = ["network", "without memory", "with memory", "learnt"];
-        let rows = shown.iter().map(|seen| {
+        let rows = shown.iter().map(|scene| {
             vec![
-                (Paint::Plain, seen.scene.short.to_owned()),
-                result(&seen.first),
-                result(&seen.second),
-                (Paint::Dim, learnt_shortly(&seen.learnt)),
+                (Paint::Plain, scene.scene.short.to_owned()),
+                result(&scene.first),
+                result(&scene.second),
+                (Paint::Dim, learnt_shortly(&scene.learnt)),
             ]
         });
         let mut lines = vec![Line::new(), Line::new().with(Paint::Head, "Summary")];
@@ -121,8 +122,8 @@ fn verdicts(rows: &[Record]) -> Vec<(String, Verdict)> {
         })
         .collect();
     verdicts.sort_by_key(|(transport, address, _)| (!transport.has_http3(), address.is_ipv4()));
-    let is_alone = verdicts.iter().all(|one| one.1 == verdicts[0].1);
-    let named = verdicts.into_iter().map(|(transport, address, verdict)| match is_alone {
+    let is_single_address = verdicts.iter().all(|one| one.1 == verdicts[0].1);
+    let named = verdicts.into_iter().map(|(transport, address, verdict)| match is_single_address {
         true => (transport.to_string(), verdict),
         false => (format!("{transport} to {address}"), verdict),
     });

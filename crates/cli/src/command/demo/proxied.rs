@@ -13,32 +13,35 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::{sleep, timeout};
 
 use super::scenes::Scene;
-use super::{DEADLINE, HOST, SILENT_AFTER, Seen, WATCHED, no_server};
+use super::{DEADLINE, HOST, SILENT_AFTER, SceneResult, WATCH_TIME, no_server};
 use crate::failure::{Failure, Kind};
 use crate::race_report::RaceReport;
 
 /// Makes the program fetch a page twice, through proxies that share a memory.
-pub(super) async fn show(scene: &'static Scene, authority: &Authority) -> Result<Seen, Failure> {
+pub(super) async fn show(
+    scene: &'static Scene,
+    authority: &Authority,
+) -> Result<SceneResult, Failure> {
     let server = server(authority).await?;
     let memory = MemoryStore::in_memory(Config::default());
     let first = race(&server, authority, &memory).await?;
     let learnt = memory.entries();
     let second = race(&server, authority, &memory).await?;
-    Ok(Seen { scene, first, second, learnt })
+    Ok(SceneResult { scene, first, second, learnt })
 }
 
 /// Starts a server at two addresses, of which the one that is tried first accepts and stays silent.
 async fn server(authority: &Authority) -> Result<TestServer, Failure> {
     let silent = Face { reach: Reach::Silent, ..Face::default() };
     let silent = Faces { tcp: silent, ..Faces::default() };
-    let good = IpAddr::from(Ipv4Addr::LOCALHOST);
-    let six = [(IpAddr::from(Ipv6Addr::LOCALHOST), silent), (good, Faces::default())];
-    match TestServer::start(authority, &six).await {
+    let working = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let with_ipv6 = [(IpAddr::from(Ipv6Addr::LOCALHOST), silent), (working, Faces::default())];
+    match TestServer::start(authority, &with_ipv6).await {
         Ok(server) => Ok(server),
         // Without IPv6, another loopback address is used.
         Err(_) => {
-            let four = [(IpAddr::from([127, 0, 0, 2]), silent), (good, Faces::default())];
-            TestServer::start(authority, &four).await.map_err(|cause| no_server(&cause))
+            let with_ipv4 = [(IpAddr::from([127, 0, 0, 2]), silent), (working, Faces::default())];
+            TestServer::start(authority, &with_ipv4).await.map_err(|cause| no_server(&cause))
         }
     }
 }
@@ -63,14 +66,14 @@ async fn race(
     };
     let (sender, mut reports) = unbounded_channel();
     let proxy = Proxy::builder(endpoint).policy(policy).reports(move |report| {
-        // After the scene nobody receives this.
+        // This fails after the scene, when the receiver is gone.
         let _ = sender.send(report);
     });
     let proxy = proxy.start().map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))?;
     fetch(proxy.local_addr(), port, authority).await?;
     let report = timeout(DEADLINE, reports.recv()).await.ok().flatten();
     // Until then it is not clear that the other address stays silent.
-    sleep(WATCHED).await;
+    sleep(WATCH_TIME).await;
     let race = report.and_then(|report| report.race);
     let race = race.ok_or_else(|| Failure::new(Kind::Connect, "the proxy ran no race"))?;
     RaceReport::of(race.trace())

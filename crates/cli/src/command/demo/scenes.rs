@@ -33,12 +33,12 @@ pub(super) enum Racer {
 }
 
 /// Returns eyas itself, with the transports that it races for HTTP by default.
-const fn usual(personality: Personality) -> Racer {
+const fn default_racer(personality: Personality) -> Racer {
     Racer::Eyas { transports: &[Transport::Quic, Transport::Tcp], personality }
 }
 
-/// How much later everything arrives over a slow transport.
-const LATE: Duration = Duration::from_millis(90);
+/// The added delay of a slow transport.
+const SLOW_DELAY: Duration = Duration::from_millis(90);
 
 /// The scenes, in the order of showing.
 pub(super) const SCENES: [Scene; 9] = [
@@ -48,7 +48,7 @@ pub(super) const SCENES: [Scene; 9] = [
         title: "All is well",
         explanation: "HTTP/3 over QUIC and HTTP/2 over TCP both work. QUIC gets a head start of \
                       30 ms, and so TCP is not even needed.",
-        racer: usual(Personality::Healthy),
+        racer: default_racer(Personality::Healthy),
     },
     Scene {
         name: "udp-swallowed",
@@ -56,14 +56,14 @@ pub(super) const SCENES: [Scene; 9] = [
         title: "The network drops UDP",
         explanation: "Nothing comes back over QUIC, as in many offices and hotels. TCP starts \
                       after the head start; the second time eyas uses it right away.",
-        racer: usual(Personality::UdpSwallowed),
+        racer: default_racer(Personality::UdpSwallowed),
     },
     Scene {
         name: "tcp-slow",
         short: "TCP slow",
         title: "TCP is slow",
         explanation: "Packets over TCP are delayed by 90 ms. HTTP/3 does not wait for it.",
-        racer: usual(Personality::TcpSlow { by: LATE }),
+        racer: default_racer(Personality::TcpSlow { by: SLOW_DELAY }),
     },
     Scene {
         name: "quic-slow",
@@ -72,7 +72,7 @@ pub(super) const SCENES: [Scene; 9] = [
         explanation: "TCP is ready first and is used at once. QUIC continues beside it and takes \
                       over when it is ready: later requests use HTTP/3. The second time eyas knows \
                       both round-trip times, and so TCP waits no longer than without memory.",
-        racer: usual(Personality::QuicSlow { by: LATE }),
+        racer: default_racer(Personality::QuicSlow { by: SLOW_DELAY }),
     },
     Scene {
         name: "http3-only",
@@ -80,7 +80,7 @@ pub(super) const SCENES: [Scene; 9] = [
         title: "HTTP/3 only",
         explanation: "Nothing is listening on TCP. Clients that try TCP first, to learn about \
                       HTTP/3 there, cannot connect.",
-        racer: usual(Personality::Http3Only),
+        racer: default_racer(Personality::Http3Only),
     },
     Scene {
         name: "wrong-certificate",
@@ -88,7 +88,7 @@ pub(super) const SCENES: [Scene; 9] = [
         title: "A wrong certificate on one transport",
         explanation: "Over QUIC the server presents an untrusted certificate. That attempt \
                       fails, however fast it is; TCP leads to the real server.",
-        racer: usual(Personality::WrongCertificate(Side::Quic)),
+        racer: default_racer(Personality::WrongCertificate(Side::Quic)),
     },
     Scene {
         name: "sctp-inside-udp",

@@ -10,7 +10,7 @@ use url::Url;
 use crate::failure::{Failure, Kind};
 use crate::flags::{FieldContent, FormField, RequestFlags};
 
-/// Standard input, in the place of a file.
+/// Stands for standard input in place of a file.
 const STDIN: &str = "-";
 
 /// The content.
@@ -41,7 +41,7 @@ impl Content {
     }
 
     /// Adds it to a request.
-    pub(super) fn put_into(self, request: RequestBuilder) -> RequestBuilder {
+    pub(super) fn add_to(self, request: RequestBuilder) -> RequestBuilder {
         match self {
             Self::Data(bytes) => request.body(bytes),
             Self::Form(form) => request.multipart(form),
@@ -66,7 +66,7 @@ async fn upload(file: &Path) -> Result<Body, Failure> {
     if file == STDIN {
         return Ok(Body::from_reader(tokio::io::stdin()));
     }
-    Body::from_file(file).await.map_err(|cause| unread(file, &cause))
+    Body::from_file(file).await.map_err(|cause| read_failure(file, &cause))
 }
 
 async fn part(field: &FormField) -> Result<Part, Failure> {
@@ -75,8 +75,10 @@ async fn part(field: &FormField) -> Result<Part, Failure> {
         FieldContent::File(file) if file == STDIN => {
             Part::new(Body::from_reader(tokio::io::stdin())).file_name(STDIN)
         }
-        FieldContent::File(file) => Part::file(file).await.map_err(|cause| unread(file, &cause))?,
-        FieldContent::TextOf(file) => Part::new(whole(file.clone()).await?),
+        FieldContent::File(file) => {
+            Part::file(file).await.map_err(|cause| read_failure(file, &cause))?
+        }
+        FieldContent::TextOf(file) => Part::new(read_in_background(file.clone()).await?),
     };
     if let Some(name) = &field.file_name {
         part = part.file_name(name.as_str());
@@ -87,7 +89,7 @@ async fn part(field: &FormField) -> Result<Part, Failure> {
     Ok(part)
 }
 
-fn unread(file: &Path, cause: &std::io::Error) -> Failure {
+fn read_failure(file: &Path, cause: &std::io::Error) -> Failure {
     Failure::read(&file.display().to_string(), cause)
 }
 
@@ -96,8 +98,8 @@ async fn data(request: &RequestFlags) -> Result<Option<Vec<u8>>, Failure> {
     let text = request.data.iter().map(|piece| (piece, false));
     let binary = request.data_binary.iter().map(|piece| (piece, true));
     let mut body: Option<Vec<u8>> = None;
-    for (piece, whole) in text.chain(binary) {
-        let piece = read_piece(piece, whole).await?;
+    for (piece, binary) in text.chain(binary) {
+        let piece = read_piece(piece, binary).await?;
         match &mut body {
             Some(body) => {
                 body.push(b'&');
@@ -112,7 +114,7 @@ async fn data(request: &RequestFlags) -> Result<Option<Vec<u8>>, Failure> {
 /// Reads `@FILE` and `@-`; line breaks are kept only if the piece is binary.
 async fn read_piece(piece: &str, binary: bool) -> Result<Vec<u8>, Failure> {
     let Some(file) = piece.strip_prefix('@') else { return Ok(piece.as_bytes().to_vec()) };
-    let mut bytes = whole(file.into()).await?;
+    let mut bytes = read_in_background(file.into()).await?;
     if !binary {
         bytes.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
     }
@@ -120,8 +122,8 @@ async fn read_piece(piece: &str, binary: bool) -> Result<Vec<u8>, Failure> {
 }
 
 /// Reads a whole file, or standard input for `-`.
-async fn whole(file: PathBuf) -> Result<Vec<u8>, Failure> {
-    // A terminal or a pipe may be silent for long, and the run can end meanwhile.
+async fn read_in_background(file: PathBuf) -> Result<Vec<u8>, Failure> {
+    // A terminal or a pipe may block for long, and the run can end meanwhile.
     tokio::task::spawn_blocking(move || read_whole(&file)).await.unwrap_or_else(|cause| {
         Err(Failure::new(Kind::Read, format!("cannot read the data: {cause}")))
     })
@@ -129,7 +131,7 @@ async fn whole(file: PathBuf) -> Result<Vec<u8>, Failure> {
 
 fn read_whole(file: &Path) -> Result<Vec<u8>, Failure> {
     if file != STDIN {
-        return std::fs::read(file).map_err(|cause| unread(file, &cause));
+        return std::fs::read(file).map_err(|cause| read_failure(file, &cause));
     }
     let mut bytes = Vec::new();
     std::io::stdin()
@@ -143,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_gets_the_name_of_the_file() {
+    fn a_url_that_ends_with_a_slash_gets_the_file_name() {
         let to = |url: &str, file: &str| {
             upload_url(&url.parse().unwrap(), Some(Path::new(file))).to_string()
         };

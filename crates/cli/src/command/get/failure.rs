@@ -33,9 +33,9 @@ pub(super) fn of(error: &Error, style: Option<OutputStyle>) -> Failure {
 }
 
 fn next_step(error: &Error) -> &'static str {
-    let in_clear = error.url().is_some_and(|url| url.starts_with("http://"));
+    let is_cleartext = error.url().is_some_and(|url| url.starts_with("http://"));
     match error.kind() {
-        Kind::Protocol if in_clear => "does the port require TLS? use https://",
+        Kind::Protocol if is_cleartext => "does the port require TLS? use https://",
         _ => error.next_step(),
     }
 }

@@ -16,7 +16,7 @@ use http::StatusCode;
 use url::Url;
 
 use super::linger::linger;
-use super::setting::{self, Means};
+use super::setting::{self, RaceContext};
 use super::{target, until_interrupted};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, GetFlags, PolicyName, RacePolicy};
@@ -28,8 +28,8 @@ use crate::terminal::OutputStyle;
 /// The status from which `--fail` fails.
 const FIRST_FAILURE: u16 = 400;
 
-/// How long a client that is stopped by `--max-time` may take to report more than is known here.
-const LAST_WORD: Duration = Duration::from_millis(250);
+/// How long the client, stopped by `--max-time`, may take to return its more informative error.
+const CLIENT_ERROR_GRACE: Duration = Duration::from_millis(250);
 
 /// Fetches and reports.
 pub(crate) async fn run(flags: &GetFlags, common: &CommonFlags) -> Result<(), Failure> {
@@ -38,20 +38,20 @@ pub(crate) async fn run(flags: &GetFlags, common: &CommonFlags) -> Result<(), Fa
         let fetch = fetch(flags, common, &unfinished);
         let fetched = match flags.reach.max_time {
             // Not only the peer can be slow, but also the reader of the output.
-            Some(limit) => tokio::time::timeout(limit.saturating_add(LAST_WORD), fetch)
+            Some(limit) => tokio::time::timeout(limit.saturating_add(CLIENT_ERROR_GRACE), fetch)
                 .await
-                .unwrap_or_else(|_| Err(late(limit, flags)))?,
+                .unwrap_or_else(|_| Err(timeout_failure(limit, flags)))?,
             None => fetch.await?,
         };
-        let Fetched { shape, response, means, client } = fetched;
-        linger(|| response.trace(), &means.memory).await;
+        let Fetched { shape, response, context, client } = fetched;
+        linger(|| response.trace(), &context.memory).await;
         drop(client);
         finish(&shape, response.trace(), flags, common)
     };
     until_interrupted(run).await.map_err(|failure| unfinished.explain(failure))
 }
 
-fn late(limit: Duration, flags: &GetFlags) -> Failure {
+fn timeout_failure(limit: Duration, flags: &GetFlags) -> Failure {
     let failure =
         Failure::new(Kind::Timeout, format!("not finished within the {limit:?} of --max-time"));
     match &flags.output.output {
@@ -64,8 +64,8 @@ fn late(limit: Duration, flags: &GetFlags) -> Failure {
 struct Fetched {
     shape: GetShape,
     response: Response,
-    means: Means,
-    /// Dropping it ends what is still running of the race.
+    context: RaceContext,
+    /// Dropping it ends the rest of the race.
     client: Client,
 }
 
@@ -79,11 +79,11 @@ async fn fetch(
     let output = place(flags, &url)?;
     let sink = sink(output.as_ref(), common, unfinished).await?;
     let mut request = request::Request::read(flags, &url).await?;
-    let asked = target::of_url(&url, flags.versions)?;
-    let means = Means::new(&flags.choice, &flags.reach, &flags.trust, &asked).await?;
-    let client = client((flags, common), &means, &asked, began)?;
+    let target = target::of_url(&url, flags.versions)?;
+    let context = RaceContext::new(&flags.choice, &flags.reach, &flags.trust, &target).await?;
+    let client = client((flags, common), &context, &target, began)?;
     let sent = request.send(&client).await;
-    means.warn(common);
+    context.warn(common);
     let mut response = match sent {
         Ok(response) => response,
         Err(error) => return Err(failed(&error, flags, common)),
@@ -112,7 +112,7 @@ async fn fetch(
     };
     shape.bytes = body(&mut response, sink, flags, common).await?;
     shape.timings.total_ms = millis(began.elapsed());
-    Ok(Fetched { shape, response, means, client })
+    Ok(Fetched { shape, response, context, client })
 }
 
 fn finish(
@@ -155,26 +155,26 @@ async fn sink(
                 .hint("name a file with -o FILE"))
         }
         Some(path) => BodySink::file(path, unfinished).await,
-        None if common.json => Ok(BodySink::nowhere()),
+        None if common.json => Ok(BodySink::discard()),
         None => Ok(BodySink::stdout()),
     }
 }
 
 fn client(
     (flags, common): (&GetFlags, &CommonFlags),
-    means: &Means,
+    context: &RaceContext,
     target: &Target,
     began: Instant,
 ) -> Result<Client, Failure> {
     let request = &flags.request;
-    let how = match flags.policy {
+    let race_policy = match flags.policy {
         PolicyName::Naive => RacePolicy::Naive,
-        // For HTTP, serial means: QUIC to its end, then TCP.
+        // For HTTP, `serial` means QUIC until it fails, then TCP.
         _ => RacePolicy::Race,
     };
     let mut builder = Client::builder()
-        .endpoint(means.endpoint.clone())
-        .race(setting::policy(how, &flags.choice, &flags.reach, target)?)
+        .endpoint(context.endpoint.clone())
+        .race(setting::policy(race_policy, &flags.choice, &flags.reach, target)?)
         .policy(match flags.policy {
             PolicyName::Race | PolicyName::Naive => HttpPolicy::Race,
             PolicyName::AltSvc => HttpPolicy::AltSvc,

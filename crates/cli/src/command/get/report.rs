@@ -35,14 +35,14 @@ pub(super) fn head(response: &Response) -> String {
 
 /// Returns the heads of the redirects that led to a response, and its own.
 pub(super) fn heads(response: &Response) -> String {
-    let before = response.redirected().iter();
-    let before = before.map(|hop| head_of(hop.status, hop.version, &hop.headers));
-    before.chain([head(response)]).collect()
+    let previous = response.redirected().iter();
+    let previous = previous.map(|hop| head_of(hop.status, hop.version, &hop.headers));
+    previous.chain([head(response)]).collect()
 }
 
-fn head_of(status: StatusCode, spoken: Version, headers: &HeaderMap) -> String {
+fn head_of(status: StatusCode, version: Version, headers: &HeaderMap) -> String {
     let reason = status.canonical_reason().unwrap_or_default();
-    let first = format!("{} {} {reason}", version_name(spoken), status.as_u16());
+    let first = format!("{} {} {reason}", version_name(version), status.as_u16());
     let mut text = format!("{}\r\n", first.trim_end());
     for (name, value) in headers {
         text.push_str(&format!("{name}: {}\r\n", String::from_utf8_lossy(value.as_bytes())));
@@ -78,13 +78,13 @@ pub(super) fn verbose(
     }
     lines.push(Line::new());
     if flags.output.verbose {
-        lines.push(carried(response.connection()));
+        lines.push(connection_line(response.connection()));
         lines.extend(exchange(request, response));
     }
     output::aside(&lines, style);
 }
 
-fn carried(info: &ConnectionInfo) -> Line {
+fn connection_line(info: &ConnectionInfo) -> Line {
     let mut line = Line::new().with(Paint::Dim, "* ");
     line.push(Paint::Good, info.transport.to_string());
     line.push(Paint::Plain, format!(" {}", info.remote));
@@ -97,7 +97,7 @@ fn carried(info: &ConnectionInfo) -> Line {
 
 fn exchange(request: &Request, response: &Response) -> Vec<Line> {
     let sent = |text: String| Line::new().with(Paint::Quic, "> ").with(Paint::Plain, text);
-    let got = |text: String| Line::new().with(Paint::Good, "< ").with(Paint::Plain, text);
+    let received = |text: String| Line::new().with(Paint::Good, "< ").with(Paint::Plain, text);
     let mut lines = vec![sent(format!("{} {}", request.method, request.url))];
     for (name, value) in &request.headers {
         let shown = match value.is_sensitive() {
@@ -108,8 +108,8 @@ fn exchange(request: &Request, response: &Response) -> Vec<Line> {
     }
     lines.push(sent(String::new()));
     lines.extend(hops(response.redirected()));
-    lines.extend(head(response).trim_end().lines().map(|line| got(line.to_owned())));
-    lines.push(got(String::new()));
+    lines.extend(head(response).trim_end().lines().map(|line| received(line.to_owned())));
+    lines.push(received(String::new()));
     lines
 }
 

@@ -1,4 +1,4 @@
-//! From flags to the request.
+//! Builds the request from the flags.
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use eyas_http::{Client, Error, Response};
@@ -13,7 +13,7 @@ use crate::failure::{Failure, Kind};
 use crate::flags::{GetFlags, RequestFlags};
 
 /// The default `User-Agent`.
-const OWN_NAME: &str = concat!("eyas/", env!("CARGO_PKG_VERSION"));
+const DEFAULT_USER_AGENT: &str = concat!("eyas/", env!("CARGO_PKG_VERSION"));
 /// The media type that curl states for the data of `-d`.
 const FORM: &str = "application/x-www-form-urlencoded";
 
@@ -43,13 +43,13 @@ impl Request {
             (None, Some(_)) => Method::POST,
             (None, None) => Method::GET,
         };
-        let mut bare = upload_url(url, request.upload_file.as_deref());
-        // A URL with a host, as this one is, can lose both.
-        let _ = bare.set_username("");
-        let _ = bare.set_password(None);
-        bare.set_fragment(None);
+        let mut sent_url = upload_url(url, request.upload_file.as_deref());
+        // These succeed for URLs with a host, as this one has.
+        let _ = sent_url.set_username("");
+        let _ = sent_url.set_password(None);
+        sent_url.set_fragment(None);
         let headers = headers(request, url, matches!(content, Some(Content::Data(_))))?;
-        Ok(Self { method, url: bare, headers, content })
+        Ok(Self { method, url: sent_url, headers, content })
     }
 
     /// Sends it, once.
@@ -57,7 +57,7 @@ impl Request {
         let builder = client.request(self.method.clone(), self.url.as_str());
         let builder = builder.headers(self.headers.clone());
         match self.content.take() {
-            Some(content) => content.put_into(builder).send().await,
+            Some(content) => content.add_to(builder).send().await,
             None => builder.send().await,
         }
     }
@@ -67,7 +67,7 @@ fn headers(request: &RequestFlags, url: &Url, with_data: bool) -> Result<HeaderM
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
     match request.user_agent.as_deref() {
-        None => drop(headers.insert(USER_AGENT, HeaderValue::from_static(OWN_NAME))),
+        None => drop(headers.insert(USER_AGENT, HeaderValue::from_static(DEFAULT_USER_AGENT))),
         Some("") => {}
         Some(name) => drop(headers.insert(USER_AGENT, sendable(name, "-A")?)),
     }
@@ -120,7 +120,7 @@ mod tests {
 
     async fn request(line: &[&str]) -> Result<Request, Failure> {
         let cli = Cli::try_parse_from(["eyas", "get"].iter().chain(line)).expect("parses");
-        let Command::Get(flags) = cli.command else { panic!("get was asked for") };
+        let Command::Get(flags) = cli.command else { panic!("the get command") };
         let url = super::super::target::url(&flags.url).expect("a URL");
         Request::read(&flags, &url).await
     }
@@ -135,12 +135,12 @@ mod tests {
         let plain = request(&["https://a/b#c"]).await.expect("reads");
         assert_eq!(plain.method, Method::GET);
         assert_eq!(plain.url.as_str(), "https://a/b");
-        assert_eq!(plain.headers[USER_AGENT], OWN_NAME);
+        assert_eq!(plain.headers[USER_AGENT], DEFAULT_USER_AGENT);
         assert_eq!(plain.headers[ACCEPT], "*/*");
     }
 
     #[tokio::test]
-    async fn data_makes_a_form() {
+    async fn data_is_sent_as_a_form() {
         let form = request(&["-d", "a=1", "-d", "b=2", "https://a/"]).await.expect("reads");
         assert_eq!(form.method, Method::POST);
         assert_eq!(form.headers[CONTENT_TYPE], FORM);
@@ -184,10 +184,10 @@ mod tests {
     #[tokio::test]
     async fn headers_replace_the_defaults() {
         let line = ["-H", "Accept: text/html", "-H", "User-Agent:", "-H", "X: 1", "-H", "X: 2"];
-        let made = request(&[&line[..], &["https://a/"]].concat()).await.expect("reads");
-        assert_eq!(made.headers[ACCEPT], "text/html");
-        assert!(!made.headers.contains_key(USER_AGENT));
-        assert_eq!(made.headers.get_all("x").iter().count(), 2);
+        let request = request(&[&line[..], &["https://a/"]].concat()).await.expect("reads");
+        assert_eq!(request.headers[ACCEPT], "text/html");
+        assert!(!request.headers.contains_key(USER_AGENT));
+        assert_eq!(request.headers.get_all("x").iter().count(), 2);
     }
 
     #[tokio::test]

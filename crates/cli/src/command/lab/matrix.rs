@@ -7,7 +7,7 @@ use eyas_lab::results::{Document, Grade, MatrixNumber};
 use crate::terminal::{Line, OutputStyle, Paint, table_of_numbers};
 
 /// The characters around each column.
-const AROUND: usize = 4;
+const COLUMN_PADDING: usize = 4;
 
 /// Returns the table of all curves, in as many parts below one another as necessary; empty if there
 /// is none.
@@ -17,10 +17,11 @@ pub(super) fn lines(document: &Document, style: OutputStyle) -> Vec<Line> {
     let shown: Vec<usize> = (0..matrix.columns.len()).filter(has).collect();
     let heads: Vec<String> = shown.iter().map(|place| head(&matrix.columns[*place])).collect();
     let first = matrix.rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = heads.iter().map(|head| head.chars().count() + AROUND).collect();
-    let room = style.width.saturating_sub(first + AROUND);
+    let widths: Vec<usize> =
+        heads.iter().map(|head| head.chars().count() + COLUMN_PADDING).collect();
+    let available = style.width.saturating_sub(first + COLUMN_PADDING);
     let mut lines = Vec::new();
-    for part in parts(&widths, room) {
+    for part in parts(&widths, available) {
         let mut header = vec![""];
         header.extend(heads[part.clone()].iter().map(String::as_str));
         let rows = matrix.rows.iter().map(|row| {
@@ -40,11 +41,11 @@ fn head(column: &MatrixColumn) -> String {
 }
 
 /// Divides the columns into parts with as many as fit, and at least one.
-fn parts(widths: &[usize], room: usize) -> Vec<std::ops::Range<usize>> {
+fn parts(widths: &[usize], available: usize) -> Vec<std::ops::Range<usize>> {
     let mut parts = Vec::new();
     let (mut begin, mut used) = (0, 0);
     for (place, width) in widths.iter().enumerate() {
-        if place > begin && used + width > room {
+        if place > begin && used + width > available {
             parts.push(begin..place);
             (begin, used) = (place, 0);
         }

@@ -58,16 +58,16 @@ pub(super) fn run(flags: LabFlags, common: CommonFlags) -> Result<(), Failure> {
                 return super::on_runtime(assignment.run(job, common));
             }
             if plan.is_live() {
-                // Before the runtime, which has threads.
-                make_networks_possible()?;
+                // This must happen before the runtime starts threads.
+                enable_networks()?;
             }
             super::on_runtime(experiment(plan, flags, common))
         }
     }
 }
 
-/// Lets this program make hosts and links, whoever runs it.
-fn make_networks_possible() -> Result<(), Failure> {
+/// Gives this program the privileges to create hosts and links.
+fn enable_networks() -> Result<(), Failure> {
     #[cfg(target_os = "linux")]
     eyas_lab::emulator::become_root().map_err(super::netem::refused)?;
     Ok(())
@@ -102,9 +102,9 @@ fn show(name: &str) -> Result<(), Failure> {
 
 fn no_such_plan(name: &str) -> Failure {
     let all = "'eyas lab list' shows those that come with eyas";
-    let meant = nearest(name, shipped().iter().map(|shipped| shipped.name));
-    let hint = match meant {
-        Some(meant) => format!("did you mean {meant}? {all}"),
+    let suggestion = nearest(name, shipped().iter().map(|shipped| shipped.name));
+    let hint = match suggestion {
+        Some(suggestion) => format!("did you mean {suggestion}? {all}"),
         None => format!("{all}; for a plan of your own, give its file"),
     };
     Failure::new(Kind::Usage, format!("there is no plan {name:?}")).hint(hint)
@@ -253,8 +253,8 @@ fn report_again(directory: &Path, common: &CommonFlags) -> Result<(), Failure> {
     output::page(&lines, style)
 }
 
-fn check_if(asked: bool, document: &Document) -> Result<(), Failure> {
-    if asked { check(document) } else { Ok(()) }
+fn check_if(is_requested: bool, document: &Document) -> Result<(), Failure> {
+    if is_requested { check(document) } else { Ok(()) }
 }
 
 /// Returns the outcome of `--check`. What was not measured, as with `--quick`, is reported on the

@@ -12,7 +12,7 @@ use eyas_lab::results::Document;
 use super::matrix;
 use crate::terminal::{Line, OutputStyle, Paint, table, table_of_numbers, time, wrapped};
 
-/// Places of the axis that fit on a line.
+/// The number of axis positions that fit on a line.
 const COLUMNS: usize = 6;
 
 /// Returns the list of built-in plans.
@@ -30,7 +30,7 @@ pub(super) fn plans(plans: &[Plan], style: OutputStyle) -> Vec<Line> {
     table(&header, plans.iter().map(row).collect(), style)
 }
 
-/// Figures as tables, then the claims.
+/// Returns figures as tables, then the claims.
 pub(super) fn document(document: &Document, style: OutputStyle) -> Vec<Line> {
     let mut lines = wrapped(Paint::Head, &document.title, 0, style);
     if document.run.extent == Extent::Quick
@@ -46,7 +46,7 @@ pub(super) fn document(document: &Document, style: OutputStyle) -> Vec<Line> {
         let mut title = wrapped(Paint::Plain, &figure.title, 0, style);
         let last = title.pop().unwrap_or_default();
         lines.extend(title);
-        lines.extend(beside(last, &unit, 2, style));
+        lines.extend(with_suffix(last, &unit, 2, style));
         lines.extend(numbers(document, figure, style));
     }
     if !document.claims.is_empty() {
@@ -115,7 +115,7 @@ fn claims(claims: &[Verdict], style: OutputStyle) -> Vec<Line> {
         };
         let mut heading = Line::new().with(Paint::Head, format!("  {:>2}  ", claim.id));
         heading.push(paint, claim.outcome.in_words());
-        lines.extend(beside(heading, &format!("  published: {}", claim.published), 6, style));
+        lines.extend(with_suffix(heading, &format!("  published: {}", claim.published), 6, style));
         lines.extend(wrapped(Paint::Plain, &claim.text, 6, style));
         lines.extend(claim.checks.iter().flat_map(|one| check(one, style)));
         if !claim.note.is_empty() {
@@ -126,8 +126,8 @@ fn claims(claims: &[Verdict], style: OutputStyle) -> Vec<Line> {
 }
 
 /// Returns a line with more text at its end, or below it if there is no room.
-fn beside(line: Line, more: &str, column: usize, style: OutputStyle) -> Vec<Line> {
-    let whole = line.clone().with(Paint::Dim, style.spelt(more));
+fn with_suffix(line: Line, more: &str, column: usize, style: OutputStyle) -> Vec<Line> {
+    let whole = line.clone().with(Paint::Dim, style.transliterate(more));
     match whole.width() <= style.width {
         true => vec![whole],
         false => {

@@ -14,7 +14,7 @@ use crate::flags::{CommonFlags, LabMergeFlags};
 use crate::output;
 use crate::terminal::{Line, OutputStyle, Paint, time};
 
-/// Which runs of which plan.
+/// The runs of a plan that this machine executes.
 pub(super) struct Assignment {
     /// The plan's text.
     pub(super) text: String,
@@ -23,7 +23,7 @@ pub(super) struct Assignment {
 }
 
 impl Assignment {
-    /// Runs the shard to its end, and reports what can be merged.
+    /// Runs the shard to completion, and reports the runs that can be merged.
     pub(super) async fn run(self, job: Job, common: CommonFlags) -> Result<(), Failure> {
         let (began, out, shard) = (Instant::now(), job.out.clone(), self.shard);
         let watcher = Watcher {
@@ -35,14 +35,14 @@ impl Assignment {
         let work = watcher.finish_or_stop(move |stop, progress| {
             runner::run_shard(&self.text, &self.options, shard, &job, stop, progress)
         });
-        let ended = work.await?;
+        let finished = work.await?;
         if common.json {
             return output::object(&json!({
-                "shard": shard, "runs": ended.total, "out": out.display().to_string(),
+                "shard": shard, "runs": finished.total, "out": out.display().to_string(),
             }));
         }
         let style = OutputStyle::of_stdout(common.color);
-        output::page(&summary(shard, ended.total, &out, began.elapsed()), style)
+        output::page(&summary(shard, finished.total, &out, began.elapsed()), style)
     }
 }
 
@@ -55,9 +55,9 @@ pub(super) fn directory(plan: &Plan, shard: Shard) -> PathBuf {
 
 fn summary(shard: Shard, runs: usize, out: &Path, took: Duration) -> Vec<Line> {
     let place = out.display();
-    let ended = format!("shard {shard}: {runs} runs in {}, kept in {place}", time(took));
+    let finished = format!("shard {shard}: {runs} runs in {}, kept in {place}", time(took));
     let next = "eyas lab merge with the directories of all shards creates the result";
-    vec![Line::new().with(Paint::Plain, ended), Line::new().with(Paint::Dim, next)]
+    vec![Line::new().with(Paint::Plain, finished), Line::new().with(Paint::Dim, next)]
 }
 
 /// Merges shards and reports as a single run would.

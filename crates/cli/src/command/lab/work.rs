@@ -16,7 +16,7 @@ use crate::output::{self, Progress};
 use crate::terminal::{Line, OutputStyle, Paint};
 
 /// How long a live run may take to remove its hosts and links once it is interrupted.
-const TIME_TO_TAKE_DOWN: Duration = Duration::from_secs(5);
+const TEARDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How runs are watched.
 pub(super) struct Watcher {
@@ -40,10 +40,10 @@ impl Watcher {
     ) -> Result<T, Failure> {
         let mut interruption = command::listen()?;
         let stop = Arc::new(AtomicBool::new(false));
-        let (asked, watched, color) = (stop.clone(), self.watched, self.color);
+        let (stop_flag, watched, color) = (stop.clone(), self.watched, self.color);
         let mut work = tokio::task::spawn_blocking(move || {
             let mut bar: Option<Progress> = None;
-            work(&asked, &mut |event| match (event, &bar) {
+            work(&stop_flag, &mut |event| match (event, &bar) {
                 (Event::Progress(now), None) => {
                     bar = Some(Progress::of_runs(now.total, now.done, watched, color));
                 }
@@ -51,10 +51,10 @@ impl Watcher {
                 (Event::LeftOut { point, lacking }, bar) => {
                     let line =
                         Line::new().with(Paint::Plain, format!("SKIPPED {point}: {lacking}"));
-                    let tell = || output::aside(&[line], OutputStyle::of_stderr(color));
+                    let print = || output::aside(&[line], OutputStyle::of_stderr(color));
                     match bar {
-                        Some(bar) => bar.beside(tell),
-                        None => tell(),
+                        Some(bar) => bar.beside(print),
+                        None => print(),
                     }
                 }
             })
@@ -67,8 +67,8 @@ impl Watcher {
             kind = interruption.next() => {
                 stop.store(true, Ordering::Relaxed);
                 if self.is_live {
-                    // What was set up is removed in order.
-                    let _ = tokio::time::timeout(TIME_TO_TAKE_DOWN, work).await;
+                    // Let it remove what it has set up.
+                    let _ = tokio::time::timeout(TEARDOWN_TIMEOUT, work).await;
                 }
                 Err(self.interrupted(kind))
             }
@@ -76,15 +76,15 @@ impl Watcher {
     }
 
     fn interrupted(&self, kind: Kind) -> Failure {
-        let kept = format!(
+        let message = format!(
             "interrupted; finished runs are in {}; the same command continues from there",
             self.out.display(),
         );
         if self.watched {
-            let line = Line::new().with(Paint::Plain, &kept);
+            let line = Line::new().with(Paint::Plain, &message);
             output::aside(&[line], OutputStyle::of_stderr(self.color));
         }
-        Failure::new(kind, kept)
+        Failure::new(kind, message)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The course of a load, second by second, in files that appear when they are whole.
+//! Writes the results of a load, second by second, to files that appear when they are complete.
 
 use std::io;
 use std::path::Path;
@@ -8,20 +8,20 @@ use eyas_lab::load::{HistogramLog, Progress, Series};
 
 use crate::failure::Failure;
 use crate::flags::FileFlags;
-use crate::output::WholeFile;
+use crate::output::AtomicFile;
 
 /// The requested files.
 pub(super) struct Files {
-    csv: Option<(Series<WholeFile>, String)>,
-    histogram: Option<(HistogramLog<WholeFile>, String)>,
+    csv: Option<(Series<AtomicFile>, String)>,
+    histogram: Option<(HistogramLog<AtomicFile>, String)>,
 }
 
 impl Files {
-    /// Begins them.
+    /// Creates the files.
     pub(super) fn create(flags: &FileFlags) -> Result<Self, Failure> {
-        let csv = begin(flags.csv.as_deref(), Series::new)?;
+        let csv = create(flags.csv.as_deref(), Series::new)?;
         let histogram =
-            begin(flags.histogram.as_deref(), |file| HistogramLog::new(file, SystemTime::now()))?;
+            create(flags.histogram.as_deref(), |file| HistogramLog::new(file, SystemTime::now()))?;
         Ok(Self { csv, histogram })
     }
 
@@ -48,12 +48,13 @@ impl Files {
     }
 }
 
-fn begin<T>(
+fn create<T>(
     path: Option<&Path>,
-    start: impl FnOnce(WholeFile) -> io::Result<T>,
+    start: impl FnOnce(AtomicFile) -> io::Result<T>,
 ) -> Result<Option<(T, String)>, Failure> {
     let Some(path) = path else { return Ok(None) };
     let name = path.display().to_string();
-    let begun = start(WholeFile::create(path)?).map_err(|cause| Failure::write(&name, &cause))?;
-    Ok(Some((begun, name)))
+    let created =
+        start(AtomicFile::create(path)?).map_err(|cause| Failure::write(&name, &cause))?;
+    Ok(Some((created, name)))
 }

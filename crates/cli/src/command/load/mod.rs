@@ -3,19 +3,19 @@
 //! | file | purpose |
 //! | --- | --- |
 //! | `mod` | running the load in a separate thread, Ctrl-C, the object |
-//! | `wanted` | converting flags to a load |
+//! | `requested` | converting flags to a load |
 //! | `files` | results second by second |
 //! | `page` | the live line, and the report on a terminal |
 
 mod files;
 mod page;
-mod wanted;
+mod requested;
 
 use eyas_lab::load::{self, LoadError, Outcome, Stop, Summary};
 use serde_json::{Value, json};
 use url::Url;
 
-use self::{files::Files, wanted::Wanted};
+use self::{files::Files, requested::RequestedLoad};
 use crate::failure::{Failure, Kind};
 use crate::flags::{ColorChoice, CommonFlags, LoadFlags};
 use crate::output::{self, Progress};
@@ -24,16 +24,16 @@ use crate::terminal::{self, OutputStyle};
 /// Generates the load until it is over or Ctrl-C ends it, and reports the outcome.
 pub(crate) async fn run(flags: LoadFlags, common: CommonFlags) -> Result<(), Failure> {
     let mut interruption = super::listen()?;
-    let wanted = wanted::read(&flags).await?;
+    let requested = requested::read(&flags).await?;
     super::descriptors::raise_limit();
     let stop = Stop::default();
     let stopped = stop.clone();
     let work = tokio::task::spawn_blocking(move || {
-        let outcome = put_on(&wanted, &flags, &stopped, !common.json, common.color)?;
-        print(&wanted, &outcome, &common)
+        let outcome = generate(&requested, &flags, &stopped, !common.json, common.color)?;
+        print(&requested, &outcome, &common)
     });
     tokio::pin!(work);
-    let mut is_asked = false;
+    let mut is_stopping = false;
     loop {
         tokio::select! {
             finished = &mut work => {
@@ -42,36 +42,36 @@ pub(crate) async fn run(flags: LoadFlags, common: CommonFlags) -> Result<(), Fai
                 });
             }
             kind = interruption.next() => {
-                if is_asked {
+                if is_stopping {
                     return Err(Failure::new(kind, "interrupted"));
                 }
-                is_asked = true;
+                is_stopping = true;
                 stop.stop();
             }
         }
     }
 }
 
-fn put_on(
-    wanted: &Wanted,
+fn generate(
+    requested: &RequestedLoad,
     flags: &LoadFlags,
     stop: &Stop,
     watched: bool,
     color: ColorChoice,
 ) -> Result<Outcome, Failure> {
     let mut files = Files::create(&flags.files)?;
-    let line = Progress::of_words(watched, color);
-    let mut unwritable = None;
-    let outcome = load::run(&wanted.load, stop, |progress| {
-        line.say(page::live(progress, terminal::room()));
+    let line = Progress::text_line(watched, color);
+    let mut write_failure = None;
+    let outcome = load::run(&requested.load, stop, |progress| {
+        line.set_text(page::progress_line(progress, terminal::current_width()));
         if let Err(failure) = files.add(progress) {
-            unwritable = Some(failure);
+            write_failure = Some(failure);
             stop.stop();
         }
     });
     line.clear();
     let outcome = outcome.map_err(|cause| refused(&cause))?;
-    match unwritable {
+    match write_failure {
         Some(failure) => Err(failure),
         None => files.finish().map(|()| outcome),
     }
@@ -87,21 +87,25 @@ fn refused(cause: &LoadError) -> Failure {
     Failure::new(kind, cause.to_string())
 }
 
-fn print(wanted: &Wanted, outcome: &Outcome, common: &CommonFlags) -> Result<(), Failure> {
+fn print(
+    requested: &RequestedLoad,
+    outcome: &Outcome,
+    common: &CommonFlags,
+) -> Result<(), Failure> {
     let summary = outcome.summary();
-    if let Some(failure) = nothing_at_all(&wanted.load.url, &summary) {
-        return Err(failure.with_details(object(wanted, &summary)?));
+    if let Some(failure) = failure_without_responses(&requested.load.url, &summary) {
+        return Err(failure.with_details(object(requested, &summary)?));
     }
     if common.json {
-        return output::object(&object(wanted, &summary)?);
+        return output::object(&object(requested, &summary)?);
     }
     let style = OutputStyle::of_stdout(common.color);
-    output::page(&page::report(wanted, &summary, style), style)
+    output::page(&page::report(requested, &summary, style), style)
 }
 
 /// Returns a failure if there was no response at all: then the measurements do not describe the
 /// server.
-fn nothing_at_all(url: &Url, summary: &Summary) -> Option<Failure> {
+fn failure_without_responses(url: &Url, summary: &Summary) -> Option<Failure> {
     let trouble = summary.troubles.first()?;
     if summary.answered > 0 {
         return None;
@@ -135,8 +139,8 @@ fn nothing_at_all(url: &Url, summary: &Summary) -> Option<Failure> {
     Some(Failure::new(kind, text).hint(hint))
 }
 
-fn object(wanted: &Wanted, summary: &Summary) -> Result<Value, Failure> {
+fn object(requested: &RequestedLoad, summary: &Summary) -> Result<Value, Failure> {
     let outcome = serde_json::to_value(summary)
         .map_err(|cause| Failure::new(Kind::Write, format!("cannot write JSON: {cause}")))?;
-    Ok(json!({ "load": wanted.shape(), "outcome": outcome }))
+    Ok(json!({ "load": requested.shape(), "outcome": outcome }))
 }

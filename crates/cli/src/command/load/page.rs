@@ -5,7 +5,7 @@ use std::time::Duration;
 use eyas_http::without_password;
 use eyas_lab::load::{Percentiles, Progress, Summary};
 
-use super::wanted::Wanted;
+use super::requested::RequestedLoad;
 use crate::terminal::{
     Line, OutputStyle, Paint, columns, count, table, table_of_numbers, time, wrapped,
 };
@@ -13,7 +13,7 @@ use crate::terminal::{
 /// Columns before the live line.
 const SPINNER: usize = 2;
 
-/// The times of the report, in the order in which they pass.
+/// The times of the report, in chronological order.
 const TIMES: [(&str, &str); 6] = [
     ("late", "begun late by"),
     ("dns", "DNS"),
@@ -25,7 +25,7 @@ const TIMES: [(&str, &str); 6] = [
 
 /// Returns the current state in one line with this number of columns; the least important parts are
 /// omitted first.
-pub(super) fn live(progress: &Progress<'_>, room: usize) -> String {
+pub(super) fn progress_line(progress: &Progress<'_>, width: usize) -> String {
     let (tally, total) = (progress.tally, progress.total);
     let elapsed = time(Duration::from_secs(progress.elapsed.as_secs()));
     if progress.is_warming_up {
@@ -39,36 +39,40 @@ pub(super) fn live(progress: &Progress<'_>, room: usize) -> String {
         parts.push((5, format!("99 % {p99}")));
     }
     parts.push((6, format!("in flight {}", progress.in_flight)));
-    for (rank, what, so_far) in [
+    for (rank, what, number) in [
         (2, "failed", total.failed()),
         (3, "status 400 and above", total.refused()),
         (3, "dropped", total.dropped),
     ] {
-        if so_far > 0 {
-            parts.push((rank, format!("{what} {}", count(so_far))));
+        if number > 0 {
+            parts.push((rank, format!("{what} {}", count(number))));
         }
     }
-    fitted(parts, room.saturating_sub(SPINNER))
+    fit(parts, width.saturating_sub(SPINNER))
 }
 
 /// Joins the parts, omitting those with the highest numbers if there is not enough room.
-fn fitted(mut parts: Vec<(u8, String)>, room: usize) -> String {
+fn fit(mut parts: Vec<(u8, String)>, width: usize) -> String {
     loop {
         let texts: Vec<&str> = parts.iter().map(|(_, text)| text.as_str()).collect();
         let line = texts.join("  ");
         let least = parts.iter().enumerate().max_by_key(|(_, (rank, _))| *rank);
         match least.map(|(at, _)| at) {
-            Some(at) if columns(&line) > room && parts.len() > 1 => parts.remove(at),
+            Some(at) if columns(&line) > width && parts.len() > 1 => parts.remove(at),
             _ => return line,
         };
     }
 }
 
 /// Returns the report of the load.
-pub(super) fn report(wanted: &Wanted, summary: &Summary, style: OutputStyle) -> Vec<Line> {
+pub(super) fn report(
+    requested: &RequestedLoad,
+    summary: &Summary,
+    style: OutputStyle,
+) -> Vec<Line> {
     let mut lines = vec![
-        Line::new().with(Paint::Head, without_password(&wanted.load.url)),
-        Line::new().with(Paint::Dim, format!("  {}", wanted.words())),
+        Line::new().with(Paint::Head, without_password(&requested.load.url)),
+        Line::new().with(Paint::Dim, format!("  {}", requested.description())),
         Line::new(),
     ];
     lines.extend(counts(summary));
@@ -108,8 +112,8 @@ fn counts(summary: &Summary) -> Vec<Line> {
         lines.push(row("refused", summary.refused, more, Paint::Bad));
     }
     lines.push(row("failed", summary.failed, String::new(), bad(summary.failed)));
-    let most = format!("at most {} in flight", summary.most_in_flight);
-    lines.push(row("dropped", summary.dropped, most, bad(summary.dropped)));
+    let max_in_flight = format!("at most {} in flight", summary.most_in_flight);
+    lines.push(row("dropped", summary.dropped, max_in_flight, bad(summary.dropped)));
     if summary.unfinished > 0 {
         let more = "in flight at the interruption".to_owned();
         lines.push(row("unfinished", summary.unfinished, more, Paint::Plain));
@@ -206,15 +210,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_important_lines_are_left_out_first() {
+    fn the_least_important_parts_are_omitted_first() {
         let parts = || {
             [(0, "59 s"), (1, "1000/s"), (4, "median 4.2 ms"), (7, "90 % 5.1 ms"), (2, "failed 3")]
                 .map(|(rank, text)| (rank, text.to_owned()))
                 .to_vec()
         };
-        assert_eq!(fitted(parts(), 80), "59 s  1000/s  median 4.2 ms  90 % 5.1 ms  failed 3");
-        assert_eq!(fitted(parts(), 40), "59 s  1000/s  median 4.2 ms  failed 3");
-        assert_eq!(fitted(parts(), 30), "59 s  1000/s  failed 3");
-        assert_eq!(fitted(parts(), 0), "59 s");
+        assert_eq!(fit(parts(), 80), "59 s  1000/s  median 4.2 ms  90 % 5.1 ms  failed 3");
+        assert_eq!(fit(parts(), 40), "59 s  1000/s  median 4.2 ms  failed 3");
+        assert_eq!(fit(parts(), 30), "59 s  1000/s  failed 3");
+        assert_eq!(fit(parts(), 0), "59 s");
     }
 }

@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::network::LinkSpecs;
-use super::{done, page, spec};
+use super::{page, report_done, spec};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, LinkState, NetemChangeFlags, WhichRun};
 use crate::output;
@@ -26,43 +26,43 @@ use crate::terminal::OutputStyle;
 
 /// The prefix of the names of all runs.
 const PREFIX: &str = "eyas-netem-";
-/// The longest question, in bytes.
-const LONGEST: u64 = 16 << 10;
-/// How long a question or an answer may take.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Questions that wait.
-const WAITING: usize = 16;
+/// The maximum length of a request, in bytes.
+const MAX_REQUEST_BYTES: u64 = 16 << 10;
+/// The timeout of a request or a response.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// The number of requests that can be queued.
+const QUEUE_LENGTH: usize = 16;
 
 /// The kind of a request.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Asked {
-    /// Another link, as text, for a path or all, in a direction or both.
+enum Request {
+    /// Changes links: of one path or all, in one direction or both.
     Change { path: Option<String>, both: String, forward: String, backward: String },
     /// The packet counters, for a terminal with these characters and this number of columns.
     Show { unicode: bool, width: usize },
 }
 
 /// A request, and the channel for its response.
-pub(super) struct Question {
-    asked: Asked,
+pub(super) struct PendingRequest {
+    request: Request,
     reply: oneshot::Sender<Value>,
 }
 
-impl Question {
+impl PendingRequest {
     /// Executes the request.
     pub(super) fn answer(self, emulator: &Emulator) {
-        let answer = match self.asked {
-            Asked::Show { unicode, width } => emulator
+        let answer = match self.request {
+            Request::Show { unicode, width } => emulator
                 .counters()
                 .map(|counters| page::answer(&counters, unicode, width))
                 .map_err(|cause| cause.to_string()),
-            Asked::Change { path, both, forward, backward } => {
+            Request::Change { path, both, forward, backward } => {
                 change_links(emulator, path.as_deref(), &both, [&forward, &backward])
                     .map(|()| json!({}))
             }
         };
-        // A client that is gone does not need the answer.
+        // This fails if the client has disconnected.
         let _ = self.reply.send(answer.unwrap_or_else(|cause| json!({ "error": cause })));
     }
 }
@@ -87,13 +87,13 @@ fn change_links(
 
 /// Receives requests.
 pub(super) struct Control {
-    questions: mpsc::Receiver<Question>,
+    requests: mpsc::Receiver<PendingRequest>,
 }
 
 impl Control {
     /// Listens in all three networks.
     pub(super) fn listen(emulator: &Emulator) -> io::Result<Self> {
-        let (sender, questions) = mpsc::channel(WAITING);
+        let (sender, requests) = mpsc::channel(QUEUE_LENGTH);
         let mut listeners = vec![bind()?];
         for host in Host::ALL {
             let bound = emulator.namespace(host).run_in(bind);
@@ -103,12 +103,12 @@ impl Control {
             let listener = tokio::net::UnixListener::from_std(listener)?;
             tokio::spawn(accept(listener, sender.clone()));
         }
-        Ok(Self { questions })
+        Ok(Self { requests })
     }
 
     /// Returns the next request.
-    pub(super) async fn next(&mut self) -> Option<Question> {
-        self.questions.recv().await
+    pub(super) async fn next(&mut self) -> Option<PendingRequest> {
+        self.requests.recv().await
     }
 }
 
@@ -122,34 +122,34 @@ fn bind() -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-async fn accept(listener: tokio::net::UnixListener, questions: mpsc::Sender<Question>) {
+async fn accept(listener: tokio::net::UnixListener, requests: mpsc::Sender<PendingRequest>) {
     let own = rustix::process::geteuid().as_raw();
     while let Ok((stream, _)) = listener.accept().await {
-        let known = stream.peer_cred().is_ok_and(|peer| peer.uid() == own || peer.uid() == 0);
-        if known {
-            let questions = questions.clone();
+        let is_allowed = stream.peer_cred().is_ok_and(|peer| peer.uid() == own || peer.uid() == 0);
+        if is_allowed {
+            let requests = requests.clone();
             // A client that sends or reads nothing does not block others.
-            tokio::spawn(async move { timeout(PATIENCE, hear(stream, questions)).await });
+            tokio::spawn(async move { timeout(TIMEOUT, serve_client(stream, requests)).await });
         }
     }
 }
 
-async fn hear(mut stream: tokio::net::UnixStream, questions: mpsc::Sender<Question>) {
+async fn serve_client(mut stream: tokio::net::UnixStream, requests: mpsc::Sender<PendingRequest>) {
     let (reading, mut writing) = stream.split();
     let mut line = String::new();
-    let mut reading = tokio::io::BufReader::new(reading.take(LONGEST));
+    let mut reading = tokio::io::BufReader::new(reading.take(MAX_REQUEST_BYTES));
     if reading.read_line(&mut line).await.is_err() {
         return;
     }
     let answer = match serde_json::from_str(&line) {
-        Ok(asked) => {
+        Ok(request) => {
             let (reply, answered) = oneshot::channel();
-            let _ = questions.send(Question { asked, reply }).await;
+            let _ = requests.send(PendingRequest { request, reply }).await;
             answered.await.unwrap_or_else(|_| json!({ "error": "the run has ended" }))
         }
-        Err(cause) => json!({ "error": format!("not a question: {cause}") }),
+        Err(cause) => json!({ "error": format!("not a valid request: {cause}") }),
     };
-    // A client that is gone does not need the answer.
+    // This fails if the client has disconnected.
     let _ = writing.write_all(format!("{answer}\n").as_bytes()).await;
 }
 
@@ -171,14 +171,18 @@ pub(super) fn change(flags: &NetemChangeFlags, common: &CommonFlags) -> Result<(
     }
     let forward = flags.link.forward.clone().unwrap_or_default();
     let backward = flags.link.backward.clone().unwrap_or_default();
-    ask(&flags.which, &Asked::Change { path: flags.path.clone(), both, forward, backward })?;
-    done(common, "changed")
+    send_request(
+        &flags.which,
+        &Request::Change { path: flags.path.clone(), both, forward, backward },
+    )?;
+    report_done(common, "changed")
 }
 
 /// Runs `eyas netem show`.
 pub(super) fn show(which: &WhichRun, common: &CommonFlags) -> Result<(), Failure> {
     let style = OutputStyle::of_stdout(common.color);
-    let answer = ask(which, &Asked::Show { unicode: style.unicode, width: style.width })?;
+    let answer =
+        send_request(which, &Request::Show { unicode: style.unicode, width: style.width })?;
     if common.json {
         return output::object(&answer["object"]);
     }
@@ -189,7 +193,7 @@ pub(super) fn show(which: &WhichRun, common: &CommonFlags) -> Result<(), Failure
 }
 
 /// Sends a request to a run.
-fn ask(which: &WhichRun, asked: &Asked) -> Result<Value, Failure> {
+fn send_request(which: &WhichRun, request: &Request) -> Result<Value, Failure> {
     let id = which.run.map_or_else(only_run, Ok)?;
     let failed = |cause: io::Error| {
         Failure::new(Kind::Connect, format!("cannot reach the run {id}: {cause}"))
@@ -197,10 +201,10 @@ fn ask(which: &WhichRun, asked: &Asked) -> Result<Value, Failure> {
     };
     let exchange = || {
         let stream = UnixStream::connect_addr(&address(id)?)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        let question = serde_json::to_string(asked).map_err(io::Error::from)?;
-        (&stream).write_all(format!("{question}\n").as_bytes())?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        stream.set_write_timeout(Some(TIMEOUT))?;
+        let request = serde_json::to_string(request).map_err(io::Error::from)?;
+        (&stream).write_all(format!("{request}\n").as_bytes())?;
         let mut line = String::new();
         BufReader::new(&stream).read_line(&mut line)?;
         serde_json::from_str::<Value>(&line).map_err(io::Error::from)

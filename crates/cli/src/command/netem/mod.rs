@@ -25,26 +25,26 @@ use serde_json::json;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::child::{PassingOn, code, not_run, pass_on};
+use super::child::{SignalForwarder, code, forward, not_run};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, NetemAction, NetemFlags, NetemRunFlags};
 use crate::output;
 use crate::terminal::{Line, OutputStyle, Paint};
 use control::Control;
 
-/// How long the command waits for the server to listen, at most.
-const SERVER_STARTS: Duration = Duration::from_secs(5);
-/// How long the server may take to end after it was asked to; then it is killed.
-const SERVER_ENDS: Duration = Duration::from_secs(2);
+/// How long to wait for the server to listen before the command is started.
+const SERVER_START_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the server may take to end after SIGTERM before it is killed.
+const SERVER_END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs a command, changes a run, or shows it.
 pub(super) fn run(flags: NetemFlags, common: &CommonFlags) -> Result<ExitCode, Failure> {
     match flags.action {
         NetemAction::Run(flags) => {
             let scenario = network::scenario(&flags)?;
-            // Before the runtime, which has threads.
+            // This must happen before the runtime starts threads.
             emulator::become_root().map_err(refused)?;
-            super::on_runtime(behind(&scenario, &flags, common))
+            super::on_runtime(run_inside(&scenario, &flags, common))
         }
         NetemAction::Change(flags) => control::change(&flags, common).map(|()| ExitCode::SUCCESS),
         NetemAction::Show(flags) => control::show(&flags.which, common).map(|()| ExitCode::SUCCESS),
@@ -60,26 +60,26 @@ pub(super) fn refused(cause: EmulatorError) -> Failure {
     Failure::new(kind, cause.to_string())
 }
 
-fn unwaited(cause: io::Error) -> Failure {
+fn wait_failure(cause: io::Error) -> Failure {
     Failure::new(Kind::Emulator, format!("cannot wait for the command: {cause}"))
 }
 
-fn uncaptured(file: &Path, cause: EmulatorError) -> Failure {
+fn capture_failure(file: &Path, cause: EmulatorError) -> Failure {
     match cause {
         EmulatorError::Capture(cause) => Failure::write(&file.display().to_string(), &cause),
         other => refused(other),
     }
 }
 
-/// Runs the command, with everything around it, to its end.
-async fn behind(
+/// Runs the command inside the emulated network until it ends.
+async fn run_inside(
     scenario: &Scenario,
     flags: &NetemRunFlags,
     common: &CommonFlags,
 ) -> Result<ExitCode, Failure> {
     let emulator = Emulator::start(&scenario.topology).map_err(refused)?;
     if let Some(file) = &flags.pcapng {
-        emulator.capture(None, file).map_err(|cause| uncaptured(file, cause))?;
+        emulator.capture(None, file).map_err(|cause| capture_failure(file, cause))?;
     }
     let mut control = Control::listen(&emulator)
         .map_err(|cause| Failure::new(Kind::Emulator, format!("cannot accept changes: {cause}")))?;
@@ -90,19 +90,21 @@ async fn behind(
     let (program, arguments) = flags.command.split_first().ok_or_else(|| {
         Failure::new(Kind::Usage, "there is no command").hint("eyas netem run -- COMMAND")
     })?;
-    // Before the command is there: a signal must not end this run and leave the command behind.
-    let mut signals = PassingOn::listen().map_err(unwaited)?;
+    // Set up before the command starts, so that no signal ends this run and leaves the command
+    // behind.
+    let mut signals = SignalForwarder::listen().map_err(wait_failure)?;
     let child = spawn(&emulator, Host::Client, program, arguments, common);
     let mut child = child.map_err(|cause| not_run(program, &cause))?;
     let events = &scenario.events;
-    let status = accompany(&emulator, &mut child, &mut control, &mut signals, events).await?;
+    let status =
+        wait_for_command(&emulator, &mut child, &mut control, &mut signals, events).await?;
     let counters = emulator.counters().map_err(refused)?;
     if let Some(server) = &mut server {
         end(server).await;
     }
     let ended = emulator.end_capture();
     if let (Some(file), Err(cause)) = (&flags.pcapng, ended) {
-        return Err(uncaptured(file, cause));
+        return Err(capture_failure(file, cause));
     }
     drop(emulator);
     print(&counters, status, flags, common)?;
@@ -122,9 +124,9 @@ fn spawn(
     for host in Host::ALL {
         let path = &emulator.topology().paths[0];
         for address in path.addresses(host) {
-            let six = if address.is_ipv6() { "6" } else { "" };
+            let suffix = if address.is_ipv6() { "6" } else { "" };
             let name = host.to_string().to_uppercase();
-            command.env(format!("EYAS_{name}{six}"), address.to_string());
+            command.env(format!("EYAS_{name}{suffix}"), address.to_string());
         }
     }
     if host == Host::Server {
@@ -145,8 +147,8 @@ async fn serve(emulator: &Emulator, line: &str, common: &CommonFlags) -> Result<
         Failure::new(Kind::Emulator, format!("cannot run sh for --server: {cause}"))
     })?;
     let namespace = emulator.namespace(Host::Server);
-    let give_up = Instant::now() + SERVER_STARTS;
-    while Instant::now() < give_up && !namespace.is_listening().map_err(refused)? {
+    let deadline = Instant::now() + SERVER_START_TIMEOUT;
+    while Instant::now() < deadline && !namespace.is_listening().map_err(refused)? {
         if let Ok(Some(status)) = server.try_wait() {
             return Err(Failure::new(Kind::Emulator, format!("the server has ended: {status}"))
                 .hint("--server takes one line for sh; its output is on standard error"));
@@ -159,11 +161,11 @@ async fn serve(emulator: &Emulator, line: &str, common: &CommonFlags) -> Result<
 /// Waits for the end of the command. Meanwhile the network changes as scheduled and as requested,
 /// and signals are forwarded to the command, which decides how to handle them; only SIGTERM is
 /// followed by a kill.
-async fn accompany(
+async fn wait_for_command(
     emulator: &Emulator,
     child: &mut Child,
     control: &mut Control,
-    signals: &mut PassingOn,
+    signals: &mut SignalForwarder,
     events: &[ScenarioEvent],
 ) -> Result<ExitStatus, Failure> {
     let (started, mut events) = (Instant::now(), events.iter());
@@ -171,20 +173,20 @@ async fn accompany(
     loop {
         let due = next.map(|event| started + event.at);
         tokio::select! {
-            status = child.wait() => return status.map_err(unwaited),
-            next = signals.next() => next.pass_on(child),
+            status = child.wait() => return status.map_err(wait_failure),
+            next = signals.next() => next.forward(child),
             () = sleep_until(due.unwrap_or(started)), if due.is_some() => {
                 if let Some(event) = next {
-                    happen(emulator, event)?;
+                    apply_event(emulator, event)?;
                 }
                 next = events.next();
             }
-            Some(question) = control.next() => question.answer(emulator),
+            Some(request) = control.next() => request.answer(emulator),
         }
     }
 }
 
-fn happen(emulator: &Emulator, event: &ScenarioEvent) -> Result<(), Failure> {
+fn apply_event(emulator: &Emulator, event: &ScenarioEvent) -> Result<(), Failure> {
     let apply = |direction: &emulator::Direction| {
         emulator.apply(&event.path, *direction, &event.spec).map_err(refused)
     };
@@ -192,9 +194,9 @@ fn happen(emulator: &Emulator, event: &ScenarioEvent) -> Result<(), Failure> {
 }
 
 async fn end(server: &mut Child) {
-    pass_on(server, Signal::TERM);
-    if timeout(SERVER_ENDS, server.wait()).await.is_err() {
-        // If it cannot be killed here, it is with its namespace.
+    forward(server, Signal::TERM);
+    if timeout(SERVER_END_TIMEOUT, server.wait()).await.is_err() {
+        // If this fails, it is killed when its namespace ends.
         let _ = server.kill().await;
     }
 }
@@ -219,7 +221,7 @@ fn print(
     Ok(())
 }
 
-/// Parses a link specification, or returns what is wrong with it.
+/// Parses a link specification.
 fn spec(flag: &str, text: &str) -> Result<LinkSpec, Failure> {
     let mut spec = LinkSpec::default();
     spec.read(text).map_err(|cause| wrong(flag, &cause))?;
@@ -232,7 +234,7 @@ fn wrong(flag: &str, cause: &dyn std::fmt::Display) -> Failure {
 }
 
 /// Reports that a run was changed.
-fn done(common: &CommonFlags, text: &str) -> Result<(), Failure> {
+fn report_done(common: &CommonFlags, text: &str) -> Result<(), Failure> {
     if common.json {
         return output::object(&json!({ "changed": true }));
     }

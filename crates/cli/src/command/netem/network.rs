@@ -1,4 +1,4 @@
-//! From flags to a topology.
+//! Converts flags to a topology.
 
 use std::fs;
 
@@ -8,8 +8,8 @@ use super::{refused, spec, wrong};
 use crate::failure::Failure;
 use crate::flags::{LinkFlags, NetemRunFlags};
 
-/// The name of the path if there is one only.
-const ONLY: &str = "path";
+/// The name of the path if there is only one.
+const ONLY_PATH: &str = "path";
 
 /// The link specifications of the flags: for both directions, and for each.
 pub(super) struct LinkSpecs {
@@ -30,11 +30,11 @@ impl LinkSpecs {
     }
 
     fn apply(&self, path: &mut PathTopology) {
-        for (direction, own) in
+        for (direction, settings) in
             [(Direction::Forward, &self.forward), (Direction::Backward, &self.backward)]
         {
             self.both.apply(path.link_mut(direction));
-            own.apply(path.link_mut(direction));
+            settings.apply(path.link_mut(direction));
         }
     }
 }
@@ -58,7 +58,7 @@ pub(super) fn scenario(flags: &NetemRunFlags) -> Result<Scenario, Failure> {
     if flags.topology.is_none() {
         // Settings of one path take precedence over those of all paths.
         for (path, text) in scenario.topology.paths.iter_mut().zip(&flags.path) {
-            own(path, text)?;
+            apply_path_flag(path, text)?;
         }
     }
     let topology = &mut scenario.topology;
@@ -71,7 +71,7 @@ pub(super) fn scenario(flags: &NetemRunFlags) -> Result<Scenario, Failure> {
 fn paths(texts: &[String]) -> Result<Topology, Failure> {
     let mut topology = Topology::default();
     let names = texts.iter().map(|text| text.split_once(':').map_or(&**text, |(name, _)| name));
-    for name in names.chain(texts.is_empty().then_some(ONLY)) {
+    for name in names.chain(texts.is_empty().then_some(ONLY_PATH)) {
         topology = topology.with_path(name, Default::default(), Default::default());
     }
     topology.check().map_err(refused)?;
@@ -79,7 +79,7 @@ fn paths(texts: &[String]) -> Result<Topology, Failure> {
 }
 
 /// Configures a path according to its flag: `NAME:KEY=VALUE,forward.KEY=VALUE`.
-fn own(path: &mut PathTopology, text: &str) -> Result<(), Failure> {
+fn apply_path_flag(path: &mut PathTopology, text: &str) -> Result<(), Failure> {
     let Some((_, pairs)) = text.split_once(':') else { return Ok(()) };
     for pair in pairs.split(',') {
         let (directions, pair): (&[Direction], _) = match pair.trim().split_once('.') {
@@ -103,8 +103,8 @@ mod tests {
     fn scenario_of(line: &str) -> Result<Scenario, Failure> {
         let line = format!("eyas netem run {line} -- true");
         let cli = Cli::try_parse_from(line.split_whitespace()).unwrap();
-        let Command::Netem(flags) = cli.command else { panic!("netem was asked for") };
-        let NetemAction::Run(flags) = flags.action else { panic!("run was asked for") };
+        let Command::Netem(flags) = cli.command else { panic!("the netem command") };
+        let NetemAction::Run(flags) = flags.action else { panic!("the run action") };
         scenario(&flags)
     }
 
@@ -129,10 +129,10 @@ mod tests {
 
     #[test]
     fn mistakes_name_their_flag() {
-        let said = |line: &str| scenario_of(line).unwrap_err().message;
-        assert_eq!(said("--delay soon"), "--delay: \"soon\" is not a time, such as \"50 ms\"");
-        assert!(said("--path a:lag=1ms").starts_with("--path: lag: there are rate, "));
-        assert!(said("--path a --path a").contains("two paths"));
-        assert!(said("--topology /nowhere.toml").starts_with("cannot read /nowhere.toml"));
+        let message = |line: &str| scenario_of(line).unwrap_err().message;
+        assert_eq!(message("--delay soon"), "--delay: \"soon\" is not a time, such as \"50 ms\"");
+        assert!(message("--path a:lag=1ms").starts_with("--path: lag: there are rate, "));
+        assert!(message("--path a --path a").contains("two paths"));
+        assert!(message("--topology /nowhere.toml").starts_with("cannot read /nowhere.toml"));
     }
 }

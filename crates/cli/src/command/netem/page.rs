@@ -21,7 +21,7 @@ pub(super) fn lines(counters: &Counters, style: OutputStyle) -> Vec<Line> {
         let dropped = |cause| of.link.dropped(cause).packets;
         let (lost, full) = (dropped(DropCause::Loss), dropped(DropCause::QueueFull));
         let other = of.link.dropped_in_all().packets - lost - full + of.unwritten;
-        let way = of.queued.packets + of.in_flight.packets;
+        let in_transit = of.queued.packets + of.in_flight.packets;
         let share = |count: u64| match count as f64 / of.link.offered.packets.max(1) as f64 {
             _ if count == 0 => "0".to_owned(),
             share => format!("{count} ({:.2} %)", share * 100.0),
@@ -35,7 +35,7 @@ pub(super) fn lines(counters: &Counters, style: OutputStyle) -> Vec<Line> {
             plain(share(lost)),
             plain(share(full)),
             plain(other.to_string()),
-            plain(way.to_string()),
+            plain(in_transit.to_string()),
         ]
     };
     let rows = counters.paths.iter().flat_map(|path| {
@@ -117,7 +117,7 @@ pub(super) fn answer(counters: &Counters, unicode: bool, width: usize) -> Value 
     json!({ "table": text, "object": object(counters) })
 }
 
-/// Returns the same as an object, with all counters.
+/// Returns all counters as an object.
 pub(super) fn object(counters: &Counters) -> Value {
     let direction = |of: &DirectionCounters| {
         let count = |count: eyas_lab::emulator::Count| json!({ "packets": count.packets, "bytes": count.bytes });
@@ -216,20 +216,20 @@ mod tests {
         Counters { time: Duration::from_secs(1), paths, missed: 0, uncaptured: 0 }
     }
 
-    fn shown(packets: u64, unicode: bool) -> Vec<String> {
+    fn rendered(packets: u64, unicode: bool) -> Vec<String> {
         let style = OutputStyle { colour: false, unicode, width: 80 };
         lines(&counters(packets), style).iter().map(|line| line.to_text(false)).collect()
     }
 
     #[test]
     fn middleboxes_report_what_they_dropped() {
-        insta::assert_snapshot!(shown(120, false).join("\n"));
+        insta::assert_snapshot!(rendered(120, false).join("\n"));
     }
 
     #[test]
     fn the_tables_fit_on_a_screen() {
         for unicode in [false, true] {
-            for line in shown(12_345_678, unicode) {
+            for line in rendered(12_345_678, unicode) {
                 assert!(line.chars().count() <= 80, "{line}");
                 assert!(unicode || line.is_ascii(), "{line}");
             }

@@ -4,19 +4,19 @@
 use eyas::ByteStream;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, ReadHalf, WriteHalf};
 
-use super::Moved;
+use super::Transferred;
 use crate::failure::{Failure, Kind};
 
-/// Bytes of a length.
+/// The size of a length prefix.
 const LENGTH: usize = 4;
-/// Bytes moved at a time.
+/// The size of the read buffer, in bytes.
 const PIECE: usize = 64 * 1024;
 
 /// Moves messages until both sides are done.
-pub(super) async fn exchange(stream: ByteStream) -> Result<Moved, Failure> {
+pub(super) async fn exchange(stream: ByteStream) -> Result<Transferred, Failure> {
     let (from_peer, to_peer) = tokio::io::split(stream);
     let (sent, received) = tokio::try_join!(send(to_peer), receive(from_peer))?;
-    Ok(Moved { sent, received, ..Moved::default() })
+    Ok(Transferred { sent, received, ..Transferred::default() })
 }
 
 async fn send(mut to: WriteHalf<ByteStream>) -> Result<u64, Failure> {
@@ -43,7 +43,7 @@ async fn send(mut to: WriteHalf<ByteStream>) -> Result<u64, Failure> {
         })?;
         message[..LENGTH].copy_from_slice(&header.to_be_bytes());
         to.write_all(&message).await.map_err(|cause| lost(&cause))?;
-        // More that is there already shares records and packets with it.
+        // Without a flush, more lines that are already available share records and packets.
         if lines.buffer().is_empty() {
             to.flush().await.map_err(|cause| lost(&cause))?;
         }

@@ -7,7 +7,7 @@ use eyas::sctp::protocol::message::{Reliability, SendInfo};
 use eyas::sctp::{SctpAssociation, SctpError};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
-use super::Moved;
+use super::Transferred;
 use crate::command::paths::PathReporter;
 use crate::failure::{Failure, Kind};
 use crate::flags::MessageFlags;
@@ -18,10 +18,10 @@ pub(super) async fn exchange(
     association: &SctpAssociation,
     flags: &MessageFlags,
     reporter: &PathReporter,
-) -> Result<Moved, Failure> {
+) -> Result<Transferred, Failure> {
     let receiving = receive(association, reporter);
     let (sent, received) = tokio::try_join!(send(association, flags), receiving)?;
-    Ok(Moved { sent, received, ..Moved::default() })
+    Ok(Transferred { sent, received, ..Transferred::default() })
 }
 
 async fn send(association: &SctpAssociation, flags: &MessageFlags) -> Result<u64, Failure> {
@@ -58,7 +58,7 @@ async fn send(association: &SctpAssociation, flags: &MessageFlags) -> Result<u64
         }
     }
     match association.end_stream(info.stream).await {
-        // What has ended already does not need to be ended.
+        // The stream or the association has already ended.
         Ok(()) | Err(SctpError::Closed | SctpError::Misuse(_)) => Ok(sent),
         Err(error) => Err(lost(&error)),
     }

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::paths::{self, PathReporter};
 use super::race::of_failed;
-use super::setting::{self, Means};
+use super::setting::{self, RaceContext};
 use super::target;
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, PipeFlags};
@@ -24,23 +24,23 @@ use crate::output;
 use crate::race_report::RaceReport;
 use crate::terminal::{Line, OutputStyle, Paint};
 
-/// How long the peer may take to receive what was sent last.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// How long the peer may take to acknowledge the last data.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a QUIC peer may take to acknowledge everything and to close.
-const QUIC_FAREWELL: Duration = Duration::from_millis(300);
-/// Names in a certificate that is made on the spot.
+const QUIC_CLOSE_TIMEOUT: Duration = Duration::from_millis(300);
+/// Names in a generated certificate.
 const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// How much went through.
+/// The amount of data transferred.
 #[derive(Clone, Debug, Default)]
-struct Moved {
+struct Transferred {
     sent: u64,
     received: u64,
     /// The paths at the end.
     paths: Vec<PathStatus>,
 }
 
-/// Connects or waits for a peer, and moves everything both ways until both are done.
+/// Connects or waits for a peer, and transfers data in both directions until both sides are done.
 pub(crate) async fn run(flags: &PipeFlags, common: &CommonFlags) -> Result<(), Failure> {
     let connection = match (&flags.target, flags.listen) {
         (Some(target), _) => connect(target, flags, common).await?,
@@ -48,21 +48,21 @@ pub(crate) async fn run(flags: &PipeFlags, common: &CommonFlags) -> Result<(), F
         (None, None) => return Err(Failure::new(Kind::Usage, "give a target, or --listen")),
     };
     if flags.verbose && !common.json {
-        say_connected(&connection, common);
+        print_connected(&connection, common);
     }
     let info = connection.info().clone();
     let reporter = PathReporter::new((flags.verbose && !common.json).then(|| plain(common)));
-    let moved = exchange(connection, flags, &reporter).await?;
-    reporter.report_all(&moved.paths);
+    let transferred = exchange(connection, flags, &reporter).await?;
+    reporter.report_all(&transferred.paths);
     if common.json {
-        // Standard output is the peer's.
+        // Standard output is reserved for the peer's data.
         let object = json!({
             "transport": info.transport.name(),
             "security": info.security.name(),
             "address": info.remote.to_string(),
-            "sent": moved.sent,
-            "received": moved.received,
-            "paths": paths::shapes(&moved.paths),
+            "sent": transferred.sent,
+            "received": transferred.received,
+            "paths": paths::shapes(&transferred.paths),
         });
         output::aside(&[Line::new().with(Paint::Plain, object.to_string())], plain(common));
     }
@@ -79,20 +79,20 @@ async fn connect(
     common: &CommonFlags,
 ) -> Result<Connection, Failure> {
     let target = target::to_pipe(target, &flags.service)?;
-    let means = (&flags.choice, &flags.reach, &flags.trust);
-    let means = Means::over(&flags.paths, means, &target).await?;
+    let context = (&flags.choice, &flags.reach, &flags.trust);
+    let context = RaceContext::over(&flags.paths, context, &target).await?;
     let mut policy = setting::policy(flags.policy, &flags.choice, &flags.reach, &target)?;
     if flags.message.messages && !flags.paths.wants_several() {
-        // Messages stay messages below DTLS.
+        // DTLS preserves messages.
         policy.sctp_security = SctpSecurity::Dtls;
     }
-    let mut preconnection = means.endpoint.preconnection(target).policy(policy);
+    let mut preconnection = context.endpoint.preconnection(target).policy(policy);
     if let Some(seed) = flags.choice.seed {
         preconnection = preconnection.seed(seed);
     }
     let mut initiation = preconnection.initiate();
     let connected = initiation.usable().await;
-    means.warn(common);
+    context.warn(common);
     match connected {
         Ok(connection) => {
             initiation.detach();
@@ -142,15 +142,15 @@ async fn accept(flags: &PipeFlags, common: &CommonFlags) -> Result<Connection, F
 
 fn identity(flags: &PipeFlags) -> Result<ServerIdentity, Failure> {
     match (&flags.trust.cert, &flags.trust.key) {
-        (Some(cert), Some(key)) => super::identity::given(cert, key),
+        (Some(cert), Some(key)) => super::identity::from_files(cert, key),
         _ => {
             let names = LOCAL_NAMES.iter().copied().chain(flags.names.iter().map(String::as_str));
-            super::identity::made(names, flags.save_cert.as_deref())
+            super::identity::generated(names, flags.save_cert.as_deref())
         }
     }
 }
 
-fn say_connected(connection: &Connection, common: &CommonFlags) {
+fn print_connected(connection: &Connection, common: &CommonFlags) {
     let info = connection.info();
     let security = match info.security {
         Security::None => String::new(),
@@ -164,10 +164,10 @@ async fn exchange(
     connection: Connection,
     flags: &PipeFlags,
     reporter: &PathReporter,
-) -> Result<Moved, Failure> {
+) -> Result<Transferred, Failure> {
     let association = connection.sctp().cloned();
     association.iter().for_each(|association| drop(reporter.paths(association)));
-    let moved = match &association {
+    let transferred = match &association {
         Some(association) if flags.message.messages => {
             exchange_messages(connection, association, flags, reporter).await?
         }
@@ -177,24 +177,24 @@ async fn exchange(
                 .hint("use SCTP as the only transport, as in sctp://host:port"));
         }
         Some(association) => tokio::select! {
-            moved = exchange_bytes(connection, flags) => moved?,
-            () = reporter.watch(association) => Moved::default(),
+            transferred = exchange_bytes(connection, flags) => transferred?,
+            () = reporter.watch(association) => Transferred::default(),
         },
         None => exchange_bytes(connection, flags).await?,
     };
-    let Some(association) = association else { return Ok(moved) };
+    let Some(association) = association else { return Ok(transferred) };
     let paths = reporter.paths(&association);
-    farewell(&association).await;
-    Ok(Moved { paths, ..moved })
+    shut_down(&association).await;
+    Ok(Transferred { paths, ..transferred })
 }
 
-/// Messages as they are, or under TLS with their lengths.
+/// Transfers messages directly, or with length prefixes over TLS.
 async fn exchange_messages(
     connection: Connection,
     association: &SctpAssociation,
     flags: &PipeFlags,
     reporter: &PathReporter,
-) -> Result<Moved, Failure> {
+) -> Result<Transferred, Failure> {
     let connection = match connection.into_sctp() {
         Ok(association) => return messages::exchange(&association, &flags.message, reporter).await,
         Err(connection) => connection,
@@ -211,31 +211,31 @@ async fn exchange_messages(
     let whole = async {
         if stream != StreamId(0) {
             // The first stream stays open until this one is done.
-            return framed::exchange(other(&connection, stream).await?).await;
+            return framed::exchange(open_stream(&connection, stream).await?).await;
         }
         framed::exchange(into_stream(connection)?).await
     };
     tokio::select! {
-        moved = whole => moved,
-        () = reporter.watch(association) => Ok(Moved::default()),
+        transferred = whole => transferred,
+        () = reporter.watch(association) => Ok(Transferred::default()),
     }
 }
 
-async fn exchange_bytes(connection: Connection, flags: &PipeFlags) -> Result<Moved, Failure> {
+async fn exchange_bytes(connection: Connection, flags: &PipeFlags) -> Result<Transferred, Failure> {
     let stream = StreamId(flags.message.stream);
     Ok(match connection.sctp() {
         Some(_) if stream != StreamId(0) => {
             // The first stream stays open until this one is done.
-            bytes::exchange(other(&connection, stream).await?).await?
+            bytes::exchange(open_stream(&connection, stream).await?).await?
         }
         _ => {
             let quic = connection.quic().cloned();
-            let moved = bytes::exchange(into_stream(connection)?).await?;
+            let transferred = bytes::exchange(into_stream(connection)?).await?;
             if let Some(quic) = quic {
-                // What was sent last is in flight until the peer has closed.
-                let _ = tokio::time::timeout(QUIC_FAREWELL, quic.closed()).await;
+                // The last data may be in flight until the peer has closed.
+                let _ = tokio::time::timeout(QUIC_CLOSE_TIMEOUT, quic.closed()).await;
             }
-            moved
+            transferred
         }
     })
 }
@@ -245,13 +245,13 @@ fn into_stream(connection: Connection) -> Result<ByteStream, Failure> {
     stream.map_err(|_| Failure::new(Kind::Protocol, "the connection has already ended"))
 }
 
-/// Shuts down an association gracefully. Any other end is an end as well.
-async fn farewell(association: &SctpAssociation) {
-    let _ = tokio::time::timeout(FAREWELL, association.shutdown()).await;
+/// Shuts down an association gracefully; errors are ignored.
+async fn shut_down(association: &SctpAssociation) {
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, association.shutdown()).await;
 }
 
-/// Opens another pair of streams than the first.
-async fn other(connection: &Connection, stream: StreamId) -> Result<ByteStream, Failure> {
+/// Opens a pair of streams other than the first.
+async fn open_stream(connection: &Connection, stream: StreamId) -> Result<ByteStream, Failure> {
     match connection.sctp_stream(stream).await {
         Some(Ok(stream)) => Ok(stream),
         Some(Err(failure)) => Err(Failure::new(Kind::Protocol, failure.to_string())),

@@ -18,7 +18,7 @@ use crate::command::child::not_run;
 use crate::failure::{Failure, Kind};
 
 const NAME_SERVERS: &str = "/etc/resolv.conf";
-/// Sockets of programs outside that answer questions for names, past the name server.
+/// Sockets of name service daemons outside, which would bypass the name server.
 const CACHES: [&str; 4] = [
     "/run/systemd/resolve/io.systemd.Resolve",
     "/run/systemd/resolve/io.systemd.Resolve.Monitor",
@@ -28,7 +28,8 @@ const CACHES: [&str; 4] = [
 /// The replacement of these files, at which nothing listens.
 const NOTHING: &str = "/dev/null";
 
-/// Becomes root of a user namespace, if that is needed. Before the program has a second thread.
+/// Becomes root of a user namespace, if necessary. Must be called before a second thread is
+/// started.
 pub(super) fn become_root() -> Result<Option<FormerUser>, Failure> {
     eyas_lab::emulator::become_root().map_err(refused)
 }

@@ -19,10 +19,10 @@ use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, ProxyWayFlags};
 use crate::terminal::{Line, OutputStyle, Paint, count, time};
 
-/// Lines that may wait for their place.
-const WAITING: usize = 1024;
-/// How long the last lines may take.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The number of lines that can be queued.
+const QUEUE_LENGTH: usize = 1024;
+/// How long writing the last lines may take.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The destination of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +47,8 @@ enum Message {
 pub(super) struct Lines {
     messages: Option<SyncSender<Message>>,
     ended: Receiver<()>,
-    /// Lines that found no room.
-    left_out: Arc<AtomicU64>,
+    /// The number of lines dropped because the queue was full.
+    dropped: Arc<AtomicU64>,
 }
 
 impl Lines {
@@ -58,38 +58,38 @@ impl Lines {
         place: Place,
     ) -> Result<Self, Failure> {
         let (end, ended) = channel();
-        let left_out = Arc::default();
+        let dropped = Arc::default();
         if !way.explain && !common.json {
-            return Ok(Self { messages: None, ended, left_out });
+            return Ok(Self { messages: None, ended, dropped });
         }
         let form = match (common.json, place) {
             (true, _) => Form::Object,
             (false, Place::Output) => Form::Words(OutputStyle::of_stdout(common.color)),
             (false, Place::Error) => Form::Words(OutputStyle::of_stderr(common.color)),
         };
-        let (messages, waiting) = sync_channel(WAITING);
+        let (messages, queue) = sync_channel(QUEUE_LENGTH);
         thread::Builder::new()
             .name("eyas-proxy-lines".to_owned())
             .spawn(move || {
                 let written = match place {
-                    Place::Output => write(io::stdout(), &waiting, form),
-                    Place::Error => write(io::stderr(), &waiting, form),
+                    Place::Output => write(io::stdout(), &queue, form),
+                    Place::Error => write(io::stderr(), &queue, form),
                 };
                 // The proxy continues without lines if they are not read.
                 drop(written);
                 let _ = end.send(());
             })
             .map_err(|cause| Failure::new(Kind::Write, format!("cannot write lines: {cause}")))?;
-        Ok(Self { messages: Some(messages), ended, left_out })
+        Ok(Self { messages: Some(messages), ended, dropped })
     }
 
     /// Returns a proxy that reports each connection here.
-    pub(super) fn heard_by(&self, proxy: ProxyBuilder) -> ProxyBuilder {
+    pub(super) fn attach_to(&self, proxy: ProxyBuilder) -> ProxyBuilder {
         let Some(messages) = self.messages.clone() else { return proxy };
-        let left_out = Arc::clone(&self.left_out);
+        let dropped = Arc::clone(&self.dropped);
         proxy.reports(move |report| {
             if messages.try_send(Message::Report(Box::new(report))).is_err() {
-                left_out.fetch_add(1, Relaxed);
+                dropped.fetch_add(1, Relaxed);
             }
         })
     }
@@ -99,10 +99,10 @@ impl Lines {
         let Some(messages) = self.messages else { return };
         // In a separate thread, because a full queue that is not emptied accepts no message.
         thread::spawn(move || messages.send(Message::End));
-        if self.ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+        if self.ended.recv_timeout(FINISH_TIMEOUT) == Err(RecvTimeoutError::Timeout) {
             eprintln!("eyas: the last lines are missing: nothing reads them");
         }
-        let missing = self.left_out.load(Relaxed);
+        let missing = self.dropped.load(Relaxed);
         if missing > 0 {
             eprintln!("eyas: {missing} connections have no line: they were not read fast enough");
         }
@@ -120,7 +120,7 @@ fn write(mut out: impl Write, messages: &Receiver<Message>, form: Form) -> io::R
             match message {
                 Message::Report(report) => {
                     text.push_str(&match form {
-                        Form::Words(style) => words(&report).to_text(style.colour),
+                        Form::Words(style) => text_line(&report).to_text(style.colour),
                         Form::Object => shape(&report).to_string(),
                     });
                     text.push('\n');
@@ -148,7 +148,7 @@ pub(super) fn object(value: &Value) -> Result<(), Failure> {
         .map_err(|cause| Failure::write("standard output", &cause))
 }
 
-fn words(report: &Report) -> Line {
+fn text_line(report: &Report) -> Line {
     let mut line = Line::new().with(Paint::Dim, report.client.to_string());
     let protocol = report.protocol.map_or("?", |protocol| protocol.name());
     line.push(Paint::Dim, format!(" {protocol:<7} "));
@@ -184,7 +184,7 @@ fn words(report: &Report) -> Line {
         (end, None) => line.push(Paint::Warn, format!("  {}", end.name())),
         (end, Some(why)) => line.push(Paint::Bad, format!("  {}: {why}", end.name())),
     }
-    let others: Vec<String> = attempts(report).iter().filter_map(fate).collect();
+    let others: Vec<String> = attempts(report).iter().filter_map(outcome_text).collect();
     if !others.is_empty() {
         line.push(Paint::Dim, format!("  (also tried {})", others.join(", ")));
     }
@@ -198,7 +198,7 @@ fn attempts(report: &Report) -> Vec<AttemptReport> {
 }
 
 /// Describes the outcome of an attempt that did not win.
-fn fate(attempt: &AttemptReport) -> Option<String> {
+fn outcome_text(attempt: &AttemptReport) -> Option<String> {
     let what = match (attempt.outcome, attempt.level) {
         (Outcome::Won | Outcome::Upgraded, _) => return None,
         (Outcome::Failed, _) => attempt.reason.as_str(),

@@ -1,4 +1,4 @@
-//! `eyas proxy`: SOCKS and HTTP in front, a race behind.
+//! `eyas proxy`: a SOCKS and HTTP proxy that races to each destination.
 //!
 //! | file | purpose |
 //! | --- | --- |
@@ -34,28 +34,28 @@ use crate::flags::{CommonFlags, ProxyAction, ProxyFlags, ProxyRunFlags, ProxyWay
 use crate::output;
 use crate::terminal::{Line, OutputStyle, Paint};
 
-/// Attempts in flight at once, over all connections. Each takes a descriptor.
+/// The maximum number of attempts in flight over all connections; each needs a descriptor.
 const ATTEMPTS: usize = 1024;
 
 /// Serves until Ctrl-C, or until a command has ended.
 pub(super) fn run(flags: &ProxyFlags, common: &CommonFlags) -> Result<ExitCode, Failure> {
     match &flags.action {
         Some(ProxyAction::Run(flags)) => {
-            let before = Before::runtime(flags)?;
-            super::on_runtime(run::run(flags, common, before))
+            let preparation = Preparation::runtime(flags)?;
+            super::on_runtime(run::run(flags, common, preparation))
         }
         None => super::on_runtime(serve(flags, common)).map(|()| ExitCode::SUCCESS),
     }
 }
 
-/// What was prepared before there was a second thread, for a command in its own namespace.
-struct Before {
+/// What has to be prepared before a second thread is started, for a command in its own namespace.
+struct Preparation {
     #[cfg(target_os = "linux")]
     former: Option<eyas_lab::emulator::FormerUser>,
 }
 
 #[cfg(target_os = "linux")]
-impl Before {
+impl Preparation {
     fn runtime(flags: &ProxyRunFlags) -> Result<Self, Failure> {
         let former = if flags.all_traffic { enclosed::become_root()? } else { None };
         Ok(Self { former })
@@ -72,7 +72,7 @@ impl Before {
 }
 
 #[cfg(not(target_os = "linux"))]
-impl Before {
+impl Preparation {
     fn runtime(flags: &ProxyRunFlags) -> Result<Self, Failure> {
         match flags.all_traffic {
             false => Ok(Self {}),
@@ -91,7 +91,7 @@ impl Before {
 }
 
 async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> {
-    // Before anyone can know that it runs, so that it cannot be stopped too early.
+    // Set up before the proxy announces itself, so that no early signal is missed.
     let mut interruption = super::listen()?;
     let limits = Limits {
         connections: flags.max_connections as usize,
@@ -99,7 +99,7 @@ async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> 
         ..limits(&flags.way)
     };
     let lines = Lines::start(&flags.way, common, Place::Output)?;
-    let mut builder = lines.heard_by(builder(&flags.way, common)?.limits(limits));
+    let mut builder = lines.attach_to(builder(&flags.way, common)?.limits(limits));
     for address in &flags.listen {
         builder = builder.listen(*address);
     }
@@ -107,7 +107,7 @@ async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> 
         builder = builder.users(users(path, common)?);
     }
     if let (Some(cert), Some(key)) = (&flags.tls_cert, &flags.tls_key) {
-        let identity = identity::given(cert, key);
+        let identity = identity::from_files(cert, key);
         builder = builder.security(identity.map_err(|failure| {
             failure.hint("--tls-cert takes the chain and --tls-key its private key, both PEM")
         })?);
@@ -135,11 +135,12 @@ async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> 
 }
 
 /// Returns a proxy configured by these flags.
-fn builder(way: &ProxyWayFlags, common: &CommonFlags) -> Result<ProxyBuilder, Failure> {
-    let memory = setting::memory(way.memory.as_ref(), None)?;
-    let resolver = setting::resolver(way.dns_server.as_ref(), way.doh_url.as_ref(), &way.resolve)?;
+fn builder(options: &ProxyWayFlags, common: &CommonFlags) -> Result<ProxyBuilder, Failure> {
+    let memory = setting::memory(options.memory.as_ref(), None)?;
+    let resolver =
+        setting::resolver(options.dns_server.as_ref(), options.doh_url.as_ref(), &options.resolve)?;
     let mut security = SecurityParameters::platform();
-    if let Some(path) = &way.via_cacert {
+    if let Some(path) = &options.via_cacert {
         security = security.with_roots(setting::roots(path)?);
     }
     let endpoint = Endpoint::builder()
@@ -153,33 +154,37 @@ fn builder(way: &ProxyWayFlags, common: &CommonFlags) -> Result<ProxyBuilder, Fa
         aside(common, Paint::Warn, &format!("eyas: memory: {warning}"));
     }
     let mut policy = Policy { transports: vec![Transport::Tcp], ..Policy::default() };
-    if way.mptcp {
+    if options.mptcp {
         policy.transports.insert(0, Transport::Mptcp);
     }
-    policy.only_family = match (way.ipv4, way.ipv6) {
+    policy.only_family = match (options.ipv4, options.ipv6) {
         (true, _) => Some(Family::V4),
         (false, true) => Some(Family::V6),
         (false, false) => None,
     };
-    policy.deadline = way.connect_timeout;
+    policy.deadline = options.connect_timeout;
     let policy =
         policy.validated().map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))?;
-    let rules = Rules { allow: way.allow.clone(), deny: way.deny.clone() };
+    let rules = Rules { allow: options.allow.clone(), deny: options.deny.clone() };
     let color = common.color;
     let notice = move |text: String| {
         let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);
         output::aside(&[line], OutputStyle::of_stderr(color));
     };
-    let builder = Proxy::builder(endpoint).policy(policy).rules(rules).limits(limits(way));
+    let builder = Proxy::builder(endpoint).policy(policy).rules(rules).limits(limits(options));
     let builder = builder.notices(notice);
-    Ok(match &way.via {
-        Some(via) => builder.via(via.clone().sctp(way.via_sctp)),
+    Ok(match &options.via {
+        Some(via) => builder.via(via.clone().sctp(options.via_sctp)),
         None => builder,
     })
 }
 
-fn limits(way: &ProxyWayFlags) -> Limits {
-    Limits { connect_time: way.connect_timeout, idle_time: way.idle_time, ..Limits::default() }
+fn limits(options: &ProxyWayFlags) -> Limits {
+    Limits {
+        connect_time: options.connect_timeout,
+        idle_time: options.idle_time,
+        ..Limits::default()
+    }
 }
 
 fn users(path: &Path, common: &CommonFlags) -> Result<Users, Failure> {
@@ -226,7 +231,7 @@ fn announce(flags: &ProxyFlags, common: &CommonFlags, running: &Running) -> Resu
     }
     let mut lines =
         vec![Line::new().with(Paint::Good, "proxy on ").with(Paint::Head, addresses.join(", "))];
-    let mut say = |what: &str, paint: Paint, value: String| {
+    let mut add_row = |what: &str, paint: Paint, value: String| {
         let label = format!("  {what:<12}");
         lines.push(Line::new().with(Paint::Dim, label).with(paint, value));
     };
@@ -236,19 +241,19 @@ fn announce(flags: &ProxyFlags, common: &CommonFlags, running: &Running) -> Resu
         }
         false => "SOCKS5 with UDP, SOCKS4a, HTTP CONNECT, CONNECT-UDP and HTTP",
     };
-    say("speaks", Paint::Plain, speaks.to_owned());
+    add_row("speaks", Paint::Plain, speaks.to_owned());
     if let Some(via) = &flags.way.via {
-        say("through", Paint::Plain, via.to_string());
+        add_row("through", Paint::Plain, via.to_string());
     }
     if let Some(path) = &flags.users {
-        say("users", Paint::Plain, path.display().to_string());
+        add_row("users", Paint::Plain, path.display().to_string());
     }
     if let Some(url) = metrics {
-        say("metrics", Paint::Plain, url);
+        add_row("metrics", Paint::Plain, url);
     }
     let who = if flags.users.is_some() { "NAME:PASSWORD@" } else { "" };
     let scheme = if flags.tls_cert.is_some() { "https" } else { "socks5h" };
     let command = format!("curl -x {scheme}://{who}{} https://example.org/", addresses[0]);
-    say("try", Paint::Command, command);
+    add_row("try", Paint::Command, command);
     output::page(&lines, OutputStyle::of_stdout(common.color))
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use eyas_relay::Limits;
 
 use super::lines::{Lines, Place};
-use super::{Before, builder, failure, limits};
-use crate::command::child::{PassingOn, code, not_run};
+use super::{Preparation, builder, failure, limits};
+use crate::command::child::{SignalForwarder, code, not_run};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, ProxyRunFlags};
 
@@ -34,15 +34,15 @@ const GRACE: Duration = Duration::from_millis(500);
 pub(super) async fn run(
     flags: &ProxyRunFlags,
     common: &CommonFlags,
-    before: Before,
+    preparation: Preparation,
 ) -> Result<ExitCode, Failure> {
     let failed = |cause| Failure::new(Kind::Connect, format!("cannot wait for it: {cause}"));
-    // Before there is anything to be ended.
-    let signals = PassingOn::listen().map_err(failed)?;
+    // Set up before anything is started.
+    let signals = SignalForwarder::listen().map_err(failed)?;
     let place = if common.json { Place::Output } else { Place::Error };
     let lines = Lines::start(&flags.way, common, place)?;
     let limits = Limits { grace: GRACE, ..limits(&flags.way) };
-    let proxy = lines.heard_by(builder(&flags.way, common)?.limits(limits));
+    let proxy = lines.attach_to(builder(&flags.way, common)?.limits(limits));
     let running = proxy.start().map_err(|cause| failure(&cause))?;
     let (program, arguments) = flags.command.split_first().ok_or_else(|| {
         Failure::new(Kind::Usage, "there is no command").hint("eyas proxy run -- COMMAND")
@@ -54,7 +54,7 @@ pub(super) async fn run(
         command.stdout(Stdio::from(std::io::stderr()));
     }
     let (enclosed, mut child) = if flags.all_traffic {
-        let (enclosure, child) = before.spawn(&running, command)?;
+        let (enclosure, child) = preparation.spawn(&running, command)?;
         (Some(enclosure), child)
     } else {
         command.envs(environment(running.local_addr()));
@@ -81,9 +81,9 @@ fn environment(proxy: SocketAddr) -> Vec<(&'static str, OsString)> {
     variables
 }
 
-/// Options of a Java machine, behind those that it has already.
-fn java(proxy: SocketAddr, given: Option<OsString>) -> OsString {
-    let mut options = given.unwrap_or_default();
+/// Returns options for a Java VM, appended to the existing ones.
+fn java(proxy: SocketAddr, existing: Option<OsString>) -> OsString {
+    let mut options = existing.unwrap_or_default();
     for scheme in ["http", "https"] {
         if !options.is_empty() {
             options.push(" ");
@@ -101,10 +101,10 @@ mod tests {
     #[test]
     fn java_keeps_the_options_it_has() {
         let proxy = "127.0.0.1:7".parse().expect("an address");
-        let ours = "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=7 \
+        let expected = "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=7 \
                     -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=7";
-        assert_eq!(java(proxy, None), ours);
-        assert_eq!(java(proxy, Some("-Xmx1g".into())), format!("-Xmx1g {ours}").as_str());
+        assert_eq!(java(proxy, None), expected);
+        assert_eq!(java(proxy, Some("-Xmx1g".into())), format!("-Xmx1g {expected}").as_str());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `--capture`: packets captured to a file.
+//! `--capture`: captures packets to a file.
 
 use std::path::Path;
 
@@ -10,9 +10,10 @@ use crate::output;
 use crate::terminal::{Line, OutputStyle, Paint};
 
 /// Opens the file, if requested.
-pub(super) fn begin(file: Option<&Path>) -> Result<Option<CaptureFile>, Failure> {
-    let begun = file.map(|file| CaptureFile::create(file).map_err(|cause| unwritten(file, &cause)));
-    begun.transpose()
+pub(super) fn create(file: Option<&Path>) -> Result<Option<CaptureFile>, Failure> {
+    let created =
+        file.map(|file| CaptureFile::create(file).map_err(|cause| write_failure(file, &cause)));
+    created.transpose()
 }
 
 /// Closes the file, and reports what is missing from it.
@@ -22,15 +23,15 @@ pub(super) fn finish(
     common: &CommonFlags,
 ) -> Result<(), Failure> {
     let (Some(capture), Some(file)) = (capture, file) else { return Ok(()) };
-    let missed = capture.finish().map_err(|cause| unwritten(file, &cause))?;
-    if missed > 0 {
-        let said = format!("{} was too slow for its packets {missed} times", file.display());
-        let line = Line::new().with(Paint::Warn, said);
+    let dropped = capture.finish().map_err(|cause| write_failure(file, &cause))?;
+    if dropped > 0 {
+        let text = format!("{} was too slow for its packets {dropped} times", file.display());
+        let line = Line::new().with(Paint::Warn, text);
         output::aside(&[line], OutputStyle::of_stderr(common.color));
     }
     Ok(())
 }
 
-fn unwritten(file: &Path, cause: &std::io::Error) -> Failure {
+fn write_failure(file: &Path, cause: &std::io::Error) -> Failure {
     Failure::write(&file.display().to_string(), cause)
 }

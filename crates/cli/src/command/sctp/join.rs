@@ -7,9 +7,9 @@ use eyas_supervisor::{Address, AskError};
 use rustix::io::Errno;
 use rustix::process::{WaitOptions, getpid, set_child_subreaper, wait};
 
-use super::super::child::{PassingOn, code};
-use super::begin::{Reach, begin};
-use super::{afterwards, unwaited};
+use super::super::child::{SignalForwarder, code};
+use super::start::{Interception, start};
+use super::{finish_unless_interrupted, wait_failure};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, SctpRunFlags};
 
@@ -18,30 +18,30 @@ pub(super) async fn run(
     flags: &SctpRunFlags,
     common: &CommonFlags,
 ) -> Result<ExitCode, Failure> {
-    let signals = PassingOn::listen().map_err(unwaited)?;
-    // The command may go to other folders.
+    let signals = SignalForwarder::listen().map_err(wait_failure)?;
+    // The command may change its working directory.
     let socket = std::path::absolute(socket)
         .map_err(|cause| Failure::read(&socket.display().to_string(), &cause))?;
     let address = Address::of_path(&socket);
-    // Before the command notices, because it would be told of a kernel without SCTP.
-    address.status().map_err(|cause| unjoined(&socket, &cause))?;
-    // Processes left by the command need the library for what they start, so this process stays as
-    // long as any of them runs.
-    set_child_subreaper(Some(getpid())).map_err(|cause| unwaited(cause.into()))?;
-    let mut begun = begin(flags, &address, common)?;
-    let status = signals.until_end(&mut begun.child).await.map_err(unwaited)?;
+    // Check this first, because the command would only see a kernel without SCTP.
+    address.status().map_err(|cause| join_failure(&socket, &cause))?;
+    // Processes that the command leaves behind need the library for programs that they start, so
+    // this process stays until they have ended.
+    set_child_subreaper(Some(getpid())).map_err(|cause| wait_failure(cause.into()))?;
+    let mut started = start(flags, &address, common)?;
+    let status = signals.until_end(&mut started.child).await.map_err(wait_failure)?;
     let rest = async {
-        if let Reach::Trapped(trapped) = &begun.reach {
+        if let Interception::Trapped(trapped) = &started.interception {
             trapped.until_ended().await;
         }
-        without_children().await;
+        until_no_children().await;
     };
-    afterwards(&mut super::super::listen()?, rest).await?;
+    finish_unless_interrupted(&mut super::super::listen()?, rest).await?;
     Ok(ExitCode::from(code(status)))
 }
 
 /// Waits until no process that the command started is left.
-async fn without_children() {
+async fn until_no_children() {
     let waited = tokio::task::spawn_blocking(|| {
         while !matches!(wait(WaitOptions::empty()), Err(error) if error != Errno::INTR) {}
     });
@@ -50,7 +50,7 @@ async fn without_children() {
 }
 
 /// Returns the failure if the supervisor cannot be used.
-pub(super) fn unjoined(socket: &Path, cause: &AskError) -> Failure {
+pub(super) fn join_failure(socket: &Path, cause: &AskError) -> Failure {
     let failure = Failure::new(Kind::Connect, format!("{}: {cause}", socket.display()));
     match cause {
         AskError::Unreached(cause) if cause.kind() == std::io::ErrorKind::PermissionDenied => {

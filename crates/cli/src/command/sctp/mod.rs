@@ -1,10 +1,10 @@
 //! `eyas sctp`: SCTP sockets for programs, if the kernel has none.
 
-mod begin;
 mod capture;
 mod join;
 mod run;
 mod serve;
+mod start;
 mod status;
 
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use eyas::sctp::protocol::config::{AssociationConfig, Multipath};
 use eyas::sctp::{ENCAPSULATION_PORT, direct_access};
-use eyas_supervisor::{Carrier, Settings, Sockets, Supervisor};
+use eyas_supervisor::{Encapsulation, Settings, Sockets, Supervisor};
 use tokio::time::{Instant, sleep};
 
 use super::interruption::Interruption;
@@ -37,18 +37,18 @@ pub(super) async fn run(flags: &SctpFlags, common: &CommonFlags) -> Result<ExitC
 }
 
 fn settings(flags: &SctpCarrierFlags, serves: String) -> Settings {
-    let carrier = match flags.udp {
-        Some(port) => Carrier::Udp(port),
-        None if flags.ip || direct_access().is_ok() => Carrier::Ip,
-        None => Carrier::Udp(ENCAPSULATION_PORT),
+    let encapsulation = match flags.udp {
+        Some(port) => Encapsulation::Udp(port),
+        None if flags.ip || direct_access().is_ok() => Encapsulation::Ip,
+        None => Encapsulation::Udp(ENCAPSULATION_PORT),
     };
     let mut association = AssociationConfig::default();
     association.multipath = flags.multipath.then(Multipath::default);
-    Settings { carrier, addresses: flags.local_address.clone(), association, serves }
+    Settings { encapsulation, addresses: flags.local_address.clone(), association, serves }
 }
 
 /// Waits for what continues after the command, unless this process is interrupted.
-async fn afterwards(
+async fn finish_unless_interrupted(
     interruption: &mut Interruption,
     rest: impl Future<Output = ()>,
 ) -> Result<(), Failure> {
@@ -59,13 +59,13 @@ async fn afterwards(
 }
 
 /// Waits until the last associations have ended, but not for ever.
-async fn ended(supervisor: &Supervisor<Sockets>) {
+async fn until_associations_end(supervisor: &Supervisor<Sockets>) {
     let until = Instant::now() + GRACE;
     while Instant::now() < until && supervisor.with(|sockets| sockets.associations() > 0) {
         sleep(RECHECK_AFTER).await;
     }
 }
 
-fn unwaited(cause: std::io::Error) -> Failure {
+fn wait_failure(cause: std::io::Error) -> Failure {
     Failure::new(Kind::Connect, format!("cannot wait for it: {cause}"))
 }

@@ -6,7 +6,7 @@ use eyas_supervisor::{LibraryFile, Place, Sockets, Status, is_open_to_all};
 use serde_json::json;
 
 use super::super::descriptors;
-use super::{capture, ended, settings};
+use super::{capture, settings, until_associations_end};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, SctpServeFlags};
 use crate::output;
@@ -17,16 +17,16 @@ const NAME: &str = "eyas-sctp";
 
 /// Serves until Ctrl-C.
 pub(super) async fn run(flags: &SctpServeFlags, common: &CommonFlags) -> Result<(), Failure> {
-    // Before anyone can know that it runs, so that it cannot be stopped too early.
+    // Set up before the service announces itself, so that no early signal is missed.
     let mut interruption = super::super::listen()?;
     descriptors::raise_limit();
-    let path = flags.socket.clone().map_or_else(usual, Ok)?;
+    let path = flags.socket.clone().map_or_else(default_path, Ok)?;
     let path = std::path::absolute(&path)
         .map_err(|cause| Failure::read(&path.display().to_string(), &cause))?;
     let settings = settings(&flags.carrier, path.display().to_string());
     let place = Place::Path { path: path.clone(), mode: flags.mode };
     let file = flags.carrier.capture.as_deref();
-    let capture = capture::begin(file)?;
+    let capture = capture::create(file)?;
     let served = Sockets::serve(&settings, &place, capture.as_ref());
     let supervisor = served.map_err(|cause| {
         Failure::new(Kind::Listen, format!("cannot serve at {}: {cause}", path.display()))
@@ -43,7 +43,7 @@ pub(super) async fn run(flags: &SctpServeFlags, common: &CommonFlags) -> Result<
     interruption.next().await;
     supervisor.end();
     tokio::select! {
-        () = ended(&supervisor) => {}
+        () = until_associations_end(&supervisor) => {}
         _ = interruption.next() => {}
     }
     drop(library);
@@ -51,7 +51,7 @@ pub(super) async fn run(flags: &SctpServeFlags, common: &CommonFlags) -> Result<
 }
 
 /// Returns the default path of the socket.
-fn usual() -> Result<PathBuf, Failure> {
+fn default_path() -> Result<PathBuf, Failure> {
     if rustix::process::geteuid().is_root() {
         return Ok(Path::new("/run").join(NAME));
     }
@@ -70,8 +70,8 @@ fn announce(
     common: &CommonFlags,
 ) -> Result<(), Failure> {
     if is_open_to_all(path) {
-        let said = "anyone may replace the socket in this directory: chmod +t prevents it";
-        let line = Line::new().with(Paint::Warn, said);
+        let text = "anyone may replace the socket in this directory: chmod +t prevents it";
+        let line = Line::new().with(Paint::Warn, text);
         output::aside(&[line], OutputStyle::of_stderr(common.color));
     }
     if common.json {
@@ -86,7 +86,7 @@ fn announce(
         Line::new()
             .with(Paint::Good, "serving ")
             .with(Paint::Head, path.display().to_string())
-            .with(Paint::Plain, format!("  {}", carried(status.carrier, status.udp_port))),
+            .with(Paint::Plain, format!("  {}", carrier_text(status.carrier, status.udp_port))),
     ];
     let join = format!("eyas sctp run --join {} -- COMMAND", path.display());
     lines.push(Line::new().with(Paint::Command, join));
@@ -99,7 +99,7 @@ fn announce(
 }
 
 /// Describes the carrier of packets.
-pub(super) fn carried(carrier: &str, udp_port: Option<u16>) -> String {
+pub(super) fn carrier_text(carrier: &str, udp_port: Option<u16>) -> String {
     match udp_port {
         Some(port) if carrier == "udp" => format!("SCTP inside UDP, port {port}"),
         _ => "SCTP over IP".to_owned(),

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use eyas_supervisor::{Address, AskError};
 
-use super::join::unjoined;
-use super::serve::carried;
+use super::join::join_failure;
+use super::serve::carrier_text;
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, SctpStatusFlags};
 use crate::output;
@@ -20,13 +20,14 @@ use crate::terminal::{Line, OutputStyle, Paint, count, table, time, wrapped};
 pub(super) fn run(flags: &SctpStatusFlags, common: &CommonFlags) -> Result<(), Failure> {
     let supervisors = match (&flags.socket, Address::of_this_process()) {
         (Some(path), _) => {
-            let shown = Address::of_path(path).status();
-            vec![read(&shown.map_err(|cause| unjoined(path, &cause))?)?]
+            let status = Address::of_path(path).status();
+            vec![read(&status.map_err(|cause| join_failure(path, &cause))?)?]
         }
         (None, Some(address)) => {
             let place = address.value();
-            let shown = address.status().map_err(|cause| unjoined(Path::new(&place), &cause))?;
-            vec![read(&shown)?]
+            let status =
+                address.status().map_err(|cause| join_failure(Path::new(&place), &cause))?;
+            vec![read(&status)?]
         }
         (None, None) => all(common)?,
     };
@@ -40,8 +41,8 @@ pub(super) fn run(flags: &SctpStatusFlags, common: &CommonFlags) -> Result<(), F
     }
 }
 
-fn read(shown: &[u8]) -> Result<SupervisorShape, Failure> {
-    SupervisorShape::read(shown).map_err(|cause| {
+fn read(status: &[u8]) -> Result<SupervisorShape, Failure> {
+    SupervisorShape::read(status).map_err(|cause| {
         Failure::new(Kind::Protocol, format!("its status cannot be parsed: {cause}"))
             .hint("use the same version of eyas on both sides")
     })
@@ -53,7 +54,7 @@ fn all(common: &CommonFlags) -> Result<Vec<SupervisorShape>, Failure> {
     let mut found = Vec::new();
     for address in listed {
         match address.status() {
-            Ok(shown) => found.push(read(&shown)?),
+            Ok(status) => found.push(read(&status)?),
             Err(AskError::OtherVersion) => {
                 let line = Line::new().with(Paint::Warn, "one of another version is running, too");
                 output::aside(&[line], OutputStyle::of_stderr(common.color));
@@ -67,8 +68,8 @@ fn all(common: &CommonFlags) -> Result<Vec<SupervisorShape>, Failure> {
 
 fn page(status: &SctpStatusShape, style: OutputStyle) -> Vec<Line> {
     if status.supervisors.is_empty() {
-        let said = "this user serves no SCTP sockets in this network namespace";
-        return vec![Line::new().with(Paint::Plain, said)];
+        let text = "this user serves no SCTP sockets in this network namespace";
+        return vec![Line::new().with(Paint::Plain, text)];
     }
     let mut lines = Vec::new();
     for one in &status.supervisors {
@@ -82,19 +83,19 @@ fn page(status: &SctpStatusShape, style: OutputStyle) -> Vec<Line> {
 
 fn supervisor(one: &SupervisorShape, style: OutputStyle) -> Vec<Line> {
     let mut lines = wrapped(Paint::Head, &format!("{}: {}", one.process, one.serves), 0, style);
-    let mut about = carried(&one.carrier, one.udp_port);
-    about += &format!(", for {}", time(Duration::from_secs_f64(one.up_ms / 1e3)));
+    let mut summary = carrier_text(&one.carrier, one.udp_port);
+    summary += &format!(", for {}", time(Duration::from_secs_f64(one.up_ms / 1e3)));
     if one.multipath {
-        about += ", on all paths at once";
+        summary += ", on all paths at once";
     }
-    about += &counted(&one.counters);
-    lines.extend(wrapped(Paint::Dim, &about, 2, style));
+    summary += &counters_text(&one.counters);
+    lines.extend(wrapped(Paint::Dim, &summary, 2, style));
     for option in &one.unknown_options {
-        let said = format!(
+        let text = format!(
             "option {} of level {} is not supported; requests: {}",
             option.name, option.level, option.count
         );
-        lines.extend(wrapped(Paint::Warn, &said, 2, style));
+        lines.extend(wrapped(Paint::Warn, &text, 2, style));
     }
     if !one.sockets.is_empty() {
         lines.push(Line::new());
@@ -113,20 +114,20 @@ fn supervisor(one: &SupervisorShape, style: OutputStyle) -> Vec<Line> {
 }
 
 /// Describes the counters that are not zero.
-fn counted(counters: &CountersShape) -> String {
+fn counters_text(counters: &CountersShape) -> String {
     let all = [
         (counters.associations, "associations so far"),
         (counters.packets_in, "packets in"),
         (counters.packets_out, "packets out"),
-        (counters.retransmissions, "chunks sent again"),
+        (counters.retransmissions, "chunks retransmitted"),
         (counters.duplicate_data, "duplicate chunks"),
         (counters.out_of_the_blue, "packets without an association"),
         (counters.packets_for_others, "packets for other ports"),
         (counters.broken_packets, "broken packets"),
         (counters.bad_tags, "packets with a wrong tag"),
     ];
-    let some = all.iter().filter(|(number, _)| *number > 0);
-    some.map(|(number, what)| format!("; {what}: {}", count(*number))).collect()
+    let nonzero = all.iter().filter(|(number, _)| *number > 0);
+    nonzero.map(|(number, what)| format!("; {what}: {}", count(*number))).collect()
 }
 
 fn socket(socket: &SocketShape) -> Vec<(Paint, String)> {
@@ -186,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    fn shown() -> Vec<u8> {
+    fn status() -> Vec<u8> {
         let path = |remote: &str, state: &str, primary: bool, rtt: Option<f64>| {
             json!({
                 "remote": remote, "local": null, "state": state, "primary": primary,
@@ -227,7 +228,7 @@ mod tests {
     #[test]
     fn a_page_fits_eighty_columns() {
         let style = OutputStyle { colour: false, unicode: true, width: 80 };
-        let supervisors = vec![SupervisorShape::read(&shown()).unwrap()];
+        let supervisors = vec![SupervisorShape::read(&status()).unwrap()];
         let lines = page(&SctpStatusShape { supervisors }, style);
         let text: Vec<String> = lines.iter().map(|line| line.to_text(false)).collect();
         assert!(text.iter().all(|line| line.chars().count() <= 80), "{}", text.join("\n"));
@@ -236,7 +237,7 @@ mod tests {
 
     #[test]
     fn objects_use_the_usual_names() {
-        let object = value(&SupervisorShape::read(&shown()).unwrap());
+        let object = value(&SupervisorShape::read(&status()).unwrap());
         assert_eq!(object["sockets"][0]["style"], "one-to-one");
         assert_eq!(object["sockets"][0]["domain"], "ipv6");
         let paths = &object["associations"][0]["paths"];

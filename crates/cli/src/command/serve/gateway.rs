@@ -1,4 +1,4 @@
-//! Another web server behind `eyas serve`.
+//! The gateway mode of `eyas serve`, in front of another web server.
 
 use eyas::SecurityParameters;
 use eyas_http::serve::ServerBuilder;
@@ -9,7 +9,7 @@ use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, ServeFlags};
 
 /// Configures the upstream to answer requests.
-pub(super) fn behind(
+pub(super) fn configure(
     server: ServerBuilder,
     upstream: &Upstream,
     flags: &ServeFlags,
@@ -30,7 +30,7 @@ pub(super) fn behind(
     }
     let gateway = builder.build();
     let gateway = gateway.map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))?;
-    let counted = gateway.clone();
+    let metrics_source = gateway.clone();
     let server = server.extended_connect(true);
-    Ok(server.more_metrics(move |page| counted.stats().write(page)).service(gateway))
+    Ok(server.more_metrics(move |page| metrics_source.stats().write(page)).service(gateway))
 }

@@ -17,11 +17,11 @@ use serde_json::json;
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, LogFormat};
 
-/// Lines that may wait for their place.
-const WAITING: usize = 1024;
-/// How long the last lines may take.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// The status in the log, as in nginx, if a client was gone before there was a response.
+/// The number of lines that can be queued.
+const QUEUE_LENGTH: usize = 1024;
+/// How long writing the last lines may take.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(2);
+/// The status in the log, as in nginx, if a client disconnected before there was a response.
 const CLIENT_GONE: u16 = 499;
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -35,8 +35,8 @@ enum Message {
 pub(super) struct Log {
     messages: SyncSender<Message>,
     ended: Receiver<io::Result<()>>,
-    /// Lines that found no room.
-    left_out: Arc<AtomicU64>,
+    /// The number of lines dropped because the queue was full.
+    dropped: Arc<AtomicU64>,
     place: String,
 }
 
@@ -54,13 +54,13 @@ impl Log {
                 (place, Box::new(file))
             }
         };
-        let (messages, waiting) = sync_channel(WAITING);
+        let (messages, queue) = sync_channel(QUEUE_LENGTH);
         let (end, ended) = channel();
         thread::Builder::new()
             .name("eyas-access-log".to_owned())
-            .spawn(move || end.send(write(BufWriter::new(out), &waiting)))
+            .spawn(move || end.send(write(BufWriter::new(out), &queue)))
             .map_err(|cause| Failure::new(Kind::Write, format!("cannot write a log: {cause}")))?;
-        Ok(Self { messages, ended, left_out: Arc::default(), place })
+        Ok(Self { messages, ended, dropped: Arc::default(), place })
     }
 
     /// Returns the function that the server calls for each request.
@@ -68,24 +68,24 @@ impl Log {
         &self,
         format: LogFormat,
     ) -> impl Fn(&Access) + Send + Sync + use<> + 'static {
-        let (messages, left_out) = (self.messages.clone(), self.left_out.clone());
+        let (messages, dropped) = (self.messages.clone(), self.dropped.clone());
         move |access| {
             let line = match format {
                 LogFormat::Common => common(access),
                 LogFormat::Json => object(access),
             };
             if messages.try_send(Message::Line(line)).is_err() {
-                left_out.fetch_add(1, Relaxed);
+                dropped.fetch_add(1, Relaxed);
             }
         }
     }
 
     /// Writes the queued lines, and reports how many are missing.
     pub(super) fn finish(self) -> Result<(), Failure> {
-        let Self { messages, ended, left_out, place } = self;
+        let Self { messages, ended, dropped, place } = self;
         // In a separate thread, because a full queue that is not emptied accepts no message.
         thread::spawn(move || messages.send(Message::End));
-        match ended.recv_timeout(PATIENCE) {
+        match ended.recv_timeout(FINISH_TIMEOUT) {
             Ok(Ok(())) => {}
             Ok(Err(cause)) => return Err(Failure::write(&place, &cause)),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
@@ -93,7 +93,7 @@ impl Log {
                 return Err(Failure::new(Kind::Write, text));
             }
         }
-        match left_out.load(Relaxed) {
+        match dropped.load(Relaxed) {
             0 => Ok(()),
             lines => {
                 let text =
@@ -204,8 +204,12 @@ mod tests {
         let wanted =
             r#"192.0.2.7 - - [10/Oct/2000:13:55:36 +0000] "GET /a?b=\x22c\x5C HTTP/3.0" 200 2326"#;
         assert_eq!(common(&access()), wanted);
-        let gone = Access { status: None, bytes: 0, version: Version::HTTP_11, ..access() };
-        assert!(common(&gone).ends_with(r#" HTTP/1.1" 499 -"#), "{}", common(&gone));
+        let disconnected = Access { status: None, bytes: 0, version: Version::HTTP_11, ..access() };
+        assert!(
+            common(&disconnected).ends_with(r#" HTTP/1.1" 499 -"#),
+            "{}",
+            common(&disconnected)
+        );
     }
 
     #[test]
@@ -222,12 +226,12 @@ mod tests {
 
     #[test]
     fn buffered_lines_are_written_before_the_end() {
-        let (sender, waiting) = sync_channel(3);
+        let (sender, queue) = sync_channel(3);
         for message in [Message::Line("a".into()), Message::Line("b".into()), Message::End] {
             assert!(sender.send(message).is_ok());
         }
         let mut out = Vec::new();
-        write(&mut out, &waiting).unwrap();
+        write(&mut out, &queue).unwrap();
         assert_eq!(out, b"a\nb\n");
     }
 }

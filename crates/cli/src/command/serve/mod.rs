@@ -25,17 +25,17 @@ use crate::flags::{ColorChoice, CommonFlags, ServeFlags};
 use crate::output;
 use crate::terminal::{Line, OutputStyle, Paint};
 
-/// How long running requests may take to end after the first Ctrl-C.
+/// How long requests in flight may take to end after the first Ctrl-C.
 const GRACE: Duration = Duration::from_secs(30);
 
 /// Serves until Ctrl-C.
 pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), Failure> {
-    // Before anyone can know that it runs, so that it cannot be stopped too early.
+    // Set up before the server announces itself, so that no early signal is missed.
     let mut interruption = super::listen()?;
     let color = common.color;
     let mut builder = builder(flags)?.notices(move |text| notice(color, text));
     if let Some(upstream) = &flags.upstream {
-        builder = gateway::behind(builder, upstream, flags, common)?;
+        builder = gateway::configure(builder, upstream, flags, common)?;
     }
     let mut log = None;
     if let Some(place) = &flags.log {
@@ -74,8 +74,8 @@ fn builder(flags: &ServeFlags) -> Result<ServerBuilder, Failure> {
     }
     builder = match (&flags.cert, &flags.key) {
         _ if flags.plain => builder.plain(),
-        (Some(cert), Some(key)) => builder.tls(identity::given(cert, key)?),
-        _ => builder.tls(identity::made(&flags.names, flags.save_cert.as_deref())?),
+        (Some(cert), Some(key)) => builder.tls(identity::from_files(cert, key)?),
+        _ => builder.tls(identity::generated(&flags.names, flags.save_cert.as_deref())?),
     };
     builder = builder.service(site(flags)?);
     if let Some(address) = flags.metrics {
@@ -147,28 +147,29 @@ fn announce(flags: &ServeFlags, common: &CommonFlags, running: &Running) -> Resu
             .with(Paint::Head, &url)
             .with(Paint::Plain, format!("  {}", versions(flags).join(", "))),
     ];
-    let mut say = |what: &str, value: String| {
+    let mut add_row = |what: &str, value: String| {
         let label = format!("  {what:<12}");
         lines.push(Line::new().with(Paint::Dim, label).with(Paint::Plain, value));
     };
-    say("listening", address.to_string());
+    add_row("listening", address.to_string());
     if !flags.no_sctp {
-        say("SCTP", if sctp.is_empty() { "not served".to_owned() } else { sctp.join(", ") });
+        add_row("SCTP", if sctp.is_empty() { "not served".to_owned() } else { sctp.join(", ") });
     }
     if let Some(upstream) = &flags.upstream {
-        say("upstream", upstream.to_string());
+        add_row("upstream", upstream.to_string());
     } else if !flags.no_files {
-        say("files", flags.directory.display().to_string());
+        add_row("files", flags.directory.display().to_string());
     }
     if let Some(url) = metrics(running) {
-        say("metrics", url);
+        add_row("metrics", url);
     }
     if flags.upstream.is_none() {
-        say("also", "/bytes/N  /echo  /slow?ms=N".to_owned());
+        add_row("also", "/bytes/N  /echo  /slow?ms=N".to_owned());
     }
     if let Some(path) = &flags.save_cert {
-        say("certificate", path.display().to_string());
-        let command = format!("eyas get -v{} --cacert {} {url}", reach(running), path.display());
+        add_row("certificate", path.display().to_string());
+        let command =
+            format!("eyas get -v{} --cacert {} {url}", client_flags(running), path.display());
         lines.push(Line::new().with(Paint::Dim, "  try         ").with(Paint::Command, command));
     }
     warn(common, running);
@@ -185,7 +186,7 @@ fn warn(common: &CommonFlags, running: &Running) {
 }
 
 /// Returns how clients find SCTP inside UDP, if it is not at its usual port.
-fn reach(running: &Running) -> String {
+fn client_flags(running: &Running) -> String {
     let port = running.sctp().and_then(SctpListener::encapsulation_port);
     let unusual = port.filter(|port| *port != ENCAPSULATION_PORT);
     unusual.map_or_else(String::new, |port| format!(" --sctp-udp-port {port}"))

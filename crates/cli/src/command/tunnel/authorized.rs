@@ -1,4 +1,4 @@
-//! The keys that may connect, according to the current content of their file.
+//! The keys that may connect, always according to the current content of their file.
 
 use std::fs;
 use std::io;
@@ -13,15 +13,15 @@ use eyas_relay::tunnel::keys::{AuthorizedKeys, Grant};
 use super::{NoticePrinter, files};
 use crate::failure::Failure;
 
-/// A file of keys, read for each connection anew.
+/// A file of keys, which is read again for each connection.
 pub(super) struct Authorized {
     path: PathBuf,
     printer: NoticePrinter,
-    last: Mutex<Option<Last>>,
+    cached: Mutex<Option<Cached>>,
 }
 
 /// The last content of the file, and its identity.
-struct Last {
+struct Cached {
     stamp: Stamp,
     keys: Arc<AuthorizedKeys>,
 }
@@ -41,41 +41,41 @@ impl Stamp {
 
 impl Authorized {
     pub(super) fn new(path: PathBuf, printer: NoticePrinter) -> Self {
-        Self { path, printer, last: Mutex::default() }
+        Self { path, printer, cached: Mutex::default() }
     }
 
     /// Returns what this key may do, if it may connect.
     pub(super) fn grant(&self, key: &KeyFingerprint) -> Option<Grant> {
         match self.read() {
             Ok(keys) => keys.grant(key).cloned(),
-            // With a file that cannot be read, no one may connect.
+            // If the file cannot be read, no one may connect.
             Err(failure) => {
-                self.printer.complain("keys", failure.message);
+                self.printer.warn("keys", failure.message);
                 None
             }
         }
     }
 
     /// Returns the content of the file. If there is no descriptor to read it with, this is the
-    /// earlier content, as long as it is the same file: someone who uses up all descriptors must
+    /// earlier content, if the file has not changed: an attacker who exhausts all descriptors must
     /// not lock out the owners of keys.
     pub(super) fn read(&self) -> Result<Arc<AuthorizedKeys>, Failure> {
         let stamp = Stamp::of(&self.path);
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         let text = match fs::read_to_string(&self.path) {
             Ok(text) => text,
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => String::new(),
             Err(cause) => {
-                let is_same = |one: &&Last| stamp.as_ref() == Some(&one.stamp);
-                return match last.as_ref().filter(is_same) {
-                    Some(same) if is_out_of_descriptors(&cause) => Ok(Arc::clone(&same.keys)),
+                let is_same = |one: &&Cached| stamp.as_ref() == Some(&one.stamp);
+                return match cached.as_ref().filter(is_same) {
+                    Some(cached) if is_out_of_descriptors(&cause) => Ok(Arc::clone(&cached.keys)),
                     _ => Err(files::unusable(&self.path, &cause)),
                 };
             }
         };
         let keys = AuthorizedKeys::parse(&text).map(Arc::new);
         let keys = keys.map_err(|cause| files::unusable(&self.path, &cause))?;
-        *last = stamp.map(|stamp| Last { stamp, keys: Arc::clone(&keys) });
+        *cached = stamp.map(|stamp| Cached { stamp, keys: Arc::clone(&keys) });
         Ok(keys)
     }
 }
@@ -90,15 +90,15 @@ mod tests {
         let path = directory.path().join("keys");
         assert_eq!(Stamp::of(&path), None);
         fs::write(&path, "a").expect("writes");
-        let before = Stamp::of(&path);
-        assert!(before.is_some());
-        assert_eq!(Stamp::of(&path), before);
+        let previous = Stamp::of(&path);
+        assert!(previous.is_some());
+        assert_eq!(Stamp::of(&path), previous);
         fs::write(&path, "ab").expect("writes");
-        assert_ne!(Stamp::of(&path), before);
+        assert_ne!(Stamp::of(&path), previous);
         let other = directory.path().join("other");
         fs::write(&other, "ab").expect("writes");
-        let before = Stamp::of(&path);
+        let previous = Stamp::of(&path);
         fs::rename(&other, &path).expect("renames");
-        assert_ne!(Stamp::of(&path), before);
+        assert_ne!(Stamp::of(&path), previous);
     }
 }

@@ -19,17 +19,17 @@ use crate::command::{setting, target};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, TunnelFlags};
 
-/// The server, our identity, and what is known of the server.
+/// The server, our identity, and what is known about the server.
 struct Setting<'a> {
     flags: &'a TunnelFlags,
-    own: ServerIdentity,
+    identity: ServerIdentity,
     target: Target,
     policy: Policy,
     host: HostName,
     known: Known,
 }
 
-/// What is known of the server's key.
+/// What is known about the server's key.
 struct Known {
     file: PathBuf,
     /// The keys that it may have, and the lines of the file that contain them.
@@ -61,9 +61,9 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
         dynamic: flags.dynamic.clone(),
         interface: interface.clone(),
     };
-    let way = (setting.target.clone(), setting.policy.clone());
+    let race_target = (setting.target.clone(), setting.policy.clone());
     let print = move |notice| printer.print(&notice);
-    let client = Client::new(endpoint, way, forwards, Probing::default(), print);
+    let client = Client::new(endpoint, race_target, forwards, Probing::default(), print);
     let client = client.map_err(|error| setting.failure(error))?;
     let mut about = setting.about();
     about.forwards.extend(interface.iter().map(|one| interface::description(one.config())));
@@ -73,7 +73,7 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
     tokio::pin!(running);
     let done = tokio::select! {
         done = &mut running => done,
-        failure = interface::gone(interface.as_ref()) => return Err(failure),
+        failure = interface::until_removed(interface.as_ref()) => return Err(failure),
         _ = interruption.next() => {
             stop.cancel();
             tokio::select! {
@@ -87,9 +87,9 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
 
 async fn stdio(tunnel: Tunnel, to: Destination) -> Result<(), Failure> {
     let channel = tunnel.open(to).await.map_err(|error| of_tunnel(&error))?;
-    let passed = bytes::both_ways(channel).await.map(drop);
+    let transferred = bytes::both_ways(channel).await.map(drop);
     tunnel.end().await;
-    passed
+    transferred
 }
 
 impl<'a> Setting<'a> {
@@ -109,7 +109,7 @@ impl<'a> Setting<'a> {
         let target = target::to_tunnel(host)?;
         let name = HostName::new(target.host.clone(), target.port);
         let key = files::place(flags.key.key.as_deref(), "key.pem")?;
-        let own = files::read_key(&key)?.ok_or_else(|| {
+        let identity = files::read_key(&key)?.ok_or_else(|| {
             Failure::new(Kind::Identity, format!("there is no key in {}", key.display()))
                 .hint("'eyas tunnel keygen' generates one")
         })?;
@@ -134,7 +134,7 @@ impl<'a> Setting<'a> {
         policy.deadline = limits.into_iter().flatten().min().unwrap_or(policy.deadline);
         let policy =
             policy.validated().map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))?;
-        Ok(Self { flags, own, target, policy, host: name, known: Known { file, keys } })
+        Ok(Self { flags, identity, target, policy, host: name, known: Known { file, keys } })
     }
 
     fn about(&self) -> About {
@@ -151,7 +151,7 @@ impl<'a> Setting<'a> {
     /// any server, for a first contact.
     async fn endpoint(&self, keys: &[KeyFingerprint]) -> Result<Endpoint, Failure> {
         let security = SecurityParameters::platform()
-            .with_client_certificate(self.own.chain().to_vec(), self.own.private_key())
+            .with_client_certificate(self.identity.chain().to_vec(), self.identity.private_key())
             .with_tls_versions([&eyas::rustls::version::TLS13])
             .without_resumption();
         let security = match keys {
@@ -167,24 +167,24 @@ impl<'a> Setting<'a> {
         builder.build().map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))
     }
 
-    /// Opens a session with the server, and returns what opens the following ones. The key of an
-    /// unknown server is saved once it has accepted us.
+    /// Opens a session with the server, and returns it with the endpoint for later sessions. The
+    /// key of an unknown server is saved once it has accepted us.
     async fn connect(&self, printer: NoticePrinter) -> Result<(Tunnel, Endpoint), Failure> {
         let keys: Vec<_> = self.known.keys.iter().map(|(key, _)| *key).collect();
         let endpoint = self.endpoint(&keys).await?;
         let reached = reach(&endpoint, &self.target, &self.policy).await;
         let (carrier, key) = reached.map_err(|error| self.failure(error))?;
-        let way = carrier.to_string();
-        let begun = Tunnel::begin(carrier, SessionLimits::default()).await;
-        let tunnel = begun.map_err(|error| self.failure(error))?;
+        let carrier_name = carrier.to_string();
+        let session = Tunnel::begin(carrier, SessionLimits::default()).await;
+        let tunnel = session.map_err(|error| self.failure(error))?;
         if keys.is_empty() {
             files::append(&self.known.file, &self.host.line(&key))?;
             let file = self.known.file.display();
-            let text = format!("{} is a new server: its key {key} is kept in {file}", self.host);
-            printer.complain("first-meeting", text);
+            let text = format!("{} is a new server: its key {key} was saved in {file}", self.host);
+            printer.warn("first-meeting", text);
         }
         if self.flags.stdio.is_none() {
-            printer.say("connected", format!("connected over {way}"));
+            printer.info("connected", format!("connected over {carrier_name}"));
         }
         let endpoint = match keys.is_empty() {
             true => self.endpoint(&[key]).await?,
@@ -195,12 +195,14 @@ impl<'a> Setting<'a> {
 
     fn failure(&self, error: TunnelError) -> Failure {
         match &error {
-            TunnelError::Connect(cause) if cause.certificate().is_some() => self.changed(cause),
-            TunnelError::NotLetIn(_) => {
-                let own = files::fingerprint(&self.own).map(|key| key.to_string());
+            TunnelError::Connect(cause) if cause.certificate().is_some() => {
+                self.key_mismatch(cause)
+            }
+            TunnelError::NotAccepted(_) => {
+                let identity = files::fingerprint(&self.identity).map(|key| key.to_string());
                 let hint = format!(
                     "the server's authorized_keys must contain this line: {}",
-                    own.unwrap_or_default()
+                    identity.unwrap_or_default()
                 );
                 of_tunnel(&error).hint(hint)
             }
@@ -209,7 +211,7 @@ impl<'a> Setting<'a> {
     }
 
     /// Returns the failure if the server has another key than the known one.
-    fn changed(&self, cause: &ConnectError) -> Failure {
+    fn key_mismatch(&self, cause: &ConnectError) -> Failure {
         let what = cause.certificate().map(|(_, failure)| failure.detail.clone());
         let what = what.unwrap_or_default();
         let (host, file) = (&self.host, self.known.file.display());
@@ -218,8 +220,8 @@ impl<'a> Setting<'a> {
         let hint = match known {
             0 => "someone may be intercepting the connection, or --host-key is wrong".to_owned(),
             line => format!(
-                "somebody may be in between; if you know that the key has changed, remove line \
-                 {line} of {file}"
+                "someone may be intercepting the connection; if you know that the key has changed, remove \
+                 line {line} of {file}"
             ),
         };
         Failure::new(Kind::Certificate, text).hint(hint)
@@ -229,7 +231,7 @@ impl<'a> Setting<'a> {
 fn of_tunnel(error: &TunnelError) -> Failure {
     let kind = match error {
         TunnelError::Connect(cause) => of_race(cause),
-        TunnelError::NoKey | TunnelError::NotLetIn(_) => Kind::Identity,
+        TunnelError::NoKey | TunnelError::NotAccepted(_) => Kind::Identity,
         TunnelError::Listen(..) => Kind::Listen,
         TunnelError::Refused { .. } => Kind::Connect,
         _ => Kind::Protocol,

@@ -22,18 +22,18 @@ use crate::shape::tunnel::TunnelShape;
 
 /// The prefix of the names; a number follows.
 const NAME: &str = "tunnel-";
-/// Tunnels of a user at once that are found.
+/// The maximum number of tunnels of a user that are found.
 const MAX_TUNNELS: u32 = 256;
 /// How long to wait for the other side.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// While another one begins in the same folder.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// How long to wait while another tunnel is starting in the same directory.
 const PAUSE: Duration = Duration::from_millis(20);
 /// The maximum size of an answer: many times that of the largest one.
 const MAX_ANSWER: u64 = 64 << 20;
-/// Others may not write there.
+/// The permissions of other users to write.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// A tunnel that is found, until this is dropped.
+/// Makes a tunnel findable until it is dropped.
 #[derive(Debug)]
 pub(super) struct Control {
     serving: JoinHandle<()>,
@@ -63,21 +63,22 @@ fn check(folder: &Path) -> io::Result<()> {
     if found.is_dir() && is_ours && found.mode() & OTHERS_WRITE == 0 {
         return Ok(());
     }
-    let said = format!("{} is no folder of this user's alone", folder.display());
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, said))
+    let message =
+        format!("{} is not a directory that only this user can write to", folder.display());
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
 }
 
 impl Control {
-    /// Sends the result of this function to everyone who connects from now on.
+    /// Starts to send the result of this function to each client that connects.
     pub(super) async fn listen(
-        tell: impl Fn() -> TunnelShape + Send + 'static,
+        status: impl Fn() -> TunnelShape + Send + 'static,
     ) -> io::Result<Self> {
-        Self::listen_in(&folder(), tell).await
+        Self::listen_in(&folder(), status).await
     }
 
     async fn listen_in(
         folder: &Path,
-        tell: impl Fn() -> TunnelShape + Send + 'static,
+        status: impl Fn() -> TunnelShape + Send + 'static,
     ) -> io::Result<Self> {
         match DirBuilder::new().recursive(true).mode(0o700).create(folder) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -86,12 +87,12 @@ impl Control {
         let (listener, file) = bind(folder).await?;
         let serving = tokio::spawn(async move {
             loop {
-                // One after another: they are few.
+                // Clients are few, so they are served one after another.
                 match listener.accept().await {
-                    Ok((mut asks, _)) => {
-                        let said = serde_json::to_vec(&tell()).unwrap_or_default();
-                        // A client that does not read it does not get it.
-                        let _ = timeout(PATIENCE, asks.write_all(&said)).await;
+                    Ok((mut client, _)) => {
+                        let message = serde_json::to_vec(&status()).unwrap_or_default();
+                        // A client that does not read is dropped.
+                        let _ = timeout(TIMEOUT, client.write_all(&message)).await;
                     }
                     Err(_) => sleep(PAUSE).await,
                 }
@@ -102,7 +103,7 @@ impl Control {
 }
 
 async fn bind(folder: &Path) -> io::Result<(UnixListener, SocketFile)> {
-    let give_up = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     let mut number = 0;
     loop {
         let path = folder.join(format!("{NAME}{number}"));
@@ -112,7 +113,7 @@ async fn bind(folder: &Path) -> io::Result<(UnixListener, SocketFile)> {
                 return Ok((UnixListener::from_std(listener)?, file));
             }
             Err(error) if error.kind() != io::ErrorKind::AddrInUse => return Err(error),
-            Err(error) if number >= MAX_TUNNELS || Instant::now() > give_up => return Err(error),
+            Err(error) if number >= MAX_TUNNELS || Instant::now() > deadline => return Err(error),
             // The name is in use, or is being claimed at this moment.
             Err(_) if UnixStream::connect(&path).is_ok() => number += 1,
             Err(_) => sleep(PAUSE).await,
@@ -137,9 +138,9 @@ fn all_in(folder: &Path) -> io::Result<Vec<TunnelShape>> {
     let mut found = Vec::new();
     for entry in entries {
         let entry = entry?;
-        let is_one = entry.file_name().to_str().is_some_and(|name| name.starts_with(NAME));
-        // One that was killed, or is of another version, is none.
-        if is_one && let Ok(tunnel) = ask(&entry.path()) {
+        let is_tunnel = entry.file_name().to_str().is_some_and(|name| name.starts_with(NAME));
+        // Tunnels that were killed, or are of another version, are skipped.
+        if is_tunnel && let Ok(tunnel) = query(&entry.path()) {
             found.push(tunnel);
         }
     }
@@ -147,12 +148,12 @@ fn all_in(folder: &Path) -> io::Result<Vec<TunnelShape>> {
     Ok(found)
 }
 
-fn ask(path: &Path) -> io::Result<TunnelShape> {
+fn query(path: &Path) -> io::Result<TunnelShape> {
     let stream = UnixStream::connect(path)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let mut said = Vec::new();
-    stream.take(MAX_ANSWER).read_to_end(&mut said)?;
-    Ok(serde_json::from_slice(&said)?)
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    let mut message = Vec::new();
+    stream.take(MAX_ANSWER).read_to_end(&mut message)?;
+    Ok(serde_json::from_slice(&message)?)
 }
 
 #[cfg(test)]
@@ -161,7 +162,7 @@ mod tests {
 
     use super::*;
 
-    fn named(name: &str) -> impl Fn() -> TunnelShape + Send + 'static {
+    fn status_of(name: &str) -> impl Fn() -> TunnelShape + Send + 'static {
         let shape = TunnelShape {
             process: 7,
             version: String::new(),
@@ -185,8 +186,8 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let folder = directory.path().join("eyas");
         assert!(names(&folder).await.is_empty());
-        // Both begin at once.
-        let both = (named("one"), named("two"));
+        // Both start at the same time.
+        let both = (status_of("one"), status_of("two"));
         let both =
             tokio::join!(Control::listen_in(&folder, both.0), Control::listen_in(&folder, both.1));
         let (one, _two) = (both.0.expect("it listens"), both.1.expect("it listens"));
@@ -198,12 +199,12 @@ mod tests {
         assert_eq!([0, 1].map(|number| mode(&folder.join(format!("{NAME}{number}")))), [0o600; 2]);
         drop(one);
         assert_eq!(names(&folder).await, ["two"]);
-        // As one that was killed leaves it.
-        let left = folder.join(format!("{NAME}2"));
-        drop(std::os::unix::net::UnixListener::bind(&left).expect("a socket"));
+        // As left by a killed tunnel.
+        let stale = folder.join(format!("{NAME}2"));
+        drop(std::os::unix::net::UnixListener::bind(&stale).expect("a socket"));
         assert_eq!(names(&folder).await, ["two"]);
-        let _three = Control::listen_in(&folder, named("three")).await.expect("it listens");
-        let _four = Control::listen_in(&folder, named("four")).await.expect("it listens");
+        let _three = Control::listen_in(&folder, status_of("three")).await.expect("it listens");
+        let _four = Control::listen_in(&folder, status_of("four")).await.expect("it listens");
         assert_eq!(names(&folder).await.len(), 3);
         assert!(!folder.join(format!("{NAME}3")).exists());
     }
@@ -212,7 +213,7 @@ mod tests {
     async fn a_directory_that_others_may_write_to_is_not_used() {
         let directory = tempfile::tempdir().expect("a directory");
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).expect("chmod");
-        let refused = Control::listen_in(directory.path(), named("one")).await;
+        let refused = Control::listen_in(directory.path(), status_of("one")).await;
         assert_eq!(refused.expect_err("not ours").kind(), io::ErrorKind::PermissionDenied);
         assert!(all_in(directory.path()).is_err());
     }

@@ -9,14 +9,14 @@ use eyas::{KeyFingerprint, ServerIdentity};
 
 use crate::failure::{Failure, Kind};
 
-/// Below the directory of configurations.
+/// The directory below the configuration directory.
 const DIRECTORY: &str = "eyas/tunnel";
 /// The name in the certificate around a key, which is irrelevant: only the key counts.
-const NOBODY: &str = "tunnel.invalid";
+const PLACEHOLDER_NAME: &str = "tunnel.invalid";
 
 /// Returns the default location of a file, if none was given (XDG base directory specification).
-pub(super) fn place(named: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
-    if let Some(path) = named {
+pub(super) fn place(given: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
+    if let Some(path) = given {
         return Ok(path.to_owned());
     }
     let variable = |name: &str| {
@@ -39,16 +39,18 @@ pub(super) fn read_key(path: &Path) -> Result<Option<ServerIdentity>, Failure> {
     };
     if found.permissions().mode() & 0o077 != 0 {
         return Err(Failure::new(Kind::Identity, format!("others can read the key in {name}"))
-            .hint(format!("chmod 600 {name}, and make a new key if they may have done so")));
+            .hint(format!("chmod 600 {name}, and generate a new key if that may have happened")));
     }
     let text = fs::read(path).map_err(|cause| unusable(path, &cause))?;
     ServerIdentity::from_pem(&text, &text).map(Some).map_err(|cause| unusable(path, &cause))
 }
 
-/// Makes a key, in a file that is not there yet.
+/// Generates a key, in a file that must not exist yet.
 pub(super) fn make_key(path: &Path) -> Result<ServerIdentity, Failure> {
-    let made = ServerIdentity::self_signed([NOBODY]).map_err(|cause| unusable(path, &cause))?;
-    let pem = made.certificate_pem().and_then(|certificate| Ok(certificate + &made.key_pem()?));
+    let identity =
+        ServerIdentity::self_signed([PLACEHOLDER_NAME]).map_err(|cause| unusable(path, &cause))?;
+    let pem =
+        identity.certificate_pem().and_then(|certificate| Ok(certificate + &identity.key_pem()?));
     let pem = pem.map_err(|cause| unusable(path, &cause))?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -57,9 +59,9 @@ pub(super) fn make_key(path: &Path) -> Result<ServerIdentity, Failure> {
         file.sync_all()
     });
     match written {
-        Ok(()) => Ok(made),
+        Ok(()) => Ok(identity),
         Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
-            let text = format!("{} is there already", path.display());
+            let text = format!("{} already exists", path.display());
             Err(Failure::new(Kind::Write, text).hint("name another file with --key, or remove it"))
         }
         Err(cause) => Err(Failure::write(&path.display().to_string(), &cause)),
@@ -110,11 +112,11 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("new/key.pem");
         assert!(read_key(&path).expect("no file").is_none());
-        let made = make_key(&path).expect("a key");
+        let identity = make_key(&path).expect("a key");
         let mode = fs::metadata(&path).expect("a file").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         let read = read_key(&path).expect("readable").expect("a key");
-        assert_eq!(fingerprint(&read).ok(), fingerprint(&made).ok());
+        assert_eq!(fingerprint(&read).ok(), fingerprint(&identity).ok());
         assert_eq!(make_key(&path).expect_err("it is there").kind, Kind::Write);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("chmod");
         assert_eq!(read_key(&path).expect_err("others can read it").kind, Kind::Identity);

@@ -10,7 +10,7 @@ use crate::failure::{Failure, Kind};
 use crate::flags::TunFlags;
 
 /// The minimum MTU of IPv6 (RFC 8200 §5).
-const LEAST_OF_IPV6: u16 = 1280;
+const MIN_IPV6_MTU: u16 = 1280;
 
 /// Creates the interface, if requested.
 pub(super) fn make(flags: &TunFlags, printer: NoticePrinter) -> Result<Option<Interface>, Failure> {
@@ -26,7 +26,7 @@ pub(super) fn make(flags: &TunFlags, printer: NoticePrinter) -> Result<Option<In
     let failed = |cause| Failure::new(Kind::Listen, format!("cannot use {name}: {cause}"));
     let text = description(&config);
     let interface = Interface::new(device, config).map_err(failed)?;
-    printer.say("interface", text);
+    printer.info("interface", text);
     Ok(Some(interface))
 }
 
@@ -37,11 +37,11 @@ pub(super) fn description(config: &InterfaceConfig) -> String {
 }
 
 /// Waits until the interface is removed; forever if there is none.
-pub(super) async fn gone(interface: Option<&Interface>) -> Failure {
+pub(super) async fn until_removed(interface: Option<&Interface>) -> Failure {
     let Some(interface) = interface else { return std::future::pending().await };
     interface.gone().await;
     let name = &interface.config().name;
-    Failure::new(Kind::Listen, format!("the interface {name} was taken away"))
+    Failure::new(Kind::Listen, format!("the interface {name} was removed"))
 }
 
 fn check(config: &InterfaceConfig) -> Result<(), Failure> {
@@ -50,8 +50,8 @@ fn check(config: &InterfaceConfig) -> Result<(), Failure> {
     if config.addresses.len() > MAX_ADDRESSES {
         return usage(format!("an interface has {MAX_ADDRESSES} addresses at most"));
     }
-    if config.mtu < LEAST_OF_IPV6 && all().any(|one| one.addr().is_ipv6()) {
-        return usage(format!("IPv6 needs an MTU of {LEAST_OF_IPV6} at least (RFC 8200 §5)"));
+    if config.mtu < MIN_IPV6_MTU && all().any(|one| one.addr().is_ipv6()) {
+        return usage(format!("IPv6 needs an MTU of {MIN_IPV6_MTU} at least (RFC 8200 §5)"));
     }
     match config.networks.iter().find(|one| one.prefix_len() == 0) {
         Some(all) => usage(format!(
@@ -77,5 +77,5 @@ fn device(config: &InterfaceConfig) -> Result<OwnedFd, Failure> {
 
 #[cfg(not(target_os = "linux"))]
 fn device(_: &InterfaceConfig) -> Result<OwnedFd, Failure> {
-    Err(Failure::new(Kind::Usage, "interfaces are made on Linux alone"))
+    Err(Failure::new(Kind::Usage, "interfaces are only supported on Linux"))
 }

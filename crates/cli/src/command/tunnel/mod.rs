@@ -49,14 +49,14 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
         Some(TunnelAction::Status(flags)) => status::run(flags, common).await,
         #[cfg(not(target_os = "linux"))]
         Some(TunnelAction::Status(_)) => {
-            Err(Failure::new(Kind::Usage, "tunnels are shown on Linux alone"))
+            Err(Failure::new(Kind::Usage, "the status of tunnels is only available on Linux"))
         }
         None => connect::run(flags, common).await,
     }
 }
 
-/// The value of Linux's TCP: the failure of a line is noticed at a timeout, and the second of RFC
-/// 9260 is long for someone who types. A SACK is delayed for at most part of that.
+/// The minimum RTO of Linux's TCP: a failed path is detected by a timeout, and the second that RFC
+/// 9260 recommends is long for interactive use. The delay of SACKs has to be well below it.
 const RTO_MIN: Duration = Duration::from_millis(200);
 const SACK_DELAY: Duration = Duration::from_millis(40);
 
@@ -78,12 +78,12 @@ struct About {
     forwards: Vec<String>,
 }
 
-/// Makes these sessions visible to `eyas tunnel status`, as long as the returned value is kept. A
-/// tunnel works without it.
+/// Makes these sessions visible to `eyas tunnel status` until the returned value is dropped.
+/// Tunnels also work without that.
 #[cfg(target_os = "linux")]
 async fn show(about: About, sessions: Sessions, printer: NoticePrinter) -> impl Sized {
     let began = std::time::Instant::now();
-    let tell = move || TunnelShape {
+    let status = move || TunnelShape {
         process: std::process::id(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         role: about.role.to_owned(),
@@ -92,9 +92,9 @@ async fn show(about: About, sessions: Sessions, printer: NoticePrinter) -> impl 
         up_ms: millis(began.elapsed()),
         sessions: sessions.read().iter().map(TunnelSessionShape::from).collect(),
     };
-    let shown = control::Control::listen(tell).await;
+    let shown = control::Control::listen(status).await;
     shown.inspect_err(|cause| {
-        printer.complain("status", format!("'eyas tunnel status' does not see this one: {cause}"));
+        printer.warn("status", format!("'eyas tunnel status' will not find this tunnel: {cause}"));
     })
 }
 
@@ -108,8 +108,8 @@ fn keygen(flags: &TunnelKeyFlags, common: &CommonFlags) -> Result<(), Failure> {
     if common.json {
         return output::object(&json!({ "file": path, "key": key }));
     }
-    let says = format!("made {path}; the line for the server's authorized_keys is");
-    output::aside(&[Line::new().with(Paint::Dim, says)], OutputStyle::of_stderr(common.color));
+    let text = format!("generated {path}; the line for the server's authorized_keys is");
+    output::aside(&[Line::new().with(Paint::Dim, text)], OutputStyle::of_stderr(common.color));
     output::page(&[Line::new().with(Paint::Plain, key)], OutputStyle::of_stdout(common.color))
 }
 
@@ -136,11 +136,11 @@ impl NoticePrinter {
         output::aside(&[line], OutputStyle::of_stderr(self.color));
     }
 
-    fn say(self, event: &'static str, text: String) {
+    fn info(self, event: &'static str, text: String) {
         self.print(&Notice { event, text, is_bad: false });
     }
 
-    fn complain(self, event: &'static str, text: String) {
+    fn warn(self, event: &'static str, text: String) {
         self.print(&Notice { event, text, is_bad: true });
     }
 }

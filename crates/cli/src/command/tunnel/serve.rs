@@ -13,29 +13,29 @@ use super::{About, NoticePrinter, files, interface};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, TunnelServeFlags};
 
-/// Connections to destinations under way at once.
+/// The maximum number of concurrent attempts to connect to destinations.
 const ATTEMPTS: usize = 1024;
 
 pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Result<(), Failure> {
-    // Before anyone can know that it runs, so that it cannot be stopped too early.
+    // Set up before the server announces itself, so that no early signal is missed.
     let mut interruption = crate::command::listen()?;
     let printer = NoticePrinter::new(common);
     let identity = identity(flags, printer)?;
     let path = files::place(flags.authorized_keys.as_deref(), "authorized_keys")?;
     let authorized = Authorized::new(path.clone(), printer);
     if authorized.read()?.is_empty() {
-        let text = format!("nobody may connect yet: {} names no key", path.display());
-        printer.complain("keys", text);
+        let text = format!("no one may connect yet: {} contains no keys", path.display());
+        printer.warn("keys", text);
     }
     let interface = interface::make(&flags.tun, printer)?;
     let authorized = Arc::new(authorized);
     let listener = bind(flags, (identity.clone(), Arc::clone(&authorized)), printer).await?;
     if let Some(why) = listener.sctp_missing() {
-        printer.complain("listening", format!("no SCTP inside UDP: {why}"));
+        printer.warn("listening", format!("no SCTP inside UDP: {why}"));
     }
     let key = files::fingerprint(&identity)?;
     let text = format!("listening on {} with the key {key}", listener.local_addr());
-    printer.say("listening", text);
+    printer.info("listening", text);
     let endpoint = Endpoint::builder()
         .max_attempts_in_flight(ATTEMPTS)
         .build()
@@ -56,7 +56,7 @@ pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Resul
     tokio::pin!(serving);
     tokio::select! {
         () = &mut serving => {}
-        failure = interface::gone(interface.as_ref()) => return Err(failure),
+        failure = interface::until_removed(interface.as_ref()) => return Err(failure),
         _ = interruption.next() => {
             stop.cancel();
             tokio::select! {
@@ -77,7 +77,7 @@ async fn bind(
         .transports(crate::command::setting::served_transports(true))
         .security(identity)
         .client_keys(move |key| authorized.grant(key).is_some())
-        .notices(move |text| printer.complain("exhausted", text))
+        .notices(move |text| printer.warn("exhausted", text))
         .with_alpn([ALPN])
         .sctp_addresses(flags.paths.local_address.iter().copied())
         .sctp_association(super::association(&flags.paths))
@@ -92,6 +92,6 @@ fn identity(flags: &TunnelServeFlags, printer: NoticePrinter) -> Result<ServerId
     if let Some(identity) = files::read_key(&path)? {
         return Ok(identity);
     }
-    printer.say("keys", format!("made a key for this server: {}", path.display()));
+    printer.info("keys", format!("generated a key for this server: {}", path.display()));
     files::make_key(&path)
 }

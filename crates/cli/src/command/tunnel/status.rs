@@ -17,20 +17,20 @@ use crate::terminal::{Line, OutputStyle, Paint, table, time, wrapped};
 
 /// The time between the two readings from which a rate is computed.
 const RATE_INTERVAL: Duration = Duration::from_millis(500);
-/// Between two pictures.
+/// The interval between two updates.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Shows them: again and again on a terminal.
+/// Shows the tunnels, with periodic updates on a terminal.
 pub(super) async fn run(flags: &TunnelStatusFlags, common: &CommonFlags) -> Result<(), Failure> {
     let style = OutputStyle::of_stdout(common.color);
-    let mut seen = Seen::first()?;
+    let mut snapshot = Snapshot::first()?;
     let has_cursor = std::env::var_os("TERM").is_some_and(|term| term != "dumb");
     if common.json || flags.once || !has_cursor || !io::stdout().is_terminal() {
-        if !seen.tunnels.is_empty() {
+        if !snapshot.tunnels.is_empty() {
             sleep(RATE_INTERVAL).await;
-            seen = seen.next()?;
+            snapshot = snapshot.next()?;
         }
-        let status = TunnelStatusShape { tunnels: seen.tunnels };
+        let status = TunnelStatusShape { tunnels: snapshot.tunnels };
         return match common.json {
             true => output::object(&value(&status)),
             false => output::page(&page(&status, style), style),
@@ -39,23 +39,23 @@ pub(super) async fn run(flags: &TunnelStatusFlags, common: &CommonFlags) -> Resu
     let mut interruption = crate::command::listen()?;
     let mut height = 0;
     loop {
-        let status = TunnelStatusShape { tunnels: seen.tunnels.clone() };
+        let status = TunnelStatusShape { tunnels: snapshot.tunnels.clone() };
         height = redraw(page(&status, style), height, style)?;
         tokio::select! {
             () = sleep(TICK) => {}
             _ = interruption.next() => return Ok(()),
         }
-        seen = seen.next()?;
+        snapshot = snapshot.next()?;
     }
 }
 
 /// The state at one moment.
-struct Seen {
+struct Snapshot {
     tunnels: Vec<TunnelShape>,
     at: Instant,
 }
 
-impl Seen {
+impl Snapshot {
     fn first() -> Result<Self, Failure> {
         let at = Instant::now();
         let read = control::all();
@@ -67,16 +67,16 @@ impl Seen {
     fn next(&self) -> Result<Self, Failure> {
         let mut now = Self::first()?;
         for tunnel in &mut now.tunnels {
-            let before = self.tunnels.iter().find(|one| one.process == tunnel.process);
-            if let Some(before) = before {
-                tunnel.compare(before, now.at - self.at);
+            let previous = self.tunnels.iter().find(|one| one.process == tunnel.process);
+            if let Some(previous) = previous {
+                tunnel.compare(previous, now.at - self.at);
             }
         }
         Ok(now)
     }
 }
 
-/// Draws over what was drawn before, which has this number of lines, and returns the new number of
+/// Redraws over the previous output, which has this number of lines, and returns the new number of
 /// lines. What does not fit on the terminal is omitted, because lines that have scrolled out cannot
 /// be overwritten.
 fn redraw(mut lines: Vec<Line>, height: usize, style: OutputStyle) -> Result<usize, Failure> {
@@ -118,20 +118,20 @@ fn tunnel(one: &TunnelShape, style: OutputStyle) -> Vec<Line> {
         lines.extend(wrapped(Paint::Dim, forward, 2, style));
     }
     if one.sessions.is_empty() {
-        let said = match one.role == "client" {
+        let text = match one.role == "client" {
             true => "not connected",
-            false => "nobody is connected",
+            false => "no client is connected",
         };
-        lines.extend(wrapped(Paint::Warn, said, 2, style));
+        lines.extend(wrapped(Paint::Warn, text, 2, style));
     }
     for session in &one.sessions {
         lines.push(Line::new());
-        lines.extend(about(session, style));
+        lines.extend(session_lines(session, style));
     }
     lines
 }
 
-fn about(one: &TunnelSessionShape, style: OutputStyle) -> Vec<Line> {
+fn session_lines(one: &TunnelSessionShape, style: OutputStyle) -> Vec<Line> {
     let up = time(Duration::from_secs_f64(one.up_ms.max(0.0) / 1e3));
     let (sent, received) = (bytes(one.sent), bytes(one.received));
     let head = format!(
@@ -180,7 +180,7 @@ fn interface(one: &PacketsShape) -> String {
 
 fn path(one: &TunnelPathShape) -> Vec<(Paint, String)> {
     let paint = if one.state == "active" { Paint::Good } else { Paint::Warn };
-    // RFC 7829's word takes too much room.
+    // RFC 7829's term is too long.
     let state = one.state.replace("potentially-failed", "in doubt");
     let millis = |millis: f64| time(Duration::from_secs_f64(millis.max(0.0) / 1e3));
     let plain = |text: String| (Paint::Plain, text);
@@ -303,24 +303,24 @@ mod tests {
 
     #[test]
     fn a_page_fits_eighty_columns() {
-        let (before, mut after) = (shape(), shape());
+        let (previous, mut after) = (shape(), shape());
         after.sessions[0].paths[0].delivered += 1_250_000;
-        after.compare(&before, Duration::from_secs(1));
+        after.compare(&previous, Duration::from_secs(1));
         insta::assert_snapshot!(text(&TunnelStatusShape { tunnels: vec![after] }));
     }
 
     #[test]
     fn rates_compare_only_the_same_session_and_path() {
-        let (before, mut after) = (shape(), shape());
+        let (previous, mut after) = (shape(), shape());
         after.sessions[0].paths[0].delivered += 500;
         after.sessions[0].paths[1].remote = "198.51.100.1:9899".to_owned();
-        after.compare(&before, Duration::from_millis(500));
+        after.compare(&previous, Duration::from_millis(500));
         let rates: Vec<_> = after.sessions[0].paths.iter().map(|path| path.rate).collect();
         assert_eq!(rates, [Some(8_000.0), None]);
         // It was connected anew.
         let mut younger = shape();
         younger.sessions[0].up_ms = 1.0;
-        younger.compare(&before, Duration::from_secs(1));
+        younger.compare(&previous, Duration::from_secs(1));
         assert!(younger.sessions[0].paths.iter().all(|path| path.rate.is_none()));
     }
 
@@ -338,12 +338,12 @@ mod tests {
             malformed: 0,
             refused: 0,
         };
-        let said = "packets: 7 sent, 700 B; 8 received, 12 kB";
-        assert_eq!(interface(&packets), said);
+        let expected = "packets: 7 sent, 700 B; 8 received, 12 kB";
+        assert_eq!(interface(&packets), expected);
         (packets.late, packets.forged) = (3, 1);
         assert_eq!(
             interface(&packets),
-            format!("{said}; dropped: 3 late, 1 from others' addresses")
+            format!("{expected}; dropped: 3 late, 1 from others' addresses")
         );
         let mut shown = shape();
         shown.sessions[0].packets = Some(packets);

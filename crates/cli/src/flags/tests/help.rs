@@ -6,26 +6,26 @@ use clap::{Command, CommandFactory};
 
 use crate::flags::Cli;
 
-/// Columns of a terminal of old.
+/// The width of a traditional terminal.
 const COLUMNS: usize = 80;
 
-/// Every command with its whole name, the one without a name first.
+/// Returns all commands with their full names, the top-level one first.
 fn all() -> Vec<(String, Command)> {
     let mut root = Cli::command().term_width(COLUMNS);
     root.build();
     let mut found = Vec::new();
-    below(&root, "eyas", &mut found);
+    collect(&root, "eyas", &mut found);
     found
 }
 
-fn below(command: &Command, name: &str, found: &mut Vec<(String, Command)>) {
+fn collect(command: &Command, name: &str, found: &mut Vec<(String, Command)>) {
     found.push((name.to_owned(), command.clone()));
     for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
-        below(sub, &format!("{name} {}", sub.get_name()), found);
+        collect(sub, &format!("{name} {}", sub.get_name()), found);
     }
 }
 
-/// The short help and the long one.
+/// Returns the short and the long help.
 fn helps(command: &Command) -> [String; 2] {
     let mut command = command.clone();
     [command.render_help().to_string(), command.render_long_help().to_string()]
@@ -40,12 +40,12 @@ fn help_fits_eighty_columns_of_ascii() {
     }
 }
 
-/// What is wrapped by a program no longer stands where it was meant to.
+/// Wrapping would destroy its layout.
 #[test]
 fn the_text_below_the_flags_is_never_wrapped() {
     for (name, command) in all() {
-        let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        for line in below.lines() {
+        let after_help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        for line in after_help.lines() {
             assert!(line.len() <= COLUMNS && line.trim_end() == line, "{name}: {line:?}");
         }
     }
@@ -73,7 +73,7 @@ fn every_command_flag_and_value_has_a_text_without_a_full_stop() {
     }
 }
 
-/// Words that were once used for what has another name now.
+/// Placeholders that have been replaced by others.
 const SYNONYMS: [(&str, &str); 3] = [("NUMBER", "N"), ("TIME", "DURATION"), ("PART", "SHARE")];
 
 #[test]
@@ -106,21 +106,21 @@ fn pages_named_in_help_exist() {
 #[test]
 fn examples_parse() {
     for (name, command) in all() {
-        let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        let below: Vec<&str> = below.split("\\\n").map(str::trim_start).collect();
-        let below = below.join("");
-        let examples: Vec<Vec<String>> = below.lines().filter_map(example).collect();
-        assert_eq!(examples.is_empty(), !below.contains("Examples:"), "{name}");
+        let after_help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let after_help: Vec<&str> = after_help.split("\\\n").map(str::trim_start).collect();
+        let after_help = after_help.join("");
+        let examples: Vec<Vec<String>> = after_help.lines().filter_map(example).collect();
+        assert_eq!(examples.is_empty(), !after_help.contains("Examples:"), "{name}");
         for words in examples {
             let line = words.join(" ");
-            if let Err(refused) = Cli::read(words.into_iter().map(Into::into), COLUMNS) {
-                panic!("{name}: {line}: {refused}");
+            if let Err(error) = Cli::read(words.into_iter().map(Into::into), COLUMNS) {
+                panic!("{name}: {line}: {error}");
             }
         }
     }
 }
 
-/// The words of an example of ours, without what is said of it and without what is for the shell.
+/// Returns the words of an example, without its description and shell syntax.
 fn example(line: &str) -> Option<Vec<String>> {
     let line = line.strip_prefix("  ").filter(|line| line.starts_with("eyas"))?;
     let line = line.split_once("  ").map_or(line, |(example, _)| example);

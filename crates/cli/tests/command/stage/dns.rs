@@ -1,4 +1,4 @@
-//! A DNS server on loopback that knows a few names.
+//! A DNS server on loopback with a few names.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -10,12 +10,12 @@ const NO_SUCH_NAME: u8 = 3;
 
 /// Answers A queries for the names it knows and NXDOMAIN for all others, until the test ends.
 pub(crate) struct DnsStub {
-    /// Where it listens.
+    /// Its address.
     pub(crate) address: SocketAddr,
 }
 
 impl DnsStub {
-    /// Starts one that knows these names.
+    /// Starts a server with these names.
     pub(crate) fn start(names: &[(&str, Ipv4Addr)]) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
         let address = socket.local_addr().expect("an address");
@@ -32,7 +32,7 @@ impl DnsStub {
         Self { address }
     }
 
-    /// One that takes questions and never answers. The socket is to be kept.
+    /// Returns a server that never answers, as long as the socket is open.
     pub(crate) fn silent() -> (Self, UdpSocket) {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
         let address = socket.local_addr().expect("an address");
@@ -40,7 +40,8 @@ impl DnsStub {
     }
 }
 
-/// Header, the question again, and one A record if the name and type are known.
+/// Returns a response with the header, the question, and one A record if the name and type are
+/// known.
 fn answer(query: &[u8], names: &BTreeMap<String, Ipv4Addr>) -> Option<Vec<u8>> {
     let mut at = 12;
     let mut labels = Vec::new();

@@ -12,23 +12,23 @@ pub(crate) enum Faulty {
     Truncated,
     /// Announces chunks, sends one and resets the connection.
     Reset,
-    /// Accepts and says nothing.
+    /// Accepts and sends nothing.
     Silent,
-    /// Says something that is no HTTP.
+    /// Sends something that is not HTTP.
     Gibberish,
-    /// Sends whoever comes round and round.
+    /// Redirects endlessly.
     Circular,
     /// Sends ten bytes of a body and stalls.
     Stalls,
-    /// Sends a part that nobody asked for.
-    Part,
-    /// Says that there is nothing new.
-    NothingNew,
-    /// Goes on in another protocol.
+    /// Sends an unrequested partial response.
+    PartialContent,
+    /// Answers 304 without a condition.
+    NotModified,
+    /// Switches to another protocol.
     Switches,
-    /// Sends a coding that nobody offered to undo.
-    Coded,
-    /// Announces a response for ever.
+    /// Sends a transfer coding that was not offered.
+    TransferCoded,
+    /// Sends endless informational responses.
     Announces,
 }
 
@@ -60,20 +60,20 @@ impl Faulty {
             Self::Gibberish => "220 mail.example ESMTP\r\n",
             Self::Circular => "HTTP/1.1 302 Found\r\nlocation: /again\r\ncontent-length: 0\r\n\r\n",
             Self::Stalls => "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n0123456789",
-            Self::Part => {
+            Self::PartialContent => {
                 "HTTP/1.1 206 Partial Content\r\ncontent-range: bytes 0-3/100\r\n\
                  content-length: 4\r\n\r\npart"
             }
-            Self::NothingNew => "HTTP/1.1 304 Not Modified\r\netag: \"x\"\r\n\r\n",
+            Self::NotModified => "HTTP/1.1 304 Not Modified\r\netag: \"x\"\r\n\r\n",
             Self::Switches => {
                 "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\nx"
             }
-            Self::Coded => {
+            Self::TransferCoded => {
                 "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n"
             }
             Self::Announces => "HTTP/1.1 103 Early Hints\r\nlink: </a>; rel=preload\r\n\r\n",
         };
-        // The client may have gone; that is its business.
+        // The client may have closed the connection.
         let _ = stream.write_all(answer.as_bytes());
         match self {
             Self::Circular => self.serve(stream),

@@ -1,4 +1,4 @@
-//! The stage of the command's tests: the binary, servers of all characters, DNS, schemas.
+//! The environment of the command's tests: the binary, servers, DNS, schemas.
 
 mod dns;
 mod faulty;

@@ -1,4 +1,4 @@
-//! The binary, run and served.
+//! Runs the binary, to its end or as a server.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,19 +10,19 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// No run of these tests takes longer; what does hangs.
+/// The limit of a run; one that takes longer hangs.
 const HANGS: Duration = Duration::from_secs(180);
 
-/// A command line of the binary, in an environment and a state directory of its own.
+/// A command line of the binary, with its own environment and state directory.
 pub(crate) struct Eyas {
     arguments: Vec<OsString>,
     state: Option<PathBuf>,
     directory: Option<PathBuf>,
-    says: Option<&'static str>,
+    stdin: Option<&'static str>,
     descriptors: Option<u32>,
 }
 
-/// A run under way.
+/// A run in progress.
 pub(crate) struct Running {
     child: Child,
     started: Instant,
@@ -45,53 +45,53 @@ pub(crate) struct Finished {
 }
 
 impl Eyas {
-    /// These arguments, divided at spaces.
+    /// Creates a command line from these arguments, separated by spaces.
     pub(crate) fn new(line: &str) -> Self {
         let arguments = line.split_whitespace().map(OsString::from).collect();
-        Self { arguments, state: None, directory: None, says: None, descriptors: None }
+        Self { arguments, state: None, directory: None, stdin: None, descriptors: None }
     }
 
-    /// One more argument, as it is.
+    /// Appends an argument, without splitting it.
     pub(crate) fn arg(mut self, argument: impl Into<OsString>) -> Self {
         self.arguments.push(argument.into());
         self
     }
 
-    /// The XDG state directory, where the memory lives.
+    /// Sets the XDG state directory, which contains the memory.
     pub(crate) fn state(mut self, directory: &Path) -> Self {
         self.state = Some(directory.to_owned());
         self
     }
 
-    /// The working directory, which has the sockets of tunnels, too.
+    /// Sets the working directory, which also contains the sockets of tunnels.
     pub(crate) fn within(mut self, directory: &Path) -> Self {
         self.directory = Some(directory.to_owned());
         self
     }
 
-    /// What comes in on its standard input; nothing unless said.
-    pub(crate) fn saying(mut self, text: &'static str) -> Self {
-        self.says = Some(text);
+    /// Sets its standard input; empty by default.
+    pub(crate) fn stdin(mut self, text: &'static str) -> Self {
+        self.stdin = Some(text);
         self
     }
 
-    /// How many descriptors it may have.
-    pub(crate) fn descriptors(mut self, most: u32) -> Self {
-        self.descriptors = Some(most);
+    /// Limits the number of descriptors.
+    pub(crate) fn descriptors(mut self, limit: u32) -> Self {
+        self.descriptors = Some(limit);
         self
     }
 
-    /// Starts it, to be looked at while it runs.
+    /// Starts it, to be observed while it runs.
     pub(crate) fn start(self) -> Running {
         let started = Instant::now();
         let mut command = self.command();
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn().expect("the binary starts");
         let mut input = child.stdin.take().expect("a pipe");
-        // A run that ended early does not listen.
-        let _ = input.write_all(self.says.unwrap_or_default().as_bytes());
+        // A run that ended early does not read its input.
+        let _ = input.write_all(self.stdin.unwrap_or_default().as_bytes());
         drop(input);
-        let out = read_aside(child.stdout.take());
+        let out = read_in_thread(child.stdout.take());
         let err = Arc::new(Mutex::new(String::new()));
         let (lines, output) = (BufReader::new(child.stderr.take().expect("a pipe")), err.clone());
         let reader = std::thread::spawn(move || {
@@ -104,14 +104,14 @@ impl Eyas {
         Running { child, started, out, err, reader }
     }
 
-    /// The process, not yet started.
+    /// Returns the command, not yet started.
     pub(crate) fn command(&self) -> Command {
         const BINARY: &str = env!("CARGO_BIN_EXE_eyas");
         let mut command = match self.descriptors {
             None => Command::new(BINARY),
-            Some(most) => {
+            Some(limit) => {
                 let mut shell = Command::new("/bin/sh");
-                shell.args(["-c", &format!("ulimit -n {most}; exec \"$0\" \"$@\""), BINARY]);
+                shell.args(["-c", &format!("ulimit -n {limit}; exec \"$0\" \"$@\""), BINARY]);
                 shell
             }
         };
@@ -126,7 +126,7 @@ impl Eyas {
         command
     }
 
-    /// Runs it to its end.
+    /// Runs it to the end.
     pub(crate) fn run(self) -> Finished {
         let started = Instant::now();
         let mut command = self.command();
@@ -135,8 +135,8 @@ impl Eyas {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the binary starts");
-        let err = read_aside(child.stderr.take());
-        let out = read_aside(child.stdout.take());
+        let err = read_in_thread(child.stderr.take());
+        let out = read_in_thread(child.stdout.take());
         let code = wait(&mut child, started).code();
         let [out, err] = [out, err].map(|reader| reader.join().expect("reads"));
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -145,35 +145,35 @@ impl Eyas {
 }
 
 impl Running {
-    /// Waits until it has said this on standard error.
-    pub(crate) fn hears(&self, word: &str) {
-        let says = || self.err.lock().expect("not poisoned").contains(word);
-        self.until(&format!("says {word}"), says);
+    /// Waits until standard error contains this.
+    pub(crate) fn wait_for_stderr(&self, word: &str) {
+        let has_printed = || self.err.lock().expect("not poisoned").contains(word);
+        self.until(&format!("prints {word}"), has_printed);
     }
 
-    /// Waits until this is so; `what` is what it does then.
-    pub(crate) fn until(&self, what: &str, is_so: impl Fn() -> bool) {
-        while !is_so() {
+    /// Waits until the condition holds; `what` describes it for the panic message.
+    pub(crate) fn until(&self, what: &str, condition: impl Fn() -> bool) {
+        while !condition() {
             assert!(self.started.elapsed() < HANGS, "it never {what}");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// Its process id.
+    /// Returns its process id.
     #[cfg(target_os = "linux")]
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends it a signal, by name; it may have ended meanwhile.
+    /// Sends it a signal, by name; it may already have ended.
     #[cfg(unix)]
     pub(crate) fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
-        // Its number is not given again before it was waited for.
+        // Its process id is not reused before it is waited for.
         Command::new("kill").args(["-s", name, &id]).status().expect("kill is there");
     }
 
-    /// Waits for its end.
+    /// Waits for it to end.
     pub(crate) fn end(mut self) -> Finished {
         let code = wait(&mut self.child, self.started).code();
         let out = self.out.join().expect("reads");
@@ -184,7 +184,7 @@ impl Running {
     }
 }
 
-fn read_aside(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<Vec<u8>> {
+fn read_in_thread(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<Vec<u8>> {
     let mut from = from.expect("a pipe");
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -207,7 +207,7 @@ fn wait(child: &mut Child, started: Instant) -> std::process::ExitStatus {
 }
 
 impl Finished {
-    /// The object printed, which must be one.
+    /// Parses the printed object.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out)
             .unwrap_or_else(|cause| panic!("{cause}: {}\n{}", self.out, self.err))
@@ -221,17 +221,17 @@ impl Finished {
     }
 }
 
-/// `eyas serve` in a process of its own, stopped when dropped.
+/// `eyas serve` in a separate process, stopped when dropped.
 pub(crate) struct Served {
     child: Child,
     /// Where it listens.
     pub(crate) address: SocketAddr,
-    /// What it said of itself.
+    /// The object that it printed.
     pub(crate) object: Value,
 }
 
 impl Served {
-    /// Starts it with these arguments beside `--listen 127.0.0.1:0 --json`.
+    /// Starts it with these arguments in addition to `--listen 127.0.0.1:0 --json`.
     pub(crate) fn start(eyas: Eyas) -> Self {
         let eyas = eyas.arg("--json").arg("--listen").arg("127.0.0.1:0");
         let mut command = eyas.command();
@@ -239,7 +239,7 @@ impl Served {
         let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         let mut text = String::new();
         let object: Value = loop {
-            let line = lines.next().expect("the server says where it listens").expect("reads");
+            let line = lines.next().expect("the server prints its address").expect("reads");
             text.push_str(&line);
             if let Ok(object) = serde_json::from_str(&text) {
                 break object;
@@ -250,7 +250,7 @@ impl Served {
         Self { child, address, object }
     }
 
-    /// Sends SIGINT, as Ctrl-C does, and gives the exit code.
+    /// Sends SIGINT, as Ctrl-C does, and returns the exit code.
     #[cfg(unix)]
     pub(crate) fn interrupt(&mut self) -> Option<i32> {
         let id = self.child.id().to_string();
@@ -259,7 +259,7 @@ impl Served {
         wait(&mut self.child, Instant::now()).code()
     }
 
-    /// A URL of it, by address.
+    /// Returns a URL of the server, by address.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("https://{}{path}", self.address)
     }
@@ -267,7 +267,7 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may already have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

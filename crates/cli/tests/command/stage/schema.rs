@@ -1,15 +1,15 @@
-//! What is printed, held against `docs/schema`.
+//! Validates printed objects against `docs/schema`.
 
 use std::path::Path;
 
 use serde_json::Value;
 
-/// Asserts that an object is what its schema says.
+/// Asserts that an object conforms to its schema.
 pub(crate) fn validate(name: &str, object: &Value) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
     let read = |name: &str| -> Value {
         let text = std::fs::read_to_string(directory.join(name)).expect(name);
-        // The parts are put into the schema, so that nothing has to be looked up.
+        // The shared parts are inserted into the schema, so that no reference has to be resolved.
         serde_json::from_str(&text.replace("parts.json#", "#")).expect(name)
     };
     let mut schema = read(&format!("{name}.json"));

@@ -1,4 +1,4 @@
-//! A server of some personality, beside the test.
+//! A server with a personality.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,10 @@ use tokio::runtime::Runtime;
 
 use super::Eyas;
 
-/// The name in the servers' certificates, beside 127.0.0.1.
+/// The name in the servers' certificates, in addition to 127.0.0.1.
 pub(crate) const NAME: &str = "peer.test";
 
-/// A server of some personality, on 127.0.0.1 until it is dropped.
+/// A server with a personality, on 127.0.0.1 until it is dropped.
 pub(crate) struct Peer {
     server: Option<TestServer>,
     files: tempfile::TempDir,
@@ -19,7 +19,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Starts it.
+    /// Starts a server.
     pub(crate) fn start(personality: Personality) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -35,22 +35,22 @@ impl Peer {
         Self { server: Some(server), files, runtime }
     }
 
-    /// Its port.
+    /// Returns its port.
     pub(crate) fn port(&self) -> u16 {
         self.server.as_ref().expect("it runs").local_addr().port()
     }
 
-    /// A URL of it, by name.
+    /// Returns a URL of the server, by name.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("https://{NAME}:{}{path}", self.port())
     }
 
-    /// A directory of the test's own, where `ca.pem` is.
+    /// Returns the directory of the test, which contains `ca.pem`.
     pub(crate) fn directory(&self) -> PathBuf {
         self.files.path().to_owned()
     }
 
-    /// A command line that knows the name, and trusts the server.
+    /// Returns a command line that resolves the name and trusts the server.
     pub(crate) fn eyas(&self, line: &str) -> Eyas {
         Eyas::new(line)
             .within(self.files.path())

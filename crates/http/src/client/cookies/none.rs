@@ -3,11 +3,11 @@
 use http::HeaderMap;
 use url::Url;
 
-/// What no client has.
+/// An uninhabited type: no client has cookies.
 pub(super) enum Cookies {}
 
 impl Cookies {
-    pub(super) const fn if_asked(_: bool) -> Option<Self> {
+    pub(super) const fn if_enabled(_: bool) -> Option<Self> {
         None
     }
 
@@ -15,7 +15,7 @@ impl Cookies {
         match *self {}
     }
 
-    pub(super) const fn take(&self, _: &Url, _: &HeaderMap) {
+    pub(super) const fn store(&self, _: &Url, _: &HeaderMap) {
         match *self {}
     }
 }

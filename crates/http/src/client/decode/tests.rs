@@ -1,6 +1,6 @@
-//! Each coding, stacked codings, bad data, and what is left alone.
+//! Tests of each coding, stacked codings, invalid data, and responses that are left unchanged.
 
-use async_compression::tokio::bufread as coders;
+use async_compression::tokio::bufread as compression;
 use tokio::io::AsyncReadExt;
 
 use super::*;
@@ -10,11 +10,11 @@ const PLAIN: &[u8] = b"one two three one two three one two three";
 async fn coded(coding: &str, plain: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     match coding {
-        "gzip" => coders::GzipEncoder::new(plain).read_to_end(&mut out).await,
-        "br" => coders::BrotliEncoder::new(plain).read_to_end(&mut out).await,
-        "zstd" => coders::ZstdEncoder::new(plain).read_to_end(&mut out).await,
-        "deflate" => coders::ZlibEncoder::new(plain).read_to_end(&mut out).await,
-        "bare deflate" => coders::DeflateEncoder::new(plain).read_to_end(&mut out).await,
+        "gzip" => compression::GzipEncoder::new(plain).read_to_end(&mut out).await,
+        "br" => compression::BrotliEncoder::new(plain).read_to_end(&mut out).await,
+        "zstd" => compression::ZstdEncoder::new(plain).read_to_end(&mut out).await,
+        "deflate" => compression::ZlibEncoder::new(plain).read_to_end(&mut out).await,
+        "raw deflate" => compression::DeflateEncoder::new(plain).read_to_end(&mut out).await,
         other => panic!("no coding {other}"),
     }
     .expect("coded");
@@ -32,14 +32,14 @@ fn response(coding: &'static str, body: Vec<u8>) -> Response<Body> {
 }
 
 #[tokio::test]
-async fn every_coding_is_undone() {
+async fn every_coding_is_decoded() {
     for (name, coder) in [
         ("gzip", "gzip"),
         ("X-GZIP", "gzip"),
         ("br", "br"),
         ("zstd", "zstd"),
         ("deflate", "deflate"),
-        ("deflate", "bare deflate"),
+        ("deflate", "raw deflate"),
     ] {
         let decoded = decode(response(name, coded(coder, PLAIN).await));
         assert!(!decoded.headers().contains_key(CONTENT_ENCODING));
@@ -59,11 +59,11 @@ async fn stacked_codings_and_gzip_members() {
 }
 
 #[tokio::test]
-async fn an_unknown_coding_is_left_alone() {
+async fn an_unknown_coding_is_left_unchanged() {
     for coding in ["compress", "gzip, aes128gcm", "br,br,br,br,br", ""] {
         let left = decode(response(coding, PLAIN.to_vec()));
         assert!(left.headers().contains_key(CONTENT_ENCODING));
-        assert_eq!(left.into_body().bytes().await.expect("as it was"), PLAIN);
+        assert_eq!(left.into_body().bytes().await.expect("unchanged"), PLAIN);
     }
 }
 
@@ -76,11 +76,11 @@ async fn bad_and_truncated_data_are_errors() {
         assert_eq!(error.kind(), Kind::BodyDecode, "{coding}: {error}");
     }
     let error = decode(response("gzip", PLAIN.to_vec())).into_body().bytes().await;
-    assert_eq!(error.expect_err("no gzip").kind(), Kind::BodyDecode);
+    assert_eq!(error.expect_err("not gzip").kind(), Kind::BodyDecode);
 }
 
 #[tokio::test]
-async fn an_error_of_the_connection_stays_what_it_is() {
+async fn a_connection_error_is_passed_through() {
     for coding in ["gzip", "deflate"] {
         let first = Bytes::from(coded(coding, PLAIN).await).slice(..8);
         let reset = Error::new(Kind::BodyReset, "reset");

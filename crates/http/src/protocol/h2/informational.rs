@@ -1,10 +1,10 @@
-//! Follows the frames of an HTTP/2 connection: limits its informational responses, and says when the
-//! server's settings have been read.
+//! Inspects the frames of an HTTP/2 connection: limits its informational responses, and signals
+//! when the server's settings have been read.
 //!
-//! The h2 crate reads and skips them for as long as they come, without reporting them. They can be
-//! counted from the frames: like them, the final response is a HEADERS frame, and a further one,
-//! with END_STREAM, contains the trailers (RFC 9113 §8.1). So this parses the frames as they are
-//! read, and ends the connection when a stream has had more HEADERS frames than that.
+//! The h2 crate skips any number of informational responses without reporting them. They can be
+//! counted from the frames: each of them, like the final response, is a HEADERS frame, and a last
+//! one, with END_STREAM, contains the trailers (RFC 9113 §8.1). This therefore parses the frames as
+//! they are read, and ends the connection when a stream has received too many HEADERS frames.
 
 use std::{
     collections::BTreeMap,
@@ -22,11 +22,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::protocol::{MAX_INFORMATIONAL, TooManyInformational};
 
-/// Streams whose HEADERS are counted at once; beyond, the oldest is forgotten.
+/// The maximum number of streams whose HEADERS are counted; above it, the oldest is forgotten.
 const MAX_COUNTED: usize = 1024;
 
-/// The head of a frame: length, type, flags, stream (RFC 9113 §4.1).
-const FRAME_HEAD: usize = 9;
+/// The length of a frame header: length, type, flags, stream identifier (RFC 9113 §4.1).
+const FRAME_HEADER_BYTES: usize = 9;
 
 const DATA: u8 = 0x0;
 const HEADERS: u8 = 0x1;
@@ -35,57 +35,58 @@ const SETTINGS: u8 = 0x4;
 const END_STREAM: u8 = 0x1;
 const ACK: u8 = 0x1;
 
-/// A stream of octets whose frames are followed as they are read.
-pub(super) struct Followed<S> {
+/// A byte stream whose frames are inspected as they are read.
+pub(super) struct InspectedStream<S> {
     stream: S,
     frames: Frames,
-    greeting: Arc<Greeting>,
+    peer_settings: Arc<PeerSettings>,
 }
 
-/// Whether the reader has processed the peer's settings, and who waits for that.
+/// Whether the reader has processed the peer's settings, and the task that waits for them.
 #[derive(Debug, Default)]
-pub(super) struct Greeting {
-    is_over: AtomicBool,
+pub(super) struct PeerSettings {
+    is_received: AtomicBool,
     waker: AtomicWaker,
 }
 
-impl Greeting {
-    /// Whether it is over; if not, the task is woken when it is.
-    pub(super) fn is_over(&self, cx: &Context<'_>) -> bool {
+impl PeerSettings {
+    /// Returns whether the settings have been processed; if not, the task is woken when they are.
+    pub(super) fn is_received(&self, cx: &Context<'_>) -> bool {
         self.waker.register(cx.waker());
-        self.is_over.load(Ordering::Acquire)
+        self.is_received.load(Ordering::Acquire)
     }
 }
 
-impl<S> Followed<S> {
+impl<S> InspectedStream<S> {
     pub(super) fn new(stream: S) -> Self {
-        Self { stream, frames: Frames::default(), greeting: Arc::default() }
+        Self { stream, frames: Frames::default(), peer_settings: Arc::default() }
     }
 
-    /// Signals that the peer's settings are in force.
-    pub(super) fn greeting(&self) -> Arc<Greeting> {
-        Arc::clone(&self.greeting)
+    /// Returns the signal that the peer's settings have been processed.
+    pub(super) fn peer_settings(&self) -> Arc<PeerSettings> {
+        Arc::clone(&self.peer_settings)
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Followed<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for InspectedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         // A reader that asks for more has processed all complete frames.
-        if self.frames.has_settings && !self.greeting.is_over.swap(true, Ordering::AcqRel) {
-            self.greeting.waker.wake();
+        if self.frames.has_settings && !self.peer_settings.is_received.swap(true, Ordering::AcqRel)
+        {
+            self.peer_settings.waker.wake();
         }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
-        let fresh = &buffer.filled()[before..];
-        Poll::Ready(self.frames.follow(fresh).map_err(io::Error::other))
+        let received = &buffer.filled()[before..];
+        Poll::Ready(self.frames.parse(received).map_err(io::Error::other))
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Followed<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for InspectedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -115,13 +116,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Followed<S> {
     }
 }
 
-/// Where in the frames the reading is, and how many HEADERS open streams have had.
+/// A parser of frame headers that counts the HEADERS frames of each open stream.
 #[derive(Debug, Default)]
 struct Frames {
-    head: [u8; FRAME_HEAD],
-    /// Octets of the head that have been read.
+    head: [u8; FRAME_HEADER_BYTES],
+    /// The number of octets of the header that have been read.
     read: usize,
-    /// Octets of the payload still to come.
+    /// The number of octets of the payload that are still to be read.
     payload: usize,
     /// Whether the payload is the peer's settings.
     is_settings: bool,
@@ -131,17 +132,17 @@ struct Frames {
 }
 
 impl Frames {
-    fn follow(&mut self, mut bytes: &[u8]) -> Result<(), TooManyInformational> {
+    fn parse(&mut self, mut bytes: &[u8]) -> Result<(), TooManyInformational> {
         while !bytes.is_empty() {
             let skipped = self.payload.min(bytes.len());
             self.payload -= skipped;
             bytes = &bytes[skipped..];
             self.has_settings |= self.is_settings && self.payload == 0;
-            let taken = (FRAME_HEAD - self.read).min(bytes.len());
+            let taken = (FRAME_HEADER_BYTES - self.read).min(bytes.len());
             self.head[self.read..][..taken].copy_from_slice(&bytes[..taken]);
             self.read += taken;
             bytes = &bytes[taken..];
-            if self.read == FRAME_HEAD {
+            if self.read == FRAME_HEADER_BYTES {
                 self.read = 0;
                 self.frame()?;
             }
@@ -160,7 +161,7 @@ impl Frames {
             HEADERS if flags & END_STREAM == 0 => {
                 let count = self.headers.entry(stream).or_default();
                 *count += 1;
-                // The final response is one of them.
+                // One of them is the final response.
                 if *count > MAX_INFORMATIONAL + 1 {
                     return Err(TooManyInformational);
                 }
@@ -168,7 +169,7 @@ impl Frames {
                     self.headers.pop_first();
                 }
             }
-            // After these no informational response can follow.
+            // No informational response can follow after these.
             DATA | HEADERS | RST_STREAM => drop(self.headers.remove(&stream)),
             _ => {}
         }
@@ -185,12 +186,12 @@ mod tests {
         [&[0, 0, length, kind, flags, 0, 0, 0, stream], payload].concat()
     }
 
-    /// Follows them cut at every place.
-    fn follow(bytes: &[u8]) -> Result<(), TooManyInformational> {
-        let whole = Frames::default().follow(bytes);
+    /// Parses the bytes whole, and in pieces of each size.
+    fn parse(bytes: &[u8]) -> Result<(), TooManyInformational> {
+        let whole = Frames::default().parse(bytes);
         for size in 1..bytes.len().min(40) {
             let mut frames = Frames::default();
-            let cut = bytes.chunks(size).try_for_each(|piece| frames.follow(piece));
+            let cut = bytes.chunks(size).try_for_each(|piece| frames.parse(piece));
             assert_eq!(cut, whole, "in pieces of {size}");
         }
         whole
@@ -199,32 +200,32 @@ mod tests {
     #[test]
     fn informational_heads_are_counted_per_stream_until_its_data() {
         let interim = |stream| frame(HEADERS, 4, stream, b"\x08\x03103");
-        let most = interim(1).repeat(MAX_INFORMATIONAL + 1);
-        assert_eq!(follow(&most), Ok(()));
-        assert_eq!(follow(&[most.clone(), interim(1)].concat()), Err(TooManyInformational));
-        // Another stream does not start the count again, and is counted by itself.
-        let others = [most.clone(), frame(DATA, 0, 3, b"x"), interim(3), interim(1)].concat();
-        assert_eq!(follow(&others), Err(TooManyInformational));
-        let trailers = [&most[..], &frame(DATA, 0, 1, b""), &frame(HEADERS, 5, 1, b"")].concat();
-        assert_eq!(follow(&trailers), Ok(()));
-        // Payloads are not looked at.
+        let allowed = interim(1).repeat(MAX_INFORMATIONAL + 1);
+        assert_eq!(parse(&allowed), Ok(()));
+        assert_eq!(parse(&[allowed.clone(), interim(1)].concat()), Err(TooManyInformational));
+        // Frames of another stream do not reset the count, and are counted separately.
+        let others = [allowed.clone(), frame(DATA, 0, 3, b"x"), interim(3), interim(1)].concat();
+        assert_eq!(parse(&others), Err(TooManyInformational));
+        let trailers = [&allowed[..], &frame(DATA, 0, 1, b""), &frame(HEADERS, 5, 1, b"")].concat();
+        assert_eq!(parse(&trailers), Ok(()));
+        // Payloads are not inspected.
         let data = frame(DATA, 0, 1, &interim(1).repeat(17)[..200]);
-        assert_eq!(follow(&data), Ok(()));
+        assert_eq!(parse(&data), Ok(()));
     }
 
     #[test]
-    fn settings_are_there_once_they_are_complete() {
+    fn settings_count_as_received_once_they_are_complete() {
         let settings = frame(SETTINGS, 0, 0, &[0, 8, 0, 0, 0, 1]);
         let mut frames = Frames::default();
-        frames.follow(&frame(SETTINGS, ACK, 0, b"")).expect("an acknowledgement of ours");
+        frames.parse(&frame(SETTINGS, ACK, 0, b"")).expect("an acknowledgement of our settings");
         for piece in settings[..settings.len() - 1].chunks(1) {
-            frames.follow(piece).expect("a piece");
+            frames.parse(piece).expect("a piece");
             assert!(!frames.has_settings);
         }
-        frames.follow(&settings[settings.len() - 1..]).expect("the last octet");
+        frames.parse(&settings[settings.len() - 1..]).expect("the last octet");
         assert!(frames.has_settings);
         let mut empty = Frames::default();
-        empty.follow(&frame(SETTINGS, 0, 0, b"")).expect("settings");
+        empty.parse(&frame(SETTINGS, 0, 0, b"")).expect("settings");
         assert!(empty.has_settings);
     }
 
@@ -234,7 +235,7 @@ mod tests {
         for stream in 0..4000_u32 {
             let mut head = [0, 0, 0, HEADERS, 4, 0, 0, 0, 0];
             head[5..].copy_from_slice(&stream.to_be_bytes());
-            assert_eq!(frames.follow(&head), Ok(()));
+            assert_eq!(frames.parse(&head), Ok(()));
         }
         assert_eq!(frames.headers.len(), MAX_COUNTED);
     }

@@ -1,12 +1,12 @@
-//! Decides whether the end of a connection says something about its path.
+//! Decides whether the end of a connection is evidence about its path.
 
 use eyas::race::evidence::Cause;
 use quinn::ConnectionError;
 
-/// Tracks which requests the peer answers, while answers are expected.
+/// Tracks whether the peer responds while a response is expected.
 pub(super) struct Watch {
     quic: quinn::Connection,
-    /// The PINGs sent when the peer was last heard, once it is waited for again.
+    /// The number of PINGs sent when the wait for the peer began; `None` while nothing is awaited.
     waiting_since: Option<u64>,
 }
 
@@ -17,12 +17,12 @@ impl Watch {
     }
 
     /// Records that something was received from the peer.
-    pub(super) fn heard(&mut self) {
+    pub(super) fn received(&mut self) {
         self.waiting_since = None;
     }
 
     /// Records that a reply from the peer is awaited.
-    pub(super) fn waits(&mut self) {
+    pub(super) fn awaits(&mut self) {
         if self.waiting_since.is_none() {
             self.waiting_since = Some(pings(&self.quic));
         }
@@ -36,8 +36,8 @@ impl Watch {
     pub(super) fn cause(&self) -> Option<Cause> {
         match self.quic.close_reason()? {
             ConnectionError::TimedOut => {
-                let asked = self.waiting_since.is_some_and(|since| pings(&self.quic) > since);
-                asked.then_some(Cause::Silent)
+                let pinged = self.waiting_since.is_some_and(|since| pings(&self.quic) > since);
+                pinged.then_some(Cause::Silent)
             }
             ConnectionError::Reset => Some(Cause::Reset),
             ConnectionError::TransportError(_) => Some(Cause::Protocol),

@@ -1,4 +1,4 @@
-//! Receives the response.
+//! Receives a response.
 
 use std::{
     pin::Pin,
@@ -23,7 +23,7 @@ use crate::{
     quic_streams::{FrameError, Receiving},
 };
 
-/// The receiving side of one request. Dropping it before the end tells the peer to stop.
+/// The receiving side of one request. Dropping it before the end tells the peer to stop sending.
 pub(super) struct ReceivedBody {
     stream: RequestStream<Receiving<ClientSide>, Bytes>,
     state: State,
@@ -59,7 +59,10 @@ impl ReceivedBody {
         for _ in 0..=MAX_INFORMATIONAL {
             let response = self.stream.recv_response().await.map_err(|error| {
                 let failure = failure(&error);
-                SendFailure { error: failure.error.breaking(self.watch.cause()), ..failure }
+                SendFailure {
+                    error: failure.error.with_path_failure(self.watch.cause()),
+                    ..failure
+                }
             })?;
             if !response.status().is_informational() {
                 return Ok(response);
@@ -84,8 +87,8 @@ impl http_body::Body for ReceivedBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         let polled = self.poll(cx);
         match &polled {
-            Poll::Ready(_) => self.watch.heard(),
-            Poll::Pending => self.watch.waits(),
+            Poll::Ready(_) => self.watch.received(),
+            Poll::Pending => self.watch.awaits(),
         }
         polled
     }
@@ -135,6 +138,6 @@ impl ReceivedBody {
             }
             _ => Kind::BodyReset,
         };
-        stream_error(kind, error).breaking(self.watch.cause())
+        stream_error(kind, error).with_path_failure(self.watch.cause())
     }
 }

@@ -1,4 +1,4 @@
-//! What the end of a connection tells, over real QUIC on loopback.
+//! Tests of what the end of a connection implies, over real QUIC on loopback.
 
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
@@ -7,21 +7,22 @@ use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 
 use super::*;
 
-const SOON: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(20);
 const IDLE: Duration = Duration::from_secs(3);
 
 /// SETTINGS on the control stream.
 const CONTROL: [u8; 3] = [0x00, 0x04, 0];
 
-/// HEADERS of a 200, and half of what is announced as DATA.
-const HALF: [u8; 9] = [0x01, 3, 0, 0, 0xd9, 0x00, 2, b'h', 0x21];
+/// HEADERS of a 200, and half of the announced DATA.
+const HALF_A_RESPONSE: [u8; 9] = [0x01, 3, 0, 0, 0xd9, 0x00, 2, b'h', 0x21];
 
 fn localhost() -> std::net::UdpSocket {
     std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port")
 }
 
-/// A server and a connection of a client that is `asking` or not when it hears nothing.
-async fn pair(asking: bool) -> (quinn::Endpoint, quinn::Connection, quinn::Connection) {
+/// Returns a server and both ends of a connection whose client sends keep-alives if `keep_alive` is
+/// true.
+async fn pair(keep_alive: bool) -> (quinn::Endpoint, quinn::Connection, quinn::Connection) {
     let identity = ServerIdentity::self_signed(["localhost"]).expect("an identity");
     let mut tls = identity.server_config().expect("a configuration");
     tls.alpn_protocols = vec![b"h3".to_vec()];
@@ -44,7 +45,7 @@ async fn pair(asking: bool) -> (quinn::Endpoint, quinn::Connection, quinn::Conne
     let mut transport = quinn::TransportConfig::default();
     transport
         .max_idle_timeout(Some(IDLE.try_into().expect("a limit")))
-        .keep_alive_interval(asking.then_some(IDLE / 5));
+        .keep_alive_interval(keep_alive.then_some(IDLE / 5));
     config.transport_config(Arc::new(transport));
     let client = quinn::Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).expect("a client");
     let address = server.local_addr().expect("an address");
@@ -54,16 +55,19 @@ async fn pair(asking: bool) -> (quinn::Endpoint, quinn::Connection, quinn::Conne
     (server, ours.expect("a handshake"), theirs.expect("a handshake"))
 }
 
-/// Reads half a body, lets `end` happen, and gives what the rest of the body says.
-async fn cut(asking: bool, end: impl FnOnce(&quinn::Endpoint, &quinn::Connection)) -> Error {
-    let (server, ours, theirs) = pair(asking).await;
+/// Reads half a body, calls `end`, and returns the error of the rest of the body.
+async fn interrupted(
+    keep_alive: bool,
+    end: impl FnOnce(&quinn::Endpoint, &quinn::Connection),
+) -> Error {
+    let (server, ours, theirs) = pair(keep_alive).await;
     let mut http = Http3::start(ours, false).await.expect("HTTP/3");
     let mut control = theirs.open_uni().await.expect("a stream");
-    control.write_all(&CONTROL).await.expect("a stream that takes it");
+    control.write_all(&CONTROL).await.expect("written");
     let request = Request::get("https://localhost/").body(Body::empty()).expect("a request");
     let answering = async {
         let (mut send, recv) = theirs.accept_bi().await.expect("a request");
-        send.write_all(&HALF[..8]).await.expect("a stream that takes it");
+        send.write_all(&HALF_A_RESPONSE[..8]).await.expect("written");
         (send, recv)
     };
     let (response, _streams) = tokio::join!(http.send(request), answering);
@@ -71,24 +75,29 @@ async fn cut(asking: bool, end: impl FnOnce(&quinn::Endpoint, &quinn::Connection
     let half = body.chunk().await.expect("a chunk");
     assert_eq!(half.as_deref(), Some(&b"h"[..]));
     end(&server, &theirs);
-    let rest = tokio::time::timeout(SOON, body.chunk()).await.expect("an end");
+    let rest = tokio::time::timeout(LIMIT, body.chunk()).await.expect("an end");
     rest.expect_err("cut short")
 }
 
 #[tokio::test]
-async fn a_peer_that_leaves_requests_unanswered_is_broken() {
-    let gone = cut(true, |server, _| server.rebind(localhost()).expect("another port")).await;
-    assert_eq!((gone.kind(), gone.broke()), (Kind::BodyReset, Some(Cause::Silent)), "{gone}");
+async fn a_peer_that_leaves_pings_unanswered_is_silent() {
+    let unreachable =
+        interrupted(true, |server, _| server.rebind(localhost()).expect("another port")).await;
+    assert_eq!(
+        (unreachable.kind(), unreachable.path_failure()),
+        (Kind::BodyReset, Some(Cause::Silent)),
+        "{unreachable}"
+    );
 }
 
 #[tokio::test]
-async fn silence_without_a_request_is_no_evidence() {
-    let quiet = cut(false, |_, _| ()).await;
-    assert_eq!((quiet.kind(), quiet.broke()), (Kind::BodyReset, None), "{quiet}");
+async fn silence_without_an_unanswered_ping_is_not_evidence() {
+    let idle = interrupted(false, |_, _| ()).await;
+    assert_eq!((idle.kind(), idle.path_failure()), (Kind::BodyReset, None), "{idle}");
 }
 
 #[tokio::test]
-async fn a_peer_that_closes_is_no_evidence_about_the_path() {
-    let closed = cut(true, |_, conn| conn.close(0x100_u32.into(), b"enough")).await;
-    assert_eq!((closed.kind(), closed.broke()), (Kind::BodyReset, None), "{closed}");
+async fn a_close_by_the_peer_is_not_evidence_about_the_path() {
+    let closed = interrupted(true, |_, conn| conn.close(0x100_u32.into(), b"enough")).await;
+    assert_eq!((closed.kind(), closed.path_failure()), (Kind::BodyReset, None), "{closed}");
 }

@@ -10,32 +10,32 @@ use crate::{Body, Error, Kind, quic_streams::Sending};
 
 type SendStream = RequestStream<Sending<ClientSide>, Bytes>;
 
-/// A body being sent in a task of its own. Dropping this resets the stream, so that a body cut
-/// short never looks whole to the peer.
+/// A body being sent in a separate task. Dropping this resets the stream, so that a truncated body
+/// never looks complete to the peer.
 pub(super) struct Transmission {
     outcome: Option<oneshot::Receiver<Result<(), Error>>>,
 }
 
-/// Sends the body: an empty one at once, another in the background.
+/// Sends the body: at once if it is empty, otherwise in the background.
 pub(super) async fn start(mut stream: SendStream, body: Body) -> Result<Transmission, Error> {
     if http_body::Body::is_end_stream(&body) {
         // STOP_SENDING for an empty body is not a failure of the request.
         let _ = stream.finish().await;
         return Ok(Transmission { outcome: None });
     }
-    let (mut report, outcome) = oneshot::channel();
+    let (mut result, outcome) = oneshot::channel();
     tokio::spawn(async move {
         let done = tokio::select! {
             done = transmit(&mut stream, body) => Some(done),
-            () = report.closed() => None,
+            () = result.closed() => None,
         };
         match done {
             Some(Ok(())) => {
-                let _ = report.send(Ok(()));
+                let _ = result.send(Ok(()));
             }
             Some(Err(error)) => {
                 stream.stop_stream(Code::H3_REQUEST_CANCELLED);
-                let _ = report.send(Err(error));
+                let _ = result.send(Err(error));
             }
             None => stream.stop_stream(Code::H3_REQUEST_CANCELLED),
         }
@@ -47,7 +47,8 @@ async fn transmit(stream: &mut SendStream, mut body: Body) -> Result<(), Error> 
     while let Some(frame) = body.frame().await {
         match frame?.into_data() {
             Ok(data) if data.has_remaining() => match stream.send_data(data).await {
-                // The peer needs no more of the body (RFC 9114 §4.1): its response decides.
+                // The peer needs no more of the body (RFC 9114 §4.1): the response decides the
+                // outcome.
                 Err(h3::error::StreamError::RemoteTerminate { code, .. })
                     if code == Code::H3_NO_ERROR =>
                 {
@@ -68,7 +69,7 @@ async fn transmit(stream: &mut SendStream, mut body: Body) -> Result<(), Error> 
 }
 
 impl Transmission {
-    /// Gives the error if sending fails; never returns otherwise.
+    /// Returns the error if sending fails; never returns otherwise.
     pub(super) async fn failed(&mut self) -> Error {
         let outcome = match &mut self.outcome {
             Some(outcome) => outcome.await,

@@ -1,6 +1,6 @@
 use super::*;
 
-/// What is handed on, piece by piece, and how it ends.
+/// The pieces that are passed on, and how the stream ends.
 type Passed = (Vec<Bytes>, Result<(), FrameError>);
 
 fn pass(mut frames: Frames, chunks: &[&[u8]]) -> Passed {
@@ -19,7 +19,8 @@ fn pass(mut frames: Frames, chunks: &[&[u8]]) -> Passed {
     (pieces, end)
 }
 
-/// The bytes handed on, which must not depend on how the transport cut the stream.
+/// Returns the bytes that are passed on, which must not depend on how the stream is split into
+/// reads.
 fn bytes(frames: fn() -> Frames, stream: &[u8]) -> (Vec<u8>, Result<(), FrameError>) {
     let (whole, end) = pass(frames(), &[stream]);
     let single: Vec<_> = stream.chunks(1).collect();
@@ -66,13 +67,13 @@ fn a_stream_that_ends_in_a_head_is_passed_on_to_h3() {
 }
 
 #[test]
-fn empty_data_is_left_out() {
+fn empty_data_frames_are_skipped() {
     let stream = [0x00, 0, 0x00, 1, 7, 0x00, 0x40, 0, 0x40, 0x00, 0, 0x21, 0];
     assert_eq!(bytes(request, &stream), (vec![0x00, 1, 7, 0x21, 0], Ok(())));
 }
 
 #[test]
-fn no_piece_holds_more_than_one_frame() {
+fn no_piece_contains_more_than_one_frame() {
     let many = [0x00, 1, 7].repeat(400);
     let (pieces, end) = pass(request(), &[&many]);
     assert_eq!((pieces.len(), end), (800, Ok(())));
@@ -80,7 +81,7 @@ fn no_piece_holds_more_than_one_frame() {
 }
 
 #[test]
-fn the_control_stream_carries_frames_and_others_bytes() {
+fn only_the_control_stream_is_parsed_as_frames() {
     let (_, end) = bytes(unidirectional, &[0x00, 0x04, 11]);
     assert_eq!(end, Err(FrameError::TooLong));
     let mut qpack = vec![0x02];

@@ -1,21 +1,21 @@
-//! The system's figures about this process.
+//! The resource usage of this process.
 
 use std::{fs, time::Duration};
 
 use nix::sys::resource::{UsageWho, getrusage};
 
-/// What this process has used, and holds now.
+/// The resources that this process has used or holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     /// CPU time in our own code.
     pub(super) user: Duration,
     /// CPU time in the kernel on our behalf.
     pub(super) system: Duration,
-    /// Bytes in RAM.
+    /// Resident memory in bytes.
     pub(super) resident: u64,
-    /// Descriptors open.
+    /// The number of open descriptors.
     pub(super) descriptors: u64,
-    /// Threads.
+    /// The number of threads.
     pub(super) threads: u64,
 }
 
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn this_process_uses_memory_and_time() {
-        let process = Process::read().expect("Linux tells");
+        let process = Process::read().expect("available on Linux");
         assert!(process.resident > 0 && process.threads > 0 && process.descriptors > 0);
     }
 

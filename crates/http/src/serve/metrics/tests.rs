@@ -1,15 +1,15 @@
-//! The page, as Prometheus reads it.
+//! Tests of the page's format.
 
 use super::*;
 
-fn some() -> Stats {
+fn stats() -> Stats {
     Stats { tcp_open: 3, mptcp_open: 4, sctp_associations: 2, ..Stats::default() }
 }
 
 #[test]
-fn every_sample_is_announced_by_its_type() {
+fn every_sample_follows_its_type() {
     let process = Process::read();
-    let text = render(&some(), Some(1), process.as_ref(), None);
+    let text = render(&stats(), Some(1), process.as_ref(), None);
     let mut announced = Vec::new();
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("# TYPE ") {
@@ -29,7 +29,7 @@ fn every_sample_is_announced_by_its_type() {
 
 #[test]
 fn transports_and_versions_are_counted_separately() {
-    let text = render(&some(), None, None, None);
+    let text = render(&stats(), None, None, None);
     for line in [
         "eyas_connections{transport=\"tcp\"} 3\n",
         "eyas_connections{transport=\"mptcp\"} 4\n",

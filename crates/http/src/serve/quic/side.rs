@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering::Relaxed},
 };
 
-use super::stops::{Listed, Stops};
+use super::cancellations::{Cancellations, Registration};
 use crate::{
     quic_streams::Side,
     serve::{budget::Share, stats::Counters},
@@ -16,22 +16,22 @@ use crate::{
 pub(in crate::serve) struct ServerSide {
     pub(super) counters: Arc<Counters>,
     pub(super) share: Arc<Share>,
-    /// Once set, new requests are turned away.
+    /// Set when new requests must be rejected.
     pub(super) closing: Arc<AtomicBool>,
-    pub(super) stops: Arc<Stops>,
+    pub(super) cancellations: Arc<Cancellations>,
 }
 
 impl Side for ServerSide {
     const IS_CLIENT: bool = false;
 
-    type Kept = Listed;
+    type RequestGuard = Registration;
 
-    fn begins(&self, stream: &quinn::SendStream) -> Listed {
-        self.stops.list(stream)
+    fn request_started(&self, stream: &quinn::SendStream) -> Registration {
+        self.cancellations.register(stream)
     }
 
-    fn turns_away(&self) -> bool {
-        let is_full = !self.share.has_place();
+    fn rejects_requests(&self) -> bool {
+        let is_full = !self.share.has_request_slot();
         if is_full {
             Counters::count(&self.counters.requests_refused);
         }

@@ -8,16 +8,16 @@ use crate::serve::{
 };
 
 /// Bytes of responses that a new connection may have sent without an acknowledgement.
-pub(super) const FIRST_WINDOW: u64 = 64 * 1024;
+pub(super) const INITIAL_WINDOW: u64 = 64 * 1024;
 
-/// The most: enough for 300 Mbit/s over 100 ms.
-const LAST_WINDOW: u64 = 4 * 1024 * 1024;
+/// The maximum of that: enough for 300 Mbit/s over 100 ms.
+const MAX_WINDOW: u64 = 4 * 1024 * 1024;
 
-/// Bytes in a STREAM frame of a packet that is full, about.
+/// The approximate number of bytes in the STREAM frame of a full packet.
 const FRAME_PAYLOAD: u64 = 1024;
 
-/// The window for what quinn keeps until the peer acknowledges it. It opens as the peer takes what is
-/// sent, as a congestion window does, and only as far as there is room for it on the server.
+/// The window for data that quinn buffers until the peer acknowledges it. Like a congestion window,
+/// it opens as data is acknowledged, and only as far as the server's budget allows.
 pub(super) struct SendWindow {
     conn: quinn::Connection,
     share: Arc<Share>,
@@ -26,14 +26,14 @@ pub(super) struct SendWindow {
 
 struct State {
     size: u64,
-    /// Bytes sent since it was opened last.
+    /// Bytes sent since it was last enlarged.
     sent: u64,
     held: Vec<Held>,
 }
 
 impl SendWindow {
     pub(super) fn new(conn: quinn::Connection, share: Arc<Share>) -> Self {
-        let state = State { size: FIRST_WINDOW, sent: 0, held: Vec::new() };
+        let state = State { size: INITIAL_WINDOW, sent: 0, held: Vec::new() };
         Self { conn, share, state: Mutex::new(state) }
     }
 
@@ -47,12 +47,12 @@ impl SendWindow {
         self.conn.stats().frame_tx.stream * FRAME_PAYLOAD
     }
 
-    /// Notes that quinn has taken bytes.
+    /// Records that quinn has accepted bytes.
     pub(super) fn sent(&self, bytes: usize) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.sent += bytes as u64;
         // At most the window can be in flight: anything beyond it was acknowledged.
-        if state.size >= LAST_WINDOW || state.sent < state.size + state.size / 2 {
+        if state.size >= MAX_WINDOW || state.sent < state.size + state.size / 2 {
             return;
         }
         state.sent = 0;

@@ -18,7 +18,7 @@ use crate::serve::{
     turn::Turn,
 };
 
-/// A body of whatever type.
+/// A body of any type.
 trait AnyBody: Send {
     fn poll_bytes(
         self: Pin<&mut Self>,
@@ -52,10 +52,10 @@ where
     }
 }
 
-/// What a service sends, asked of it frame by frame: the next one once the one before has been given
-/// to the transport. Of each, only the bytes being sent count as held by the server.
+/// The body of a service's response. A frame is requested once the previous one has been passed to
+/// the transport, and only the bytes being sent count towards the budget.
 pub(in crate::serve) struct ServiceBody {
-    /// None once it has ended.
+    /// `None` once it has ended.
     body: Option<Pin<Box<dyn AnyBody>>>,
     /// What is left of the last frame.
     prepared: Bytes,
@@ -79,12 +79,12 @@ impl ServiceBody {
 
     /// Returns the number of remaining bytes, if known.
     pub(in crate::serve) fn remaining(&self) -> Option<u64> {
-        let behind = self.body.as_ref().map_or(Some(0), |body| body.size().exact());
-        behind.map(|behind| behind + self.prepared.len() as u64)
+        let rest = self.body.as_ref().map_or(Some(0), |body| body.size().exact());
+        rest.map(|rest| rest + self.prepared.len() as u64)
     }
 
-    /// Returns whether nothing follows any more, including trailers.
-    pub(in crate::serve) fn is_over(&self) -> bool {
+    /// Returns whether the body has ended, including trailers.
+    pub(in crate::serve) fn has_ended(&self) -> bool {
         self.prepared.is_empty()
             && self.trailers.is_none()
             && self.failure.is_none()
@@ -105,7 +105,7 @@ impl ServiceBody {
             self.turn.set_service(matches!(polled, Ok(Poll::Pending)));
             match polled {
                 Ok(polled) => match ready!(polled) {
-                    Some(Ok(frame)) => self.take(frame),
+                    Some(Ok(frame)) => self.accept(frame),
                     Some(Err(error)) => self.fail(BodyError::Service(error)),
                     None => self.body = None,
                 },
@@ -115,7 +115,7 @@ impl ServiceBody {
         Poll::Ready(self.prepared.len())
     }
 
-    fn take(&mut self, frame: Frame<Bytes>) {
+    fn accept(&mut self, frame: Frame<Bytes>) {
         match frame.into_data() {
             Ok(data) => self.prepared = data,
             Err(frame) => {
@@ -126,7 +126,7 @@ impl ServiceBody {
     }
 
     fn fail(&mut self, error: BodyError) {
-        tracing::error!(%error, "a response is cut short");
+        tracing::error!(%error, "a response was cut short");
         self.failure = Some(error);
         self.body = None;
     }

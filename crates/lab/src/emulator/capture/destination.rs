@@ -30,7 +30,7 @@ impl Destination {
     /// Creates the file. If the path is not a regular file (a named pipe, `/dev/stdout`), it is
     /// written directly.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
-        if fs::metadata(path).is_ok_and(|known| !known.is_file()) {
+        if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             let file = OpenOptions::new().write(true).open(path)?;
             return Ok(Self { file, ending: Ending::Read });
         }
@@ -41,9 +41,9 @@ impl Destination {
         if let Ok(file) = unnamed {
             return Ok(Self { file, ending: Ending::Named(path.to_owned()) });
         }
-        let beside = beside(path);
-        let file = File::create(&beside)?;
-        Ok(Self { file, ending: Ending::Renamed(beside, path.to_owned()) })
+        let partial = partial_name(path);
+        let file = File::create(&partial)?;
+        Ok(Self { file, ending: Ending::Renamed(partial, path.to_owned()) })
     }
 
     /// Completes the file: gives it its name, replacing any file of that name.
@@ -51,13 +51,13 @@ impl Destination {
         self.file.flush()?;
         match &self.ending {
             Ending::Named(path) => {
-                let beside = beside(path);
+                let partial = partial_name(path);
                 let unnamed = format!("/proc/self/fd/{}", self.file.as_raw_fd());
                 // A link does not replace a file, so the name is assigned in two steps.
-                linkat(CWD, unnamed, CWD, &beside, AtFlags::SYMLINK_FOLLOW)?;
-                fs::rename(&beside, path)
+                linkat(CWD, unnamed, CWD, &partial, AtFlags::SYMLINK_FOLLOW)?;
+                fs::rename(&partial, path)
             }
-            Ending::Renamed(beside, path) => fs::rename(beside, path),
+            Ending::Renamed(partial, path) => fs::rename(partial, path),
             Ending::Read => Ok(()),
         }
     }
@@ -78,7 +78,7 @@ fn directory(path: &Path) -> &Path {
 }
 
 /// Returns a name in the same directory that no other process uses.
-fn beside(path: &Path) -> PathBuf {
+fn partial_name(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.partial", std::process::id()));
     PathBuf::from(name)
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_its_name_when_it_is_whole() {
+    fn a_file_is_visible_once_it_is_complete() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("all.pcapng");
         fs::write(&path, "an older one").unwrap();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_is_written_at_once() {
+    fn a_pipe_is_written_immediately() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("live");
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_not_there_is_an_error() {
+    fn a_missing_directory_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         assert!(Destination::create(&directory.path().join("no/all.pcapng")).is_err());
     }

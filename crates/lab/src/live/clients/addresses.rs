@@ -12,8 +12,8 @@ use crate::live::LiveError;
 use crate::situation::live::Behind;
 
 /// Returns the address of a family with this number.
-pub(super) fn address(six: bool, number: u8) -> IpAddr {
-    if six {
+pub(super) fn address(ipv6: bool, number: u8) -> IpAddr {
+    if ipv6 {
         Ipv6Addr::new(0x2001, 2, 0, 0xffff, 0, 0, 0, u16::from(number)).into()
     } else {
         Ipv4Addr::new(198, 19, 0, number).into()
@@ -21,8 +21,8 @@ pub(super) fn address(six: bool, number: u8) -> IpAddr {
 }
 
 /// Returns the addresses of a family, in order, each with what is behind it.
-pub(super) fn of_family(six: bool, behind: &[Behind]) -> Vec<(IpAddr, Behind)> {
-    (1..=u8::MAX).zip(behind).map(|(number, behind)| (address(six, number), *behind)).collect()
+pub(super) fn of_family(ipv6: bool, behind: &[Behind]) -> Vec<(IpAddr, Behind)> {
+    (1..=u8::MAX).zip(behind).map(|(number, behind)| (address(ipv6, number), *behind)).collect()
 }
 
 /// Returns a readable name of an address.
@@ -40,10 +40,10 @@ pub(super) fn in_words(ip: IpAddr) -> String {
 
 /// Assigns these addresses to the server's host, and adds routes that swallow or refuse the others.
 pub(super) fn set_up(host: &Namespace, all: &[(IpAddr, Behind)]) -> Result<(), LiveError> {
-    for six in [false, true] {
-        let lines = commands(all, six);
+    for ipv6 in [false, true] {
+        let lines = commands(all, ipv6);
         if !lines.is_empty() {
-            run_ip(host, if six { "-6" } else { "-4" }, &lines)?;
+            run_ip(host, if ipv6 { "-6" } else { "-4" }, &lines)?;
         }
     }
     if all.iter().any(|(_, behind)| *behind == Behind::Prohibits) {
@@ -64,8 +64,8 @@ pub(super) fn set_up(host: &Namespace, all: &[(IpAddr, Behind)]) -> Result<(), L
 }
 
 /// Returns the lines for `ip -batch` for one family.
-fn commands(all: &[(IpAddr, Behind)], six: bool) -> String {
-    let (length, more) = if six { (128, " nodad") } else { (32, "") };
+fn commands(all: &[(IpAddr, Behind)], ipv6: bool) -> String {
+    let (length, more) = if ipv6 { (128, " nodad") } else { (32, "") };
     let line = |(ip, behind): &(IpAddr, Behind)| match behind {
         Behind::Serves | Behind::Refuses | Behind::Silent => {
             format!("addr add {ip}/{length} dev lo{more}\n")
@@ -73,7 +73,7 @@ fn commands(all: &[(IpAddr, Behind)], six: bool) -> String {
         Behind::Swallows => format!("route add blackhole {ip}/{length}\n"),
         Behind::Prohibits => format!("route add prohibit {ip}/{length}\n"),
     };
-    all.iter().filter(|(ip, _)| ip.is_ipv6() == six).map(line).collect()
+    all.iter().filter(|(ip, _)| ip.is_ipv6() == ipv6).map(line).collect()
 }
 
 fn run_ip(host: &Namespace, family: &str, lines: &str) -> Result<(), LiveError> {

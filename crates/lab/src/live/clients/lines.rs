@@ -5,16 +5,16 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::addresses;
-use super::seen::{Dns, Form, Seen, Segment, What};
+use super::packet::{Content, Dns, Form, PacketInfo, Segment};
 use crate::run::{PacketCourse, PacketLine};
 
 /// The maximum number of lines of a course.
 const MOST: usize = 80;
 
 /// Returns the course of a fetch; times are relative to `begin`.
-pub(super) fn course(what: &str, seen: &[Seen], begin: Duration) -> PacketCourse {
+pub(super) fn course(what: &str, packets: &[PacketInfo], begin: Duration) -> PacketCourse {
     let mut shown = BTreeSet::new();
-    let mut lines: Vec<PacketLine> = seen
+    let mut lines: Vec<PacketLine> = packets
         .iter()
         .filter_map(|packet| {
             let what = line(packet, &mut shown)?;
@@ -29,17 +29,17 @@ pub(super) fn course(what: &str, seen: &[Seen], begin: Duration) -> PacketCourse
 }
 
 /// Describes a packet; `None` if it adds nothing new.
-fn line(packet: &Seen, shown: &mut BTreeSet<String>) -> Option<String> {
+fn line(packet: &PacketInfo, shown: &mut BTreeSet<String>) -> Option<String> {
     let peer = addresses::in_words(packet.peer);
-    let line = match &packet.what {
-        What::Dns(dns) => return Some(of_dns(dns)),
-        What::Tcp { flow, segment } => {
+    let line = match &packet.content {
+        Content::Dns(dns) => return Some(describe_dns(dns)),
+        Content::Tcp { flow, segment } => {
             let port = flow.remote;
             match segment {
                 Segment::Syn => {
-                    let again = !shown.insert(format!("SYN {} {}", packet.peer, flow.own));
-                    let again = if again { " again" } else { "" };
-                    return Some(format!("SYN to {peer} port {port}{again}"));
+                    let repeated = !shown.insert(format!("SYN {} {}", packet.peer, flow.own));
+                    let suffix = if repeated { " again" } else { "" };
+                    return Some(format!("SYN to {peer} port {port}{suffix}"));
                 }
                 Segment::SynAck => format!("SYN ACK of {peer}"),
                 Segment::Rst => format!("RST, {peer} port {port}"),
@@ -49,7 +49,7 @@ fn line(packet: &Seen, shown: &mut BTreeSet<String>) -> Option<String> {
                 Segment::Ack => return None,
             }
         }
-        What::Quic { form, .. } => {
+        Content::Quic { form, .. } => {
             let form = match form {
                 Form::Initial => "Initial",
                 Form::ZeroRtt => "0-RTT",
@@ -59,20 +59,20 @@ fn line(packet: &Seen, shown: &mut BTreeSet<String>) -> Option<String> {
             };
             format!("QUIC {form}, {peer}")
         }
-        What::Unreachable { address, port, code } => {
+        Content::Unreachable { address, port, code } => {
             let address = addresses::in_words(*address);
             format!("ICMP: {address} port {port} unreachable, {}", reason(packet.peer, *code))
         }
-        What::Other => return None,
+        Content::Other => return None,
     };
-    let own = match &packet.what {
-        What::Tcp { flow, .. } | What::Quic { flow, .. } => flow.own,
+    let own = match &packet.content {
+        Content::Tcp { flow, .. } | Content::Quic { flow, .. } => flow.own,
         _ => 0,
     };
     shown.insert(format!("{} {own} {line}", packet.sent)).then_some(line)
 }
 
-fn of_dns(dns: &Dns) -> String {
+fn describe_dns(dns: &Dns) -> String {
     let record_type = dns.record_type;
     match (dns.is_answer, dns.code, dns.records) {
         (false, ..) => format!("{record_type}? {}", dns.name),
@@ -97,18 +97,18 @@ fn reason(from: IpAddr, code: u8) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::seen::Flow;
+    use super::super::packet::Flow;
     use super::*;
 
     #[test]
     fn repeated_lines_are_shown_once_but_attempts_each_time() {
         let flow = Flow { own: 40_000, remote: 443 };
-        let packet = |at, sent, segment| Seen {
+        let packet = |at, sent, segment| PacketInfo {
             at: Duration::from_millis(at),
             sent,
             peer: "198.19.0.2".parse().unwrap(),
             length: 60,
-            what: What::Tcp { flow, segment },
+            content: Content::Tcp { flow, segment },
         };
         let packets = [
             packet(5, true, Segment::Syn),
@@ -133,15 +133,15 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_is_cut_and_says_so() {
-        let packet = |own| Seen {
+    fn a_long_list_is_truncated_with_a_note() {
+        let packet = |own| PacketInfo {
             at: Duration::ZERO,
             sent: true,
             peer: "198.19.0.1".parse().unwrap(),
             length: 60,
-            what: What::Tcp { flow: Flow { own, remote: 80 }, segment: Segment::Syn },
+            content: Content::Tcp { flow: Flow { own, remote: 80 }, segment: Segment::Syn },
         };
-        let packets: Vec<Seen> = (0..100).map(packet).collect();
+        let packets: Vec<PacketInfo> = (0..100).map(packet).collect();
         let course = course("x", &packets, Duration::ZERO);
         assert_eq!((course.lines.len(), course.left_out), (MOST, 20));
     }

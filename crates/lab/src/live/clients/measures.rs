@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hickory_proto::rr::RecordType;
 
-use super::seen::{Flow, Form, Seen, Segment, What};
+use super::packet::{Content, Flow, Form, PacketInfo, Segment};
 
 /// The measures of a fetch, by the names of their columns.
 pub(super) type Measures = BTreeMap<&'static str, f64>;
@@ -21,17 +21,17 @@ struct Attempt {
 }
 
 /// Connections, by the peer, the ports, and whether it is QUIC.
-type Courses = BTreeMap<(IpAddr, Flow, bool), Course>;
+type Connections = BTreeMap<(IpAddr, Flow, bool), Connection>;
 
 /// A connection, from its own port to that of the server.
 #[derive(Debug, Default)]
-struct Course {
+struct Connection {
     /// Whether its start is among the packets: a connection of an earlier fetch does not count.
     begun: bool,
     accepted: bool,
     reset_by_client: bool,
     /// Whether the client has sent data.
-    asked: bool,
+    sent_data: bool,
     flights: Flights,
 }
 
@@ -45,7 +45,7 @@ enum Flights {
     /// The reply to the ClientHello.
     Server,
     /// The end of the handshake, with or before the request.
-    ClientAgain,
+    ClientSecond,
     Response,
 }
 
@@ -53,27 +53,27 @@ enum Flights {
 #[derive(Clone, Copy, Debug)]
 struct First {
     at: Duration,
-    six: bool,
+    ipv6: bool,
     quic: bool,
 }
 
 /// Returns the start of time: the first query for the name, or the first attempt of a client that
 /// queries later, or not at all because it remembers.
-pub(super) fn beginning(seen: &[Seen], name: &str) -> Option<Duration> {
-    let query = |seen: &&Seen| {
-        seen.sent
-            && matches!(&seen.what, What::Dns(dns) if !dns.is_answer && is_of(&dns.name, name))
+pub(super) fn beginning(packets: &[PacketInfo], name: &str) -> Option<Duration> {
+    let query = |packet: &&PacketInfo| {
+        packet.sent
+            && matches!(&packet.content, Content::Dns(dns) if !dns.is_answer && is_of(&dns.name, name))
     };
-    let query = seen.iter().find(query).map(|seen| seen.at);
-    let attempt = attempts(seen).first().map(|attempt| attempt.at);
+    let query = packets.iter().find(query).map(|packet| packet.at);
+    let attempt = attempts(packets).first().map(|attempt| attempt.at);
     query.into_iter().chain(attempt).min()
 }
 
 /// Returns which addresses are queried first.
-fn first_address_query(seen: &[Seen], name: &str) -> Option<RecordType> {
-    seen.iter().find_map(|seen| match &seen.what {
-        What::Dns(dns) if seen.sent && !dns.is_answer && is_of(&dns.name, name) => {
-            Some(dns.record_type).filter(|asked| asked.is_ip_addr())
+fn first_address_query(packets: &[PacketInfo], name: &str) -> Option<RecordType> {
+    packets.iter().find_map(|packet| match &packet.content {
+        Content::Dns(dns) if packet.sent && !dns.is_answer && is_of(&dns.name, name) => {
+            Some(dns.record_type).filter(|record_type| record_type.is_ip_addr())
         }
         _ => None,
     })
@@ -81,55 +81,61 @@ fn first_address_query(seen: &[Seen], name: &str) -> Option<RecordType> {
 
 /// Returns whether a packet belongs to a fetch of this name, which queries for other names and
 /// their answers do not.
-pub(super) fn belongs(seen: &Seen, name: &str) -> bool {
-    match &seen.what {
-        What::Dns(dns) => is_of(&dns.name, name),
+pub(super) fn belongs(packet: &PacketInfo, name: &str) -> bool {
+    match &packet.content {
+        Content::Dns(dns) => is_of(&dns.name, name),
         _ => true,
     }
 }
 
 /// Returns whether a query is for this name or for one below it, as for the HTTPS record of another
 /// port.
-fn is_of(asked: &str, name: &str) -> bool {
-    asked.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+fn is_of(queried: &str, name: &str) -> bool {
+    queried.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
 /// Computes the measures of one fetch of this name. `ended` is when the client's process ended.
-pub(super) fn measure(seen: &[Seen], name: &str, ended: Option<Duration>) -> Measures {
+pub(super) fn measure(packets: &[PacketInfo], name: &str, ended: Option<Duration>) -> Measures {
     let mut measures = Measures::new();
-    let attempts = attempts(seen);
-    let (courses, response) = courses(seen);
-    measures.insert("packets", seen.len() as f64);
-    measures.insert("bytes", seen.iter().map(|seen| seen.length).sum::<usize>() as f64);
+    let attempts = attempts(packets);
+    let (connections, response) = connections(packets);
+    measures.insert("packets", packets.len() as f64);
+    measures.insert("bytes", packets.iter().map(|packet| packet.length).sum::<usize>() as f64);
     measures.insert("failed", percent(response.is_none()));
-    let wasted = courses.values().filter(|course| course.accepted && !course.asked);
+    let wasted =
+        connections.values().filter(|connection| connection.accepted && !connection.sent_data);
     measures.insert("wasted", wasted.count() as f64);
-    let killed = courses.values().filter(|course| is_killed(course));
+    let killed = connections.values().filter(|connection| is_killed(connection));
     measures.insert("killed", killed.count() as f64);
-    let Some(begin) = beginning(seen, name) else { return measures };
+    let Some(begin) = beginning(packets, name) else { return measures };
     if let Some(first) = response {
         measures.insert("byte", milliseconds(begin, first.at));
-        measures.insert("won-6", percent(first.six));
+        measures.insert("won-6", percent(first.ipv6));
         measures.insert("won-quic", percent(first.quic));
         if let Some(ended) = ended {
             measures.insert("linger", milliseconds(first.at, ended));
         }
     }
-    if let Some(asked) = first_address_query(seen, name) {
-        measures.insert("aaaa-first", percent(asked == RecordType::AAAA));
+    if let Some(record_type) = first_address_query(packets, name) {
+        measures.insert("aaaa-first", percent(record_type == RecordType::AAAA));
     }
-    of_attempts(&attempts, seen, begin, &mut measures);
-    of_answers(&attempts, seen, name, &mut measures);
+    of_attempts(&attempts, packets, begin, &mut measures);
+    of_answers(&attempts, packets, name, &mut measures);
     measures
 }
 
 /// Returns whether it was abandoned before it was accepted, which happened later.
-fn is_killed(course: &Course) -> bool {
-    course.accepted && course.reset_by_client && !course.asked
+fn is_killed(connection: &Connection) -> bool {
+    connection.accepted && connection.reset_by_client && !connection.sent_data
 }
 
-fn of_attempts(attempts: &[Attempt], seen: &[Seen], begin: Duration, measures: &mut Measures) {
-    let count = |six| attempts.iter().filter(|one| one.peer.is_ipv6() == six).count() as f64;
+fn of_attempts(
+    attempts: &[Attempt],
+    packets: &[PacketInfo],
+    begin: Duration,
+    measures: &mut Measures,
+) {
+    let count = |ipv6| attempts.iter().filter(|one| one.peer.is_ipv6() == ipv6).count() as f64;
     measures.insert("addresses-6", count(true));
     measures.insert("addresses-4", count(false));
     let Some(first) = attempts.first() else { return };
@@ -138,7 +144,7 @@ fn of_attempts(attempts: &[Attempt], seen: &[Seen], begin: Duration, measures: &
     let turns = attempts.windows(2).filter(|two| two[0].peer.is_ipv6() != two[1].peer.is_ipv6());
     measures.insert("turns", turns.count() as f64);
     if let Some(second) = attempts.get(1)
-        && !is_answered(seen, first, second.at)
+        && !is_answered(packets, first, second.at)
     {
         measures.insert("cad", milliseconds(first.at, second.at));
     }
@@ -154,23 +160,24 @@ fn of_attempts(attempts: &[Attempt], seen: &[Seen], begin: Duration, measures: &
     }
 }
 
-fn of_answers(attempts: &[Attempt], seen: &[Seen], name: &str, measures: &mut Measures) {
+fn of_answers(attempts: &[Attempt], packets: &[PacketInfo], name: &str, measures: &mut Measures) {
     let answered = |wanted: RecordType| {
-        let is_it = |seen: &&Seen| {
-            matches!(&seen.what, What::Dns(dns) if dns.is_answer && dns.record_type == wanted
+        let is_it = |packet: &&PacketInfo| {
+            matches!(&packet.content, Content::Dns(dns) if dns.is_answer && dns.record_type == wanted
                 && dns.records > 0 && is_of(&dns.name, name))
         };
-        seen.iter().find(is_it).map(|seen| seen.at)
+        packets.iter().find(is_it).map(|packet| packet.at)
     };
     let (a, aaaa) = (answered(RecordType::A), answered(RecordType::AAAA));
-    let missing = |answer: Option<Duration>, at: Duration| answer.is_none_or(|came| came > at);
-    let four = attempts.iter().find(|attempt| attempt.peer.is_ipv4());
+    let missing =
+        |answer: Option<Duration>, at: Duration| answer.is_none_or(|received| received > at);
+    let ipv4 = attempts.iter().find(|attempt| attempt.peer.is_ipv4());
     // Without an answer, the address was remembered or was a hint.
-    if let (Some(a), Some(four)) = (a, four)
-        && a <= four.at
-        && missing(aaaa, four.at)
+    if let (Some(a), Some(ipv4)) = (a, ipv4)
+        && a <= ipv4.at
+        && missing(aaaa, ipv4.at)
     {
-        measures.insert("rd", milliseconds(a, four.at));
+        measures.insert("rd", milliseconds(a, ipv4.at));
     }
     if let (Some(aaaa), Some(first)) = (aaaa, attempts.first())
         && aaaa <= first.at
@@ -181,12 +188,12 @@ fn of_answers(attempts: &[Attempt], seen: &[Seen], name: &str, measures: &mut Me
 }
 
 /// Returns the first SYN or Initial to each address and port.
-fn attempts(seen: &[Seen]) -> Vec<Attempt> {
+fn attempts(packets: &[PacketInfo]) -> Vec<Attempt> {
     let mut attempts: Vec<Attempt> = Vec::new();
-    for packet in seen.iter().filter(|packet| packet.sent) {
-        let (port, quic) = match packet.what {
-            What::Tcp { flow, segment: Segment::Syn } => (flow.remote, false),
-            What::Quic { flow, form: Form::Initial } => (flow.remote, true),
+    for packet in packets.iter().filter(|packet| packet.sent) {
+        let (port, quic) = match packet.content {
+            Content::Tcp { flow, segment: Segment::Syn } => (flow.remote, false),
+            Content::Quic { flow, form: Form::Initial } => (flow.remote, true),
             _ => continue,
         };
         let attempt = Attempt { at: packet.at, peer: packet.peer, port, quic };
@@ -199,16 +206,16 @@ fn attempts(seen: &[Seen]) -> Vec<Attempt> {
 }
 
 /// Returns whether anything was received for an attempt before this time.
-fn is_answered(seen: &[Seen], attempt: &Attempt, before: Duration) -> bool {
-    seen.iter().filter(|packet| !packet.sent && packet.at < before).any(|packet| {
-        match packet.what {
-            What::Tcp { flow, .. } => {
+fn is_answered(packets: &[PacketInfo], attempt: &Attempt, before: Duration) -> bool {
+    packets.iter().filter(|packet| !packet.sent && packet.at < before).any(|packet| {
+        match packet.content {
+            Content::Tcp { flow, .. } => {
                 !attempt.quic && packet.peer == attempt.peer && flow.remote == attempt.port
             }
-            What::Quic { flow, .. } => {
+            Content::Quic { flow, .. } => {
                 attempt.quic && packet.peer == attempt.peer && flow.remote == attempt.port
             }
-            What::Unreachable { address, port, .. } => {
+            Content::Unreachable { address, port, .. } => {
                 address == attempt.peer && port == attempt.port
             }
             _ => false,
@@ -217,45 +224,46 @@ fn is_answered(seen: &[Seen], attempt: &Attempt, before: Duration) -> bool {
 }
 
 /// Returns all connections, and the first byte of the response.
-fn courses(seen: &[Seen]) -> (Courses, Option<First>) {
-    let mut courses = Courses::new();
+fn connections(packets: &[PacketInfo]) -> (Connections, Option<First>) {
+    let mut connections = Connections::new();
     let mut response = None;
-    for packet in seen {
-        let (flow, quic) = match packet.what {
-            What::Tcp { flow, .. } => (flow, false),
-            What::Quic { flow, .. } => (flow, true),
+    for packet in packets {
+        let (flow, quic) = match packet.content {
+            Content::Tcp { flow, .. } => (flow, false),
+            Content::Quic { flow, .. } => (flow, true),
             _ => continue,
         };
-        let course = courses.entry((packet.peer, flow, quic)).or_default();
-        course.take(packet);
-        if course.flights == Flights::Response && response.is_none() {
-            response = Some(First { at: packet.at, six: packet.peer.is_ipv6(), quic });
+        let connection = connections.entry((packet.peer, flow, quic)).or_default();
+        connection.take(packet);
+        if connection.flights == Flights::Response && response.is_none() {
+            response = Some(First { at: packet.at, ipv6: packet.peer.is_ipv6(), quic });
         }
     }
-    (courses, response)
+    (connections, response)
 }
 
 /// The port of HTTP without TLS.
 const PLAIN: u16 = 80;
 
-impl Course {
-    fn take(&mut self, packet: &Seen) {
+impl Connection {
+    fn take(&mut self, packet: &PacketInfo) {
         self.begun |= packet.sent
             && matches!(
-                packet.what,
-                What::Tcp { segment: Segment::Syn, .. } | What::Quic { form: Form::Initial, .. }
+                packet.content,
+                Content::Tcp { segment: Segment::Syn, .. }
+                    | Content::Quic { form: Form::Initial, .. }
             );
         if !self.begun {
             return;
         }
-        match packet.what {
-            What::Tcp { segment: Segment::SynAck, .. } => self.accepted |= !packet.sent,
-            What::Tcp { segment: Segment::Rst, .. } => self.reset_by_client |= packet.sent,
-            What::Tcp { flow, segment: Segment::Data } => {
-                self.asked |= packet.sent;
+        match packet.content {
+            Content::Tcp { segment: Segment::SynAck, .. } => self.accepted |= !packet.sent,
+            Content::Tcp { segment: Segment::Rst, .. } => self.reset_by_client |= packet.sent,
+            Content::Tcp { flow, segment: Segment::Data } => {
+                self.sent_data |= packet.sent;
                 self.flights = self.flights.after(packet.sent, flow.remote == PLAIN);
             }
-            What::Quic { form, .. } => self.datagram(packet.sent, form),
+            Content::Quic { form, .. } => self.datagram(packet.sent, form),
             _ => {}
         }
     }
@@ -265,10 +273,10 @@ impl Course {
         // A client whose handshake is complete sends packets with short headers, and early data
         // with its first ones.
         if sent && matches!(form, Form::Short | Form::ZeroRtt) {
-            self.asked = true;
-            self.flights = self.flights.max(Flights::ClientAgain);
+            self.sent_data = true;
+            self.flights = self.flights.max(Flights::ClientSecond);
         }
-        if !sent && form == Form::Short && self.flights == Flights::ClientAgain {
+        if !sent && form == Form::Short && self.flights == Flights::ClientSecond {
             self.flights = Flights::Response;
         }
     }
@@ -281,8 +289,8 @@ impl Flights {
             (Self::None, true) => Self::Client,
             (Self::Client, false) if plain => Self::Response,
             (Self::Client, false) => Self::Server,
-            (Self::Server, true) => Self::ClientAgain,
-            (Self::ClientAgain, false) => Self::Response,
+            (Self::Server, true) => Self::ClientSecond,
+            (Self::ClientSecond, false) => Self::Response,
             (same, _) => same,
         }
     }

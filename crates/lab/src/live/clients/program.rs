@@ -37,7 +37,7 @@ pub(super) struct Program<'a> {
 
 /// How a fetch ended.
 pub(super) struct Ended {
-    /// The time since the UNIX epoch; `None` if it was killed from outside.
+    /// The time since the UNIX epoch; `None` if it was killed from run_outside.
     pub(super) at: Option<Duration>,
 }
 
@@ -66,18 +66,18 @@ impl<'a> Program<'a> {
             write(&format!("build/{}", source.file), &source.text)?;
         }
         let mut program = Self { client, directory, version: String::new() };
-        program.version = program.outside(&client.version)?;
+        program.version = program.run_outside(&client.version)?;
         if let Some(prepare) = &client.prepare {
-            program.outside(prepare)?;
+            program.run_outside(prepare)?;
         }
         Ok(program)
     }
 
     /// Runs a command of the client in the user's own environment, and returns its first line.
-    fn outside(&self, command: &str) -> Result<String, LiveError> {
+    fn run_outside(&self, command: &str) -> Result<String, LiveError> {
         let command = self.fill(command, "", &self.directory.join("build"));
         let missing = |cause: &str| {
-            let first = command.lines().next().map(cut).unwrap_or_default();
+            let first = command.lines().next().map(truncate).unwrap_or_default();
             LiveError::Missing(format!("{} ({first})", cause.trim()))
         };
         let output = Command::new("sh")
@@ -88,9 +88,10 @@ impl<'a> Program<'a> {
             .map_err(|cause| missing(&cause.to_string()))?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (out, err) = (text(&output.stdout), text(&output.stderr));
-        let first = |text: &str| text.lines().map(str::trim).find(|line| !line.is_empty()).map(cut);
+        let first =
+            |text: &str| text.lines().map(str::trim).find(|line| !line.is_empty()).map(truncate);
         if !output.status.success() {
-            let last = err.lines().map(str::trim).rfind(|line| !line.is_empty()).map(cut);
+            let last = err.lines().map(str::trim).rfind(|line| !line.is_empty()).map(truncate);
             return Err(missing(&last.unwrap_or_else(|| output.status.to_string())));
         }
         Ok(first(&out).or_else(|| first(&err)).unwrap_or_default())
@@ -111,10 +112,10 @@ impl<'a> Program<'a> {
     }
 
     /// Describes why there is nothing to measure for clients from which no packet was seen.
-    pub(super) fn was_not_heard_of(&self, home: &Path) -> String {
-        let said = last_message(&home.join(MESSAGES));
-        let said = said.map(|said| format!(", and said: {said}")).unwrap_or_default();
-        format!("the client queried no name and opened no connection{said}")
+    pub(super) fn describe_silence(&self, home: &Path) -> String {
+        let message = last_message(&home.join(MESSAGES));
+        let message = message.map(|text| format!("; it reported: {text}")).unwrap_or_default();
+        format!("the client queried no name and opened no connection{message}")
     }
 
     /// Runs a fetch in this namespace with this home directory, and waits for its end.
@@ -175,20 +176,20 @@ fn check(status: ExitStatus, messages: &Path) -> Result<(), LiveError> {
     // 125 comes from `COVER`, 126 and 127 from the shell: not executable, not found.
     match status.code() {
         Some(code @ 125..=127) => {
-            let said = last_message(messages).unwrap_or_else(|| format!("exit code {code}"));
-            Err(LiveError::Missing(format!("the client does not start: {said}")))
+            let message = last_message(messages).unwrap_or_else(|| format!("exit code {code}"));
+            Err(LiveError::Missing(format!("the client does not start: {message}")))
         }
         _ => Ok(()),
     }
 }
 
 fn last_message(messages: &Path) -> Option<String> {
-    let said = fs::read(messages).ok()?;
-    let said = String::from_utf8_lossy(&said);
-    said.lines().rfind(|line| !line.trim().is_empty()).map(cut)
+    let output = fs::read(messages).ok()?;
+    let output = String::from_utf8_lossy(&output);
+    output.lines().rfind(|line| !line.trim().is_empty()).map(truncate)
 }
 
-fn cut(line: &str) -> String {
+fn truncate(line: &str) -> String {
     line.chars().take(LONGEST).collect()
 }
 

@@ -37,13 +37,13 @@ pub(super) struct Servers {
 
 impl Servers {
     /// Starts all servers, and returns the certificate that clients must trust as well, in PEM.
-    pub(super) fn start(bed: &Testbed, hosted: Hosted) -> Result<(Self, String), LiveError> {
+    pub(super) fn start(testbed: &Testbed, hosted: Hosted) -> Result<(Self, String), LiveError> {
         let inside = |cause: &dyn std::fmt::Display| LiveError::Inside(cause.to_string());
         let authority =
             Authority::new([format!("*.{}", zone::DOMAIN)]).map_err(|cause| inside(&cause))?;
         let identity = authority.identity(Default::default()).map_err(|cause| inside(&cause))?;
         let root = pem(authority.root());
-        let (thread, ()) = ServerThread::start(bed, move || async move {
+        let (thread, ()) = ServerThread::start(testbed, move || async move {
             let bound = Bound::all(&hosted, &identity).await?;
             Ok(((), bound.serve(hosted.zone)))
         })?;
@@ -63,29 +63,29 @@ struct Bound {
 
 impl Bound {
     async fn all(hosted: &Hosted, identity: &ServerIdentity) -> Result<Self, String> {
-        let words = |what: &str, cause: &dyn std::fmt::Display| format!("{what}: {cause}");
-        let of = |wanted| {
-            let of = hosted.all.iter().filter(move |(_, behind)| *behind == wanted);
-            of.map(|(ip, _)| *ip)
+        let error = |what: &str, cause: &dyn std::fmt::Display| format!("{what}: {cause}");
+        let addresses = |wanted| {
+            let matching = hosted.all.iter().filter(move |(_, behind)| *behind == wanted);
+            matching.map(|(ip, _)| *ip)
         };
         let names = UdpSocket::bind((hosted.name_server, DNS))
             .await
-            .map_err(|cause| words("the name server", &cause))?;
-        let serving: Vec<IpAddr> = of(Behind::Serves).collect();
+            .map_err(|cause| error("the name server", &cause))?;
+        let serving: Vec<IpAddr> = addresses(Behind::Serves).collect();
         let web =
-            web(&serving, hosted.udp, identity).await.map_err(|cause| words("a server", &cause))?;
+            web(&serving, hosted.udp, identity).await.map_err(|cause| error("a server", &cause))?;
         let mut silent = Vec::new();
-        for ip in of(Behind::Silent) {
+        for ip in addresses(Behind::Silent) {
             for port in PORTS {
                 let listener = TcpListener::bind((ip, port)).await;
-                silent.push(listener.map_err(|cause| words("a silent server", &cause))?);
+                silent.push(listener.map_err(|cause| error("a silent server", &cause))?);
             }
         }
         let mut swallow = Vec::new();
         if hosted.udp == Udp::Swallows {
             for ip in serving {
                 let socket = UdpSocket::bind((ip, SECURE)).await;
-                swallow.push(socket.map_err(|cause| words("a socket that swallows", &cause))?);
+                swallow.push(socket.map_err(|cause| error("a socket that swallows", &cause))?);
             }
         }
         Ok(Self { names, _web: web, silent, _swallow: swallow })
@@ -93,7 +93,7 @@ impl Bound {
 
     async fn serve(self, zone: Zone) {
         for listener in self.silent {
-            tokio::spawn(be_silent(listener));
+            tokio::spawn(accept_silently(listener));
         }
         zone::serve(self.names, zone).await;
     }
@@ -120,14 +120,14 @@ async fn web(
 }
 
 /// Accepts connections and sends nothing. New connections replace the oldest ones.
-async fn be_silent(listener: TcpListener) {
-    let mut kept = std::collections::VecDeque::new();
+async fn accept_silently(listener: TcpListener) {
+    let mut connections = std::collections::VecDeque::new();
     loop {
         if let Ok((stream, _)) = listener.accept().await {
-            kept.push_back(stream);
+            connections.push_back(stream);
         }
-        if kept.len() > MOST_SILENT {
-            kept.pop_front();
+        if connections.len() > MOST_SILENT {
+            connections.pop_front();
         }
     }
 }

@@ -62,7 +62,7 @@ impl LateSetup {
     }
 
     /// Returns the same as the client sees it, behind a link that delays every packet.
-    pub(super) fn of_answer_seen(self, record_type: RecordType) -> Duration {
+    pub(super) fn of_answer_at_client(self, record_type: RecordType) -> Duration {
         match self.what {
             Late::Everything => self.by.0,
             _ => self.of_answer(record_type),
@@ -153,18 +153,18 @@ impl Zone {
             parameters.push((SvcParamKey::NoDefaultAlpn, SvcParamValue::NoDefaultAlpn));
         }
         if setup.hints {
-            let (mut four, mut six) = (Vec::new(), Vec::new());
+            let (mut ipv4, mut ipv6) = (Vec::new(), Vec::new());
             for address in &self.addresses {
                 match address {
-                    IpAddr::V4(ip) => four.push(A(*ip)),
-                    IpAddr::V6(ip) => six.push(AAAA(*ip)),
+                    IpAddr::V4(ip) => ipv4.push(A(*ip)),
+                    IpAddr::V6(ip) => ipv6.push(AAAA(*ip)),
                 }
             }
-            if !four.is_empty() {
-                parameters.push((SvcParamKey::Ipv4Hint, SvcParamValue::Ipv4Hint(IpHint(four))));
+            if !ipv4.is_empty() {
+                parameters.push((SvcParamKey::Ipv4Hint, SvcParamValue::Ipv4Hint(IpHint(ipv4))));
             }
-            if !six.is_empty() {
-                parameters.push((SvcParamKey::Ipv6Hint, SvcParamValue::Ipv6Hint(IpHint(six))));
+            if !ipv6.is_empty() {
+                parameters.push((SvcParamKey::Ipv6Hint, SvcParamValue::Ipv6Hint(IpHint(ipv6))));
             }
         }
         Some(HTTPS(SVCB::new(1, Name::root(), parameters)))
@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    fn ask(zone: &Zone, name: &str, record_type: RecordType) -> Option<(Message, Duration)> {
+    fn resolve(zone: &Zone, name: &str, record_type: RecordType) -> Option<(Message, Duration)> {
         let mut query = Message::query();
         query.add_query(Query::query(Name::from_ascii(name).unwrap(), record_type));
         let (answer, late) = zone.answer(&query.to_vec().unwrap())?;
@@ -198,11 +198,12 @@ mod tests {
     #[test]
     fn every_name_under_trial_has_the_addresses() {
         let zone = zone("");
-        let count = |record_type| ask(&zone, "T7.lab.test.", record_type).unwrap().0.answers.len();
+        let count =
+            |record_type| resolve(&zone, "T7.lab.test.", record_type).unwrap().0.answers.len();
         assert_eq!((count(RecordType::A), count(RecordType::AAAA)), (2, 1));
         assert_eq!((count(RecordType::HTTPS), count(RecordType::TXT)), (0, 0));
         for other in ["lab.test.", "clients2.google.com.", "evil-lab.test."] {
-            let (answer, _) = ask(&zone, other, RecordType::A).unwrap();
+            let (answer, _) = resolve(&zone, other, RecordType::A).unwrap();
             assert_eq!(answer.metadata.response_code, ResponseCode::NXDomain, "{other}");
         }
     }
@@ -210,12 +211,12 @@ mod tests {
     #[test]
     fn one_type_is_late_or_fails_and_the_others_are_not() {
         let late = zone("[late]\nwhat = 'aaaa'\nby = '30 ms'");
-        let by = |zone: &Zone, record_type| ask(zone, "t.lab.test.", record_type).unwrap().1;
+        let by = |zone: &Zone, record_type| resolve(zone, "t.lab.test.", record_type).unwrap().1;
         assert_eq!(by(&late, RecordType::AAAA), Duration::from_millis(30));
         assert_eq!(by(&late, RecordType::A), Duration::ZERO);
         let silent = zone("[dns]\na = 'never'\naaaa = 'server-failure'");
-        assert!(ask(&silent, "t.lab.test.", RecordType::A).is_none());
-        let (answer, _) = ask(&silent, "t.lab.test.", RecordType::AAAA).unwrap();
+        assert!(resolve(&silent, "t.lab.test.", RecordType::A).is_none());
+        let (answer, _) = resolve(&silent, "t.lab.test.", RecordType::AAAA).unwrap();
         assert_eq!(answer.metadata.response_code, ResponseCode::ServFail);
     }
 
@@ -225,7 +226,7 @@ mod tests {
             "[dns.record]\nalpn = ['h3', 'h2']\nno_default_alpn = true\nhints = true\nalias = true",
         );
         let first = |name: &str| {
-            let (answer, _) = ask(&zone, name, RecordType::HTTPS).unwrap();
+            let (answer, _) = resolve(&zone, name, RecordType::HTTPS).unwrap();
             match answer.answers[0].data.clone() {
                 RData::HTTPS(HTTPS(record)) => record,
                 other => panic!("{other}"),

@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn every_method_is_a_valid_race() {
-        let ways = [
+        let methods = [
             Trying::Tcp,
             Trying::Sctp,
             Trying::Naive,
@@ -172,15 +172,19 @@ mod tests {
             Trying::EyasAtOnce,
             Trying::Serial,
         ];
-        for way in ways {
-            let race = setup(way, Outcome::Tcp).race().validated().expect("it makes sense");
-            let alone = matches!(way, Trying::Tcp | Trying::Sctp);
-            assert_eq!(race.transports.len(), if alone { 1 } else { 2 }, "{way:?}");
+        for method in methods {
+            let race = setup(method, Outcome::Tcp).race().validated().expect("a valid policy");
+            let alone = matches!(method, Trying::Tcp | Trying::Sctp);
+            assert_eq!(race.transports.len(), if alone { 1 } else { 2 }, "{method:?}");
         }
         let serial = setup(Trying::Serial, Outcome::Tcp).race();
         assert_eq!(serial.head_start, Duration::from_secs(3));
-        for way in [Trying::Tcp, Trying::Naive, Trying::Serial] {
-            assert_eq!(setup(way, Outcome::Tcp).race().second_tries, 0, "{way:?} is none of eyas");
+        for method in [Trying::Tcp, Trying::Naive, Trying::Serial] {
+            assert_eq!(
+                setup(method, Outcome::Tcp).race().second_tries,
+                0,
+                "{method:?} is none of eyas"
+            );
         }
     }
 

@@ -1,6 +1,6 @@
 //! The measurements of a load as columns.
 
-use super::Seen;
+use super::Observed;
 use crate::live::Traffic;
 use crate::run::RunResult;
 use crate::situation::live::LOAD_COLUMNS;
@@ -8,7 +8,7 @@ use crate::situation::live::LOAD_COLUMNS;
 /// The number of quantiles that represent the times of a run in its columns.
 const QUANTILES: u32 = 200;
 
-impl Seen {
+impl Observed {
     /// Returns all columns.
     pub(in crate::live) fn result(&self) -> RunResult {
         let mut run = RunResult::default();

@@ -33,7 +33,7 @@ pub(super) fn now() -> Option<u64> {
 
 /// Releases what earlier runs have left. Free objects in a core's list count as used, so one run
 /// would be charged for what another one needed.
-pub(super) fn give_back() {
+pub(super) fn release_unused() {
     for cache in CACHES.iter().chain([&TIME_WAIT]) {
         // Without permission, or on a kernel without this, the numbers are less exact.
         let _ = fs::write(format!("/sys/kernel/slab/{cache}/shrink"), "1");
@@ -77,6 +77,6 @@ mod tests {
         let sockets = "sockets: used 21\nTCP: inuse 1 orphan 0 tw 2 alloc 1 mem 5\n\
                        UDP: inuse 0 mem 1\n";
         assert_eq!(of(slabs, sockets), 2 * 2500 + 3 * 2000 + 2 * 256 + 6 * 4096);
-        assert_eq!(of("", ""), 0, "what is not told counts for nothing");
+        assert_eq!(of("", ""), 0, "missing values count as 0");
     }
 }

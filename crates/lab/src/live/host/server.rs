@@ -11,7 +11,7 @@ use rustix::process::Pid;
 use serde_json::Value;
 
 use super::used::Used;
-use crate::emulator::{Emulator, Host, stay_on};
+use crate::emulator::{Emulator, Host, pin_thread};
 use crate::live::LiveError;
 
 /// A certificate with a 2,048-bit RSA key, and the key. The key is public, so they prove nothing;
@@ -83,7 +83,7 @@ impl Server {
             Identity::Ecdsa => {}
         }
         let mut child = spawn(&mut command, core).map_err(|cause| inside(&cause))?;
-        if let Err(cause) = until_it_listens(&mut child) {
+        if let Err(cause) = wait_until_listening(&mut child) {
             let _ = child.kill();
             let _ = child.wait();
             return Err(inside(&cause));
@@ -133,7 +133,7 @@ fn in_memory(content: &[u8]) -> std::io::Result<(PathBuf, File)> {
 fn spawn(command: &mut Command, core: usize) -> Result<Child, String> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let starting = || {
-        stay_on(None, core).map_err(|cause| cause.to_string())?;
+        pin_thread(None, core).map_err(|cause| cause.to_string())?;
         command.spawn().map_err(|cause| cause.to_string())
     };
     std::thread::scope(|scope| match scope.spawn(starting).join() {
@@ -143,15 +143,15 @@ fn spawn(command: &mut Command, core: usize) -> Result<Child, String> {
 }
 
 /// Waits until the server reports that it is listening.
-fn until_it_listens(child: &mut Child) -> Result<(), String> {
+fn wait_until_listening(child: &mut Child) -> Result<(), String> {
     let Some(stdout) = child.stdout.take() else { return Err("it has no output".to_owned()) };
-    let said = serde_json::Deserializer::from_reader(stdout).into_iter::<Value>().next();
-    if let Some(Ok(_)) = said {
+    let first = serde_json::Deserializer::from_reader(stdout).into_iter::<Value>().next();
+    if let Some(Ok(_)) = first {
         return Ok(());
     }
-    let mut words = String::new();
+    let mut errors = String::new();
     if let Some(mut stderr) = child.stderr.take() {
-        let _ = stderr.read_to_string(&mut words);
+        let _ = stderr.read_to_string(&mut errors);
     }
-    Err(words.trim().to_owned())
+    Err(errors.trim().to_owned())
 }

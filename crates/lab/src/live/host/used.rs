@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn this_process_can_be_measured() {
-        let used = Used::now(rustix::process::getpid(), &[], 0).expect("Linux tells");
+        let used = Used::now(rustix::process::getpid(), &[], 0).expect("Linux reports it");
         assert!(used.resident > 0 && !used.process.is_zero());
     }
 }

@@ -35,7 +35,7 @@ impl Meter {
     }
 
     /// Records an arrival.
-    pub(super) fn take(&mut self, now: Duration, bytes: usize) {
+    pub(super) fn record(&mut self, now: Duration, bytes: usize) {
         let begins = *self.first.get_or_insert(now) + self.warm_up;
         let ends = begins + self.duration;
         if now < begins || now >= ends {

@@ -8,8 +8,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket};
 
-use super::course::{Course, Pair, work};
-use super::lines::Lines;
+use super::network::Network;
+use super::shared::{Pair, Shared, work};
 use crate::emulator::Host;
 use crate::live::LiveError;
 use crate::situation::live::{MultipathSetup, Stack};
@@ -22,36 +22,36 @@ const BACKLOG: u32 = 8;
 
 /// Starts a receiver on the server's host and a sender on the client's host.
 pub(super) fn start(
-    lines: &Lines,
+    network: &Network,
     setup: &MultipathSetup,
     pair: &mut Pair,
 ) -> Result<(), LiveError> {
     for host in Host::ALL {
-        prepare(lines, host, setup)?;
+        prepare(network, host, setup)?;
     }
-    let to = SocketAddr::new(lines.server()?, PORT);
+    let to = SocketAddr::new(network.server()?, PORT);
     // Subflows connect to the other addresses.
     let any = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), PORT);
     let multipath = setup.stack == Stack::Mptcp;
     let (sender, listening) = sync_channel(1);
-    let course = pair.course.clone();
-    pair.threads.push(lines.thread(Host::Server, move || {
-        work(&course, "the receiver", async {
+    let shared = pair.shared.clone();
+    pair.threads.push(network.thread(Host::Server, move || {
+        work(&shared, "the receiver", async {
             let listener = listen(any, multipath)?;
             let _ = sender.send(());
-            receive(&course, &listener).await
+            receive(&shared, &listener).await
         });
     })?);
     let _ = listening.recv();
-    let course = pair.course.clone();
-    pair.threads.push(lines.thread(Host::Client, move || {
-        work(&course, "the sender", send(to, multipath));
+    let shared = pair.shared.clone();
+    pair.threads.push(network.thread(Host::Client, move || {
+        work(&shared, "the sender", send(to, multipath));
     })?);
     Ok(())
 }
 
 /// Configures the kernel of a host.
-fn prepare(lines: &Lines, host: Host, setup: &MultipathSetup) -> Result<(), LiveError> {
+fn prepare(network: &Network, host: Host, setup: &MultipathSetup) -> Result<(), LiveError> {
     let congestion = setup.tcp.clone();
     let set = move || -> io::Result<()> {
         std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", &congestion)
@@ -59,27 +59,27 @@ fn prepare(lines: &Lines, host: Host, setup: &MultipathSetup) -> Result<(), Live
     let refused = |cause: &dyn std::fmt::Display| {
         LiveError::Missing(format!("TCP with {} as congestion control: {cause}", setup.tcp))
     };
-    let done = lines.namespace(host).run_in(set).map_err(|cause| refused(&cause))?;
+    let done = network.namespace(host).run_in(set).map_err(|cause| refused(&cause))?;
     done.map_err(|cause| refused(&cause))?;
     if setup.stack != Stack::Mptcp {
         return Ok(());
     }
     let missing = |cause: LiveError| LiveError::Missing(format!("MPTCP: {cause}"));
     let limits = ["mptcp", "limits", "set", "subflows", "8", "add_addr_accepted", "8"];
-    lines.program(host, "ip", &limits).map_err(missing)?;
+    network.program(host, "ip", &limits).map_err(missing)?;
     if host == Host::Server {
         // The client opens a subflow to each address announced to it; routing sends it over the
         // right path.
-        for address in lines.addresses_of(host).iter().skip(1) {
-            signal(lines, *address).map_err(missing)?;
+        for address in network.addresses_of(host).iter().skip(1) {
+            signal(network, *address).map_err(missing)?;
         }
     }
     Ok(())
 }
 
-fn signal(lines: &Lines, address: IpAddr) -> Result<(), LiveError> {
+fn signal(network: &Network, address: IpAddr) -> Result<(), LiveError> {
     let address = address.to_string();
-    lines.program(Host::Server, "ip", &["mptcp", "endpoint", "add", &address, "signal"])
+    network.program(Host::Server, "ip", &["mptcp", "endpoint", "add", &address, "signal"])
 }
 
 fn socket(multipath: bool) -> io::Result<TcpSocket> {
@@ -95,13 +95,13 @@ fn listen(at: SocketAddr, multipath: bool) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-async fn receive(course: &Course, listener: &TcpListener) -> io::Result<()> {
+async fn receive(shared: &Shared, listener: &TcpListener) -> io::Result<()> {
     let (mut stream, _) = listener.accept().await?;
     let mut buffer = vec![0; BLOCK];
     loop {
         match stream.read(&mut buffer).await? {
             0 => return Err(io::Error::other("the sender has closed")),
-            length => course.arrived(length),
+            length => shared.arrived(length),
         }
     }
 }

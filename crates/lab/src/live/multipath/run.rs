@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::course::{CHECK_INTERVAL, Course, Pair};
-use super::lines::{Lines, Passed};
 use super::meter::Meter;
+use super::network::{Network, PathTraffic};
+use super::shared::{CHECK_INTERVAL, Pair, Shared};
 use super::{mptcp, sctp, simulated, usrsctp};
 use crate::live::{LiveError, Run};
 use crate::run::RunResult;
@@ -20,58 +20,58 @@ impl Run for MultipathSetup {
         if self.stack == Stack::Simulator {
             return Ok(simulated::run(self, seed));
         }
-        let lines = Lines::start(self, seed)?;
-        let course = Arc::new(Course::new(self));
-        let mut pair = Pair { course: course.clone(), threads: Vec::new(), programs: Vec::new() };
+        let network = Network::start(self, seed)?;
+        let shared = Arc::new(Shared::new(self));
+        let mut pair = Pair { shared: shared.clone(), threads: Vec::new(), programs: Vec::new() };
         match self.stack {
-            Stack::Mptcp | Stack::Tcp => mptcp::start(&lines, self, &mut pair)?,
+            Stack::Mptcp | Stack::Tcp => mptcp::start(&network, self, &mut pair)?,
             Stack::Usrsctp => {
-                usrsctp::receive(&lines, self, &mut pair)?;
-                usrsctp::send(&lines, self, &mut pair)?;
+                usrsctp::receive(&network, self, &mut pair)?;
+                usrsctp::send(&network, self, &mut pair)?;
             }
             Stack::EyasToUsrsctp => {
-                usrsctp::receive(&lines, self, &mut pair)?;
-                sctp::send(&lines, self, &mut pair)?;
+                usrsctp::receive(&network, self, &mut pair)?;
+                sctp::send(&network, self, &mut pair)?;
             }
             Stack::Eyas | Stack::EyasUdp | Stack::Simulator => {
-                sctp::receive(&lines, self, &mut pair)?;
-                sctp::send(&lines, self, &mut pair)?;
+                sctp::receive(&network, self, &mut pair)?;
+                sctp::send(&network, self, &mut pair)?;
             }
         }
-        let [before, after] = watch(self, &lines, &course, stop)?;
+        let [before, after] = watch(self, &network, &shared, stop)?;
         drop(pair);
-        let mut meter = course.meter().clone();
+        let mut meter = shared.meter().clone();
         meter.end();
-        Ok(sum_up(self, &meter, lines.names(), &before, &after))
+        Ok(summarise(self, &meter, network.names(), &before, &after))
     }
 }
 
 /// Waits until the measurement is over, and returns what had crossed the paths before and after it.
 fn watch(
     setup: &MultipathSetup,
-    lines: &Lines,
-    course: &Course,
+    network: &Network,
+    shared: &Shared,
     stop: &AtomicBool,
-) -> Result<[Vec<Passed>; 2], LiveError> {
+) -> Result<[Vec<PathTraffic>; 2], LiveError> {
     let until = |moment: Duration| -> Result<(), LiveError> {
         loop {
             if stop.load(Ordering::Relaxed) {
                 return Err(LiveError::Stopped);
             }
-            if let Some(cause) = course.failure() {
+            if let Some(cause) = shared.failure() {
                 return Err(LiveError::Inside(cause));
             }
-            match moment.checked_sub(course.elapsed()) {
+            match moment.checked_sub(shared.elapsed()) {
                 Some(left) if !left.is_zero() => thread::sleep(left.min(CHECK_INTERVAL)),
                 _ => return Ok(()),
             }
         }
     };
     let begins = loop {
-        if let Some(begins) = course.meter().begins() {
+        if let Some(begins) = shared.meter().begins() {
             break begins;
         }
-        let now = course.elapsed();
+        let now = shared.elapsed();
         if now > PATIENCE {
             let cause = format!("nothing arrived within {} s", PATIENCE.as_secs());
             return Err(LiveError::Inside(cause));
@@ -79,22 +79,22 @@ fn watch(
         until(now + CHECK_INTERVAL)?;
     };
     until(begins)?;
-    let before = lines.passed()?;
+    let before = network.traffic()?;
     until(begins + setup.duration.0 / 2)?;
     if let Some(name) = &setup.dies {
-        lines.cut(name)?;
+        network.cut(name)?;
     }
-    lines.come()?;
+    network.add_path()?;
     until(begins + setup.duration.0)?;
-    Ok([before, lines.passed()?])
+    Ok([before, network.traffic()?])
 }
 
-fn sum_up(
+fn summarise(
     setup: &MultipathSetup,
     meter: &Meter,
     names: &[String],
-    before: &[Passed],
-    after: &[Passed],
+    before: &[PathTraffic],
+    after: &[PathTraffic],
 ) -> RunResult {
     let mut run = RunResult::default();
     let mut put = |column: &str, numbers: &[f64]| {

@@ -15,8 +15,8 @@ use eyas::sctp::protocol::message::SendInfo;
 use eyas::sctp::{SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp};
 use eyas::{Endpoint, MemoryStore};
 
-use super::course::{Course, Pair, work};
-use super::lines::Lines;
+use super::network::Network;
+use super::shared::{Pair, Shared, work};
 use crate::emulator::Host;
 use crate::live::LiveError;
 use crate::simulation;
@@ -27,7 +27,7 @@ use crate::situation::live::{MultipathSetup, Stack};
 pub(super) const PORT: u16 = 5000;
 /// How long a sender whose streams all have enough waits before it checks again: less than the
 /// transmission time of a packet at 10 Mbit/s, and some packets wait in each stream.
-const ASK_AGAIN: Duration = Duration::from_millis(1);
+const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 /// The UDP port of SCTP inside UDP (RFC 6951 §4.1).
 const ENCAPSULATION: u16 = 9899;
 
@@ -44,7 +44,7 @@ fn config(setup: &MultipathSetup) -> AssociationConfig {
 
 /// Starts a receiver on the server's host, which listens when this returns.
 pub(super) fn receive(
-    lines: &Lines,
+    network: &Network,
     setup: &MultipathSetup,
     pair: &mut Pair,
 ) -> Result<(), LiveError> {
@@ -54,25 +54,25 @@ pub(super) fn receive(
     parameters.encapsulation_port = inside_udp.then_some(ENCAPSULATION);
     parameters.over_ip = if inside_udp { SctpOverIp::No } else { SctpOverIp::Must };
     parameters.association = config(setup);
-    let course = pair.course.clone();
+    let shared = pair.shared.clone();
     let (sender, listening) = sync_channel(1);
-    pair.threads.push(lines.thread(Host::Server, move || {
-        work(&course, "the receiver", async {
+    pair.threads.push(network.thread(Host::Server, move || {
+        work(&shared, "the receiver", async {
             let listener = SctpListener::bind(&parameters).map_err(|cause| cause.to_string())?;
             let _ = sender.send(());
             let association = listener.accept().await;
-            take(&course, &association).await
+            receive_all(&shared, &association).await
         });
     })?);
-    // If it ends early, its failure says why.
+    // If it ends early, its failure is reported.
     let _ = listening.recv();
     Ok(())
 }
 
-async fn take(course: &Course, association: &SctpAssociation) -> Result<(), String> {
+async fn receive_all(shared: &Shared, association: &SctpAssociation) -> Result<(), String> {
     loop {
         match association.receive().await {
-            Ok(Some(part)) => course.arrived(part.len()),
+            Ok(Some(part)) => shared.arrived(part.len()),
             Ok(None) => return Err("the sender has closed".to_owned()),
             Err(cause) => return Err(cause.to_string()),
         }
@@ -81,20 +81,24 @@ async fn take(course: &Course, association: &SctpAssociation) -> Result<(), Stri
 
 /// Starts a sender on the client's host.
 pub(super) fn send(
-    lines: &Lines,
+    network: &Network,
     setup: &MultipathSetup,
     pair: &mut Pair,
 ) -> Result<(), LiveError> {
-    let to = lines.server()?;
-    let (course, setup) = (pair.course.clone(), setup.clone());
-    pair.threads.push(lines.thread(Host::Client, move || {
-        work(&course, "the sender", pour(course.clone(), setup, to));
+    let to = network.server()?;
+    let (shared, setup) = (pair.shared.clone(), setup.clone());
+    pair.threads.push(network.thread(Host::Client, move || {
+        work(&shared, "the sender", send_until_over(shared.clone(), setup, to));
     })?);
     Ok(())
 }
 
 /// Connects, and sends until the end.
-async fn pour(course: Arc<Course>, setup: MultipathSetup, to: IpAddr) -> Result<(), String> {
+async fn send_until_over(
+    shared: Arc<Shared>,
+    setup: MultipathSetup,
+    to: IpAddr,
+) -> Result<(), String> {
     let transport = match setup.stack {
         Stack::EyasUdp => Transport::SctpUdp,
         _ => Transport::Sctp,
@@ -120,13 +124,13 @@ async fn pour(course: Arc<Course>, setup: MultipathSetup, to: IpAddr) -> Result<
     let streams = setup.application.streams;
     let mut left_out = 0;
     for stream in (0..streams).map(StreamId).cycle() {
-        if course.is_over() {
+        if shared.is_over() {
             break;
         }
         if leaves_out(&setup, &association, stream) {
             left_out += 1;
             if left_out >= streams {
-                tokio::time::sleep(ASK_AGAIN).await;
+                tokio::time::sleep(RETRY_INTERVAL).await;
                 left_out = 0;
             }
             continue;

@@ -9,13 +9,13 @@ const MS: Duration = Duration::from_millis(1);
 #[test]
 fn parts_and_gaps_are_those_of_the_measured_time() {
     let mut meter = Meter::new(100 * MS, 1200 * MS);
-    // The first message comes at 50 ms: 150 to 1,350 ms are measured, in parts of 100 ms.
-    meter.take(50 * MS, 1);
-    meter.take(149 * MS, 1_000_000);
-    meter.take(200 * MS, 12_500);
-    meter.take(600 * MS, 25_000);
-    meter.take(1349 * MS, 12_500);
-    meter.take(1350 * MS, 1_000_000);
+    // The first message arrives at 50 ms: 150 to 1,350 ms are measured, in parts of 100 ms.
+    meter.record(50 * MS, 1);
+    meter.record(149 * MS, 1_000_000);
+    meter.record(200 * MS, 12_500);
+    meter.record(600 * MS, 25_000);
+    meter.record(1349 * MS, 12_500);
+    meter.record(1350 * MS, 1_000_000);
     meter.end();
     let rates = meter.rates().map(|rate| (rate * 1e6).round() / 1e6);
     assert_eq!((rates[0], rates[4], rates[PARTS - 1]), (1.0, 2.0, 1.0));
@@ -26,8 +26,8 @@ fn parts_and_gaps_are_those_of_the_measured_time() {
 #[test]
 fn silence_up_to_the_end_is_a_gap() {
     let mut meter = Meter::new(Duration::ZERO, 1000 * MS);
-    meter.take(10 * MS, 1);
-    meter.take(110 * MS, 1);
+    meter.record(10 * MS, 1);
+    meter.record(110 * MS, 1);
     meter.end();
     assert_eq!(meter.longest_gap(), 900 * MS);
 }

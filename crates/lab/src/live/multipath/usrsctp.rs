@@ -7,9 +7,9 @@ use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
-use super::course::{Course, Pair, Program};
-use super::lines::Lines;
+use super::network::Network;
 use super::sctp::PORT;
+use super::shared::{Pair, Program, Shared};
 use crate::emulator::Host;
 use crate::live::LiveError;
 use crate::situation::live::MultipathSetup;
@@ -21,20 +21,20 @@ const BUFFER: usize = 4 << 20;
 
 /// Starts a receiver on the server's host, which listens when this returns.
 pub(super) fn receive(
-    lines: &Lines,
+    network: &Network,
     setup: &MultipathSetup,
     pair: &mut Pair,
 ) -> Result<(), LiveError> {
-    let local = list(&lines.addresses_of(Host::Server));
-    let words = ["listen", "--local", &local, "--arrivals"];
-    let mut child = begin(lines, setup, Host::Server, &words, &["wait"])?;
-    let said = child.stdout.take();
+    let local = list(&network.addresses_of(Host::Server));
+    let args = ["listen", "--local", &local, "--arrivals"];
+    let mut child = start(network, setup, Host::Server, &args, &["wait"])?;
+    let stdout = child.stdout.take();
     pair.programs.push(Program(child));
-    let Some(said) = said else { return Ok(()) };
-    let course = pair.course.clone();
+    let Some(stdout) = stdout else { return Ok(()) };
+    let shared = pair.shared.clone();
     let (sender, listening) = sync_channel(1);
-    pair.threads.push(lines.thread(Host::Server, move || {
-        follow(&course, BufReader::new(said), |_| {
+    pair.threads.push(network.thread(Host::Server, move || {
+        read_output(&shared, BufReader::new(stdout), |_| {
             let _ = sender.send(());
         });
     })?);
@@ -43,52 +43,52 @@ pub(super) fn receive(
 }
 
 /// Parses the output of the receiver: first that it is ready, then how many bytes have arrived.
-fn follow(course: &Arc<Course>, said: impl std::io::BufRead, ready: impl Fn(())) {
+fn read_output(shared: &Arc<Shared>, stdout: impl std::io::BufRead, ready: impl Fn(())) {
     let mut total = 0;
-    for line in said.lines() {
+    for line in stdout.lines() {
         let Ok(line) = line else { break };
         match line.parse::<u64>() {
             Ok(now) => {
-                course.arrived((now.saturating_sub(total)) as usize);
+                shared.arrived((now.saturating_sub(total)) as usize);
                 total = now;
             }
             Err(_) if line == "ready" => ready(()),
-            Err(_) => return course.fail("the receiver", &line),
+            Err(_) => return shared.fail("the receiver", &line),
         }
     }
-    course.fail("the receiver", &"it has ended");
+    shared.fail("the receiver", &"it has ended");
 }
 
 /// Starts a sender on the client's host.
 pub(super) fn send(
-    lines: &Lines,
+    network: &Network,
     setup: &MultipathSetup,
     pair: &mut Pair,
 ) -> Result<(), LiveError> {
     let (local, remote) =
-        (list(&lines.addresses_of(Host::Client)), list(&lines.addresses_of(Host::Server)));
-    let words = ["connect", "--local", &local, "--remote", &remote];
+        (list(&network.addresses_of(Host::Client)), list(&network.addresses_of(Host::Server)));
+    let args = ["connect", "--local", &local, "--remote", &remote];
     let pour = format!("pour:{}:{}", setup.message(), setup.application.streams);
-    let mut child = begin(lines, setup, Host::Client, &words, &[&pour])?;
-    let said = child.stdout.take();
+    let mut child = start(network, setup, Host::Client, &args, &[&pour])?;
+    let stdout = child.stdout.take();
     pair.programs.push(Program(child));
-    let course = pair.course.clone();
-    pair.threads.push(lines.thread(Host::Client, move || {
+    let shared = pair.shared.clone();
+    pair.threads.push(network.thread(Host::Client, move || {
         // It writes something only if it cannot continue.
-        let line = said.and_then(|said| BufReader::new(said).lines().next());
+        let line = stdout.and_then(|stdout| BufReader::new(stdout).lines().next());
         match line {
-            Some(Ok(line)) => course.fail("the sender", &line),
-            _ => course.fail("the sender", &"it has ended"),
+            Some(Ok(line)) => shared.fail("the sender", &line),
+            _ => shared.fail("the sender", &"it has ended"),
         }
     })?);
     Ok(())
 }
 
-fn begin(
-    lines: &Lines,
+fn start(
+    network: &Network,
     setup: &MultipathSetup,
     host: Host,
-    words: &[&str],
+    args: &[&str],
     steps: &[&str],
 ) -> Result<Child, LiveError> {
     let program = std::env::var_os(VARIABLE).map(PathBuf::from);
@@ -99,10 +99,10 @@ fn begin(
     })?;
     let buffer = setup.association.buffer.map_or(BUFFER, |buffer| buffer.0);
     let streams = setup.application.streams.to_string();
-    lines
+    network
         .namespace(host)
         .command(program)
-        .args(words)
+        .args(args)
         .args(["--port", &PORT.to_string(), "--streams", &streams, "--multipath", "--untuned"])
         .args(["--buffer", &buffer.to_string()])
         .args(steps)

@@ -24,7 +24,7 @@ fn poisson_gaps_have_the_mean_and_the_deviation_of_an_exponential() {
 }
 
 #[test]
-fn poisson_counts_vary_as_much_as_they_are() {
+fn poisson_counts_have_equal_mean_and_variance() {
     let times = times(Arrivals::poisson(100.0), Extent::lasting(SECOND * 2_000), 3);
     let mut counts = vec![0.0; 2_000];
     times.iter().for_each(|at| counts[*at as usize] += 1.0);
@@ -35,7 +35,7 @@ fn poisson_counts_vary_as_much_as_they_are() {
 }
 
 #[test]
-fn constant_arrivals_are_even_and_begin_at_once() {
+fn constant_arrivals_are_evenly_spaced_and_start_at_zero() {
     let times = times(Arrivals::constant(4.0), Extent::lasting(SECOND), 1);
     assert_eq!(times, [0.0, 0.25, 0.5, 0.75]);
 }
@@ -84,7 +84,7 @@ fn rates() -> impl Strategy<Value = Rate> {
 
 proptest! {
     #[test]
-    fn arrivals_are_in_order_within_their_extent_and_the_same_again(
+    fn arrivals_are_ordered_bounded_and_reproducible(
         rate in rates(),
         poisson in any::<bool>(),
         seed in any::<u64>(),
@@ -94,8 +94,8 @@ proptest! {
         let arrivals = Arrivals { spacing, rate };
         let extent = Extent { duration: Some(SECOND * 5), requests: Some(most) };
         let once: Vec<_> = Schedule::new(arrivals, extent, seed).collect();
-        let again: Vec<_> = Schedule::new(arrivals, extent, seed).collect();
-        prop_assert_eq!(&once, &again);
+        let repeated: Vec<_> = Schedule::new(arrivals, extent, seed).collect();
+        prop_assert_eq!(&once, &repeated);
         prop_assert!(once.is_sorted());
         prop_assert!(once.len() as u64 <= most);
         prop_assert!(once.iter().all(|at| *at < SECOND * 5));

@@ -1,4 +1,4 @@
-//! Sums of runs.
+//! Tests of the summary.
 
 use eyas::race::candidate::{Family, Security};
 

@@ -1,4 +1,4 @@
-//! What follows from a load.
+//! Tests of the values derived from a load.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn load() -> Load {
 }
 
 #[test]
-fn an_outcome_wins_wherever_it_can() {
+fn the_chosen_outcome_wins_if_it_can() {
     let mut load = load();
     load.race.transports = vec![Transport::Tcp, Transport::Sctp];
     load.outcomes = vec![Transport::Sctp, Transport::Tcp];
@@ -58,12 +58,12 @@ fn an_invalid_setup_is_refused() {
 }
 
 #[test]
-fn threads_share_connections_and_room() {
+fn threads_share_connections_and_the_limit_in_flight() {
     let mut load = load();
     load.threads = 4;
     load.max_in_flight = 10;
     load.connections = Connections::Kept { most: 6, streams: 100 };
     let prepared = Prepared::new(&load).expect("usable");
     assert_eq!(prepared.most_in_flight(), 3);
-    assert!(prepared.kept(3).is_some());
+    assert!(prepared.pool(3).is_some());
 }

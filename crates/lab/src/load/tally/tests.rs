@@ -1,4 +1,4 @@
-//! Every request is counted once, with its times, and parts add up to the whole.
+//! Tests of the counters: each request counts once, and parts add up to the whole.
 
 use proptest::prelude::*;
 
@@ -49,7 +49,7 @@ fn every_request_is_counted_once() {
 }
 
 #[test]
-fn times_keep_three_digits_and_have_an_end() {
+fn times_have_three_digits_and_a_maximum() {
     let mut tally = Tally::default();
     tally.take(answered(20, 200, None));
     let found = tally.times.total.max() as f64 / 20e6;
@@ -65,7 +65,7 @@ fn exchanges() -> impl Strategy<Value = Vec<Exchange>> {
         (1_u32..5_000, 200_u16..600, any::<bool>()).prop_map(|(millis, status, opens)| {
             answered(millis, status, opens.then(Opening::default))
         }),
-        prop_oneof![Just("dns"), Just("connect")].prop_map(|kind| failed(kind, "said")),
+        prop_oneof![Just("dns"), Just("connect")].prop_map(|kind| failed(kind, "message")),
     ];
     prop::collection::vec(one, 0..60)
 }

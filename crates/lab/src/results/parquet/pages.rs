@@ -46,10 +46,10 @@ pub(super) fn doubles(values: &[f64]) -> Vec<u8> {
 /// Encodes which values are present, and then those values.
 pub(super) fn maybe_doubles(values: &[Option<f64>]) -> Vec<u8> {
     let levels: Vec<usize> = values.iter().map(|value| usize::from(value.is_some())).collect();
-    let mut is_there = Vec::new();
-    packed(&levels, 1, &mut is_there);
-    let mut bytes = (is_there.len() as u32).to_le_bytes().to_vec();
-    bytes.extend(is_there);
+    let mut present = Vec::new();
+    packed(&levels, 1, &mut present);
+    let mut bytes = (present.len() as u32).to_le_bytes().to_vec();
+    bytes.extend(present);
     bytes.extend(values.iter().flatten().flat_map(|value| value.to_le_bytes()));
     bytes
 }

@@ -1,5 +1,5 @@
-//! Packets in bytes and packets as values give the same run: every packet at the same nanosecond on
-//! the same link, of the same size, with the same contents, and the same results.
+//! Tests that both forms of packets give the same run: every packet at the same nanosecond on the same
+//! link, with the same size and contents, and the same results.
 
 use eyas_netem::world::{Record, TapPoint};
 use proptest::prelude::*;
@@ -10,10 +10,10 @@ use crate::plan::{Options, Plan, shipped};
 use crate::run::RunResult;
 use crate::situation::{Mode, Setup};
 
-/// More than happens in any of these runs.
+/// More records than any of these runs produces.
 const RECORDS: usize = 4_000_000;
 
-/// All that happened, all that passed the ends of the bottlenecks, as a capture, and what came out.
+/// Returns all records, a capture at both ends of the bottlenecks, and the result.
 fn trace(setup: &Setup, mode: Mode, seed: u64) -> (Vec<Record>, Vec<u8>, RunResult) {
     let mut network = Network::build(&Setup { mode, ..setup.clone() }, seed);
     network.world.keep_records(RECORDS);
@@ -29,7 +29,7 @@ fn trace(setup: &Setup, mode: Mode, seed: u64) -> (Vec<Record>, Vec<u8>, RunResu
     (records, capture.take(), result)
 }
 
-/// Gives the number of things that happened.
+/// Checks that both forms give the same run, and returns the number of records.
 fn assert_alike(setup: &Setup, seed: u64) -> usize {
     let (expected, bytes, measured) = trace(setup, Mode::Wire, seed);
     let (found, written, result) = trace(setup, Mode::Struct, seed);
@@ -60,7 +60,7 @@ fn shipped_plans() {
     }
 }
 
-/// Paths that differ, lose, delay unevenly, die, come back and join.
+/// Paths with various rates, delays, jitters, queues and losses.
 fn path() -> impl Strategy<Value = String> {
     let queue = prop::sample::select(vec![
         "100 packets",
@@ -153,7 +153,7 @@ proptest! {
 }
 
 #[test]
-fn a_plan_says_which() {
+fn a_plan_sets_the_mode() {
     let plan = |set: &str| {
         let text = shipped().iter().find(|plan| plan.name == "cmt-delay").expect("a plan").text;
         let set = vec![set.to_owned()];

@@ -2,8 +2,8 @@ use serde::de::DeserializeOwned;
 
 use super::*;
 
-/// Holds the names that plans use to the choices that they mean, both ways.
-fn held<T>(names: &[(&str, T)])
+/// Checks that each choice and its name in plans are converted into each other.
+fn assert_names<T>(names: &[(&str, T)])
 where
     T: Copy + std::fmt::Debug + PartialEq + Serialize + DeserializeOwned,
 {
@@ -16,27 +16,27 @@ where
 
 #[test]
 fn choices_keep_their_names_in_plans() {
-    held(&CongestionControlKind::ALL.map(|kind| (kind.name(), kind)));
-    held(&[("classic", LossDetection::Classic), ("rack", LossDetection::Rack)]);
-    held(&[
+    assert_names(&CongestionControlKind::ALL.map(|kind| (kind.name(), kind)));
+    assert_names(&[("classic", LossDetection::Classic), ("rack", LossDetection::Rack)]);
+    assert_names(&[
         ("fcfs", SchedulerKind::Fcfs),
         ("round-robin", SchedulerKind::RoundRobin),
         ("round-robin-packet", SchedulerKind::RoundRobinPacket),
         ("fair-bandwidth", SchedulerKind::FairBandwidth),
     ]);
-    held(&[
+    assert_names(&[
         ("none", BufferSplitting::None),
         ("queued", BufferSplitting::Queued),
         ("outstanding", BufferSplitting::Outstanding),
     ]);
-    held(&[
+    assert_names(&[
         ("same", RtxPolicy::Same),
         ("asap", RtxPolicy::Asap),
         ("cwnd", RtxPolicy::Cwnd),
         ("ssthresh", RtxPolicy::Ssthresh),
         ("loss-rate", RtxPolicy::LossRate),
     ]);
-    held(&[
+    assert_names(&[
         ("earliest-arrival", PathOrder::EarliestArrival),
         ("oldest-transmission", PathOrder::OldestTransmission),
         ("lowest-rtt", PathOrder::LowestRtt),
@@ -45,21 +45,24 @@ fn choices_keep_their_names_in_plans() {
         ("largest-space", PathOrder::LargestSpace),
         ("in-order", PathOrder::InOrder),
     ]);
-    held(&[
+    assert_names(&[
         ("last-arrival", SackPath::LastArrival),
         ("in-turn", SackPath::InTurn),
         ("lowest-rtt", SackPath::LowestRtt),
         ("first", SackPath::First),
     ]);
-    held(&[("none", Cuc::None), ("v1", Cuc::V1), ("v2", Cuc::V2)]);
-    held(&[("at-delivery", NrSackPolicy::AtDelivery), ("at-arrival", NrSackPolicy::AtArrival)]);
-    held(&[
+    assert_names(&[("none", Cuc::None), ("v1", Cuc::V1), ("v2", Cuc::V2)]);
+    assert_names(&[
+        ("at-delivery", NrSackPolicy::AtDelivery),
+        ("at-arrival", NrSackPolicy::AtArrival),
+    ]);
+    assert_names(&[
         ("acknowledged", BurstLimit::Acknowledged),
         ("per-event", BurstLimit::PerEvent),
         ("total", BurstLimit::Total),
         ("none", BurstLimit::None),
     ]);
-    held(&[
+    assert_names(&[
         ("none", ChunkRescheduling::None),
         ("sender", ChunkRescheduling::Sender),
         ("receiver", ChunkRescheduling::Receiver),

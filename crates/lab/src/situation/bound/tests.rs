@@ -28,8 +28,8 @@ fn a_shared_link_counts_once() {
     assert!((setup(&shared).ceiling() / 1e6 - 9.68).abs() < 0.001);
 }
 
-/// Without framing, with B of another delay and this buffer.
-fn unlike(buffer: &str) -> Setup {
+/// Returns a set-up without framing, with a longer delay on B and this buffer.
+fn with_slow_path(buffer: &str) -> Setup {
     let text = TWO.replace(", framing = '7 bytes'", "").replace(
         "B = { rate = '10 Mbit/s', delay = '10 ms'",
         "B = { rate = '10 Mbit/s', delay = '75 ms'",
@@ -38,8 +38,8 @@ fn unlike(buffer: &str) -> Setup {
 }
 
 #[test]
-fn a_small_buffer_is_best_spent_on_the_fast_path() {
-    let with = |buffer: &str| unlike(buffer).bound().rate / 1e6;
+fn a_small_buffer_is_best_used_for_the_fast_path() {
+    let with = |buffer: &str| with_slow_path(buffer).bound().rate / 1e6;
     // 11 messages fit into 16 KiB; half of one waits for the next to be acknowledged with it. They
     // take 21.2 ms on path A, 1.2 ms of them to be sent.
     assert!((with("16 KiB") - 10.5 * 1452.0 * 8.0 / 21.2e3).abs() < 1e-6);
@@ -47,7 +47,7 @@ fn a_small_buffer_is_best_spent_on_the_fast_path() {
     let both = 9.68 + (44.5 * 1452.0 * 8.0 - 9.68e6 * 21.2e-3) / 86.2e3;
     assert!((with("64 KiB") - both).abs() < 1e-6);
     assert!((with("1 MiB") - 19.36).abs() < 1e-6);
-    let bound = unlike("64 KiB").bound();
+    let bound = with_slow_path("64 KiB").bound();
     let links = &bound.phases[0].links;
     assert_eq!((links[0].path.as_str(), links[1].path.as_str()), ("A", "B"));
     assert!((links[0].wanted() - links[0].given()).abs() < 1e-6);
@@ -58,7 +58,7 @@ fn a_small_buffer_is_best_spent_on_the_fast_path() {
 
 #[test]
 fn lost_data_is_carried_twice() {
-    let mut lossy = unlike("16 KiB");
+    let mut lossy = with_slow_path("16 KiB");
     for path in lossy.path.values_mut() {
         path.loss.probability.0 = 0.2;
     }
@@ -93,13 +93,13 @@ fn changes_are_weighted_by_their_duration() {
 
 #[test]
 fn unsent_messages_use_up_a_small_buffer() {
-    let mut setup = unlike("64 KiB");
-    assert_eq!(setup.bound_with_unsent(), None, "none are kept");
+    let mut setup = with_slow_path("64 KiB");
+    assert_eq!(setup.bound_with_unsent(), None, "no unsent messages are kept");
     setup.application.queue_info = QueueInfo::Unsent;
     // One of 45 messages: the other stream's is being sent.
     let both = 9.68 + (43.5 * 1452.0 * 8.0 - 9.68e6 * 21.2e-3) / 86.2e3;
-    let rate = setup.bound_with_unsent().expect("it takes of it") / 1e6;
+    let rate = setup.bound_with_unsent().expect("a lower bound") / 1e6;
     assert!((rate - both).abs() < 1e-6, "{rate}");
     setup.association.buffer = Some("1 MiB".parse().expect("a size"));
-    assert_eq!(setup.bound_with_unsent(), None, "there is room enough");
+    assert_eq!(setup.bound_with_unsent(), None, "the buffer is large enough");
 }

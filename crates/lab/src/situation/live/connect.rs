@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{CORES_ARE_AWAKE, ClientStrategy, Column, Experiment, LinkSetup, Memory, link};
 use crate::units::Time;
 
-/// One situation: a way to connect, over a link.
+/// One situation: a client strategy, and a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectSetup {

@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(
     not(all(target_os = "linux", feature = "load")),
-    expect(dead_code, reason = "checked everywhere, run on Linux alone")
+    expect(dead_code, reason = "checked everywhere, but run only on Linux")
 )]
 pub(crate) struct Times {
     /// The duration of the warm-up.

@@ -9,9 +9,9 @@ fn dependence() -> impl Strategy<Value = Dependence> {
 }
 
 /// A host's last byte and port, a peer's last byte and port, TCP or UDP, and seconds of waiting.
-type Talk = (u8, u16, u8, u16, bool, u64);
+type Flow = (u8, u16, u8, u16, bool, u64);
 
-fn talk() -> impl Strategy<Value = Talk> {
+fn flow() -> impl Strategy<Value = Flow> {
     (1_u8..5, 2000_u16..2010, 1_u8..4, 50_u16..53, any::<bool>(), 0_u64..200)
 }
 
@@ -23,7 +23,7 @@ proptest! {
         mapping in dependence(),
         filtering in dependence(),
         last_port in 2000_u16..2040,
-        talks in prop::collection::vec(talk(), 1..100),
+        talks in prop::collection::vec(flow(), 1..100),
     ) {
         let ports = 2000..=last_port;
         let config = NatConfig { mapping, filtering, ports, ..NatConfig::new(address(NAT)) };

@@ -1,5 +1,5 @@
-//! A world whose packets carry values: the same as one of bytes, to who looks from outside; bytes
-//! where somebody looks inside.
+//! A world whose packets carry values: outwardly the same as one of bytes; nodes that need the
+//! bytes get bytes.
 
 use super::*;
 use crate::link::{BitErrorConfig, BitErrorEffect};
@@ -8,7 +8,7 @@ use crate::middlebox::mtu::{Answer, MtuLimit};
 use crate::packet::Payload;
 use crate::router::Router;
 
-/// A number of equal bytes, or bytes.
+/// A repeated byte, or bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Value {
     Number(u8, usize),
@@ -85,7 +85,7 @@ impl<P: Payload> Node<P> for Station<P> {
     }
 }
 
-/// What arrived through two nodes on the path, the recorded events, and a capture.
+/// The arrivals through two nodes on the path, the recorded events, and a capture.
 fn through<P: Payload>(
     to_send: Vec<P>,
     box_in_the_way: Option<usize>,

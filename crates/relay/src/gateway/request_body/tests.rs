@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A body of these pieces, which then breaks, or ends in trailers.
+/// Returns a body of these pieces, which then breaks off, or ends with trailers.
 fn of(pieces: &[Vec<u8>], breaks: bool) -> impl Body<Data = Bytes, Error = io::Error> + use<> {
     let data = pieces.iter().map(|piece| Ok(Frame::data(Bytes::from(piece.clone()))));
     let last = match breaks {
@@ -21,7 +21,7 @@ fn of(pieces: &[Vec<u8>], breaks: bool) -> impl Body<Data = Bytes, Error = io::E
         }
     };
     let parts: Vec<_> = data.chain([last]).collect();
-    // Every other part comes late.
+    // Every other part arrives late.
     let parts = stream::iter(parts.into_iter().enumerate()).then(|(at, part)| async move {
         if at % 2 == 1 {
             tokio::task::yield_now().await;
@@ -31,8 +31,8 @@ fn of(pieces: &[Vec<u8>], breaks: bool) -> impl Body<Data = Bytes, Error = io::E
     StreamBody::new(Box::pin(parts))
 }
 
-/// What comes of a body: its bytes, whether it ended well, and its trailers.
-async fn taken(upload: &mut Upload) -> (Vec<u8>, bool, Option<HeaderMap>) {
+/// Reads a body, and returns its data, whether it ended well, and its trailers.
+async fn read(upload: &mut Upload) -> (Vec<u8>, bool, Option<HeaderMap>) {
     let (mut bytes, mut trailers) = (Vec::new(), None);
     while let Some(part) = upload.frame().await {
         match part.map(Frame::into_data) {
@@ -45,26 +45,26 @@ async fn taken(upload: &mut Upload) -> (Vec<u8>, bool, Option<HeaderMap>) {
 }
 
 proptest! {
-    /// However it is cut, looked at and announced: what comes is what was sent, in order and once, and it
-    /// ends well only where all of it came and was as long as announced.
+    /// However a body is split, peeked at and announced, its data arrives in order and once, and it ends well only
+    /// if it is complete and as long as announced.
     #[test]
     fn no_byte_is_lost_or_repeated(
         pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..12),
         announced in prop::option::of(0_u64..60),
         breaks in any::<bool>(),
-        looks in any::<bool>(),
+        peeks in any::<bool>(),
     ) {
         let whole = pieces.concat();
-        // Half of what is announced is true.
+        // Half of the announced lengths are right.
         let announced = announced.map(|length| if length < 30 { whole.len() as u64 } else { length });
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         let progress = Progress::new(false);
         let mut upload = Upload::new(of(&pieces, breaks), announced, Arc::clone(&progress));
         let (bytes, ended, trailers) = runtime.block_on(async {
-            if looks && upload.is_empty().await.is_err() {
+            if peeks && upload.is_empty().await.is_err() {
                 return (Vec::new(), false, None);
             }
-            taken(&mut upload).await
+            read(&mut upload).await
         });
         prop_assert!(whole.starts_with(&bytes));
         let is_right = announced.is_none_or(|length| length == whole.len() as u64);
@@ -75,7 +75,7 @@ proptest! {
         if ended {
             prop_assert_eq!(bytes.len() as u64, progress.bytes());
             prop_assert_eq!(bytes, whole);
-            let trailers = trailers.expect("they came");
+            let trailers = trailers.expect("they arrived");
             prop_assert_eq!(trailers.len(), 1);
             prop_assert!(trailers.contains_key("x-sum"));
         }
@@ -87,8 +87,8 @@ async fn an_unwanted_body_is_never_read() {
     let progress = Progress::new(true);
     let body = Full::<Bytes>::from("body").map_err(|never: Infallible| match never {});
     let mut upload = Upload::new(body, Some(4), Arc::clone(&progress));
-    progress.gate.bar();
-    assert_eq!(taken(&mut upload).await.0, b"");
+    progress.gate.close();
+    assert_eq!(read(&mut upload).await.0, b"");
     assert_eq!(progress.error(), Some(UploadError::Unwanted));
     assert!(!progress.is_over());
 }

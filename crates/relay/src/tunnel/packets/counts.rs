@@ -1,8 +1,8 @@
-//! What became of packets.
+//! The counts of packets.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Packets between an interface and one session, so far.
+/// The counts of packets between an interface and one session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PacketCounts {
@@ -10,25 +10,25 @@ pub struct PacketCounts {
     pub sent: u64,
     /// Their bytes.
     pub sent_bytes: u64,
-    /// How many of them were sent as datagrams of the transport, or as messages beside its streams.
+    /// Those of them that were sent as datagrams of the transport, or as messages beside its streams.
     pub sent_as_datagrams: u64,
-    /// Packets of the other end that the interface was given.
+    /// Packets from the other end that were passed to the interface.
     pub received: u64,
     /// Their bytes.
     pub received_bytes: u64,
-    /// Packets that waited for too long to be sent.
+    /// Packets that were dropped because they had waited for too long.
     pub late: u64,
-    /// Packets that were too many to wait.
+    /// Packets that were dropped because too many were waiting.
     pub overflow: u64,
-    /// Packets of the other end with a source that is not its own.
+    /// Packets from the other end with a source address that it does not have.
     pub forged: u64,
-    /// What came from the other end and is no packet.
+    /// Data from the other end that is not a packet.
     pub malformed: u64,
-    /// Packets of the other end that the interface did not take.
+    /// Packets from the other end that the interface did not accept.
     pub refused: u64,
 }
 
-/// The same, while it is counted.
+/// The counters behind [`PacketCounts`].
 #[derive(Debug, Default)]
 pub(in crate::tunnel) struct Tally {
     sent: AtomicU64,
@@ -43,16 +43,16 @@ pub(in crate::tunnel) struct Tally {
     refused: AtomicU64,
 }
 
-/// What became of a packet of the other end.
+/// The outcome for a packet from the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// The interface has it.
-    Taken,
-    /// The interface did not want it.
+    /// The interface accepted it.
+    Accepted,
+    /// The interface did not accept it.
     Refused,
-    /// Its source is not the other end's.
+    /// Its source is not one of the other end's addresses.
     Forged,
-    /// It is no packet.
+    /// It is not a packet.
     Malformed,
 }
 
@@ -62,20 +62,20 @@ impl Tally {
         self.sent_bytes.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// A packet that was sent was a datagram of the transport, or a message.
+    /// Counts a packet that was sent as a datagram of the transport, or as a message.
     pub(super) fn sent_as_datagram(&self) {
         self.sent_as_datagrams.fetch_add(1, Relaxed);
     }
 
-    /// What the queue has dropped so far.
+    /// Sets how many packets the queue has dropped so far.
     pub(super) fn dropped(&self, late: u64, overflow: u64) {
         self.late.store(late, Relaxed);
         self.overflow.store(overflow, Relaxed);
     }
 
-    pub(super) fn came(&self, fate: Fate, bytes: usize) {
+    pub(super) fn count_received(&self, fate: Fate, bytes: usize) {
         let count = match fate {
-            Fate::Taken => {
+            Fate::Accepted => {
                 self.received_bytes.fetch_add(bytes as u64, Relaxed);
                 &self.received
             }

@@ -1,9 +1,9 @@
-//! Packets beside streams: one that is lost holds up no other.
+//! Packets beside the streams of a transport, where a lost packet does not delay the others.
 //!
-//! Over QUIC they are datagrams (RFC 9221), which QUIC protects as it protects streams; one that is lost is not sent
-//! again. quinn sends whatever datagrams wait before any stream, so packets are handed in by turns, and between two
-//! turns streams are served ([`Turns`]). Over SCTP they are unordered messages with a lifetime (RFC 7496), on a
-//! stream of their own, which has the share of one stream.
+//! Over QUIC they are datagrams (RFC 9221), which are protected like streams and not retransmitted. quinn sends
+//! waiting datagrams before any stream, so packets are passed to it in turns, and between two turns streams are
+//! served ([`Turns`]). Over SCTP they are unordered messages with a lifetime (RFC 7496), on a stream of their
+//! own, which has the share of one stream.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -18,25 +18,26 @@ use tokio::time::{Instant, sleep};
 use super::interface::Attachment;
 use crate::tunnel::paths::Paths;
 
-/// The stream of messages: beyond all that carry channels, and the last of those that `eyas` asks for.
+/// The stream of messages: the last of those that `eyas` requests, beyond all that have channels.
 const MESSAGES: StreamId = StreamId(1023);
-/// How long the datagrams of a turn are to take until they have left.
+/// How long sending the datagrams of a turn should take.
 const TURN: Duration = Duration::from_millis(10);
-/// The shortest time that streams are given between two turns, and the longest.
+/// The shortest and the longest pause for streams between two turns.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(20));
-/// Bytes of a turn: at first, at least, and at most.
+/// The size of the first turn, in bytes.
 const FIRST: usize = 16 * 1024;
-const LEAST: usize = 4 * 1024;
-const MOST: usize = 256 * 1024;
-/// STREAM frames that leave in a pause even if no connection has anything to send, such as credit.
+/// The smallest and the largest turn, in bytes.
+const MIN: usize = 4 * 1024;
+const MAX: usize = 256 * 1024;
+/// STREAM frames that are sent in a pause even if no connection has data, such as credit.
 const FEW_FRAMES: u64 = 2;
 
 /// How the datagrams and the streams of a connection take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Turns {
-    /// Bytes of the next turn of datagrams.
+    /// The size of the next turn of datagrams, in bytes.
     pub(super) bytes: usize,
-    /// How long streams are served after it.
+    /// The pause for streams after it.
     pub(super) pause: Duration,
 }
 
@@ -47,69 +48,64 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// A turn of that many bytes took so long, and in the pause after it so many STREAM frames left. Streams that
-    /// use their pause get as long a one as the datagrams had.
+    /// Adjusts the next turn after one of this size and duration, in whose pause this many STREAM frames were
+    /// sent. If streams use their pause, it becomes as long as the turn.
     pub(super) fn after(&mut self, sent: usize, took: Duration, frames: u64) {
         if took > 2 * TURN {
-            self.bytes = (self.bytes / 2).max(LEAST);
+            self.bytes = (self.bytes / 2).max(MIN);
         } else if took < TURN / 2 && sent >= self.bytes {
-            self.bytes = (self.bytes * 2).min(MOST);
+            self.bytes = (self.bytes * 2).min(MAX);
         }
         let are_busy = frames > FEW_FRAMES;
         self.pause = if are_busy { took.clamp(PAUSES.0, PAUSES.1) } else { PAUSES.0 };
     }
 }
 
-/// What the transport of a session carries beside streams, if packets are to use it.
+/// The datagrams or messages of a session's transport.
 #[derive(Debug)]
 pub(super) struct Datagrams {
-    by: Option<By>,
-    /// The other end has said that it takes packets by them.
-    are_taken: AtomicBool,
+    method: Option<Method>,
+    /// Whether the other end has announced that it accepts them.
+    are_accepted: AtomicBool,
 }
 
-/// What packets are sent by.
+/// How packets are sent beside streams.
 #[derive(Debug)]
-pub(super) enum By {
-    /// QUIC datagrams.
+pub(super) enum Method {
+    /// As QUIC datagrams.
     Quic(Connection),
-    /// SCTP messages.
+    /// As SCTP messages.
     Sctp(Box<SctpMessages>),
 }
 
-/// What became of a packet that was to be a datagram.
-pub(super) enum Handed {
-    /// It is one.
-    In,
-    /// It is for the channel.
-    Back(Bytes),
-}
+/// A packet that is too long for a datagram.
+pub(super) struct TooLong(pub(super) Bytes);
 
 impl Datagrams {
-    /// None where the transport has nothing but streams, or an end does without.
+    /// Returns those of this connection, if its transport supports them.
     pub(super) fn of(paths: Option<&Paths>) -> Self {
         let quic = || paths?.quic().filter(|quic| quic.max_datagram_size().is_some()).cloned();
         let sctp = || messages(paths?.sctp()?).map(Box::new);
-        let by = quic().map(By::Quic).or_else(|| sctp().map(By::Sctp));
-        Self { by, are_taken: AtomicBool::new(false) }
+        let method = quic().map(Method::Quic).or_else(|| sctp().map(Method::Sctp));
+        Self { method, are_accepted: AtomicBool::new(false) }
     }
 
-    /// Whether this end takes packets by them.
-    pub(super) fn are_there(&self) -> bool {
-        self.by.is_some()
+    /// Returns whether the transport supports them.
+    pub(super) fn are_available(&self) -> bool {
+        self.method.is_some()
     }
 
-    /// The other end takes packets by them.
-    pub(super) fn take(&self) {
-        self.are_taken.store(true, Relaxed);
+    /// Notes that the other end accepts them.
+    pub(super) fn set_accepted(&self) {
+        self.are_accepted.store(true, Relaxed);
     }
 
-    /// What to send packets by.
-    pub(super) fn ready(&self) -> Option<&By> {
-        self.by.as_ref().filter(|_| self.are_taken.load(Relaxed))
+    /// Returns how to send packets, if the other end accepts datagrams or messages.
+    pub(super) fn ready(&self) -> Option<&Method> {
+        self.method.as_ref().filter(|_| self.are_accepted.load(Relaxed))
     }
 
-    /// Gives the interface what comes. It does not end by itself: the session does.
+    /// Passes received packets to the interface. Never returns, even if the session ends.
     pub(super) async fn receive(&self, with: &Attachment) {
         while let Some(packet) = self.next().await {
             with.receive(&packet);
@@ -119,38 +115,40 @@ impl Datagrams {
     }
 
     async fn next(&self) -> Option<Bytes> {
-        match self.by.as_ref()? {
-            By::Quic(quic) => quic.read_datagram().await.ok(),
-            By::Sctp(messages) => messages.receive().await.ok()?,
+        match self.method.as_ref()? {
+            Method::Quic(quic) => quic.read_datagram().await.ok(),
+            Method::Sctp(messages) => messages.receive().await.ok()?,
         }
     }
 }
 
-/// The messages of an association that carries a session, which has them once.
+/// Opens the messages of an association, which is possible only once.
 fn messages(streams: &SctpStreams) -> Option<SctpMessages> {
     let messages = streams.messages(MESSAGES).inspect_err(|why| {
-        tracing::debug!(%why, "packets of a tunnel go through its channel");
+        tracing::debug!(%why, "the packets of a tunnel use its channel");
     });
     messages.ok()
 }
 
-/// Sends a packet as a datagram, unless it is too long for one.
-pub(super) async fn hand_in(quic: &Connection, packet: Bytes) -> Handed {
-    if quic.max_datagram_size().is_none_or(|most| packet.len() > most) {
-        return Handed::Back(packet);
+/// Sends a packet as a datagram.
+///
+/// # Errors
+/// Returns the packet if it is too long.
+pub(super) async fn send_datagram(quic: &Connection, packet: Bytes) -> Result<(), TooLong> {
+    if quic.max_datagram_size().is_none_or(|limit| packet.len() > limit) {
+        return Err(TooLong(packet));
     }
     match quic.send_datagram_wait(packet.clone()).await {
-        Ok(()) => Handed::In,
-        // The path may have become narrower just now.
-        Err(SendDatagramError::TooLarge) => Handed::Back(packet),
-        // Of a connection that is lost the session hears otherwise.
-        Err(_) => Handed::In,
+        // The path MTU may just have decreased.
+        Err(SendDatagramError::TooLarge) => Err(TooLong(packet)),
+        // The session notices otherwise that the connection is lost.
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 
-/// Waits until the datagrams that were handed in at this time have left, of which there is room for `room` bytes
-/// where none waits, and then until streams have had their turn.
-pub(super) async fn give_way(
+/// Waits until the datagrams of the turn that began at this time are sent, and then for the streams' turn.
+/// `room` is the free space of the send buffer when it is empty.
+pub(super) async fn yield_to_streams(
     quic: &Connection,
     began: Instant,
     sent: usize,
@@ -172,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_takes_about_as_long_on_every_link() {
+    fn turns_take_about_the_same_time_on_every_link() {
         for rate in [10_000_u32, 1_000_000, 20_000_000] {
             let mut turns = Turns::default();
             for _ in 0..20 {
@@ -181,13 +179,13 @@ mod tests {
             }
             let takes = Duration::from_secs(turns.bytes as u64) / rate;
             let is_settled = (TURN / 2..=2 * TURN).contains(&takes);
-            assert!(is_settled || turns.bytes == LEAST, "{rate} B/s: {takes:?}");
+            assert!(is_settled || turns.bytes == MIN, "{rate} B/s: {takes:?}");
             assert_eq!(turns.pause, PAUSES.0);
         }
     }
 
     #[test]
-    fn streams_that_are_busy_have_as_long_a_turn() {
+    fn busy_streams_get_as_much_time_as_datagrams() {
         let mut turns = Turns::default();
         turns.after(FIRST, TURN, FEW_FRAMES + 1);
         assert_eq!(turns.pause, TURN);
@@ -198,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn little_to_send_makes_no_turn_longer() {
+    fn a_turn_that_is_not_full_is_not_extended() {
         let mut turns = Turns::default();
         turns.after(100, Duration::ZERO, 0);
         assert_eq!(turns, Turns::default());

@@ -1,23 +1,23 @@
-//! What a packet says of itself.
+//! The header of a packet.
 
 use std::net::IpAddr;
 
 use etherparse::{Ipv4HeaderSlice, Ipv6HeaderSlice};
 
-/// Where a packet comes from, and where it goes to.
+/// The source and the destination of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Whose it is, as it says.
+    /// The source address, which may be forged.
     pub source: IpAddr,
-    /// Whom it is for.
+    /// The destination address.
     pub destination: IpAddr,
 }
 
-/// Bytes of IPv6's header, which its payload length does not count (RFC 8200 §3).
+/// The length of the IPv6 header, which its payload length does not include (RFC 8200 §3).
 const IPV6_HEADER: usize = 40;
 
 impl Header {
-    /// Reads the header of a packet; `None` unless it is one packet of IP, whole and with nothing behind it.
+    /// Reads the header of a packet. Returns `None` unless this is exactly one complete IP packet.
     pub fn read(packet: &[u8]) -> Option<Self> {
         let (length, source, destination) = match packet.first()? >> 4 {
             4 => {

@@ -1,4 +1,4 @@
-//! A device, and whom its packets go to.
+//! A device, and the peers that its packets go to.
 
 use std::io;
 use std::net::IpAddr;
@@ -15,32 +15,32 @@ use super::counts::{Fate, Tally};
 use super::header::Header;
 use super::queue::PacketQueue;
 use super::routes::{Routes, Taken};
-use crate::device::{Device, LONGEST};
+use crate::device::{Device, MAX_PACKET};
 use crate::interception::{Unreachable, unreachable};
 
-/// Addresses that an interface has at most.
+/// The limit on the addresses of an interface.
 pub const MAX_ADDRESSES: usize = 8;
 
-/// What an interface is called, and what is where.
+/// The configuration of an interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceConfig {
     /// Its name.
     pub name: String,
-    /// Its addresses, each with the network that it is in: [`MAX_ADDRESSES`] at most.
+    /// Its addresses with their networks, at most [`MAX_ADDRESSES`].
     pub addresses: Vec<IpNet>,
-    /// What else a client reaches through it. A server knows by the keys what is where.
+    /// Further networks that a client reaches through it. A server gets the networks from the keys.
     pub networks: Vec<IpNet>,
-    /// The longest packet that this host sends by it, in bytes.
+    /// Its MTU in bytes.
     pub mtu: u16,
 }
 
-/// An interface whose packets go to the other ends of sessions. Cheap to clone; it works until the last clone
-/// is dropped.
+/// An interface whose packets go to the other ends of sessions. Cheap to clone; it works until the last clone is
+/// dropped.
 #[derive(Clone, Debug)]
 pub struct Interface {
     shared: Arc<Shared>,
     gone: CancellationToken,
-    /// Who reads ends with the last handle, and not with the last session.
+    /// Stops the reading task when the last handle is dropped, not when the last session ends.
     _reading: Arc<DropGuard>,
 }
 
@@ -56,11 +56,11 @@ struct Shared {
 #[derive(Clone, Debug)]
 struct Peer(Arc<Waiting>);
 
-/// What waits to be sent there.
+/// The packets that wait to be sent to a peer.
 #[derive(Debug, Default)]
 struct Waiting {
     queue: Mutex<PacketQueue>,
-    came: Notify,
+    arrived: Notify,
     tally: Arc<Tally>,
 }
 
@@ -70,7 +70,7 @@ impl PartialEq for Peer {
     }
 }
 
-/// A session that has the packets for its networks, until this is dropped.
+/// A session that gets the packets for its networks until this is dropped.
 #[derive(Debug)]
 pub(in crate::tunnel) struct Attachment {
     shared: Arc<Shared>,
@@ -78,11 +78,11 @@ pub(in crate::tunnel) struct Attachment {
 }
 
 impl Interface {
-    /// Reads what comes by the device: a TUN device without headers of its own, that does not block, set up
-    /// as the configuration says. To be called inside a tokio runtime.
+    /// Starts reading the packets of the device: a non-blocking TUN device without packet headers, configured
+    /// as given. Must be called within a tokio runtime.
     ///
     /// # Errors
-    /// If the runtime cannot have it.
+    /// If the device cannot be registered with the runtime.
     pub fn new(device: OwnedFd, config: InterfaceConfig) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             device: Device::new(device)?,
@@ -101,20 +101,20 @@ impl Interface {
         Ok(Self { shared, gone, _reading: Arc::new(dropped.drop_guard()) })
     }
 
-    /// How it is set up.
+    /// Returns the configuration.
     pub fn config(&self) -> &InterfaceConfig {
         &self.shared.config
     }
 
-    /// Waits until it was taken away, as `ip link delete` does.
+    /// Waits until the interface is removed, for example by `ip link delete`.
     pub async fn gone(&self) {
         self.gone.cancelled().await;
     }
 
-    /// Gives the packets for these networks to a session, and takes from it what comes from there.
+    /// Assigns these networks to a session, which gets the packets for them and may send packets from them.
     ///
     /// # Errors
-    /// Gives the network that another session has.
+    /// Returns a network that another session has.
     pub(in crate::tunnel) fn attach(&self, networks: &[IpNet]) -> Result<Attachment, IpNet> {
         let peer = Peer(Arc::default());
         let mut routes = self.shared.routes.write().unwrap_or_else(PoisonError::into_inner);
@@ -123,43 +123,42 @@ impl Interface {
         Ok(Attachment { shared: Arc::clone(&self.shared), peer })
     }
 
-    /// What a client reaches through it.
+    /// Returns the networks that a client reaches through it.
     pub(in crate::tunnel) fn beyond(&self) -> Vec<IpNet> {
         let config = &self.shared.config;
         config.addresses.iter().chain(&config.networks).map(IpNet::trunc).collect()
     }
 
-    /// Its addresses alone.
+    /// Returns its addresses.
     pub(in crate::tunnel) fn addresses(&self) -> Vec<IpAddr> {
         self.shared.config.addresses.iter().map(IpNet::addr).collect()
     }
 }
 
 impl Shared {
-    /// Reads packets for as long as there is a device.
+    /// Reads packets as long as the device exists.
     async fn read(&self) {
-        let mut packet = vec![0; LONGEST];
+        let mut packet = vec![0; MAX_PACKET];
         while let Ok(length) = self.device.read(&mut packet).await {
             self.route(&packet[..length]);
         }
     }
 
-    /// Has a packet wait for its turn with who has its destination. What is said on a link alone, to find
-    /// routers and neighbours, is for nobody.
+    /// Queues a packet for the peer that has its destination.
     fn route(&self, packet: &[u8]) {
         let Some(header) = Header::read(packet) else { return };
         match self.peer(header.destination) {
             Some(Peer(waiting)) => {
                 waiting.lock().push(self.epoch.elapsed(), Bytes::copy_from_slice(packet));
-                waiting.came.notify_one();
+                waiting.arrived.notify_one();
             }
-            None => self.say_unreachable(packet, header),
+            None => self.reject(packet, header),
         }
     }
 
-    /// Tells a program of this host, so that it need not wait. It comes from where the packet goes, for what
-    /// comes from an address of its own a host does not believe (RFC 1122 §3.2.1.3).
-    fn say_unreachable(&self, packet: &[u8], header: Header) {
+    /// Sends an ICMP error, so that the program on this host need not wait. Its source is the packet's destination,
+    /// since a host ignores packets from its own addresses (RFC 1122 §3.2.1.3).
+    fn reject(&self, packet: &[u8], header: Header) {
         if let Some(error) = unreachable(packet, header.destination, Unreachable::Host) {
             self.device.write(&error);
         }
@@ -177,12 +176,12 @@ impl Waiting {
 }
 
 impl Attachment {
-    /// What becomes of its packets.
+    /// Returns the counters of its packets.
     pub(in crate::tunnel) fn tally(&self) -> &Arc<Tally> {
         &self.peer.0.tally
     }
 
-    /// The next packet for the other end, if one waits.
+    /// Returns the next packet for the other end, if one is waiting.
     pub(super) fn try_next(&self) -> Option<Bytes> {
         let mut queue = self.peer.0.lock();
         let packet = queue.pop(self.shared.epoch.elapsed());
@@ -195,20 +194,20 @@ impl Attachment {
         loop {
             match self.try_next() {
                 Some(packet) => return packet,
-                None => self.peer.0.came.notified().await,
+                None => self.peer.0.arrived.notified().await,
             }
         }
     }
 
-    /// Gives the interface a packet of the other end, if it comes from there.
+    /// Passes a packet from the other end to the interface, if its source is one of the session's networks.
     pub(super) fn receive(&self, packet: &[u8]) {
         let fate = match Header::read(packet).map(|header| self.shared.peer(header.source)) {
             None => Fate::Malformed,
             Some(peer) if peer.as_ref() != Some(&self.peer) => Fate::Forged,
-            Some(_) if self.shared.device.write(packet) => Fate::Taken,
+            Some(_) if self.shared.device.write(packet) => Fate::Accepted,
             Some(_) => Fate::Refused,
         };
-        self.tally().came(fate, packet.len());
+        self.tally().count_received(fate, packet.len());
     }
 }
 

@@ -1,23 +1,22 @@
-//! Packets that wait for their turn.
+//! The packets that wait to be sent.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
 
-/// How long a packet may wait. As long as a slow line needs to be kept busy, and no longer: what carries
-/// connections in the tunnel finds out by what is lost how fast it may be.
+/// How long a packet may wait: long enough to keep a slow link busy, and no longer, since TCP within the tunnel
+/// adapts its rate to losses.
 pub const LIFETIME: Duration = Duration::from_millis(250);
-/// Bytes that wait at most: about what a line of 100 Mbit/s carries in that time.
+/// The limit on waiting packets in bytes: about what a link of 100 Mbit/s carries in that time.
 pub const MAX_BYTES: usize = 4 * 1024 * 1024;
-/// Packets that wait at most, however short they are.
+/// The limit on the number of waiting packets.
 pub const MAX_PACKETS: usize = 8192;
 
-/// Packets in the order in which they came. Of those that are too many the oldest are dropped, for they are
-/// late first.
+/// Packets in the order of their arrival. If there are too many, the oldest are dropped, which would be late first.
 #[derive(Debug, Default)]
 pub struct PacketQueue {
-    /// When each came, and the packet.
+    /// The time of arrival, and the packet.
     waiting: VecDeque<(Duration, Bytes)>,
     bytes: usize,
     late: u64,
@@ -25,7 +24,7 @@ pub struct PacketQueue {
 }
 
 impl PacketQueue {
-    /// Puts a packet behind the others.
+    /// Appends a packet.
     pub fn push(&mut self, now: Duration, packet: Bytes) {
         self.bytes += packet.len();
         self.waiting.push_back((now, packet));
@@ -35,11 +34,11 @@ impl PacketQueue {
         }
     }
 
-    /// The next packet that is not late.
+    /// Removes the next packet that is not late.
     pub fn pop(&mut self, now: Duration) -> Option<Bytes> {
         loop {
-            let (came, packet) = self.take()?;
-            if now.saturating_sub(came) <= LIFETIME {
+            let (arrived, packet) = self.take()?;
+            if now.saturating_sub(arrived) <= LIFETIME {
                 return Some(packet);
             }
             self.late += 1;
@@ -47,36 +46,36 @@ impl PacketQueue {
     }
 
     fn take(&mut self) -> Option<(Duration, Bytes)> {
-        let (came, packet) = self.waiting.pop_front()?;
+        let (arrived, packet) = self.waiting.pop_front()?;
         self.bytes -= packet.len();
         if self.waiting.is_empty() {
-            // Who has nothing to say holds no room.
+            // An idle queue keeps no memory.
             self.waiting = VecDeque::new();
         }
-        Some((came, packet))
+        Some((arrived, packet))
     }
 
-    /// Bytes that wait.
+    /// Returns the number of waiting bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Packets that wait.
+    /// Returns the number of waiting packets.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether none waits.
+    /// Returns whether no packet is waiting.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Packets that were dropped because they were late.
+    /// Returns the number of packets that were dropped because they were late.
     pub fn late(&self) -> u64 {
         self.late
     }
 
-    /// Packets that were dropped because there were too many.
+    /// Returns the number of packets that were dropped because there were too many.
     pub fn overflow(&self) -> u64 {
         self.overflow
     }

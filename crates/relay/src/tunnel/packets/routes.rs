@@ -1,4 +1,4 @@
-//! Who has which addresses.
+//! The peers that have networks.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -6,21 +6,19 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// Networks, and who has each. Of networks within one another the smallest counts, as for any router
-/// (RFC 1812 §5.2.4.3).
+/// Networks and their peers. If networks contain an address, the smallest one counts (RFC 1812 §5.2.4.3).
 #[derive(Clone, Debug)]
 pub struct Routes<P> {
-    /// By the bits that count, most of them first, and then by the first address. Addresses of both families
-    /// stand beside one another.
+    /// By prefix length, the longest first, and then by the first address, for both families together.
     networks: BTreeMap<Reverse<u8>, HashMap<IpAddr, P>>,
 }
 
-/// Somebody else has this network.
+/// A network that another peer has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taken<P> {
-    /// Which one.
+    /// The network.
     pub network: IpNet,
-    /// Who has it.
+    /// The other peer.
     pub by: P,
 }
 
@@ -31,10 +29,10 @@ impl<P> Default for Routes<P> {
 }
 
 impl<P: Clone + PartialEq> Routes<P> {
-    /// Gives these networks to somebody: all of them, or none.
+    /// Assigns these networks to a peer: all of them, or none.
     ///
     /// # Errors
-    /// If somebody else has one of them.
+    /// If another peer has one of them.
     pub fn insert(&mut self, networks: &[IpNet], peer: &P) -> Result<(), Taken<P>> {
         for network in networks {
             let same = self.networks.get(&Reverse(network.prefix_len()));
@@ -51,27 +49,27 @@ impl<P: Clone + PartialEq> Routes<P> {
         Ok(())
     }
 
-    /// Takes all networks from somebody.
+    /// Removes all networks of a peer.
     pub fn remove(&mut self, peer: &P) {
         self.networks.values_mut().for_each(|same| same.retain(|_, by| by != peer));
         self.networks.retain(|_, same| !same.is_empty());
     }
 
-    /// Who has this address.
+    /// Returns the peer that has this address.
     pub fn peer(&self, address: IpAddr) -> Option<&P> {
         self.networks.iter().find_map(|(Reverse(bits), same)| {
-            // A network of IPv6 alone may have so many bits.
+            // For IPv4 the prefix may be too long.
             let network = IpNet::new(address, *bits).ok()?;
             same.get(&network.network())
         })
     }
 
-    /// How many networks there are.
+    /// Returns the number of networks.
     pub fn len(&self) -> usize {
         self.networks.values().map(HashMap::len).sum()
     }
 
-    /// Whether nobody has anything.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.networks.is_empty()
     }

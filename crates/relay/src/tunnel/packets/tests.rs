@@ -1,4 +1,4 @@
-//! Headers, routes, queues and frames, whatever comes.
+//! Property tests of headers, routes, queues and framing.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -55,7 +55,7 @@ fn act() -> impl Strategy<Value = Act> {
 
 proptest! {
     #[test]
-    fn a_packet_is_known_by_its_header(
+    fn a_header_is_read_from_whole_packets_only(
         from in address(), to in address(), payload in prop::collection::vec(any::<u8>(), 0..64),
         cut in 1..40_usize,
     ) {
@@ -65,21 +65,21 @@ proptest! {
         let shorter = packet.len().saturating_sub(cut);
         prop_assert_eq!(Header::read(&packet[..shorter]), None);
         packet.push(0);
-        prop_assert_eq!(Header::read(&packet), None, "something is behind it");
+        prop_assert_eq!(Header::read(&packet), None, "something follows it");
     }
 
     #[test]
     fn the_most_specific_network_of_an_address_gets_it(
-        given in prop::collection::vec((network(), 0..4_u8), 0..24), gone in 0..4_u8,
-        asked in prop::collection::vec(address(), 1..16),
+        given in prop::collection::vec((network(), 0..4_u8), 0..24), removed in 0..4_u8,
+        addresses in prop::collection::vec(address(), 1..16),
     ) {
         let (mut routes, mut list) = (Routes::default(), Vec::<(IpNet, u8)>::new());
         for (network, peer) in given {
             let taken = list.iter().find(|(one, _)| *one == network.trunc()).map(|(_, by)| *by);
             match routes.insert(&[network], &peer) {
                 Ok(()) => prop_assert!(taken.is_none_or(|by| by == peer)),
-                Err(said) => {
-                    prop_assert_eq!((said.network, Some(said.by)), (network.trunc(), taken));
+                Err(error) => {
+                    prop_assert_eq!((error.network, Some(error.by)), (network.trunc(), taken));
                     prop_assert_ne!(Some(peer), taken);
                 }
             }
@@ -87,13 +87,13 @@ proptest! {
                 list.push((network.trunc(), peer));
             }
         }
-        for is_gone in [false, true] {
-            if is_gone {
-                routes.remove(&gone);
-                list.retain(|(_, peer)| *peer != gone);
+        for removes in [false, true] {
+            if removes {
+                routes.remove(&removed);
+                list.retain(|(_, peer)| *peer != removed);
             }
             prop_assert_eq!(routes.len(), list.len());
-            for ip in &asked {
+            for ip in &addresses {
                 let around = list.iter().filter(|(network, _)| network.contains(ip));
                 let smallest = around.max_by_key(|(network, _)| network.prefix_len());
                 prop_assert_eq!(routes.peer(*ip), smallest.map(|(_, peer)| peer));
@@ -120,21 +120,21 @@ proptest! {
                 }
                 Act::Pop => if let Some(packet) = queue.pop(now) {
                     let got = u64::from_be_bytes(packet[..8].try_into().expect("a number"));
-                    let came = std::iter::from_fn(|| pushed.pop_front()).find(|(one, _)| *one == got);
-                    let (_, came) = came.expect("it was pushed, and those before it are gone");
-                    prop_assert!(now - came <= LIFETIME);
+                    let entry = std::iter::from_fn(|| pushed.pop_front()).find(|(one, _)| *one == got);
+                    let (_, arrived) = entry.expect("it was pushed, and those before it are gone");
+                    prop_assert!(now - arrived <= LIFETIME);
                     popped += 1;
                 },
                 Act::Later(millis) => now += Duration::from_millis(millis),
             }
             prop_assert!(queue.bytes() <= MAX_BYTES && queue.len() <= MAX_PACKETS);
             let all = popped + queue.late() + queue.overflow() + queue.len() as u64;
-            prop_assert_eq!(all, number, "each is somewhere");
+            prop_assert_eq!(all, number, "each is accounted for");
         }
     }
 
     #[test]
-    fn packets_are_read_as_they_were_written_however_they_are_cut(
+    fn packets_are_read_as_they_were_written_however_they_are_split(
         packets in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 0..20),
         cuts in prop::collection::vec(1..200_usize, 1..20),
     ) {
@@ -168,13 +168,13 @@ fn late_packets_are_dropped_before_others() {
 }
 
 #[test]
-fn either_all_networks_are_given_or_none() {
+fn either_all_networks_are_assigned_or_none() {
     let network = |text: &str| text.parse::<IpNet>().expect("a network");
     let mut routes = Routes::default();
-    routes.insert(&[network("10.9.0.2/32")], &1).expect("nobody has it");
-    let wanted = [network("10.9.0.3/32"), network("10.9.0.2/32")];
+    routes.insert(&[network("10.9.0.2/32")], &1).expect("it is free");
+    let requested = [network("10.9.0.3/32"), network("10.9.0.2/32")];
     let taken = Taken { network: network("10.9.0.2/32"), by: 1 };
-    assert_eq!(routes.insert(&wanted, &2), Err(taken));
+    assert_eq!(routes.insert(&requested, &2), Err(taken));
     assert_eq!(routes.peer("10.9.0.3".parse().expect("an address")), None);
     routes.remove(&1);
     assert!(routes.is_empty());

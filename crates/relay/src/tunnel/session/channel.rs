@@ -1,15 +1,15 @@
-//! One channel: a stream of bytes in each direction, with a window for each.
+//! One channel: a byte stream in each direction, each with a window.
 
 use bytes::{Buf, BytesMut};
 
 use super::{Answer, Lane, SessionLimits};
 use crate::tunnel::frame::{Broken, MAX_DATA, Purpose, Why};
 
-/// Up to so many bytes waiting a channel goes before those with more: a keystroke before a copy.
+/// A channel with at most this many bytes waiting goes before those with more: a keystroke before a copy.
 const BRIEF: usize = 2 * 1024;
 
-/// What is to be said about a channel beside its bytes. Each is said once, so the other end cannot make
-/// this grow.
+/// The frames of a channel that are to be sent, apart from its data. Each is sent once, so that the other end
+/// cannot grow this.
 #[derive(Debug, Default)]
 pub(super) struct Due {
     pub(super) open: Option<Purpose>,
@@ -19,7 +19,7 @@ pub(super) struct Due {
     pub(super) reset: bool,
 }
 
-/// The direction that leads away.
+/// The direction to the other end.
 #[derive(Debug)]
 pub(super) struct Sending {
     waiting: BytesMut,
@@ -31,8 +31,8 @@ pub(super) struct Sending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Finish {
     No,
-    Wanted,
-    Said,
+    Queued,
+    Sent,
     /// The other end has read everything before it.
     Delivered,
 }
@@ -46,7 +46,7 @@ impl Sending {
         self.credit = self.credit.saturating_add(bytes.into());
     }
 
-    /// Takes as many bytes as there is room for.
+    /// Queues as many bytes as there is room for, and returns their number.
     pub(super) fn put(&mut self, bytes: &[u8], limit: usize) -> usize {
         let room = limit.saturating_sub(self.waiting.len()).min(bytes.len());
         self.waiting.extend_from_slice(&bytes[..room]);
@@ -55,7 +55,7 @@ impl Sending {
 
     pub(super) fn finish(&mut self) {
         if self.finish == Finish::No {
-            self.finish = Finish::Wanted;
+            self.finish = Finish::Queued;
         }
     }
 
@@ -63,11 +63,11 @@ impl Sending {
         self.finish != Finish::No
     }
 
-    /// The other end says that it has read everything.
+    /// Handles the confirmation that the other end has read everything.
     pub(super) fn deliver(&mut self) -> Result<(), Broken> {
         match std::mem::replace(&mut self.finish, Finish::Delivered) {
-            Finish::Said => Ok(()),
-            _ => Err(Broken("it has read an end that was not sent, or twice")),
+            Finish::Sent => Ok(()),
+            _ => Err(Broken("a confirmation of an end that was not sent, or a second one")),
         }
     }
 
@@ -75,20 +75,20 @@ impl Sending {
         self.finish == Finish::Delivered
     }
 
-    /// Whether there is something that may be sent now.
+    /// Returns whether there is something that may be sent now.
     pub(super) fn is_ready(&self) -> bool {
         match self.waiting.is_empty() {
-            true => self.finish == Finish::Wanted,
+            true => self.finish == Finish::Queued,
             false => self.credit > 0,
         }
     }
 
-    /// Bytes that were sent.
+    /// Returns the number of bytes that were sent.
     pub(super) fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// Bytes that wait to be sent.
+    /// Returns the number of bytes that wait to be sent.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
     }
@@ -97,10 +97,10 @@ impl Sending {
         self.waiting.len() <= BRIEF
     }
 
-    /// The next bytes, or `None` where the end is to be said.
+    /// Returns the next bytes, or `None` if the end is to be sent.
     pub(super) fn take(&mut self) -> Option<BytesMut> {
         if self.waiting.is_empty() {
-            self.finish = Finish::Said;
+            self.finish = Finish::Sent;
             return None;
         }
         let credit = usize::try_from(self.credit).unwrap_or(usize::MAX);
@@ -109,7 +109,7 @@ impl Sending {
         self.sent += length as u64;
         let piece = self.waiting.split_to(length);
         if self.waiting.is_empty() {
-            // A connection with nothing under way holds no buffer.
+            // A connection without data in transit has no buffer.
             self.waiting = BytesMut::new();
         }
         Some(piece)
@@ -120,18 +120,18 @@ impl Sending {
     }
 }
 
-/// The direction that leads here.
+/// The direction from the other end.
 #[derive(Debug)]
 pub(super) struct Receiving {
     unread: BytesMut,
-    /// Bytes that the other end may still send.
+    /// The number of bytes that the other end may still send.
     open: u32,
-    /// Bytes that were read, and that it has not been told of.
+    /// The number of bytes that were read, and for which the other end has not got credit.
     owed: u32,
-    /// All three together.
+    /// The sum of these and the unread bytes.
     window: u32,
     has_ended: bool,
-    /// The other end is told, or will be, that everything was read.
+    /// Whether it is confirmed, or will be, that everything was read.
     is_confirmed: bool,
     received: u64,
 }
@@ -150,22 +150,22 @@ impl Receiving {
         }
     }
 
-    /// Bytes by which the window is larger than it was at first.
+    /// Returns the number of bytes by which the window has grown.
     pub(super) fn growth(&self, limits: &SessionLimits) -> usize {
         (self.window - limits.first_window) as usize
     }
 
-    /// Whether everything has come and was read.
+    /// Returns whether everything was received and read.
     pub(super) fn was_read(&self) -> bool {
         self.has_ended && self.unread.is_empty()
     }
 
-    /// Whether the other end has to be told so: once.
+    /// Returns, once, whether it must be confirmed that everything was read.
     pub(super) fn confirm(&mut self) -> bool {
         self.was_read() && !std::mem::replace(&mut self.is_confirmed, true)
     }
 
-    /// Bytes that have come.
+    /// Returns the number of received bytes.
     pub(super) fn received(&self) -> u64 {
         self.received
     }
@@ -174,14 +174,14 @@ impl Receiving {
         self.unread.len()
     }
 
-    /// Takes in what has come. `keep` says whether anybody will read it.
+    /// Adds received data, which is discarded unless `keep`.
     pub(super) fn put(&mut self, bytes: &[u8], keep: bool) -> Result<(), Broken> {
         if self.has_ended {
-            return Err(Broken("data behind the end of a channel"));
+            return Err(Broken("data after the end of a channel"));
         }
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let left = self.open.checked_sub(length);
-        self.open = left.ok_or(Broken("more data than there was credit for"))?;
+        self.open = left.ok_or(Broken("data without credit"))?;
         self.received += u64::from(length);
         if keep {
             self.unread.extend_from_slice(bytes);
@@ -195,7 +195,7 @@ impl Receiving {
     pub(super) fn end(&mut self) -> Result<(), Broken> {
         match std::mem::replace(&mut self.has_ended, true) {
             false => Ok(()),
-            true => Err(Broken("a channel ends twice")),
+            true => Err(Broken("a second end of a channel")),
         }
     }
 
@@ -211,15 +211,15 @@ impl Receiving {
         length
     }
 
-    /// Whether credit is worth a frame.
+    /// Returns whether there is enough credit for a frame.
     pub(super) fn owes_much(&self) -> bool {
         !self.has_ended && self.owed >= self.window / 2
     }
 
-    /// What the other end may send more. The window doubles where everything has been read, up to the most
-    /// and for as long as the budget of the session allows.
-    pub(super) fn credit(&mut self, most: u32, budget: &mut usize) -> u32 {
-        let more = self.window.min(most.saturating_sub(self.window));
+    /// Returns the credit for the other end. If everything has been read, the window doubles, up to the limit
+    /// and as far as the session's budget allows.
+    pub(super) fn credit(&mut self, limit: u32, budget: &mut usize) -> u32 {
+        let more = self.window.min(limit.saturating_sub(self.window));
         if self.unread.is_empty() && *budget >= more as usize {
             *budget -= more as usize;
             self.window += more;
@@ -242,22 +242,22 @@ impl Receiving {
     }
 }
 
-/// One channel, from its opening until both ends have let go of it.
+/// A channel, from its opening until both ends have released it.
 #[derive(Debug)]
 pub(super) struct Channel {
-    /// The stream that it was opened on.
+    /// The stream on which it was opened.
     pub(super) lane: Lane,
     pub(super) purpose: Purpose,
     pub(super) answer: Answer,
     pub(super) sending: Sending,
     pub(super) receiving: Receiving,
     pub(super) due: Due,
-    /// Nobody here reads or writes it any more.
+    /// Whether this end no longer reads or writes it.
     pub(super) is_released: bool,
     pub(super) queued: Queued,
 }
 
-/// The queues of its stream that a channel stands in, so that it stands in each but once.
+/// The queues that contain the channel, so that each contains it only once.
 #[derive(Debug, Default)]
 pub(super) struct Queued {
     pub(super) due: bool,
@@ -279,7 +279,7 @@ impl Channel {
         }
     }
 
-    /// It is over, and nothing more of it is passed on.
+    /// Ends the channel and discards its data.
     pub(super) fn end(&mut self, answer: Answer) {
         self.answer = answer;
         self.sending.clear();
@@ -290,20 +290,20 @@ impl Channel {
         matches!(self.answer, Answer::Reset | Answer::Refused(..))
     }
 
-    /// What its window may grow to.
-    pub(super) fn most(&self, limits: &SessionLimits) -> u32 {
+    /// Returns the limit on its window.
+    pub(super) fn max_window(&self, limits: &SessionLimits) -> u32 {
         match self.purpose {
             Purpose::Packets { .. } => limits.packet_window,
             _ => limits.window,
         }
     }
 
-    /// Whether both ends have said everything and have read it.
+    /// Returns whether both directions have ended and were read.
     pub(super) fn is_done(&self) -> bool {
         self.sending.is_delivered() && self.receiving.was_read()
     }
 
-    /// Whether it can be forgotten.
+    /// Returns whether it can be removed.
     pub(super) fn can_go(&self) -> bool {
         let due = &self.due;
         let is_quiet = !due.reset && !due.delivered && due.answer.is_none() && due.open.is_none();

@@ -1,4 +1,4 @@
-//! What the other end says, and what becomes of it.
+//! Handles the frames of the other end.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use super::{Answer, End, Event, Lane, Session};
 use crate::tunnel::frame::{self, Broken, Frame, Purpose, VERSION, Why};
 
 impl Session {
-    /// Takes in bytes of the other end that came on this stream, however they are cut.
+    /// Handles data that arrived on this stream, however it is split.
     pub fn handle_bytes(&mut self, now: Duration, lane: Lane, bytes: &[u8]) {
         if self.end.is_some() || bytes.is_empty() {
             return;
         }
         let Some(state) = self.lanes.get_mut(&lane) else { return };
-        self.pulse.heard_at = now;
-        self.pulse.is_asked = false;
+        self.liveness.received_at = now;
+        self.liveness.is_probing = false;
         state.unread.extend_from_slice(bytes);
         while self.end.is_none() {
             let Some(state) = self.lanes.get_mut(&lane) else { return };
@@ -26,7 +26,7 @@ impl Session {
             };
             if let Err(broken) = handled {
                 self.due.goodbye = Some(broken.0.to_owned());
-                self.over(broken.into());
+                self.close(broken.into());
             }
         }
     }
@@ -37,25 +37,25 @@ impl Session {
             Frame::Hello { .. } | Frame::Ping(_) | Frame::Pong(_) | Frame::Goodbye(_)
         );
         if is_of_session != (id == 0) {
-            return Err(Broken("a frame of the session on a channel, or the other way round"));
+            return Err(Broken("a frame of the session on a channel, or vice versa"));
         }
         let is_hello = matches!(frame, Frame::Hello { .. });
         let is_goodbye = matches!(frame, Frame::Goodbye(_));
         if is_of_session && !is_hello && lane != Lane::FIRST {
             return Err(Broken("a frame of the session on a further stream"));
         }
-        let was_greeted = self.lanes.get(&lane).is_some_and(|lane| lane.was_greeted);
-        if !was_greeted && !is_hello && !is_goodbye {
-            return Err(Broken("it did not introduce itself"));
+        let received_hello = self.lanes.get(&lane).is_some_and(|lane| lane.received_hello);
+        if !received_hello && !is_hello && !is_goodbye {
+            return Err(Broken("a frame before HELLO"));
         }
         match frame {
             Frame::Hello { version, window } => return self.handle_hello(lane, version, window),
             Frame::Ping(token) => self.due.pong = Some(token),
-            Frame::Pong(token) if token <= self.pulse.asked => {
-                self.pulse.answered = self.pulse.answered.max(token);
+            Frame::Pong(token) if token <= self.liveness.last_ping => {
+                self.liveness.last_pong = self.liveness.last_pong.max(token);
             }
             Frame::Pong(_) => return Err(Broken("an answer without a request")),
-            Frame::Goodbye(words) => self.over(End::Told(words)),
+            Frame::Goodbye(text) => self.close(End::Goodbye(text)),
             Frame::Open(purpose) => return self.handle_open(lane, id, purpose),
             frame => return self.handle_channel_frame(lane, id, frame),
         }
@@ -64,17 +64,17 @@ impl Session {
 
     fn handle_hello(&mut self, lane: Lane, version: u16, window: u32) -> Result<(), Broken> {
         let Some(state) = self.lanes.get_mut(&lane) else { return Ok(()) };
-        if std::mem::replace(&mut state.was_greeted, true) {
-            return Err(Broken("it introduced itself twice"));
+        if std::mem::replace(&mut state.received_hello, true) {
+            return Err(Broken("a second HELLO"));
         }
         if version != VERSION {
-            self.over(End::Version(version));
+            self.close(End::Version(version));
             return Ok(());
         }
         if lane != Lane::FIRST {
             return match self.window {
                 Some(known) if known == window => Ok(()),
-                _ => Err(Broken("it introduces itself differently on a further stream")),
+                _ => Err(Broken("a different HELLO on a further stream")),
             };
         }
         self.window = Some(window);
@@ -91,26 +91,24 @@ impl Session {
     fn handle_open(&mut self, lane: Lane, id: u32, purpose: Purpose) -> Result<(), Broken> {
         let is_own = self.is_own(id);
         let is_there = self.channels.contains_key(&id);
-        let turned_away: usize = self.lanes.values().map(|lane| lane.turned_away.len()).sum();
+        let excess: usize = self.lanes.values().map(|lane| lane.excess.len()).sum();
         let Some(state) = self.lanes.get_mut(&lane) else { return Ok(()) };
         if is_own || is_there || id < state.next {
-            return Err(Broken("a channel with a number that it cannot have"));
+            return Err(Broken("a channel with an invalid number"));
         }
         state.next = id.checked_add(2).ok_or(Broken("there are no more numbers"))?;
         let theirs = self.channels.keys().filter(|id| !self.is_own(**id)).count();
         if theirs >= self.limits.channels {
-            if turned_away >= self.limits.channels {
-                return Err(Broken(
-                    "it requests more and more channels without reading the answers",
-                ));
+            if excess >= self.limits.channels {
+                return Err(Broken("too many requests for channels without reading the answers"));
             }
             if let Some(state) = self.lanes.get_mut(&lane) {
-                state.turned_away.push_back(id);
+                state.excess.push_back(id);
             }
             return Ok(());
         }
         self.insert(id, lane, purpose.clone());
-        self.events.push_back(Event::Asked(id, purpose));
+        self.events.push_back(Event::Requested(id, purpose));
         Ok(())
     }
 
@@ -120,13 +118,13 @@ impl Session {
         if id >= next {
             return Err(Broken("a frame of a channel that was never opened"));
         }
-        if frame == Frame::Reset && self.forget_turned_away(lane, id) {
+        if frame == Frame::Reset && self.forget_excess(lane, id) {
             return Ok(());
         }
-        // What was under way when this end let go of its channel is of no use any more.
+        // Frames that were in transit when this end released the channel are ignored.
         let Some(channel) = self.channels.get_mut(&id) else { return Ok(()) };
         if channel.lane != lane {
-            return Err(Broken("a frame of a channel on another stream than its own"));
+            return Err(Broken("a frame on another stream than that of its channel"));
         }
         if channel.is_over() {
             return Ok(());
@@ -151,12 +149,12 @@ impl Session {
         Ok(())
     }
 
-    /// Has nothing more to say of a channel that was to be refused, and says whether it was to be.
-    fn forget_turned_away(&mut self, lane: Lane, id: u32) -> bool {
+    /// Forgets an excess channel that is not refused yet. Returns whether there was one.
+    fn forget_excess(&mut self, lane: Lane, id: u32) -> bool {
         let Some(state) = self.lanes.get_mut(&lane) else { return false };
-        // In the order of their numbers, as they were asked for.
-        let found = state.turned_away.binary_search(&id);
-        found.is_ok_and(|at| state.turned_away.remove(at).is_some())
+        // They are in the order of their numbers.
+        let found = state.excess.binary_search(&id);
+        found.is_ok_and(|at| state.excess.remove(at).is_some())
     }
 
     fn handle_answer(&mut self, id: u32, frame: Frame) -> Result<(), Broken> {
@@ -167,7 +165,7 @@ impl Session {
         }
         match frame {
             Frame::Accept(port) => channel.answer = Answer::Accepted(port),
-            Frame::Refuse(why, words) => channel.end(Answer::Refused(why, words_of(why, words))),
+            Frame::Refuse(why, text) => channel.end(Answer::Refused(why, reason(why, text))),
             _ => {}
         }
         self.changed(id);
@@ -184,13 +182,13 @@ impl Session {
     }
 }
 
-/// What people are told where the other end said nothing.
-fn words_of(why: Why, words: String) -> String {
-    if !words.is_empty() {
-        return words;
+/// Returns the other end's text, or a default.
+fn reason(why: Why, text: String) -> String {
+    if !text.is_empty() {
+        return text;
     }
     match why {
-        Why::NotAllowed => "the key may not",
+        Why::NotAllowed => "the key does not permit it",
         Why::Failed => "it cannot be reached",
         Why::TooMany => "the other end has reached its maximum number of connections",
         Why::Unsupported => "the other end does not support this",

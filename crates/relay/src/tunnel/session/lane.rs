@@ -1,4 +1,4 @@
-//! One stream of the transport: bytes in order in each direction, whatever happens to other streams.
+//! One stream of the transport, which is independent of the others.
 
 use std::collections::VecDeque;
 
@@ -12,14 +12,14 @@ use crate::tunnel::frame::Purpose;
 pub struct Lane(pub u16);
 
 impl Lane {
-    /// The one that is always there. What is about the session itself goes over it.
+    /// The stream that always exists. The frames of the session itself go on it.
     pub const FIRST: Self = Self(0);
 }
 
-/// Brief frames in a row while a long one waits: what is brief goes first, and nothing waits for ever.
+/// The limit on brief frames in a row while a long one waits. Brief data goes first, but not forever.
 const BRIEF_TURNS: u32 = 16;
 
-/// What a channel waits in to send: what is brief before what is long.
+/// The queues of channels with something to send.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
     pub(super) due: VecDeque<u32>,
@@ -40,23 +40,23 @@ impl Queues {
     }
 }
 
-/// A stream of the transport, and what waits on both sides of it.
+/// The state of a stream.
 #[derive(Debug)]
 pub(super) struct LaneState {
     pub(super) unread: BytesMut,
     pub(super) queues: Queues,
-    /// This end has not introduced itself here yet.
+    /// Whether this end has not sent its HELLO yet.
     pub(super) owes_hello: bool,
-    /// The other end has.
-    pub(super) was_greeted: bool,
-    /// The least number that a channel may have which the other end opens here.
+    /// Whether the other end has sent its HELLO.
+    pub(super) received_hello: bool,
+    /// The smallest number for the next channel that the other end opens on this stream.
     pub(super) next: u32,
-    /// Channels here that are not forgotten.
+    /// The number of channels on this stream that are not removed.
     pub(super) channels: usize,
-    /// How many channels had ended, on all streams, when the last one here did.
+    /// How many channels had ended, on all streams, when the last one on this stream did.
     pub(super) left_at: u64,
-    /// Channels of the other end for which there was no room.
-    pub(super) turned_away: VecDeque<u32>,
+    /// Channels of the other end that are refused because there are too many.
+    pub(super) excess: VecDeque<u32>,
 }
 
 impl LaneState {
@@ -65,27 +65,26 @@ impl LaneState {
             unread: BytesMut::new(),
             queues: Queues::default(),
             owes_hello: true,
-            was_greeted: false,
+            received_hello: false,
             next: match side {
                 Side::Client => 2,
                 Side::Server => 1,
             },
             channels: 0,
             left_at: 0,
-            turned_away: VecDeque::new(),
+            excess: VecDeque::new(),
         }
     }
 
-    fn has_something(&self) -> bool {
+    fn is_ready(&self) -> bool {
         let queues = &self.queues;
         let is_empty = queues.due.is_empty() && queues.brief.is_empty() && queues.long.is_empty();
-        self.owes_hello || !self.turned_away.is_empty() || !is_empty
+        self.owes_hello || !self.excess.is_empty() || !is_empty
     }
 }
 
 impl Session {
-    /// A further stream is there. Nothing of it may be handed in, nor asked for it, before. False if there
-    /// are as many as there may be.
+    /// Adds a stream, which must happen before any other call with it. Returns false if there are too many.
     pub fn add_lane(&mut self, lane: Lane) -> bool {
         let has_room = self.lanes.len() <= self.limits.lanes && !self.lanes.contains_key(&lane);
         if has_room {
@@ -94,7 +93,7 @@ impl Session {
         has_room
     }
 
-    /// Whether a further stream would be of use: there is none on which nothing is.
+    /// Returns whether a further stream would be useful, because all have channels.
     pub fn wants_lane(&self) -> bool {
         let mut further = self.lanes.iter().filter(|(lane, _)| **lane != Lane::FIRST);
         self.is_up()
@@ -102,47 +101,50 @@ impl Session {
             && further.all(|(_, one)| one.channels > 0)
     }
 
-    /// Streams that the other end uses, too.
+    /// Returns the number of streams that the other end uses, too.
     pub fn lanes(&self) -> usize {
-        self.lanes.values().filter(|lane| lane.was_greeted).count()
+        self.lanes.values().filter(|lane| lane.received_hello).count()
     }
 
-    /// The streams that there is something to send on.
+    /// Returns the streams with something to send.
     pub fn ready_lanes(&self) -> impl Iterator<Item = Lane> + '_ {
         let is_over = self.end.is_some();
         let ready = move |(lane, one): (&Lane, &LaneState)| {
-            let has_words = *lane == Lane::FIRST && self.due.is_something();
-            (has_words || (!is_over && one.has_something())).then_some(*lane)
+            let is_due = *lane == Lane::FIRST && self.due.is_any();
+            (is_due || (!is_over && one.is_ready())).then_some(*lane)
         };
         self.lanes.iter().filter_map(ready)
     }
 
-    /// The stream that a channel is on.
+    /// Returns the stream of a channel.
     pub fn lane_of(&self, id: u32) -> Option<Lane> {
         self.channels.get(&id).map(|channel| channel.lane)
     }
 
-    /// Whether what waits on a stream is brief, such as a keystroke.
+    /// Returns whether the data waiting on a stream is brief, such as a keystroke.
     pub fn is_brief(&self, lane: Lane) -> bool {
         self.lanes.get(&lane).is_some_and(|one| one.queues.long.is_empty())
     }
 
-    /// Whether the other end uses a stream, too. One that it has closed before it did so is not missed.
-    pub fn was_greeted(&self, lane: Lane) -> bool {
-        self.lanes.get(&lane).is_some_and(|one| one.was_greeted)
+    /// Returns whether the other end has sent its HELLO on a stream. A stream that closes before that is not
+    /// missed.
+    pub fn received_hello(&self, lane: Lane) -> bool {
+        self.lanes.get(&lane).is_some_and(|one| one.received_hello)
     }
 
-    /// Returns the stream for a new channel: a further stream without channels, or else the one with the fewest. Of
-    /// equal ones it is the one whose last channel ended first, because the transport may still have to deliver what
-    /// that channel had sent, in order, before anything new. A request to listen carries nothing and stays on the first.
+    /// Returns the stream for a new channel: a further stream without channels, or else the one with the
+    /// fewest. Of equal ones it is the one whose last channel ended first, because the transport may still have
+    /// to deliver what that channel had sent, in order, before anything new. A request to listen carries
+    /// nothing and stays on the first.
     pub(super) fn choose_lane(&self, purpose: &Purpose) -> Lane {
         if matches!(purpose, Purpose::Listen { .. }) {
             return Lane::FIRST;
         }
-        let usable = |(lane, one): &(&Lane, &LaneState)| **lane == Lane::FIRST || one.was_greeted;
+        let usable =
+            |(lane, one): &(&Lane, &LaneState)| **lane == Lane::FIRST || one.received_hello;
         let lanes = self.lanes.iter().filter(usable);
         let emptiest = lanes.min_by_key(|(lane, one)| {
-            // The first one has the session's own words as well.
+            // The first one has the session's own frames as well.
             (one.channels + usize::from(**lane == Lane::FIRST), one.left_at, **lane)
         });
         emptiest.map_or(Lane::FIRST, |(lane, _)| *lane)

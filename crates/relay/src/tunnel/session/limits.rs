@@ -1,31 +1,31 @@
-//! What one session may take.
+//! The limits of a session.
 
 use std::time::Duration;
 
-/// The bounds of one session. Every one of them is there because the other end, or who connects to
-/// this one, could otherwise grow something without end.
+/// The limits of a session. Each of them bounds something that the other end, or the programs that connect, could
+/// otherwise grow without limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionLimits {
-    /// Channels open at once that the other end asked for, and as many of our own: 4096.
+    /// Open channels that the other end requested, and the same number of our own: 4096 by default.
     pub channels: usize,
-    /// Streams of the transport beside the first one, where it has streams: 32. Channels beyond that share
-    /// them.
+    /// Streams of the transport in addition to the first one: 32 by default. Further channels share them.
     pub lanes: usize,
-    /// Bytes that the other end may send on a new channel before this end reads them: 64 KiB.
+    /// The initial window of a channel, in bytes that the other end may send before this end reads them: 64 KiB by
+    /// default.
     pub first_window: u32,
-    /// What that grows to where they are read as fast as they come: 4 MiB.
+    /// The largest window of a channel that is read as fast as it is filled: 4 MiB by default.
     pub window: u32,
-    /// The same for packets of an interface, of which too many under way are late: 512 KiB.
+    /// The largest window for packets of an interface, too many of which would be late: 512 KiB by default.
     pub packet_window: u32,
-    /// Bytes by which the windows of all channels together may have grown: 64 MiB.
+    /// The bytes by which the windows of all channels together may grow: 64 MiB by default.
     pub growth: usize,
-    /// Bytes of a channel that wait here to be sent: 256 KiB.
+    /// Bytes of a channel that wait to be sent: 256 KiB by default.
     pub send_buffer: usize,
-    /// After so long without a byte the other end is asked whether it is there: 5 s.
+    /// The silence after which the other end gets a PING: 5 s by default.
     pub keepalive: Duration,
-    /// After so long without a byte it is not: 20 s.
+    /// The silence after which the session is given up: 20 s by default.
     pub silence: Duration,
-    /// For so long an end that stops waits until the other one has read what has ended: 5 s.
+    /// How long an end that stops waits until the other one has read the data of ended channels: 5 s by default.
     pub drain: Duration,
 }
 

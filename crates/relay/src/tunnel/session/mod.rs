@@ -1,11 +1,10 @@
-//! A session: all connections between two hosts, over one stream of bytes or several. Pure.
+//! A session: all connections between two hosts, over one or several byte streams. Pure.
 //!
-//! Bytes of the other end go in ([`Session::handle_bytes`]), bytes for it come out
-//! ([`Session::poll_transmit`]), for each stream of the transport by itself, so that none waits for
-//! another. All that is said of a channel is said on the one stream that it was opened on. Events say which channels have changed ([`Session::poll_event`]), and
-//! between them stand the calls of this side. Neither a socket nor a clock is here. Whatever the other end
-//! sends, nothing here grows beyond [`SessionLimits`]: each channel has a window, and beside its bytes a
-//! channel has each thing to say at most once.
+//! Data of the other end goes in ([`Session::handle_bytes`]), data for it comes out
+//! ([`Session::poll_transmit`]), separately for each stream of the transport, so that no stream waits for
+//! another. All frames of a channel go on the stream on which it was opened. Events name the channels that have
+//! changed ([`Session::poll_event`]). Whatever the other end sends, nothing grows beyond [`SessionLimits`]:
+//! each channel has a window, and apart from its data, a channel has each kind of frame to send at most once.
 
 mod channel;
 mod incoming;
@@ -29,79 +28,77 @@ use self::channel::Channel;
 use self::lane::LaneState;
 use super::frame::{self, Purpose, VERSION, Why};
 
-/// Bytes that [`Session::poll_transmit`] fills a buffer with, about.
+/// About how many bytes [`Session::poll_transmit`] writes to a buffer.
 pub const TRANSMIT: usize = 64 * 1024;
 
-/// Which end this is: channels that the client opens have odd numbers, those of the server even ones.
+/// The side of an end. The channels that the client opens have odd numbers, those of the server even ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// It has connected.
+    /// The end that connects.
     Client,
-    /// It was connected to.
+    /// The end that accepts the connection.
     Server,
 }
 
-/// Where a channel stands.
+/// The answer to the request for a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It was asked for.
+    /// There is none yet.
     Waiting,
-    /// It is there; the port is the one that the other end listens at, where it was asked to.
+    /// The channel is open. The port is the one at which the other end listens, if it does.
     Accepted(u16),
-    /// It was refused.
+    /// The channel was refused.
     Refused(Why, String),
-    /// It was cut, or the session was.
+    /// The channel was reset, or the session is over.
     Reset,
 }
 
-/// What came of an attempt to read.
+/// The result of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// So many bytes.
+    /// This many bytes were read.
     Bytes(usize),
-    /// Nothing yet.
+    /// There is no data yet.
     Wait,
     /// Everything has been read.
     End,
-    /// The channel was cut, or there is none.
+    /// The channel was reset, or does not exist.
     Gone,
 }
 
-/// What has happened.
+/// An event of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The other end asks for a channel. Who takes this has to [release](Session::release) it.
-    Asked(u32, Purpose),
-    /// A channel can be read, written, or has another [answer](Session::answer).
+    /// The other end requests a channel, which must be [released](Session::release) in the end.
+    Requested(u32, Purpose),
+    /// A channel has become readable or writable, or has another [answer](Session::answer).
     Changed(u32),
 }
 
 /// Why a session is over.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum End {
-    /// The other end has said so.
+    /// The other end ended it.
     #[error("the other end ended the session: {0}")]
-    Told(String),
-    /// This end did.
+    Goodbye(String),
+    /// This end ended it.
     #[error("{0}")]
     Own(String),
-    /// The other end broke the protocol.
+    /// The other end violated the protocol.
     #[error(transparent)]
     Broken(#[from] frame::Broken),
-    /// The other end speaks another version.
-    #[error(
-        "the other end speaks version {0} of the tunnel's protocol, this one version {VERSION}"
-    )]
+    /// The other end uses another version.
+    #[error("the other end uses version {0} of the tunnel's protocol, this one version {VERSION}")]
     Version(u16),
-    /// What carried it broke.
+    /// The connection broke.
     #[error("the connection to the other end broke: {0}")]
     Lost(String),
-    /// Nothing was heard of the other end.
+    /// Nothing was received from the other end for too long.
     #[error("nothing was received from the other end for {0:?}")]
     Silent(Duration),
 }
 
-/// What is to be said of the session itself.
+/// The frames of the session itself that are to be sent.
 #[derive(Debug, Default)]
 struct Due {
     ping: Option<u64>,
@@ -110,19 +107,22 @@ struct Due {
 }
 
 impl Due {
-    fn is_something(&self) -> bool {
+    fn is_any(&self) -> bool {
         self.ping.is_some() || self.pong.is_some() || self.goodbye.is_some()
     }
 }
 
-/// When the other end was heard, and asked.
+/// The signs of life of the other end.
 #[derive(Debug)]
-struct Pulse {
-    heard_at: Duration,
-    /// Questions so far, each with the next number as its token, and the last that was answered.
-    asked: u64,
-    answered: u64,
-    is_asked: bool,
+struct Liveness {
+    /// When data was last received.
+    received_at: Duration,
+    /// The token of the last PING. Tokens are consecutive.
+    last_ping: u64,
+    /// The token of the last PONG.
+    last_pong: u64,
+    /// Whether a PING was sent because of silence.
+    is_probing: bool,
 }
 
 /// All connections between two hosts.
@@ -130,26 +130,26 @@ struct Pulse {
 pub struct Session {
     side: Side,
     limits: SessionLimits,
-    /// What the other end allows a new channel, once it has said so.
+    /// The window for each new channel, from the other end's HELLO.
     window: Option<u32>,
     lanes: BTreeMap<Lane, LaneState>,
-    /// Channels that have ended.
+    /// The number of channels that have ended.
     ended: u64,
     channels: BTreeMap<u32, Channel>,
-    /// The number of the next channel of our own.
+    /// The number of the next channel that this end opens.
     next: u32,
-    /// Bytes that windows may still grow by.
+    /// The bytes by which windows may still grow.
     budget: usize,
     due: Due,
     events: VecDeque<Event>,
-    pulse: Pulse,
-    /// What the channels have carried that are forgotten.
+    liveness: Liveness,
+    /// The traffic of channels that are removed.
     past: Traffic,
     end: Option<End>,
 }
 
 impl Session {
-    /// A session that has just been connected.
+    /// Creates a session over a new connection.
     pub fn new(side: Side, limits: SessionLimits, now: Duration) -> Self {
         let next = match side {
             Side::Client => 1,
@@ -166,40 +166,40 @@ impl Session {
             limits,
             due: Due::default(),
             events: VecDeque::new(),
-            pulse: Pulse { heard_at: now, asked: 0, answered: 0, is_asked: false },
+            liveness: Liveness { received_at: now, last_ping: 0, last_pong: 0, is_probing: false },
             past: Traffic::default(),
             end: None,
         }
     }
 
-    /// What it may take.
+    /// Returns the limits.
     pub fn limits(&self) -> &SessionLimits {
         &self.limits
     }
 
-    /// Why it is over, if it is.
+    /// Returns why it is over, if it is.
     pub fn end(&self) -> Option<&End> {
         self.end.as_ref()
     }
 
-    /// Whether the other end has introduced itself.
+    /// Returns whether the other end has sent its HELLO.
     pub fn is_up(&self) -> bool {
         self.window.is_some() && self.end.is_none()
     }
 
-    /// Channels that are not forgotten yet.
+    /// Returns the number of channels that are not removed yet.
     pub fn channels(&self) -> usize {
         self.channels.len()
     }
 
-    /// Bytes that are kept, for tests and fuzzers.
-    pub fn held(&self) -> usize {
+    /// Returns the number of buffered bytes, for tests and fuzzers.
+    pub fn buffered(&self) -> usize {
         let of_channels = self.channels.values().map(|channel| channel.receiving.unread());
         let of_lanes = self.lanes.values().map(|lane| lane.unread.len());
         of_lanes.sum::<usize>() + of_channels.sum::<usize>()
     }
 
-    /// Asks for a channel. `None` if the session is over, or has as many as it may.
+    /// Requests a channel. Returns its number, or `None` if the session is over, or has too many channels.
     pub fn open(&mut self, purpose: Purpose) -> Option<u32> {
         let own = self.channels.keys().filter(|id| self.is_own(**id)).count();
         if self.end.is_some() || own >= self.limits.channels {
@@ -225,17 +225,17 @@ impl Session {
         }
     }
 
-    /// Gives the other end the channel that it asked for.
+    /// Accepts a channel that the other end requested.
     pub fn accept(&mut self, id: u32, port: u16) {
-        self.settle(id, Ok(port));
+        self.set_answer(id, Ok(port));
     }
 
-    /// Does not give it.
-    pub fn refuse(&mut self, id: u32, why: Why, words: String) {
-        self.settle(id, Err((why, words)));
+    /// Refuses a channel that the other end requested.
+    pub fn refuse(&mut self, id: u32, why: Why, text: String) {
+        self.set_answer(id, Err((why, text)));
     }
 
-    fn settle(&mut self, id: u32, answer: Result<u16, (Why, String)>) {
+    fn set_answer(&mut self, id: u32, answer: Result<u16, (Why, String)>) {
         let is_own = self.is_own(id);
         let Some(channel) = self.channels.get_mut(&id) else { return };
         if is_own || channel.answer != Answer::Waiting {
@@ -249,7 +249,7 @@ impl Session {
         self.queue_due(id);
     }
 
-    /// Where a channel stands.
+    /// Returns the answer to the request for a channel.
     pub fn answer(&self, id: u32) -> Answer {
         match &self.end {
             Some(_) => Answer::Reset,
@@ -257,8 +257,8 @@ impl Session {
         }
     }
 
-    /// Takes bytes to be sent, as many as there is room for. `None` if the channel is over, or its end
-    /// was said.
+    /// Queues as many bytes as there is room for. Returns their number, or `None` if the channel is over or was
+    /// [finished](Self::finish).
     pub fn write(&mut self, id: u32, bytes: &[u8]) -> Option<usize> {
         if self.end.is_some() {
             return None;
@@ -267,17 +267,17 @@ impl Session {
         if channel.is_over() || channel.sending.is_finishing() {
             return None;
         }
-        let taken = channel.sending.put(bytes, self.limits.send_buffer);
+        let accepted = channel.sending.put(bytes, self.limits.send_buffer);
         self.queue_data(id);
-        Some(taken)
+        Some(accepted)
     }
 
-    /// Bytes of a channel that wait to be sent; 0 if there is none.
+    /// Returns the number of bytes of a channel that wait to be sent, which is 0 if there is no such channel.
     pub fn unsent(&self, id: u32) -> usize {
         self.channels.get(&id).map_or(0, |channel| channel.sending.waiting())
     }
 
-    /// Nothing more is written.
+    /// Ends this end's direction of a channel, after the data that was written.
     pub fn finish(&mut self, id: u32) {
         if let Some(channel) = self.channels.get_mut(&id)
             && !channel.is_over()
@@ -287,7 +287,7 @@ impl Session {
         }
     }
 
-    /// Reads what has come.
+    /// Reads received data.
     pub fn read(&mut self, id: u32, into: &mut [u8]) -> Read {
         if self.end.is_some() {
             return Read::Gone;
@@ -313,7 +313,7 @@ impl Session {
         }
     }
 
-    /// Tells the other end, once, that everything of a channel was read.
+    /// Confirms to the other end, once, that everything of a channel was read.
     fn confirm(&mut self, id: u32) {
         if let Some(channel) = self.channels.get_mut(&id)
             && channel.receiving.confirm()
@@ -323,7 +323,7 @@ impl Session {
         }
     }
 
-    /// Lets go of a channel. One that has not ended in both directions, or was not read to its end, is cut.
+    /// Releases a channel. It is reset, unless it has ended in both directions and was read to its end.
     pub fn release(&mut self, id: u32) {
         let Some(channel) = self.channels.get_mut(&id) else { return };
         channel.is_released = true;
@@ -338,61 +338,60 @@ impl Session {
         self.forget_if_done(id);
     }
 
-    /// Whether the other end has read everything of the channels that were let go of. A session that says
-    /// [goodbye](Self::goodbye) before that may lose what was said on them.
+    /// Returns whether the other end has read all data of the channels that were released. If the session
+    /// [ends](Self::goodbye) before that, the rest may be lost.
     pub fn is_drained(&self) -> bool {
         let is_done = |one: &Channel| !one.is_released || one.is_over();
         self.channels.values().all(|one| is_done(one) || one.sending.is_delivered())
     }
 
-    /// Ends the session, and says why.
-    pub fn goodbye(&mut self, words: &str) {
+    /// Ends the session with a GOODBYE.
+    pub fn goodbye(&mut self, text: &str) {
         if self.end.is_none() {
-            self.due.goodbye = Some(words.to_owned());
-            self.over(End::Own(words.to_owned()));
+            self.due.goodbye = Some(text.to_owned());
+            self.close(End::Own(text.to_owned()));
         }
     }
 
-    /// What carries the session has broken.
-    pub fn lost(&mut self, words: &str) {
-        self.over(End::Lost(words.to_owned()));
+    /// Ends the session because its connection broke.
+    pub fn lost(&mut self, text: &str) {
+        self.close(End::Lost(text.to_owned()));
     }
 
-    /// Time has passed.
+    /// Handles the passing of time.
     pub fn handle_timeout(&mut self, now: Duration) {
-        let quiet = now.saturating_sub(self.pulse.heard_at);
+        let quiet = now.saturating_sub(self.liveness.received_at);
         if self.end.is_some() {
         } else if quiet >= self.limits.silence {
-            self.over(End::Silent(self.limits.silence));
-        } else if quiet >= self.limits.keepalive && !self.pulse.is_asked {
-            self.pulse.is_asked = true;
-            self.ask();
+            self.close(End::Silent(self.limits.silence));
+        } else if quiet >= self.limits.keepalive && !self.liveness.is_probing {
+            self.liveness.is_probing = true;
+            self.ping();
         }
     }
 
-    /// Asks the other end whether it is there, and gives the token that its
-    /// [answer](Self::answered) will have.
-    pub fn ask(&mut self) -> u64 {
-        self.pulse.asked += 1;
-        self.due.ping = Some(self.pulse.asked);
-        self.pulse.asked
+    /// Sends a PING, and returns its token, which its [PONG](Self::last_pong) will have.
+    pub fn ping(&mut self) -> u64 {
+        self.liveness.last_ping += 1;
+        self.due.ping = Some(self.liveness.last_ping);
+        self.liveness.last_ping
     }
 
-    /// The token of the last question that the other end has answered; 0 before the first.
-    pub fn answered(&self) -> u64 {
-        self.pulse.answered
+    /// Returns the token of the last PONG, which is 0 before the first.
+    pub fn last_pong(&self) -> u64 {
+        self.liveness.last_pong
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has to be called, unless bytes come before.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) must be called, unless data arrives before.
     pub fn next_timeout(&self) -> Option<Duration> {
-        let after = match self.pulse.is_asked {
+        let after = match self.liveness.is_probing {
             true => self.limits.silence,
             false => self.limits.keepalive,
         };
-        self.end.is_none().then(|| self.pulse.heard_at + after)
+        self.end.is_none().then(|| self.liveness.received_at + after)
     }
 
-    /// What has happened since it was asked last.
+    /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         let event = self.events.pop_front()?;
         if let Event::Changed(id) = event
@@ -416,12 +415,11 @@ impl Session {
         }
     }
 
-    /// Has a channel send when its turn comes, if it has something that it may send. What it was opened
-    /// or answered by goes first.
+    /// Queues a channel for sending, if it has data that it may send. Its OPEN or the answer goes first.
     fn queue_data(&mut self, id: u32) {
         let Some(channel) = self.channels.get_mut(&id) else { return };
         let is_opened = channel.due.open.is_none() && channel.due.answer.is_none();
-        let waits = self.is_own_waiting(id);
+        let waits = self.is_unanswered(id);
         let Some(channel) = self.channels.get_mut(&id) else { return };
         if channel.is_over() || waits || !is_opened || !channel.sending.is_ready() {
             return;
@@ -436,8 +434,8 @@ impl Session {
         }
     }
 
-    /// Whether a channel is the other end's and has not been answered: nothing is sent on it before.
-    fn is_own_waiting(&self, id: u32) -> bool {
+    /// Returns whether a channel was requested by the other end and is not answered: nothing is sent on it before.
+    fn is_unanswered(&self, id: u32) -> bool {
         let is_waiting = |channel: &Channel| channel.answer == Answer::Waiting;
         !self.is_own(id) && self.channels.get(&id).is_some_and(is_waiting)
     }
@@ -462,11 +460,11 @@ impl Session {
             }
             self.budget += channel.receiving.growth(&self.limits);
             self.past.add(&channel);
-            debug_assert!(self.budget <= self.limits.growth, "what has grown is given back once");
+            debug_assert!(self.budget <= self.limits.growth, "growth is returned once");
         }
     }
 
-    fn over(&mut self, end: End) {
+    fn close(&mut self, end: End) {
         if self.end.is_some() {
             return;
         }

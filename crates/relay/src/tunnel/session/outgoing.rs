@@ -1,4 +1,4 @@
-//! What is said to the other end, and in which order.
+//! Writes the frames for the other end, in order of priority.
 
 use bytes::{Bytes, BytesMut};
 
@@ -7,8 +7,7 @@ use super::{Lane, Session, TRANSMIT};
 use crate::tunnel::frame::{self, Frame, VERSION, Why};
 
 impl Session {
-    /// Puts what is to be sent next on this stream behind what is in the buffer, until that has about
-    /// [`TRANSMIT`] bytes. Nothing is put there if there is nothing.
+    /// Appends the next frames for this stream to the buffer, until it has about [`TRANSMIT`] bytes.
     pub fn poll_transmit(&mut self, lane: Lane, into: &mut BytesMut) {
         let Some(state) = self.lanes.get_mut(&lane) else { return };
         if (self.end.is_none() || lane == Lane::FIRST) && std::mem::take(&mut state.owes_hello) {
@@ -16,25 +15,25 @@ impl Session {
             frame::encode(0, &Frame::Hello { version: VERSION, window }, into);
         }
         if lane == Lane::FIRST {
-            self.say_words(into);
+            self.write_session_frames(into);
         }
         if self.end.is_some() {
             return;
         }
         while into.len() < TRANSMIT
-            && let Some(id) = self.take(lane, |lane| lane.turned_away.pop_front())
+            && let Some(id) = self.take(lane, |lane| lane.excess.pop_front())
         {
             frame::encode(id, &Frame::Refuse(Why::TooMany, String::new()), into);
         }
         while into.len() < TRANSMIT
             && let Some(id) = self.take(lane, |lane| lane.queues.due.pop_front())
         {
-            self.say_due(id, into);
+            self.write_due(id, into);
         }
         while into.len() < TRANSMIT
             && let Some(id) = self.take(lane, |lane| lane.queues.next_data())
         {
-            self.send_data(id, into);
+            self.write_data(id, into);
         }
     }
 
@@ -42,10 +41,10 @@ impl Session {
         self.lanes.get_mut(&lane).and_then(next)
     }
 
-    /// What is about the session itself.
-    fn say_words(&mut self, into: &mut BytesMut) {
-        if let Some(words) = self.due.goodbye.take() {
-            frame::encode(0, &Frame::Goodbye(words), into);
+    /// Writes the frames of the session itself.
+    fn write_session_frames(&mut self, into: &mut BytesMut) {
+        if let Some(text) = self.due.goodbye.take() {
+            frame::encode(0, &Frame::Goodbye(text), into);
         }
         if self.end.is_some() {
             return;
@@ -58,7 +57,7 @@ impl Session {
         }
     }
 
-    fn say_due(&mut self, id: u32, into: &mut BytesMut) {
+    fn write_due(&mut self, id: u32, into: &mut BytesMut) {
         let Some(channel) = self.channels.get_mut(&id) else { return };
         channel.queued.due = false;
         if let Some(purpose) = channel.due.open.take() {
@@ -72,8 +71,8 @@ impl Session {
             frame::encode(id, &frame, into);
         }
         if std::mem::take(&mut channel.due.credit) && !channel.is_over() {
-            let most = channel.most(&self.limits);
-            let credit = channel.receiving.credit(most, &mut self.budget);
+            let limit = channel.max_window(&self.limits);
+            let credit = channel.receiving.credit(limit, &mut self.budget);
             frame::encode(id, &Frame::Credit(credit), into);
         }
         if std::mem::take(&mut channel.due.delivered) && !channel.is_over() {
@@ -86,7 +85,7 @@ impl Session {
         self.forget_if_done(id);
     }
 
-    fn send_data(&mut self, id: u32, into: &mut BytesMut) {
+    fn write_data(&mut self, id: u32, into: &mut BytesMut) {
         let Some(channel) = self.channels.get_mut(&id) else { return };
         channel.queued.data = false;
         if channel.is_over() || !channel.sending.is_ready() {

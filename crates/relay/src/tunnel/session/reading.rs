@@ -1,10 +1,10 @@
-//! What a session shows of itself.
+//! Snapshots of a session's channels and traffic.
 
 use super::channel::Channel;
 use super::{Answer, Lane, Session};
 use crate::tunnel::frame::Purpose;
 
-/// Bytes of connections that were carried, in both directions.
+/// The data of connections in both directions, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// To the other end.
@@ -20,41 +20,41 @@ impl Traffic {
     }
 }
 
-/// A channel at one moment.
+/// A snapshot of a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelReading {
     /// Its number.
     pub id: u32,
-    /// The stream that it is on.
+    /// Its stream.
     pub lane: Lane,
-    /// What it was opened for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// Whether this end has opened it.
+    /// Whether this end opened it.
     pub is_own: bool,
-    /// Whether it was not answered yet.
+    /// Whether there is no answer yet.
     pub is_waiting: bool,
-    /// Bytes that it has carried.
+    /// Its data so far.
     pub traffic: Traffic,
-    /// Bytes that wait here to be sent.
+    /// The number of bytes that wait to be sent.
     pub unsent: usize,
-    /// Bytes that have come and that nobody has read yet.
+    /// The number of received bytes that are not read yet.
     pub unread: usize,
 }
 
 impl Session {
-    /// Bytes of all channels so far, those that are over included.
+    /// Returns the data of all channels so far, including those that are over.
     pub fn traffic(&self) -> Traffic {
         let mut all = self.past;
         self.channels.values().for_each(|channel| all.add(channel));
         all
     }
 
-    /// The channels that have carried most, `most` of them at most.
-    pub fn read_channels(&self, most: usize) -> Vec<ChannelReading> {
+    /// Returns snapshots of the busiest channels, at most `limit` of them.
+    pub fn read_channels(&self, limit: usize) -> Vec<ChannelReading> {
         let moved = |channel: &Channel| channel.sending.sent() + channel.receiving.received();
         let mut all: Vec<_> = self.channels.iter().collect();
         all.sort_by_key(|(id, channel)| (std::cmp::Reverse(moved(channel)), **id));
-        all.truncate(most);
+        all.truncate(limit);
         let read = |(id, channel): (&u32, &Channel)| {
             let mut traffic = Traffic::default();
             traffic.add(channel);

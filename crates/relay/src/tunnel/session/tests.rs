@@ -1,6 +1,6 @@
-//! Two sessions and the bytes between them, at random and by ladder; and an other end that means harm.
+//! Two sessions and the data between them, in random and in fixed order; and a session with a hostile peer.
 
-mod farewell;
+mod goodbye;
 mod lanes;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -35,15 +35,15 @@ fn somewhere() -> Purpose {
 /// All streams of a pair.
 const LANES: [Lane; 3] = [Lane::FIRST, Lane(1), Lane(2)];
 
-/// One end, what it wants to say on each channel, and what it has read there.
+/// One end, with the data that it has written and read on each channel.
 struct Party {
     session: Session,
     open: Vec<u32>,
     wrote: BTreeMap<u32, Vec<u8>>,
     read: BTreeMap<u32, Vec<u8>>,
-    /// How reading ended: well or not.
+    /// The result with which reading ended.
     ended: BTreeMap<u32, Read>,
-    /// On its way to the other end, on each stream.
+    /// The data in transit to the other end, on each stream.
     wires: BTreeMap<Lane, VecDeque<u8>>,
 }
 
@@ -65,13 +65,13 @@ impl Party {
             self.session.poll_transmit(lane, &mut out);
             self.wires.entry(lane).or_default().extend(&out);
             let is_ready = self.session.ready_lanes().any(|ready| ready == lane);
-            assert!(!is_ready, "what there is to send was sent");
+            assert!(!is_ready, "everything was sent");
         }
     }
 
     fn events(&mut self) {
         while let Some(event) = self.session.poll_event() {
-            if let Event::Asked(id, purpose) = event {
+            if let Event::Requested(id, purpose) = event {
                 assert_eq!(purpose, somewhere());
                 self.session.accept(id, 0);
                 self.open.push(id);
@@ -79,13 +79,13 @@ impl Party {
         }
     }
 
-    /// Reads at most so many bytes of a channel.
+    /// Reads at most this many bytes of a channel.
     fn read(&mut self, id: u32, most: usize) -> Read {
         let mut piece = vec![0; most];
         let read = self.session.read(id, &mut piece);
         match read {
             Read::Bytes(length) => {
-                assert!(!self.ended.contains_key(&id), "nothing comes behind the end");
+                assert!(!self.ended.contains_key(&id), "nothing follows the end");
                 self.read.entry(id).or_default().extend(&piece[..length]);
             }
             Read::End | Read::Gone => {
@@ -97,8 +97,8 @@ impl Party {
     }
 
     fn write(&mut self, id: u32, bytes: &[u8]) {
-        if let Some(taken) = self.session.write(id, bytes) {
-            self.wrote.entry(id).or_default().extend(&bytes[..taken]);
+        if let Some(accepted) = self.session.write(id, bytes) {
+            self.wrote.entry(id).or_default().extend(&bytes[..accepted]);
         }
     }
 }
@@ -139,7 +139,7 @@ fn act() -> impl Strategy<Value = (bool, Act)> {
 
 struct Pair {
     parties: [Party; 2],
-    /// Channels that somebody let go of, so that they may be cut.
+    /// Channels that were released early, so that they may be reset.
     released: Vec<u32>,
 }
 
@@ -201,14 +201,14 @@ impl Pair {
         own.events();
     }
 
-    /// Reads and passes on until nothing moves, with every channel's end said.
+    /// Finishes every channel, and delivers and reads until nothing moves.
     fn settle(&mut self) {
         for party in &mut self.parties {
             for id in party.open.clone() {
                 party.session.finish(id);
             }
         }
-        // Every turn that is not the last moves a byte or an end; what is asked for may be opened late.
+        // Every turn but the last moves a byte or an end; requested channels may be opened late.
         for _ in 0..10_000 {
             let mut moved = 0;
             for who in [0, 1] {
@@ -228,7 +228,7 @@ impl Pair {
                 return;
             }
         }
-        panic!("it goes on for ever");
+        panic!("it never settles");
     }
 
     fn check(&self) {
@@ -246,7 +246,7 @@ impl Pair {
                     assert_eq!((why, read.len()), (Why::TooMany, 0));
                 } else if !self.released.contains(id) {
                     assert_eq!(other.ended.get(id), Some(&Read::End), "channel {id} ends well");
-                    assert_eq!(read.len(), wrote.len(), "channel {id} came whole");
+                    assert_eq!(read.len(), wrote.len(), "channel {id} is complete");
                 }
             }
         }
@@ -271,13 +271,13 @@ proptest! {
         }
         pair.settle();
         for party in &pair.parties {
-            prop_assert_eq!(party.session.channels(), 0, "nothing is kept of what is over");
+            prop_assert_eq!(party.session.channels(), 0, "channels that are over are removed");
             prop_assert_eq!(party.session.budget, limits().growth);
         }
     }
 
     #[test]
-    fn arbitrary_bytes_of_the_peer_do_no_harm(
+    fn arbitrary_bytes_of_the_peer_never_panic(
         hello in any::<bool>(),
         pieces in prop::collection::vec(prop_oneof![
             prop::collection::vec(any::<u8>(), 1..40),
@@ -299,7 +299,7 @@ proptest! {
         for piece in pieces {
             session.handle_bytes(NOW, Lane::FIRST, &piece);
             while let Some(event) = session.poll_event() {
-                if let Event::Asked(id, _) = event {
+                if let Event::Requested(id, _) = event {
                     session.accept(id, 0);
                     session.write(id, b"hello");
                 }
@@ -307,7 +307,7 @@ proptest! {
             out.clear();
             session.poll_transmit(Lane::FIRST, &mut out);
             prop_assert!(session.channels() <= 1 + limits().channels);
-            prop_assert!(session.held() <= 9 * 160 + frame::HEADER + frame::MAX_PAYLOAD + 40);
+            prop_assert!(session.buffered() <= 9 * 160 + frame::HEADER + frame::MAX_PAYLOAD + 40);
         }
         if let Some(own) = own {
             session.release(own);
@@ -315,29 +315,31 @@ proptest! {
     }
 }
 
-/// The session's other end, written by hand.
-struct Hostile {
+/// A session whose other end is played by the test.
+struct Scripted {
     session: Session,
 }
 
-impl Hostile {
+impl Scripted {
     fn new(side: Side) -> Self {
         let mut one = Self { session: Session::new(side, limits(), NOW) };
-        one.says(0, &Frame::Hello { version: VERSION, window: 100 });
+        one.sends(0, &Frame::Hello { version: VERSION, window: 100 });
         one
     }
 
-    fn says(&mut self, channel: u32, frame: &Frame) {
-        self.says_on(Lane::FIRST, channel, frame);
+    /// Has the other end send a frame on the first stream.
+    fn sends(&mut self, channel: u32, frame: &Frame) {
+        self.sends_on(Lane::FIRST, channel, frame);
     }
 
-    fn says_on(&mut self, lane: Lane, channel: u32, frame: &Frame) {
+    fn sends_on(&mut self, lane: Lane, channel: u32, frame: &Frame) {
         let mut wire = BytesMut::new();
         encode(channel, frame, &mut wire);
         self.session.handle_bytes(NOW, lane, &wire);
     }
 
-    fn hears(&mut self) -> Vec<(u32, Frame)> {
+    /// Returns the frames for the other end on the first stream.
+    fn receives(&mut self) -> Vec<(u32, Frame)> {
         let mut wire = BytesMut::new();
         self.session.poll_transmit(Lane::FIRST, &mut wire);
         std::iter::from_fn(|| frame::decode(&mut wire).expect("frames")).collect()
@@ -371,60 +373,60 @@ fn a_channel_that_nobody_reads_stops_only_itself() {
 fn a_protocol_error_ends_the_session_and_is_reported() {
     let data = |length| Frame::Data(Bytes::from(vec![0; length]));
     let broken: [(&str, Vec<(u32, Frame)>); 8] = [
-        ("more data than there was credit for", vec![(1, Frame::Open(somewhere())), (1, data(41))]),
+        ("data without credit", vec![(1, Frame::Open(somewhere())), (1, data(41))]),
         (
-            "data behind the end",
+            "data after the end",
             vec![(1, Frame::Open(somewhere())), (1, Frame::Finish), (1, data(1))],
         ),
         ("never opened", vec![(5, data(1))]),
-        ("a number that it cannot have", vec![(2, Frame::Open(somewhere()))]),
+        ("an invalid number", vec![(2, Frame::Open(somewhere()))]),
         ("an answer without a request", vec![(1, Frame::Open(somewhere())), (1, Frame::Accept(0))]),
         ("an answer without a request", vec![(0, Frame::Pong(1))]),
-        ("introduced itself twice", vec![(0, Frame::Hello { version: 1, window: 1 })]),
+        ("a second HELLO", vec![(0, Frame::Hello { version: 1, window: 1 })]),
         ("a frame of the session on a channel", vec![(1, Frame::Ping(1))]),
     ];
-    for (words, frames) in broken {
-        let mut peer = Hostile::new(Side::Server);
+    for (expected, frames) in broken {
+        let mut peer = Scripted::new(Side::Server);
         for (channel, frame) in frames {
-            peer.says(channel, &frame);
+            peer.sends(channel, &frame);
         }
-        let Some(End::Broken(Broken(said))) = peer.session.end().cloned() else {
-            panic!("{words}")
+        let Some(End::Broken(Broken(reason))) = peer.session.end().cloned() else {
+            panic!("{expected}")
         };
-        assert!(said.contains(words), "{said}, not {words}");
-        let told = peer.hears();
-        assert!(told.contains(&(0, Frame::Goodbye(said.to_owned()))), "{told:?}");
+        assert!(reason.contains(expected), "{reason}, not {expected}");
+        let received = peer.receives();
+        assert!(received.contains(&(0, Frame::Goodbye(reason.to_owned()))), "{received:?}");
     }
 }
 
 #[test]
 fn too_many_channels_are_refused_and_then_end_the_session() {
-    let mut peer = Hostile::new(Side::Server);
+    let mut peer = Scripted::new(Side::Server);
     for id in 0..8 {
-        peer.says(2 * id + 1, &Frame::Open(somewhere()));
+        peer.sends(2 * id + 1, &Frame::Open(somewhere()));
     }
     assert_eq!(peer.session.channels(), 4);
-    let told = peer.hears();
+    let received = peer.receives();
     let refused = |id| (id, Frame::Refuse(Why::TooMany, String::new()));
-    assert_eq!(told[1..], [refused(9), refused(11), refused(13), refused(15)]);
+    assert_eq!(received[1..], [refused(9), refused(11), refused(13), refused(15)]);
     for id in 8..12 {
-        peer.says(2 * id + 1, &Frame::Open(somewhere()));
+        peer.sends(2 * id + 1, &Frame::Open(somewhere()));
     }
     assert_eq!(peer.session.end(), None);
-    peer.says(25, &Frame::Open(somewhere()));
+    peer.sends(25, &Frame::Open(somewhere()));
     assert!(matches!(peer.session.end(), Some(End::Broken(_))), "{:?}", peer.session.end());
 }
 
 #[test]
 fn resetting_channels_does_not_raise_the_limit() {
-    let mut peer = Hostile::new(Side::Server);
+    let mut peer = Scripted::new(Side::Server);
     for id in 0..40 {
-        peer.says(2 * id + 1, &Frame::Open(somewhere()));
-        peer.says(2 * id + 1, &Frame::Reset);
+        peer.sends(2 * id + 1, &Frame::Open(somewhere()));
+        peer.sends(2 * id + 1, &Frame::Reset);
     }
     assert_eq!(peer.session.end(), None);
-    let told = peer.hears();
-    assert!(told.iter().all(|(_, frame)| !matches!(frame, Frame::Refuse(..))), "{told:?}");
+    let received = peer.receives();
+    assert!(received.iter().all(|(_, frame)| !matches!(frame, Frame::Refuse(..))), "{received:?}");
 }
 
 #[test]
@@ -447,7 +449,7 @@ fn a_silent_peer_is_pinged_and_then_given_up() {
 }
 
 #[test]
-fn another_version_is_named() {
+fn another_version_is_reported() {
     let mut session = Session::new(Side::Client, limits(), NOW);
     let mut wire = BytesMut::new();
     encode(0, &Frame::Hello { version: 9, window: 1 }, &mut wire);
@@ -456,7 +458,7 @@ fn another_version_is_named() {
 }
 
 #[test]
-fn a_refusal_says_why_and_a_reset_is_reported() {
+fn a_refusal_has_a_reason_and_a_reset_is_reported() {
     let mut pair = Pair::new();
     let [client, server] = &mut pair.parties;
     let id = client.session.open(somewhere()).expect("a channel");
@@ -464,7 +466,7 @@ fn a_refusal_says_why_and_a_reset_is_reported() {
     client.send();
     let to_server: Vec<u8> = client.wires[&lane].iter().copied().collect();
     server.session.handle_bytes(NOW, lane, &to_server);
-    assert_eq!(server.session.poll_event(), Some(Event::Asked(id, somewhere())));
+    assert_eq!(server.session.poll_event(), Some(Event::Requested(id, somewhere())));
     server.session.refuse(id, Why::NotAllowed, "permit-open".to_owned());
     server.session.release(id);
     server.send();

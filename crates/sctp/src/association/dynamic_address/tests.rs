@@ -26,24 +26,24 @@ fn state() -> DynamicAddress {
 
 fn ask(state: &mut DynamicAddress, requests: &[AsconfRequest]) -> AsconfChunk {
     for request in requests {
-        state.asking.request(*request).expect("there is room");
+        state.outgoing.request(*request).expect("there is room");
     }
-    poll(state).expect("something is wished")
+    poll(state).expect("a value is requested")
 }
 
 fn poll(state: &mut DynamicAddress) -> Option<AsconfChunk> {
-    let polled = state.asking.poll_chunk(Duration::ZERO, PATH, RTO, Some(ip(1)));
+    let polled = state.outgoing.poll_chunk(Duration::ZERO, PATH, RTO, Some(ip(1)));
     polled.map(|(path, chunk)| {
         assert_eq!(path, PATH);
         chunk
     })
 }
 
-/// The peer with these addresses answers a request from the first of them.
+/// The reply of a peer that has these addresses to a request from the first of them.
 fn answer(state: &mut DynamicAddress, asconf: &AsconfChunk, known: &[u8]) -> Answer {
     let known: Vec<IpAddr> = known.iter().map(|last| ip(*last)).collect();
     let source = known[0];
-    state.answering.handle_asconf(asconf, source, PeerAddresses { known, limit: 3 })
+    state.incoming.handle_asconf(asconf, source, PeerAddresses { known, limit: 3 })
 }
 
 fn request(serial: u32, parameters: impl IntoIterator<Item = Parameter>) -> AsconfChunk {
@@ -78,41 +78,41 @@ fn outcome(
 }
 
 #[test]
-fn a_request_is_sent_answered_and_settled() {
+fn a_request_is_sent_and_answered() {
     let (mut here, mut there) = (state(), state());
     let asconf = ask(&mut here, &[AsconfRequest::Add(ip(2))]);
     assert_eq!((asconf.serial, asconf.address), (AsconfNumber(u32::MAX), ip(1)));
-    assert_eq!(poll(&mut here), None, "once is enough");
+    assert_eq!(poll(&mut here), None, "only once");
     let Answer::New(ack, changes) = answer(&mut there, &asconf, &[1]) else { panic!("it is new") };
     assert_eq!(changes, [PeerChange::Added(ip(2))]);
-    assert!(ack.parameters.is_empty(), "success goes without saying");
+    assert!(ack.parameters.is_empty(), "success is not reported");
     let results = alloc::vec![(AsconfRequest::Add(ip(2)), None)];
-    assert_eq!(here.asking.handle_ack(&ack), Settled::Answered { path: PATH, results });
-    assert_eq!(here.asking.next_timeout(), None);
+    assert_eq!(here.outgoing.handle_ack(&ack), AckOutcome::Answered { path: PATH, results });
+    assert_eq!(here.outgoing.next_timeout(), None);
     let next = ask(&mut here, &[AsconfRequest::Delete(ip(1))]);
     assert_eq!(next.serial, AsconfNumber(0), "numbers wrap");
 }
 
 #[test]
-fn one_request_at_a_time_and_the_others_together() {
+fn one_request_is_outstanding_and_the_others_are_sent_together() {
     let mut here = state();
     let first = ask(&mut here, &[AsconfRequest::Add(ip(2))]);
-    here.asking.request(AsconfRequest::Delete(ip(1))).unwrap();
-    here.asking.request(AsconfRequest::SetPrimary(ip(2))).unwrap();
+    here.outgoing.request(AsconfRequest::Delete(ip(1))).unwrap();
+    here.outgoing.request(AsconfRequest::SetPrimary(ip(2))).unwrap();
     assert_eq!(poll(&mut here), None);
-    here.asking
+    here.outgoing
         .handle_ack(&AsconfAckChunk { serial: first.serial, parameters: Parameters::default() });
     assert_eq!(poll(&mut here).expect("two requests wait").parameters.iter().count(), 2);
 }
 
 #[test]
-fn addresses_are_followed() {
+fn address_changes_are_requested() {
     let mut here = state();
-    assert!(!here.asking.follow(&[ip(1)]), "the peer knows that one");
-    assert!(!here.asking.follow(&[]), "the last one is not taken back");
-    assert!(here.asking.follow(&[ip(2), ip(3)]));
-    assert!(!here.asking.follow(&[ip(2), ip(3)]), "once is enough");
-    let asconf = poll(&mut here).expect("it is wished");
+    assert!(!here.outgoing.request_addresses(&[ip(1)]), "already acknowledged");
+    assert!(!here.outgoing.request_addresses(&[]), "the last chunk is not reneged");
+    assert!(here.outgoing.request_addresses(&[ip(2), ip(3)]));
+    assert!(!here.outgoing.request_addresses(&[ip(2), ip(3)]), "only once");
+    let asconf = poll(&mut here).expect("it is requested");
     let about = |last| about(last).address;
     let asked: Vec<_> = asconf
         .parameters
@@ -129,32 +129,32 @@ fn addresses_are_followed() {
 #[test]
 fn pending_requests_are_bounded() {
     let mut here = state();
-    let taken = (0..1000).take_while(|_| here.asking.request(AsconfRequest::Add(ip(2))).is_ok());
+    let taken = (0..1000).take_while(|_| here.outgoing.request(AsconfRequest::Add(ip(2))).is_ok());
     assert!(taken.count() < 100);
-    assert_eq!(here.asking.request(AsconfRequest::Add(ip(2))), Err(Error::Busy));
+    assert_eq!(here.outgoing.request(AsconfRequest::Add(ip(2))), Err(Error::Busy));
     assert!(poll(&mut here).expect("some").parameters.iter().count() <= 8);
 }
 
 #[test]
-fn the_same_request_goes_again_until_it_is_answered() {
+fn a_request_is_retransmitted_until_it_is_answered() {
     let mut here = state();
     let first = ask(&mut here, &[AsconfRequest::Add(ip(2))]);
-    assert_eq!(here.asking.next_timeout(), Some(RTO));
-    assert_eq!(here.asking.expired(RTO / 2), None);
-    assert_eq!(here.asking.expired(RTO), Some(PATH));
-    here.asking.request(AsconfRequest::Add(ip(3))).unwrap();
-    here.asking.ask_again(RTO, PathId(4), AssociationConfig::default().rto_max);
-    let polled = here.asking.poll_chunk(RTO, PATH, RTO, None);
+    assert_eq!(here.outgoing.next_timeout(), Some(RTO));
+    assert_eq!(here.outgoing.expired(RTO / 2), None);
+    assert_eq!(here.outgoing.expired(RTO), Some(PATH));
+    here.outgoing.request(AsconfRequest::Add(ip(3))).unwrap();
+    here.outgoing.retransmit(RTO, PathId(4), AssociationConfig::default().rto_max);
+    let polled = here.outgoing.poll_chunk(RTO, PATH, RTO, None);
     assert_eq!(polled, Some((PathId(4), first)), "nothing is added to it");
-    assert_eq!(here.asking.next_timeout(), Some(RTO * 3));
+    assert_eq!(here.outgoing.next_timeout(), Some(RTO * 3));
 }
 
 #[test]
-fn a_repeated_request_is_answered_again_but_not_executed_again() {
+fn a_repeated_request_is_answered_but_not_executed_again() {
     let mut there = state();
     let asconf = request(u32::MAX, [Parameter::DeleteAddress(about(2))]);
     let Answer::New(ack, _) = answer(&mut there, &asconf, &[1, 2]) else { panic!("it is new") };
-    assert_eq!(answer(&mut there, &asconf, &[1]), Answer::Again(ack));
+    assert_eq!(answer(&mut there, &asconf, &[1]), Answer::Repeat(ack));
     for serial in [1, 2, u32::MAX - 1, u32::MAX / 2] {
         assert_eq!(answer(&mut there, &request(serial, []), &[1]), Answer::Discard);
     }
@@ -210,7 +210,7 @@ fn later_requests_see_what_earlier_ones_did() {
 }
 
 #[test]
-fn an_unspecified_address_is_the_one_that_the_packet_came_from() {
+fn an_unspecified_address_stands_for_the_source_of_the_packet() {
     let any = AddressRequest { correlation: 1, address: [0, 0, 0, 0].into() };
     let (changes, _) = outcome([Parameter::DeleteAddress(any)], &[1, 2, 3]);
     assert_eq!(changes, [PeerChange::Deleted(ip(2)), PeerChange::Deleted(ip(3))]);
@@ -218,7 +218,7 @@ fn an_unspecified_address_is_the_one_that_the_packet_came_from() {
     assert_eq!(changes, [PeerChange::MadePrimary(ip(1))]);
     let from_new = request(u32::MAX, [Parameter::AddAddress(any), Parameter::DeleteAddress(any)]);
     let peer = PeerAddresses { known: alloc::vec![ip(1)], limit: 3 };
-    let Answer::New(_, changes) = state().answering.handle_asconf(&from_new, ip(5), peer) else {
+    let Answer::New(_, changes) = state().incoming.handle_asconf(&from_new, ip(5), peer) else {
         panic!("it is new")
     };
     assert_eq!(changes, [PeerChange::Added(ip(5)), PeerChange::Deleted(ip(1))]);
@@ -231,9 +231,10 @@ fn partial_success_is_reported_per_request() {
     assert_eq!(responses, [(2, None), (7, Some(CauseCode::UNRESOLVABLE_ADDRESS))]);
 }
 
-/// RFC 5061 §5.3, F11: who moves keeps what it had if the new address finds no room.
+/// RFC 5061 §5.3, F11: a peer that changes its address keeps the old one if there is no room for
+/// the new one.
 #[test]
-fn after_an_address_that_does_not_fit_none_is_removed() {
+fn after_an_address_over_the_limit_none_is_removed() {
     let asked = [
         Parameter::AddAddress(about(4)),
         Parameter::DeleteAddress(about(2)),
@@ -251,19 +252,19 @@ fn requests_unknown_to_the_peer_are_not_repeated() {
     let mut here = state();
     let requests = [AsconfRequest::SetPrimary(ip(1)), AsconfRequest::Add(ip(2))];
     let asconf = ask(&mut here, &requests);
-    here.asking.request(AsconfRequest::SetPrimary(ip(3))).unwrap();
-    here.asking.request(AsconfRequest::Add(ip(3))).unwrap();
+    here.outgoing.request(AsconfRequest::SetPrimary(ip(3))).unwrap();
+    here.outgoing.request(AsconfRequest::Add(ip(3))).unwrap();
     let causes = Cause::UnrecognizedParameters(Parameters::default()).into();
     let unknown = Parameter::ErrorCauseIndication { correlation: 1, causes };
     let parameters = [unknown].into_iter().collect();
     let ack = AsconfAckChunk { serial: asconf.serial, parameters };
-    let Settled::Answered { results, .. } = here.asking.handle_ack(&ack) else {
+    let AckOutcome::Answered { results, .. } = here.outgoing.handle_ack(&ack) else {
         panic!("it was asked")
     };
     let code = Some(CauseCode::UNRECOGNIZED_PARAMETERS);
     let vain = AsconfRequest::SetPrimary(ip(3));
     assert_eq!(results, [(requests[0], code), (requests[1], code), (vain, code)]);
-    assert_eq!(here.asking.request(vain), Err(Error::NotSupported));
+    assert_eq!(here.outgoing.request(vain), Err(Error::NotSupported));
     let next = poll(&mut here).expect("the other kind of request waits");
     assert_eq!(next.parameters.iter().count(), 1);
 }
@@ -323,7 +324,7 @@ fn after_a_refusal_only_confirmed_requests_were_executed() {
         .into_iter()
         .collect(),
     };
-    let Settled::Answered { results, .. } = here.asking.handle_ack(&ack) else {
+    let AckOutcome::Answered { results, .. } = here.outgoing.handle_ack(&ack) else {
         panic!("it was asked")
     };
     let refused = Some(CauseCode::OUT_OF_RESOURCE);
@@ -336,20 +337,20 @@ fn an_unexpected_answer_is_illegal_only_with_a_future_number() {
     let ack =
         |serial| AsconfAckChunk { serial: AsconfNumber(serial), parameters: Parameters::default() };
     let mut here = state();
-    assert_eq!(here.asking.handle_ack(&ack(u32::MAX)), Settled::Illegal);
-    assert_eq!(here.asking.handle_ack(&ack(3)), Settled::Illegal);
-    assert_eq!(here.asking.handle_ack(&ack(u32::MAX - 1)), Settled::Nothing);
+    assert_eq!(here.outgoing.handle_ack(&ack(u32::MAX)), AckOutcome::Illegal);
+    assert_eq!(here.outgoing.handle_ack(&ack(3)), AckOutcome::Illegal);
+    assert_eq!(here.outgoing.handle_ack(&ack(u32::MAX - 1)), AckOutcome::Unrelated);
     ask(&mut here, &[AsconfRequest::Add(ip(2))]);
-    assert_eq!(here.asking.handle_ack(&ack(3)), Settled::Nothing);
+    assert_eq!(here.outgoing.handle_ack(&ack(3)), AckOutcome::Unrelated);
 }
 
 #[test]
-fn a_peer_that_does_not_know_asconf_is_not_asked_any_more() {
+fn a_peer_without_asconf_gets_no_further_requests() {
     let mut here = state();
     ask(&mut here, &[AsconfRequest::Add(ip(2))]);
-    here.asking.request(AsconfRequest::Delete(ip(1))).unwrap();
-    assert!(here.asking.deletes(ip(1)) && !here.asking.deletes(ip(2)));
+    here.outgoing.request(AsconfRequest::Delete(ip(1))).unwrap();
+    assert!(here.outgoing.deletes(ip(1)) && !here.outgoing.deletes(ip(2)));
     let given_up = [AsconfRequest::Add(ip(2)), AsconfRequest::Delete(ip(1))];
-    assert_eq!(here.asking.give_up(), given_up);
-    assert_eq!((poll(&mut here), here.asking.next_timeout()), (None, None));
+    assert_eq!(here.outgoing.cancel_all(), given_up);
+    assert_eq!((poll(&mut here), here.outgoing.next_timeout()), (None, None));
 }

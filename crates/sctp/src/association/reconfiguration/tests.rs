@@ -1,4 +1,4 @@
-//! Two sides that reconfigure each other.
+//! Two endpoints that reset and add streams.
 
 use super::*;
 use crate::config::AssociationConfig;
@@ -59,16 +59,16 @@ impl Side {
         self.reconfiguration.ask(request, &mut halves)
     }
 
-    fn hear(&mut self, chunk: &ReconfigChunk) {
+    fn receive(&mut self, chunk: &ReconfigChunk) {
         let mut halves =
             Halves { sender: &mut self.sender, receiver: &mut self.receiver, max_inbound: 20 };
         let (now, counters) = (self.now, &mut self.counters);
         self.reconfiguration.handle_chunk(now, RTO, chunk, &mut halves, counters);
     }
 
-    fn hear_of(&mut self, parameter: Parameter) {
+    fn receive_parameter(&mut self, parameter: Parameter) {
         let parameters = [parameter].into_iter().collect();
-        self.hear(&ReconfigChunk { parameters });
+        self.receive(&ReconfigChunk { parameters });
     }
 
     fn advance(&mut self) {
@@ -77,13 +77,13 @@ impl Side {
         self.reconfiguration.advance(&mut halves);
     }
 
-    fn says(&mut self) -> Option<ReconfigChunk> {
+    fn poll(&mut self) -> Option<ReconfigChunk> {
         self.reconfiguration.poll_chunk(self.now, RTO, PATH)
     }
 
-    /// The result of the only answer that it gives.
+    /// The result in its only response.
     fn answers(&mut self) -> ReconfigurationResult {
-        let chunk = self.says().expect("an answer");
+        let chunk = self.poll().expect("an answer");
         let mut parameters = chunk.parameters.iter();
         let Some(Parameter::ReconfigurationResponse(response)) = parameters.next() else {
             panic!("no answer in {chunk:?}");
@@ -113,7 +113,7 @@ impl Side {
         chunks.collect()
     }
 
-    /// The DATA chunks that it sends now.
+    /// The DATA chunks that it can send now.
     fn data(&mut self) -> Vec<Chunk> {
         let now = self.now;
         self.packet(|side, packet| {
@@ -122,8 +122,8 @@ impl Side {
         })
     }
 
-    /// Takes in what the other side sent and gives what it acknowledges.
-    fn takes(&mut self, chunks: Vec<Chunk>) -> Vec<Chunk> {
+    /// Receives the other side's data and returns its acknowledgement.
+    fn receive_data(&mut self, chunks: Vec<Chunk>) -> Vec<Chunk> {
         for chunk in chunks {
             let Chunk::Data(data) = chunk else { panic!("{chunk:?}") };
             let outcome = self.receiver.handle_data(data, &mut self.counters);
@@ -144,23 +144,23 @@ impl Side {
     }
 }
 
-/// Lets two sides talk until both are silent.
-fn talk(one: &mut Side, other: &mut Side) {
+/// Exchanges chunks until neither side has anything to send.
+fn exchange(one: &mut Side, other: &mut Side) {
     for _ in 0..20 {
-        while let Some(chunk) = one.says() {
-            other.hear(&chunk);
+        while let Some(chunk) = one.poll() {
+            other.receive(&chunk);
         }
-        let Some(chunk) = other.says() else { return };
-        one.hear(&chunk);
+        let Some(chunk) = other.poll() else { return };
+        one.receive(&chunk);
     }
     panic!("they do not come to an end");
 }
 
 /// Sends `text` on `stream` from one side to the other.
-fn tell(one: &mut Side, other: &mut Side, stream: u16, text: &'static str) {
+fn send_message(one: &mut Side, other: &mut Side, stream: u16, text: &'static str) {
     one.send(stream, text);
     let data = one.data();
-    let sack = other.takes(data);
+    let sack = other.receive_data(data);
     one.acknowledged(&sack);
 }
 
@@ -172,15 +172,15 @@ fn reset_event(outgoing: bool, streams: &[u16], outcome: ReconfigurationOutcome)
 #[test]
 fn our_streams_restart_and_continue() {
     let (mut a, mut b) = Side::pair();
-    tell(&mut a, &mut b, 1, "a");
-    tell(&mut a, &mut b, 2, "b");
+    send_message(&mut a, &mut b, 1, "a");
+    send_message(&mut a, &mut b, 2, "b");
     a.ask(Request::ResetOutgoing(alloc::vec![StreamId(1), StreamId(1)])).expect("nothing else");
     assert_eq!(a.ask(Request::ResetAssociation), Err(Error::Busy));
-    talk(&mut a, &mut b);
+    exchange(&mut a, &mut b);
     assert_eq!(a.events(), [reset_event(true, &[1], PERFORMED)]);
     assert_eq!(b.events(), [reset_event(false, &[1], PERFORMED)]);
-    tell(&mut a, &mut b, 1, "c");
-    tell(&mut a, &mut b, 2, "d");
+    send_message(&mut a, &mut b, 1, "c");
+    send_message(&mut a, &mut b, 2, "d");
     assert_eq!(b.texts(), ["a", "b", "c", "d"]);
     assert_eq!(a.reconfiguration.next_timeout(), None);
 }
@@ -188,82 +188,82 @@ fn our_streams_restart_and_continue() {
 #[test]
 fn all_streams_restart_including_newly_used_ones() {
     let (mut a, mut b) = Side::pair();
-    tell(&mut a, &mut b, 1, "a");
+    send_message(&mut a, &mut b, 1, "a");
     a.ask(Request::ResetOutgoing(Vec::new())).expect("nothing else");
     a.send(1, "b");
     a.send(5, "c");
     assert_eq!(a.data(), []);
-    talk(&mut a, &mut b);
+    exchange(&mut a, &mut b);
     let data = a.data();
     assert_eq!(data.len(), 2);
-    b.takes(data);
+    b.receive_data(data);
     assert_eq!(b.texts(), ["a", "b", "c"]);
 }
 
 #[test]
-fn a_reset_waits_for_what_was_sent_before() {
+fn a_reset_waits_for_earlier_data() {
     let (mut a, mut b) = Side::pair();
     a.send(1, "late");
     let late = a.data();
     a.ask(Request::ResetOutgoing(alloc::vec![StreamId(1)])).expect("nothing else");
-    let request = a.says().expect("the request");
-    b.hear(&request);
+    let request = a.poll().expect("the request");
+    b.receive(&request);
     assert_eq!(b.answers(), ReconfigurationResult::InProgress);
     assert_eq!(b.events(), []);
-    b.hear(&request);
+    b.receive(&request);
     assert_eq!(b.answers(), ReconfigurationResult::InProgress);
-    b.takes(late);
+    b.receive_data(late);
     b.advance();
     assert_eq!(b.events(), [reset_event(false, &[1], PERFORMED)]);
-    talk(&mut b, &mut a);
+    exchange(&mut b, &mut a);
     assert_eq!(a.events(), [reset_event(true, &[1], PERFORMED)]);
-    tell(&mut a, &mut b, 1, "next");
+    send_message(&mut a, &mut b, 1, "next");
     assert_eq!(b.texts(), ["late", "next"]);
 }
 
 #[test]
-fn a_request_is_sent_again_until_it_is_answered_and_done_once() {
+fn a_request_is_retransmitted_until_it_is_answered_and_executed_once() {
     let (mut a, mut b) = Side::pair();
-    tell(&mut a, &mut b, 1, "a");
+    send_message(&mut a, &mut b, 1, "a");
     a.ask(Request::ResetOutgoing(alloc::vec![StreamId(1)])).expect("nothing else");
-    let lost = a.says().expect("the request");
-    assert_eq!(a.says(), None);
+    let lost = a.poll().expect("the request");
+    assert_eq!(a.poll(), None);
     assert_eq!(a.reconfiguration.next_timeout(), Some(a.now + RTO));
     assert_eq!(a.reconfiguration.handle_timeout(a.now), None);
     a.now += RTO;
-    assert_eq!(a.reconfiguration.handle_timeout(a.now), Some(Again::Unanswered));
-    let again = a.says().expect("it again");
+    assert_eq!(a.reconfiguration.handle_timeout(a.now), Some(ResendReason::TimedOut));
+    let again = a.poll().expect("the same chunk again");
     assert_eq!(lost, again);
-    b.hear(&again);
-    let answer = b.says().expect("the answer");
-    tell(&mut b, &mut a, 1, "x");
-    b.hear(&again);
-    assert_eq!(b.says(), Some(answer.clone()), "the same answer, but nothing is done again");
+    b.receive(&again);
+    let answer = b.poll().expect("the answer");
+    send_message(&mut b, &mut a, 1, "x");
+    b.receive(&again);
+    assert_eq!(b.poll(), Some(answer.clone()), "the same response, but nothing is performed again");
     assert_eq!(b.events().len(), 1);
-    a.hear(&answer);
-    a.hear(&answer);
+    a.receive(&answer);
+    a.receive(&answer);
     assert_eq!((a.events().len(), a.counters.unexpected_chunks), (1, 1));
 }
 
 #[test]
 fn an_incoming_reset_makes_the_peer_reset_its_streams() {
     let (mut a, mut b) = Side::pair();
-    tell(&mut b, &mut a, 3, "a");
+    send_message(&mut b, &mut a, 3, "a");
     a.ask(Request::ResetIncoming(alloc::vec![StreamId(3)])).expect("nothing else");
-    talk(&mut a, &mut b);
+    exchange(&mut a, &mut b);
     assert_eq!(a.events(), [reset_event(false, &[3], PERFORMED)]);
     assert_eq!(b.events(), [reset_event(true, &[3], PERFORMED)]);
     assert!(!a.reconfiguration.is_busy() && !b.reconfiguration.is_busy());
-    tell(&mut b, &mut a, 3, "b");
+    send_message(&mut b, &mut a, 3, "b");
     assert_eq!(a.texts(), ["a", "b"]);
 }
 
 #[test]
-fn a_request_by_which_ours_is_fulfilled_counts_as_its_answer() {
+fn a_request_that_fulfils_ours_counts_as_its_response() {
     let (mut a, _) = Side::pair();
     a.ask(Request::ResetIncoming(alloc::vec![StreamId(3)])).expect("nothing else");
-    a.says().expect("the request");
-    a.hear_of(Parameter::OutgoingSsnReset(OutgoingSsnReset {
+    a.poll().expect("the request");
+    a.receive_parameter(Parameter::OutgoingSsnReset(OutgoingSsnReset {
         request: ReconfigurationNumber(9000),
         response: ReconfigurationNumber(100),
         last_assigned_tsn: Tsn(8999),
@@ -275,28 +275,28 @@ fn a_request_by_which_ours_is_fulfilled_counts_as_its_answer() {
 }
 
 #[test]
-fn everything_restarts() {
+fn an_association_reset_restarts_everything() {
     let (mut a, mut b) = Side::pair();
-    tell(&mut a, &mut b, 1, "a");
+    send_message(&mut a, &mut b, 1, "a");
     b.send(2, "under way");
     let late = b.data();
     a.ask(Request::ResetAssociation).expect("nothing else");
-    let request = a.says().expect("the request");
-    b.hear(&request);
+    let request = a.poll().expect("the request");
+    b.receive(&request);
     assert_eq!(b.answers(), ReconfigurationResult::InProgress);
     b.send(2, "waits");
     assert_eq!(b.data(), []);
     assert_eq!(b.ask(Request::ResetAssociation), Err(Error::Busy));
-    let sack = a.takes(late);
+    let sack = a.receive_data(late);
     b.acknowledged(&sack);
-    talk(&mut b, &mut a);
+    exchange(&mut b, &mut a);
     let done = Event::AssociationReset { outcome: PERFORMED };
     assert_eq!((a.events(), b.events()), (alloc::vec![done.clone()], alloc::vec![done]));
     assert_eq!(a.sender.next_tsn(), Tsn(101 + (1 << 31)));
     assert_eq!(b.sender.next_tsn(), Tsn(9001 + (1 << 30)));
-    tell(&mut a, &mut b, 1, "b");
+    send_message(&mut a, &mut b, 1, "b");
     let data = b.data();
-    let sack = a.takes(data);
+    let sack = a.receive_data(data);
     b.acknowledged(&sack);
     assert_eq!(b.texts(), ["a", "b"]);
     assert_eq!(a.texts(), ["under way", "waits"]);
@@ -305,16 +305,16 @@ fn everything_restarts() {
 #[test]
 fn data_that_overtakes_the_answer_to_a_reset_is_not_lost() {
     let (mut a, mut b) = Side::pair();
-    tell(&mut b, &mut a, 1, "a");
+    send_message(&mut b, &mut a, 1, "a");
     a.ask(Request::ResetAssociation).expect("nothing else");
-    let request = a.says().expect("the request");
-    b.hear(&request);
+    let request = a.poll().expect("the request");
+    b.receive(&request);
     b.send(1, "early");
     let Some(Chunk::Data(early)) = b.data().pop() else { panic!("no data") };
     let outcome = a.receiver.handle_data(early.clone(), &mut a.counters);
-    assert_eq!(outcome, DataOutcome::OverWindow, "it comes again");
-    talk(&mut b, &mut a);
-    a.takes(alloc::vec![Chunk::Data(early)]);
+    assert_eq!(outcome, DataOutcome::OverWindow, "it is received again");
+    exchange(&mut b, &mut a);
+    a.receive_data(alloc::vec![Chunk::Data(early)]);
     assert_eq!(a.texts(), ["a", "early"]);
 }
 
@@ -322,20 +322,20 @@ fn data_that_overtakes_the_answer_to_a_reset_is_not_lost() {
 fn streams_are_added_in_both_directions() {
     let (mut a, mut b) = Side::pair();
     a.ask(Request::AddStreams { outbound: 5, inbound: 3 }).expect("nothing else");
-    talk(&mut a, &mut b);
+    exchange(&mut a, &mut b);
     assert_eq!((a.sender.terms().outbound, a.receiver.inbound_streams()), (15, 13));
     assert_eq!((b.sender.terms().outbound, b.receiver.inbound_streams()), (13, 15));
     let added = |event: &Event| matches!(event, Event::StreamsAdded { outcome: PERFORMED, .. });
     assert!(a.events().iter().all(added) && b.events().iter().all(added));
-    tell(&mut a, &mut b, 14, "x");
-    tell(&mut b, &mut a, 12, "y");
+    send_message(&mut a, &mut b, 14, "x");
+    send_message(&mut b, &mut a, 12, "y");
 }
 
 #[test]
 fn more_streams_than_allowed_are_denied() {
     let (mut a, mut b) = Side::pair();
     a.ask(Request::AddStreams { outbound: 11, inbound: 0 }).expect("the peer decides");
-    talk(&mut a, &mut b);
+    exchange(&mut a, &mut b);
     let denied =
         Event::StreamsAdded { outbound: 10, inbound: 10, outcome: ReconfigurationOutcome::Denied };
     assert_eq!(a.events(), [denied]);
@@ -363,7 +363,7 @@ fn invalid_requests_are_refused_at_once() {
 fn requests_for_missing_streams_are_refused() {
     let (_, mut b) = Side::pair();
     let streams = StreamList::new(&[StreamId(10)]);
-    b.hear_of(Parameter::OutgoingSsnReset(OutgoingSsnReset {
+    b.receive_parameter(Parameter::OutgoingSsnReset(OutgoingSsnReset {
         request: ReconfigurationNumber(100),
         response: ReconfigurationNumber(0),
         last_assigned_tsn: Tsn(99),
@@ -371,16 +371,16 @@ fn requests_for_missing_streams_are_refused() {
     }));
     assert_eq!(b.answers(), ReconfigurationResult::WrongSsn);
     let request = ReconfigurationNumber(101);
-    b.hear_of(Parameter::IncomingSsnReset(IncomingSsnReset { request, streams }));
+    b.receive_parameter(Parameter::IncomingSsnReset(IncomingSsnReset { request, streams }));
     assert_eq!(b.answers(), ReconfigurationResult::WrongSsn);
 }
 
 #[test]
-fn numbers_out_of_turn_are_bad() {
+fn numbers_out_of_order_are_rejected() {
     let (_, mut b) = Side::pair();
     for number in [99, 101, 5000] {
         let request = ReconfigurationNumber(number);
-        b.hear_of(Parameter::AddOutgoingStreams(AddStreams { request, count: 1 }));
+        b.receive_parameter(Parameter::AddOutgoingStreams(AddStreams { request, count: 1 }));
         assert_eq!(b.answers(), ReconfigurationResult::BadSequenceNumber);
     }
     assert_eq!((b.receiver.inbound_streams(), b.counters.unexpected_chunks), (10, 3));
@@ -390,51 +390,51 @@ fn numbers_out_of_turn_are_bad() {
 fn a_denied_reset_changes_nothing() {
     for result in [ReconfigurationResult::Denied, ReconfigurationResult::BadSequenceNumber] {
         let (mut a, mut b) = Side::pair();
-        tell(&mut a, &mut b, 1, "a");
+        send_message(&mut a, &mut b, 1, "a");
         a.ask(Request::ResetOutgoing(alloc::vec![StreamId(1)])).expect("nothing else");
-        a.says().expect("the request");
-        a.hear_of(Parameter::ReconfigurationResponse(ReconfigurationResponse {
+        a.poll().expect("the request");
+        a.receive_parameter(Parameter::ReconfigurationResponse(ReconfigurationResponse {
             response: ReconfigurationNumber(100),
             result,
             next_tsns: None,
         }));
         assert_eq!(a.events(), [reset_event(true, &[1], outcome_of(result))]);
-        tell(&mut a, &mut b, 1, "b");
+        send_message(&mut a, &mut b, 1, "b");
         assert_eq!(b.texts(), ["a", "b"]);
     }
 }
 
 #[test]
-fn requests_that_cross_are_both_fulfilled() {
+fn crossing_requests_are_both_fulfilled() {
     let (mut a, mut b) = Side::pair();
-    tell(&mut a, &mut b, 1, "a");
-    tell(&mut b, &mut a, 1, "a");
+    send_message(&mut a, &mut b, 1, "a");
+    send_message(&mut b, &mut a, 1, "a");
     let streams = || alloc::vec![StreamId(1)];
     a.ask(Request::ResetIncoming(streams())).expect("nothing else");
     b.ask(Request::ResetIncoming(streams())).expect("nothing else");
-    talk(&mut a, &mut b);
+    exchange(&mut a, &mut b);
     assert!(!a.reconfiguration.is_busy() && !b.reconfiguration.is_busy());
     for side in [&mut a, &mut b] {
         let events = side.events();
         assert!(events.contains(&reset_event(false, &[1], PERFORMED)), "{events:?}");
         assert!(events.contains(&reset_event(true, &[1], PERFORMED)), "{events:?}");
     }
-    tell(&mut a, &mut b, 1, "b");
-    tell(&mut b, &mut a, 1, "b");
+    send_message(&mut a, &mut b, 1, "b");
+    send_message(&mut b, &mut a, 1, "b");
     assert_eq!((b.texts().len(), a.texts().len()), (2, 2));
 }
 
 #[test]
-fn a_request_is_made_again_if_the_peer_is_busy_but_not_for_ever() {
+fn a_request_is_repeated_a_limited_number_of_times_if_the_peer_is_busy() {
     let (mut a, _) = Side::pair();
     a.ask(Request::ResetAssociation).expect("nothing else");
     let mut numbers = Vec::new();
-    while let Some(chunk) = a.says() {
+    while let Some(chunk) = a.poll() {
         let Some(Parameter::SsnTsnReset { request }) = chunk.parameters.iter().next() else {
             panic!("{chunk:?}");
         };
         numbers.push(request.0);
-        a.hear_of(Parameter::ReconfigurationResponse(ReconfigurationResponse {
+        a.receive_parameter(Parameter::ReconfigurationResponse(ReconfigurationResponse {
             response: request,
             result: ReconfigurationResult::RequestInProgress,
             next_tsns: None,
@@ -454,20 +454,20 @@ fn a_request_is_made_again_if_the_peer_is_busy_but_not_for_ever() {
 fn in_progress_answers_do_not_count_as_errors() {
     let (mut a, mut b) = Side::pair();
     a.ask(Request::AddStreams { outbound: 1, inbound: 0 }).expect("nothing else");
-    let chunk = a.says().expect("the request");
+    let chunk = a.poll().expect("the request");
     let Some(Parameter::AddOutgoingStreams(add)) = chunk.parameters.iter().next() else {
         panic!("{chunk:?}");
     };
     let patience = ReconfigurationResult::InProgress;
     let patience =
         ReconfigurationResponse { response: add.request, result: patience, next_tsns: None };
-    a.hear_of(Parameter::ReconfigurationResponse(patience));
+    a.receive_parameter(Parameter::ReconfigurationResponse(patience));
     a.now += RTO;
-    assert_eq!(a.reconfiguration.handle_timeout(a.now), Some(Again::AsAsked));
-    assert_eq!(a.says(), Some(chunk.clone()), "sent again all the same");
+    assert_eq!(a.reconfiguration.handle_timeout(a.now), Some(ResendReason::InProgress));
+    assert_eq!(a.poll(), Some(chunk.clone()), "retransmitted all the same");
     a.now += RTO;
-    assert_eq!(a.reconfiguration.handle_timeout(a.now), Some(Again::Unanswered));
-    b.hear(&chunk);
+    assert_eq!(a.reconfiguration.handle_timeout(a.now), Some(ResendReason::TimedOut));
+    b.receive(&chunk);
     assert_eq!(b.answers(), ReconfigurationResult::Performed);
 }
 
@@ -483,35 +483,35 @@ fn a_stream_being_reset_is_not_reset_twice() {
     ] {
         let (_, mut b) = Side::pair();
         b.ask(Request::ResetOutgoing(streams(ours))).expect("nothing else");
-        b.says().expect("the request");
+        b.poll().expect("the request");
         let request = ReconfigurationNumber(100);
         let streams = StreamList::new(&streams(theirs));
-        b.hear_of(Parameter::IncomingSsnReset(IncomingSsnReset { request, streams }));
+        b.receive_parameter(Parameter::IncomingSsnReset(IncomingSsnReset { request, streams }));
         assert_eq!(b.answers(), result, "{ours:?} {theirs:?}");
     }
 }
 
 #[test]
-fn a_flood_of_requests_leaves_few_answers() {
+fn responses_to_a_flood_of_requests_are_bounded() {
     let (_, mut b) = Side::pair();
     for _ in 0..1000 {
         let request = ReconfigurationNumber(7);
-        b.hear_of(Parameter::SsnTsnReset { request });
+        b.receive_parameter(Parameter::SsnTsnReset { request });
     }
     let mut answers = 0;
-    while let Some(chunk) = b.says() {
+    while let Some(chunk) = b.poll() {
         answers += chunk.parameters.iter().count();
     }
     assert_eq!(answers, MAX_ANSWERS);
 }
 
 #[test]
-fn parameters_that_do_not_belong_there_are_counted() {
+fn unexpected_parameters_are_counted() {
     let (_, mut b) = Side::pair();
     let request = ReconfigurationNumber(100);
     let add = |count| Parameter::AddOutgoingStreams(AddStreams { request, count });
     let strange = Parameter::Malformed { parameter_type: crate::wire::ParameterType(13) };
-    b.hear(&ReconfigChunk { parameters: [strange, add(1), add(2)].into_iter().collect() });
+    b.receive(&ReconfigChunk { parameters: [strange, add(1), add(2)].into_iter().collect() });
     assert_eq!(b.receiver.inbound_streams(), 11);
     assert_eq!(b.counters.malformed_chunks, 2);
 }

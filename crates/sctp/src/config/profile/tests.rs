@@ -1,4 +1,4 @@
-//! Profiles set what they say, and leave to the experiment what is the experiment's.
+//! Profiles set the documented values, and leave the other settings alone.
 
 use super::Profile;
 use crate::config::{AssociationConfig, BufferSplitting, Multipath, StreamMapping};
@@ -19,7 +19,7 @@ fn a_profile_keeps_the_mapping_and_the_buffers() {
 }
 
 #[test]
-fn choices_that_rest_on_a_fit_are_marked() {
+fn choices_based_on_a_fit_are_marked() {
     let choices = Profile::Pfldnet2010.choices();
     assert!(choices.iter().all(|choice| !choice.name.is_empty() && !choice.source.is_empty()));
     assert_eq!(choices.iter().filter(|choice| choice.fitted).count(), 2);

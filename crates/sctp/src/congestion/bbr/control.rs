@@ -9,11 +9,11 @@ use crate::congestion::initial_window;
 pub(super) const WINDOW_GAIN: u64 = 200;
 /// 100 less `PacingMarginPercent`.
 const PACING_MARGIN: u64 = 99;
-/// The most bytes that leave together (`C.send_quantum`).
+/// The maximum number of bytes sent together (`C.send_quantum`).
 const MAX_QUANTUM: u64 = 64 * 1024;
 
 impl Bbr {
-    /// `InitPacingRate`, once there is a round trip.
+    /// `InitPacingRate`, once an RTT has been measured.
     pub(super) fn init_pacing_rate(&mut self, smoothed_rtt: u64) {
         let nominal = scale(initial_window(self.mtu) as u64, SECOND, smoothed_rtt);
         self.pacing_rate = scale(nominal, startup::PACING_GAIN, 100);

@@ -1,16 +1,15 @@
-//! The model of the path: bandwidth, rounds, aggregation, and what losses say of it
-//! (draft-ietf-ccwg-bbr §5.5).
+//! The model of the path: bandwidth, rounds, aggregation and losses (draft-ietf-ccwg-bbr §5.5).
 
 use super::{AckPhase, Bbr, BbrState, RateSample, SECOND, Undo};
 use crate::congestion::{Lost, nanoseconds};
 
-/// `LossThresh`: the rate of losses, one in so many, that is too much.
+/// `LossThresh`: the reciprocal of the loss rate that is too high.
 const LOSS_THRESHOLD: usize = 50;
-/// Packets lost in a round that are too few to mean something, whatever share they are.
+/// The number of lost packets in a round that is insignificant, whatever its share.
 const CHANCE_LOSSES: usize = 2;
 /// `Beta`, in tenths.
 const BETA: u64 = 7;
-/// `ExtraAckedFilterLen`, halved: two halves are remembered.
+/// `ExtraAckedFilterLen`, halved: two halves are stored.
 const EXTRA_ACKED_HALF: u64 = 5;
 
 /// The largest delivery rate of this and the last cycle of probing (`max_bw_filter`).
@@ -29,7 +28,7 @@ impl MaxBandwidth {
         self.current = self.current.max(rate);
     }
 
-    /// Begins a new cycle; one without a sample is none.
+    /// Starts a new cycle; one without a sample does not count.
     pub(super) fn advance(&mut self) {
         if self.current != 0 {
             self.last = core::mem::take(&mut self.current);
@@ -37,7 +36,7 @@ impl MaxBandwidth {
     }
 }
 
-/// How much more than expected acknowledgements bring at a time (`extra_acked`).
+/// The excess of data acknowledged at a time over the expected amount (`extra_acked`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ExtraAcked {
     last: usize,
@@ -92,7 +91,7 @@ impl Bbr {
             return;
         }
         self.check_startup_high_loss(sample);
-        // The draft reacts to each loss here; on a long path, single losses then take a tenth of
+        // The draft reacts to each loss here; on a long path, single losses then cost a tenth of
         // the rate. What is tolerated while probing is no sign of congestion otherwise either.
         let too_high = sample.delivery.is_some_and(|delivery| {
             self.is_inflight_too_high(volume(delivery.lost), delivery.sent.in_flight)
@@ -168,8 +167,8 @@ impl Bbr {
         extra_acked.current = extra_acked.current.max(extra);
     }
 
-    /// A router marked a packet. The draft leaves ECN open; it counts as a round with too many
-    /// losses.
+    /// Handles a packet marked by a router. The draft leaves ECN open; a mark counts as a round
+    /// with too many losses.
     pub(super) fn note_mark(&mut self) {
         if !self.is_loss_in_round && !self.is_mark_in_round {
             self.loss_round_delivered = self.delivered;
@@ -207,7 +206,7 @@ impl Bbr {
         }
     }
 
-    /// `IsInflightTooHigh`. Of a small flight, two packets lost by chance are many percent.
+    /// `IsInflightTooHigh`. In a small flight, two random losses are a large percentage.
     pub(super) fn is_inflight_too_high(&self, lost: usize, in_flight: usize) -> bool {
         lost > (in_flight / LOSS_THRESHOLD).max(CHANCE_LOSSES * self.mtu)
     }
@@ -217,8 +216,8 @@ impl Bbr {
         self.prev_probe_too_high = true;
         self.is_probe_sample = false;
         if !app_limited {
-            let least = volume(scale(self.target_inflight() as u64, BETA, 10));
-            self.inflight_long_term = inflight.max(least);
+            let minimum = volume(scale(self.target_inflight() as u64, BETA, 10));
+            self.inflight_long_term = inflight.max(minimum);
         }
         if self.state == BbrState::ProbeBandwidthUp {
             self.undo.state = Some(BbrState::ProbeBandwidthUp);
@@ -270,7 +269,7 @@ impl Bbr {
     }
 
     /// `AdvanceMaxBwFilter` and the rest of `AdaptLongTermModel` that follows losses or their
-    /// absence. Says whether it decided on a state.
+    /// absence. Returns whether it decided on a state.
     pub(super) fn adapt_long_term_model(&mut self, sample: &RateSample) -> bool {
         if self.ack_phase == AckPhase::ProbeStarting && self.round_start {
             self.ack_phase = AckPhase::ProbeFeedback;

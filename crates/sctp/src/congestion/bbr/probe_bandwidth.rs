@@ -1,4 +1,4 @@
-//! The cycle that looks for more bandwidth: down, cruise, refill, up (draft-ietf-ccwg-bbr §5.3.3).
+//! The bandwidth probing cycle: down, cruise, refill, up (draft-ietf-ccwg-bbr §5.3.3).
 
 use super::model::{scale, volume};
 use super::{AckPhase, Bbr, BbrState, RateSample, SECOND, control};
@@ -11,11 +11,12 @@ const UP_PACING_GAIN: u64 = 125;
 const UP_WINDOW_GAIN: u64 = 225;
 /// `Headroom`, in percent.
 const HEADROOM: usize = 15;
-/// The least time between probes, in nanoseconds; up to a second is added by chance.
+/// The minimum time between probes in nanoseconds; up to a second is added at random.
 const PROBE_WAIT: u64 = 2 * SECOND;
-/// The most rounds between probes, for the sake of flows that grow by a packet a round.
+/// The maximum number of rounds between probes, for the sake of flows that grow by a packet a
+/// round.
 const RENO_ROUNDS: u64 = 63;
-/// The most doublings of the growth of `inflight_long_term`.
+/// The maximum number of doublings of the growth of `inflight_long_term`.
 const MAX_UP_ROUNDS: u32 = 30;
 
 impl Bbr {
@@ -111,8 +112,8 @@ impl Bbr {
         elapsed || self.rounds_since_probe_up >= packets.min(RENO_ROUNDS)
     }
 
-    /// `PickProbeWait`. Chance comes from the time in nanoseconds, well mixed: what matters is that
-    /// flows do not probe in step.
+    /// `PickProbeWait`. Randomness comes from the time in nanoseconds, well mixed: what matters is
+    /// that flows do not probe in step.
     fn pick_probe_wait(&mut self, now: u64) {
         let mut mixed = now.wrapping_add(self.delivered).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);

@@ -1,4 +1,4 @@
-//! The least round trip, and the state in which it is looked for (draft-ietf-ccwg-bbr §5.3.4).
+//! The minimum RTT, and the state in which it is measured (draft-ietf-ccwg-bbr §5.3.4).
 
 use super::{AckPhase, Bbr, BbrState, RateSample, SECOND};
 
@@ -50,7 +50,7 @@ impl Bbr {
     }
 
     fn handle_probe_rtt(&mut self, sample: &RateSample) {
-        // What is sent now says nothing about the bandwidth of the path.
+        // Data sent now says nothing about the bandwidth of the path.
         self.low_rate_until = self.delivered.saturating_add(sample.in_flight as u64);
         if self.probe_rtt_done.is_some() {
             self.probe_rtt_round_done |= self.round_start;

@@ -9,9 +9,9 @@ pub(super) const PACING_GAIN: u64 = 277;
 const DRAIN_PACING_GAIN: u64 = 50;
 /// `BBRStartupFullLossCnt`.
 const FULL_LOSS_COUNT: u32 = 6;
-/// Rounds without growth after which the path counts as full.
+/// The number of rounds without growth after which the path counts as full.
 const FULL_BANDWIDTH_ROUNDS: u32 = 3;
-/// Rounds after which draining ends in any case.
+/// The number of rounds after which draining ends in any case.
 const DRAIN_ROUNDS: u64 = 3;
 
 impl Bbr {
@@ -29,7 +29,7 @@ impl Bbr {
         self.full_bandwidth_now = false;
     }
 
-    /// `CheckFullBWReached`: three rounds in which more sending brought less than a quarter more.
+    /// `CheckFullBWReached`: three rounds in which the delivery rate grew by less than a quarter.
     pub(super) fn check_full_bandwidth_reached(&mut self, sample: &RateSample) {
         if self.full_bandwidth_now || !self.round_start || sample.app_limited {
             return;

@@ -9,7 +9,7 @@ fn the_first_pacing_rate_is_the_initial_window_in_a_millisecond_by_the_gain() {
 }
 
 #[test]
-fn a_mark_slows_a_cruising_flow_down() {
+fn a_mark_slows_down_a_cruising_flow() {
     let mut bbr = Bbr::new(1500);
     bbr.state = BbrState::ProbeBandwidthCruise;
     bbr.full_bandwidth_reached = true;
@@ -31,13 +31,13 @@ fn a_mark_slows_a_cruising_flow_down() {
     };
     bbr.update_congestion_signals(&sample);
     assert_eq!((bbr.bandwidth_short_term, bbr.inflight_short_term), (700_000, 70_000));
-    // Once for the round.
+    // Once per round.
     bbr.update_congestion_signals(&sample);
     assert_eq!(bbr.bandwidth_short_term, 700_000);
 }
 
 #[test]
-fn two_packets_of_a_small_flight_are_lost_by_chance() {
+fn two_losses_in_a_small_flight_are_insignificant() {
     let bbr = Bbr::new(1500);
     assert!(!bbr.is_inflight_too_high(3_000, 30_000));
     assert!(bbr.is_inflight_too_high(3_001, 30_000));

@@ -14,7 +14,7 @@ fn by_threshold(windows: usize, own: usize, all: usize) -> Siblings {
 }
 
 #[test]
-fn growth_is_the_share_of_the_threshold() {
+fn growth_is_proportional_to_the_threshold() {
     let view = by_threshold(100_000, 30_000, 120_000);
     let mut slow = path(30_000, 30_000);
     slow.on_acknowledged(&acknowledged(2904, view));
@@ -29,7 +29,7 @@ fn growth_is_the_share_of_the_threshold() {
 }
 
 #[test]
-fn a_loss_takes_half_of_all_windows_from_the_path() {
+fn a_loss_reduces_the_path_by_half_of_all_windows() {
     let view = by_threshold(100_000, 30_000, 120_000);
     let mut large = path(60_000, 30_000);
     large.on_congestion(&event(view));
@@ -47,7 +47,7 @@ fn a_loss_takes_half_of_all_windows_from_the_path() {
 }
 
 #[test]
-fn alone_it_is_new_reno() {
+fn a_single_path_behaves_like_new_reno() {
     let alone = by_threshold(60_000, 30_000, 30_000);
     let mut path = path(60_000, 30_000);
     path.on_acknowledged(&acknowledged(60_000, alone));

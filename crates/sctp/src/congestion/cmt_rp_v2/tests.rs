@@ -14,7 +14,7 @@ fn by_rate(own_rate: u64, rates: u64) -> Siblings {
 }
 
 #[test]
-fn growth_is_the_share_of_the_bandwidth() {
+fn growth_is_proportional_to_the_bandwidth() {
     let quarter = by_rate(250_000, 1_000_000);
     let mut slow = path(30_000, 30_000);
     slow.on_acknowledged(&acknowledged(2904, quarter));
@@ -25,7 +25,7 @@ fn growth_is_the_share_of_the_bandwidth() {
 }
 
 #[test]
-fn a_loss_takes_half_or_more_from_the_path() {
+fn a_loss_reduces_the_path_by_at_least_half() {
     // β is ½ · 4/3 here: 40,000 of 60,000.
     let mut large = path(60_000, 30_000);
     large.on_congestion(&event(by_rate(750_000, 1_000_000)));
@@ -37,7 +37,7 @@ fn a_loss_takes_half_or_more_from_the_path() {
 }
 
 #[test]
-fn alone_it_is_new_reno() {
+fn a_single_path_behaves_like_new_reno() {
     let alone = by_rate(1_000_000, 1_000_000);
     let mut path = path(60_000, 30_000);
     path.on_acknowledged(&acknowledged(60_000, alone));

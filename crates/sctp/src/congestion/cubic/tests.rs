@@ -41,8 +41,8 @@ fn lose(cubic: &mut Cubic, now: Duration) {
     cubic.on_recovered(now);
 }
 
-/// The average window, in packets, if every `every`th packet is lost: the model that RFC 9438 §5.1
-/// computes its tables with.
+/// The average window, in packets, if every `every`th packet is lost: the model behind the tables
+/// of RFC 9438 §5.1.
 fn average_window(rtt: Duration, every: u64) -> u64 {
     let mut cubic = cubic(100 * MTU, 100 * MTU);
     let (mut now, mut packets) = (Duration::ZERO, 0_u64);
@@ -67,7 +67,7 @@ fn average_window(rtt: Duration, every: u64) -> u64 {
 }
 
 #[test]
-fn average_windows_are_those_of_the_rfc() {
+fn average_windows_match_the_rfc() {
     // RFC 9438, tables 1 and 2, columns for C = 0.4.
     for (rtt, every, expected) in
         [(100, 100, 12), (100, 1_000, 38), (100, 10_000, 187), (10, 1_000, 38), (10, 10_000, 120)]
@@ -79,7 +79,7 @@ fn average_windows_are_those_of_the_rfc() {
 }
 
 #[test]
-fn a_loss_takes_three_tenths() {
+fn a_loss_reduces_the_window_by_three_tenths() {
     let mut cubic = cubic(100 * MTU, usize::MAX);
     lose(&mut cubic, ms(0));
     assert_eq!((cubic.window(), cubic.slow_start_threshold()), (70 * MTU, 70 * MTU));
@@ -91,7 +91,7 @@ fn a_loss_takes_three_tenths() {
 }
 
 #[test]
-fn a_second_loss_below_the_maximum_leaves_room_to_others() {
+fn a_second_loss_below_the_maximum_leaves_room_for_others() {
     let mut cubic = cubic(100 * MTU, usize::MAX);
     lose(&mut cubic, ms(0));
     cubic.base.window = 80 * MTU;
@@ -121,14 +121,15 @@ fn the_window_is_back_at_its_maximum_after_k_and_flat_there() {
         }
     }
     assert_eq!(cubic.epoch.unwrap().k, 9_085);
-    // Half-way, seven eighths of the loss are made good; at K, all; then it grows again.
+    // Half-way to K, seven eighths of the reduction are recovered; at K, all; then the window grows
+    // again.
     assert!((950..=970).contains(&at_half), "{at_half}");
     assert!((990..=1005).contains(&at_k), "{at_k}");
     assert!((1025..=1060).contains(&later), "{later}");
 }
 
 #[test]
-fn no_step_is_larger_than_half_a_window_a_round_trip() {
+fn growth_is_at_most_half_a_window_per_round_trip() {
     let mut cubic = cubic(10 * MTU, 10 * MTU);
     cubic.on_acknowledged(&acknowledged(ms(0), ms(100), true));
     for round in 1..30 {
@@ -141,7 +142,7 @@ fn no_step_is_larger_than_half_a_window_a_round_trip() {
 }
 
 #[test]
-fn time_in_which_the_window_is_not_used_does_not_count() {
+fn time_without_a_full_window_does_not_count() {
     let mut cubic = cubic(70 * MTU, 70 * MTU);
     cubic.w_max = 100 * MTU;
     cubic.on_acknowledged(&acknowledged(ms(0), ms(100), true));
@@ -154,7 +155,7 @@ fn time_in_which_the_window_is_not_used_does_not_count() {
 }
 
 #[test]
-fn a_timeout_begins_again_with_one_packet_and_a_flat_maximum() {
+fn a_timeout_restarts_with_one_packet_and_a_flat_maximum() {
     let mut cubic = cubic(100 * MTU, usize::MAX);
     cubic.on_timeout(&event());
     assert_eq!((cubic.window(), cubic.slow_start_threshold()), (MTU, 70 * MTU));
@@ -177,7 +178,7 @@ fn a_spurious_timeout_is_undone() {
 }
 
 #[test]
-fn marks_need_no_recovery_to_end() {
+fn marks_do_not_start_a_recovery() {
     let mut cubic = cubic(100 * MTU, usize::MAX);
     cubic.on_congestion(&CongestionEvent { kind: CongestionKind::Ecn, ..event() });
     cubic.on_acknowledged(&acknowledged(ms(1000), ms(100), true));

@@ -30,7 +30,8 @@ fn a_burst_of_acknowledgements_does_not_raise_the_rate() {
     for time in 0..10_u64 {
         estimator.on_sent(ms(time * 10), 1000, usize::try_from(time).unwrap() * 1000);
     }
-    // All ten come back at the same moment: sending them took 90 ms, and so says the sample.
+    // All ten are acknowledged at the same moment: sending them took 90 ms, which limits the
+    // sample.
     for number in 0..10 {
         estimator.on_acknowledged(ms(120), PacketNumber(number), 1000);
     }
@@ -40,7 +41,7 @@ fn a_burst_of_acknowledgements_does_not_raise_the_rate() {
 }
 
 #[test]
-fn samples_of_an_idle_application_say_so_until_its_data_is_through() {
+fn samples_are_app_limited_until_the_data_is_acknowledged() {
     let mut estimator = DeliveryRateEstimator::default();
     estimator.on_sent(ms(0), 1000, 0);
     estimator.on_app_limited(1000);
@@ -80,7 +81,7 @@ fn finished_packet_numbers_give_no_sample() {
 }
 
 #[test]
-fn the_oldest_packets_are_forgotten_beyond_the_bound() {
+fn the_number_of_tracked_packets_is_bounded() {
     let mut estimator = DeliveryRateEstimator::default();
     for _ in 0..MAX_PACKETS + 10 {
         estimator.on_sent(ms(0), 1, 1);

@@ -15,10 +15,10 @@ fn member(window: usize, rtt_ms: u64) -> Member {
 }
 
 #[test]
-fn two_equal_paths_grow_at_a_quarter_of_the_pace_each() {
+fn each_of_two_equal_paths_grows_at_a_quarter_of_the_pace() {
     let one = member(30_000, 100);
     let view = Siblings::of(&one, [one, one].into_iter());
-    // alpha is ½: ½ · 1500 · 1500 / 60,000 = 18.75 bytes for a packet; alone it were 75.
+    // alpha is ½: ½ · 1500 · 1500 / 60,000 = 18.75 bytes for a packet; on its own it would be 75.
     let mut path = path(30_000);
     path.on_acknowledged(&acknowledged(1500, view));
     assert_eq!(path.window(), 30_018);
@@ -29,21 +29,21 @@ fn two_equal_paths_grow_at_a_quarter_of_the_pace_each() {
 }
 
 #[test]
-fn growth_follows_the_best_path_and_is_never_more_than_alone() {
+fn growth_follows_the_best_path_and_never_exceeds_that_of_a_single_path() {
     // Σ w/rtt = 300,000 + 300,000, max w/rtt² = 30,000,000 (10 ms):
     // 1500² · 30,000,000 / 600,000² = 187.5 on both.
     let (fast, slow) = (member(3_000, 10), member(30_000, 100));
     let mut path_fast = path(3_000);
     path_fast.on_acknowledged(&acknowledged(1500, Siblings::of(&fast, [fast, slow].into_iter())));
     assert_eq!(path_fast.window(), 3_187);
-    // Alone the slow one would grow by 75.
+    // On its own the slow path would grow by 75.
     let mut path_slow = path(30_000);
     path_slow.on_acknowledged(&acknowledged(1500, Siblings::of(&slow, [fast, slow].into_iter())));
     assert_eq!(path_slow.window(), 30_075);
 }
 
 #[test]
-fn alone_it_grows_by_a_packet_a_window_and_halves() {
+fn a_single_path_grows_by_a_packet_per_window_and_halves() {
     let one = member(30_000, 100);
     let alone = Siblings::of(&one, [one].into_iter());
     let mut path = path(30_000);

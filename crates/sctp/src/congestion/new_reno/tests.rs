@@ -37,14 +37,14 @@ fn event() -> CongestionEvent {
 }
 
 #[test]
-fn the_initial_window_is_that_of_the_standard() {
+fn the_initial_window_follows_the_standard() {
     assert_eq!(NewReno::new(1500, WindowRules::default()).window(), 4404);
     assert_eq!(NewReno::new(1000, WindowRules::default()).window(), 4000);
     assert_eq!(NewReno::new(9000, WindowRules::default()).window(), 18_000);
 }
 
 #[test]
-fn slow_start_grows_by_one_mtu_a_sack_while_the_window_is_used() {
+fn slow_start_grows_by_one_mtu_per_sack_while_the_window_is_full() {
     let mut reno = NewReno::new(MTU, WindowRules::default());
     reno.on_acknowledged(&acknowledged(2904, true, 1500));
     assert_eq!(reno.window(), 4404 + 1500);
@@ -58,7 +58,7 @@ fn slow_start_grows_by_one_mtu_a_sack_while_the_window_is_used() {
 }
 
 #[test]
-fn congestion_avoidance_grows_by_one_mtu_a_window() {
+fn congestion_avoidance_grows_by_one_mtu_per_window() {
     let mut reno = reno(30_000, 20_000);
     for _ in 0..19 {
         reno.on_acknowledged(&acknowledged(1500, true, 28_500));
@@ -69,7 +69,7 @@ fn congestion_avoidance_grows_by_one_mtu_a_window() {
 }
 
 #[test]
-fn an_unused_window_saves_up_no_more_than_one_step() {
+fn an_unused_window_saves_at_most_one_step() {
     let mut reno = reno(30_000, 20_000);
     for _ in 0..100 {
         reno.on_acknowledged(&acknowledged(1500, false, 3_000));
@@ -82,7 +82,7 @@ fn an_unused_window_saves_up_no_more_than_one_step() {
 }
 
 #[test]
-fn a_loss_halves_and_the_window_rests_until_it_is_repaired() {
+fn a_loss_halves_the_window_which_does_not_grow_until_recovery_ends() {
     let mut reno = reno(60_000, usize::MAX);
     reno.on_congestion(&event());
     assert_eq!((reno.window(), reno.slow_start_threshold()), (30_000, 30_000));
@@ -94,7 +94,7 @@ fn a_loss_halves_and_the_window_rests_until_it_is_repaired() {
 }
 
 #[test]
-fn a_loss_leaves_four_packets_and_a_timeout_one() {
+fn a_loss_leaves_at_least_four_packets_and_a_timeout_one() {
     let mut reno = reno(7_000, usize::MAX);
     reno.on_congestion(&event());
     assert_eq!(reno.window(), 6_000);

@@ -49,8 +49,8 @@ fn windows_move_to_the_best_path() {
 }
 
 #[test]
-fn windows_that_differ_by_less_than_a_packet_are_as_large_as_each_other() {
-    // B is best; A and B are both largest, so that nothing has to move.
+fn windows_that_differ_by_less_than_a_packet_count_as_equal() {
+    // B is best; A and B both have the largest window, so nothing has to move.
     let (a, b) = (member(30_000, 10_000), member(28_600, 90_000));
     let view = Siblings::of(&b, [a, b].into_iter());
     assert_eq!((view.standing, view.largest, view.collected), (Standing::Largest, 2, 0));
@@ -59,7 +59,7 @@ fn windows_that_differ_by_less_than_a_packet_are_as_large_as_each_other() {
 }
 
 #[test]
-fn quality_is_what_arrives_between_losses() {
+fn quality_is_the_data_that_arrives_between_losses() {
     let mut path = path(30_000);
     let view = Siblings { paths: 2, ..Siblings::default() };
     path.on_acknowledged(&acknowledged(5_000, view));
@@ -70,7 +70,7 @@ fn quality_is_what_arrives_between_losses() {
     assert_eq!(path.loss_interval(), 5_000);
     path.on_acknowledged(&acknowledged(4_000, view));
     assert_eq!(path.loss_interval(), 6_000);
-    // A loss after a timeout, with nothing in between, belongs to the same congestion.
+    // A loss after a timeout, with nothing in between, belongs to the same congestion event.
     path.on_timeout(&event(view));
     path.on_congestion(&event(view));
     assert_eq!(path.loss_interval(), 6_000);
@@ -81,7 +81,7 @@ fn quality_is_what_arrives_between_losses() {
 }
 
 #[test]
-fn a_loss_halves_down_to_one_packet_where_there_are_several_paths() {
+fn a_loss_halves_down_to_one_packet_with_several_paths() {
     let several = Siblings { paths: 2, ..Siblings::default() };
     let mut small = path(4_000);
     small.on_congestion(&event(several));

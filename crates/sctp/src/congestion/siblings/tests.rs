@@ -17,10 +17,10 @@ const B: Member = Member {
 };
 
 #[test]
-fn the_sums_are_those_of_the_papers() {
+fn the_sums_match_the_papers() {
     let a = Siblings::of(&A, [A, B].into_iter());
     assert_eq!((a.paths, a.windows), (2, 150_000));
-    // A has no threshold and counts with its window.
+    // A has no threshold, so its window counts.
     assert_eq!((a.own_slow_start_threshold, a.slow_start_thresholds), (100_000, 120_000));
     // 100,000 bytes in 100 ms, 50,000 in 50 ms.
     assert_eq!((a.own_rate, a.rates), (1_000_000, 2_000_000));
@@ -31,7 +31,8 @@ fn the_sums_are_those_of_the_papers() {
 
 #[test]
 fn the_best_path_is_the_one_on_which_a_single_flow_would_be_fastest() {
-    // As many bytes between losses, at half of the round trip: B is best, and has less.
+    // The same number of bytes between losses, at half the round trip: B is best, and has the
+    // smaller window.
     let a = Siblings::of(&A, [A, B].into_iter());
     assert_eq!((a.standing, a.largest, a.collected), (Standing::Largest, 1, 1));
     assert_eq!(Siblings::of(&B, [A, B].into_iter()).standing, Standing::Collected);
@@ -48,7 +49,7 @@ fn equal_paths_are_all_largest() {
 }
 
 #[test]
-fn shares_are_rounded_up_and_never_more_than_the_whole() {
+fn shares_are_rounded_up_and_bounded_by_the_whole() {
     let a = Siblings::of(&A, [A, B].into_iter());
     assert_eq!(a.share_by_rate(1501), 751);
     assert_eq!(a.share_by_threshold(1500), 1250);

@@ -1,10 +1,10 @@
 use super::*;
 
-/// One round of sixteen acknowledgements with this round trip. Gives what the last one did.
+/// One round of sixteen acknowledgements with this round trip. Returns the result of the last one.
 fn round(slow_start: &mut SlowStart, rtt: u64) -> Growth {
     let mut growth = Growth::By(0);
     for left in (0..16).rev() {
-        // What is under way at the end of the round makes the next one as long.
+        // The data in flight at the end of the round makes the next one as long.
         let outstanding = if left == 0 { 16 * 1000 } else { left * 1000 };
         growth = slow_start.on_acknowledged(1000, outstanding, Some(Duration::from_millis(rtt)));
         if growth == Growth::Ends {
@@ -16,7 +16,7 @@ fn round(slow_start: &mut SlowStart, rtt: u64) -> Growth {
 
 fn begun() -> SlowStart {
     let mut slow_start = SlowStart::new();
-    // The first acknowledgement begins the first whole round.
+    // The first acknowledgement starts the first complete round.
     slow_start.on_acknowledged(1000, 16_000, Some(Duration::from_millis(100)));
     slow_start
 }
@@ -30,7 +30,7 @@ fn steady_round_trips_keep_the_pace() {
 }
 
 #[test]
-fn a_growing_queue_ends_slow_start_after_five_careful_rounds() {
+fn a_growing_queue_ends_slow_start_after_five_conservative_rounds() {
     let mut slow_start = begun();
     round(&mut slow_start, 100);
     assert_eq!(round(&mut slow_start, 111), Growth::By(1000));

@@ -6,12 +6,12 @@ use crate::congestion::{Acknowledged, CongestionEvent, CongestionKind, Siblings}
 
 pub(in crate::congestion) const MTU: usize = 1500;
 
-/// Two paths of which nothing is known.
+/// Two paths without any measurements.
 pub(in crate::congestion) fn siblings() -> Siblings {
     Siblings { paths: 2, ..Siblings::default() }
 }
 
-/// So many bytes, with the window in full use.
+/// This many bytes acknowledged, with the window fully used.
 pub(in crate::congestion) fn acknowledged(bytes: usize, siblings: Siblings) -> Acknowledged {
     Acknowledged {
         now: Duration::ZERO,

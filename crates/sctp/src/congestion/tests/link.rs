@@ -1,5 +1,5 @@
-//! A link between a sender that always has data and a receiver that acknowledges, in virtual time:
-//! a rate, a delay, a queue that drops at its end, and losses at random.
+//! A link between a sender that always has data and a receiver that acknowledges it, in virtual
+//! time: a rate, a delay, a tail-drop queue, and random losses.
 
 use alloc::{collections::VecDeque, vec::Vec};
 use core::any::Any;
@@ -11,44 +11,44 @@ use crate::congestion::{Bbr, CongestionKind, PacketNumber, Siblings};
 use crate::identifier::PathId;
 use crate::path::{Allowance, Path, Progress};
 
-/// Bytes of user data in a packet.
+/// The bytes of user data in a packet.
 pub(super) const DATA: usize = 1448;
-/// Bytes of a packet on the link.
+/// The bytes of a packet on the link.
 const PACKET: u64 = 1500;
-/// Later packets acknowledged after which one counts as lost.
+/// A packet counts as lost once this many later packets are acknowledged.
 const REORDERING: u32 = 3;
-/// How long the receiver waits for a second packet.
+/// The delayed-acknowledgement timeout.
 const SACK_DELAY: u64 = 40_000_000;
 
-/// What the link is like.
+/// The properties of the link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link {
-    /// Bits a second.
+    /// The rate in bits per second.
     pub(super) rate: u64,
-    /// Round trip without a queue, in milliseconds.
+    /// The round-trip time without queueing, in milliseconds.
     pub(super) round_trip: u64,
-    /// Packets that the queue holds.
+    /// The capacity of the queue in packets.
     pub(super) queue: u64,
-    /// Packets of a million that are lost.
+    /// The number of packets lost per million.
     pub(super) loss: u64,
 }
 
-/// What a run gave.
+/// The results of a run.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    /// Percent of the link's rate.
+    /// The share of the link's rate, in percent.
     pub(super) utilisation: u64,
     /// Bytes delivered in each second.
     pub(super) seconds: Vec<u64>,
-    /// The largest and the least window after the first half, in packets.
+    /// The largest window after the first half, in packets.
     pub(super) largest_window: usize,
-    /// See there.
-    pub(super) least_window: usize,
-    /// Average packets in the queue.
+    /// The smallest window after the first half, in packets.
+    pub(super) smallest_window: usize,
+    /// The average number of packets in the queue.
     pub(super) queued: u64,
-    /// Packets lost at the full queue.
+    /// The number of packets dropped by the full queue.
     pub(super) dropped: u64,
-    /// Where a BBR controller stood, one after the other, with the second.
+    /// The successive states of a BBR controller, with the second at which each began.
     pub(super) states: Vec<(u64, BbrState)>,
 }
 
@@ -62,11 +62,11 @@ pub(super) struct Run {
     link: Link,
     path: Path,
     now: u64,
-    /// Sent and neither acknowledged nor lost, oldest first.
+    /// Packets that are sent and neither acknowledged nor lost, oldest first.
     in_flight: VecDeque<InFlight>,
     /// Arrivals at the receiver.
     arriving: VecDeque<(u64, u32)>,
-    /// Acknowledgements on their way back.
+    /// Acknowledgements in flight.
     returning: VecDeque<(u64, Vec<u32>)>,
     unacknowledged: Vec<u32>,
     sack_at: Option<u64>,
@@ -98,7 +98,7 @@ impl Run {
             recovery_ends: None,
             t3: u64::MAX,
             delivered: 0,
-            outcome: Outcome { least_window: usize::MAX, ..Outcome::default() },
+            outcome: Outcome { smallest_window: usize::MAX, ..Outcome::default() },
             queue_samples: 0,
         }
     }
@@ -108,11 +108,11 @@ impl Run {
         self.link.rate = rate;
     }
 
-    /// Runs for some seconds more.
+    /// Runs for this many more seconds.
     pub(super) fn run(&mut self, seconds: u64) -> Outcome {
         let start = self.now / 1_000_000_000;
         let until = (start + seconds) * 1_000_000_000;
-        self.outcome = Outcome { least_window: usize::MAX, ..Outcome::default() };
+        self.outcome = Outcome { smallest_window: usize::MAX, ..Outcome::default() };
         self.outcome.seconds = alloc::vec![0; usize::try_from(seconds).unwrap()];
         let (before, half) = (self.delivered, self.now + (until - self.now) / 2);
         self.queue_samples = 0;
@@ -123,7 +123,7 @@ impl Run {
             if self.now > half {
                 let window = self.path.congestion.window() / DATA;
                 self.outcome.largest_window = self.outcome.largest_window.max(window);
-                self.outcome.least_window = self.outcome.least_window.min(window);
+                self.outcome.smallest_window = self.outcome.smallest_window.min(window);
             }
         }
         let capacity = self.link.rate / 8 * seconds * DATA as u64 / PACKET;
@@ -185,7 +185,7 @@ impl Run {
         let back = self.returning.front().map(|(time, _)| *time);
         let times = [arrival, back, wake, self.sack_at, Some(self.t3)];
         let next = times.into_iter().flatten().min().unwrap();
-        assert!(next != u64::MAX, "nothing happens any more");
+        assert!(next != u64::MAX, "nothing more happens");
         self.now = next.max(self.now);
         if arrival == Some(next) {
             self.arrive(start);

@@ -1,4 +1,4 @@
-//! What holds for every coupled controller, whatever its paths are like.
+//! Properties of every coupled controller, whatever its paths are like.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -39,7 +39,7 @@ fn base(kind: CongestionControlKind, controller: &mut dyn CongestionControl) -> 
     base.expect("the controller of that kind")
 }
 
-/// Paths that are past their slow start, with these windows.
+/// Paths in congestion avoidance, with these windows.
 fn avoiding(kind: CongestionControlKind, windows: &[usize]) -> Vec<Controller> {
     let config = AssociationConfig::default();
     let path = |window: &usize| {
@@ -105,7 +105,7 @@ proptest! {
             }
             let before: usize = windows.iter().sum();
             let after: usize = paths.iter().map(|path| path.window()).sum();
-            // Each may round up by a byte.
+            // Each path may round up by a byte.
             prop_assert!(after <= before + MTU + windows.len(), "{:?}: {}", kind, after - before);
         }
     }
@@ -118,8 +118,8 @@ proptest! {
     ) {
         for kind in COUPLED {
             let mut paths = avoiding(kind, &windows);
-            // Nobody grows by more than what arrived, and by half as much again where OLIA moves
-            // windows; what a spurious loss gives back is no growth.
+            // No window grows by more than what was acknowledged, and by half as much again where
+            // OLIA moves windows; undoing a spurious loss does not count as growth.
             let mut most: Vec<usize> = windows.iter().map(|window| *window.max(&(4 * MTU))).collect();
             for (at, step) in &steps {
                 let own = at % paths.len();

@@ -35,7 +35,7 @@ fn cookie(created: Duration) -> Cookie {
 }
 
 #[test]
-fn a_cookie_comes_back_as_it_went() {
+fn a_cookie_round_trips() {
     let mut keys = keys();
     let sealed = keys.seal(Duration::ZERO, &cookie(Duration::ZERO));
     assert_eq!(keys.open(LIFE, &sealed), Ok(cookie(Duration::ZERO)));
@@ -53,7 +53,7 @@ fn a_cookie_with_any_bit_changed_is_forged() {
 }
 
 #[test]
-fn a_cookie_cut_short_is_forged() {
+fn a_truncated_cookie_is_forged() {
     let mut keys = keys();
     let sealed = keys.seal(Duration::ZERO, &cookie(Duration::ZERO));
     for length in 0..sealed.len() {
@@ -78,7 +78,7 @@ fn a_stale_cookie_reports_its_staleness() {
 }
 
 #[test]
-fn a_key_stays_good_for_one_more_turn() {
+fn a_key_stays_valid_for_one_more_rotation() {
     let mut keys = keys();
     let at = KEY_LIFE - Duration::from_secs(1);
     let sealed = keys.seal(at, &cookie(at));
@@ -90,14 +90,14 @@ fn a_key_stays_good_for_one_more_turn() {
 }
 
 #[test]
-fn after_a_long_pause_no_old_key_is_good() {
+fn after_a_long_pause_no_old_key_is_valid() {
     let mut keys = keys();
     let long = Cookie { lifetime: KEY_LIFE * 9, ..cookie(Duration::ZERO) };
     let sealed = keys.seal(Duration::ZERO, &long);
     assert_eq!(keys.open(KEY_LIFE * 2, &sealed), Err(BadCookie::Forged));
 }
 
-/// 24 bytes of each side are numbers that an association cannot be built without.
+/// 24 bytes of each side are values that every association needs.
 #[test]
 fn a_cookie_for_a_peer_with_one_address_is_short() {
     let bare = |tag| InitParams { addresses: Vec::new(), authentication: None, ..params(tag) };
@@ -114,7 +114,7 @@ fn a_cookie_for_a_peer_with_one_address_is_short() {
 }
 
 #[test]
-fn a_cookie_knows_its_age_however_late_it_was_made() {
+fn the_age_of_a_cookie_survives_the_wrap_of_its_time() {
     for made in [0, 1 << 40, (1 << 40) - 1, 1_900_000_000_000_000] {
         let at = Duration::from_micros(made);
         let mut keys = CookieKeys::new(Random::new([3; 32]), at, KEY_LIFE);

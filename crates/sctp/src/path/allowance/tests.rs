@@ -18,7 +18,7 @@ fn path() -> Path {
 }
 
 #[test]
-fn the_window_admits_a_whole_packet_while_anything_of_it_is_left() {
+fn a_window_with_any_room_admits_a_whole_packet() {
     let mut path = path();
     assert_eq!(path.allowance(ms(0), 1448), Allowance::Now(4404));
     for _ in 0..3 {
@@ -30,7 +30,7 @@ fn the_window_admits_a_whole_packet_while_anything_of_it_is_left() {
 }
 
 #[test]
-fn a_granted_packet_leaves_in_spite_of_the_window_once() {
+fn a_granted_packet_ignores_the_window_once() {
     let mut path = path();
     for _ in 0..4 {
         path.on_sent(ms(0), 1448, false);
@@ -45,7 +45,7 @@ fn a_granted_packet_leaves_in_spite_of_the_window_once() {
 }
 
 #[test]
-fn bursts_are_as_large_as_what_was_acknowledged_and_max_burst_more() {
+fn bursts_are_limited_to_acknowledged_bytes_plus_max_burst() {
     let mut path = path();
     let mut burst = 0;
     // Slow start: each SACK acknowledges everything.
@@ -64,7 +64,7 @@ fn bursts_are_as_large_as_what_was_acknowledged_and_max_burst_more() {
         path.on_sack(ms(round), progress, Siblings::default());
     }
     assert_eq!(burst, 22);
-    // The application was silent: the window is still large, the burst is not.
+    // The application was idle: the window is still large, the allowed burst is not.
     path.pacer.burst = 0;
     let mut burst = 0;
     while let Allowance::Now(_) = path.allowance(ms(20), 1448) {
@@ -74,8 +74,8 @@ fn bursts_are_as_large_as_what_was_acknowledged_and_max_burst_more() {
     assert_eq!(burst, 5);
 }
 
-/// Packets that leave in a second at a packet a millisecond, if the pacer is asked again at the time
-/// that `next` makes of the present one and the one that the pacer named.
+/// The packets sent in a second at one packet per millisecond, if the pacer is next polled at the
+/// time that `next` derives from the current time and the time that the pacer returned.
 fn packets_in_a_second(next: impl Fn(u64, u64) -> u64) -> u64 {
     let mut pacer = Pacer::new(2, BurstLimit::Acknowledged, 1500);
     let rate = 1_500_000;
@@ -84,7 +84,7 @@ fn packets_in_a_second(next: impl Fn(u64, u64) -> u64) -> u64 {
         match pacer.paced(now, rate, 1500, 1500) {
             Allowance::Now(bytes) => {
                 assert!(bytes >= 1500);
-                pacer.pay(now, Some(rate), 1500);
+                pacer.consume(now, Some(rate), 1500);
                 sent += 1;
             }
             Allowance::At(time) => {
@@ -98,19 +98,19 @@ fn packets_in_a_second(next: impl Fn(u64, u64) -> u64) -> u64 {
 }
 
 #[test]
-fn paced_packets_leave_at_their_rate() {
+fn paced_packets_are_sent_at_the_pacing_rate() {
     let sent = packets_in_a_second(|_, named| named);
     assert!((1000..=1004).contains(&sent), "{sent} packets in a second");
 }
 
 #[test]
-fn who_asks_before_the_time_gets_smaller_bursts_and_no_higher_rate() {
+fn early_polls_get_smaller_bursts_at_the_same_rate() {
     let sent = packets_in_a_second(|now, _| now + 50_000);
     assert!((1000..=1004).contains(&sent), "{sent} packets in a second");
 }
 
 #[test]
-fn a_fast_path_may_burst_for_as_long_as_timers_are_coarse() {
+fn a_fast_path_may_burst_within_the_timer_granularity() {
     let pacer = Pacer::new(4, BurstLimit::Acknowledged, 1500);
     assert_eq!(pacer.capacity(1_000_000, 1500), 6000);
     assert_eq!(pacer.capacity(30_000_000, 1500), 30_000);

@@ -8,7 +8,7 @@ use crate::path::{Allowance, Path, Progress};
 const PACKET: usize = 1452;
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// A link that carries a packet in a millisecond, and what is under way on it.
+/// A link that carries a packet per millisecond, and the data in flight on it.
 struct Link {
     path: Path,
     now: Duration,
@@ -32,7 +32,8 @@ impl Link {
         }
     }
 
-    /// Sends what may be sent until then, over so many milliseconds both ways, each packet in `each`.
+    /// Sends as much as allowed until then, with this round trip in milliseconds, in packets of
+    /// `each` bytes.
     fn saturate(&mut self, until: u64, both_ways: u32, each: Duration) {
         self.least_under_way = usize::MAX;
         while self.now < Duration::from_secs(until) {
@@ -59,37 +60,41 @@ impl Link {
         }
     }
 
-    fn least(&self) -> Duration {
+    fn minimum(&self) -> Duration {
         self.path.least_rtt().expect("measured")
     }
 }
 
 #[test]
-fn a_route_that_became_longer_is_found_though_the_path_is_full() {
+fn a_longer_route_is_detected_although_the_path_is_full() {
     let mut link = Link::new();
     link.saturate(10, 40, MILLISECOND);
-    assert!(link.least() < 45 * MILLISECOND, "{:?}", link.least());
+    assert!(link.minimum() < 45 * MILLISECOND, "{:?}", link.minimum());
     link.saturate(20, 80, MILLISECOND);
-    assert!(link.least() >= 80 * MILLISECOND, "{:?}", link.least());
-    // And it is full again: 80 packets.
+    assert!(link.minimum() >= 80 * MILLISECOND, "{:?}", link.minimum());
+    // The window is full again: 80 packets.
     link.saturate(21, 80, MILLISECOND);
     assert!(link.path.outstanding() >= 78 * PACKET, "{} under way", link.path.outstanding());
 }
 
 #[test]
-fn a_path_that_became_slower_is_not_taken_for_a_longer_one() {
+fn a_slower_path_is_not_mistaken_for_a_longer_one() {
     let mut link = Link::new();
     link.saturate(10, 40, MILLISECOND);
-    let least = link.least();
+    let minimum = link.minimum();
     link.saturate(40, 40, 3 * MILLISECOND);
-    assert!(link.least() <= least + 4 * MILLISECOND, "{:?}, before {least:?}", link.least());
+    assert!(
+        link.minimum() <= minimum + 4 * MILLISECOND,
+        "{:?}, before {minimum:?}",
+        link.minimum()
+    );
 }
 
 #[test]
-fn explained_delays_hold_nothing_up() {
+fn explained_delays_do_not_reduce_the_cap() {
     let mut link = Link::new();
     link.saturate(10, 40, MILLISECOND);
     link.saturate(60, 40, MILLISECOND);
     assert!(link.least_under_way >= 39 * PACKET, "{} under way", link.least_under_way);
-    assert!(link.path.look_cap().is_none());
+    assert!(link.path.check_cap().is_none());
 }

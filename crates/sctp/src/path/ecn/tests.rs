@@ -17,7 +17,7 @@ fn threshold(paths: &Paths) -> usize {
 }
 
 #[test]
-fn a_mark_is_echoed_until_the_peer_says_that_it_reacted() {
+fn a_mark_is_echoed_until_cwr() {
     let mut paths = paths();
     let path = paths.get_mut(HERE).unwrap();
     assert_eq!(path.ecn_echo(), None);
@@ -31,7 +31,7 @@ fn a_mark_is_echoed_until_the_peer_says_that_it_reacted() {
 }
 
 #[test]
-fn the_window_is_cut_once_for_each_window_of_data() {
+fn the_window_is_reduced_once_per_window_of_data() {
     let mut paths = paths();
     let none = Duration::ZERO;
     paths.on_ecne(none, HERE, Tsn(100), Tsn(120));
@@ -63,19 +63,19 @@ fn a_mark_on_a_removed_path_is_ignored() {
 }
 
 #[test]
-fn ecn_is_given_up_only_if_no_capable_packet_ever_arrived() {
+fn ecn_is_disabled_only_if_no_capable_packet_ever_arrived() {
     let mut paths = paths();
     let path = paths.get_mut(HERE).unwrap();
-    // What went with the cookie could not be marked: it proves nothing.
+    // The packet with the cookie could not be marked: it proves nothing.
     path.ecn.on_data_timeout();
     path.ecn.on_data_acknowledged();
     for _ in 0..2 {
-        assert_eq!(path.offer_ecn(), Ecn::Capable0);
+        assert_eq!(path.ecn_codepoint(), Ecn::Capable0);
         path.ecn.on_data_timeout();
     }
-    assert_eq!(path.offer_ecn(), Ecn::NotCapable);
+    assert_eq!(path.ecn_codepoint(), Ecn::NotCapable);
     path.ecn.on_data_acknowledged();
-    assert_eq!(path.offer_ecn(), Ecn::NotCapable, "others arrived");
+    assert_eq!(path.ecn_codepoint(), Ecn::NotCapable, "the others arrived");
     let mut proven = PathEcn { tried: true, ..PathEcn::default() };
     proven.on_data_acknowledged();
     for _ in 0..3 {

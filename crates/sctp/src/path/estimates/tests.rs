@@ -29,39 +29,39 @@ fn best(estimates: &Estimates) -> u64 {
 }
 
 #[test]
-fn a_queue_does_not_change_the_least_round_trip() {
-    let mut least = Least::default();
-    least.on_sample(ms(20), true);
+fn a_queue_does_not_change_the_minimum_rtt() {
+    let mut minimum = MinTracker::default();
+    minimum.on_sample(ms(20), true);
     for _ in 0..1000 {
-        least.on_sample(ms(140), false);
+        minimum.on_sample(ms(140), false);
     }
-    assert_eq!(least.get(), Some(ms(20)));
-    least.on_sample(ms(18), false);
-    assert_eq!(least.get(), Some(ms(18)));
+    assert_eq!(minimum.get(), Some(ms(20)));
+    minimum.on_sample(ms(18), false);
+    assert_eq!(minimum.get(), Some(ms(18)));
 }
 
 #[test]
-fn a_longer_route_is_believed_after_eight_round_trips_without_a_queue() {
-    let mut least = Least::default();
-    least.on_sample(ms(20), true);
+fn a_longer_route_is_accepted_after_eight_round_trips_without_a_queue() {
+    let mut minimum = MinTracker::default();
+    minimum.on_sample(ms(20), true);
     for _ in 0..7 {
-        least.on_sample(ms(60), true);
-        least.on_sample(ms(200), false);
+        minimum.on_sample(ms(60), true);
+        minimum.on_sample(ms(200), false);
     }
-    assert_eq!(least.get(), Some(ms(20)));
-    least.on_sample(ms(55), true);
-    assert_eq!(least.get(), Some(ms(55)));
-    // One short one among them, and it was jitter.
+    assert_eq!(minimum.get(), Some(ms(20)));
+    minimum.on_sample(ms(55), true);
+    assert_eq!(minimum.get(), Some(ms(55)));
+    // A single short round trip among them, due to jitter.
     for _ in 0..7 {
-        least.on_sample(ms(80), true);
+        minimum.on_sample(ms(80), true);
     }
-    least.on_sample(ms(57), true);
-    least.on_sample(ms(80), true);
-    assert_eq!(least.get(), Some(ms(55)));
+    minimum.on_sample(ms(57), true);
+    minimum.on_sample(ms(80), true);
+    assert_eq!(minimum.get(), Some(ms(55)));
 }
 
 #[test]
-fn the_fastest_delivery_of_late_counts() {
+fn the_fastest_recent_delivery_counts() {
     let mut estimates = Estimates::default();
     estimates.least_rtt.on_sample(ms(100), true);
     estimates.on_delivery(ms(1_000), &delivery(500, false), None);
@@ -75,7 +75,7 @@ fn the_fastest_delivery_of_late_counts() {
 }
 
 #[test]
-fn what_the_application_left_unused_does_not_make_a_path_slow() {
+fn an_idle_application_does_not_make_a_path_slow() {
     let mut estimates = Estimates::default();
     estimates.on_delivery(ms(1_000), &delivery(900, false), None);
     for second in 2..60 {
@@ -88,7 +88,7 @@ fn what_the_application_left_unused_does_not_make_a_path_slow() {
 }
 
 #[test]
-fn a_path_that_queues_what_should_just_fill_it_is_slower() {
+fn a_path_that_queues_what_should_fill_it_is_slower() {
     let mut estimates = Estimates::default();
     estimates.least_rtt.on_sample(ms(100), true);
     estimates.on_delivery(ms(1_000), &delivery(900_000, false), None);
@@ -97,12 +97,12 @@ fn a_path_that_queues_what_should_just_fill_it_is_slower() {
         half.sent.in_flight = in_flight;
         half
     };
-    // 100 ms of what it carried, in 200 ms.
+    // 100 ms of its load, delivered in 200 ms.
     for tenth in 20..40 {
         estimates.on_delivery(ms(tenth * 100), &half(90_000), Some(ms(200)));
     }
     assert_eq!(best(&estimates), 450_000);
-    // Little that took long says nothing.
+    // A small amount of data that took long is no evidence.
     estimates.on_delivery(ms(5_000), &delivery(900_000, false), None);
     for tenth in 60..80 {
         estimates.on_delivery(ms(tenth * 100), &half(9_000), Some(ms(200)));

@@ -33,14 +33,15 @@ fn paths(count: u8, interval: Option<Duration>) -> (Paths, AssociationConfig) {
     (paths, config)
 }
 
-/// What happened on one path.
+/// The history of one path.
 #[derive(Debug, Default)]
 struct Seen {
     sent: Vec<Duration>,
     changes: Vec<(Duration, PathChange)>,
 }
 
-/// Lets time pass. Heartbeats that are sent when `answers` says so are answered after `round_trip`.
+/// Lets time pass. Heartbeats sent at a time for which `answers` is true are acknowledged after
+/// `round_trip`.
 fn run(
     paths: &mut Paths,
     config: &AssociationConfig,
@@ -48,31 +49,31 @@ fn run(
     round_trip: Duration,
     answers: impl Fn(Duration) -> bool,
 ) -> Seen {
-    let (mut now, mut seen, mut back) =
+    let (mut now, mut seen, mut return_path) =
         (from, Seen::default(), Vec::<(Duration, Heartbeat)>::new());
     loop {
         paths.handle_timeout(now, config);
         while let Some(heartbeat) = paths.poll_heartbeat(now, config) {
             seen.sent.push(now);
             if answers(now) {
-                back.push((now + round_trip, heartbeat));
+                return_path.push((now + round_trip, heartbeat));
             }
         }
         seen.changes.extend(core::iter::from_fn(|| paths.poll_change()).map(|(_, it)| (now, it)));
-        let answer = back.first().map(|(time, _)| *time);
+        let answer = return_path.first().map(|(time, _)| *time);
         let next = answer.into_iter().chain(paths.next_timeout()).min();
         let Some(next) = next.filter(|next| *next <= until) else { return seen };
         assert!(next > now || answer == Some(now), "a timer in the past");
         now = next;
         if answer == Some(now) {
-            let (_, heartbeat) = back.remove(0);
+            let (_, heartbeat) = return_path.remove(0);
             paths.on_heartbeat_ack(now, &heartbeat.info, None);
         }
     }
 }
 
 #[test]
-fn a_failed_path_is_probed_at_the_interval_and_its_errors_count_as_without() {
+fn additional_probes_do_not_change_the_error_count() {
     let mut changed = Vec::new();
     for interval in [Some(INTERVAL), None] {
         let (mut paths, config) = paths(2, interval);
@@ -89,32 +90,32 @@ fn a_failed_path_is_probed_at_the_interval_and_its_errors_count_as_without() {
 }
 
 #[test]
-fn a_path_is_back_within_an_interval_and_a_round_trip() {
-    // Whether the round trip became longer than the interval meanwhile or not.
+fn a_recovered_path_is_detected_within_an_interval_and_a_round_trip() {
+    // Whether or not the round trip has become longer than the interval meanwhile.
     for round_trip in [20, 1300] {
         let (mut paths, config) = paths(2, Some(INTERVAL));
         paths.suspect(PathId(0));
-        let back = ms(40_000);
+        let return_path = ms(40_000);
         let span = (ms(0), ms(60_000));
-        let seen = run(&mut paths, &config, span, ms(round_trip), |now| now >= back);
+        let seen = run(&mut paths, &config, span, ms(round_trip), |now| now >= return_path);
         let (at, change) = *seen.changes.last().unwrap();
         assert_eq!(change, PathChange::Active);
-        assert!(at <= back + INTERVAL + ms(round_trip), "{at:?}");
+        assert!(at <= return_path + INTERVAL + ms(round_trip), "{at:?}");
         let path = paths.get(PathId(0)).unwrap();
         assert_eq!(path.rto.smoothed(), Some(ms(round_trip)));
-        assert!(path.further.is_none(), "a path that works has nothing to remember");
+        assert!(path.additional.is_none(), "a working path has no failure state");
         let late = seen.sent.iter().filter(|sent| **sent > at);
-        assert_eq!(late.count(), 0, "nobody asks a path that works");
+        assert_eq!(late.count(), 0, "no probes on a working path");
     }
 }
 
 #[test]
-fn all_are_probed_at_once_when_the_last_one_fails() {
+fn all_paths_are_probed_when_the_last_one_fails() {
     let (mut paths, config) = paths(3, Some(ms(30_000)));
     paths.suspect(PathId(0));
     paths.suspect(PathId(1));
     run(&mut paths, &config, (ms(0), ms(20_000)), ms(20), |_| false);
-    // Its answer is still waited for.
+    // Its acknowledgement is still outstanding.
     let now = ms(20_000);
     paths.on_error(PathId(2), &config);
     let mut asked = Vec::new();
@@ -126,7 +127,7 @@ fn all_are_probed_at_once_when_the_last_one_fails() {
 }
 
 #[test]
-fn paths_that_come_and_go_are_not_probed_without_bound() {
+fn probes_of_flapping_paths_are_bounded() {
     let (mut paths, config) = paths(2, Some(INTERVAL));
     paths.suspect(PathId(0));
     let mut asked = 0;
@@ -136,14 +137,14 @@ fn paths_that_come_and_go_are_not_probed_without_bound() {
         while let Some(heartbeat) = paths.poll_heartbeat(now, &config) {
             asked += usize::from(heartbeat.path == PathId(0));
         }
-        // The other one works and fails all the time.
+        // The other path works and fails alternately.
         if step % 2 == 0 { paths.on_error(PathId(1), &config) } else { paths.on_answer(PathId(1)) }
     }
     assert!((8..=12).contains(&asked), "{asked}");
 }
 
 #[test]
-fn an_address_that_is_not_confirmed_is_not_probed_more_often() {
+fn an_unconfirmed_address_is_not_probed_more_often() {
     let mut asked = Vec::new();
     for interval in [Some(INTERVAL), None] {
         let (mut paths, config) = paths(1, interval);

@@ -20,7 +20,7 @@ fn advanced(rtt: Option<Duration>) -> Progress {
 }
 
 #[test]
-fn acknowledgements_grow_a_window_that_was_full() {
+fn acknowledgements_grow_a_full_window() {
     let mut path = path();
     let first = path.next_packet();
     for _ in 0..4 {
@@ -30,14 +30,14 @@ fn acknowledgements_grow_a_window_that_was_full() {
     path.on_sack(ms(50), advanced(Some(ms(50))), Siblings::default());
     assert_eq!(path.congestion.window(), 4404 + 1448);
     assert_eq!(path.rto.smoothed(), Some(ms(50)));
-    // The rest comes back without anything new under way.
+    // The rest is acknowledged while no new data is in flight.
     path.on_chunk_acknowledged(ms(51), PacketNumber(1), 1448);
     path.on_sack(ms(51), advanced(None), Siblings::default());
     assert_eq!(path.congestion.window(), 4404 + 1448);
 }
 
 #[test]
-fn a_chunk_is_under_way_until_it_is_acknowledged_lost_or_forgotten() {
+fn a_chunk_is_in_flight_until_it_is_acknowledged_lost_or_forgotten() {
     let mut path = path();
     for _ in 0..3 {
         path.on_sent(ms(0), 100, true);
@@ -79,7 +79,7 @@ fn a_path_idle_for_a_timeout_loses_half_of_its_window() {
 }
 
 #[test]
-fn a_timeout_takes_back_what_was_granted() {
+fn a_timeout_revokes_grants() {
     let mut path = path();
     for _ in 0..4 {
         path.on_sent(ms(0), 1448, false);

@@ -8,15 +8,15 @@ use crate::path::Allowance;
 
 const PACKET: usize = 1452;
 
-/// A path that is capped at so many percent of bandwidth by round trip.
+/// A path whose flight is capped at this percentage of the bandwidth-delay product.
 fn path(flight_cap: Option<FlightCap>) -> Path {
     let multipath = Some(Multipath { flight_cap, ..Multipath::default() });
     let config = AssociationConfig { multipath, ..AssociationConfig::default() };
     Path::new(PathId(0), "192.0.2.1:0".parse().expect("an address"), None, &config)
 }
 
-/// Sends what may be sent over a link of 10 packets in 10 ms and 50 ms both ways, for so many round
-/// trips. Gives the most that was under way.
+/// Sends as much as allowed over a link of 10 packets per 10 ms and a round trip of 50 ms, for this
+/// many round trips. Returns the largest flight size.
 fn saturate(path: &mut Path, rounds: u64) -> usize {
     let (mut now, mut free_at) = (Duration::ZERO, Duration::ZERO);
     let mut under_way = alloc::collections::VecDeque::new();
@@ -29,7 +29,7 @@ fn saturate(path: &mut Path, rounds: u64) -> usize {
             under_way.push_back((free_at + Duration::from_millis(49), number, now));
             most = most.max(path.outstanding());
         }
-        let (at, number, sent) = under_way.pop_front().expect("something is always under way");
+        let (at, number, sent) = under_way.pop_front().expect("data is always in flight");
         now = at;
         path.on_chunk_acknowledged(now, number, PACKET);
         let progress =
@@ -43,7 +43,7 @@ fn saturate(path: &mut Path, rounds: u64) -> usize {
 }
 
 #[test]
-fn what_is_under_way_stays_near_bandwidth_by_round_trip() {
+fn data_in_flight_stays_near_the_bandwidth_delay_product() {
     // 50 packets fill the path.
     let capped = saturate(&mut path(Some(FlightCap { percent: 125 })), 400);
     assert!((50..=67).contains(&(capped / PACKET)), "{} packets", capped / PACKET);
@@ -51,9 +51,9 @@ fn what_is_under_way_stays_near_bandwidth_by_round_trip() {
     assert!(free / PACKET > 100, "{} packets", free / PACKET);
 }
 
-/// The same over so long a time, with answers that come back over another path as well; in the end all is
-/// acknowledged. Gives the most that was under way in the second half.
-fn flow(path: &mut Path, (from, to): (u64, u64), delay: u64, back: PathId) -> usize {
+/// The same for this long, with acknowledgements that return over another path as well; in the end
+/// everything is acknowledged. Returns the largest flight size in the second half.
+fn flow(path: &mut Path, (from, to): (u64, u64), delay: u64, return_path: PathId) -> usize {
     let (mut now, end) = (Duration::from_millis(from), Duration::from_millis(to));
     let half = Duration::from_millis(u64::midpoint(from, to));
     let (mut free_at, mut most) = (now, 0);
@@ -73,21 +73,21 @@ fn flow(path: &mut Path, (from, to): (u64, u64), delay: u64, back: PathId) -> us
         let Some((at, number, sent)) = under_way.pop_front() else { return most };
         now = at;
         path.on_chunk_acknowledged(now, number, PACKET);
-        let (rtt, answered) = (Some(now - sent), Some((back, now - sent)));
+        let (rtt, answered) = (Some(now - sent), Some((return_path, now - sent)));
         let progress = Progress { cumulative_advanced: true, rtt, answered };
         path.on_sack(now, progress, Siblings::default());
     }
 }
 
 #[test]
-fn a_path_stays_full_when_the_one_that_answers_came_back_on_is_gone() {
+fn a_path_stays_full_when_its_return_path_is_lost() {
     let other = PathId(1);
     let under_way_after = |forgets: bool| {
         let mut path = path(Some(FlightCap { percent: 110 }));
-        // 25 packets fill it as long as answers are back soon, then it takes 80.
+        // 25 packets fill it as long as acknowledgements return quickly; after that it takes 80.
         flow(&mut path, (0, 1000), 24, other);
         if forgets {
-            path.forget_answers_over(other);
+            path.forget_return_path(other);
         }
         flow(&mut path, (1100, 2100), 79, PathId(0)) / PACKET
     };

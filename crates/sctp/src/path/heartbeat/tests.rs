@@ -25,8 +25,8 @@ fn paths(count: u8) -> (Paths, AssociationConfig) {
     (paths, config)
 }
 
-/// Lets time pass. Heartbeats are answered on the paths for which `answers` says so, 20 ms later.
-/// Gives the time and the path of each heartbeat.
+/// Lets time pass. Heartbeats are acknowledged after 20 ms on the paths for which `answers` is
+/// true. Returns the time and the path of each heartbeat.
 fn run(
     paths: &mut Paths,
     config: &AssociationConfig,
@@ -34,16 +34,17 @@ fn run(
     until: Duration,
     answers: impl Fn(u16, Duration) -> bool,
 ) -> Vec<(Duration, u16)> {
-    let (mut now, mut sent, mut back) = (from, Vec::new(), Vec::<(Duration, Heartbeat)>::new());
+    let (mut now, mut sent, mut return_path) =
+        (from, Vec::new(), Vec::<(Duration, Heartbeat)>::new());
     loop {
         paths.handle_timeout(now, config);
         while let Some(heartbeat) = paths.poll_heartbeat(now, config) {
             sent.push((now, heartbeat.path.0));
             if answers(heartbeat.path.0, now) {
-                back.push((now + ms(20), heartbeat));
+                return_path.push((now + ms(20), heartbeat));
             }
         }
-        let answer = back.first().map(|(time, _)| *time);
+        let answer = return_path.first().map(|(time, _)| *time);
         let timeout = paths.next_timeout();
         let next = [answer, timeout].into_iter().flatten().min().unwrap();
         assert!(next > now || answer == Some(now), "a timer in the past");
@@ -52,7 +53,7 @@ fn run(
         }
         now = next;
         if answer == Some(now) {
-            let (_, heartbeat) = back.remove(0);
+            let (_, heartbeat) = return_path.remove(0);
             assert!(paths.on_heartbeat_ack(now, &heartbeat.info, None));
         }
     }
@@ -63,7 +64,7 @@ fn state(paths: &Paths, id: u16) -> PathState {
 }
 
 #[test]
-fn an_idle_path_is_asked_each_interval_and_timeout_with_jitter() {
+fn idle_paths_get_heartbeats_at_the_interval_plus_rto_with_jitter() {
     let (mut paths, config) = paths(1);
     let sent = run(&mut paths, &config, ms(0), ms(400_000), |_, _| true);
     let times: Vec<Duration> = sent.iter().map(|(time, _)| *time).collect();
@@ -79,7 +80,7 @@ fn an_idle_path_is_asked_each_interval_and_timeout_with_jitter() {
 }
 
 #[test]
-fn data_puts_heartbeats_off() {
+fn data_postpones_heartbeats() {
     let (mut paths, config) = paths(1);
     assert_eq!(paths.poll_heartbeat(ms(0), &config), None);
     let first = paths.next_timeout().unwrap();
@@ -90,7 +91,7 @@ fn data_puts_heartbeats_off() {
 }
 
 #[test]
-fn without_an_interval_a_working_path_is_never_asked() {
+fn without_an_interval_active_paths_get_no_heartbeats() {
     let (mut paths, mut config) = paths(1);
     config.hb_interval = None;
     assert_eq!(paths.poll_heartbeat(ms(0), &config), None);
@@ -100,25 +101,25 @@ fn without_an_interval_a_working_path_is_never_asked() {
 }
 
 #[test]
-fn a_silent_path_fails_step_by_step_and_comes_back() {
+fn a_silent_path_fails_in_steps_and_recovers() {
     let (mut paths, config) = paths(1);
-    let back = ms(300_000);
-    let sent = run(&mut paths, &config, ms(0), ms(420_000), |_, now| now >= back);
+    let return_path = ms(300_000);
+    let sent = run(&mut paths, &config, ms(0), ms(420_000), |_, now| now >= return_path);
     let changes: Vec<PathChange> =
         core::iter::from_fn(|| paths.poll_change()).map(|(_, change)| change).collect();
     let expected = [PathChange::PotentiallyFailed, PathChange::Inactive, PathChange::Active];
     assert_eq!(changes, expected);
-    // The first after about 31 s, then one for each timeout: 1, 2, 4, 8, 16 s.
+    // The first after about 31 s, then one per timeout: 1, 2, 4, 8, 16 s.
     let times: Vec<Duration> = sent.iter().map(|(time, _)| *time - sent[0].0).collect();
     let expected = [ms(0), ms(1000), ms(3000), ms(7000), ms(15_000), ms(31_000)];
     assert_eq!(times[..6], expected);
-    // Then at the pace of the interval and the doubled timeout.
+    // Then at the interval plus the doubled timeout.
     assert!(times[6] - times[5] > ms(60_000));
 }
 
-/// RFC 9260 §8.1: an association that is idle is not given up for its other paths.
+/// RFC 9260 §8.1: an idle association does not fail because of its alternate paths.
 #[test]
-fn heartbeats_lost_beside_a_path_that_works_are_no_errors_of_the_association() {
+fn heartbeats_lost_on_other_paths_are_no_errors_of_the_association() {
     let (mut paths, config) = paths(4);
     run(&mut paths, &config, ms(0), ms(10_000), |_, _| true);
     for _ in 0..=config.path_max_retrans {
@@ -135,7 +136,7 @@ fn heartbeats_lost_beside_a_path_that_works_are_no_errors_of_the_association() {
 }
 
 #[test]
-fn addresses_are_verified_one_each_timeout() {
+fn one_address_is_verified_per_timeout() {
     let (mut paths, config) = paths(4);
     let sent = run(&mut paths, &config, ms(0), ms(5_000), |_, _| true);
     assert_eq!(sent, [(ms(0), 1), (ms(1000), 2), (ms(2000), 3)]);
@@ -145,7 +146,7 @@ fn addresses_are_verified_one_each_timeout() {
 }
 
 #[test]
-fn an_address_that_never_answers_stays_unconfirmed_and_is_asked_less_often() {
+fn a_silent_address_stays_unconfirmed_and_is_probed_less_often() {
     let (mut paths, config) = paths(2);
     let sent = run(&mut paths, &config, ms(0), ms(200_000), |id, _| id == 0);
     assert_eq!(state(&paths, 1), PathState::Unconfirmed);
@@ -155,7 +156,7 @@ fn an_address_that_never_answers_stays_unconfirmed_and_is_asked_less_often() {
 }
 
 #[test]
-fn a_forged_answer_confirms_nothing() {
+fn a_forged_response_confirms_nothing() {
     let (mut paths, config) = paths(2);
     let heartbeat = paths.poll_heartbeat(ms(0), &config).unwrap();
     assert_eq!(heartbeat.path, PathId(1));
@@ -165,7 +166,7 @@ fn a_forged_answer_confirms_nothing() {
         assert!(!paths.on_heartbeat_ack(ms(5), info, None));
     }
     assert_eq!(state(&paths, 1), PathState::Unconfirmed);
-    // The number of one path says nothing about another.
+    // The error count of one path does not affect another.
     let mut moved = heartbeat.info;
     moved[1] = 0;
     assert!(!paths.on_heartbeat_ack(ms(5), &moved, None));
@@ -175,7 +176,7 @@ fn a_forged_answer_confirms_nothing() {
 }
 
 #[test]
-fn an_answer_measures_the_round_trip_and_shows_the_source() {
+fn a_response_measures_the_rtt_and_shows_the_source() {
     let (mut paths, config) = paths(1);
     paths.request_heartbeat(HERE);
     let heartbeat = paths.poll_heartbeat(ms(100), &config).unwrap();
@@ -187,7 +188,7 @@ fn an_answer_measures_the_round_trip_and_shows_the_source() {
 }
 
 #[test]
-fn a_path_in_doubt_is_asked_at_once() {
+fn a_doubted_path_is_probed_immediately() {
     let (mut paths, config) = paths(2);
     run(&mut paths, &config, ms(0), ms(1_000), |_, _| true);
     paths.suspect(HERE);
@@ -199,7 +200,7 @@ fn a_path_in_doubt_is_asked_at_once() {
 }
 
 #[test]
-fn the_mtu_is_looked_for_once_data_gets_through() {
+fn the_mtu_search_starts_once_data_gets_through() {
     let config = AssociationConfig::default();
     let mut paths = Paths::new(address(1), None, &config, [3; 32]);
     paths.start();
@@ -220,7 +221,7 @@ fn the_mtu_is_looked_for_once_data_gets_through() {
 }
 
 #[test]
-fn lost_probes_are_no_errors_of_the_path() {
+fn lost_mtu_probes_are_no_path_errors() {
     let config = AssociationConfig { hb_interval: None, ..AssociationConfig::default() };
     let mut paths = Paths::new(address(1), None, &config, [3; 32]);
     paths.start();
@@ -253,7 +254,7 @@ fn an_icmp_message_makes_packets_smaller() {
 }
 
 #[test]
-fn nothing_is_sent_before_the_start_or_after_the_end() {
+fn no_heartbeats_are_sent_before_the_start_or_after_the_end() {
     let (mut paths, config) = paths(2);
     paths.stop();
     assert_eq!((paths.poll_heartbeat(ms(0), &config), paths.next_timeout()), (None, None));

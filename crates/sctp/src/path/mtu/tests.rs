@@ -3,8 +3,8 @@ use super::*;
 const SECOND: u64 = 1_000_000_000;
 const RTO: Duration = Duration::from_millis(300);
 
-/// Runs the search over a path that passes packets of up to `passes` bytes. Gives the time taken
-/// and the probes sent.
+/// Runs the search over a path with an MTU of `passes` bytes. Returns the time taken and the probes
+/// sent.
 fn search(mtu: &mut Mtu, passes: u16, start: u64) -> (u64, usize) {
     let (mut now, mut probes) = (start, 0);
     while let Some(size) = mtu.wanted_probe() {
@@ -31,17 +31,17 @@ fn an_ordinary_path_keeps_its_1500_bytes_after_three_lost_probes() {
 }
 
 #[test]
-fn a_path_of_jumbo_frames_is_found_in_a_few_round_trips() {
+fn jumbo_frames_are_found_in_a_few_round_trips() {
     let mut mtu = Mtu::new(1500, 9000, true, true);
     let (time, _) = search(&mut mtu, 9000, 0);
     assert_eq!((mtu.current(), mtu.state()), (9000, MtuState::Complete));
     assert!(time < SECOND);
-    // Nothing larger is wished, so nothing is tried again.
+    // Nothing larger is requested, so no probe is repeated.
     assert_eq!(mtu.next_timeout(), None);
 }
 
 #[test]
-fn a_largest_size_that_is_in_no_table_is_tried_too() {
+fn a_maximum_size_outside_the_table_is_probed_too() {
     let mut mtu = Mtu::new(1500, 1777, true, true);
     search(&mut mtu, 65_535, 0);
     assert_eq!(mtu.current(), 1777);
@@ -52,7 +52,7 @@ fn a_largest_size_that_is_in_no_table_is_tried_too() {
 }
 
 #[test]
-fn a_search_that_ended_begins_again_after_ten_minutes() {
+fn a_completed_search_restarts_after_ten_minutes() {
     let mut mtu = Mtu::new(1500, 9000, true, true);
     let (end, _) = search(&mut mtu, 1500, 0);
     let again = mtu.next_timeout().unwrap();
@@ -65,7 +65,7 @@ fn a_search_that_ended_begins_again_after_ten_minutes() {
 }
 
 #[test]
-fn data_that_vanishes_while_heartbeats_pass_is_a_black_hole() {
+fn lost_data_with_answered_heartbeats_is_a_black_hole() {
     let mut mtu = Mtu::new(1500, 1500, true, true);
     mtu.on_data_sent(1400);
     mtu.on_data_timeout();
@@ -99,20 +99,20 @@ fn below_the_base_only_the_minimum_size_is_left() {
 }
 
 #[test]
-fn acknowledged_data_ends_the_suspicion() {
+fn acknowledged_data_clears_the_suspicion() {
     let mut mtu = Mtu::new(1500, 1500, true, true);
     mtu.on_data_sent(1400);
     mtu.on_data_timeout();
     mtu.on_data_acknowledged(1400);
     mtu.on_data_timeout();
     assert!(!mtu.on_small_answer());
-    // What is small gets through a black hole as well.
+    // Small packets get through a black hole as well.
     mtu.on_data_acknowledged(600);
     mtu.on_data_timeout();
     assert!(mtu.on_small_answer());
 }
 
-/// With that the association would fall to packets of 576 bytes because its peer is gone.
+/// Otherwise the association would fall back to packets of 576 bytes because its peer is gone.
 #[test]
 fn small_packets_raise_no_suspicion() {
     let mut mtu = Mtu::new(1500, 1500, true, true);
@@ -123,7 +123,7 @@ fn small_packets_raise_no_suspicion() {
 }
 
 #[test]
-fn an_icmp_message_is_believed_downwards_but_not_below_the_least() {
+fn an_icmp_message_can_reduce_the_size_to_the_minimum() {
     let mut mtu = Mtu::new(1500, 9000, true, true);
     assert!(mtu.on_too_big(0, 1412));
     assert_eq!(mtu.current(), 1412);
@@ -137,14 +137,14 @@ fn an_icmp_message_is_believed_downwards_but_not_below_the_least() {
 }
 
 #[test]
-fn an_icmp_message_about_a_probe_names_the_next_size() {
+fn an_icmp_message_about_a_probe_states_the_next_size() {
     let mut mtu = Mtu::new(1500, 9000, true, true);
     let size = mtu.wanted_probe().unwrap();
     mtu.on_probe_sent(0, size, 1, RTO);
     assert!(!mtu.on_too_big(0, 1520));
     assert_eq!(mtu.wanted_probe(), Some(1520));
     mtu.on_probe_sent(0, 1520, 2, RTO);
-    // The answer to the probe before comes too late and counts for nothing.
+    // The acknowledgement of the previous probe is too late and does not count.
     assert!(!mtu.on_answer(1, 1));
     assert!(mtu.on_answer(1, 2));
     assert_eq!((mtu.current(), mtu.state()), (1520, MtuState::Complete));

@@ -10,8 +10,8 @@ fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
-/// Two paths with these forward and return delays, and for which paths SACKs came back on which.
-fn paths(forward: [u64; 2], back: [u64; 2], sacks: &[(PathId, PathId)]) -> Paths {
+/// Two paths with these forward and return delays; `sacks` pairs the data's path with the SACK's.
+fn paths(forward: [u64; 2], return_path: [u64; 2], sacks: &[(PathId, PathId)]) -> Paths {
     let config = AssociationConfig::default();
     let remote = |last: u8| SocketAddr::from(([192, 0, 2, last], 0));
     let mut paths = Paths::new(remote(1), None, &config, [0; 32]);
@@ -19,30 +19,30 @@ fn paths(forward: [u64; 2], back: [u64; 2], sacks: &[(PathId, PathId)]) -> Paths
     paths.confirm(second);
     for id in [A, B] {
         let index = usize::from(id.0);
-        let rtt = ms(forward[index] + back[index]);
+        let rtt = ms(forward[index] + return_path[index]);
         paths.get_mut(id).unwrap().on_round_trip(Duration::ZERO, rtt);
     }
     for (on, returned) in sacks {
-        let least = forward[usize::from(on.0)] + back[usize::from(returned.0)];
+        let minimum = forward[usize::from(on.0)] + return_path[usize::from(returned.0)];
         let rtts = &mut paths.get_mut(*on).unwrap().estimates.return_rtts;
-        // Queues only ever add.
+        // Queueing only ever adds delay.
         for queue in [30, 0, 80] {
-            rtts.on_sample(*returned, ms(least + queue), false);
+            rtts.on_sample(*returned, ms(minimum + queue), false);
         }
     }
     paths
 }
 
 #[test]
-fn sacks_on_a_common_path_show_the_difference_of_the_forward_delays() {
-    // The round trips are the same.
+fn sacks_on_a_common_path_measure_the_forward_delay_difference() {
+    // The round-trip times are equal.
     let paths = paths([10, 50], [60, 20], &[(A, A), (B, A)]);
     assert_eq!(paths.forward_lag(A), Some(ms(0)));
     assert_eq!(paths.forward_lag(B), Some(ms(40)));
 }
 
 #[test]
-fn without_a_common_path_it_is_half_of_the_difference_of_the_round_trips() {
+fn without_a_common_path_half_of_the_rtt_difference_is_used() {
     let paths = paths([10, 50], [10, 50], &[(A, A), (B, B)]);
     assert_eq!(paths.forward_lag(A), Some(ms(0)));
     assert_eq!(paths.forward_lag(B), Some(ms(40)));
@@ -60,7 +60,7 @@ fn unmeasured_values_are_unknown() {
 }
 
 #[test]
-fn a_path_that_does_not_work_is_not_compared_with() {
+fn inactive_paths_are_not_compared() {
     let mut paths = paths([10, 50], [10, 50], &[(A, B), (B, B)]);
     paths.suspect(A);
     assert_eq!(paths.forward_lag(B), Some(ms(0)));
@@ -69,19 +69,19 @@ fn a_path_that_does_not_work_is_not_compared_with() {
 #[test]
 fn the_history_is_bounded() {
     let mut rtts = RttsByReturnPath::default();
-    for back in 0..1000 {
-        rtts.on_sample(PathId(back), ms(1), false);
+    for return_path in 0..1000 {
+        rtts.on_sample(PathId(return_path), ms(1), false);
     }
     assert_eq!(rtts.rtts.len(), MAX_RETURN_PATHS);
 }
 
 #[test]
-fn what_came_back_on_a_path_is_forgotten() {
+fn measurements_of_a_removed_return_path_are_dropped() {
     let mut rtts = RttsByReturnPath::default();
     rtts.on_sample(PathId(0), ms(80), true);
     rtts.on_sample(PathId(1), ms(45), true);
-    assert_eq!(rtts.least(), Some(ms(45)));
+    assert_eq!(rtts.minimum(), Some(ms(45)));
     assert!(rtts.forget(PathId(1)));
-    assert_eq!(rtts.least(), Some(ms(80)));
+    assert_eq!(rtts.minimum(), Some(ms(80)));
     assert!(!rtts.forget(PathId(1)));
 }

@@ -4,7 +4,7 @@ fn address(last: u8) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, last], 0))
 }
 
-fn three() -> (Paths, AssociationConfig) {
+fn three_paths() -> (Paths, AssociationConfig) {
     let config = AssociationConfig::default();
     let mut paths = Paths::new(address(1), None, &config, [7; 32]);
     for last in 2..=3 {
@@ -20,7 +20,7 @@ fn changes(paths: &mut Paths) -> Vec<(u16, PathChange)> {
 }
 
 #[test]
-fn no_data_goes_to_an_address_before_it_is_confirmed() {
+fn no_data_is_sent_to_an_unconfirmed_address() {
     let config = AssociationConfig::default();
     let mut paths = Paths::new(address(1), None, &config, [7; 32]);
     let second = paths.add(address(2), None, &config).unwrap();
@@ -44,12 +44,16 @@ fn no_data_goes_to_an_address_before_it_is_confirmed() {
 }
 
 #[test]
-fn one_error_makes_a_path_potentially_failed_and_an_answer_heals_it() {
-    let (mut paths, config) = three();
+fn one_error_makes_a_path_potentially_failed_and_a_response_restores_it() {
+    let (mut paths, config) = three_paths();
     paths.on_error(PathId(0), &config);
     assert_eq!(paths.get(PathId(0)).unwrap().state(), PathState::PotentiallyFailed);
     assert_eq!(paths.for_data(None), Some(PathId(1)));
-    assert_eq!(paths.for_data(Some(PathId(0))), Some(PathId(1)), "though the user wants it there");
+    assert_eq!(
+        paths.for_data(Some(PathId(0))),
+        Some(PathId(1)),
+        "although the user requested that path"
+    );
     assert_eq!(paths.primary(), PathId(0));
     paths.on_answer(PathId(0));
     assert_eq!(paths.for_data(None), Some(PathId(0)));
@@ -57,8 +61,8 @@ fn one_error_makes_a_path_potentially_failed_and_an_answer_heals_it() {
 }
 
 #[test]
-fn of_failed_paths_the_one_with_the_least_errors_is_used() {
-    let (mut paths, config) = three();
+fn the_failed_path_with_the_fewest_errors_is_used() {
+    let (mut paths, config) = three_paths();
     for (id, errors) in [(0, 3), (1, 2), (2, 3)] {
         for _ in 0..errors {
             paths.on_error(PathId(id), &config);
@@ -74,7 +78,7 @@ fn of_failed_paths_the_one_with_the_least_errors_is_used() {
 
 #[test]
 fn errors_on_all_paths_together_end_the_association() {
-    let (mut paths, config) = three();
+    let (mut paths, config) = three_paths();
     for turn in 0..10 {
         paths.on_error(PathId(turn % 3), &config);
     }
@@ -86,8 +90,8 @@ fn errors_on_all_paths_together_end_the_association() {
 }
 
 #[test]
-fn an_unconfirmed_address_that_does_not_answer_counts_against_nobody() {
-    let (mut paths, config) = three();
+fn errors_of_an_unconfirmed_address_do_not_count_for_the_association() {
+    let (mut paths, config) = three_paths();
     let id = paths.add(address(4), None, &config).unwrap();
     for _ in 0..20 {
         paths.on_error(id, &config);
@@ -98,7 +102,7 @@ fn an_unconfirmed_address_that_does_not_answer_counts_against_nobody() {
 
 #[test]
 fn retransmissions_take_another_path() {
-    let (mut paths, config) = three();
+    let (mut paths, config) = three_paths();
     assert_eq!(paths.for_retransmission(PathId(0)), PathId(1));
     assert_eq!(paths.for_retransmission(PathId(2)), PathId(0));
     paths.on_error(PathId(1), &config);
@@ -108,8 +112,8 @@ fn retransmissions_take_another_path() {
 }
 
 #[test]
-fn the_primary_path_comes_back_unless_it_was_given_up_for_good() {
-    let (mut paths, mut config) = three();
+fn the_primary_path_returns_unless_it_was_permanently_abandoned() {
+    let (mut paths, mut config) = three_paths();
     config.primary_switchover_max_retrans = Some(1);
     paths.on_error(PathId(0), &config);
     assert_eq!(paths.primary(), PathId(0));
@@ -120,8 +124,8 @@ fn the_primary_path_comes_back_unless_it_was_given_up_for_good() {
 }
 
 #[test]
-fn the_path_that_carries_data_becomes_primary_even_in_doubt() {
-    let (mut paths, mut config) = three();
+fn the_path_with_data_becomes_primary_even_if_potentially_failed() {
+    let (mut paths, mut config) = three_paths();
     config.primary_switchover_max_retrans = Some(1);
     for id in [1, 1, 2, 0] {
         paths.on_error(PathId(id), &config);
@@ -133,8 +137,8 @@ fn the_path_that_carries_data_becomes_primary_even_in_doubt() {
 
 /// RFC 7829 §5: no PSMR below PFMR.
 #[test]
-fn a_primary_path_is_not_abandoned_before_it_is_in_doubt() {
-    let (mut paths, mut config) = three();
+fn a_primary_path_is_not_abandoned_before_it_is_potentially_failed() {
+    let (mut paths, mut config) = three_paths();
     config.primary_switchover_max_retrans = Some(0);
     config.potentially_failed_max_retrans = 2;
     for primary in [0, 0, 1] {
@@ -144,8 +148,8 @@ fn a_primary_path_is_not_abandoned_before_it_is_in_doubt() {
 }
 
 #[test]
-fn numbers_are_not_used_again_and_the_last_path_stays() {
-    let (mut paths, config) = three();
+fn identifiers_are_not_reused_and_the_last_path_stays() {
+    let (mut paths, config) = three_paths();
     assert!(paths.remove(PathId(0)).is_some());
     assert_eq!(paths.primary(), PathId(1));
     assert!(paths.remove(PathId(1)).is_some());
@@ -166,7 +170,7 @@ fn numbers_are_not_used_again_and_the_last_path_stays() {
 
 #[test]
 fn an_unanswered_tail_loss_probe_casts_doubt_only_if_there_is_another_path() {
-    let (mut paths, config) = three();
+    let (mut paths, config) = three_paths();
     paths.suspect(PathId(0));
     assert_eq!(paths.for_data(None), Some(PathId(1)));
     assert_eq!(paths.errors(), 0);
@@ -176,21 +180,21 @@ fn an_unanswered_tail_loss_probe_casts_doubt_only_if_there_is_another_path() {
 }
 
 #[test]
-fn packets_find_their_path_by_both_addresses() {
-    let (paths, _) = three();
+fn packets_are_matched_by_both_addresses() {
+    let (paths, _) = three_paths();
     assert_eq!(paths.by_remote(address(2), None), Some(PathId(1)));
     assert_eq!(paths.by_remote(address(9), None), None);
     assert_eq!(paths.by_address(address(3).ip()), Some(PathId(2)));
 }
 
 #[test]
-fn there_are_no_more_paths_than_a_byte_can_number() {
+fn the_number_of_paths_is_limited_to_255() {
     let config = AssociationConfig::default();
     let mut paths = Paths::new(address(0), None, &config, [7; 32]);
     let added = (1..=u8::MAX).filter(|&last| paths.add(address(last), None, &config).is_some());
     assert_eq!(added.count(), 254);
     assert_eq!(paths.len(), 255);
     let gone = paths.iter().nth(3).expect("there are many").id;
-    paths.remove(gone).expect("it was there");
+    paths.remove(gone).expect("it was present");
     assert!(paths.add(address(u8::MAX), None, &config).is_some(), "there is room again");
 }

@@ -32,11 +32,11 @@ fn later_samples_weigh_an_eighth_and_a_quarter() {
     assert_eq!(rto.smoothed(), Some(ms(110)));
     assert_eq!(rto.variance(), Duration::from_micros(57_500));
     assert_eq!(rto.current(), ms(340));
-    assert_eq!((rto.least(), rto.latest()), (Some(ms(100)), Some(ms(180))));
+    assert_eq!((rto.min_rtt(), rto.latest()), (Some(ms(100)), Some(ms(180))));
 }
 
 #[test]
-fn the_bounds_hold() {
+fn the_rto_is_bounded() {
     let mut rto = rto(1000, 1000, 4000);
     rto.on_sample(ms(400000), ms(1));
     assert_eq!(rto.current(), ms(1000));
@@ -60,7 +60,7 @@ fn a_back_off_doubles_and_a_measurement_ends_it() {
 }
 
 #[test]
-fn a_round_trip_of_nothing_is_still_a_round_trip() {
+fn an_rtt_of_zero_is_a_valid_sample() {
     let mut rto = rto(0, 1000, 60_000);
     for _ in 0..100 {
         rto.on_sample(ms(800000), Duration::ZERO);
@@ -70,15 +70,15 @@ fn a_round_trip_of_nothing_is_still_a_round_trip() {
 }
 
 #[test]
-fn one_measurement_is_taken_in_for_each_round_trip() {
+fn one_sample_is_used_per_round_trip() {
     let mut rto = rto(10, 1000, 60_000);
     rto.on_sample(ms(1_000), ms(100));
-    // Sent before that one ended.
+    // Sent before that round trip ended.
     rto.on_sample(ms(1_050), ms(300));
     rto.on_sample(ms(1_099), ms(100));
     assert_eq!((rto.smoothed(), rto.latest()), (Some(ms(100)), Some(ms(100))));
     rto.on_sample(ms(1_180), ms(180));
     assert_eq!(rto.smoothed(), Some(ms(110)));
     rto.on_sample(ms(1_190), ms(90));
-    assert_eq!((rto.smoothed(), rto.least()), (Some(ms(110)), Some(ms(90))));
+    assert_eq!((rto.smoothed(), rto.min_rtt()), (Some(ms(110)), Some(ms(90))));
 }

@@ -1,5 +1,5 @@
-//! Paths under arbitrary events: nothing overflows, timers lie ahead, data never goes to an address
-//! that was not confirmed, and every window admits at least one packet.
+//! Paths under arbitrary events: nothing overflows, timers are in the future, data is never sent to
+//! an unconfirmed address, and every window admits at least one packet.
 
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -115,7 +115,7 @@ impl Bench {
         let before = self.asked.len();
         while let Some(heartbeat) = self.paths.poll_heartbeat(self.now, &self.config) {
             self.asked.push(heartbeat);
-            assert!(self.asked.len() < before + 20, "heartbeats without an end");
+            assert!(self.asked.len() < before + 20, "endless heartbeats");
         }
         let surplus = self.asked.len().saturating_sub(4);
         self.asked.drain(..surplus);
@@ -139,22 +139,23 @@ fn address(last: u8) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, last], 9899))
 }
 
-/// What the sender tells a path. More may be acknowledged or lost than was sent: the path must
-/// stand it.
+/// An event that the sender reports to a path. More may be acknowledged or lost than was sent: the
+/// path must tolerate it.
 fn apply_to(path: &mut Path, now: Duration, event: &Event, siblings: crate::congestion::Siblings) {
-    let back = |path: &Path, packet: u32| PacketNumber(path.next_packet().0.wrapping_sub(packet));
+    let return_path =
+        |path: &Path, packet: u32| PacketNumber(path.next_packet().0.wrapping_sub(packet));
     match *event {
         Event::Send(_, bytes, last) => path.on_sent(now, bytes, last),
         Event::Acknowledge(_, packet, once) => {
-            let packet = back(path, packet);
+            let packet = return_path(path, packet);
             path.on_chunk_acknowledged(now, packet, 1000);
             let rtt = once.then(|| Duration::from_micros(u64::from(packet.0) * 777));
             let answered = rtt.map(|rtt| (PathId(0), rtt));
             let progress = Progress { cumulative_advanced: once, rtt, answered };
             path.on_sack(now, progress, siblings);
         }
-        Event::Lose(_, packet) => path.on_chunk_lost(now, back(path, packet), 1000),
-        Event::Forget(_, packet) => path.on_chunk_forgotten(back(path, packet), 1000),
+        Event::Lose(_, packet) => path.on_chunk_lost(now, return_path(path, packet), 1000),
+        Event::Forget(_, packet) => path.on_chunk_forgotten(return_path(path, packet), 1000),
         Event::Congestion(_, mark) => {
             let kind = if mark { CongestionKind::Ecn } else { CongestionKind::Loss };
             path.on_congestion(now, kind, siblings);

@@ -12,7 +12,7 @@ fn configured(sack_path: SackPath) -> AssociationConfig {
     AssociationConfig { multipath: Some(multipath), ..AssociationConfig::default() }
 }
 
-/// Three paths that work, with round trips of 100, 40 and 60 ms.
+/// Three active paths, with round trips of 100, 40 and 60 ms.
 fn paths() -> Paths {
     let config = AssociationConfig::default();
     let remote = |last: u8| SocketAddr::from(([192, 0, 2, last], 0));
@@ -30,7 +30,7 @@ const B: PathId = PathId(1);
 const C: PathId = PathId(2);
 
 #[test]
-fn without_several_paths_it_is_where_the_last_data_came_from() {
+fn without_cmt_sacks_return_to_the_source_of_the_last_data() {
     let mut back = ReturnPath::of(&AssociationConfig::default());
     let paths = paths();
     assert_eq!(back.choose(ms(0), &paths, false), None);
@@ -43,7 +43,7 @@ fn without_several_paths_it_is_where_the_last_data_came_from() {
 }
 
 #[test]
-fn the_first_one_is_that_of_the_first_data_since_the_last_sack() {
+fn first_selects_the_path_of_the_first_data_since_the_last_sack() {
     let mut back = ReturnPath::of(&configured(SackPath::First));
     let paths = paths();
     back.on_packet(ms(0), C, false);
@@ -57,7 +57,7 @@ fn the_first_one_is_that_of_the_first_data_since_the_last_sack() {
 }
 
 #[test]
-fn in_turn_the_paths_with_data_get_one_sack_after_the_other() {
+fn in_turn_the_paths_with_data_alternate() {
     let mut back = ReturnPath::of(&configured(SackPath::InTurn));
     let paths = paths();
     let mut chosen = Vec::new();
@@ -69,7 +69,7 @@ fn in_turn_the_paths_with_data_get_one_sack_after_the_other() {
         chosen.push(path);
     }
     assert_eq!(chosen, [A, B, A, B]);
-    // One without data since has no turn.
+    // A path without data since then gets no turn.
     back.on_packet(ms(5), B, true);
     assert_eq!(back.choose(ms(5), &paths, false), Some(B));
     back.on_sack(B);
@@ -79,29 +79,29 @@ fn in_turn_the_paths_with_data_get_one_sack_after_the_other() {
 }
 
 #[test]
-fn the_quickest_is_taken_while_packets_come_on_it() {
+fn the_fastest_path_is_used_while_packets_arrive_on_it() {
     let mut back = ReturnPath::of(&configured(SackPath::LowestRtt));
     let mut paths = paths();
     for path in [A, B, C] {
         back.on_packet(ms(0), path, true);
     }
     assert_eq!(back.choose(ms(0), &paths, false), Some(B));
-    // 60 ms without a packet are more than one and a half round trips cover.
+    // 60 ms without a packet exceed one and a half round trips.
     back.on_packet(ms(61), A, true);
     back.on_packet(ms(61), C, true);
     assert_eq!(back.choose(ms(60), &paths, false), Some(B));
     assert_eq!(back.choose(ms(61), &paths, false), Some(C));
-    // Anything that comes counts.
+    // Any packet counts.
     back.on_packet(ms(62), B, false);
     assert_eq!(back.choose(ms(62), &paths, false), Some(B));
     paths.suspect(B);
     assert_eq!(back.choose(ms(62), &paths, false), Some(C));
-    // A long silence: the path of the last data.
+    // After a long silence: the path of the last data.
     assert_eq!(back.choose(ms(10_000), &paths, false), Some(C));
 }
 
 #[test]
-fn data_that_comes_twice_brings_the_sacks_to_another_path() {
+fn duplicate_data_moves_sacks_to_another_path() {
     let mut back = ReturnPath::of(&configured(SackPath::LowestRtt));
     let paths = paths();
     let mut chosen = Vec::new();
@@ -116,7 +116,7 @@ fn data_that_comes_twice_brings_the_sacks_to_another_path() {
 }
 
 #[test]
-fn a_path_that_was_removed_is_not_taken() {
+fn a_removed_path_is_not_used() {
     let mut back = ReturnPath::of(&configured(SackPath::InTurn));
     let mut paths = paths();
     back.on_packet(ms(0), B, true);
@@ -131,6 +131,6 @@ fn the_history_is_bounded() {
     for number in 0..1000 {
         back.on_packet(ms(number.into()), PathId(number), true);
     }
-    assert_eq!(back.heard.len(), MAX_HEARD);
-    assert!(back.heard.iter().any(|heard| heard.path == PathId(999)));
+    assert_eq!(back.received_on.len(), MAX_TRACKED);
+    assert!(back.received_on.iter().any(|heard| heard.path == PathId(999)));
 }

@@ -1,4 +1,4 @@
-//! Floods, each against the bound that holds it (RFC 9260 §6.2; nothing here is a correct peer).
+//! Floods, each with the bound that limits it (RFC 9260 §6.2; no correct peer sends any of this).
 
 use super::*;
 use crate::receive::borrowing::MAX_BORROWED_FRAGMENTS;
@@ -13,7 +13,7 @@ fn a_million_tiny_fragments_take_bounded_memory() {
         let mut most = 0;
         for offset in 0..1_000_000 {
             let marks = if offset == 0 { "b" } else { "" };
-            // The first one never comes, so nothing can be delivered.
+            // The first chunk never arrives, so nothing can be delivered.
             let chunk = match interleaving {
                 true => i_fragment(offset + 1, (0, 0, offset + 1), "", "x"),
                 false => fragment(offset + 1, 0, marks, "x"),
@@ -27,24 +27,24 @@ fn a_million_tiny_fragments_take_bounded_memory() {
 }
 
 #[test]
-fn a_million_messages_without_end_take_bounded_memory() {
+fn a_million_unfinished_messages_take_bounded_memory() {
     let mut side = Side::with(&config(), true, false);
     for offset in 0..200_000 {
         side.chunk(&i_fragment(offset, ((offset % 16) as u16, offset / 16, 0), "ub", "x"));
-        // What is delivered in parts is not taken.
+        // The application does not read the partially delivered message.
         assert!(side.receiver.memory() <= config().receive_buffer * MEMORY_FACTOR * 2);
     }
     assert!(side.counters.data_over_window > 0);
 }
 
 #[test]
-fn messages_that_wait_for_one_that_never_comes_take_bounded_memory() {
+fn messages_behind_a_missing_one_take_bounded_memory() {
     let mut side = Side::data();
     for offset in 1..60_000 {
         side.chunk(&whole(offset, offset as u16, "x"));
     }
     assert!(side.receiver.memory() <= config().receive_buffer * MEMORY_FACTOR + CHUNK_OVERHEAD + 1);
-    assert_eq!(side.chunk(&whole(0, 0, "x")), DataOutcome::Accepted, "the one that frees them");
+    assert_eq!(side.chunk(&whole(0, 0, "x")), DataOutcome::Accepted, "the chunk that frees them");
     assert!(side.texts().len() > 5000);
     assert_eq!(side.receiver.memory(), 0);
 }
@@ -74,7 +74,7 @@ fn gaps_are_bounded() {
 }
 
 #[test]
-fn fragments_do_not_keep_their_packets_in_memory() {
+fn fragments_do_not_keep_their_packets_alive() {
     let mut side = Side::with(&config(), true, false);
     let packet = Bytes::from(alloc::vec![b'x'; 65_000]);
     let mut kept = 0;
@@ -91,7 +91,7 @@ fn fragments_do_not_keep_their_packets_in_memory() {
 }
 
 #[test]
-fn all_streams_cost_little() {
+fn using_all_streams_takes_little_memory() {
     let mut config = config();
     config.max_inbound_streams = u16::MAX;
     let mut side = Side::with(&config, false, false);

@@ -1,13 +1,13 @@
-//! The receiving side, by topic. A packet here is its chunks; what a receiver would send is read
-//! back out of the packet that it writes.
+//! The receiver, by topic. A packet here is its chunks; what a receiver would send is parsed from
+//! the packet that it writes.
 
-mod acknowledging;
-mod delivering;
-mod fragmenting;
+mod delivery;
+mod forward_tsn;
 mod hostile;
-mod ordering;
 mod properties;
-mod skipping;
+mod reassembly;
+mod receive_order;
+mod sack;
 
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
@@ -25,7 +25,7 @@ use crate::wire::{
 
 pub(super) const PATH: PathId = PathId(0);
 
-/// The first TSN of all tests: near the wrap.
+/// The initial TSN of all tests, close to wrapping around.
 pub(super) const FIRST: u32 = u32::MAX - 3;
 
 /// A receiver with its counters.
@@ -48,12 +48,12 @@ impl Side {
         }
     }
 
-    /// For DATA chunks.
+    /// A receiver of DATA chunks.
     pub(super) fn data() -> Self {
         Self::with(&config(), false, false)
     }
 
-    /// A packet with these chunks came.
+    /// Receives a packet with these chunks.
     pub(super) fn packet(&mut self, chunks: &[DataChunk]) -> Vec<DataOutcome> {
         let bytes = 12 + chunks.iter().map(|chunk| 16 + chunk.payload.len()).sum::<usize>();
         let outcomes = chunks
@@ -64,17 +64,17 @@ impl Side {
         outcomes
     }
 
-    /// A packet with one chunk came.
+    /// Receives a packet with one chunk.
     pub(super) fn chunk(&mut self, chunk: &DataChunk) -> DataOutcome {
         self.packet(core::slice::from_ref(chunk))[0]
     }
 
-    /// All that the application can have now.
+    /// All messages that the application can read now.
     pub(super) fn receive(&mut self) -> Vec<Message> {
         core::iter::from_fn(|| self.receiver.receive()).collect()
     }
 
-    /// The data of all that the application can have now, as text.
+    /// The data of all messages that the application can read now, as text.
     pub(super) fn texts(&mut self) -> Vec<alloc::string::String> {
         let text = |message: Message| {
             alloc::string::String::from_utf8_lossy(&message.into_bytes()).into_owned()
@@ -86,7 +86,7 @@ impl Side {
         self.receiver.sack_wanted(self.now)
     }
 
-    /// The SACK that goes now, in a packet of its own.
+    /// The SACK that is sent now, in a packet of its own.
     pub(super) fn sack(&mut self) -> SackChunk {
         self.sack_in(1452)
     }

@@ -1,4 +1,4 @@
-//! Arbitrary arrivals of what a correct peer sends, and arbitrary chunks of one that is not.
+//! Arbitrary arrivals of a correct peer's data, and arbitrary chunks of a hostile one.
 
 use super::*;
 use crate::wire::{ForwardTsnChunk, IForwardTsnChunk, SkippedMid, SkippedSsn};
@@ -17,8 +17,8 @@ fn whole_text(index: usize, fragments: usize) -> Vec<u8> {
     (0..fragments).flat_map(|fragment| text(index, fragment)).collect()
 }
 
-/// The chunks of these messages, in the order of their TSNs. With I-DATA, messages of different
-/// streams are mixed, as `mix` says.
+/// The chunks of these messages, in TSN order. With I-DATA, messages of different streams are
+/// interleaved according to `mix`.
 fn chunks_of(messages: &[Sent], interleaving: bool, mix: &[u8]) -> Vec<DataChunk> {
     let mut numbers: BTreeMap<(u16, bool), u32> = BTreeMap::new();
     let mut queues: BTreeMap<u16, alloc::collections::VecDeque<DataChunk>> = BTreeMap::new();
@@ -51,7 +51,7 @@ fn chunks_of(messages: &[Sent], interleaving: bool, mix: &[u8]) -> Vec<DataChunk
     while !queues.is_empty() {
         let pick = usize::from(*mix.next().unwrap_or(&0)) % queues.len();
         let stream = *queues.keys().nth(pick).expect("one of them");
-        let queue = queues.get_mut(&stream).expect("it is there");
+        let queue = queues.get_mut(&stream).expect("it exists");
         let mut chunk = queue.pop_front().expect("it is not empty");
         if queue.is_empty() {
             queues.remove(&stream);
@@ -62,7 +62,7 @@ fn chunks_of(messages: &[Sent], interleaving: bool, mix: &[u8]) -> Vec<DataChunk
     chunks
 }
 
-/// What an application has that puts the parts of messages together.
+/// An application that reassembles the parts of messages.
 #[derive(Default)]
 struct Application {
     open: BTreeMap<(u16, bool, u32), Vec<u8>>,
@@ -72,7 +72,7 @@ struct Application {
 impl Application {
     fn take(&mut self, message: Message) -> Result<(), TestCaseError> {
         let key = (message.stream.0, message.unordered, message.number);
-        // Parts of an unordered message in DATA chunks are known by their stream alone.
+        // Parts of an unordered message in DATA chunks are identified by their stream alone.
         let key = if message.unordered { (key.0, true, 0) } else { key };
         prop_assert_eq!(message.begins, !self.open.contains_key(&key));
         prop_assert_eq!(message.ppid, Ppid(9));
@@ -85,7 +85,7 @@ impl Application {
     }
 }
 
-/// The set of TSN offsets that a SACK tells of, without those up to the cumulative one.
+/// The TSN offsets that a SACK reports, without those up to the cumulative TSN ack.
 fn reported(sack: &SackChunk) -> BTreeSet<u32> {
     let cumulative = sack.cumulative_tsn.distance_from(tsn(0).previous());
     gaps(sack)
@@ -95,8 +95,8 @@ fn reported(sack: &SackChunk) -> BTreeSet<u32> {
         .collect()
 }
 
-/// Holds a SACK against the set of all TSN offsets that have arrived.
-fn holds(sack: &SackChunk, arrived: &BTreeSet<u32>) -> Result<(), TestCaseError> {
+/// Checks a SACK against the set of all TSN offsets that have arrived.
+fn check_sack(sack: &SackChunk, arrived: &BTreeSet<u32>) -> Result<(), TestCaseError> {
     let missing = (0..).find(|offset| !arrived.contains(offset)).expect("not all of them");
     prop_assert_eq!(sack.cumulative_tsn, tsn(missing).previous());
     let above: BTreeSet<u32> = arrived.range(missing..).copied().collect();
@@ -125,7 +125,7 @@ fn arrivals_give_the_messages(
         let new = arrived.insert(u32::try_from(index).expect("small"));
         let expected = if new { DataOutcome::Accepted } else { DataOutcome::Duplicate };
         prop_assert_eq!(side.chunk(&chunks[index]), expected);
-        holds(&side.sack(), &arrived)?;
+        check_sack(&side.sack(), &arrived)?;
         if reads.next() == Some(&true) {
             while let Some(message) = side.receiver.receive() {
                 application.take(message)?;
@@ -197,9 +197,9 @@ proptest! {
     }
 }
 
-/// What a hostile peer does.
+/// An action of a hostile peer.
 #[derive(Clone, Debug)]
-enum Deed {
+enum HostileAction {
     Data(DataChunk),
     Forward(i16, Vec<(u16, bool, u32)>),
     Read,
@@ -228,28 +228,28 @@ fn chunk() -> impl Strategy<Value = DataChunk> {
     )
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn action() -> impl Strategy<Value = HostileAction> {
     let skips = prop::collection::vec((0_u16..18, any::<bool>(), 0_u32..6), 0..6);
     prop_oneof![
-        20 => chunk().prop_map(Deed::Data),
-        2 => (-5_i16..70, skips).prop_map(|(offset, skips)| Deed::Forward(offset, skips)),
-        3 => Just(Deed::Read),
-        1 => prop::collection::vec(0_u16..18, 0..4).prop_map(Deed::Reset),
+        20 => chunk().prop_map(HostileAction::Data),
+        2 => (-5_i16..70, skips).prop_map(|(offset, skips)| HostileAction::Forward(offset, skips)),
+        3 => Just(HostileAction::Read),
+        1 => prop::collection::vec(0_u16..18, 0..4).prop_map(HostileAction::Reset),
     ]
 }
 
-/// Whether the association would go on after this.
-fn commit(side: &mut Side, deed: &Deed, interleaving: bool) -> bool {
-    match deed {
-        Deed::Data(chunk) => {
+/// Applies an action; returns whether the association would survive it.
+fn apply(side: &mut Side, action: &HostileAction, interleaving: bool) -> bool {
+    match action {
+        HostileAction::Data(chunk) => {
             let mut chunk = chunk.clone();
-            // Mostly of the right kind, or there would be nothing but refusals.
+            // Mostly of the right kind, since otherwise everything would be rejected.
             if let (false, Order::Mid { mid, .. }) = (interleaving, chunk.order) {
                 chunk.order = Order::Ssn(Ssn(mid.0 as u16));
             }
             !matches!(side.chunk(&chunk), DataOutcome::Violation(_))
         }
-        Deed::Forward(offset, skips) => {
+        HostileAction::Forward(offset, skips) => {
             let to = tsn(0).plus(i32::from(*offset).cast_unsigned());
             let ssns: Vec<SkippedSsn> = skips
                 .iter()
@@ -273,11 +273,11 @@ fn commit(side: &mut Side, deed: &Deed, interleaving: bool) -> bool {
             side.receiver.end_of_packet(side.now, PATH, 40);
             result.is_ok()
         }
-        Deed::Read => {
+        HostileAction::Read => {
             side.receiver.receive();
             true
         }
-        Deed::Reset(streams) => {
+        HostileAction::Reset(streams) => {
             let streams: Vec<StreamId> = streams.iter().map(|stream| StreamId(*stream)).collect();
             side.receiver.reset_streams(&streams);
             true
@@ -285,7 +285,7 @@ fn commit(side: &mut Side, deed: &Deed, interleaving: bool) -> bool {
     }
 }
 
-/// Memory is held only for what is in one of the queues: everything read and given up, none is.
+/// Memory is accounted only for queued data: once everything is read and abandoned, there is none.
 fn nothing_leaks(side: &mut Side, interleaving: bool) -> Result<(), TestCaseError> {
     side.receive();
     let to = side.receiver.highest_tsn().plus(1);
@@ -312,7 +312,7 @@ fn nothing_leaks(side: &mut Side, interleaving: bool) -> Result<(), TestCaseErro
 proptest! {
     #[test]
     fn nothing_that_a_peer_sends_breaks_the_bounds(
-        deeds in prop::collection::vec(deed(), 0..150),
+        actions in prop::collection::vec(action(), 0..150),
         interleaving: bool,
         nr_sack: bool,
     ) {
@@ -321,8 +321,8 @@ proptest! {
         config.partial_delivery_point = Some(2000);
         let mut side = Side::with(&config, interleaving, nr_sack);
         let mut goes_on = true;
-        for deed in &deeds {
-            goes_on &= commit(&mut side, deed, interleaving);
+        for action in &actions {
+            goes_on &= apply(&mut side, action, interleaving);
             prop_assert!(side.receiver.memory() <= side.receiver.window.memory_bound());
             let sack = side.sack();
             let blocks = gaps(&sack);

@@ -24,7 +24,7 @@ fn ranges(bits: u64) -> Vec<Range> {
 }
 
 #[test]
-fn blocks_out_of_order_are_seen() {
+fn blocks_out_of_order_are_rejected() {
     let plausible = |gap_blocks: &[(u16, u16)]| {
         let gap_blocks = blocks(gap_blocks);
         let sack =
@@ -67,7 +67,7 @@ proptest! {
             assert!(last.is_none_or(|last| last.is_before(from)), "out of order");
             last = Some(to);
             for offset in from.distance_from(BASE)..=to.distance_from(BASE) {
-                assert_eq!(bits >> offset & 1, 0, "told twice");
+                assert_eq!(bits >> offset & 1, 0, "reported twice");
                 bits |= 1 << offset;
             }
         });

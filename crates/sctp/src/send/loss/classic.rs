@@ -1,4 +1,4 @@
-//! Missing reports (RFC 9260 §7.2.4), counted for each path on its own: a chunk is missing only if
+//! Missing reports (RFC 9260 §7.2.4), counted for each path separately: a chunk is missing only if
 //! something arrived that was sent later *on the same path* (split fast retransmit, Iyengar et al.
 //! 2006 §3.1). With one path that is the rule of the RFC.
 
@@ -7,15 +7,15 @@ use core::time::Duration;
 use super::super::Sender;
 use super::super::multipath::{path_for_lost, reports_for, splits_reports};
 use super::super::outstanding::{ChunkState, SentChunk};
-use super::super::retransmission::Meaning;
+use super::super::retransmission::RetransmitReason;
 use crate::path::Paths;
 use crate::serial::Tsn;
 
-/// Missing reports after which a chunk counts as lost.
+/// The number of missing reports after which a chunk counts as lost.
 const MISSING_REPORTS: u8 = 3;
 
 impl Sender {
-    /// Counts missing reports, and finds the chunks that have three.
+    /// Counts missing reports, and marks the chunks that have three for retransmission.
     pub(super) fn count_missing(&mut self, now: Duration, paths: &mut Paths) {
         let highest = self.outstanding.flights().iter().filter_map(|flight| flight.seen.highest);
         let highest = highest.reduce(|one, other| if other.is_after(one) { other } else { one });
@@ -23,7 +23,7 @@ impl Sender {
         let mut tsn = self.outstanding.first();
         let mut skip = 0;
         while tsn.is_before(highest) {
-            // What was reported is not missing, whole ranges of it.
+            // Skips whole ranges that were reported.
             if let Some(range) = self.reported.arrived.get(skip)
                 && tsn.is_at_or_after(range.0)
             {
@@ -36,14 +36,14 @@ impl Sender {
                 let concurrent = self.multipath.as_deref();
                 let elsewhere = |path| path_for_lost(concurrent, path, paths);
                 let to = path.map_or_else(|| paths.primary(), elsewhere);
-                self.lose(tsn, to, Meaning::Loss, now, paths);
+                self.lose(tsn, to, RetransmitReason::Loss, now, paths);
                 self.begin_recovery(chunk.flight, 1, chunk.packet, now, paths);
             }
             tsn = tsn.next();
         }
     }
 
-    /// Counts a report for a chunk; gives it if there are three.
+    /// Counts a report for a chunk; returns it if there are three.
     fn find_lost(&mut self, tsn: Tsn, highest: Tsn) -> Option<SentChunk> {
         let chunk = *self.outstanding.get(tsn)?;
         if chunk.state != ChunkState::InFlight || chunk.fast_retransmitted {

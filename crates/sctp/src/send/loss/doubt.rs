@@ -1,27 +1,27 @@
-//! A path that has fallen silent: with another one at hand, data does not wait for T3, which is a
-//! second at least, but moves on when a tail-loss probe has gone unanswered: three round trips after
-//! the last sign of life, and as much as round trips vary.
+//! Paths that have fallen silent: if there is another path, data does not wait for T3, which is a
+//! second at least, but moves when a tail loss probe has gone unanswered: three round trips plus
+//! their variation after the last sign of life.
 //!
-//! Nothing is counted as lost and no window is cut: the path becomes potentially failed
-//! (RFC 7829 §3.2), a heartbeat asks it, and with the answer data goes there again.
+//! Nothing is counted as lost and no window is reduced: the path becomes potentially failed (RFC
+//! 7829 §3.2), a heartbeat checks it, and data returns to it when that is answered.
 
 use core::time::Duration;
 
 use super::super::Sender;
 use super::super::multipath::path_instead_of;
-use super::super::retransmission::Meaning;
+use super::super::retransmission::RetransmitReason;
 use crate::identifier::PathId;
 use crate::path::{PathState, Paths};
 
-/// The shortest time from now to a doubt: old news comes in one SACK after the other.
-const LEAST_WAIT: Duration = Duration::from_millis(1);
+/// The minimum time from now to a doubt: outdated SACKs arrive in quick succession.
+const MIN_WAIT: Duration = Duration::from_millis(1);
 
-/// The shortest silence that casts doubt on a path: hosts pause for that long.
-const LEAST_SILENCE: Duration = Duration::from_millis(100);
+/// The minimum silence that casts doubt on a path: hosts pause for that long.
+const MIN_SILENCE: Duration = Duration::from_millis(100);
 
 impl Sender {
-    /// Begins to wait for a sign of life of a path that has data under way; anew if it was `alive` at
-    /// some time.
+    /// Starts to wait for a sign of life of a path with data in flight; restarts if it was `alive`
+    /// at some time.
     pub(in crate::send) fn schedule_doubt(
         &mut self,
         number: u8,
@@ -41,18 +41,18 @@ impl Sender {
         if flight.doubt.is_some() && alive.is_none() {
             return;
         }
-        // A probe goes after two round trips. Its answer takes one and what round trips vary by, but
-        // not more than two: they vary much only while little is known of them.
+        // A probe is sent after two round trips. Its response takes one plus the variation, but not
+        // more than two: a large variation only means that there were few measurements.
         let varies = (path.rto.variance() * 4).clamp(smoothed / 4, smoothed);
         let answer = smoothed.saturating_add(varies);
-        let mut silence = (smoothed * 2).saturating_add(answer).max(LEAST_SILENCE);
+        let mut silence = (smoothed * 2).saturating_add(answer).max(MIN_SILENCE);
         if flight.has_one_packet() {
             silence = silence.saturating_add(self.rules.sack_delay);
         }
-        flight.doubt = Some(alive.unwrap_or(now).saturating_add(silence).max(now + LEAST_WAIT));
+        flight.doubt = Some(alive.unwrap_or(now).saturating_add(silence).max(now + MIN_WAIT));
     }
 
-    /// Nothing came back for long: what is under way is sent on another path, if one works.
+    /// Moves the data in flight to another active path, if there is one, after a long silence.
     pub(super) fn doubt(&mut self, number: u8, now: Duration, paths: &mut Paths) {
         let flight = self.outstanding.flight_mut(number);
         flight.doubt = None;
@@ -67,13 +67,13 @@ impl Sender {
         if state != Some(PathState::PotentiallyFailed) || to == id {
             return;
         }
-        self.leave_silent(number, to, now, paths);
+        self.move_outstanding(number, to, now, paths);
     }
 
-    /// What is under way on a path that does not answer is sent on `to`.
-    fn leave_silent(&mut self, number: u8, to: PathId, now: Duration, paths: &mut Paths) {
+    /// Moves the data in flight on a path that does not respond to `to`.
+    fn move_outstanding(&mut self, number: u8, to: PathId, now: Duration, paths: &mut Paths) {
         while let Some(run) = self.outstanding.take_oldest_run(number) {
-            self.lose_run(number, &run, to, Meaning::Nothing, now, paths);
+            self.lose_run(number, &run, to, RetransmitReason::NotLost, now, paths);
         }
         let must_run = self.must_forward();
         let flight = self.outstanding.flight_mut(number);
@@ -85,9 +85,9 @@ impl Sender {
         }
     }
 
-    /// A path works, after a time in which perhaps none did. What is under way on one that failed
-    /// was sent there for want of a better one, and is sent again on `to`; on one that is back it was
-    /// lost while that was away, and waits no longer than timeouts last now.
+    /// Handles a path that works again, perhaps after none did. Data in flight on a failed path was
+    /// sent there for lack of a better one and moves to `to`; on a path that recovered it was lost
+    /// while the path was down, and waits no longer than the current timeout.
     pub(in crate::send) fn catch_up(
         &mut self,
         number: u8,
@@ -96,7 +96,7 @@ impl Sender {
         paths: &mut Paths,
     ) {
         let works = |id| paths.get(id).is_some_and(|path| path.state() == PathState::Active);
-        let Some(id) = self.outstanding.path_of(number).filter(|_| self.rules.returns_at_once)
+        let Some(id) = self.outstanding.path_of(number).filter(|_| self.rules.recovers_immediately)
         else {
             return;
         };
@@ -106,7 +106,7 @@ impl Sender {
                 path.t3 = path.t3.map(|t3| t3.min(soon));
             }
         } else if works(to) && !self.peer_window.is_probing(&self.outstanding) {
-            self.leave_silent(number, to, now, paths);
+            self.move_outstanding(number, to, now, paths);
         }
     }
 }

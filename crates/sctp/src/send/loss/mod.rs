@@ -1,12 +1,12 @@
-//! How losses are found: by missing reports, or by time.
+//! Loss detection: by missing reports, or by time.
 //!
-//! | file | how | source |
+//! | file | method | source |
 //! | --- | --- | --- |
-//! | `classic` | three SACKs that acknowledge something later | RFC 9260 §7.2.4 |
-//! | `rack` | something sent later arrived, and time enough has passed | RFC 8985 §6 |
-//! | `tail_loss_probe` | at the tail nothing later is sent: so send something | RFC 8985 §7 |
-//! | `doubt` | a path that is silent, where there is another one | beyond RFC 7829 §3.2 |
-//! | `spurious` | what was believed lost and had arrived | RFC 9260 §7.2.4, RFC 3708 |
+//! | `classic` | three missing reports | RFC 9260 §7.2.4 |
+//! | `rack` | something sent later has arrived, and enough time has passed | RFC 8985 §6 |
+//! | `tail_loss_probe` | a probe at the tail, where nothing later is sent | RFC 8985 §7 |
+//! | `doubt` | a silent path while there is another one | beyond RFC 7829 §3.2 |
+//! | `spurious` | spurious retransmissions | RFC 9260 §7.2.4, RFC 3708 |
 
 mod classic;
 mod doubt;
@@ -24,7 +24,7 @@ use crate::config::LossDetection;
 use crate::path::Paths;
 
 impl Sender {
-    /// Looks for losses after a SACK.
+    /// Detects losses after a SACK.
     pub(super) fn detect_losses(&mut self, now: Duration, paths: &mut Paths) {
         match self.rules.detection {
             LossDetection::Classic => self.count_missing(now, paths),
@@ -44,7 +44,7 @@ impl Sender {
         }
     }
 
-    /// Does what the timers of loss detection ask for.
+    /// Handles the timers of loss detection.
     pub(super) fn handle_loss_timers(&mut self, number: u8, now: Duration, paths: &mut Paths) {
         let flight = self.outstanding.flight(number);
         if flight.rack.timer.is_some_and(|at| at <= now) {

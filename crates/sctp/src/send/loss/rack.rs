@@ -1,5 +1,5 @@
-//! RACK: a packet is lost if one that was sent later on the same path has arrived, and the time
-//! that reordering may take has passed (RFC 8985 §6).
+//! RACK: a packet is lost if one that was sent later on the same path has arrived, and the
+//! reordering window has passed (RFC 8985 §6).
 
 use core::time::Duration;
 
@@ -7,30 +7,30 @@ use super::super::Sender;
 use super::super::acknowledgement::is_newer;
 use super::super::multipath::path_for_lost;
 use super::super::outstanding::Flight;
-use super::super::retransmission::Meaning;
+use super::super::retransmission::RetransmitReason;
 use crate::congestion::PacketNumber;
 use crate::path::Paths;
 
-/// The most quarters of the least round trip that reordering is given.
+/// The maximum number of quarters of the least round trip that reordering is given.
 const MAX_STEPS: u8 = 16;
 
-/// Recoveries after which a wider window for reordering is given up again (RFC 8985 §6.2 step 4).
+/// The number of recoveries after which a wider reordering window is reset (RFC 8985 §6.2 step 4).
 const PERSISTENCE: u8 = 16;
 
-/// What RACK knows of a path.
+/// The RACK state of a path.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::send) struct Rack {
-    /// The packet sent last of those that arrived, and when it was sent.
+    /// The most recently sent packet that has been delivered, and when it was sent.
     newest: Option<(PacketNumber, Duration)>,
-    /// Its round trip.
+    /// Its RTT.
     rtt: Duration,
-    /// Whether packets were ever seen to arrive out of order.
+    /// Whether reordering has been observed.
     reordering: bool,
-    /// Quarters of the least round trip that reordering is given.
+    /// The reordering window, in quarters of the minimum RTT.
     steps: u8,
-    /// Recoveries for which `steps` stays as it is.
+    /// The number of recoveries for which `steps` is kept.
     persist: u8,
-    /// When to look again.
+    /// When to check again.
     pub(in crate::send) timer: Option<Duration>,
 }
 
@@ -48,13 +48,13 @@ impl Default for Rack {
 }
 
 impl Rack {
-    /// After T3: all that was sent before is to be sent again anyway.
+    /// Restarts after T3: everything sent before is retransmitted anyway.
     pub(in crate::send) fn restart(&mut self) {
         self.newest = None;
         self.timer = None;
     }
 
-    /// A recovery has ended.
+    /// Records the end of a recovery.
     pub(in crate::send) fn on_recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
@@ -62,37 +62,37 @@ impl Rack {
         }
     }
 
-    /// Something had arrived that was believed lost: wait longer from now on.
+    /// Records a spurious retransmission: widens the reordering window.
     pub(in crate::send) fn on_spurious(&mut self) {
         self.reordering = true;
         self.steps = (self.steps + 1).min(MAX_STEPS);
         self.persist = PERSISTENCE;
     }
 
-    /// How long reordering may take (`RACK.reo_wnd`).
-    fn window(&self, least: Duration, smoothed: Duration, in_recovery: bool) -> Duration {
+    /// Returns the reordering window (`RACK.reo_wnd`).
+    fn window(&self, min_rtt: Duration, smoothed: Duration, in_recovery: bool) -> Duration {
         if !self.reordering && in_recovery {
             return Duration::ZERO;
         }
-        (least / 4 * u32::from(self.steps)).min(smoothed)
+        (min_rtt / 4 * u32::from(self.steps)).min(smoothed)
     }
 }
 
 impl Flight {
-    /// Whether a packet with something retransmitted was sent so short a time ago that what
+    /// Returns whether a packet with something retransmitted was sent so short a time ago that what
     /// arrived must be an earlier transmission (RFC 8985 §6.2 step 2).
     pub(in crate::send) fn is_too_soon(
         &self,
         packet: PacketNumber,
         now: Duration,
-        least: Option<Duration>,
+        min_rtt: Option<Duration>,
     ) -> bool {
-        let (Some(sent), Some(least)) = (self.sent_at(packet), least) else { return true };
-        now.saturating_sub(sent) < least
+        let (Some(sent), Some(min_rtt)) = (self.sent_at(packet), min_rtt) else { return true };
+        now.saturating_sub(sent) < min_rtt
     }
 
-    /// Takes in what a SACK acknowledged (RFC 8985 §6.2 steps 2 and 3).
-    pub(in crate::send) fn note_newest(&mut self, now: Duration) {
+    /// Updates RACK with what a SACK acknowledged (RFC 8985 §6.2 steps 2 and 3).
+    pub(in crate::send) fn update_rack(&mut self, now: Duration) {
         self.rack.reordering |= self.seen.late;
         let Some(packet) = self.seen.newest else { return };
         if self.rack.newest.is_some_and(|(known, _)| !is_newer(packet, known)) {
@@ -106,20 +106,20 @@ impl Flight {
 }
 
 impl Sender {
-    /// Finds what was lost on a path (RFC 8985 §6.2 step 5).
+    /// Detects losses on a path (RFC 8985 §6.2 step 5).
     pub(super) fn detect_by_time(&mut self, number: u8, now: Duration, paths: &mut Paths) {
         let flight = self.outstanding.flight_mut(number);
         flight.rack.timer = None;
         let Some((newest, newest_sent)) = flight.rack.newest else { return };
         let Some(id) = flight.path else { return };
         let Some(path) = paths.get(id) else { return };
-        let least = path.rto.least().unwrap_or(flight.rack.rtt);
+        let min_rtt = path.rto.min_rtt().unwrap_or(flight.rack.rtt);
         let smoothed = path.rto.smoothed().unwrap_or(flight.rack.rtt);
-        let window = flight.rack.window(least, smoothed, flight.recovery.is_some());
-        let patience = flight.rack.rtt.saturating_add(window);
+        let window = flight.rack.window(min_rtt, smoothed, flight.recovery.is_some());
+        let timeout = flight.rack.rtt.saturating_add(window);
         let to = path_for_lost(self.multipath.as_deref(), id, paths);
-        // What a report left out for want of room may have arrived.
-        let cut = super::super::gap_blocks::deniable(&self.reported.arrived);
+        // What a truncated report omitted may have arrived.
+        let conclusive_end = super::super::gap_blocks::last_conclusive(&self.reported.arrived);
         let mut lost = 0;
         let mut newest_lost = newest;
         loop {
@@ -128,16 +128,16 @@ impl Sender {
             if run.sent > newest_sent || !is_newer(newest, run.packet) {
                 break;
             }
-            if cut.is_some_and(|cut| run.first.is_after(cut)) {
+            if conclusive_end.is_some_and(|conclusive_end| run.first.is_after(conclusive_end)) {
                 break;
             }
-            let deadline = run.sent.saturating_add(patience);
+            let deadline = run.sent.saturating_add(timeout);
             if deadline > now {
                 flight.rack.timer = Some(deadline);
                 break;
             }
             flight.drop_oldest();
-            lost += self.lose_run(number, &run, to, Meaning::Loss, now, paths);
+            lost += self.lose_run(number, &run, to, RetransmitReason::Loss, now, paths);
             newest_lost = run.packet;
         }
         if lost > 0 {

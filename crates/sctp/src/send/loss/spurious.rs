@@ -1,5 +1,5 @@
-//! What was believed lost and had arrived: the peer got it twice, and says so, or acknowledges it
-//! before it was sent again. If that goes for all that a recovery was about, there was no loss.
+//! Spurious retransmissions: the peer reports a duplicate, or acknowledges a chunk before it was
+//! retransmitted. If that holds for all chunks of a recovery, there was no loss.
 
 use core::time::Duration;
 
@@ -9,9 +9,9 @@ use crate::serial::Tsn;
 use crate::wire::SackChunk;
 
 impl Flight {
-    /// So many chunks up to `tsn` were not lost after all. Says whether that was the last of those
-    /// that the recovery is about.
-    pub(in crate::send) fn clear_suspect(&mut self, tsn: Tsn, count: u32) -> bool {
+    /// Clears `count` suspects up to `tsn` that were not lost after all. Returns whether they were
+    /// the last ones of the recovery.
+    pub(in crate::send) fn clear_suspects(&mut self, tsn: Tsn, count: u32) -> bool {
         let Some(recovery) = &mut self.recovery else { return false };
         if recovery.suspects == 0 || tsn.is_after(recovery.exit) {
             return false;
@@ -27,7 +27,7 @@ impl Flight {
 }
 
 impl Outstanding {
-    /// Takes in what the peer reports as received twice.
+    /// Processes the duplicates that the peer reports.
     pub(in crate::send) fn note_duplicates(
         &mut self,
         now: Duration,
@@ -37,7 +37,7 @@ impl Outstanding {
         for duplicate in sack.duplicates() {
             for flight in self.flights_mut() {
                 flight.probe.note_duplicate(duplicate);
-                if flight.clear_suspect(duplicate, 1)
+                if flight.clear_suspects(duplicate, 1)
                     && let Some(path) = flight.path.and_then(|id| paths.get_mut(id))
                 {
                     path.congestion.on_spurious(now);

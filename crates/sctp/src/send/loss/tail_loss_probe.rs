@@ -1,73 +1,73 @@
-//! Tail-loss probes: if the last packets of a flight are lost, nothing that arrives later can tell;
-//! so something is sent again, long before T3 would run out (RFC 8985 §7). If it turns out that what
-//! was sent again was all that had been lost, the window is cut all the same (§7.4).
+//! Tail loss probes: if the last packets of a flight are lost, nothing that arrives later can
+//! reveal it; so a probe is sent, long before T3 would expire (RFC 8985 §7). If it turns out that
+//! the probe repaired the only loss, the window is reduced all the same (§7.4).
 
 use core::time::Duration;
 
 use super::super::Sender;
 use super::super::acknowledgement::is_newer;
 use super::super::outstanding::{ChunkState, Chunks, Flight, in_run};
-use super::super::retransmission::Meaning;
+use super::super::retransmission::RetransmitReason;
 use crate::config::LossDetection;
 use crate::congestion::PacketNumber;
 use crate::path::{Path, Paths};
 use crate::serial::Tsn;
 
-/// How long to wait on a path whose round trip is not known.
-const WITHOUT_ROUND_TRIP: Duration = Duration::from_secs(1);
+/// The timeout on a path whose RTT is unknown.
+const TIMEOUT_WITHOUT_RTT: Duration = Duration::from_secs(1);
 
 /// The probe of one path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::send) struct TailLossProbe {
     /// When to send one.
     pub(in crate::send) timer: Option<Duration>,
-    /// The one that is out: one at a time.
-    out: Option<Out>,
+    /// The outstanding probe; one at a time.
+    outstanding: Option<SentProbe>,
 }
 
-/// A probe that is out.
+/// An outstanding probe.
 #[derive(Clone, Copy, Debug)]
-struct Out {
+struct SentProbe {
     /// Its packet, or a later one.
     packet: PacketNumber,
     /// When it was sent.
     sent: Duration,
-    /// The chunk that was sent again, if it is not new data.
-    again: Option<Tsn>,
-    /// Whether the peer got that chunk twice.
-    twice: bool,
+    /// The chunk that was retransmitted, if it is not new data.
+    retransmitted: Option<Tsn>,
+    /// Whether the peer received that chunk twice.
+    received_twice: bool,
 }
 
 impl TailLossProbe {
-    /// No probe is wanted any more.
+    /// Cancels the probe and its timer.
     pub(in crate::send) fn cancel(&mut self) {
         *self = Self::default();
     }
 
-    /// Whether a probe is out.
-    pub(in crate::send) fn is_out(&self) -> bool {
-        self.out.is_some()
+    /// Returns whether a probe is out.
+    pub(in crate::send) fn is_outstanding(&self) -> bool {
+        self.outstanding.is_some()
     }
 
-    /// The peer got a chunk twice.
+    /// Records a duplicate that the peer reported.
     pub(super) fn note_duplicate(&mut self, tsn: Tsn) {
-        if let Some(out) = &mut self.out {
-            out.twice |= out.again == Some(tsn);
+        if let Some(probe) = &mut self.outstanding {
+            probe.received_twice |= probe.retransmitted == Some(tsn);
         }
     }
 }
 
 impl Sender {
-    /// After a SACK: probes that were answered end.
-    pub(in crate::send) fn judge_probes(&mut self, now: Duration, paths: &mut Paths) {
+    /// Completes the probes that a SACK answered.
+    pub(in crate::send) fn evaluate_probes(&mut self, now: Duration, paths: &mut Paths) {
         for number in self.outstanding.numbers() {
-            if let Some(out) = self.outstanding.flight(number).probe.out {
-                self.judge_probe(number, &out, now, paths);
+            if let Some(probe) = self.outstanding.flight(number).probe.outstanding {
+                self.evaluate_probe(number, &probe, now, paths);
             }
         }
     }
 
-    /// After a SACK: timers start anew.
+    /// Restarts the timers after a SACK.
     pub(in crate::send) fn schedule_probes(&mut self, now: Duration, paths: &Paths) {
         for number in self.outstanding.numbers() {
             if self.outstanding.flight(number).seen.acknowledged {
@@ -76,14 +76,15 @@ impl Sender {
         }
     }
 
-    /// Ends a probe that was answered; cuts the window if it repaired a loss (RFC 8985 §7.4).
-    fn judge_probe(&mut self, number: u8, out: &Out, now: Duration, paths: &mut Paths) {
+    /// Completes a probe that was answered; reduces the window if it repaired a loss (RFC 8985
+    /// §7.4).
+    fn evaluate_probe(&mut self, number: u8, probe: &SentProbe, now: Duration, paths: &mut Paths) {
         let (flight, chunks) = self.outstanding.flight_and_chunks(number);
-        let Some(tsn) = out.again else {
-            // New data: what arrives of it tells of losses before it by itself.
+        let Some(tsn) = probe.retransmitted else {
+            // New data: its acknowledgement reveals losses before it.
             let newest = flight.seen.newest;
-            if newest.is_some_and(|newest| !is_newer(out.packet, newest)) {
-                flight.probe.out = None;
+            if newest.is_some_and(|newest| !is_newer(probe.packet, newest)) {
+                flight.probe.outstanding = None;
             }
             return;
         };
@@ -93,16 +94,16 @@ impl Sender {
         if waits {
             return;
         }
-        flight.probe.out = None;
-        let least = flight.path.and_then(|id| paths.get(id)).and_then(|path| path.rto.least());
-        let is_first = least.is_none_or(|least| now.saturating_sub(out.sent) < least);
+        flight.probe.outstanding = None;
+        let min_rtt = flight.path.and_then(|id| paths.get(id)).and_then(|path| path.rto.min_rtt());
+        let is_first = min_rtt.is_none_or(|min_rtt| now.saturating_sub(probe.sent) < min_rtt);
         let is_abandoned = chunk.is_some_and(|chunk| chunk.state == ChunkState::Abandoned);
-        if !out.twice && !is_first && !is_abandoned {
-            self.begin_recovery(number, 1, out.packet, now, paths);
+        if !probe.received_twice && !is_first && !is_abandoned {
+            self.begin_recovery(number, 1, probe.packet, now, paths);
         }
     }
 
-    /// Starts the timer of a path anew, if it may have one (RFC 8985 §7.2).
+    /// Restarts the timer of a path, if it may have one (RFC 8985 §7.2).
     pub(in crate::send) fn schedule_probe(&mut self, number: u8, now: Duration, paths: &Paths) {
         if self.rules.detection != LossDetection::Rack {
             return;
@@ -113,23 +114,23 @@ impl Sender {
         let Some(path) = flight.path.and_then(|id| paths.get(id)) else { return };
         let is_wanted = path.outstanding() > 0
             && flight.recovery.is_none()
-            && flight.waiting() == 0
-            && !flight.probe.is_out()
+            && flight.pending_retransmissions() == 0
+            && !flight.probe.is_outstanding()
             && flight.rack.timer.is_none();
         if !is_wanted {
             return;
         }
-        let mut wait = path.rto.smoothed().map_or(WITHOUT_ROUND_TRIP, |smoothed| smoothed * 2);
+        let mut wait = path.rto.smoothed().map_or(TIMEOUT_WITHOUT_RTT, |smoothed| smoothed * 2);
         if flight.has_one_packet() {
             wait = wait.saturating_add(sack_delay);
         }
         let at = now.saturating_add(wait);
-        // T3 does all that a probe could do.
+        // T3 does everything that a probe could do.
         flight.probe.timer = Some(at).filter(|at| path.t3.is_none_or(|t3| *at < t3));
     }
 
-    /// The timer ran out: new data is sent if there is some, else the last chunk again
-    /// (RFC 8985 §7.3).
+    /// Handles the timer: sends new data if there is some, or else retransmits the last chunk (RFC
+    /// 8985 §7.3).
     pub(super) fn send_probe(&mut self, number: u8, now: Duration, paths: &mut Paths) {
         let has_new = self.queue.unsent() > 0 && self.peer_window() > 0;
         let path = self.outstanding.path_of(number);
@@ -141,14 +142,14 @@ impl Sender {
         flight.probe.timer = None;
         let Some(id) = flight.path else { return };
         let Some(packet) = paths.get(id).map(Path::next_packet) else { return };
-        let mut again = None;
+        let mut retransmitted = None;
         if !(has_new && is_taken) {
-            again = flight.last_under_way(number, chunks);
-            let Some(tsn) = again else { return };
-            self.lose(tsn, id, Meaning::Nothing, now, paths);
+            retransmitted = flight.last_in_flight(number, chunks);
+            let Some(tsn) = retransmitted else { return };
+            self.lose(tsn, id, RetransmitReason::NotLost, now, paths);
         }
-        let out = Out { packet, sent: now, again, twice: false };
-        self.outstanding.flight_mut(number).probe.out = Some(out);
+        let probe = SentProbe { packet, sent: now, retransmitted, received_twice: false };
+        self.outstanding.flight_mut(number).probe.outstanding = Some(probe);
         if let Some(path) = paths.get_mut(id) {
             path.grant_packet();
         }
@@ -156,15 +157,15 @@ impl Sender {
 }
 
 impl Flight {
-    /// Whether all that is under way went in one packet.
+    /// Returns whether everything in flight was sent in one packet.
     pub(super) fn has_one_packet(&self) -> bool {
         let mut runs = self.runs();
         let Some(first) = runs.next() else { return false };
         runs.next_back().is_none_or(|last| last.packet == first.packet)
     }
 
-    /// The chunk that was sent last of those that are under way.
-    fn last_under_way(&self, number: u8, chunks: &Chunks) -> Option<Tsn> {
+    /// Returns the most recently sent chunk that is in flight.
+    fn last_in_flight(&self, number: u8, chunks: &Chunks) -> Option<Tsn> {
         self.runs().rev().find_map(|run| {
             (0..u32::from(run.count))
                 .rev()

@@ -1,20 +1,20 @@
-//! Streams mapped to paths by estimates ([`crate::config::StreamMapping::Automatic`]).
+//! Mapping of streams to paths by estimates ([`crate::config::StreamMapping::Automatic`]).
 //!
-//! For each path it is estimated when a packet that leaves now would be there: by how much later
-//! than the quickest path it delivers, and how long its queue is. For each stream it is kept when
-//! what was sent of it will be there, and which path carries it. Then
+//! For each path, the arrival time of a packet sent now is estimated: its delay relative to the
+//! fastest path, and its queue. For each stream, the estimated arrival of its last data is stored,
+//! and the path that carries it. Then
 //!
-//! - a path takes a stream of which nothing is still on its way to arrive later: its messages wait
-//!   for nothing at the receiver. Of several the quickest path takes them in turn, those last that a
-//!   slower path carries, and a slower one the one whose last message arrives latest, so that few
-//!   streams use it, and those stay;
-//! - if there is none, it takes the stream that waits least: no path idles while it has room, unless
-//!   the stream's own path takes it, and there will be others for this one;
-//! - a path takes nothing if the buffers have no room for that beside what fills the paths of shorter
-//!   round trips: a byte takes a buffer for a round trip, so those make more of it. What waits at the
-//!   receiver for messages on slower paths takes room of its buffer, too;
+//! - a path takes a stream none of whose data in flight arrives later, so that its messages do not
+//!   wait at the receiver. If there are several, the fastest path takes them in turn, and those
+//!   last that a slower path carries; a slower path takes the one whose last message arrives
+//!   latest, so that few streams use it, and always the same ones;
+//! - if there is none, it takes the stream with the shortest wait: no path idles while it has room,
+//!   unless the stream's own path takes it and there will be others for this one;
+//! - a path takes nothing if the buffers have no room beyond what fills the paths with shorter
+//!   round trips: a byte occupies the buffers for a round trip, so those paths make better use of
+//!   it. Data that waits at the receiver for messages on slower paths occupies its buffer too;
 //! - streams of higher priority go first, and not on slower paths while there are others for those;
-//!   those with a deadline take no path that would miss it ([`crate::config::StreamPreference`]).
+//!   streams with a deadline take no path that would miss it ([`crate::config::StreamPreference`]).
 
 use core::time::Duration;
 
@@ -31,37 +31,38 @@ mod estimates;
 pub(super) use estimates::Automatic;
 use estimates::{Forecast, time_for};
 
-/// The most streams, or messages where they are sent in the order of their coming, that are looked
-/// at for one packet.
-const MOST_LOOKED_AT: usize = 64;
+/// The maximum number of streams, or of messages if they are sent in the order of arrival, that are
+/// inspected for one packet.
+const MAX_INSPECTED: usize = 64;
 
-/// Paths are held to what fills them where that takes more than this part of the buffers, numerator
-/// and denominator: in more room than that the slack of the caps does no harm.
+/// Paths are limited to what fills them if that takes more than this fraction of the buffers
+/// (numerator and denominator): with more room, the slack of the caps does no harm.
 const LEAN_FROM: (usize, usize) = (4, 5);
 
-/// Packets' times after which an application that hands in as packets leave has handed in another
-/// message: acknowledgements come for two, and two may come together.
-const LATELY_PACKETS: u64 = 4;
+/// The number of packet times after which an application that queues messages as packets leave has
+/// queued another one: acknowledgements cover two packets, and two may arrive together.
+const RECENT_PACKETS: u64 = 4;
 
-/// How good a stream is for a path: what counts more first, the least of each is best.
+/// The suitability of a stream for a path: the most significant criterion first, the lowest rank is
+/// best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
-    /// Its own value on the quickest paths, those of lower priority first on slower ones.
+    /// The stream's priority on the fastest paths; reversed on slower ones.
     priority: u16,
     /// How long its messages would wait at the receiver.
     wait: u64,
     /// Whether a slower path carries it.
-    is_of_slower: bool,
-    /// On a slower path, how long before the others its last message is there: the one that comes
-    /// latest uses the path already.
+    uses_slower_path: bool,
+    /// On a slower path, how much earlier its last message arrives: the stream whose last message
+    /// arrives latest already uses the path.
     early: u64,
 }
 
 impl Rank {
-    const BEST: Self = Self { priority: 0, wait: 0, is_of_slower: false, early: 0 };
+    const BEST: Self = Self { priority: 0, wait: 0, uses_slower_path: false, early: 0 };
 }
 
-/// The stream chosen so far, and how good it is: the least goes first.
+/// The best stream so far, and its rank.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     slot: StreamSlot,
@@ -69,40 +70,40 @@ struct Candidate {
 }
 
 impl Automatic {
-    /// How good a stream is for a path.
+    /// Returns the rank of a stream for a path.
     fn rank(&self, slot: StreamSlot, path: &Path, forecast: &Forecast) -> Rank {
         let (slower, arrival) = (forecast.meanwhile > 0, self.arrival_of(slot));
         let priority = self.preference(slot).priority;
         let late = arrival.saturating_sub(forecast.arrival + forecast.tolerance);
-        // Its messages may wait at the receiver, if they would not even leave otherwise.
+        // Its messages may wait at the receiver if they would not even be sent otherwise.
         let starves = !slower && self.starves(slot);
         Rank {
-            priority: if slower && self.has_wishes { u16::MAX - priority } else { priority },
+            priority: if slower && self.has_preferences { u16::MAX - priority } else { priority },
             wait: if starves { 0 } else { late },
-            is_of_slower: self.is_of_slower(slot, path) && !starves,
+            uses_slower_path: self.uses_slower_path(slot, path) && !starves,
             early: if slower { forecast.arrival.saturating_sub(arrival) } else { 0 },
         }
     }
 }
 
 impl Sender {
-    /// Whether streams are mapped by estimates.
+    /// Returns whether streams are mapped by estimates.
     pub(super) fn maps_automatically(&self) -> bool {
         let mapping = self.multipath.as_ref().map(|concurrent| &concurrent.choices.mapping);
         matches!(mapping, Some(StreamMapping::Automatic))
     }
 
-    /// The time is this.
+    /// Sets the current time.
     #[inline]
-    pub(in crate::send) fn note_time(&mut self, now: Duration) {
+    pub(in crate::send) fn set_time(&mut self, now: Duration) {
         if let Some(concurrent) = &mut self.multipath {
             concurrent.automatic.now = nanoseconds(now);
         }
     }
 
-    /// Something of a stream is handed in, for the first time if `is_new`.
+    /// Records a queued message of a stream, its first one if `is_new`.
     #[inline]
-    pub(in crate::send) fn note_handed_in(
+    pub(in crate::send) fn record_enqueued(
         &mut self,
         slot: StreamSlot,
         id: StreamId,
@@ -116,11 +117,11 @@ impl Sender {
         if is_new {
             concurrent.automatic.on_new(slot, id, &concurrent.choices.preferences);
         }
-        concurrent.automatic.on_handed_in(slot, now);
+        concurrent.automatic.on_enqueued(slot, now);
     }
 
-    /// A SACK has been taken in: estimates may have changed.
-    pub(in crate::send) fn look_at_paths(&mut self, paths: &mut Paths) {
+    /// Refreshes the estimates after a SACK.
+    pub(in crate::send) fn refresh_estimates(&mut self, paths: &mut Paths) {
         let is_wanted = self.multipath.as_ref().is_some_and(|concurrent| {
             concurrent.choices.mapping == StreamMapping::Automatic
                 || concurrent.choices.path_order == PathOrder::EarliestArrival
@@ -138,9 +139,9 @@ impl Sender {
         }
     }
 
-    /// Something of a stream is sent on a path.
+    /// Records data of a stream that is sent on a path.
     #[inline]
-    pub(in crate::send) fn note_arrival_of(
+    pub(in crate::send) fn record_stream_sent(
         &mut self,
         slot: StreamSlot,
         path: PathId,
@@ -155,35 +156,37 @@ impl Sender {
         }
     }
 
-    /// The stream that may send next on a path, by estimates.
+    /// Returns the stream that may send next on a path, by estimates.
     pub(in crate::send) fn choose_automatically(
         &mut self,
         path: PathId,
         paths: &Paths,
     ) -> Option<StreamSlot> {
-        let way = paths.get(path)?;
+        let path_entry = paths.get(path)?;
         let automatic = &self.multipath.as_ref()?.automatic;
-        let forecast = automatic.forecast(way, paths);
+        let forecast = automatic.forecast(path_entry, paths);
         let slower = forecast.meanwhile > 0;
         let (scheduler, heads) = self.queue.scheduler_and_heads();
         let current = scheduler.current();
-        let may = |slot: StreamSlot| {
+        let is_eligible = |slot: StreamSlot| {
             let Some((stream, message)) = heads.get(slot) else { return false };
             let asked =
                 message.path.filter(|asked| *asked != path).and_then(|asked| paths.get(asked));
             let is_elsewhere = asked.is_some_and(|asked| asked.state() == PathState::Active);
-            let is_begun = message.sent > 0;
-            let is_late = !is_begun && automatic.has_wishes && automatic.misses(slot, way, paths);
-            !(is_elsewhere || is_late || stream.paused && !is_begun)
+            let is_started = message.sent > 0;
+            let is_late = !is_started
+                && automatic.has_preferences
+                && automatic.misses_deadline(slot, path_entry, paths);
+            !(is_elsewhere || is_late || stream.paused && !is_started)
         };
         let mut best: Option<Candidate> = None;
-        let mut left = MOST_LOOKED_AT;
-        let mut rate = |slot: StreamSlot| {
-            if !may(slot) {
+        let mut left = MAX_INSPECTED;
+        let mut consider = |slot: StreamSlot| {
+            if !is_eligible(slot) {
                 return false;
             }
             left -= 1;
-            let rank = automatic.rank(slot, way, &forecast);
+            let rank = automatic.rank(slot, path_entry, &forecast);
             if best.is_none_or(|best| rank < best.rank) {
                 best = Some(Candidate { slot, rank });
             }
@@ -191,18 +194,19 @@ impl Sender {
         };
         match current {
             Some(slot) => {
-                rate(slot);
+                consider(slot);
             }
             None => {
-                scheduler.next(&mut rate);
+                scheduler.next(&mut consider);
             }
         }
         let Candidate { slot, rank } = best?;
-        let is_bad = self.is_reserved(way, paths)
-            || slower && self.has_streams_of_its_own(slot, way)
-            || (rank.wait > 0 || rank.is_of_slower) && self.is_better_left(slot, way, &forecast)
-            || slower && self.would_hold_up(slot, way, &forecast);
-        if is_bad && current.is_none() && self.in_flight() > 0 {
+        let is_unsuitable = self.is_reserved(path_entry, paths)
+            || slower && self.has_own_streams(slot, path_entry)
+            || (rank.wait > 0 || rank.uses_slower_path)
+                && self.is_better_left_to_other(slot, path_entry, &forecast)
+            || slower && self.would_block(slot, path_entry, &forecast);
+        if is_unsuitable && current.is_none() && self.in_flight() > 0 {
             return None;
         }
         match current {
@@ -211,9 +215,9 @@ impl Sender {
         }
     }
 
-    /// Whether the buffers have no room for one packet more on this path beside what fills those of
-    /// shorter round trips: a byte stays in the buffers for a round trip, so the shorter ones make
-    /// more of it, and this one gets what they leave.
+    /// Returns whether the buffers have no room for another packet on this path beyond what fills
+    /// those with shorter round trips: a byte stays in the buffers for a round trip, so the shorter
+    /// ones make better use of it, and this path gets the rest.
     fn is_reserved(&self, path: &Path, paths: &Paths) -> bool {
         let Some(concurrent) = &self.multipath else { return false };
         let automatic = &concurrent.automatic;
@@ -226,48 +230,49 @@ impl Sender {
                 view.fill.saturating_sub(outstanding)
             })
             .sum();
-        let with_this = self.in_flight() + path.mtu();
-        // What is unsent may go there.
+        let flight_after = self.in_flight() + path.mtu();
+        // Unsent data may go there.
         let unsent = self.queue.unsent().saturating_sub(path.mtu());
         let left = self.peer_window() + self.in_flight();
-        with_this + open.max(unsent) > self.queue.limit()
-            || with_this + open > left.min(automatic.window.saturating_sub(automatic.waits()))
+        flight_after + open.max(unsent) > self.queue.limit()
+            || flight_after + open
+                > left.min(automatic.window.saturating_sub(automatic.receiver_backlog()))
     }
 
-    /// Whether a stream whose messages would wait at the receiver, or that a slower path carries, is
-    /// better left to that one: there are others for this path.
-    fn is_better_left(&self, slot: StreamSlot, path: &Path, forecast: &Forecast) -> bool {
+    /// Returns whether a stream whose messages would wait at the receiver, or that a slower path
+    /// carries, is better left to that path, as there are other streams for this one.
+    fn is_better_left_to_other(&self, slot: StreamSlot, path: &Path, forecast: &Forecast) -> bool {
         let Some(concurrent) = &self.multipath else { return false };
         let automatic = &concurrent.automatic;
         let Some(view) = automatic.view(path.id) else { return false };
         let until = forecast.arrival + forecast.tolerance;
         if self.is_writable(path.mtu()) {
-            // More of them may come at once.
-            let lately = time_for(path.mtu(), view.rate) * LATELY_PACKETS;
+            // More of their messages may be queued at any time.
+            let recent = time_for(path.mtu(), view.rate) * RECENT_PACKETS;
             return self.queue.streams().slots().any(|(other, _)| {
                 other != slot
                     && automatic.arrival_of(other) <= until
-                    && !automatic.is_of_slower(other, path)
-                    && automatic.was_handed_in(other, lately)
+                    && !automatic.uses_slower_path(other, path)
+                    && automatic.was_enqueued(other, recent)
             });
         }
-        // Nothing comes before something has gone: they fill all paths quicker than the stream's own,
-        // and the stream has no more than its share of the send buffer.
+        // Nothing is queued before something has left: the others fill all paths faster than the
+        // stream's own, and the stream has no more than its share of the send buffer.
         let own = self.queued_of(slot);
         let share = self.queue.limit() / self.queue.streams().len().max(1) + path.mtu();
         let filled = automatic.fills_before(slot, path).saturating_sub(path.mtu());
         own <= share && self.others_fill(slot, path, until, filled)
     }
 
-    /// Whether a slower path carries other streams these days than this one, and more of them may
-    /// come: if it took this one, too, more would wait on the quicker paths. Where the application
-    /// waits for room, what comes next may be of any stream, but right after sending one it has had
-    /// no time to hand in more.
-    fn has_streams_of_its_own(&self, slot: StreamSlot, path: &Path) -> bool {
+    /// Returns whether a slower path currently carries other streams than this one, and more data
+    /// of them is expected: if it took this one too, more would wait on the faster paths. If the
+    /// application waits for room, the next message may belong to any stream, but right after a
+    /// packet the application has had no time to queue more.
+    fn has_own_streams(&self, slot: StreamSlot, path: &Path) -> bool {
         let Some(concurrent) = &self.multipath else { return false };
         let automatic = &concurrent.automatic;
         let mut others = self.queue.streams().slots().filter(|(other, _)| *other != slot);
-        let is_free = !self.queue.is_waited_for();
+        let is_free = !self.queue.has_waiting_user();
         !automatic.is_home(slot, path)
             && others.any(|(other, _)| match is_free {
                 true => automatic.is_home(other, path),
@@ -275,13 +280,13 @@ impl Sender {
             })
     }
 
-    /// Whether the other streams that need not be left to slower paths, either, as nothing of them
-    /// arrives later than `until`, have so many bytes in the send buffer.
+    /// Returns whether the other streams that need not be left to slower paths, because none of
+    /// their data arrives later than `until`, have at least `bytes` in the send buffer.
     fn others_fill(&self, slot: StreamSlot, path: &Path, until: u64, bytes: usize) -> bool {
         let Some(concurrent) = &self.multipath else { return false };
         let automatic = &concurrent.automatic;
         let is_free = |other: StreamSlot| {
-            automatic.arrival_of(other) <= until && !automatic.is_of_slower(other, path)
+            automatic.arrival_of(other) <= until && !automatic.uses_slower_path(other, path)
         };
         let others =
             self.queue.streams().slots().filter(|(other, _)| *other != slot && is_free(*other));
@@ -292,20 +297,21 @@ impl Sender {
         })
     }
 
-    /// Bytes of a stream in the send buffer.
+    /// Returns the bytes of a stream in the send buffer.
     fn queued_of(&self, slot: StreamSlot) -> usize {
         self.queue.stream(slot).map_or(0, Stream::queued)
     }
 
-    /// Whether one packet more of a stream on a slower path would stop quicker ones: there are no
-    /// other streams for those, and the buffers have no room for what is delivered meanwhile.
-    fn would_hold_up(&self, slot: StreamSlot, path: &Path, forecast: &Forecast) -> bool {
+    /// Returns whether another packet of a stream on a slower path would block faster ones: there
+    /// are no other streams for those, and the buffers have no room for what they deliver
+    /// meanwhile.
+    fn would_block(&self, slot: StreamSlot, path: &Path, forecast: &Forecast) -> bool {
         let Some(concurrent) = &self.multipath else { return false };
         if self.queue.queued() > self.queued_of(slot) {
             return false;
         }
         let room = concurrent.automatic.window.min(self.queue.limit());
-        let needed = path.outstanding() + path.mtu() + forecast.meanwhile + forecast.under_way;
+        let needed = path.outstanding() + path.mtu() + forecast.meanwhile + forecast.in_flight;
         needed > room
     }
 }

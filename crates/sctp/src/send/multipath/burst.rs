@@ -1,4 +1,4 @@
-//! How much may leave at once (RFC 9260 §6.1 rule D), where it is not acknowledgements that say.
+//! Limits on bursts (RFC 9260 §6.1 rule D), where acknowledgements do not limit them.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -6,32 +6,32 @@ use core::time::Duration;
 use crate::config::BurstLimit;
 use crate::identifier::PathId;
 
-/// Packets that left since the last event.
+/// The packets sent since the last event.
 #[derive(Debug)]
 pub(super) struct Burst {
     limit: BurstLimit,
-    most: u32,
-    /// Whether something happened since the last packet.
+    max_packets: u32,
+    /// Whether an event occurred since the last packet.
     is_new: bool,
-    /// When the last packet left.
+    /// When the last packet was sent.
     last: Duration,
-    /// By path.
+    /// Packets by path.
     counts: Vec<(PathId, u32)>,
     total: u32,
 }
 
 impl Burst {
-    pub(super) fn new(limit: BurstLimit, most: u32) -> Self {
+    pub(super) fn new(limit: BurstLimit, max_packets: u32) -> Self {
         let (last, counts) = (Duration::ZERO, Vec::new());
-        Self { limit, most: most.max(1), is_new: true, last, counts, total: 0 }
+        Self { limit, max_packets: max_packets.max(1), is_new: true, last, counts, total: 0 }
     }
 
-    /// Something happened.
+    /// Records an event.
     pub(super) fn on_event(&mut self) {
         self.is_new = true;
     }
 
-    /// What happens at one time is one event.
+    /// Starts a new burst; everything at one time is one event.
     fn begin(&mut self, now: Duration) {
         if self.is_new && now > self.last {
             self.is_new = false;
@@ -40,13 +40,13 @@ impl Burst {
         }
     }
 
-    /// Whether a path may send one packet more before the next event.
+    /// Returns whether a path may send another packet before the next event.
     pub(super) fn admits(&mut self, path: PathId, now: Duration) -> bool {
         self.begin(now);
-        let of_path = self.counts.iter().find(|(id, _)| *id == path).map_or(0, |(_, count)| *count);
+        let sent = self.counts.iter().find(|(id, _)| *id == path).map_or(0, |(_, count)| *count);
         match self.limit {
-            BurstLimit::PerEvent => of_path < self.most,
-            BurstLimit::Total => self.total < self.most,
+            BurstLimit::PerEvent => sent < self.max_packets,
+            BurstLimit::Total => self.total < self.max_packets,
             BurstLimit::Acknowledged | BurstLimit::None => true,
         }
     }

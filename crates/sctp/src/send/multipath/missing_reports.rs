@@ -1,16 +1,16 @@
-//! What a SACK counts for a chunk that it does not report: split fast retransmission (SFR, Iyengar
-//! et al. 2006 §3.1) and delayed acknowledgement (DAC, §3.3).
+//! The missing reports of a SACK for a chunk: split fast retransmit (SFR, Iyengar et al. 2006 §3.1)
+//! and delayed acknowledgement (DAC, §3.3).
 
 use super::super::outstanding::Outstanding;
 use super::Concurrent;
 use crate::serial::Tsn;
 
-/// How many missing reports the SACK that was taken in is for a chunk of this path.
+/// Returns how many missing reports the current SACK counts as for a chunk of this path.
 ///
-/// With DAC the receiver reports gaps late, and says for how many packets a SACK is. One that
-/// newly acknowledges on several paths counts once. If it touches this path alone, all its
-/// packets came later than the chunk if its lowest new TSN does, so each of them counts; else
-/// it counts once.
+/// With DAC, the receiver delays gap reports, and states how many packets a SACK covers. A SACK
+/// that newly acknowledges data on several paths counts once. If it only concerns this path and its
+/// lowest new TSN is above the chunk, all its packets were sent later, so each of them counts;
+/// otherwise it counts once.
 pub(in crate::send) fn reports_for(
     concurrent: Option<&Concurrent>,
     outstanding: &Outstanding,
@@ -33,7 +33,7 @@ pub(in crate::send) fn reports_for(
     }
 }
 
-/// Whether missing reports are counted for each path on its own.
+/// Returns whether missing reports are counted for each path separately.
 pub(in crate::send) fn splits_reports(concurrent: Option<&Concurrent>) -> bool {
     concurrent.is_none_or(|concurrent| concurrent.choices.split_fast_retransmit)
 }

@@ -1,16 +1,16 @@
-//! All paths at once (CMT-SCTP): what the sending half does beyond one path at a time.
+//! Concurrent multipath transfer (CMT-SCTP): the sender's algorithms beyond one path at a time.
 //!
-//! | file | job | source |
+//! | file | purpose | source |
 //! | --- | --- | --- |
-//! | `order` | which path sends next | |
-//! | `mapping` | which streams may send on a path | Dreibholz et al., PFLDNeT 2010 §4 |
+//! | `order` | the order of the paths | |
+//! | `mapping` | the mapping of streams to paths | Dreibholz et al., PFLDNeT 2010 §4 |
 //! | `automatic` | the same, by estimates | |
-//! | `splitting` | how much of the buffers a path may take | Dreibholz et al., GLOBECOM 2010 |
-//! | `pseudo_cumulative` | when the window of a path may grow (CUC) | Iyengar et al. 2006 §3.2 |
-//! | `missing_reports` | what a SACK counts for a chunk (SFR, DAC) | Iyengar et al. 2006 §3.1, §3.3 |
-//! | `retransmission_path` | where lost chunks go (RTX policies) | Iyengar et al. 2006 §4 |
-//! | `rescheduling` | a chunk that holds up all others | Dreibholz et al., GLOBECOM 2010 |
-//! | `burst` | how much may leave at once | RFC 9260 §6.1 rule D |
+//! | `splitting` | each path's share of the buffers | Dreibholz et al., GLOBECOM 2010 |
+//! | `pseudo_cumulative` | congestion window updates (CUC) | Iyengar et al. 2006 §3.2 |
+//! | `missing_reports` | missing reports (SFR, DAC) | Iyengar et al. 2006 §3.1, §3.3 |
+//! | `retransmission_path` | the path for lost chunks (RTX policies) | Iyengar et al. 2006 §4 |
+//! | `rescheduling` | retransmission of a blocking chunk | Dreibholz et al., GLOBECOM 2010 |
+//! | `burst` | burst limits | RFC 9260 §6.1 rule D |
 
 use alloc::boxed::Box;
 use core::time::Duration;
@@ -38,27 +38,27 @@ pub(super) use missing_reports::{reports_for, splits_reports};
 pub(super) use pseudo_cumulative::Lowest;
 pub(super) use retransmission_path::{path_for_lost, path_instead_of};
 
-/// What there is only with CMT.
+/// The state that is specific to CMT.
 #[derive(Debug)]
 pub(super) struct Concurrent {
     pub(super) choices: Multipath,
     burst: Burst,
-    /// The path that sent last.
+    /// The path of the last packet.
     last: Option<PathId>,
-    /// For how many packets the SACK that is being taken in is (DAC).
+    /// The number of packets that the current SACK covers (DAC).
     pub(super) dac_count: u8,
     automatic: Automatic,
-    /// The last chunk that was sent on another path because it held up all others.
+    /// The last chunk that was rescheduled to another path because it blocked all others.
     rescheduled: Option<Tsn>,
-    /// Whether nothing happened since there was nothing to send: half of all associations only
-    /// receive.
+    /// Whether there was nothing to send and no event has occurred since: half of all associations
+    /// only receive.
     is_idle: bool,
-    /// The path that was found last, if it is new data that may go there.
+    /// The path that was selected last, if it may carry new data.
     found: Option<PathId>,
 }
 
 impl Concurrent {
-    /// If several paths are to be used at once.
+    /// Creates the state, if several paths are used at once.
     pub(super) fn new(config: &AssociationConfig) -> Option<Box<Self>> {
         let mut choices = config.multipath.clone()?;
         if let StreamMapping::Table(table) = &mut choices.mapping {
@@ -79,8 +79,8 @@ impl Concurrent {
 }
 
 impl Sender {
-    /// Something happened after which more may be sent: a packet came in, a message was handed in,
-    /// or a timer ran out.
+    /// Records an event after which more may be sent: a packet arrived, a message was queued, or a
+    /// timer expired.
     #[inline]
     pub(super) fn note_event(&mut self) {
         if let Some(concurrent) = &mut self.multipath {
@@ -90,9 +90,9 @@ impl Sender {
         }
     }
 
-    /// A packet with data leaves on a path.
+    /// Records a packet with data that is sent on a path.
     #[inline]
-    pub(super) fn note_turn_of(&mut self, path: PathId, now: Duration) {
+    pub(super) fn record_packet_sent(&mut self, path: PathId, now: Duration) {
         if let Some(concurrent) = &mut self.multipath {
             concurrent.last = Some(path);
             concurrent.burst.on_sent(path, now);
@@ -100,8 +100,8 @@ impl Sender {
     }
 }
 
-/// Whether new data may go on a path: all that are active are used, or the best of the others
-/// if there is none.
+/// Returns whether new data may be sent on a path: on any active one, or on the best of the others
+/// if none is active.
 fn is_used(path: PathId, paths: &Paths) -> bool {
     paths.get(path).is_some_and(|path| path.state() == PathState::Active)
         || paths.for_data(None) == Some(path)

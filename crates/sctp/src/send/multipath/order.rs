@@ -1,4 +1,4 @@
-//! Which path sends next.
+//! The choice of the path that sends next.
 
 use core::cmp::Reverse;
 use core::time::Duration;
@@ -8,23 +8,23 @@ use crate::config::PathOrder;
 use crate::identifier::PathId;
 use crate::path::{Allowance, Path, Paths};
 
-/// The best path so far, and when one that is paced may send.
+/// The best path so far, and when a paced one may send.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NextPath {
     /// The path that sends next.
     pub(crate) path: Option<PathId>,
-    /// When to look again, if pacing keeps data back.
+    /// When to check again, if pacing delays data.
     pub(crate) paced_until: Option<Duration>,
 }
 
 impl Sender {
-    /// The path that sends next, of all that may. A path that has begun goes on until it may not:
-    /// its packets leave together.
+    /// Returns the path that sends next, of all that may. A path that has started continues until
+    /// it may not: its packets are sent together.
     pub(crate) fn next_path(&mut self, now: Duration, paths: &mut Paths) -> NextPath {
         if self.multipath.as_ref().is_some_and(|concurrent| concurrent.is_idle) {
             return NextPath::default();
         }
-        self.note_time(now);
+        self.set_time(now);
         let mut unused = 0_u64;
         let mut next = self.find_next(now, paths, &mut unused);
         if unused != 0 && next.path.is_none() {
@@ -33,39 +33,39 @@ impl Sender {
         if unused != 0 && next.path.is_none() {
             for (at, path) in paths.iter_mut().enumerate().take(64) {
                 if unused >> at & 1 != 0 {
-                    path.note_unused();
+                    path.on_app_limited();
                 }
             }
         }
-        self.note_finding(next.path);
+        self.cache_result(next.path);
         next
     }
 
-    /// What need not be looked for again: what was found until the packet is filled, and if there
-    /// is nothing at all to send, anything until something happens.
-    fn note_finding(&mut self, found: Option<PathId>) {
+    /// Caches the result: the path until the packet is filled, and, if there is nothing to send at
+    /// all, that fact until the next event.
+    fn cache_result(&mut self, found: Option<PathId>) {
         let is_idle = self.queue.unsent() == 0 && self.outstanding.is_empty();
         let on = found.and_then(|path| self.outstanding.flight_on(path));
-        let is_new = on.is_none_or(|flight| flight.waiting() == 0);
+        let is_new = on.is_none_or(|flight| flight.pending_retransmissions() == 0);
         if let Some(concurrent) = &mut self.multipath {
             concurrent.found = found.filter(|_| is_new);
             concurrent.is_idle = is_idle;
         }
     }
 
-    /// Whether [`Self::next_path`] has just found that new data may go on this path.
-    pub(in crate::send) fn has_just_found(&mut self, path: PathId) -> bool {
+    /// Returns whether [`Self::next_path`] has just selected this path for new data.
+    pub(in crate::send) fn takes_cached_path(&mut self, path: PathId) -> bool {
         let found = self.multipath.as_mut().and_then(|concurrent| concurrent.found.take());
         found == Some(path)
     }
 
-    /// The same; notes which paths have room and nothing to send, by their places.
+    /// Finds the next path; also collects the paths, by index, that have room and nothing to send.
     fn find_next(&mut self, now: Duration, paths: &Paths, unused: &mut u64) -> NextPath {
         let mut next = NextPath::default();
         let Some(concurrent) = &self.multipath else { return next };
         let (order, last) = (concurrent.choices.path_order, concurrent.last);
         let by_estimates = order == PathOrder::EarliestArrival;
-        let goes_on = |path: &&Path| {
+        let continues = |path: &&Path| {
             !by_estimates && Some(path.id) == last && path.last_sent().is_some_and(|at| at == now)
         };
         let mut best = None;
@@ -74,7 +74,7 @@ impl Sender {
                 Some(concurrent) if by_estimates => {
                     (false, Reverse(u128::from(u64::MAX - concurrent.automatic.arrival(path))))
                 }
-                _ => (!goes_on(&path), key(order, path)),
+                _ => (!continues(&path), key(order, path)),
             };
             if best.is_some_and(|best| key >= best) {
                 continue;
@@ -89,7 +89,7 @@ impl Sender {
                 }
                 Allowance::Closed => continue,
             }
-            // Where nothing is under way, there may be no next event.
+            // With nothing in flight, there may be no next event.
             let concurrent = self.multipath.as_mut().filter(|_| self.outstanding.in_flight() > 0);
             if concurrent.is_some_and(|concurrent| !concurrent.burst.admits(path.id, now)) {
                 continue;
@@ -104,21 +104,23 @@ impl Sender {
     }
 }
 
-/// What decides between paths: the least goes first, the oldest path among equals.
+/// Returns the sort key of a path: the lowest goes first, the oldest path among equals.
 fn key(order: PathOrder, path: &Path) -> Reverse<u128> {
-    let first_least = |value: u128| Reverse(u128::MAX - value);
-    let first_most = |value: usize| Reverse(value as u128);
+    let lowest_first = |value: u128| Reverse(u128::MAX - value);
+    let highest_first = |value: usize| Reverse(value as u128);
     let nanoseconds = |time: Option<Duration>, otherwise| {
-        first_least(time.map_or(otherwise, |time| time.as_nanos()))
+        lowest_first(time.map_or(otherwise, |time| time.as_nanos()))
     };
     match order {
-        PathOrder::InOrder | PathOrder::EarliestArrival => first_least(0),
+        PathOrder::InOrder | PathOrder::EarliestArrival => lowest_first(0),
         PathOrder::OldestTransmission => nanoseconds(path.last_sent(), 0),
         PathOrder::LowestRtt => nanoseconds(path.rto.smoothed(), u128::MAX),
-        PathOrder::LargestWindow => first_most(path.congestion.window()),
-        PathOrder::LargestSlowStartThreshold => first_most(path.congestion.slow_start_threshold()),
+        PathOrder::LargestWindow => highest_first(path.congestion.window()),
+        PathOrder::LargestSlowStartThreshold => {
+            highest_first(path.congestion.slow_start_threshold())
+        }
         PathOrder::LargestSpace => {
-            first_most(path.congestion.window().saturating_sub(path.outstanding()))
+            highest_first(path.congestion.window().saturating_sub(path.outstanding()))
         }
     }
 }

@@ -1,39 +1,43 @@
-//! Congestion window update for CMT (CUC, Iyengar et al. 2006 §3.2): the pseudo-cumulative points
-//! of a path.
+//! Congestion window update for CMT (CUC, Iyengar et al. 2006 §3.2): the pseudo-cumulative TSNs of
+//! a path.
 
 use super::super::outstanding::{ChunkState, Chunks, Flight, Outstanding, SentChunk, in_run};
 use crate::config::Cuc;
 use crate::serial::Tsn;
 
-/// The lowest TSNs that a path has outstanding.
+/// The lowest outstanding TSNs of a path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::send) struct Lowest {
-    /// Of those sent once; with CUC v1, of all.
+    /// The lowest of those sent once; with CUC v1, of all.
     first: Option<Tsn>,
-    /// Of those sent again.
-    again: Option<Tsn>,
+    /// The lowest of those retransmitted.
+    retransmitted: Option<Tsn>,
 }
 
 impl Lowest {
-    /// Whether a chunk that was acknowledged is what the path waited for.
+    /// Returns whether an acknowledged chunk is the one that the path waited for.
     #[inline]
     fn is_reached(&self, tsn: Tsn) -> bool {
-        self.first == Some(tsn) || self.again == Some(tsn)
+        self.first == Some(tsn) || self.retransmitted == Some(tsn)
     }
 }
 
 impl Flight {
-    /// The lowest TSN that is under way or waits on the path, as far as the points tell.
+    /// Returns the lowest TSN in flight or to be retransmitted on the path, as far as known.
     fn lowest(&mut self, number: u8, chunks: &Chunks) -> Option<Tsn> {
-        let waiting = if self.waiting() > 0 { self.first_again(number, chunks) } else { None };
-        let points = [self.lowest.first, self.lowest.again, waiting];
+        let waiting = if self.pending_retransmissions() > 0 {
+            self.first_retransmission(number, chunks)
+        } else {
+            None
+        };
+        let points = [self.lowest.first, self.lowest.retransmitted, waiting];
         points
             .into_iter()
             .flatten()
             .reduce(|one, other| if other.is_before(one) { other } else { one })
     }
 
-    /// The chunk sent first of those that are under way and that are `wanted`.
+    /// Returns the chunk that was sent first of those in flight that are `wanted`.
     fn find(
         &self,
         number: u8,
@@ -50,10 +54,10 @@ impl Flight {
 }
 
 impl Outstanding {
-    /// A chunk that was under way or waited was acknowledged: the window of its path may grow if the
-    /// path waited for it.
+    /// Records the acknowledgement of a chunk that was in flight or to be retransmitted: the window
+    /// of its path may grow if the path waited for it.
     #[inline]
-    pub(in crate::send) fn note_point(&mut self, tsn: Tsn, before: &SentChunk) {
+    pub(in crate::send) fn on_point_acknowledged(&mut self, tsn: Tsn, before: &SentChunk) {
         let waited = matches!(before.state, ChunkState::InFlight | ChunkState::Lost);
         if self.cuc().is_none() || !waited {
             return;
@@ -66,16 +70,16 @@ impl Outstanding {
         }
     }
 
-    /// Finds what each path waits for now.
-    pub(in crate::send) fn find_points(&mut self) {
+    /// Updates the TSN that each path waits for.
+    pub(in crate::send) fn update_points(&mut self) {
         let Some(cuc) = self.cuc() else { return };
         let by_version_2 = cuc == Cuc::V2;
         for number in self.numbers() {
             let (flight, chunks) = self.flight_and_chunks(number);
-            // Drops what is over.
+            // Drops obsolete entries.
             if flight.oldest(number, chunks).is_none() {
                 flight.lowest.first = None;
-                flight.lowest.again = None;
+                flight.lowest.retransmitted = None;
                 continue;
             }
             let once = |chunk: &SentChunk| chunk.transmissions == 1 || !by_version_2;
@@ -89,28 +93,30 @@ impl Outstanding {
             if !flight.lowest.first.is_some_and(|tsn| holds(tsn, &once)) {
                 flight.lowest.first = flight.find(number, chunks, once);
             }
-            let is_again = |chunk: &SentChunk| chunk.transmissions > 1;
-            if by_version_2 && flight.lowest.again.is_some_and(|tsn| !holds(tsn, &is_again)) {
-                flight.lowest.again = flight.find(number, chunks, is_again);
+            let is_retransmission = |chunk: &SentChunk| chunk.transmissions > 1;
+            if by_version_2
+                && flight.lowest.retransmitted.is_some_and(|tsn| !holds(tsn, &is_retransmission))
+            {
+                flight.lowest.retransmitted = flight.find(number, chunks, is_retransmission);
             }
         }
     }
 
-    /// A chunk was sent on a path: it may be what the path waits for.
+    /// Records a chunk sent on a path, which may be the one that the path waits for.
     #[inline]
-    pub(in crate::send) fn note_lowest(&mut self, number: u8, tsn: Tsn, is_again: bool) {
+    pub(in crate::send) fn note_lowest(&mut self, number: u8, tsn: Tsn, is_retransmission: bool) {
         let Some(cuc) = self.cuc() else { return };
-        let is_again = is_again && cuc == Cuc::V2;
+        let is_retransmission = is_retransmission && cuc == Cuc::V2;
         let Some(flight) = self.flights_mut().get_mut(usize::from(number)) else { return };
         let lowest = &mut flight.lowest;
-        let point = if is_again { &mut lowest.again } else { &mut lowest.first };
+        let point = if is_retransmission { &mut lowest.retransmitted } else { &mut lowest.first };
         if point.is_none_or(|known| tsn.is_before(known)) {
             *point = Some(tsn);
         }
     }
 
-    /// Whether the pseudo-cumulative point of a path advanced; the cumulative TSN says so where
-    /// there are no such points.
+    /// Returns whether the pseudo-cumulative TSN of a path advanced; without CUC, the cumulative
+    /// TSN ack decides.
     pub(in crate::send) fn has_advanced(&self, number: u8) -> bool {
         let seen = &self.flight(number).seen;
         match self.cuc() {
@@ -119,8 +125,8 @@ impl Outstanding {
         }
     }
 
-    /// Whether all that was sent on a path up to `exit` has arrived: its recovery is over though
-    /// the cumulative TSN waits for other paths.
+    /// Returns whether all data sent on a path up to `exit` has arrived: its recovery is over
+    /// although the cumulative TSN ack waits for other paths.
     pub(in crate::send) fn is_recovered(&mut self, number: u8, exit: Tsn) -> bool {
         if self.cuc().is_none() {
             return false;

@@ -1,18 +1,18 @@
-//! Chunk rescheduling (Dreibholz et al., GLOBECOM 2010): the chunk that holds up all others is sent
-//! once more, on a path that has room and nothing else to send.
+//! Chunk rescheduling (Dreibholz et al., GLOBECOM 2010): the chunk that blocks all others is
+//! retransmitted on a path that has room and nothing else to send.
 
 use core::time::Duration;
 
 use super::super::Sender;
 use super::super::outstanding::ChunkState;
-use super::super::retransmission::Meaning;
+use super::super::retransmission::RetransmitReason;
 use crate::identifier::PathId;
 use crate::path::{Path, Paths};
 
 impl Sender {
-    /// Moves the first chunk that is not acknowledged to one of the paths `with_room`, by their
-    /// places, if a full buffer is all that keeps new data back and the chunk would be there
-    /// sooner. Says on which path it goes now. Each chunk moves once.
+    /// Moves the first unacknowledged chunk to one of the paths `with_room`, given by index, if
+    /// only a full buffer holds back new data and the chunk would arrive sooner. Returns its new
+    /// path. Each chunk moves once.
     pub(super) fn reschedule_first(
         &mut self,
         now: Duration,
@@ -23,7 +23,7 @@ impl Sender {
         let rescheduling = concurrent.choices.rescheduling;
         let by_window =
             self.queue.unsent() > 0 && self.peer_window() < paths.iter().map(Path::mtu).max()?;
-        let is_wanted = rescheduling.by_send_buffer() && self.queue.is_waited_for()
+        let is_wanted = rescheduling.by_send_buffer() && self.queue.has_waiting_user()
             || rescheduling.by_peer_window() && by_window;
         let tsn = self.outstanding.first();
         if !is_wanted || concurrent.rescheduled.is_some_and(|last| tsn.is_at_or_before(last)) {
@@ -48,7 +48,7 @@ impl Sender {
         if let Some(concurrent) = &mut self.multipath {
             concurrent.rescheduled = Some(tsn);
         }
-        self.lose(tsn, to, Meaning::Nothing, now, paths);
+        self.lose(tsn, to, RetransmitReason::NotLost, now, paths);
         Some(to)
     }
 }

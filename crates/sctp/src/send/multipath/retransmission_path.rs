@@ -1,4 +1,4 @@
-//! Where lost chunks go (RTX policies, Iyengar et al. 2006 §4).
+//! The path for lost chunks (RTX policies, Iyengar et al. 2006 §4).
 
 use core::cmp::Reverse;
 
@@ -8,7 +8,7 @@ use crate::config::RtxPolicy;
 use crate::identifier::PathId;
 use crate::path::{Path, PathState, Paths};
 
-/// The path for what was lost on `from`, which still works as far as is known.
+/// Returns the path for chunks lost on `from`, which still works as far as is known.
 pub(in crate::send) fn path_for_lost(
     concurrent: Option<&Concurrent>,
     from: PathId,
@@ -19,8 +19,8 @@ pub(in crate::send) fn path_for_lost(
         .unwrap_or_else(|| same_or_better(from, paths))
 }
 
-/// The path for what was under way on `from`, which did not answer: another active one
-/// (RFC 9260 §6.4.1).
+/// Returns the path for chunks in flight on `from`, which did not respond: another active one (RFC
+/// 9260 §6.4.1).
 pub(in crate::send) fn path_instead_of(
     concurrent: Option<&Concurrent>,
     from: PathId,
@@ -32,8 +32,8 @@ pub(in crate::send) fn path_instead_of(
         .unwrap_or_else(|| paths.for_retransmission(from))
 }
 
-/// The best of the active paths, as the policy has it; the first among equals. `from`: the one that
-/// lost the chunk.
+/// Returns the best of the active paths by the policy, the first among equals. `from` is the path
+/// that lost the chunk.
 fn best<'a>(
     policy: RtxPolicy,
     paths: impl Iterator<Item = &'a Path>,
@@ -42,16 +42,18 @@ fn best<'a>(
     let active = paths.filter(|path| path.state() == PathState::Active);
     let key = |path: &&Path| {
         let is_other = Some(path.id) != from;
-        let most = |value: usize| (Reverse(value as u64), is_other);
+        let highest_first = |value: usize| (Reverse(value as u64), is_other);
         match policy {
             RtxPolicy::Same => (Reverse(u64::from(!is_other)), is_other),
-            RtxPolicy::Asap => most(path.congestion.window().saturating_sub(path.outstanding())),
-            RtxPolicy::Cwnd => most(path.congestion.window()),
-            RtxPolicy::Ssthresh => most(path.congestion.slow_start_threshold()),
+            RtxPolicy::Asap => {
+                highest_first(path.congestion.window().saturating_sub(path.outstanding()))
+            }
+            RtxPolicy::Cwnd => highest_first(path.congestion.window()),
+            RtxPolicy::Ssthresh => highest_first(path.congestion.slow_start_threshold()),
             RtxPolicy::LossRate => (Reverse(u64::MAX - path.loss_rate()), is_other),
         }
     };
     let best = active.min_by_key(key)?;
-    // What works is not left for a path that did not.
+    // An active path is not left for one that is not.
     (policy != RtxPolicy::Same || from.is_none_or(|from| best.id == from)).then_some(best.id)
 }

@@ -7,9 +7,9 @@ use crate::identifier::PathId;
 use crate::path::{PathState, Paths};
 
 impl Concurrent {
-    /// Whether a path may take more of the send buffer, of so many bytes, and of the peer's window, of
-    /// which so many are free. One that has nothing may always take a packet, or a small buffer would
-    /// stop all.
+    /// Returns whether a path may take more of the send buffer of `send_buffer` bytes, and of the
+    /// peer's window, of which `free` bytes are left. A path without data may always send a packet,
+    /// or a small buffer would block everything.
     pub(super) fn has_share(
         &self,
         path: PathId,
@@ -18,14 +18,14 @@ impl Concurrent {
         send_buffer: usize,
         free: usize,
     ) -> bool {
-        let Some(way) = paths.get(path) else { return false };
+        let Some(path_entry) = paths.get(path) else { return false };
         let active = paths.iter().filter(|path| path.state() == PathState::Active).count().max(1);
         let taken = |splitting| match splitting {
             BufferSplitting::None => None,
             BufferSplitting::Queued => Some(outstanding.flight_on(path).map_or(0, Flight::queued)),
-            BufferSplitting::Outstanding => Some(way.outstanding()),
+            BufferSplitting::Outstanding => Some(path_entry.outstanding()),
         };
-        let packet = way.mtu() + way.overhead();
+        let packet = path_entry.mtu() + path_entry.overhead();
         let at_sender = taken(self.choices.sender_splitting)
             .is_none_or(|taken| taken == 0 || taken + packet <= send_buffer / active);
         let in_flight = outstanding.in_flight();

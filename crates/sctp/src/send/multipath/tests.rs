@@ -1,4 +1,4 @@
-//! What the sending half does with several paths.
+//! The sender with several paths.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -9,12 +9,12 @@ use crate::config::{
 };
 use crate::identifier::{PathId, StreamId};
 use crate::message::SendInfo;
-use crate::send::tests::{Bench, Left, config, milliseconds, on, sack_of, terms};
+use crate::send::tests::{Bench, SentPacket, config, milliseconds, on, sack_of, terms};
 
 const A: PathId = PathId(0);
 const B: PathId = PathId(1);
 
-/// No more than what the algorithms cannot do without.
+/// The minimal multipath configuration.
 fn plain() -> Multipath {
     Multipath {
         mapping: StreamMapping::RoundRobin,
@@ -36,8 +36,8 @@ pub(super) fn bench_with(config: AssociationConfig) -> Bench {
     bench
 }
 
-/// Sends what may be sent, as an association does.
-pub(super) fn output(bench: &mut Bench) -> Vec<Left> {
+/// Sends as much as allowed, as an association does.
+pub(super) fn output(bench: &mut Bench) -> Vec<SentPacket> {
     let mut packets = Vec::new();
     while let Some(path) = bench.sender.next_path(bench.now, &mut bench.paths).path {
         packets.push(bench.packet(path).expect("the path has something to send"));
@@ -46,7 +46,7 @@ pub(super) fn output(bench: &mut Bench) -> Vec<Left> {
     packets
 }
 
-fn taken(packets: &[Left]) -> Vec<(u16, Vec<u32>)> {
+fn taken(packets: &[SentPacket]) -> Vec<(u16, Vec<u32>)> {
     packets.iter().map(|packet| (packet.path.0, packet.tsns())).collect()
 }
 
@@ -60,14 +60,14 @@ fn window(bench: &Bench, path: PathId) -> usize {
     bench.paths.get(path).expect("a path").congestion.window()
 }
 
-/// Chunks from 0 on arrived, and those of the ranges beyond, for so many packets.
+/// Acknowledges the first `cumulative` chunks, and the ranges `beyond`, for this many packets.
 fn arrive(bench: &mut Bench, cumulative: u32, beyond: &[(u32, u32)], packets: u8, path: PathId) {
     let sack = sack_of(cumulative, beyond, packets);
     bench.handle_on(&sack, path);
 }
 
 #[test]
-fn new_data_goes_on_all_paths() {
+fn new_data_is_sent_on_all_paths() {
     let mut bench = bench(plain());
     queue(&mut bench, [0; 8]);
     let packets = output(&mut bench);
@@ -83,14 +83,18 @@ fn a_table_keeps_streams_to_their_paths() {
     let table = alloc::vec![(StreamId(1), 1), (StreamId(0), 0)];
     let mut bench = bench(Multipath { mapping: StreamMapping::Table(table), ..plain() });
     queue(&mut bench, [1, 1, 0, 1]);
-    let of = |packet: &Left| (packet.path, packet.chunks[0].stream.0);
+    let of = |packet: &SentPacket| (packet.path, packet.chunks[0].stream.0);
     assert_eq!(
         output(&mut bench).iter().map(of).collect::<Vec<_>>(),
         [(A, 0), (B, 1), (B, 1), (B, 1)]
     );
     queue(&mut bench, [1, 9]);
     let packets = output(&mut bench);
-    assert_eq!(packets.iter().map(of).collect::<Vec<_>>(), [(B, 1), (A, 9)], "others go anywhere");
+    assert_eq!(
+        packets.iter().map(of).collect::<Vec<_>>(),
+        [(B, 1), (A, 9)],
+        "other chunks may take any path"
+    );
 }
 
 #[test]
@@ -109,7 +113,7 @@ fn a_message_may_request_a_path() {
 }
 
 #[test]
-fn a_burst_ends_until_something_happens() {
+fn a_burst_ends_until_the_next_event() {
     let config = AssociationConfig {
         multipath: Some(Multipath { burst: BurstLimit::PerEvent, ..plain() }),
         max_burst: 2,
@@ -119,7 +123,7 @@ fn a_burst_ends_until_something_happens() {
     queue(&mut bench, [0; 8]);
     assert_eq!(output(&mut bench).len(), 4, "two on each path");
     bench.pass(milliseconds(1));
-    assert!(output(&mut bench).is_empty(), "time alone is no event");
+    assert!(output(&mut bench).is_empty(), "time alone is not an event");
     arrive(&mut bench, 1, &[], 1, A);
     assert_eq!(output(&mut bench).len(), 4);
 }
@@ -136,7 +140,7 @@ fn no_path_takes_more_than_its_share_of_the_send_buffer() {
     let packets = output(&mut bench);
     assert_eq!(packets.iter().filter(|packet| packet.path == A).count(), 2, "two make 2 * 1452");
     assert_eq!(packets.len(), 4);
-    // What is reported beyond a gap stays in the send buffer.
+    // Data acknowledged beyond a gap stays in the send buffer.
     arrive(&mut bench, 0, &[(1, 1)], 1, A);
     assert!(output(&mut bench).is_empty());
     arrive(&mut bench, 2, &[], 1, A);
@@ -158,7 +162,7 @@ fn outstanding_bytes_are_a_smaller_share() {
 }
 
 #[test]
-fn no_path_takes_more_than_its_share_of_the_peer_s_window() {
+fn no_path_takes_more_than_its_share_of_the_peer_window() {
     let multipath = Multipath { receiver_splitting: BufferSplitting::Queued, ..plain() };
     let config = AssociationConfig { multipath: Some(multipath), ..config() };
     let few = crate::send::Terms { peer_window: 4 * 1452, ..terms() };
@@ -167,11 +171,11 @@ fn no_path_takes_more_than_its_share_of_the_peer_s_window() {
     queue(&mut bench, [0; 8]);
     let packets = output(&mut bench);
     let on_a = packets.iter().filter(|packet| packet.path == A).count();
-    assert_eq!((on_a, packets.len()), (3, 4), "one packet may go beyond the share");
+    assert_eq!((on_a, packets.len()), (3, 4), "one packet may exceed the share");
 }
 
 #[test]
-fn a_path_s_window_grows_without_the_cumulative_tsn() {
+fn a_path_window_grows_without_the_cumulative_tsn() {
     for (cuc, grows) in [(Cuc::None, false), (Cuc::V1, true), (Cuc::V2, true)] {
         let mut bench = bench(Multipath { cuc, ..plain() });
         queue(&mut bench, [0; 8]);
@@ -184,7 +188,7 @@ fn a_path_s_window_grows_without_the_cumulative_tsn() {
 }
 
 #[test]
-fn a_path_s_window_does_not_grow_over_a_hole_of_its_own() {
+fn a_path_window_does_not_grow_over_its_own_gap() {
     let mut bench = bench(plain());
     queue(&mut bench, [0; 8]);
     output(&mut bench);
@@ -210,7 +214,7 @@ fn arrivals_on_another_path_are_not_missing_reports() {
 }
 
 #[test]
-fn a_delayed_sack_counts_for_its_packets_if_it_is_about_one_path() {
+fn a_delayed_sack_on_one_path_counts_for_each_packet() {
     for (delayed_ack, lost) in [(true, true), (false, false)] {
         let mut bench = bench(Multipath { delayed_ack, ..plain() });
         queue(&mut bench, [0; 8]);
@@ -222,7 +226,7 @@ fn a_delayed_sack_counts_for_its_packets_if_it_is_about_one_path() {
 }
 
 #[test]
-fn a_delayed_sack_about_several_paths_counts_once() {
+fn a_delayed_sack_on_several_paths_counts_once() {
     let mut bench = bench(Multipath { delayed_ack: true, ..plain() });
     queue(&mut bench, [0; 8]);
     output(&mut bench);
@@ -231,7 +235,8 @@ fn a_delayed_sack_about_several_paths_counts_once() {
     assert_eq!(bench.counters.retransmissions, 0);
 }
 
-/// Where a chunk goes that was lost on the first path, while the second has the larger window.
+/// The path on which a chunk is retransmitted that was lost on the first path, while the second has
+/// the larger window.
 fn retransmitted_on(rtx_policy: RtxPolicy) -> PathId {
     let mut bench = bench(Multipath { rtx_policy, ..plain() });
     queue(&mut bench, [0; 8]);
@@ -251,28 +256,28 @@ fn retransmitted_on(rtx_policy: RtxPolicy) -> PathId {
 }
 
 #[test]
-fn policies_choose_the_path_of_what_was_lost() {
+fn policies_choose_the_path_of_lost_chunks() {
     assert_eq!(retransmitted_on(RtxPolicy::Same), A);
     assert_eq!(retransmitted_on(RtxPolicy::Cwnd), B);
     assert_eq!(retransmitted_on(RtxPolicy::Asap), B);
-    // Neither has a threshold before this loss.
+    // Neither path has a threshold before this loss.
     assert_eq!(retransmitted_on(RtxPolicy::Ssthresh), A);
 }
 
 #[test]
-fn a_path_that_loses_more_is_given_less() {
+fn a_path_with_more_losses_gets_less() {
     let rtx_policy = RtxPolicy::LossRate;
     let mut bench = bench(Multipath { rtx_policy, delayed_ack: true, ..plain() });
     queue(&mut bench, [0; 8]);
     output(&mut bench);
     arrive(&mut bench, 0, &[(2, 3)], 3, A);
     let again = taken(&output(&mut bench));
-    assert_eq!(again, [(0, alloc::vec![0])], "nothing was known of losses");
-    assert!(bench.has_data(B), "the second one waits for the other path");
+    assert_eq!(again, [(0, alloc::vec![0])], "no losses were known");
+    assert!(bench.has_data(B), "the second message waits for the other path");
 }
 
 #[test]
-fn a_recovery_ends_with_the_path_s_own_chunks() {
+fn a_recovery_ends_with_the_chunks_of_its_path() {
     let mut bench = bench(plain());
     queue(&mut bench, [0; 8]);
     output(&mut bench);
@@ -291,7 +296,7 @@ fn a_recovery_ends_with_the_path_s_own_chunks() {
 }
 
 #[test]
-fn only_the_path_of_the_sack_is_measured_if_configured() {
+fn only_the_return_path_of_a_sack_is_measured_if_configured() {
     for (rtt_sampling, measured) in [(RttSampling::AnyPath, true), (RttSampling::SackPath, false)] {
         let multipath = Some(plain());
         let mut bench = bench_with(AssociationConfig { multipath, rtt_sampling, ..config() });
@@ -306,7 +311,7 @@ fn only_the_path_of_the_sack_is_measured_if_configured() {
 }
 
 #[test]
-fn reordered_sacks_revoke_nothing() {
+fn reordered_sacks_are_not_reneging() {
     let mut bench = bench(plain());
     queue(&mut bench, [0; 8]);
     output(&mut bench);
@@ -316,7 +321,7 @@ fn reordered_sacks_revoke_nothing() {
     }
     assert!(!bench.has_data(B));
     arrive(&mut bench, 8, &[], 1, A);
-    assert!(bench.sender.is_dry());
+    assert!(bench.sender.is_drained());
 }
 
 #[test]
@@ -329,7 +334,7 @@ fn the_paths_of_a_message_may_differ() {
 }
 
 #[test]
-fn a_chunk_that_holds_up_all_others_is_sent_on_the_quicker_path() {
+fn a_blocking_chunk_is_rescheduled_to_the_faster_path() {
     for (rescheduling, moved) in [(ChunkRescheduling::Both, 1), (ChunkRescheduling::None, 0)] {
         let multipath = Some(Multipath { rescheduling, ..plain() });
         let config = AssociationConfig { multipath, send_buffer: 8 * 1452, ..config() };
@@ -348,7 +353,7 @@ fn a_chunk_that_holds_up_all_others_is_sent_on_the_quicker_path() {
         assert!(bench.send(on(0), 1452).is_err(), "the send buffer is full");
         let again = output(&mut bench);
         assert_eq!(bench.counters.retransmissions, moved, "{rescheduling:?}");
-        let is_first = |packet: &Left| packet.path == A && packet.tsns() == [4];
+        let is_first = |packet: &SentPacket| packet.path == A && packet.tsns() == [4];
         assert_eq!(again.iter().filter(|packet| is_first(packet)).count() as u64, moved);
     }
 }

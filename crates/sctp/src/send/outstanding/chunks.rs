@@ -6,16 +6,16 @@ use crate::congestion::PacketNumber;
 use crate::send::queue::MessageId;
 use crate::serial::Tsn;
 
-/// How a chunk stands.
+/// The state of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::send) enum ChunkState {
-    /// Under way.
+    /// In flight.
     InFlight,
-    /// Waits to be sent again.
+    /// To be retransmitted.
     Lost,
-    /// Acknowledged by a gap block; the peer may still take that back (RFC 9260 §6.2.1).
+    /// Acknowledged by a gap ack block; the peer may still renege (RFC 9260 §6.2.1).
     Acknowledged,
-    /// Given up (RFC 3758 §3.5), the peer is to be told.
+    /// Abandoned (RFC 3758 §3.5); the peer has to be notified.
     Abandoned,
 }
 
@@ -23,36 +23,38 @@ pub(in crate::send) enum ChunkState {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::send) struct SentChunk {
     pub(in crate::send) message: MessageId,
-    /// Where its data begins in the message.
+    /// The offset of its data in the message.
     pub(in crate::send) offset: u32,
     /// Fragment sequence number (RFC 8260 §2.1).
     pub(in crate::send) fragment: u32,
-    /// The packet that it was sent in last, on the path of `flight`.
+    /// The packet that it was last sent in, on the path of `flight`.
     pub(in crate::send) packet: PacketNumber,
     /// Bytes of data.
     pub(in crate::send) length: u16,
-    /// How often it was sent; saturates.
+    /// The number of transmissions; saturates.
     pub(in crate::send) transmissions: u16,
-    /// The path that it was sent on last, or that is to send it again.
+    /// The path that it was last sent on, or that is to retransmit it.
     pub(in crate::send) flight: u8,
     pub(in crate::send) state: ChunkState,
-    /// Missing reports since it was sent last (RFC 9260 §7.2.4).
+    /// Missing reports since the last transmission (RFC 9260 §7.2.4).
     pub(in crate::send) missing: u8,
-    /// Its bytes are no longer in the send buffer: acknowledged for good (NR-SACK), or given up.
+    /// Its bytes are no longer in the send buffer: non-renegably acknowledged (NR-SACK), or
+    /// abandoned.
     pub(in crate::send) released: bool,
-    /// It was retransmitted on missing reports, which happens once (RFC 9260 §7.2.4).
+    /// It was fast retransmitted, which happens once (RFC 9260 §7.2.4).
     pub(in crate::send) fast_retransmitted: bool,
-    /// The peer took back that it had arrived: when it does measures no round trip.
-    pub(in crate::send) taken_back: bool,
-    /// It went to another path after it was sent: that it arrived says of neither that it works.
+    /// The peer reneged on it, so its arrival measures no round trip.
+    pub(in crate::send) reneged: bool,
+    /// It moved to another path after it was sent, so its arrival does not show that either path
+    /// works.
     pub(in crate::send) moved: bool,
 }
 
-/// Chunks in the order of their TSNs, without a hole.
+/// Chunks in the order of their TSNs, without gaps.
 #[derive(Debug)]
 pub(in crate::send) struct Chunks {
     chunks: VecDeque<SentChunk>,
-    /// The TSN of the first one, or of the next one if there is none.
+    /// The TSN of the first chunk, or of the next one if there is none.
     first: Tsn,
 }
 
@@ -61,13 +63,13 @@ impl Chunks {
         Self { chunks: VecDeque::new(), first: initial }
     }
 
-    /// The first TSN that is not cumulatively acknowledged.
+    /// Returns the first TSN that is not cumulatively acknowledged.
     #[inline]
     pub(in crate::send) fn first(&self) -> Tsn {
         self.first
     }
 
-    /// The TSN that the next new chunk gets.
+    /// Returns the TSN of the next new chunk.
     #[inline]
     pub(super) fn next(&self) -> Tsn {
         self.first.plus(self.chunks.len() as u32)
@@ -88,7 +90,7 @@ impl Chunks {
         self.chunks.push_back(chunk);
     }
 
-    /// Takes the chunk of the first TSN.
+    /// Removes the chunk with the first TSN.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<SentChunk> {
         let chunk = self.chunks.pop_front()?;
@@ -111,7 +113,7 @@ impl Chunks {
         self.chunks.iter()
     }
 
-    /// Gives memory back, if nothing is outstanding.
+    /// Frees memory, if nothing is outstanding.
     pub(super) fn shrink(&mut self) {
         if self.chunks.is_empty() {
             self.chunks = VecDeque::new();

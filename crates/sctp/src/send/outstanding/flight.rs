@@ -1,4 +1,4 @@
-//! What is under way on one path, and what is to be sent on it again.
+//! The data in flight on one path, and what has to be retransmitted on it.
 
 use alloc::collections::VecDeque;
 use core::time::Duration;
@@ -20,71 +20,71 @@ pub(in crate::send) struct Run {
     pub(in crate::send) count: u16,
 }
 
-/// A time after a loss in which the window is not cut again (RFC 9260 §7.2.4).
+/// A recovery period, in which the window is not reduced again (RFC 9260 §7.2.4).
 #[derive(Clone, Copy, Debug)]
 pub(in crate::send) struct Recovery {
     /// The fast recovery exit point: the highest TSN outstanding when it began.
     pub(in crate::send) exit: Tsn,
-    /// The first packet after it began.
+    /// The first packet after its start.
     pub(in crate::send) packet: PacketNumber,
-    /// Whether T3 began it: then the window grows from one packet at once.
+    /// Whether T3 started it: then the window grows from one packet immediately.
     pub(in crate::send) by_timeout: bool,
-    /// Chunks believed lost that are not yet known to have arrived after all.
+    /// Chunks marked as lost that are not yet known to have arrived after all.
     pub(in crate::send) suspects: u32,
 }
 
-/// What one SACK said of the path.
+/// What one SACK reported about the path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::send) struct Seen {
-    /// Whether it acknowledged something for the first time.
+    /// Whether it newly acknowledged data.
     pub(in crate::send) acknowledged: bool,
-    /// Whether that was sent nowhere else.
+    /// Whether some of that was sent on no other path.
     pub(in crate::send) works: bool,
-    /// Whether something that was sent on the path is cumulatively acknowledged now.
+    /// Whether its cumulative TSN ack newly covers data sent on the path.
     pub(in crate::send) cumulative: bool,
-    /// The newest packet of which it acknowledged something.
+    /// The newest packet with newly acknowledged data.
     pub(in crate::send) newest: Option<PacketNumber>,
-    /// The newest packet of which it acknowledged something that was sent once.
+    /// The newest packet with newly acknowledged data that was sent once.
     pub(in crate::send) newest_once: Option<PacketNumber>,
-    /// The highest TSN that it acknowledged for the first time, with its packet.
+    /// The highest newly acknowledged TSN.
     pub(in crate::send) highest: Option<Tsn>,
-    /// The lowest one; known only where several paths are used at once.
+    /// The lowest newly acknowledged TSN; only set if several paths are used at once.
     pub(in crate::send) lowest: Option<Tsn>,
-    /// Whether it acknowledged what the path had waited for; likewise.
+    /// Whether it acknowledged the TSN that the path waited for; likewise.
     pub(in crate::send) pseudo_cumulative: bool,
-    /// Whether something arrived that was believed lost.
+    /// Whether it acknowledged data that was marked as lost.
     pub(in crate::send) late: bool,
-    /// Whether chunks were found lost.
+    /// Whether losses were detected.
     pub(in crate::send) lost: bool,
 }
 
-/// What is under way on one path. All that the multipath algorithms need of a path is here.
+/// The data in flight on one path. All per-path state of the multipath algorithms is here.
 #[derive(Debug)]
 pub(in crate::send) struct Flight {
-    /// Whose it is; `None` once the path is gone.
+    /// Its path; `None` once that has been removed.
     pub(in crate::send) path: Option<PathId>,
-    /// What was sent, oldest first; those at the front that are over are gone.
+    /// The data sent, oldest first; completed runs are dropped from the front.
     runs: VecDeque<Run>,
-    /// TSNs to be sent again on this path, lowest first; some may have been acknowledged since.
-    again: VecDeque<Tsn>,
-    /// Whether `again` is out of order.
+    /// TSNs to be retransmitted on this path, lowest first; some may have been acknowledged since.
+    retransmissions: VecDeque<Tsn>,
+    /// Whether `retransmissions` is out of order.
     unsorted: bool,
-    /// How many of them still wait.
-    waiting: Count,
+    /// The number of them that are still needed.
+    pending: Count,
     pub(in crate::send) recovery: Option<Recovery>,
     /// The highest TSN that was acknowledged on this path so far.
     pub(in crate::send) highest_acknowledged: Option<Tsn>,
     pub(in crate::send) rack: Rack,
     pub(in crate::send) probe: TailLossProbe,
-    /// The oldest packet under way when T3 was last started.
+    /// The oldest packet in flight when T3 was last started.
     pub(in crate::send) timed: Option<PacketNumber>,
     /// When the path's silence casts doubt on it.
     pub(in crate::send) doubt: Option<Duration>,
     pub(in crate::send) seen: Seen,
-    /// Bytes sent on the path last and still in the send buffer; kept only where several paths are
-    /// used at once, as is what follows.
+    /// Bytes last sent on the path and still in the send buffer; only maintained if several paths
+    /// are used at once, like the following field.
     queued: Tally,
-    /// What the path waits for.
+    /// The TSNs that the path waits for.
     pub(in crate::send) lowest: Lowest,
 }
 
@@ -93,9 +93,9 @@ impl Flight {
         Self {
             path: Some(path),
             runs: VecDeque::new(),
-            again: VecDeque::new(),
+            retransmissions: VecDeque::new(),
             unsorted: false,
-            waiting: Count::default(),
+            pending: Count::default(),
             recovery: None,
             highest_acknowledged: None,
             rack: Rack::default(),
@@ -108,30 +108,31 @@ impl Flight {
         }
     }
 
-    /// How many chunks wait to be sent again on this path.
+    /// Returns the number of chunks to be retransmitted on this path.
     #[inline]
-    pub(in crate::send) fn waiting(&self) -> usize {
-        self.waiting.get()
+    pub(in crate::send) fn pending_retransmissions(&self) -> usize {
+        self.pending.get()
     }
 
-    /// Bytes sent on the path last and still in the send buffer; 0 where one path is used at a time.
+    /// Returns the bytes last sent on the path and still in the send buffer; 0 if one path is used
+    /// at a time.
     pub(in crate::send) fn queued(&self) -> usize {
         self.queued.get()
     }
 
-    /// So many bytes were sent on this path, or are to be sent on it.
+    /// Adds `bytes` that are sent or queued on this path.
     #[inline]
     pub(super) fn enqueue(&mut self, bytes: usize) {
         self.queued.add(bytes);
     }
 
-    /// So many bytes left the send buffer, or go on another path.
+    /// Removes `bytes` that left the send buffer, or moved to another path.
     #[inline]
     pub(super) fn dequeue(&mut self, bytes: usize) {
         self.queued.take(bytes);
     }
 
-    /// A chunk was sent, or counts as sent, on this path.
+    /// Records a chunk that was sent, or counts as sent, on this path.
     #[inline]
     pub(super) fn on_sent(&mut self, packet: PacketNumber, now: Duration, tsn: Tsn) {
         if let Some(run) = self.runs.back_mut()
@@ -145,8 +146,9 @@ impl Flight {
         self.runs.push_back(Run { packet, sent: now, first: tsn, count: 1 });
     }
 
-    /// A chunk that had arrived is under way again, and counts to the latest packet.
-    pub(super) fn on_taken_back(&mut self, packet: PacketNumber, now: Duration, tsn: Tsn) {
+    /// Records a chunk on which the peer reneged: it is in flight again, as part of the latest
+    /// packet.
+    pub(super) fn on_reneged(&mut self, packet: PacketNumber, now: Duration, tsn: Tsn) {
         let holds = |run: &Run| tsn.distance_from(run.first) < u32::from(run.count);
         let mut latest = self.runs.iter().rev().take_while(|run| run.packet == packet);
         if !latest.any(holds) {
@@ -154,7 +156,7 @@ impl Flight {
         }
     }
 
-    /// When a packet was sent, if it is still known.
+    /// Returns when a packet was sent, if that is still known.
     pub(in crate::send) fn sent_at(&self, packet: PacketNumber) -> Option<Duration> {
         let base = self.runs.front()?.packet;
         let wanted = packet.0.wrapping_sub(base.0);
@@ -162,10 +164,10 @@ impl Flight {
         self.runs.get(at).filter(|run| run.packet == packet).map(|run| run.sent)
     }
 
-    /// The oldest run that is not over, after dropping those that are.
+    /// Returns the oldest run with data in flight, after dropping completed ones.
     pub(in crate::send) fn oldest(&mut self, number: u8, chunks: &Chunks) -> Option<Run> {
         while let Some(run) = self.runs.front() {
-            if is_under_way(run, number, chunks) {
+            if is_in_flight(run, number, chunks) {
                 return Some(*run);
             }
             self.runs.pop_front();
@@ -178,101 +180,107 @@ impl Flight {
         self.runs.pop_front();
     }
 
-    /// What was sent, oldest first.
+    /// Returns the runs, oldest first.
     pub(in crate::send) fn runs(&self) -> impl DoubleEndedIterator<Item = &Run> {
         self.runs.iter()
     }
 
-    /// A chunk is to be sent again on this path.
-    pub(super) fn add_again(&mut self, tsn: Tsn) {
-        self.unsorted |= self.again.back().is_some_and(|last| last.is_after(tsn));
-        self.again.push_back(tsn);
-        self.waiting.add_one();
+    /// Adds a chunk to be retransmitted on this path.
+    pub(super) fn add_retransmission(&mut self, tsn: Tsn) {
+        self.unsorted |= self.retransmissions.back().is_some_and(|last| last.is_after(tsn));
+        self.retransmissions.push_back(tsn);
+        self.pending.add_one();
     }
 
-    /// A chunk that was to be sent again need not be.
-    pub(super) fn remove_again(&mut self) {
-        self.waiting.take_one();
-        if self.waiting.get() == 0 {
-            self.again.clear();
+    /// Records that a retransmission is no longer needed.
+    pub(super) fn remove_retransmission(&mut self) {
+        self.pending.take_one();
+        if self.pending.get() == 0 {
+            self.retransmissions.clear();
             self.unsorted = false;
         }
     }
 
-    /// The first chunk that is to be sent again, without taking it.
-    pub(in crate::send) fn first_again(&mut self, number: u8, chunks: &Chunks) -> Option<Tsn> {
+    /// Returns the first chunk to be retransmitted, without removing it.
+    pub(in crate::send) fn first_retransmission(
+        &mut self,
+        number: u8,
+        chunks: &Chunks,
+    ) -> Option<Tsn> {
         if self.unsorted {
             let base = chunks.first();
-            self.again.make_contiguous().sort_unstable_by_key(|tsn| tsn.distance_from(base));
+            self.retransmissions
+                .make_contiguous()
+                .sort_unstable_by_key(|tsn| tsn.distance_from(base));
             self.unsorted = false;
         }
-        while let Some(tsn) = self.again.front() {
+        while let Some(tsn) = self.retransmissions.front() {
             let waits =
                 |chunk: &SentChunk| chunk.state == ChunkState::Lost && chunk.flight == number;
             if chunks.get(*tsn).is_some_and(waits) {
                 return Some(*tsn);
             }
-            self.again.pop_front();
+            self.retransmissions.pop_front();
         }
-        debug_assert_eq!(self.waiting.get(), 0, "chunks that wait and are not found");
-        self.waiting = Count::default();
+        debug_assert_eq!(self.pending.get(), 0, "pending retransmissions that are not found");
+        self.pending = Count::default();
         None
     }
 
-    /// Takes the chunk that [`Self::first_again`] gave.
-    pub(super) fn take_again(&mut self) {
-        self.again.pop_front();
-        self.remove_again();
+    /// Removes the chunk that [`Self::first_retransmission`] returned.
+    pub(super) fn pop_retransmission(&mut self) {
+        self.retransmissions.pop_front();
+        self.remove_retransmission();
     }
 
-    /// Bounds what is remembered to about what is outstanding: a peer that takes back and
-    /// acknowledges by turns makes entries over and over.
-    pub(super) fn compact(&mut self, number: u8, chunks: &Chunks, most: usize) {
-        if self.again.len() > most {
+    /// Limits the entries to about what is outstanding: a peer that alternately reneges and
+    /// acknowledges creates entries over and over.
+    pub(super) fn compact(&mut self, number: u8, chunks: &Chunks, max_entries: usize) {
+        if self.retransmissions.len() > max_entries {
             let mut last = None;
-            self.first_again(number, chunks);
-            self.again
+            self.first_retransmission(number, chunks);
+            self.retransmissions
                 .make_contiguous()
                 .sort_unstable_by_key(|tsn| tsn.distance_from(chunks.first()));
-            self.again.retain(|tsn| {
+            self.retransmissions.retain(|tsn| {
                 let waits =
                     |chunk: &SentChunk| chunk.state == ChunkState::Lost && chunk.flight == number;
                 last.replace(*tsn) != Some(*tsn) && chunks.get(*tsn).is_some_and(waits)
             });
             self.unsorted = false;
         }
-        if self.runs.len() > most {
-            self.runs.retain(|run| is_under_way(run, number, chunks));
+        if self.runs.len() > max_entries {
+            self.runs.retain(|run| is_in_flight(run, number, chunks));
         }
     }
 
-    /// Gives memory back, if nothing is under way.
+    /// Frees memory, if nothing is in flight.
     pub(super) fn shrink(&mut self) {
-        if self.runs.is_empty() && self.again.is_empty() {
+        if self.runs.is_empty() && self.retransmissions.is_empty() {
             self.runs = VecDeque::new();
-            self.again = VecDeque::new();
+            self.retransmissions = VecDeque::new();
         }
     }
 
-    /// Another path takes the place of one that is gone.
+    /// Reuses the flight of a removed path for another path.
     pub(super) fn reuse(&mut self, path: PathId) {
         *self = Self { queued: self.queued, ..Self::new(path) };
     }
 
-    /// Forgets all that was sent; recovery and loss detection start anew.
+    /// Forgets everything sent; recovery and loss detection restart.
     pub(super) fn clear(&mut self) {
         *self = Self { path: self.path, queued: self.queued, ..Self::new(PathId(0)) };
     }
 
-    /// The same, with what is in the send buffer.
+    /// Forgets everything sent, including the contents of the send buffer.
     pub(super) fn restart(&mut self) {
         self.clear();
         self.queued = Tally::default();
     }
 }
 
-/// Whether a chunk of the run is still under way in it.
-fn is_under_way(run: &Run, number: u8, chunks: &Chunks) -> bool {
+/// Returns whether a chunk of the run is still in flight in it.
+fn is_in_flight(run: &Run, number: u8, chunks: &Chunks) -> bool {
     let last = run.first.plus(u32::from(run.count) - 1);
     if last.is_before(chunks.first()) {
         return false;
@@ -282,7 +290,7 @@ fn is_under_way(run: &Run, number: u8, chunks: &Chunks) -> bool {
     })
 }
 
-/// Whether a chunk is under way in this run, and not sent again since.
+/// Returns whether a chunk is in flight in this run, and has not been retransmitted since.
 pub(in crate::send) fn in_run(chunk: &SentChunk, run: &Run, number: u8) -> bool {
     chunk.state == ChunkState::InFlight && chunk.flight == number && chunk.packet == run.packet
 }

@@ -1,4 +1,4 @@
-//! The sums of outstanding data, counted again from the chunks.
+//! The sums of outstanding data, recomputed from the chunks.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -6,12 +6,12 @@ use alloc::vec::Vec;
 use super::{ChunkState, Flight, Outstanding};
 
 impl Outstanding {
-    /// How many chunks there are: what it costs to count them again.
+    /// Returns the number of chunks, which is the cost of recomputing.
     pub(in crate::send) fn len(&self) -> usize {
         self.chunks.len()
     }
 
-    /// Every sum is that of its parts. Gives the bytes that are still in the send buffer.
+    /// Checks every sum. Returns the bytes that are still in the send buffer.
     pub(in crate::send) fn check_sums(&self) -> usize {
         let mut waiting = vec![0; self.flights.len()];
         let mut queued = vec![0; self.flights.len()];
@@ -29,8 +29,9 @@ impl Outstanding {
             }
         }
         assert_eq!(in_flight, self.in_flight.get(), "bytes in flight");
-        let counted: Vec<usize> = self.flights.iter().map(Flight::waiting).collect();
-        assert_eq!(waiting, counted, "chunks to be sent again, by path");
+        let counted: Vec<usize> =
+            self.flights.iter().map(Flight::pending_retransmissions).collect();
+        assert_eq!(waiting, counted, "chunks to be retransmitted, by path");
         if self.cuc.is_some() {
             let counted: Vec<usize> = self.flights.iter().map(Flight::queued).collect();
             assert_eq!(queued, counted, "bytes in the send buffer, by path");

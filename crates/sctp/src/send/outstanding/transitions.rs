@@ -1,5 +1,5 @@
-//! What becomes of a chunk: sent, acknowledged, lost, sent again, taken back, given up. The sums that
-//! it is a part of change with it.
+//! The state changes of a chunk: sent, acknowledged, lost, retransmitted, reneged, abandoned. The
+//! sums that it is part of change with it.
 
 use core::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::send::queue::MessageId;
 use crate::serial::Tsn;
 
 impl Outstanding {
-    /// A new chunk is sent.
+    /// Records a new chunk that is sent.
     #[inline]
     pub(in crate::send) fn send(&mut self, now: Duration, chunk: SentChunk) {
         debug_assert_eq!(chunk.state, ChunkState::InFlight);
@@ -23,9 +23,10 @@ impl Outstanding {
         self.note_lowest(chunk.flight, tsn, false);
     }
 
-    /// A chunk that waited on a path, the one that [`Self::first_again`] gave, is sent in this packet.
+    /// Records the retransmission in this packet of the chunk that [`Self::first_retransmission`]
+    /// returned.
     #[inline]
-    pub(in crate::send) fn send_waiting(
+    pub(in crate::send) fn send_retransmission(
         &mut self,
         now: Duration,
         tsn: Tsn,
@@ -40,13 +41,12 @@ impl Outstanding {
         chunk.missing = 0;
         self.in_flight.add(chunk.length.into());
         let flight = &mut self.flights[usize::from(number)];
-        flight.take_again();
+        flight.pop_retransmission();
         flight.on_sent(packet, now, tsn);
         self.note_lowest(number, tsn, true);
     }
 
-    /// One more TSN is used up, though nothing is ever sent with it: the end of a message that is given
-    /// up half sent.
+    /// Uses up a TSN without sending it: the end of a message that is abandoned when partly sent.
     pub(in crate::send) fn skip(&mut self, message: MessageId, offset: u32) {
         self.chunks.push(SentChunk {
             message,
@@ -60,35 +60,35 @@ impl Outstanding {
             missing: 0,
             released: true,
             fast_retransmitted: false,
-            taken_back: false,
+            reneged: false,
             moved: false,
         });
     }
 
-    /// Takes the chunk of the first TSN, which is cumulatively acknowledged; gives it as it was.
+    /// Removes the chunk with the first TSN, which is cumulatively acknowledged, and returns it.
     #[inline]
     pub(in crate::send) fn pop(&mut self) -> Option<SentChunk> {
         let chunk = self.chunks.pop()?;
-        self.stop_waiting(&chunk);
+        self.stop_tracking(&chunk);
         if !chunk.released {
             self.dequeue_from(chunk.flight, chunk.length.into());
         }
         Some(chunk)
     }
 
-    /// A gap block acknowledges a chunk. Gives it as it was.
+    /// Marks a chunk as acknowledged by a gap ack block. Returns its previous state.
     #[inline]
     pub(in crate::send) fn acknowledge(&mut self, tsn: Tsn) -> Option<SentChunk> {
         let chunk = self.chunks.get_mut(tsn)?;
         let before = *chunk;
         if before.state != ChunkState::Abandoned {
             chunk.state = ChunkState::Acknowledged;
-            self.stop_waiting(&before);
+            self.stop_tracking(&before);
         }
         Some(before)
     }
 
-    /// The peer cannot drop a chunk any more: it leaves the send buffer. Gives it as it was.
+    /// Releases a non-renegable chunk from the send buffer. Returns its previous state.
     pub(in crate::send) fn release(&mut self, tsn: Tsn) -> Option<SentChunk> {
         let chunk = self.chunks.get_mut(tsn)?;
         let before = *chunk;
@@ -99,7 +99,7 @@ impl Outstanding {
         Some(before)
     }
 
-    /// A chunk of a message is given up, if it is one of its. Gives it as it was.
+    /// Abandons a chunk, if it belongs to the message. Returns its previous state.
     pub(in crate::send) fn abandon(&mut self, tsn: Tsn, message: MessageId) -> Option<SentChunk> {
         let chunk = self.chunks.get_mut(tsn)?;
         if chunk.message != message || chunk.state == ChunkState::Abandoned {
@@ -108,15 +108,15 @@ impl Outstanding {
         let before = *chunk;
         chunk.state = ChunkState::Abandoned;
         chunk.released = true;
-        self.stop_waiting(&before);
+        self.stop_tracking(&before);
         if !before.released {
             self.dequeue_from(before.flight, before.length.into());
         }
         Some(before)
     }
 
-    /// A chunk that is under way is to be sent again, on path `to`. Gives it as it was, and the path
-    /// that it was on.
+    /// Marks a chunk in flight for retransmission on path `to`. Returns its previous state and
+    /// path.
     pub(in crate::send) fn lose(
         &mut self,
         tsn: Tsn,
@@ -128,41 +128,40 @@ impl Outstanding {
         chunk.missing = 0;
         self.in_flight.take(before.length.into());
         let path = self.path_of(before.flight);
-        self.send_again(tsn, to);
+        self.queue_retransmission(tsn, to);
         Some((before, path))
     }
 
-    /// The first chunk that waits on a path waits on path `to` instead. Says whether that was another
-    /// one.
-    pub(in crate::send) fn move_waiting(&mut self, number: u8, to: PathId) -> bool {
-        let Some(tsn) = self.first_again(number) else { return false };
-        self.flights[usize::from(number)].take_again();
-        self.send_again(tsn, to);
+    /// Moves the first retransmission of a path to path `to`. Returns whether that is another path.
+    pub(in crate::send) fn move_retransmission(&mut self, number: u8, to: PathId) -> bool {
+        let Some(tsn) = self.first_retransmission(number) else { return false };
+        self.flights[usize::from(number)].pop_retransmission();
+        self.queue_retransmission(tsn, to);
         self.chunks.get(tsn).is_some_and(|chunk| chunk.flight != number)
     }
 
-    /// The peer dropped a chunk that it had reported: it counts as under way again, with one report
-    /// that it is missing, and T3 watches over it (RFC 9260 §6.2.1 D iii).
-    pub(in crate::send) fn take_back(&mut self, now: Duration, tsn: Tsn, paths: &mut Paths) {
-        let most = self.most_remembered();
+    /// Handles reneging on a chunk: it counts as in flight again, with one missing report, and T3
+    /// covers it (RFC 9260 §6.2.1 D iii).
+    pub(in crate::send) fn on_reneged(&mut self, now: Duration, tsn: Tsn, paths: &mut Paths) {
+        let max = self.max_entries();
         let Some(chunk) = self.chunks.get_mut(tsn) else { return };
         if chunk.state != ChunkState::Acknowledged {
             return;
         }
         chunk.missing = 1;
-        chunk.taken_back = true;
+        chunk.reneged = true;
         let (number, length) = (chunk.flight, usize::from(chunk.length));
         let flight = self.flights.get_mut(usize::from(number));
         let path = flight.as_ref().and_then(|flight| flight.path);
         let path = path.and_then(|id| paths.get_mut(id));
         let (Some(flight), Some(path)) = (flight, path) else {
-            // The path is gone: nothing watches over it any more.
+            // The path has been removed: no timer covers the chunk.
             chunk.state = ChunkState::Lost;
             let to = paths.primary();
-            return self.send_again(tsn, to);
+            return self.queue_retransmission(tsn, to);
         };
-        // Reports are compared with the packets that were sent after it: none so far.
-        let packet = path.take_back(length);
+        // Missing reports only count for packets that were sent after it: none so far.
+        let packet = path.on_reneged(length);
         chunk.state = ChunkState::InFlight;
         chunk.packet = packet;
         self.in_flight.add(length);
@@ -170,13 +169,13 @@ impl Outstanding {
             path.t3 = Some(now.saturating_add(path.rto.current()));
             flight.timed = Some(packet);
         }
-        flight.on_taken_back(packet, now, tsn);
-        flight.compact(number, &self.chunks, most);
+        flight.on_reneged(packet, now, tsn);
+        flight.compact(number, &self.chunks, max);
         self.note_lowest(number, tsn, true);
     }
 
-    /// So many missing reports more for a chunk (RFC 9260 §7.2.4). From `enough` on it counts as lost on
-    /// their account, once and for all, and is given.
+    /// Adds missing reports for a chunk (RFC 9260 §7.2.4). Once it has `enough`, marks it as lost,
+    /// once and for all, and returns it.
     pub(in crate::send) fn report_missing(
         &mut self,
         tsn: Tsn,
@@ -189,24 +188,24 @@ impl Outstanding {
         chunk.fast_retransmitted.then_some(*chunk)
     }
 
-    /// A chunk is neither under way nor to be sent again.
+    /// Removes a chunk that is no longer in flight or to be retransmitted from the sums.
     #[inline]
-    fn stop_waiting(&mut self, before: &SentChunk) {
+    fn stop_tracking(&mut self, before: &SentChunk) {
         match before.state {
             ChunkState::InFlight => self.in_flight.take(before.length.into()),
             ChunkState::Lost => {
                 if let Some(flight) = self.flights.get_mut(usize::from(before.flight)) {
-                    flight.remove_again();
+                    flight.remove_retransmission();
                 }
             }
             ChunkState::Acknowledged | ChunkState::Abandoned => {}
         }
     }
 
-    /// Puts a chunk that waits to be sent again on a path.
-    fn send_again(&mut self, tsn: Tsn, to: PathId) {
+    /// Queues a retransmission on a path.
+    fn queue_retransmission(&mut self, tsn: Tsn, to: PathId) {
         let target = self.number_for(to).unwrap_or_default();
-        let most = self.most_remembered();
+        let max = self.max_entries();
         let Some(chunk) = self.chunks.get_mut(tsn) else { return };
         let from = core::mem::replace(&mut chunk.flight, target);
         chunk.moved |= from != target;
@@ -214,13 +213,13 @@ impl Outstanding {
         self.dequeue_from(from, moved);
         self.enqueue_on(target, moved);
         if let Some(flight) = self.flights.get_mut(usize::from(target)) {
-            flight.add_again(tsn);
-            flight.compact(target, &self.chunks, most);
+            flight.add_retransmission(tsn);
+            flight.compact(target, &self.chunks, max);
         }
     }
 
-    /// Entries of a flight from which on those that are over are looked for.
-    fn most_remembered(&self) -> usize {
+    /// Returns the number of entries of a flight above which obsolete ones are removed.
+    fn max_entries(&self) -> usize {
         2 * self.chunks.len() + 64
     }
 

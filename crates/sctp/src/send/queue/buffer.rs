@@ -1,33 +1,33 @@
-//! The send buffer: how much of it is used, and by what.
+//! The accounting of the send buffer.
 
 use crate::send::tally::Tally;
 
-/// What a message takes of the send buffer at least when messages are counted: there are no more
-/// than the buffer has shares of this many bytes, so that tiny messages cannot fill the memory.
-const LEAST_SHARE: usize = 16;
+/// The minimum share of the send buffer per message: there are no more messages than shares of this
+/// many bytes, so that tiny messages cannot fill the memory.
+const MIN_SHARE: usize = 16;
 
-/// Messages that are taken whatever the size of the buffer.
+/// The number of messages that are accepted regardless of the buffer size.
 const MIN_MESSAGES: usize = 64;
 
-/// Bytes of user data, from being handed in to being acknowledged for good or given up.
+/// Bytes of user data, from being queued to being non-renegably acknowledged or abandoned.
 #[derive(Debug)]
 pub(super) struct SendBuffer {
     limit: usize,
-    /// What of it may be used for now.
+    /// The part of it that may currently be used.
     allowance: u32,
     max_messages: u32,
     /// Bytes in it, sent or not.
     queued: Tally,
-    /// Those of them that are in no chunk yet.
+    /// Those of them that are not yet in a chunk.
     unsent: Tally,
-    /// The length of the message that was refused for want of room.
+    /// The length of the message that was refused for lack of room.
     refused: Option<u32>,
 }
 
-/// How many messages may wait in a send buffer of so many bytes.
-fn most_messages(limit: usize) -> u32 {
-    let most = (limit / LEAST_SHARE).max(MIN_MESSAGES);
-    u32::try_from(most).unwrap_or(u32::MAX)
+/// Returns how many messages fit in a send buffer of `limit` bytes.
+fn max_messages_for(limit: usize) -> u32 {
+    let max = (limit / MIN_SHARE).max(MIN_MESSAGES);
+    u32::try_from(max).unwrap_or(u32::MAX)
 }
 
 impl SendBuffer {
@@ -35,21 +35,21 @@ impl SendBuffer {
         Self {
             limit: limit.max(1),
             allowance: u32::MAX,
-            max_messages: most_messages(limit),
+            max_messages: max_messages_for(limit),
             queued: Tally::default(),
             unsent: Tally::default(),
             refused: None,
         }
     }
 
-    /// Changes its size. What is in it stays.
+    /// Changes its size; data in it is kept.
     pub(super) fn resize(&mut self, limit: usize) {
         self.limit = limit.max(1);
-        self.max_messages = most_messages(limit);
+        self.max_messages = max_messages_for(limit);
     }
 
-    /// How much of it may be used from now on. What is in it stays.
-    pub(super) fn allow(&mut self, allowance: usize) {
+    /// Limits its use; data in it is kept.
+    pub(super) fn set_allowance(&mut self, allowance: usize) {
         self.allowance = u32::try_from(allowance).unwrap_or(u32::MAX);
     }
 
@@ -72,26 +72,26 @@ impl SendBuffer {
         self.max_messages as usize
     }
 
-    /// Whether a message of this many bytes has room beside so many others.
+    /// Returns whether there is room for a message of this length next to `messages` others.
     pub(super) fn has_room(&self, length: usize, messages: usize) -> bool {
         let fits = self.queued() + length <= self.limit.min(self.allowance as usize);
-        // A message larger than the allowance goes alone.
+        // A message larger than the allowance is accepted if it is alone.
         let is_alone = self.queued() == 0 && length <= self.limit;
         (fits || is_alone) && messages < self.max_messages as usize
     }
 
-    /// Somebody waits until a message of this many bytes has room.
-    pub(super) fn refuse(&mut self, length: usize) {
+    /// Records that the user waits for room for a message of this length.
+    pub(super) fn wait_for_room(&mut self, length: usize) {
         let length = u32::try_from(length).unwrap_or(u32::MAX);
         self.refused = Some(self.refused.map_or(length, |other| other.min(length)));
     }
 
-    /// Whether somebody waits for room.
-    pub(super) fn is_waited_for(&self) -> bool {
+    /// Returns whether the user waits for room.
+    pub(super) fn has_waiting_user(&self) -> bool {
         self.refused.is_some()
     }
 
-    /// Whether there is room now that somebody waits for. True once.
+    /// Returns whether there is now room that the user waits for. True once.
     pub(super) fn take_room(&mut self, messages: usize) -> bool {
         let has_room = |length: u32| self.has_room(length as usize, messages);
         let is_there = self.refused.is_some_and(has_room);
@@ -101,30 +101,30 @@ impl SendBuffer {
         is_there
     }
 
-    /// Nobody waits any more.
-    pub(super) fn forget_refused(&mut self) {
+    /// Cancels the wait for room.
+    pub(super) fn cancel_wait(&mut self) {
         self.refused = None;
     }
 
     #[inline]
-    pub(super) fn on_handed_in(&mut self, bytes: usize) {
+    pub(super) fn on_enqueued(&mut self, bytes: usize) {
         self.queued.add(bytes);
         self.unsent.add(bytes);
     }
 
-    /// So many bytes went into a chunk.
+    /// Records bytes that went into a chunk.
     #[inline]
-    pub(super) fn on_cut(&mut self, bytes: usize) {
+    pub(super) fn on_chunked(&mut self, bytes: usize) {
         self.unsent.take(bytes);
     }
 
-    /// So many bytes are never put into chunks.
+    /// Records bytes that will never be in a chunk.
     pub(super) fn on_dropped(&mut self, bytes: usize) {
         self.queued.take(bytes);
         self.unsent.take(bytes);
     }
 
-    /// So many bytes that were in chunks are acknowledged for good, or given up.
+    /// Records bytes of chunks that are non-renegably acknowledged, or abandoned.
     #[inline]
     pub(super) fn on_released(&mut self, bytes: usize) {
         self.queued.take(bytes);

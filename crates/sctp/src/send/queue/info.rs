@@ -1,43 +1,43 @@
-//! What is queued, by stream (draft-dreibholz-tsvwg-sctpsocket-sqinfo).
+//! The contents of the send buffer, by stream (draft-dreibholz-tsvwg-sctpsocket-sqinfo).
 
 use alloc::vec::Vec;
 
 use super::{SendQueue, Stream};
 use crate::identifier::StreamId;
 
-/// What one stream has in the send buffer, in bytes of user data.
+/// The contents of the send buffer that belong to one stream, in bytes of user data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueInfo {
     /// Not yet sent.
     pub unsent: usize,
-    /// Sent, and not yet acknowledged for good.
+    /// Sent, and not yet non-renegably acknowledged.
     pub unacknowledged: usize,
 }
 
 impl QueueInfo {
-    /// Both together.
+    /// Returns the sum of both.
     #[must_use]
     pub const fn total(&self) -> usize {
         self.unsent + self.unacknowledged
     }
 }
 
-/// What the send buffer of an association holds, in bytes of user data.
+/// The contents of an association's send buffer, in bytes of user data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AssociationQueueInfo {
-    /// The most that it may hold (`SO_SNDBUF`).
+    /// The size of the send buffer (`SO_SNDBUF`).
     pub limit: usize,
-    /// What it holds: not yet sent, or sent and not yet acknowledged for good.
+    /// The bytes in it: not yet sent, or sent and not yet non-renegably acknowledged.
     pub queued: usize,
-    /// Streams that may be sent on.
+    /// The number of streams that may be sent on.
     pub streams: u16,
-    /// Those of them that something was ever sent on, in the order of their numbers.
+    /// The streams that have been sent on, in the order of their numbers.
     pub by_stream: Vec<(StreamId, QueueInfo)>,
 }
 
 impl AssociationQueueInfo {
-    /// What one stream holds.
+    /// Returns the contents that belong to one stream.
     #[must_use]
     pub fn of(&self, stream: StreamId) -> QueueInfo {
         let at = self.by_stream.binary_search_by_key(&stream, |(id, _)| *id);
@@ -46,7 +46,7 @@ impl AssociationQueueInfo {
 }
 
 impl SendQueue {
-    /// What the send buffer holds, by stream, of which there are so many.
+    /// Returns the contents of the send buffer; `streams` is the number of streams.
     pub(in crate::send) fn info(&self, streams: u16) -> AssociationQueueInfo {
         let of = |stream: &Stream| (stream.id, stream.info());
         let mut by_stream: Vec<(StreamId, QueueInfo)> = self.streams.iter().map(of).collect();
@@ -59,7 +59,7 @@ impl SendQueue {
         }
     }
 
-    /// What a stream has in the send buffer.
+    /// Returns the contents that belong to one stream.
     pub(in crate::send) fn info_of(&self, stream: StreamId) -> QueueInfo {
         let slot = self.streams.find(stream);
         slot.and_then(|slot| self.streams.get(slot)).map_or_else(QueueInfo::default, Stream::info)

@@ -1,5 +1,5 @@
 //! Messages whose lifetime ends before anything of them was sent (RFC 3758 §4.1). Those that were
-//! begun are given up when they would be sent again.
+//! started are abandoned when they would be retransmitted.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -8,23 +8,23 @@ use super::SendQueue;
 use super::messages::{Limit, MessageId, QueuedMessage};
 use crate::send::tally::Count;
 
-/// The messages that are kept and have a lifetime.
+/// The stored messages with a lifetime.
 #[derive(Debug, Default)]
 pub(super) struct Lifetimes {
     count: Count,
-    /// When the first one ends of which nothing was sent, at the earliest.
+    /// The earliest end of the lifetime of an unsent message, or earlier.
     next: Option<Duration>,
 }
 
 impl Lifetimes {
-    /// A message was handed in that is of no use after `deadline`.
+    /// Records a queued message that expires at `deadline`.
     pub(super) fn add(&mut self, deadline: Duration) {
         let others = self.next.filter(|_| self.count.get() > 0);
         self.next = Some(others.map_or(deadline, |next| next.min(deadline)));
         self.count.add_one();
     }
 
-    /// Such a message is through.
+    /// Records that such a message is complete.
     pub(super) fn remove(&mut self) {
         self.count.take_one();
     }
@@ -36,30 +36,31 @@ impl Lifetimes {
 }
 
 impl SendQueue {
-    /// When the lifetime of a waiting message ends, at the earliest: the message may have been sent
+    /// Returns the earliest end of the lifetime of a queued message, which may have been sent
     /// meanwhile.
     pub(in crate::send) fn next_deadline(&self) -> Option<Duration> {
         self.lifetimes.next.filter(|_| self.lifetimes.count() > 0 && self.unsent() > 0)
     }
 
-    /// The waiting messages whose lifetime is over, for the caller to give up and then to call
-    /// [`Self::find_next_deadline`]; `None` while there cannot be any.
-    pub(in crate::send) fn overdue(&self, now: Duration) -> Option<Vec<MessageId>> {
+    /// Returns the queued messages whose lifetime has expired, for the caller to abandon and then
+    /// to call [`Self::find_next_deadline`]; `None` while there cannot be any.
+    pub(in crate::send) fn expired_messages(&self, now: Duration) -> Option<Vec<MessageId>> {
         if self.lifetimes.count() == 0 || self.lifetimes.next.is_none_or(|next| next > now) {
             return None;
         }
-        let is_over = |message: &QueuedMessage| deadline_of(message).is_some_and(|at| at <= now);
-        let over = self.messages.iter().filter(|(_, message)| is_over(message));
-        Some(over.map(|(id, _)| id).collect())
+        let is_expired_message =
+            |message: &QueuedMessage| deadline_of(message).is_some_and(|at| at <= now);
+        let expired = self.messages.iter().filter(|(_, message)| is_expired_message(message));
+        Some(expired.map(|(id, _)| id).collect())
     }
 
-    /// Looks for the deadline that comes first.
+    /// Updates the earliest deadline.
     pub(in crate::send) fn find_next_deadline(&mut self) {
         self.lifetimes.next =
             self.messages.iter().filter_map(|(_, message)| deadline_of(message)).min();
     }
 
-    /// Whether the lifetime of a message is over.
+    /// Returns whether the lifetime of a message has expired.
     #[inline]
     pub(in crate::send) fn is_expired(&self, id: MessageId, now: Duration) -> bool {
         self.lifetimes.count() > 0
@@ -69,7 +70,7 @@ impl SendQueue {
     }
 }
 
-/// When a message is given up, if nothing of it was sent yet.
+/// Returns when a message expires, if nothing of it was sent yet.
 fn deadline_of(message: &QueuedMessage) -> Option<Duration> {
     match message.limit {
         Limit::Deadline(deadline) if message.sent == 0 && !message.abandoned => Some(deadline),

@@ -1,7 +1,7 @@
-//! The messages that were handed in and are not yet through, each in one place until then.
+//! The queued messages, each in one slot until it is complete.
 //!
-//! A chunk names its message and where in it its data lies, so nothing is copied and no reference
-//! is counted for a chunk; the message's bytes are let go in one piece.
+//! A chunk refers to its message and to the offset of its data, so nothing is copied and no
+//! reference count is needed per chunk; the message's bytes are freed in one piece.
 
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -13,14 +13,14 @@ use crate::scheduler::StreamSlot;
 use crate::send::tally::Count;
 use crate::serial::Tsn;
 
-/// Where a message is kept.
+/// The slot of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::send) struct MessageId(pub(in crate::send) u32);
 
 /// No message: the end of a list.
 pub(super) const NONE: MessageId = MessageId(u32::MAX);
 
-/// When a message is given up (RFC 3758 §4.1, RFC 7496 §3).
+/// When a message is abandoned (RFC 3758 §4.1, RFC 7496 §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::send) enum Limit {
     Never,
@@ -40,7 +40,8 @@ impl Limit {
     }
 }
 
-/// When a lifetime that begins now ends: never at once, so that what may go now goes.
+/// Returns when a lifetime that starts now ends: never immediately, so that what can be sent now is
+/// sent.
 pub(super) fn deadline(now: Duration, lifetime: Duration) -> Duration {
     now.saturating_add(lifetime.max(Duration::from_nanos(1)))
 }
@@ -49,15 +50,15 @@ pub(super) fn deadline(now: Duration, lifetime: Duration) -> Duration {
 #[derive(Debug)]
 pub(in crate::send) struct QueuedMessage {
     pub(in crate::send) data: Bytes,
-    /// When it is given up.
+    /// When it is abandoned.
     pub(in crate::send) limit: Limit,
-    /// The next one of its stream that is unsent, or the next free place.
+    /// The next unsent message of its stream, or the next free slot.
     pub(super) next: MessageId,
     pub(in crate::send) ppid: Ppid,
     pub(super) context: u32,
     /// Its SSN or MID, once its first chunk was sent.
     pub(in crate::send) number: u32,
-    /// Bytes that were put into chunks.
+    /// The bytes that are in chunks.
     pub(in crate::send) sent: u32,
     /// Its chunks that are not yet cumulatively acknowledged.
     chunks: Count,
@@ -68,13 +69,13 @@ pub(in crate::send) struct QueuedMessage {
     /// The TSN of its latest chunk, once sent.
     pub(in crate::send) last_tsn: Tsn,
     pub(in crate::send) stream: StreamSlot,
-    /// The path its sender wished for.
+    /// The path that the user requested.
     pub(in crate::send) path: Option<PathId>,
     pub(in crate::send) unordered: bool,
     pub(in crate::send) immediate: bool,
     pub(in crate::send) abandoned: bool,
-    /// Whether there is no message in this place.
-    free: bool,
+    /// Whether the slot is free.
+    is_free: bool,
 }
 
 impl QueuedMessage {
@@ -96,50 +97,50 @@ impl QueuedMessage {
             unordered: info.unordered,
             immediate: info.sack_immediately,
             abandoned: false,
-            free: false,
+            is_free: false,
         }
     }
 
-    /// Bytes not yet put into chunks.
+    /// Returns the bytes that are not yet in chunks.
     #[inline]
     pub(in crate::send) fn unsent(&self) -> usize {
         self.data.len().saturating_sub(self.sent as usize)
     }
 
-    /// One chunk more, with this TSN.
+    /// Adds a chunk with this TSN.
     #[inline]
     pub(super) fn add_chunk(&mut self, tsn: Tsn) {
         self.last_tsn = tsn;
         self.chunks.add_one();
     }
 
-    /// One of its chunks is cumulatively acknowledged. Says whether it was the last one.
+    /// Removes a cumulatively acknowledged chunk. Returns whether it was the last one.
     #[inline]
-    pub(super) fn take_chunk(&mut self) -> bool {
+    pub(super) fn remove_chunk(&mut self) -> bool {
         self.chunks.take_one();
         self.chunks.get() == 0 && (self.unsent() == 0 || self.abandoned)
     }
 
-    /// Whether a part of it, but not all, was put into chunks.
-    pub(in crate::send) fn is_begun(&self) -> bool {
+    /// Returns whether a part of it, but not all, is in chunks.
+    pub(in crate::send) fn is_started(&self) -> bool {
         self.sent > 0 && self.unsent() > 0
     }
 }
 
-/// All messages of an association. Places are used again, the one freed last first.
+/// All messages of an association. Slots are reused, the most recently freed one first.
 #[derive(Debug)]
 pub(super) struct Messages {
-    places: Vec<QueuedMessage>,
-    free: MessageId,
+    slots: Vec<QueuedMessage>,
+    is_free: MessageId,
     count: Count,
 }
 
 impl Messages {
     pub(super) fn new() -> Self {
-        Self { places: Vec::new(), free: NONE, count: Count::default() }
+        Self { slots: Vec::new(), is_free: NONE, count: Count::default() }
     }
 
-    /// Messages that are kept.
+    /// Returns the number of messages.
     pub(super) fn len(&self) -> usize {
         self.count.get()
     }
@@ -147,46 +148,46 @@ impl Messages {
     #[inline]
     pub(super) fn insert(&mut self, message: QueuedMessage) -> MessageId {
         self.count.add_one();
-        let id = self.free;
-        if let Some(place) = self.places.get_mut(id.0 as usize) {
-            self.free = place.next;
-            *place = message;
+        let id = self.is_free;
+        if let Some(slot) = self.slots.get_mut(id.0 as usize) {
+            self.is_free = slot.next;
+            *slot = message;
             return id;
         }
-        self.places.push(message);
-        MessageId((self.places.len() - 1) as u32)
+        self.slots.push(message);
+        MessageId((self.slots.len() - 1) as u32)
     }
 
     #[inline]
     pub(super) fn get(&self, id: MessageId) -> Option<&QueuedMessage> {
-        self.places.get(id.0 as usize)
+        self.slots.get(id.0 as usize)
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, id: MessageId) -> Option<&mut QueuedMessage> {
-        self.places.get_mut(id.0 as usize)
+        self.slots.get_mut(id.0 as usize)
     }
 
-    /// All that are kept, in no order.
+    /// Returns all messages, in no particular order.
     pub(in crate::send) fn iter(&self) -> impl Iterator<Item = (MessageId, &QueuedMessage)> {
-        let places = self.places.iter().enumerate().filter(|(_, message)| !message.free);
-        places.map(|(at, message)| (MessageId(at as u32), message))
+        let slots = self.slots.iter().enumerate().filter(|(_, message)| !message.is_free);
+        slots.map(|(at, message)| (MessageId(at as u32), message))
     }
 
-    /// Lets go of a message.
+    /// Removes a message.
     #[inline]
     pub(super) fn remove(&mut self, id: MessageId) {
-        if let Some(place) = self.places.get_mut(id.0 as usize) {
-            debug_assert!(!place.free, "a message is let go twice");
-            place.data = Bytes::new();
-            place.free = true;
-            place.next = self.free;
-            self.free = id;
+        if let Some(slot) = self.slots.get_mut(id.0 as usize) {
+            debug_assert!(!slot.is_free, "a message is removed twice");
+            slot.data = Bytes::new();
+            slot.is_free = true;
+            slot.next = self.is_free;
+            self.is_free = id;
             self.count.take_one();
         }
     }
 
-    /// Gives memory back, if nothing is kept.
+    /// Frees memory, if there are no messages.
     pub(super) fn shrink(&mut self) {
         if self.count.get() == 0 {
             *self = Self::new();

@@ -1,4 +1,4 @@
-//! Which stream may send next, as the user's scheduler has it (RFC 8260 §3).
+//! The choice of the stream that sends next, by the user's scheduler (RFC 8260 §3).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -9,23 +9,23 @@ use crate::config::{AssociationConfig, SchedulerKind, Selection};
 use crate::identifier::StreamId;
 use crate::scheduler::{Scheduler, SchedulerFactory, StreamSlot, Turn};
 
-/// A scheduler that is built in, or the caller's.
+/// A built-in scheduler, or the caller's own.
 pub(in crate::send) type Choice = Selection<SchedulerKind, dyn SchedulerFactory>;
 
-/// The scheduler, and what it is told of streams.
+/// The scheduler and its settings for streams.
 #[derive(Debug)]
 pub(in crate::send) struct StreamScheduler {
     choice: Choice,
     /// Priorities or weights, in the order of the streams' numbers.
     values: Vec<(StreamId, u16)>,
     scheduler: Box<dyn Scheduler>,
-    /// The stream whose message was begun and must be ended before another one begins: without
-    /// interleaving, the fragments of a message have consecutive TSNs.
+    /// The stream whose message was started and must be completed before another one starts:
+    /// without interleaving, the fragments of a message have consecutive TSNs.
     current: Option<StreamSlot>,
 }
 
 impl StreamScheduler {
-    /// `by_chunk`: it is asked after each chunk, not after each message.
+    /// `by_chunk`: it is called after each chunk, not after each message.
     pub(super) fn new(config: &AssociationConfig, by_chunk: bool) -> Self {
         let mut values = config.stream_values.clone();
         values.sort_by_key(|(stream, _)| *stream);
@@ -38,13 +38,13 @@ impl StreamScheduler {
         &self.choice
     }
 
-    /// The stream whose message must be ended first.
+    /// Returns the stream whose message must be completed first.
     #[inline]
     pub(in crate::send) fn current(&self) -> Option<StreamSlot> {
         self.current
     }
 
-    /// Which stream the scheduler would have next, of those that are `eligible`.
+    /// Returns the scheduler's choice of the `eligible` streams.
     #[inline]
     pub(in crate::send) fn next(
         &mut self,
@@ -56,8 +56,8 @@ impl StreamScheduler {
         }
     }
 
-    /// The same of a caller's scheduler, which may err: what is sent of a stream that is stopped cannot
-    /// be undone. Apart, so that those that are built in cost nothing for it.
+    /// Returns the choice of a caller's scheduler, which is checked: data sent on a paused stream
+    /// could not be undone. A separate function, so that built-in schedulers do not pay for it.
     #[cold]
     fn next_of_custom(
         &mut self,
@@ -66,19 +66,20 @@ impl StreamScheduler {
         self.scheduler.next(eligible).filter(|next| eligible(*next))
     }
 
-    /// A new packet begins.
+    /// Records the start of a new packet.
     #[inline]
     pub(super) fn on_packet(&mut self) {
         self.scheduler.on_packet();
     }
 
-    /// A message was put behind the others of this stream.
+    /// Records a message appended to this stream.
     #[inline]
     pub(super) fn on_queued(&mut self, slot: StreamSlot) {
         self.scheduler.on_queued(slot);
     }
 
-    /// A part of a message was sent, and it goes on. `first`: before all others.
+    /// Records that a part of a message was sent. `first`: the rest must be sent before all other
+    /// messages.
     #[inline]
     pub(super) fn on_part(&mut self, slot: StreamSlot, bytes: usize, first: bool) {
         self.current = first.then_some(slot);
@@ -86,7 +87,7 @@ impl StreamScheduler {
         self.scheduler.on_sent(&turn);
     }
 
-    /// The first message of a stream is through with these bytes, or was given up.
+    /// Records that the first message of a stream is completed by these bytes, or was abandoned.
     #[inline]
     pub(super) fn on_message(&mut self, slot: StreamSlot, bytes: usize, ends_stream: bool) {
         if self.current == Some(slot) {
@@ -95,7 +96,7 @@ impl StreamScheduler {
         self.scheduler.on_sent(&Turn { stream: slot, bytes, ends_message: true, ends_stream });
     }
 
-    /// A stream is used for the first time.
+    /// Records the first use of a stream.
     pub(super) fn add(&mut self, slot: StreamSlot, stream: StreamId) {
         self.scheduler.on_opened(slot, stream);
         if let Ok(at) = self.values.binary_search_by_key(&stream, |(id, _)| *id) {
@@ -114,7 +115,7 @@ impl StreamScheduler {
         }
     }
 
-    /// Another scheduler goes on. It knows what waits, and nothing of what was sent.
+    /// Replaces the scheduler. The new one knows the queued messages, but not the history.
     pub(super) fn replace(
         &mut self,
         choice: Choice,

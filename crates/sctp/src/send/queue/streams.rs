@@ -1,4 +1,4 @@
-//! What is kept for a stream once something was sent on it, and for no other.
+//! The state of the streams that have been sent on.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -10,31 +10,31 @@ use crate::scheduler::StreamSlot;
 use crate::send::tally::Tally;
 use crate::serial::{Mid, Ssn};
 
-/// Streams of one page of the index.
+/// The number of streams per page of the index.
 const PAGE: usize = 64;
 
-/// A place in a page that no stream has; stream numbers end one before 65,535, so no slot has it.
+/// An empty entry of a page; stream numbers end one before 65,535, so no slot has it.
 const EMPTY: u16 = u16::MAX;
 
 /// One stream.
 #[derive(Debug)]
 pub(in crate::send) struct Stream {
     pub(in crate::send) id: StreamId,
-    /// Of the next ordered message in a DATA chunk.
+    /// The SSN of the next ordered message.
     pub(super) next_ssn: Ssn,
-    /// Of the next ordered message in an I-DATA chunk.
+    /// The MID of the next ordered message.
     pub(super) next_mid: Mid,
-    /// Of the next unordered message in an I-DATA chunk.
+    /// The MID of the next unordered message.
     pub(super) next_unordered_mid: Mid,
-    /// The first message that has something unsent.
+    /// The first message with unsent data.
     pub(in crate::send) head: MessageId,
-    /// The last one.
+    /// The last message with unsent data.
     pub(super) tail: MessageId,
-    /// Bytes not yet put into chunks.
+    /// Returns the bytes that are not yet in chunks.
     unsent: Tally,
-    /// Bytes put into chunks and not yet acknowledged for good.
+    /// Returns the bytes that are in chunks and not yet non-renegably acknowledged.
     unacknowledged: Tally,
-    /// Nothing new may begin: a reset is under way (RFC 6525 §5.1.2).
+    /// Whether no new message may start, as a reset is under way (RFC 6525 §5.1.2).
     pub(in crate::send) paused: bool,
 }
 
@@ -53,45 +53,45 @@ impl Stream {
         }
     }
 
-    /// Bytes not yet put into chunks.
+    /// Returns the bytes that are not yet in chunks.
     pub(in crate::send) fn unsent(&self) -> usize {
         self.unsent.get()
     }
 
-    /// Bytes put into chunks and not yet acknowledged for good.
+    /// Returns the bytes that are in chunks and not yet non-renegably acknowledged.
     pub(in crate::send) fn unacknowledged(&self) -> usize {
         self.unacknowledged.get()
     }
 
-    /// Bytes in the send buffer.
+    /// Returns the bytes in the send buffer.
     pub(in crate::send) fn queued(&self) -> usize {
         self.unsent() + self.unacknowledged()
     }
 
     #[inline]
-    pub(super) fn on_handed_in(&mut self, bytes: usize) {
+    pub(super) fn on_enqueued(&mut self, bytes: usize) {
         self.unsent.add(bytes);
     }
 
-    /// So many bytes went into a chunk.
+    /// Records bytes that went into a chunk.
     #[inline]
-    pub(super) fn on_cut(&mut self, bytes: usize) {
+    pub(super) fn on_chunked(&mut self, bytes: usize) {
         self.unsent.take(bytes);
         self.unacknowledged.add(bytes);
     }
 
-    /// So many bytes are never put into chunks.
+    /// Records bytes that will never be in a chunk.
     pub(super) fn on_dropped(&mut self, bytes: usize) {
         self.unsent.take(bytes);
     }
 
-    /// So many bytes that were in chunks are acknowledged for good, or given up.
+    /// Records bytes of chunks that are non-renegably acknowledged, or abandoned.
     #[inline]
     pub(super) fn on_released(&mut self, bytes: usize) {
         self.unacknowledged.take(bytes);
     }
 
-    /// Numbers start anew.
+    /// Restarts the numbers.
     fn renumber(&mut self) {
         self.next_ssn = Ssn(0);
         self.next_mid = Mid(0);
@@ -99,29 +99,29 @@ impl Stream {
     }
 }
 
-/// The streams in the order of their first use, and an index that has pages only where there are
-/// streams in use.
+/// The streams in the order of their first use, and an index with pages only for the streams in
+/// use.
 #[derive(Debug, Default)]
 pub(in crate::send) struct Streams {
     slots: Vec<Stream>,
-    /// Whether streams that are used for the first time begin paused.
+    /// Whether streams start paused when they are first used.
     all_paused: bool,
-    /// Those that do though not all do.
+    /// Unused streams that start paused although not all do.
     paused_unused: BTreeSet<StreamId>,
     pages: Vec<Option<Box<[u16; PAGE]>>>,
 }
 
 impl Streams {
-    /// The slot of a stream, if it was ever used.
+    /// Returns the slot of a stream, if it has ever been used.
     #[inline]
     pub(in crate::send) fn find(&self, id: StreamId) -> Option<StreamSlot> {
-        let (page, place) = (usize::from(id.0) / PAGE, usize::from(id.0) % PAGE);
-        let slot = *self.pages.get(page)?.as_deref()?.get(place)?;
+        let (page, entry) = (usize::from(id.0) / PAGE, usize::from(id.0) % PAGE);
+        let slot = *self.pages.get(page)?.as_deref()?.get(entry)?;
         (slot != EMPTY).then_some(StreamSlot(slot))
     }
 
-    /// The slot of a stream; says also whether it is a new one. `None` for a number that no stream
-    /// can have.
+    /// Returns the slot of a stream, and whether it is new; `None` for a number that no stream can
+    /// have.
     #[inline]
     pub(super) fn find_or_add(&mut self, id: StreamId) -> Option<(StreamSlot, bool)> {
         if let Some(slot) = self.find(id) {
@@ -134,13 +134,13 @@ impl Streams {
         if id.0 == u16::MAX {
             return None;
         }
-        let (page, place) = (usize::from(id.0) / PAGE, usize::from(id.0) % PAGE);
+        let (page, entry) = (usize::from(id.0) / PAGE, usize::from(id.0) % PAGE);
         if self.pages.len() <= page {
             self.pages.resize_with(page + 1, || None);
         }
         let slot = self.slots.len() as u16;
         let page = self.pages.get_mut(page)?.get_or_insert_with(|| Box::new([EMPTY; PAGE]));
-        *page.get_mut(place)? = slot;
+        *page.get_mut(entry)? = slot;
         if self.slots.is_empty() {
             self.slots.reserve_exact(1);
         }
@@ -149,7 +149,7 @@ impl Streams {
         Some(StreamSlot(slot))
     }
 
-    /// Nothing new may begin on a stream, whether it was used so far or not.
+    /// Pauses a stream, whether it has been used or not.
     pub(super) fn pause(&mut self, id: StreamId) {
         match self.find(id).and_then(|slot| self.get_mut(slot)) {
             Some(stream) => stream.paused = true,
@@ -159,13 +159,13 @@ impl Streams {
         }
     }
 
-    /// Nothing new may begin on any stream.
+    /// Pauses all streams.
     pub(super) fn pause_all(&mut self) {
         self.all_paused = true;
         self.slots.iter_mut().for_each(|stream| stream.paused = true);
     }
 
-    /// A stream goes on.
+    /// Resumes a stream.
     pub(super) fn resume(&mut self, id: StreamId) {
         self.paused_unused.remove(&id);
         if let Some(stream) = self.find(id).and_then(|slot| self.get_mut(slot)) {
@@ -173,21 +173,21 @@ impl Streams {
         }
     }
 
-    /// All streams go on.
+    /// Resumes all streams.
     pub(super) fn resume_all(&mut self) {
         self.all_paused = false;
         self.paused_unused.clear();
         self.slots.iter_mut().for_each(|stream| stream.paused = false);
     }
 
-    /// The numbers of a stream start anew.
+    /// Restarts the numbers of a stream.
     pub(super) fn renumber(&mut self, id: StreamId) {
         if let Some(stream) = self.find(id).and_then(|slot| self.get_mut(slot)) {
             stream.renumber();
         }
     }
 
-    /// The numbers of all streams start anew.
+    /// Restarts the numbers of all streams.
     pub(super) fn renumber_all(&mut self) {
         self.slots.iter_mut().for_each(Stream::renumber);
     }
@@ -202,12 +202,12 @@ impl Streams {
         self.slots.get_mut(slot.index())
     }
 
-    /// How many were ever used.
+    /// Returns the number of streams that have been used.
     pub(in crate::send) fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// All with their slots.
+    /// Returns all streams with their slots.
     pub(in crate::send) fn slots(&self) -> impl Iterator<Item = (StreamSlot, &Stream)> {
         self.slots.iter().enumerate().map(|(at, stream)| (StreamSlot(at as u16), stream))
     }

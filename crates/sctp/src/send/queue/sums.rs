@@ -1,11 +1,11 @@
-//! The sums of the send queue, counted again from the messages.
+//! The sums of the send queue, recomputed from the messages.
 
 use alloc::vec;
 
 use super::{Limit, SendQueue};
 
 impl SendQueue {
-    /// Every sum is that of its parts, where chunks hold so many bytes of the send buffer.
+    /// Checks every sum, given the bytes of the send buffer that are in chunks.
     pub(in crate::send) fn check_sums(&self, in_chunks: usize) {
         let mut unsent = vec![0; self.streams.len()];
         let (mut count, mut timed, mut prioritised) = (0, 0, 0);
@@ -18,12 +18,12 @@ impl SendQueue {
         assert_eq!(count, self.messages.len(), "messages");
         assert_eq!(timed, self.lifetimes.count(), "messages with a lifetime");
         assert_eq!(prioritised, self.prioritised.get(), "messages with a priority");
-        let mut of_streams = 0;
+        let mut stream_sum = 0;
         for (slot, stream) in self.streams.slots() {
             assert_eq!(unsent[slot.index()], stream.unsent(), "unsent bytes of {:?}", stream.id);
-            of_streams += stream.unacknowledged();
+            stream_sum += stream.unacknowledged();
         }
-        assert_eq!(of_streams, in_chunks, "bytes in chunks, by stream");
+        assert_eq!(stream_sum, in_chunks, "bytes in chunks, by stream");
         let unsent: usize = unsent.iter().sum();
         assert_eq!(unsent, self.buffer.unsent(), "unsent bytes");
         assert_eq!(unsent + in_chunks, self.buffer.queued(), "bytes in the send buffer");

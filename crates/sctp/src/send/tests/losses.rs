@@ -1,4 +1,4 @@
-//! Losses found by missing reports, by time, by T3; and those that were none.
+//! Losses detected by missing reports, by time and by T3-rtx, and spurious ones.
 
 use super::sacks::bench_with;
 use super::*;
@@ -35,7 +35,7 @@ fn t3(bench: &Bench) -> Option<Duration> {
 }
 
 #[test]
-fn three_missing_reports_are_a_loss() {
+fn three_missing_reports_mark_a_loss() {
     let mut bench = bench_with(8);
     bench.sack(1, &[(2, 2)]);
     bench.sack(1, &[(2, 3)]);
@@ -68,14 +68,19 @@ fn a_chunk_is_fast_retransmitted_once() {
 }
 
 #[test]
-fn the_window_is_cut_once_for_a_recovery() {
+fn the_window_is_reduced_once_per_recovery() {
     let mut bench = bench_with(20);
     for last in 10..13 {
         bench.sack(0, &[(3, 3), (5, 8), (10, last)]);
     }
     let cut = window(&bench);
-    let waiting: usize =
-        bench.sender.outstanding.flights().iter().map(|flight| flight.waiting()).sum();
+    let waiting: usize = bench
+        .sender
+        .outstanding
+        .flights()
+        .iter()
+        .map(|flight| flight.pending_retransmissions())
+        .sum();
     assert_eq!(waiting, 5);
     while bench.packet(PathId(0)).is_some() {}
     for last in 15..18 {
@@ -83,11 +88,11 @@ fn the_window_is_cut_once_for_a_recovery() {
     }
     assert_eq!(window(&bench), cut, "13 was lost in the same window");
     bench.sack(20, &[]);
-    assert!(bench.sender.is_dry());
+    assert!(bench.sender.is_drained());
 }
 
 #[test]
-fn the_first_fast_retransmission_ignores_the_window() {
+fn the_first_fast_retransmit_ignores_the_window() {
     let mut bench = bench_with(12);
     for last in 2..5 {
         bench.sack(0, &[(1, last)]);
@@ -100,7 +105,7 @@ fn the_first_fast_retransmission_ignores_the_window() {
 }
 
 #[test]
-fn t3_sends_all_again_and_doubles() {
+fn t3_retransmits_everything_and_doubles() {
     let mut bench = bench_with(3);
     let first = t3(&bench).expect("T3 runs");
     let outcome = bench.timeout();
@@ -108,7 +113,7 @@ fn t3_sends_all_again_and_doubles() {
     assert_eq!(outcome.expired.len(), 1);
     assert!(outcome.expired[0].is_error);
     assert_eq!(bench.sender.in_flight(), 0);
-    assert_eq!(t3(&bench), None, "nothing is under way");
+    assert_eq!(t3(&bench), None, "nothing is in flight");
     assert_eq!(window(&bench), 1500);
     let packets = bench.output();
     assert_eq!(packets.len(), 1, "the others wait for its acknowledgement");
@@ -121,7 +126,7 @@ fn t3_sends_all_again_and_doubles() {
 }
 
 #[test]
-fn t3_starts_anew_when_the_oldest_chunk_is_acknowledged() {
+fn t3_restarts_when_the_oldest_chunk_is_acknowledged() {
     let mut bench = bench_with(3);
     let first = t3(&bench).expect("T3 runs");
     bench.sack(0, &[(1, 1)]);
@@ -133,10 +138,10 @@ fn t3_starts_anew_when_the_oldest_chunk_is_acknowledged() {
 }
 
 #[test]
-fn time_tells_a_loss_without_three_reports() {
+fn rack_detects_a_loss_without_three_reports() {
     let mut bench = by_time(4);
     bench.sack(2, &[(3, 3)]);
-    let timer = bench.sender.outstanding.flight(0).rack.timer.expect("reordering gets its time");
+    let timer = bench.sender.outstanding.flight(0).rack.timer.expect("reordering is given time");
     assert!(timer > bench.now && timer < bench.now + milliseconds(50), "{timer:?}");
     assert!(!bench.has_data(PathId(0)));
     bench.timeout();
@@ -144,7 +149,7 @@ fn time_tells_a_loss_without_three_reports() {
 }
 
 #[test]
-fn a_lost_retransmission_is_found_by_time() {
+fn rack_detects_a_lost_retransmission() {
     let mut bench = by_time(6);
     bench.sack(1, &[(2, 3)]);
     bench.timeout();
@@ -171,16 +176,16 @@ fn a_lost_tail_is_probed_long_before_t3() {
     assert_eq!(outcome, TimeoutOutcome::default());
     let packets = bench.output();
     assert_eq!(packets.len(), 1);
-    assert_eq!(packets[0].tsns(), [3], "the last chunk goes again");
+    assert_eq!(packets[0].tsns(), [3], "the last chunk is retransmitted");
     assert!(t3(&bench).is_some(), "T3 stays the last resort");
     bench.pass(milliseconds(100));
     bench.sack(2, &[(3, 3)]);
-    let again: Vec<u32> = bench.output().iter().flat_map(Left::tsns).collect();
-    assert_eq!(again, [2], "the probe showed what is missing");
+    let again: Vec<u32> = bench.output().iter().flat_map(SentPacket::tsns).collect();
+    assert_eq!(again, [2], "the probe revealed the losses");
 }
 
 #[test]
-fn a_probe_takes_new_data_if_there_is_some() {
+fn a_probe_carries_new_data_if_there_is_some() {
     let mut bench = by_time(3);
     bench.sack(2, &[]);
     bench.send(on(0), 1400).expect("taken");
@@ -200,11 +205,11 @@ fn a_spurious_loss_restores_the_window() {
     assert_eq!(outcome.acknowledged, 0, "late, not new to the path");
     assert_eq!(threshold(&bench), usize::MAX);
     assert!(bench.packet(PathId(0)).is_none());
-    assert!(bench.sender.is_dry());
+    assert!(bench.sender.is_drained());
 }
 
 #[test]
-fn a_duplicate_shows_a_spurious_retransmission() {
+fn a_duplicate_reveals_a_spurious_retransmission() {
     let mut bench = by_time(6);
     bench.sack(1, &[(2, 6)]);
     bench.timeout();
@@ -227,25 +232,25 @@ fn a_duplicate_shows_a_spurious_retransmission() {
     assert_eq!(threshold(&bench), usize::MAX);
 }
 
-/// All but the last of three chunks arrived, and the probe sent that one again.
+/// All but the last of three chunks arrived, and the probe retransmitted that one.
 fn probed() -> Bench {
     let mut bench = by_time(3);
     bench.sack(3, &[]);
     bench.timeout();
     let packets = bench.output();
-    assert_eq!(packets.iter().map(Left::tsns).collect::<Vec<_>>(), [[3]]);
+    assert_eq!(packets.iter().map(SentPacket::tsns).collect::<Vec<_>>(), [[3]]);
     assert_eq!(threshold(&bench), usize::MAX);
     bench
 }
 
 #[test]
-fn a_loss_that_the_probe_itself_repaired_cuts_the_window() {
+fn a_loss_repaired_by_the_probe_reduces_the_window() {
     let mut bench = probed();
     bench.pass(milliseconds(100));
     bench.sack(4, &[]);
     assert_eq!(threshold(&bench), 6000);
-    // And what comes next is a new recovery.
-    assert!(bench.sender.is_dry());
+    // The next loss starts a new recovery.
+    assert!(bench.sender.is_drained());
     bench.send(on(0), 1400).expect("taken");
     bench.packet(PathId(0)).expect("a packet");
     bench.pass(milliseconds(100));
@@ -255,12 +260,12 @@ fn a_loss_that_the_probe_itself_repaired_cuts_the_window() {
 
 #[test]
 fn an_unnecessary_probe_keeps_the_window() {
-    // The first transmission was only late.
+    // The original transmission was only late.
     let mut late = probed();
     late.pass(milliseconds(20));
     late.sack(4, &[]);
     assert_eq!(threshold(&late), usize::MAX);
-    // Its SACK was lost: the chunk came twice.
+    // Its SACK was lost: the chunk arrived twice.
     let mut twice = probed();
     twice.pass(milliseconds(100));
     let duplicates = [FIRST.plus(3)];
@@ -271,6 +276,6 @@ fn an_unnecessary_probe_keeps_the_window() {
         ..Default::default()
     };
     twice.handle_on(&sack.build(), PathId(0));
-    assert!(twice.sender.is_dry());
+    assert!(twice.sender.is_drained());
     assert_eq!(threshold(&twice), usize::MAX);
 }

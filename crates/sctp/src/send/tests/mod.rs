@@ -1,4 +1,4 @@
-//! The sending side against a peer that acknowledges what it is told to.
+//! The sender with a peer that acknowledges what a test specifies.
 
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
@@ -18,8 +18,8 @@ use crate::wire::{
     Checksum, Chunk, DataChunk, GapBlock, Header, Packet, PacketWriter, SackBuilder, SackChunk,
 };
 
-mod filling;
 mod losses;
+mod packets;
 mod paths;
 mod properties;
 mod queue;
@@ -28,14 +28,14 @@ mod resets;
 mod sacks;
 mod window;
 
-/// Our first TSN, close to where numbers wrap.
+/// Our initial TSN, close to wrapping around.
 const FIRST: Tsn = Tsn(u32::MAX - 2);
 
 const HEADER: Header =
     Header { source_port: 1, destination_port: 2, tag: VerificationTag(0x0102_0304) };
 
-/// Messages that could not be delivered, of events that tell of nothing else: stream, context, and
-/// whether a part was sent.
+/// The failed messages, if the events contain nothing else: stream, context, and whether a part was
+/// sent.
 pub(super) fn failures(events: &[Event]) -> Vec<(u16, u32, bool)> {
     let of = |event: &Event| match event {
         Event::SendFailed { stream, context, sent, .. } => (stream.0, *context, *sent),
@@ -44,7 +44,7 @@ pub(super) fn failures(events: &[Event]) -> Vec<(u16, u32, bool)> {
     events.iter().map(of).collect()
 }
 
-/// A sender, its paths and the time.
+/// A sender, its paths and the current time.
 pub(super) struct Bench {
     pub(super) sender: Sender,
     pub(super) paths: Paths,
@@ -53,14 +53,14 @@ pub(super) struct Bench {
     pub(super) now: Duration,
 }
 
-/// One packet as it left.
-pub(super) struct Left {
+/// One packet as it was sent.
+pub(super) struct SentPacket {
     pub(super) path: PathId,
     size: usize,
     pub(super) chunks: Vec<DataChunk>,
 }
 
-impl Left {
+impl SentPacket {
     pub(super) fn tsns(&self) -> Vec<u32> {
         self.chunks.iter().map(|chunk| chunk.tsn.distance_from(FIRST)).collect()
     }
@@ -107,7 +107,7 @@ impl Bench {
         Self { sender, paths, config, counters: Counters::default(), now }
     }
 
-    /// Adds a second path that is confirmed.
+    /// Adds a second, confirmed path.
     pub(super) fn add_path(&mut self) -> PathId {
         let remote = SocketAddr::from(([192, 0, 2, 2], 0));
         let id = self.paths.add(remote, None, &self.config).expect("there are few paths");
@@ -127,8 +127,8 @@ impl Bench {
         self.sender.send(self.now, &info, data, &mut self.paths)
     }
 
-    /// Fills one packet for a path, whatever its window says.
-    pub(super) fn packet(&mut self, path: PathId) -> Option<Left> {
+    /// Fills one packet for a path, regardless of its window.
+    pub(super) fn packet(&mut self, path: PathId) -> Option<SentPacket> {
         let mtu = self.paths.get(path)?.mtu();
         let limit = self.sender.packet_limit(path, mtu);
         let mut buffer = BytesMut::new();
@@ -148,7 +148,7 @@ impl Bench {
             })
             .collect();
         assert_eq!(chunks.iter().map(|chunk| chunk.payload.len()).sum::<usize>(), bytes);
-        Some(Left { path, size, chunks })
+        Some(SentPacket { path, size, chunks })
     }
 
     pub(super) fn has_data(&mut self, path: PathId) -> bool {
@@ -156,7 +156,7 @@ impl Bench {
     }
 
     /// Fills packets on all paths as far as their windows allow.
-    fn output(&mut self) -> Vec<Left> {
+    fn output(&mut self) -> Vec<SentPacket> {
         let mut packets = Vec::new();
         let ids: Vec<PathId> = self.paths.iter().map(|path| path.id).collect();
         for id in ids {
@@ -170,7 +170,7 @@ impl Bench {
         packets
     }
 
-    /// Acknowledges all before the `cumulative`-th chunk, and these chunks beyond it.
+    /// Acknowledges the first `cumulative` chunks, and these chunks beyond them.
     fn sack(&mut self, cumulative: u32, beyond: &[(u32, u32)]) -> SackOutcome {
         let sack = sack(cumulative, beyond, 1 << 20);
         self.handle(&sack)
@@ -180,7 +180,7 @@ impl Bench {
         self.handle_on(sack, PathId(0))
     }
 
-    /// A SACK that comes back on this path.
+    /// Handles a SACK that arrives on this path.
     pub(super) fn handle_on(&mut self, sack: &SackChunk, arrived_on: PathId) -> SackOutcome {
         let (paths, counters) = (&mut self.paths, &mut self.counters);
         let outcome = self.sender.handle_sack(self.now, sack, arrived_on, paths, counters);
@@ -200,7 +200,7 @@ impl Bench {
         core::iter::from_fn(|| self.sender.poll_event()).collect()
     }
 
-    /// What must always hold.
+    /// Checks the invariants.
     pub(super) fn check(&self) {
         let outstanding: usize = self.paths.iter().map(crate::path::Path::outstanding).sum();
         assert_eq!(outstanding, self.sender.in_flight(), "paths and sender disagree");
@@ -208,13 +208,13 @@ impl Bench {
     }
 }
 
-/// Chunks are counted from 0; `cumulative` chunks arrived in sequence, and those from the first to
-/// the last of each pair beyond.
+/// A SACK for the first `cumulative` chunks, counted from 0, and for those from the first to the
+/// last of each pair beyond.
 fn sack(cumulative: u32, beyond: &[(u32, u32)], a_rwnd: u32) -> SackChunk {
     build(cumulative, beyond, a_rwnd, 0)
 }
 
-/// The same, for so many packets (DAC).
+/// The same, for this many packets (DAC).
 pub(super) fn sack_of(cumulative: u32, beyond: &[(u32, u32)], packets: u8) -> SackChunk {
     build(cumulative, beyond, 1 << 20, packets)
 }

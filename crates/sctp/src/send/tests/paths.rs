@@ -1,9 +1,9 @@
-//! Several paths: which one data takes, where lost data goes, paths that fail or vanish.
+//! Several paths: the path for new data and for retransmissions, and paths that fail or disappear.
 
 use super::*;
 
 #[test]
-fn new_data_takes_the_primary_path_or_the_one_that_was_asked_for() {
+fn new_data_uses_the_primary_or_the_requested_path() {
     let mut bench = Bench::new();
     let second = bench.add_path();
     bench.send(on(0), 100).expect("taken");
@@ -14,13 +14,13 @@ fn new_data_takes_the_primary_path_or_the_one_that_was_asked_for() {
         packets.iter().map(|packet| (packet.path.0, packet.tsns())).collect();
     assert_eq!(paths, [(0, alloc::vec![0]), (1, alloc::vec![1])]);
     let packets = bench.output();
-    assert_eq!(packets[0].tsns(), [2], "the stream's order is kept");
+    assert_eq!(packets[0].tsns(), [2], "the stream's order is non_renegable");
     bench.sack(3, &[]);
-    assert!(bench.sender.is_dry());
+    assert!(bench.sender.is_drained());
 }
 
 #[test]
-fn after_t3_another_path_is_tried() {
+fn after_t3_another_path_is_used() {
     let mut bench = Bench::new();
     let second = bench.add_path();
     bench.send(on(0), 1400).expect("taken");
@@ -29,10 +29,10 @@ fn after_t3_another_path_is_tried() {
     bench.timeout();
     let packets = bench.output();
     assert!(packets.iter().all(|packet| packet.path == second));
-    assert_eq!(packets.iter().flat_map(Left::tsns).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(packets.iter().flat_map(SentPacket::tsns).collect::<Vec<_>>(), [0, 1]);
     bench.pass(milliseconds(50));
     bench.sack(2, &[]);
-    assert!(bench.sender.is_dry());
+    assert!(bench.sender.is_drained());
     assert_eq!(bench.sender.next_timeout(&bench.paths), None);
 }
 
@@ -58,11 +58,11 @@ fn data_sent_on_two_paths_confirms_neither() {
     let on: Vec<PathId> = bench.output().iter().map(|packet| packet.path).collect();
     bench.sack(2, &[]);
     let after = errors(&bench);
-    assert_eq!(after[usize::from(on[0].0)], 0, "sent on one alone: {after:?}");
+    assert_eq!(after[usize::from(on[0].0)], 0, "sent on one path alone: {after:?}");
 }
 
 #[test]
-fn reports_count_only_on_the_path_that_they_are_about() {
+fn missing_reports_only_count_on_their_path() {
     let mut bench = Bench::new();
     let second = bench.add_path();
     for path in [None, Some(second), Some(second), Some(second), Some(second)] {
@@ -72,13 +72,13 @@ fn reports_count_only_on_the_path_that_they_are_about() {
     for last in 1..=3 {
         bench.sack(0, &[(1, last)]);
     }
-    assert!(!bench.has_data(PathId(0)), "the first path is slower, that is all");
+    assert!(!bench.has_data(PathId(0)), "the first path is only slower");
     let path = bench.paths.get(PathId(0)).expect("the first path");
     assert_eq!(path.congestion.window(), 4404);
 }
 
 #[test]
-fn data_in_flight_on_a_removed_path_moves_elsewhere() {
+fn data_in_flight_on_a_removed_path_moves_to_another() {
     let mut bench = Bench::new();
     let second = bench.add_path();
     for _ in 0..3 {
@@ -90,14 +90,14 @@ fn data_in_flight_on_a_removed_path_moves_elsewhere() {
     bench.sender.paths_changed(bench.now, &mut bench.paths);
     bench.check();
     let packets = bench.output();
-    assert_eq!(packets.iter().flat_map(Left::tsns).collect::<Vec<_>>(), [0, 2]);
+    assert_eq!(packets.iter().flat_map(SentPacket::tsns).collect::<Vec<_>>(), [0, 2]);
     assert!(packets.iter().all(|packet| packet.path == PathId(0)));
     bench.sack(3, &[]);
-    assert!(bench.sender.is_dry());
+    assert!(bench.sender.is_drained());
 }
 
 #[test]
-fn data_waiting_for_a_failed_path_moves_on() {
+fn retransmissions_on_a_failed_path_move_to_another() {
     let mut bench = Bench::new();
     let second = bench.add_path();
     bench.send(on(0), 1400).expect("taken");
@@ -114,7 +114,7 @@ fn data_waiting_for_a_failed_path_moves_on() {
 }
 
 #[test]
-fn paths_may_come_and_go_for_ever() {
+fn any_number_of_paths_can_be_added_and_removed() {
     let mut bench = Bench::new();
     for round in 1..1000_u16 {
         let id = bench.add_path();
@@ -126,11 +126,11 @@ fn paths_may_come_and_go_for_ever() {
         bench.paths.remove(id);
         bench.sender.paths_changed(bench.now, &mut bench.paths);
     }
-    assert!(bench.sender.outstanding.flights().len() <= 2, "places are used again");
+    assert!(bench.sender.outstanding.flights().len() <= 2, "slots are reused");
 }
 
 #[test]
-fn a_mark_cuts_the_window_once() {
+fn a_mark_reduces_the_window_once() {
     let mut bench = super::sacks::bench_with(8);
     let before = bench.paths.get(PathId(0)).expect("the first path").congestion.window();
     let mut echo = |tsn: Tsn| bench.sender.handle_ecne(bench.now, tsn, PathId(0), &mut bench.paths);
@@ -142,9 +142,9 @@ fn a_mark_cuts_the_window_once() {
     assert!(after <= before.max(6000), "{after} after {before}");
 }
 
-/// One round trip of 20 ms, then silence: when and how data leaves for the other path.
+/// One round trip of 20 ms, then silence: when and how data is sent on the other path.
 #[test]
-fn data_leaves_a_silent_path_before_t3_if_that_is_wanted() {
+fn data_leaves_a_silent_path_before_t3_if_configured() {
     for wanted in [true, false] {
         let config = AssociationConfig { suspect_silent_paths: wanted, ..config() };
         let mut bench = Bench::with(config, terms());
@@ -162,19 +162,19 @@ fn data_leaves_a_silent_path_before_t3_if_that_is_wanted() {
             if bench.output().iter().any(|packet| packet.path == second) {
                 break outcome;
             }
-            assert!(bench.now < silent_since + milliseconds(10_000), "it never left");
+            assert!(bench.now < silent_since + milliseconds(10_000), "it was never sent");
         };
         let waited = bench.now - silent_since;
         let path = bench.paths.get(PathId(0)).expect("the first path");
         // RTO.Min is a second.
         assert_eq!(waited < milliseconds(1000), wanted, "{waited:?}");
         assert_eq!(outcome.expired.is_empty(), wanted);
-        assert_eq!(path.congestion.window() == window, wanted, "silence is no loss");
+        assert_eq!(path.congestion.window() == window, wanted, "silence is not a loss");
         if wanted {
             assert_eq!(path.state(), crate::path::PathState::PotentiallyFailed);
         }
         bench.pass(milliseconds(20));
         bench.sack(2, &[]);
-        assert!(bench.sender.is_dry());
+        assert!(bench.sender.is_drained());
     }
 }

@@ -1,4 +1,4 @@
-//! Whatever a peer says, nothing breaks; and a fair peer gets everything.
+//! No peer can break the sender, and a correct peer receives everything.
 
 use alloc::collections::BTreeSet;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use super::*;
 use crate::config::SchedulerKind;
 use crate::message::Reliability;
 
-/// What happens to a sender.
+/// An operation on a sender.
 #[derive(Clone, Debug)]
 enum Operation {
     Send {
@@ -17,11 +17,11 @@ enum Operation {
         path: Option<u16>,
     },
     Output,
-    /// Offsets from the cumulative TSN, and pairs of start and end; may be nonsense.
+    /// Offsets from the cumulative TSN, and pairs of start and end; may be invalid.
     Sack {
         advance: i64,
         blocks: Vec<(u16, u16)>,
-        kept: Vec<(u16, u16)>,
+        non_renegable: Vec<(u16, u16)>,
         window: u32,
     },
     Duplicates(Vec<u32>),
@@ -67,8 +67,8 @@ fn operation() -> impl Strategy<Value = Operation> {
             stream, length, reliability, path
         }),
         6 => Just(Operation::Output),
-        8 => sack.prop_map(|(advance, blocks, kept, window)| Operation::Sack {
-            advance, blocks, kept, window
+        8 => sack.prop_map(|(advance, blocks, non_renegable, window)| Operation::Sack {
+            advance, blocks, non_renegable, window
         }),
         1 => prop::collection::vec(0..50_u32, 1..4).prop_map(Operation::Duplicates),
         2 => (0..3000_u64).prop_map(Operation::Time),
@@ -99,15 +99,15 @@ fn apply(bench: &mut Bench, operation: &Operation) {
         Operation::Output => {
             bench.any_output();
         }
-        Operation::Sack { advance, blocks, kept, window } => {
+        Operation::Sack { advance, blocks, non_renegable, window } => {
             let from = bench.sender.cumulative_tsn_acked();
-            let (gap_blocks, nr_gap_blocks) = (as_blocks(blocks), as_blocks(kept));
+            let (gap_blocks, nr_gap_blocks) = (as_blocks(blocks), as_blocks(non_renegable));
             let sack = SackBuilder {
                 cumulative_tsn: Tsn(from.0.wrapping_add(*advance as u32)),
                 a_rwnd: *window,
                 gap_blocks: &gap_blocks,
                 nr_gap_blocks: &nr_gap_blocks,
-                is_nr: !kept.is_empty(),
+                is_nr: !non_renegable.is_empty(),
                 ..Default::default()
             };
             bench.handle(&sack.build());
@@ -152,7 +152,7 @@ fn apply(bench: &mut Bench, operation: &Operation) {
 }
 
 impl Bench {
-    /// Like [`Bench::output`], with either kind of data chunk and FORWARD-TSN; gives the TSNs.
+    /// Like [`Bench::output`], with either kind of data chunk and FORWARD-TSN; returns the TSNs.
     fn any_output(&mut self) -> (Vec<Tsn>, Option<Tsn>) {
         let (mut tsns, mut forward) = (Vec::new(), None);
         let ids: Vec<PathId> = self.paths.iter().map(|path| path.id).collect();
@@ -193,14 +193,14 @@ impl Bench {
     fn restart(&mut self) {
         let next = self.sender.next_tsn().plus(1000);
         let terms = Terms { initial_tsn: next, ..*self.sender.terms() };
-        // The association makes new paths when its peer restarts.
+        // The association creates new paths when its peer restarts.
         let remote = SocketAddr::from(([192, 0, 2, 1], 0));
         self.paths = Paths::new(remote, None, &self.config, [7; 32]);
         self.sender.paths_changed(self.now, &mut self.paths);
         self.sender.restart(terms, &mut self.paths);
     }
 
-    /// What is remembered is bounded by what was handed in.
+    /// Memory is bounded by what was queued.
     fn bounded(&self) {
         assert!(self.sender.queue.queued() <= self.sender.queue.limit());
         assert!(self.sender.queue.len() <= 2 * self.sender.queue.max_messages());
@@ -228,7 +228,7 @@ fn bench(scheduler: SchedulerKind, detection: LossDetection, interleaving: bool)
     Bench::with(config, Terms { interleaving, ..terms() })
 }
 
-/// A peer that keeps what it gets and says so.
+/// A peer that keeps and acknowledges everything that it receives.
 #[derive(Default)]
 struct Peer {
     /// Chunks counted from the first one.
@@ -317,7 +317,7 @@ proptest! {
             if sent && arrives(&mut losses) {
                 bench.handle(&peer.sack());
             }
-            if bench.sender.is_dry() && left.peek().is_none() {
+            if bench.sender.is_drained() && left.peek().is_none() {
                 break;
             }
             if let Some(at) = bench.sender.next_timeout(&bench.paths) && (!sent || at <= bench.now) {

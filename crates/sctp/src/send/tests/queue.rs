@@ -1,4 +1,4 @@
-//! Messages handed in, the send buffer, and what is told of it.
+//! Queueing of messages, the send buffer, and its events.
 
 use super::*;
 use crate::message::Reliability;
@@ -11,11 +11,11 @@ fn misuse_is_refused() {
     assert_eq!(bench.send(on(100), 1), Err(Error::NoSuchStream));
     assert_eq!(bench.send(on(0), (1 << 20) + 1), Err(Error::MessageTooLarge { limit: 1 << 20 }));
     assert_eq!(bench.sender.queued_bytes(), 0);
-    assert!(bench.sender.is_dry());
+    assert!(bench.sender.is_drained());
 }
 
 #[test]
-fn a_full_buffer_says_when_there_is_room_again() {
+fn a_full_buffer_reports_when_there_is_room() {
     let config = AssociationConfig { send_buffer: 5000, ..config() };
     let mut bench = Bench::with(config, terms());
     assert_eq!(bench.send(on(0), 1400), Ok(()));
@@ -28,11 +28,11 @@ fn a_full_buffer_says_when_there_is_room_again() {
     assert_eq!(bench.events(), [Event::Writable]);
     assert_eq!(bench.send(on(0), 1400), Ok(()));
     bench.sack(2, &[]);
-    assert_eq!(bench.events(), [], "nobody waits for room");
+    assert_eq!(bench.events(), [], "no one is waiting for room");
 }
 
 #[test]
-fn what_is_sent_still_fills_the_buffer() {
+fn sent_data_still_fills_the_buffer() {
     let config = AssociationConfig { send_buffer: 3000, ..config() };
     let mut bench = Bench::with(config, terms());
     assert_eq!(bench.send(on(0), 3000), Ok(()));
@@ -51,7 +51,7 @@ fn tiny_messages_are_bounded_by_their_number() {
 }
 
 #[test]
-fn a_dry_sender_says_so_once() {
+fn an_empty_sender_reports_it_once() {
     let mut bench = Bench::new();
     bench.send(on(1), 10).expect("taken");
     bench.send(on(2), 10).expect("taken");
@@ -80,7 +80,7 @@ fn queues_are_reported_by_stream() {
 }
 
 #[test]
-fn a_higher_priority_takes_the_place_of_a_lower_one() {
+fn a_message_of_higher_priority_replaces_one_of_lower_priority() {
     let config = AssociationConfig { send_buffer: 3000, ..config() };
     let mut bench = Bench::with(config, terms());
     let with_priority = |priority| SendInfo {
@@ -92,7 +92,11 @@ fn a_higher_priority_takes_the_place_of_a_lower_one() {
         assert_eq!(bench.send(with_priority(priority), 1000), Ok(()));
     }
     assert_eq!(bench.send(with_priority(9), 1000), Err(Error::Full));
-    assert_eq!(bench.send(on(0), 1000), Err(Error::Full), "reliable messages push nobody out");
+    assert_eq!(
+        bench.send(on(0), 1000),
+        Err(Error::Full),
+        "reliable messages do not displace others"
+    );
     assert_eq!(bench.send(with_priority(6), 1000), Ok(()));
     assert_eq!(failures(&bench.events()), [(3, 9, false)]);
     let ppids: usize = bench.output().iter().map(|packet| packet.chunks.len()).sum();
@@ -110,7 +114,7 @@ fn memory_is_small() {
 }
 
 #[test]
-fn the_queue_is_told_by_stream() {
+fn the_queue_is_reported_per_stream() {
     let mut bench = Bench::new();
     bench.send(on(7), 1400).expect("taken");
     bench.send(on(3), 1000).expect("taken");

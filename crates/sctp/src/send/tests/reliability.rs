@@ -1,15 +1,15 @@
-//! Messages given up (RFC 3758, RFC 7496, RFC 8260).
+//! Abandoned messages (RFC 3758, RFC 7496, RFC 8260).
 
 use super::*;
 use crate::message::Reliability;
 use crate::serial::{Mid, Ssn};
 use crate::wire::{ForwardTsnChunk, IForwardTsnChunk, SkippedMid, SkippedSsn};
 
-fn for_a_while(stream: u16) -> SendInfo {
+fn with_lifetime(stream: u16) -> SendInfo {
     SendInfo { reliability: Reliability::Lifetime(milliseconds(500)), context: 77, ..on(stream) }
 }
 
-/// What is told to the peer, if something is.
+/// The FORWARD-TSN or I-FORWARD-TSN that is sent now, if any.
 fn forward(bench: &mut Bench) -> Option<Chunk> {
     if !bench.sender.forward_tsn_due() {
         return None;
@@ -33,9 +33,9 @@ fn forwarded(count: u32, skipped: &[(u16, u16)]) -> Option<Chunk> {
 }
 
 #[test]
-fn an_old_message_is_not_sent_at_all() {
+fn an_expired_message_is_not_sent() {
     let mut bench = Bench::new();
-    bench.send(for_a_while(1), 100).expect("taken");
+    bench.send(with_lifetime(1), 100).expect("taken");
     bench.send(on(1), 100).expect("taken");
     bench.pass(milliseconds(500));
     let packets = bench.output();
@@ -44,17 +44,17 @@ fn an_old_message_is_not_sent_at_all() {
     assert!(!bench.sender.forward_tsn_due());
     assert_eq!(failures(&bench.events()), [(1, 77, false)]);
     bench.sack(1, &[]);
-    assert!(bench.sender.is_dry());
+    assert!(bench.sender.is_drained());
 }
 
 #[test]
-fn a_message_that_waits_too_long_is_given_up_in_time() {
+fn a_queued_message_expires_on_time() {
     let mut bench = Bench::with(config(), Terms { peer_window: 0, ..terms() });
     bench.send(on(0), 100).expect("taken");
     bench.output();
-    bench.send(for_a_while(1), 100).expect("taken");
+    bench.send(with_lifetime(1), 100).expect("taken");
     bench.pass(milliseconds(100));
-    bench.send(for_a_while(1), 100).expect("taken");
+    bench.send(with_lifetime(1), 100).expect("taken");
     let start = bench.now;
     for waited in [400, 500] {
         bench.timeout();
@@ -65,20 +65,20 @@ fn a_message_that_waits_too_long_is_given_up_in_time() {
 }
 
 #[test]
-fn an_old_message_is_not_sent_again() {
+fn an_expired_message_is_not_retransmitted() {
     let mut bench = Bench::new();
-    bench.send(for_a_while(1), 2000).expect("taken");
+    bench.send(with_lifetime(1), 2000).expect("taken");
     bench.send(on(2), 100).expect("taken");
     bench.output();
     let outcome = bench.timeout();
     assert_eq!(outcome.expired.len(), 1);
     assert_eq!(forward(&mut bench), forwarded(2, &[(1, 0)]));
     let packets = bench.output();
-    assert_eq!(packets.iter().flat_map(Left::tsns).collect::<Vec<_>>(), [2]);
+    assert_eq!(packets.iter().flat_map(SentPacket::tsns).collect::<Vec<_>>(), [2]);
     assert_eq!(failures(&bench.events()), [(1, 77, true)]);
     assert_eq!(bench.sender.queued_bytes(), 100);
     bench.sack(3, &[]);
-    assert!(bench.sender.is_dry());
+    assert!(bench.sender.is_drained());
     assert_eq!(forward(&mut bench), None);
 }
 
@@ -86,11 +86,11 @@ fn an_old_message_is_not_sent_again() {
 fn a_forward_tsn_on_a_removed_path_is_sent_again() {
     let mut bench = Bench::new();
     bench.add_path();
-    bench.send(for_a_while(1), 100).expect("taken");
+    bench.send(with_lifetime(1), 100).expect("taken");
     bench.output();
     bench.timeout();
     assert_eq!(forward(&mut bench), forwarded(1, &[(1, 0)]));
-    assert!(!bench.sender.forward_tsn_due(), "now the timer of its path repeats it");
+    assert!(!bench.sender.forward_tsn_due(), "its path's timer retransmits it");
     bench.paths.remove(PathId(0));
     bench.sender.paths_changed(bench.now, &mut bench.paths);
     assert!(bench.sender.forward_tsn_due());
@@ -112,7 +112,7 @@ fn retransmissions_can_be_limited() {
     assert_eq!(forward(&mut bench), forwarded(1, &[(4, 0)]));
 }
 
-/// One message is given up, and the peer has been told so.
+/// One message is abandoned, and the peer has been informed.
 fn forwarding_bench() -> Bench {
     let mut bench = Bench::new();
     let once = SendInfo { reliability: Reliability::Retransmissions(0), ..on(4) };
@@ -129,19 +129,19 @@ fn t3_covers_forward_tsns() {
     assert_eq!(forward(&mut bench), None);
     let outcome = bench.timeout();
     assert_eq!(outcome.expired.len(), 1, "the peer did not answer");
-    assert!(forward(&mut bench).is_some(), "told again");
+    assert!(forward(&mut bench).is_some(), "sent again");
     bench.sack(1, &[]);
     assert_eq!(bench.sender.next_timeout(&bench.paths), None);
-    assert!(bench.sender.is_dry());
+    assert!(bench.sender.is_drained());
 }
 
 #[test]
-fn a_peer_that_acknowledges_less_gets_the_forward_tsn_again() {
+fn the_forward_tsn_is_repeated_while_the_peer_acknowledges_less() {
     let mut bench = forwarding_bench();
     bench.send(on(1), 100).expect("taken");
     bench.output();
     bench.sack(0, &[(1, 1)]);
-    assert!(!bench.sender.forward_tsn_due(), "it may not have heard of it yet");
+    assert!(!bench.sender.forward_tsn_due(), "the peer may not have received it yet");
     bench.now += Duration::from_secs(1);
     bench.send(on(1), 100).expect("taken");
     bench.output();
@@ -151,7 +151,7 @@ fn a_peer_that_acknowledges_less_gets_the_forward_tsn_again() {
 }
 
 #[test]
-fn a_half_sent_message_can_be_given_up() {
+fn a_partly_sent_message_can_be_abandoned() {
     let config = AssociationConfig { send_buffer: 5000, ..config() };
     let mut bench = Bench::with(config, terms());
     let low = SendInfo { reliability: Reliability::Priority(9), ..on(1) };
@@ -159,17 +159,17 @@ fn a_half_sent_message_can_be_given_up() {
     bench.send(low, 4000).expect("taken");
     bench.packet(PathId(0)).expect("the first part");
     bench.sack(1, &[]);
-    bench.send(high, 4000).expect("the other one makes room");
+    bench.send(high, 4000).expect("the other message makes room");
     bench.check();
     assert_eq!(bench.sender.queued_bytes(), 4000);
-    // One TSN is used up though nothing goes with it: the peer holds a part.
+    // One TSN is consumed without a chunk: the peer has a part of the message.
     assert_eq!(forward(&mut bench), forwarded(2, &[(1, 0)]));
     let next = bench.packet(PathId(0)).expect("the other message");
     assert_eq!((next.tsns(), next.chunks[0].stream), (alloc::vec![2], StreamId(2)));
     bench.send(on(1), 10).expect("taken");
     let packets = bench.output();
     let last = packets.last().and_then(|packet| packet.chunks.last()).expect("packets");
-    assert_eq!(last.order, crate::wire::Order::Ssn(Ssn(1)), "a number was used up, too");
+    assert_eq!(last.order, crate::wire::Order::Ssn(Ssn(1)), "a number was consumed, too");
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn abandoned_messages_are_forwarded_once_earlier_ones_are_acknowledged() {
         .expect("taken");
     bench.packet(PathId(0)).expect("a packet");
     bench.timeout();
-    assert_eq!(forward(&mut bench), None, "the first one is still wanted");
+    assert_eq!(forward(&mut bench), None, "the first one is still pending");
     bench.output();
     bench.sack(1, &[]);
     assert_eq!(forward(&mut bench), forwarded(2, &[(1, 0)]));
@@ -211,7 +211,7 @@ fn interleaved_messages_are_forwarded_by_their_numbers() {
 #[test]
 fn a_peer_without_forward_tsn_gets_everything() {
     let mut bench = Bench::with(config(), Terms { partial_reliability: false, ..terms() });
-    bench.send(for_a_while(1), 100).expect("taken");
+    bench.send(with_lifetime(1), 100).expect("taken");
     bench.output();
     for _ in 0..4 {
         bench.timeout();
@@ -231,10 +231,10 @@ fn an_unordered_message_is_forwarded_without_a_number() {
     }
     bench.output();
     bench.timeout();
-    assert_eq!(forward(&mut bench), forwarded(2, &[(4, 0)]), "that of the other one");
+    assert_eq!(forward(&mut bench), forwarded(2, &[(4, 0)]), "the other side's");
 }
 
-/// RFC 3758 §3.5, C4: more streams than one list holds.
+/// RFC 3758 §3.5, C4: more streams than fit into one chunk.
 #[test]
 fn a_full_list_continues_once_the_peer_has_acknowledged_it() {
     let mut bench = Bench::with(config(), Terms { outbound: 500, ..terms() });
@@ -246,15 +246,15 @@ fn a_full_list_continues_once_the_peer_has_acknowledged_it() {
     bench.timeout();
     let streams = |from: u16, to: u16| (from..to).map(|stream| (stream, 0)).collect::<Vec<_>>();
     assert_eq!(forward(&mut bench), forwarded(365, &streams(0, 365)));
-    assert_eq!(forward(&mut bench), None, "nothing more before the peer has heard of that");
+    assert_eq!(forward(&mut bench), None, "nothing more before the peer has acknowledged that");
     bench.sack(365, &[]);
     assert_eq!(forward(&mut bench), forwarded(400, &streams(365, 400)));
     bench.sack(400, &[]);
-    assert!(bench.sender.is_dry());
+    assert!(bench.sender.is_drained());
 }
 
 #[test]
-fn messages_behind_the_first_one_are_given_up_in_place() {
+fn messages_behind_the_first_one_can_be_abandoned() {
     let config = AssociationConfig { send_buffer: 3000, ..config() };
     let mut bench = Bench::with(config, terms());
     let low = |context| SendInfo { reliability: Reliability::Priority(9), context, ..on(1) };
@@ -268,6 +268,6 @@ fn messages_behind_the_first_one_are_given_up_in_place() {
     let sent: usize = bench.output().iter().map(|packet| packet.chunks.len()).sum();
     assert_eq!(sent, 3);
     bench.sack(3, &[]);
-    assert!(bench.sender.is_dry());
-    assert_eq!(bench.events().len(), 3, "two failures and a dry sender");
+    assert!(bench.sender.is_drained());
+    assert_eq!(bench.events().len(), 3, "two failures and a drained sender");
 }

@@ -1,10 +1,10 @@
-//! Streams reset, restarts of the association, its end.
+//! Stream resets, association restarts and the end of an association.
 
 use super::*;
 use crate::serial::Ssn;
 use crate::wire::Order;
 
-fn numbers(packets: &[Left]) -> Vec<(u16, u16)> {
+fn numbers(packets: &[SentPacket]) -> Vec<(u16, u16)> {
     let chunks = packets.iter().flat_map(|packet| &packet.chunks);
     chunks
         .map(|chunk| match chunk.order {
@@ -47,7 +47,7 @@ fn a_stream_can_be_paused_before_it_is_first_used() {
 }
 
 #[test]
-fn a_stream_that_goes_on_before_it_is_first_used_begins_at_once() {
+fn a_stream_resumed_before_its_first_use_is_not_paused() {
     for all in [true, false] {
         let mut bench = Bench::new();
         bench.sender.pause_streams(&[StreamId(1), StreamId(2)]);
@@ -84,7 +84,7 @@ fn a_started_message_is_finished_before_a_reset() {
 }
 
 #[test]
-fn a_restart_keeps_what_was_not_begun() {
+fn a_restart_keeps_unsent_messages() {
     let mut bench = Bench::new();
     bench.send(SendInfo { context: 1, ..on(1) }, 10).expect("taken");
     bench.output();
@@ -110,30 +110,29 @@ fn a_restart_keeps_what_was_not_begun() {
     assert_eq!(numbers(&packets), [(1, 0)]);
 }
 
-/// The peer said that it would keep a chunk, and then that it never had it: what was taken back is
-/// no longer under way once it restarts.
+/// The peer reneges on a chunk and then restarts: the reneged chunk is no longer in flight.
 #[test]
-fn a_restart_forgets_what_was_kept_and_then_denied() {
+fn a_restart_forgets_reneged_data() {
     let mut bench = Bench::new();
     for context in 0..3 {
         bench.send(SendInfo { context, ..on(1) }, 1400).expect("taken");
         bench.packet(PathId(0)).expect("a packet");
     }
-    let kept = SackBuilder {
+    let non_renegable = SackBuilder {
         cumulative_tsn: FIRST.previous(),
         a_rwnd: 1 << 20,
         nr_gap_blocks: &[GapBlock { start: 2, end: 2 }],
         is_nr: true,
         ..Default::default()
     };
-    bench.handle(&kept.build());
+    bench.handle(&non_renegable.build());
     bench.sack(1, &[]);
     assert_eq!(bench.sender.in_flight(), 2 * 1400);
     let terms = Terms { initial_tsn: Tsn(7), ..terms() };
     bench.sender.restart(terms, &mut bench.paths);
     let failed = bench.events();
     let failed = failed.iter().filter(|event| matches!(event, Event::SendFailed { .. })).count();
-    assert_eq!(failed, 2, "both were denied or never reported");
+    assert_eq!(failed, 2, "both were reneged or never reported");
     assert_eq!(bench.paths.get(PathId(0)).expect("it stays").outstanding(), 0);
     assert_eq!(bench.sender.queued_bytes(), 0);
 }
@@ -152,7 +151,7 @@ fn at_the_end_everything_unacknowledged_has_failed() {
     assert_eq!(failures(&bench.events()), [of(1, true), of(2, false), of(3, false)]);
     assert_eq!(bench.sender.queued_bytes(), 0);
     assert_eq!(bench.sender.next_timeout(&bench.paths), None);
-    assert!(bench.sender.is_dry());
+    assert!(bench.sender.is_drained());
 }
 
 #[test]
@@ -170,7 +169,7 @@ fn tsns_restart_only_when_nothing_is_outstanding() {
 }
 
 #[test]
-fn there_may_be_more_streams_later() {
+fn streams_can_be_added_later() {
     let mut bench = Bench::new();
     assert_eq!(bench.send(on(100), 1), Err(Error::NoSuchStream));
     bench.sender.set_outbound_streams(101);

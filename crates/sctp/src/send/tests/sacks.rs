@@ -1,8 +1,8 @@
-//! SACKs: right, late, repeated, contradictory and false ones.
+//! SACKs: valid, late, duplicate, contradictory and forged ones.
 
 use super::*;
 
-/// A sender with `count` whole packets of one message each under way.
+/// A sender with `count` packets of one message each in flight.
 pub(super) fn bench_with(count: usize) -> Bench {
     let mut bench = Bench::new();
     for _ in 0..count {
@@ -16,7 +16,7 @@ pub(super) fn bench_with(count: usize) -> Bench {
 }
 
 #[test]
-fn what_is_acknowledged_leaves_the_buffer() {
+fn acknowledged_data_leaves_the_buffer() {
     let mut bench = bench_with(4);
     let outcome = bench.sack(3, &[]);
     assert_eq!(outcome, SackOutcome { accepted: true, advanced: true, acknowledged: 4200 });
@@ -38,11 +38,11 @@ fn gap_blocks_reduce_the_flight_size_but_free_nothing() {
     let again = bench.sack(0, &[(1, 2), (4, 4)]);
     assert_eq!(again.acknowledged, 0, "nothing new");
     assert_eq!(bench.sack(5, &[]).acknowledged, 2800);
-    assert!(bench.sender.is_dry());
+    assert!(bench.sender.is_drained());
 }
 
 #[test]
-fn a_sack_that_was_overtaken_is_passed_over() {
+fn an_outdated_sack_is_ignored() {
     let mut bench = bench_with(4);
     bench.sack(3, &[]);
     assert!(!bench.sack(1, &[]).accepted);
@@ -50,7 +50,7 @@ fn a_sack_that_was_overtaken_is_passed_over() {
 }
 
 #[test]
-fn false_sacks_are_counted_and_change_nothing() {
+fn invalid_sacks_are_counted_and_change_nothing() {
     let mut bench = bench_with(5);
     for (cumulative, beyond) in [
         (6, &[][..]),
@@ -67,7 +67,7 @@ fn false_sacks_are_counted_and_change_nothing() {
 }
 
 #[test]
-fn a_report_is_taken_back_only_if_it_is_missing_twice() {
+fn reneging_needs_two_sacks() {
     let mut bench = bench_with(7);
     bench.sack(0, &[(1, 3)]);
     bench.sack(0, &[(1, 1)]);
@@ -77,7 +77,7 @@ fn a_report_is_taken_back_only_if_it_is_missing_twice() {
     bench.sack(0, &[(1, 1)]);
     assert!(!bench.has_data(PathId(0)));
     bench.sack(0, &[(1, 1)]);
-    // It is under way again, with one report that it is missing; two more make three.
+    // It is in flight again, with one missing report; two more make three.
     assert_eq!(bench.sender.in_flight(), 6 * 1400);
     bench.sack(0, &[(1, 1), (4, 4)]);
     assert!(!bench.has_data(PathId(0)));
@@ -88,29 +88,29 @@ fn a_report_is_taken_back_only_if_it_is_missing_twice() {
 }
 
 #[test]
-fn a_report_about_the_next_chunk_is_taken_back_at_once() {
+fn reneging_on_the_next_chunk_needs_one_sack() {
     let mut bench = bench_with(4);
     bench.sack(0, &[(1, 3)]);
     bench.sack(1, &[(3, 3)]);
-    assert!(!bench.has_data(PathId(0)), "one report is no loss");
+    assert!(!bench.has_data(PathId(0)), "one missing report is not a loss");
     assert_eq!(bench.sender.in_flight(), 2 * 1400);
     bench.timeout();
     assert_eq!(bench.packet(PathId(0)).expect("sent again").tsns(), [1]);
     assert_eq!(bench.packet(PathId(0)).expect("sent again").tsns(), [2]);
     assert!(bench.packet(PathId(0)).is_none());
     assert!(bench.sack(4, &[]).advanced);
-    assert!(bench.sender.is_dry());
+    assert!(bench.sender.is_drained());
 }
 
-/// Where nothing else was under way, T3 begins to run (RFC 9260 §6.2.1 D iii).
+/// If no other data was outstanding, T3-rtx is started (RFC 9260 §6.2.1 D iii).
 #[test]
-fn revoked_chunks_are_covered_by_t3() {
+fn reneged_chunks_are_covered_by_t3() {
     for detection in [LossDetection::Classic, LossDetection::Rack] {
         let mut bench = bench_with(3);
         bench.sender.rules.detection = detection;
         bench.sack(0, &[(1, 2)]);
         bench.timeout();
-        bench.packet(PathId(0)).expect("the first one again");
+        bench.packet(PathId(0)).expect("the first chunk again");
         bench.sack(1, &[(2, 2)]);
         assert_eq!(bench.sender.in_flight(), 1400);
         let t3 = bench.paths.get(PathId(0)).and_then(|path| path.t3);
@@ -118,13 +118,13 @@ fn revoked_chunks_are_covered_by_t3() {
         bench.timeout();
         assert_eq!(bench.packet(PathId(0)).expect("sent again").tsns(), [1]);
         bench.sack(3, &[]);
-        assert!(bench.sender.is_dry());
+        assert!(bench.sender.is_drained());
     }
 }
 
-/// A peer that takes back and acknowledges by turns makes nothing grow.
+/// A peer that alternately reneges and acknowledges does not make anything grow.
 #[test]
-fn repeated_revoking_leaves_nothing_behind() {
+fn repeated_reneging_leaves_nothing_behind() {
     let mut bench = bench_with(9);
     for _ in 0..1000 {
         bench.sack(0, &[(1, 1), (3, 4), (6, 7)]);
@@ -156,7 +156,7 @@ fn nr_gap_blocks_free_the_buffer() {
 }
 
 #[test]
-fn round_trips_are_taken_from_what_was_sent_once() {
+fn rtt_samples_come_from_chunks_sent_once() {
     let mut bench = bench_with(1);
     bench.pass(milliseconds(5000));
     bench.timeout();
@@ -167,7 +167,7 @@ fn round_trips_are_taken_from_what_was_sent_once() {
 }
 
 #[test]
-fn a_window_of_many_holes_is_worked_through() {
+fn a_window_with_many_gaps_is_processed() {
     let mut bench = Bench::with(
         AssociationConfig { send_buffer: 10 << 20, ..config() },
         Terms { peer_window: 10 << 20, ..terms() },
@@ -182,9 +182,15 @@ fn a_window_of_many_holes_is_worked_through() {
     }
     assert_eq!(bench.sender.in_flight(), bench.sender.queued_bytes() - 350 * 1400 - lost(&bench));
     bench.sack(2000, &[]);
-    assert!(bench.sender.is_dry());
+    assert!(bench.sender.is_drained());
 }
 
 fn lost(bench: &Bench) -> usize {
-    bench.sender.outstanding.flights().iter().map(|flight| flight.waiting() * 1400).sum()
+    bench
+        .sender
+        .outstanding
+        .flights()
+        .iter()
+        .map(|flight| flight.pending_retransmissions() * 1400)
+        .sum()
 }

@@ -1,4 +1,4 @@
-//! The peer's window, and probes into a closed one.
+//! The peer's receive window, and zero window probes.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn with_window(peer_window: u32) -> Bench {
 }
 
 #[test]
-fn no_more_is_sent_than_the_peer_has_room_for() {
+fn data_stays_within_the_peer_window() {
     let mut bench = with_window(3000);
     bench.send(on(0), 10_000).expect("taken");
     assert_eq!(bench.output().len(), 2);
@@ -36,7 +36,7 @@ fn a_closed_window_is_probed_with_one_chunk() {
     bench.handle(&sack(0, &[], 0));
     for _ in 0..12 {
         let outcome = bench.timeout();
-        assert!(!outcome.expired[0].is_error, "the peer lives");
+        assert!(!outcome.expired[0].is_error, "the peer is alive");
         assert_eq!(bench.output().len(), 1);
         bench.handle(&sack(0, &[], 0));
     }
@@ -44,7 +44,7 @@ fn a_closed_window_is_probed_with_one_chunk() {
 }
 
 #[test]
-fn silence_about_a_probe_is_an_error() {
+fn an_unanswered_window_probe_is_an_error() {
     let mut bench = with_window(0);
     bench.send(on(0), 3000).expect("taken");
     bench.output();
@@ -52,7 +52,7 @@ fn silence_about_a_probe_is_an_error() {
 }
 
 #[test]
-fn a_probe_goes_again_as_soon_as_the_window_opens() {
+fn a_probe_is_retransmitted_as_soon_as_the_window_opens() {
     let mut bench = with_window(0);
     bench.send(on(0), 3000).expect("taken");
     bench.output();
@@ -62,11 +62,11 @@ fn a_probe_goes_again_as_soon_as_the_window_opens() {
     bench.handle(&sack(0, &[], 100_000));
     let packets = bench.output();
     assert_eq!(packets[0].tsns(), [0]);
-    assert_eq!(packets.len(), 3, "and the rest follows");
+    assert_eq!(packets.len(), 3, "the rest follows");
 }
 
 #[test]
-fn a_probe_that_was_taken_is_no_probe_any_more() {
+fn an_acknowledged_probe_is_no_longer_a_probe() {
     let mut bench = with_window(0);
     bench.send(on(0), 3000).expect("taken");
     bench.output();

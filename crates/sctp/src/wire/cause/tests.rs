@@ -1,4 +1,4 @@
-//! Reading and writing of error causes.
+//! Decoding and encoding of error causes.
 
 use super::*;
 use crate::wire::Parameter;
@@ -9,7 +9,7 @@ fn parse_all(bytes: &[u8]) -> Vec<Cause> {
 }
 
 #[test]
-fn causes_are_read_and_written() {
+fn causes_round_trip() {
     let parameters: Parameters = [Parameter::EcnCapable].into_iter().collect();
     let request = Bytes::from_static(&[0xc0, 2, 0, 4]);
     let cases: [(&[u8], Cause); 16] = [
@@ -68,7 +68,7 @@ fn a_count_of_missing_parameters_that_does_not_fit_is_malformed() {
 }
 
 #[test]
-fn causes_follow_each_other_with_padding() {
+fn causes_are_padded() {
     let list = [Cause::violation("a"), Cause::OutOfResource];
     let causes: Causes = list.clone().into_iter().collect();
     assert_eq!(causes.as_bytes()[..], [0, 13, 0, 5, b'a', 0, 0, 0, 0, 4, 0, 4]);

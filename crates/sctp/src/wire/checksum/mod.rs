@@ -3,8 +3,8 @@
 //! <https://www.rfc-editor.org/rfc/rfc9260#section-6.8>,
 //! <https://www.rfc-editor.org/rfc/rfc9260#appendix-A>
 //!
-//! The checksum is taken over the whole packet with zeros in its own place. Nothing is copied or
-//! changed to check one: the common header is done apart from the rest.
+//! The checksum covers the whole packet with zeros in the checksum field. Nothing is copied or
+//! changed to verify one: the common header is processed separately.
 
 #[cfg(any(test, not(feature = "std")))]
 mod portable;
@@ -17,19 +17,19 @@ use super::PACKET_HEADER;
 /// Where the checksum is in a packet.
 const AT: core::ops::Range<usize> = 8..12;
 
-/// How packets are protected against damage.
+/// How packets are protected against corruption.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Checksum {
     /// By CRC32c, always.
     #[default]
     Crc32c,
-    /// By something below: a checksum of zero is sent, and taken as right besides the true one
-    /// (RFC 9653 §5). Only where it was agreed on.
+    /// By a lower layer: a checksum of zero is sent, and accepted as well as the correct one (RFC
+    /// 9653 §5). Only if negotiated.
     Zero,
 }
 
 impl Checksum {
-    /// Whether the checksum of `packet` is one to accept.
+    /// Returns whether the checksum of `packet` is acceptable.
     #[must_use]
     pub fn accepts(self, packet: &[u8]) -> bool {
         match packet.get(AT).and_then(|field| field.first_chunk::<4>()) {
@@ -50,8 +50,8 @@ impl Checksum {
     }
 }
 
-/// CRC32c of `packet` as if its checksum field were zero, as it is on the wire when written
-/// little-endian.
+/// Returns the CRC32c of `packet` with its checksum field as zero, to be written in little-endian
+/// order.
 fn crc32c_of(packet: &[u8]) -> u32 {
     let Some((head, chunks)) = packet.split_first_chunk::<PACKET_HEADER>() else { return 0 };
     let mut head = *head;
@@ -59,8 +59,7 @@ fn crc32c_of(packet: &[u8]) -> u32 {
     append(whole(&head), chunks)
 }
 
-/// CRC32c of what `crc` was taken of, followed by `bytes`: by the widest instructions that the
-/// processor has.
+/// Extends `crc` by `bytes`, with the widest instructions that the processor has.
 #[cfg(feature = "std")]
 fn append(crc: u32, bytes: &[u8]) -> u32 {
     let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, (!crc).into());
@@ -95,12 +94,12 @@ mod tests {
         [0x13, 0x89, 0x13, 0x8a, 0x01, 0x02, 0x03, 0x04, 0, 0, 0, 0, 0x0b, 0x00, 0x00, 0x04];
 
     #[test]
-    fn what_was_patched_is_accepted() {
+    fn a_written_checksum_is_accepted() {
         let mut packet = COOKIE_ACK;
         Checksum::Crc32c.patch(&mut packet);
         assert_ne!(packet[AT], [0; 4]);
         assert!(Checksum::Crc32c.accepts(&packet));
-        assert!(Checksum::Zero.accepts(&packet), "a true checksum is always right");
+        assert!(Checksum::Zero.accepts(&packet), "a correct checksum is always accepted");
     }
 
     #[test]
@@ -125,7 +124,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_portable_one_agrees(head: Vec<u8>, tail: Vec<u8>) {
+        fn the_portable_implementation_agrees(head: Vec<u8>, tail: Vec<u8>) {
             let both = append(append(0, &head), &tail);
             prop_assert_eq!(portable::append(portable::append(0, &head), &tail), both);
             prop_assert_eq!(portable::append(0, &[head, tail].concat()), both);

@@ -1,9 +1,9 @@
-//! CRC32c without instructions of its own: eight bytes at a time by tables (slicing-by-8).
+//! CRC32c without special instructions: eight bytes at a time by tables (slicing-by-8).
 
 /// The polynomial of Castagnoli, bits reversed.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// `TABLES[n][b]`: what the byte `b` does to the checksum when `n` more bytes follow it.
+/// `TABLES[n][b]`: the effect of the byte `b` on the checksum when `n` more bytes follow it.
 static TABLES: [[u32; 256]; 8] = tables();
 
 const fn tables() -> [[u32; 256]; 8] {
@@ -19,25 +19,25 @@ const fn tables() -> [[u32; 256]; 8] {
         tables[0][byte] = crc;
         byte += 1;
     }
-    let mut follow = 1;
-    while follow < 8 {
+    let mut following = 1;
+    while following < 8 {
         let mut byte = 0;
         while byte < 256 {
-            let before: u32 = tables[follow - 1][byte];
-            tables[follow][byte] = (before >> 8) ^ tables[0][(before & 0xff) as usize];
+            let before: u32 = tables[following - 1][byte];
+            tables[following][byte] = (before >> 8) ^ tables[0][(before & 0xff) as usize];
             byte += 1;
         }
-        follow += 1;
+        following += 1;
     }
     tables
 }
 
-/// CRC32c of what `crc` was taken of, followed by `bytes`.
+/// Extends `crc` by `bytes`.
 pub(super) fn append(crc: u32, bytes: &[u8]) -> u32 {
-    let (eights, rest) = bytes.as_chunks::<8>();
+    let (blocks, rest) = bytes.as_chunks::<8>();
     let mut crc = !crc;
-    for eight in eights {
-        let [a, b, c, d, e, f, g, h] = (u64::from_le_bytes(*eight) ^ u64::from(crc)).to_le_bytes();
+    for block in blocks {
+        let [a, b, c, d, e, f, g, h] = (u64::from_le_bytes(*block) ^ u64::from(crc)).to_le_bytes();
         crc = entry(7, a) ^ entry(6, b) ^ entry(5, c) ^ entry(4, d);
         crc ^= entry(3, e) ^ entry(2, f) ^ entry(1, g) ^ entry(0, h);
     }
@@ -47,8 +47,8 @@ pub(super) fn append(crc: u32, bytes: &[u8]) -> u32 {
     !crc
 }
 
-fn entry(follow: usize, byte: u8) -> u32 {
-    TABLES[follow][usize::from(byte)]
+fn entry(following: usize, byte: u8) -> u32 {
+    TABLES[following][usize::from(byte)]
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! ABORT: the end, at once.
+//! ABORT: immediate termination.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc9260#section-3.3.7>
 //!
@@ -26,7 +26,7 @@ pub struct AbortChunk {
     /// Whether the packet carries the receiver's own tag back, because its sender has no
     /// association (the T bit, RFC 9260 §8.5.1).
     pub reflected: bool,
-    /// What went wrong.
+    /// The causes.
     pub causes: Causes,
 }
 

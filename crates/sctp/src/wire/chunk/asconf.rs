@@ -1,4 +1,4 @@
-//! ASCONF and ASCONF-ACK: addresses added and removed while the association runs.
+//! ASCONF and ASCONF-ACK: addresses added and removed while the association exists.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc5061#section-4.1>
 //!
@@ -37,12 +37,12 @@ use crate::wire::{Parameter, Parameters};
 /// Bytes of either chunk before its parameters.
 const FIXED: usize = 8;
 
-/// What the peer is asked to change.
+/// A request for address changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AsconfChunk {
     /// The number of the request.
     pub serial: AsconfNumber,
-    /// An address of the sender's in the association, by which it is found.
+    /// An address of the sender in the association, for lookup.
     pub address: IpAddr,
     /// The requests: addresses to add or delete, the primary address to set.
     pub parameters: Parameters,
@@ -76,7 +76,7 @@ impl EncodeChunk for AsconfChunk {
     }
 }
 
-/// How the requests of an ASCONF ended. What has no response was done.
+/// The outcome of an ASCONF's requests. A request without a response succeeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AsconfAckChunk {
     /// The number of the request.
@@ -124,7 +124,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_request_is_read() {
+    fn a_request_is_parsed() {
         let request = AddressRequest { correlation: 9, address: [10, 0, 0, 2].into() };
         let expected = AsconfChunk {
             serial: AsconfNumber(7),
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_is_read() {
+    fn a_response_is_parsed() {
         let ack = [0x80, 0, 0, 16, 0, 0, 0, 7, 0xc0, 5, 0, 8, 0, 0, 0, 9];
         let success = Parameter::SuccessIndication { correlation: 9 };
         let expected =
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_from_nobody_is_malformed() {
+    fn a_request_without_an_address_is_malformed() {
         let malformed = Chunk::Malformed { chunk_type: ChunkType::ASCONF };
         assert_eq!(parse_one(&[0xc1, 0, 0, 8, 0, 0, 0, 7]), malformed);
         let cookie = [0xc1, 0, 0, 16, 0, 0, 0, 7, 0, 7, 0, 8, 10, 0, 0, 1];

@@ -1,4 +1,4 @@
-//! AUTH: all that follows in the packet is from who has the key.
+//! AUTH: authentication of the rest of the packet.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc4895#section-4.1>
 //!
@@ -22,25 +22,25 @@ use crate::wire::records::Record;
 /// Bytes of the chunk before its HMAC.
 const FIXED: usize = 8;
 
-/// An AUTH chunk, with what it vouches for.
+/// An AUTH chunk, with what it covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthChunk {
-    /// Which of the endpoint pair's keys.
+    /// The identifier of the endpoint pair's key.
     pub shared_key_id: u16,
-    /// Which algorithm.
+    /// The identifier of the algorithm.
     pub hmac_id: u16,
-    /// What the algorithm gave.
+    /// The HMAC.
     pub hmac: Bytes,
-    /// The chunk itself with all that follows it in the packet, as it came; empty in a chunk that
-    /// is yet to be sent.
+    /// The chunk itself and all that follows it in the packet, as received; empty in a chunk to be
+    /// sent.
     pub covered: Bytes,
 }
 
 impl AuthChunk {
-    /// Where the HMAC is, from the beginning of the chunk.
+    /// The offset of the HMAC in the chunk.
     pub const HMAC_AT: usize = FIXED;
 
-    /// A chunk to be sent, with zeros for an HMAC of `hmac_len` bytes.
+    /// Creates a chunk to be sent, with `hmac_len` zeros as its HMAC.
     #[must_use]
     pub fn unsigned(shared_key_id: u16, hmac_id: u16, hmac_len: usize) -> Self {
         let hmac = BytesMut::zeroed(hmac_len).freeze();

@@ -1,4 +1,4 @@
-//! ECNE and CWR: congestion that a router marked, told and answered.
+//! ECNE and CWR: echoes of congestion marks, and the response to them.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc4960#appendix-A>
 //!
@@ -12,7 +12,7 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! Some senders append a count of packets to ECNE; it is left out.
+//! Some senders append a count of packets to ECNE; it is ignored.
 
 use bytes::BytesMut;
 
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_of_packets_is_left_out() {
+    fn a_count_of_packets_is_ignored() {
         let counted = [12, 0, 0, 12, 1, 2, 3, 4, 0, 0, 0, 9];
         assert_eq!(parse_one(&counted), Chunk::Ecne { lowest_tsn: Tsn(0x0102_0304) });
         let short = Chunk::Malformed { chunk_type: ChunkType::CWR };

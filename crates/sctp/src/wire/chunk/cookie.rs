@@ -1,4 +1,4 @@
-//! COOKIE ECHO and COOKIE ACK: the state of the association, back from the peer that kept it.
+//! COOKIE ECHO and COOKIE ACK: the association's state, returned by the peer that stored it.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc9260#section-3.3.11>,
 //! <https://www.rfc-editor.org/rfc/rfc9260#section-3.3.12>
@@ -33,7 +33,7 @@ mod tests {
     use bytes::Bytes;
 
     #[test]
-    fn the_cookie_is_not_looked_into() {
+    fn the_cookie_is_opaque() {
         let echo = [10, 0, 0, 7, 0xde, 0xad, 0xbe, 0];
         let cookie = Bytes::from_static(&[0xde, 0xad, 0xbe]);
         assert_eq!(parse_one(&echo), Chunk::CookieEcho(cookie));

@@ -42,22 +42,22 @@ use super::{Chunk, ChunkType, EncodeChunk, View};
 use crate::identifier::{Ppid, StreamId};
 use crate::serial::{Mid, Ssn, Tsn};
 
-/// Bytes of a DATA chunk before its user data.
+/// The length of a DATA chunk before its user data.
 pub const DATA_HEADER: usize = 16;
 
-/// Bytes of an I-DATA chunk before its user data.
+/// The length of an I-DATA chunk before its user data.
 pub const I_DATA_HEADER: usize = 20;
 
-/// Where a fragment belongs, and how urgent its acknowledgement is.
+/// The position of a fragment in its message, and the urgency of its acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DataFlags {
-    /// The U bit: the message may overtake others of its stream.
+    /// The U bit: the message is unordered.
     pub unordered: bool,
-    /// The B bit: the message begins here.
+    /// The B bit: the first fragment.
     pub begin: bool,
-    /// The E bit: the message ends here.
+    /// The E bit: the last fragment.
     pub end: bool,
-    /// The I bit: the sender wants the SACK now (RFC 7053).
+    /// The I bit: the sender requests an immediate SACK (RFC 7053).
     pub immediate: bool,
 }
 
@@ -65,7 +65,7 @@ impl DataFlags {
     /// A whole ordered message.
     pub const WHOLE: Self = Self { unordered: false, begin: true, end: true, immediate: false };
 
-    /// What the bits of the chunk's header say.
+    /// Decodes the flags of the chunk's header.
     #[must_use]
     pub const fn from_bits(bits: u8) -> Self {
         Self {
@@ -76,7 +76,7 @@ impl DataFlags {
         }
     }
 
-    /// The bits of the chunk's header.
+    /// Returns the flags of the chunk's header.
     #[must_use]
     pub const fn bits(self) -> u8 {
         (self.immediate as u8) << 3
@@ -86,22 +86,22 @@ impl DataFlags {
     }
 }
 
-/// The place of a message in its stream, and with I-DATA that of the fragment in its message.
+/// The position of a message in its stream and, with I-DATA, of the fragment in its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// DATA: fragments have consecutive TSNs.
     Ssn(Ssn),
     /// I-DATA.
     Mid {
-        /// Which message of the stream.
+        /// The number of the message in the stream.
         mid: Mid,
-        /// Which fragment of the message, from 0; the first one does not carry it.
+        /// The number of the fragment in the message, from 0; the first one does not carry it.
         fsn: u32,
     },
 }
 
 impl Order {
-    /// The type of the chunk that carries this.
+    /// Returns the type of the chunk that carries it.
     #[must_use]
     pub const fn chunk_type(self) -> ChunkType {
         match self {
@@ -131,7 +131,7 @@ pub struct DataHeader {
     pub flags: DataFlags,
     /// The place in the stream.
     pub order: Order,
-    /// The application's own identifier. Of I-DATA, only the first fragment carries it.
+    /// The payload protocol identifier. With I-DATA, only the first fragment carries it.
     pub ppid: Ppid,
 }
 
@@ -165,8 +165,8 @@ impl DataHeader {
         buffer.extend_from_slice(&bytes[..self.len()]);
     }
 
-    /// The chunk with its user data, as its receiver reads it: what a fragment of I-DATA does not
-    /// carry is zero.
+    /// Returns the chunk with its user data, as parsed by the receiver: fields that a fragment of
+    /// I-DATA does not carry are zero.
     pub(crate) fn with(&self, payload: Bytes) -> DataChunk {
         let Self { tsn, stream, flags, mut order, mut ppid } = *self;
         if let Order::Mid { fsn, .. } = &mut order {
@@ -191,9 +191,9 @@ pub struct DataChunk {
     pub flags: DataFlags,
     /// The place in the stream.
     pub order: Order,
-    /// The application's own identifier; 0 in an I-DATA chunk that is not the first of its message.
+    /// The payload protocol identifier; 0 in an I-DATA chunk that is not the first of its message.
     pub ppid: Ppid,
-    /// The user data; empty if the peer broke the protocol (RFC 9260 §6.2, "No User Data").
+    /// The user data; empty if the peer violated the protocol (RFC 9260 §6.2, "No User Data").
     pub payload: Bytes,
 }
 
@@ -229,7 +229,7 @@ impl DataChunk {
         })
     }
 
-    /// The chunk without its user data.
+    /// Returns the chunk without its user data.
     #[must_use]
     pub const fn header(&self) -> DataHeader {
         DataHeader {
@@ -277,7 +277,7 @@ mod tests {
     ];
 
     #[test]
-    fn data_is_read() {
+    fn data_is_parsed() {
         let expected = DataChunk {
             tsn: Tsn(0x0102_0304),
             stream: StreamId(5),

@@ -1,4 +1,4 @@
-//! ERROR: something went wrong, which does not end the association.
+//! ERROR: errors that do not end the association.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc9260#section-3.3.10>
 //!
@@ -17,10 +17,10 @@ use bytes::BytesMut;
 use super::{Chunk, ChunkType, ELEMENT_HEADER, EncodeChunk, View, put_header};
 use crate::wire::Causes;
 
-/// What went wrong.
+/// The errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorChunk {
-    /// One or more.
+    /// One or more causes.
     pub causes: Causes,
 }
 

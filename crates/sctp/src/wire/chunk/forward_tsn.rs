@@ -1,5 +1,5 @@
-//! FORWARD-TSN: what will not come any more. I-FORWARD-TSN has the same shape and other entries:
-//! `i_forward_tsn`.
+//! FORWARD-TSN: data that will not be sent. I-FORWARD-TSN has the same format with other entries
+//! (`i_forward_tsn`).
 //!
 //! <https://www.rfc-editor.org/rfc/rfc3758#section-3.2>
 //!
@@ -63,19 +63,20 @@ impl Skipped for SkippedSsn {
     }
 }
 
-/// An entry of a list of what is skipped. Which entries a chunk has says which chunk it is.
+/// An entry of a list of skipped messages. The type of the entries determines the type of the
+/// chunk.
 pub trait Skipped: Record {
-    /// The type of the chunk that lists such entries.
+    /// The type of the chunk with such entries.
     const CHUNK_TYPE: ChunkType;
 
-    /// The chunk that lists such entries, as one of all chunks.
+    /// Converts the chunk with such entries to a [`Chunk`].
     fn chunk(chunk: SkipChunk<Self>) -> Chunk;
 }
 
 /// A FORWARD-TSN chunk.
 pub type ForwardTsnChunk = SkipChunk<SkippedSsn>;
 
-/// A chunk that says what will not come any more: FORWARD-TSN or I-FORWARD-TSN.
+/// FORWARD-TSN or I-FORWARD-TSN.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkipChunk<S> {
     /// All up to here counts as received.
@@ -85,25 +86,25 @@ pub struct SkipChunk<S> {
 }
 
 impl<S: Skipped> SkipChunk<S> {
-    /// A chunk to be sent.
+    /// Creates a chunk to be sent.
     #[must_use]
     pub fn new(new_cumulative_tsn: Tsn, skipped: &[S]) -> Self {
         Self { new_cumulative_tsn, skipped: encode_records(skipped), entry: PhantomData }
     }
 
-    /// The most entries that a chunk of `room` bytes can have.
+    /// Returns the maximum number of entries in a chunk of `room` bytes.
     #[must_use]
     pub const fn streams_in(room: usize) -> usize {
         room.saturating_sub(FIXED) / S::SIZE
     }
 
-    /// What is skipped on which stream.
+    /// Returns the skipped messages by stream.
     #[must_use]
     pub fn skipped(&self) -> Records<'_, S> {
         Records::new(&self.skipped)
     }
 
-    /// Reserved bits and an incomplete last entry are left out.
+    /// Ignores reserved bits and an incomplete last entry.
     pub(super) fn parse(chunk: View<'_>) -> Option<Self> {
         let list = chunk.skip(FIXED)?;
         let entries: Vec<S> = Records::new(list.bytes()).collect();

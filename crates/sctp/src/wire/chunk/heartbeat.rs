@@ -1,4 +1,4 @@
-//! HEARTBEAT and HEARTBEAT ACK: is this address there, and how far away is it?
+//! HEARTBEAT and HEARTBEAT ACK: probes of an address and its RTT.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc9260#section-3.3.5>,
 //! <https://www.rfc-editor.org/rfc/rfc9260#section-3.3.6>
@@ -21,7 +21,7 @@ use super::{ChunkType, ELEMENT_HEADER, View, put_header};
 use crate::wire::ParameterType;
 use crate::wire::walker::{Step, Walker};
 
-/// What its sender wants back unchanged.
+/// Information to be echoed unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeartbeatChunk {
     /// The information, which only its sender understands.

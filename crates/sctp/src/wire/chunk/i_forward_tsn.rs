@@ -1,4 +1,4 @@
-//! I-FORWARD-TSN: what will not come any more, where messages can be interleaved.
+//! I-FORWARD-TSN: data that will not be sent, for interleaved messages.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc8260#section-2.3.1>
 //!
@@ -29,12 +29,12 @@ use crate::wire::records::Record;
 /// The U bit of an entry.
 const UNORDERED: u16 = 1;
 
-/// The last message that is skipped on a stream, of those ordered or of those unordered.
+/// The last message that is skipped on a stream, among the ordered or the unordered ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SkippedMid {
     /// The stream.
     pub stream: StreamId,
-    /// Whether it is about unordered messages.
+    /// Whether it concerns unordered messages.
     pub unordered: bool,
     /// The highest number that is skipped.
     pub mid: Mid,
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn an_incomplete_entry_is_left_out() {
+    fn an_incomplete_entry_is_ignored() {
         let bytes = [0xc2, 0, 0, 12, 0, 0, 1, 0, 0, 1, 0, 1];
         assert_eq!(parse_one(&bytes), Chunk::IForwardTsn(IForwardTsnChunk::new(Tsn(0x100), &[])));
         assert_eq!(IForwardTsnChunk::streams_in(23), 1);

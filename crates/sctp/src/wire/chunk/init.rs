@@ -1,4 +1,4 @@
-//! INIT and INIT ACK: what each side wants of an association.
+//! INIT and INIT ACK: the parameters of each side.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2>,
 //! <https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3>
@@ -31,17 +31,17 @@ use crate::wire::Parameters;
 /// Bytes of the chunk before its parameters.
 const FIXED: usize = 20;
 
-/// The contents of an INIT or INIT ACK chunk, unjudged: a tag of zero and zero streams are errors
-/// that their receiver has to answer.
+/// The contents of an INIT or INIT ACK chunk, not validated: a tag of zero and zero streams are
+/// errors that the receiver has to answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InitChunk {
-    /// What packets to its sender must carry; not zero.
+    /// The tag that packets to its sender must carry; not zero.
     pub initiate_tag: VerificationTag,
     /// The window of its sender, in bytes.
     pub a_rwnd: u32,
-    /// Streams that its sender wants to send on; not zero.
+    /// The number of streams that its sender wants to send on; not zero.
     pub outbound_streams: u16,
-    /// Streams that its sender allows the other side; not zero.
+    /// The number of streams that its sender allows the other side; not zero.
     pub inbound_streams: u16,
     /// The first TSN that its sender will use.
     pub initial_tsn: Tsn,

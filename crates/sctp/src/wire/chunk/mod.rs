@@ -58,16 +58,16 @@ pub use sack::{GapBlock, SackBuilder, SackChunk};
 pub use types::ChunkType;
 pub use unknown::UnknownChunk;
 
-/// What can be put into a packet.
+/// A chunk that can be written to a packet.
 pub trait EncodeChunk {
-    /// Bytes of the chunk with its header, without padding.
+    /// Returns the length of the chunk with its header, without padding.
     fn encoded_len(&self) -> usize;
 
     /// Appends the chunk without padding. Its length is the lower 16 bits of
     /// [`Self::encoded_len`]; [`super::PacketWriter::put`] refuses what is longer.
     fn encode(&self, buffer: &mut BytesMut);
 
-    /// The chunk as its receiver reads it.
+    /// Returns the chunk as parsed by its receiver.
     fn to_chunk(&self) -> Chunk;
 }
 
@@ -75,13 +75,13 @@ pub trait EncodeChunk {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Chunk {
-    /// DATA or I-DATA: [`Order`] tells.
+    /// DATA or I-DATA, depending on [`Order`].
     Data(DataChunk),
     /// INIT.
     Init(InitChunk),
     /// INIT ACK.
     InitAck(InitChunk),
-    /// SACK or NR-SACK: [`SackChunk::is_nr`] tells.
+    /// SACK or NR-SACK, depending on [`SackChunk::is_nr`].
     Sack(SackChunk),
     /// HEARTBEAT.
     Heartbeat(HeartbeatChunk),
@@ -135,24 +135,24 @@ pub enum Chunk {
         /// Bytes of padding data, without the chunk's header.
         length: u16,
     },
-    /// A chunk of a type that is not known here.
+    /// A chunk of an unknown type.
     Unknown(UnknownChunk),
     /// A chunk that is too short for its type, or whose length does not fit the packet.
     Malformed {
-        /// What it said that it is.
+        /// Its stated type.
         chunk_type: ChunkType,
     },
 }
 
 impl Chunk {
-    /// Reads one chunk, without its padding; `rest` is what follows it in the packet.
+    /// Parses one chunk, without its padding; `rest` is what follows it in the packet.
     #[inline(always)]
     pub(crate) fn parse(chunk: View<'_>, rest: View<'_>) -> Self {
         let Some(&[number, flags, ..]) = chunk.head::<ELEMENT_HEADER>() else {
             return Self::Malformed { chunk_type: ChunkType(0) };
         };
         let chunk_type = ChunkType(number);
-        // What carries data goes straight to its place, without a copy on the way.
+        // Data chunks are stored directly, without an intermediate copy.
         if let ChunkType::DATA | ChunkType::I_DATA = chunk_type {
             let data = if chunk_type == ChunkType::DATA {
                 DataChunk::parse(flags, chunk)
@@ -172,7 +172,7 @@ impl Chunk {
         parsed.unwrap_or(Self::Malformed { chunk_type })
     }
 
-    /// Reads a chunk that is in no packet: all of `bytes`, as long as it says itself.
+    /// Parses a chunk that is not in a packet: all of `bytes`, with that length.
     pub(crate) fn alone(bytes: &Bytes) -> Option<Self> {
         let view = View::whole(bytes);
         let length = usize::from(view.u16_at(2)?);
@@ -213,7 +213,7 @@ impl Chunk {
         })
     }
 
-    /// The type, as it stands in the chunk's header.
+    /// Returns the type in the chunk's header.
     #[must_use]
     pub fn chunk_type(&self) -> ChunkType {
         match self {
@@ -309,7 +309,7 @@ impl EncodeChunk for Chunk {
     }
 }
 
-/// Appends the header of a chunk that has `length` bytes with it.
+/// Appends the header of a chunk with a total of `length` bytes.
 fn put_header(chunk_type: ChunkType, flags: u8, length: usize, buffer: &mut BytesMut) {
     let [.., high, low] = length.to_be_bytes();
     buffer.extend_from_slice(&[chunk_type.0, flags, high, low]);

@@ -1,4 +1,4 @@
-//! PAD: nothing, of a length that matters.
+//! PAD: padding.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc4820#section-3>
 //!
@@ -32,7 +32,7 @@ mod tests {
     use crate::wire::chunk::tests::{parse_one, round_trip};
 
     #[test]
-    fn only_its_length_is_kept() {
+    fn only_the_length_is_kept() {
         assert_eq!(parse_one(&[0x84, 0, 0, 6, 9, 9, 0, 0]), Chunk::Pad { length: 2 });
         round_trip(&[0x84, 0, 0, 6, 0, 0, 0, 0]);
         round_trip(&[0x84, 0, 0, 4]);

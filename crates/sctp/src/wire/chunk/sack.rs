@@ -1,4 +1,4 @@
-//! SACK and NR-SACK: what arrived.
+//! SACK and NR-SACK: acknowledgements.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc9260#section-3.3.4>
 //!
@@ -51,20 +51,20 @@ use crate::wire::records::{Record, Records, put_records};
 const FIXED: usize = 16;
 /// Bytes of an NR-SACK before its blocks.
 const NR_FIXED: usize = 20;
-/// Where the delayed acknowledgement count is in the flags.
+/// The position of the delayed acknowledgement count in the flags.
 const DAC_SHIFT: u32 = 6;
 
 /// A run of TSNs that arrived beyond a gap, as offsets from the cumulative TSN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GapBlock {
-    /// Offset of the first TSN; at least 2 if the sender keeps to the protocol.
+    /// Offset of the first TSN; at least 2 if valid.
     pub start: u16,
-    /// Offset of the last TSN; at least `start` if the sender keeps to the protocol.
+    /// Offset of the last TSN; at least `start` if valid.
     pub end: u16,
 }
 
 impl GapBlock {
-    /// The first and the last TSN, where `cumulative_tsn` is what the chunk says.
+    /// Returns the first and the last TSN, given the chunk's `cumulative_tsn`.
     #[must_use]
     pub fn tsns(self, cumulative_tsn: Tsn) -> (Tsn, Tsn) {
         (cumulative_tsn.plus(self.start.into()), cumulative_tsn.plus(self.end.into()))
@@ -87,14 +87,14 @@ impl Record for GapBlock {
     }
 }
 
-/// A SACK or NR-SACK chunk as it came.
+/// A received SACK or NR-SACK chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SackChunk {
     /// The last TSN received in sequence.
     pub cumulative_tsn: Tsn,
-    /// The window that is left, in bytes.
+    /// The remaining window, in bytes.
     pub a_rwnd: u32,
-    /// How many packets this acknowledges, 1 to 3; 0 if the sender does not say.
+    /// The number of packets that it acknowledges, 1 to 3; 0 if not stated.
     pub dac_count: u8,
     /// Whether it is an NR-SACK, which may have [`Self::nr_gap_blocks`].
     pub is_nr: bool,
@@ -136,21 +136,20 @@ impl SackChunk {
         })
     }
 
-    /// Runs of TSNs that arrived but may still be dropped by the receiver, as it listed them: their
-    /// order and sense are unchecked.
+    /// Returns runs of TSNs that arrived but are renegable, as listed by the receiver: not
+    /// validated.
     #[must_use]
     pub fn gap_blocks(&self) -> Records<'_, GapBlock> {
         self.list(0, self.gap_count)
     }
 
-    /// Runs of TSNs that arrived for good, as the receiver listed them: their order and sense are
-    /// unchecked.
+    /// Returns runs of TSNs that are non-renegable, as listed by the receiver: not validated.
     #[must_use]
     pub fn nr_gap_blocks(&self) -> Records<'_, GapBlock> {
         self.list(self.gap_count.into(), self.nr_gap_count)
     }
 
-    /// TSNs that arrived more than once since the last SACK.
+    /// Returns the TSNs that arrived more than once since the last SACK.
     #[must_use]
     pub fn duplicates(&self) -> Records<'_, Tsn> {
         let blocks = usize::from(self.gap_count) + usize::from(self.nr_gap_count);
@@ -192,28 +191,28 @@ impl EncodeChunk for SackChunk {
     }
 }
 
-/// A SACK or NR-SACK to be sent, whose lists are elsewhere.
+/// A SACK or NR-SACK to be sent, which borrows its lists.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SackBuilder<'a> {
     /// The last TSN received in sequence.
     pub cumulative_tsn: Tsn,
-    /// The window that is left, in bytes.
+    /// The remaining window, in bytes.
     pub a_rwnd: u32,
-    /// What arrived beyond gaps and may still be dropped, in rising order.
+    /// Renegable data beyond gaps, in ascending order.
     pub gap_blocks: &'a [GapBlock],
-    /// What arrived beyond gaps for good, in rising order; only for an NR-SACK.
+    /// Non-renegable data beyond gaps, in ascending order; only for an NR-SACK.
     pub nr_gap_blocks: &'a [GapBlock],
-    /// What arrived more than once since the last SACK.
+    /// Duplicates since the last SACK.
     pub duplicates: &'a [Tsn],
-    /// How many packets this acknowledges, at most 3; 0 not to say.
+    /// The number of packets that it acknowledges, at most 3; 0 not to state it.
     pub dac_count: u8,
     /// Whether it is an NR-SACK.
     pub is_nr: bool,
 }
 
 impl SackBuilder<'_> {
-    /// The same with as much of its lists as goes into `room` bytes: gap blocks before blocks of
-    /// the other kind, duplicates last. A SACK without lists always remains.
+    /// Returns the chunk with as much of its lists as fits `room` bytes: gap ack blocks before
+    /// non-renegable ones, duplicates last. A SACK without lists always remains.
     #[must_use]
     pub fn fitted_to(self, room: usize) -> Self {
         let left = room.saturating_sub(fixed(self.is_nr)) / GapBlock::SIZE;
@@ -228,7 +227,7 @@ impl SackBuilder<'_> {
         }
     }
 
-    /// The chunk as a receiver would read it.
+    /// Returns the chunk as parsed by its receiver.
     #[must_use]
     pub fn build(&self) -> SackChunk {
         let this = self.fitted_to(u16::MAX.into());
@@ -297,7 +296,7 @@ const fn fixed(is_nr: bool) -> usize {
     if is_nr { NR_FIXED } else { FIXED }
 }
 
-/// A number of entries; more than this do not fit a chunk.
+/// Converts a number of entries; more do not fit a chunk.
 fn count(entries: usize) -> u16 {
     u16::try_from(entries).unwrap_or(u16::MAX)
 }
@@ -328,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sack_is_read() {
+    fn a_sack_is_parsed() {
         let sack = sack(SACK);
         assert_eq!((sack.cumulative_tsn, sack.a_rwnd), (Tsn(0x1000), 0x1_0000));
         assert_eq!((sack.dac_count, sack.is_nr), (2, false));
@@ -340,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn an_nr_sack_is_read() {
+    fn an_nr_sack_is_parsed() {
         let sack = sack(NR_SACK);
         assert!(sack.is_nr);
         assert_eq!(sack.gap_blocks().collect::<Vec<_>>(), [GapBlock { start: 2, end: 4 }]);
@@ -359,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_cut_to_the_room_there_is() {
+    fn lists_are_truncated_to_the_available_room() {
         let blocks = [GapBlock { start: 2, end: 2 }, GapBlock { start: 4, end: 4 }];
         let builder = SackBuilder {
             gap_blocks: &blocks,
@@ -375,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_sack_has_no_blocks_for_good() {
+    fn a_plain_sack_has_no_non_renegable_blocks() {
         let blocks = [GapBlock { start: 2, end: 2 }];
         let builder = SackBuilder { nr_gap_blocks: &blocks, ..SackBuilder::default() };
         assert_eq!(builder.encoded_len(), 16);

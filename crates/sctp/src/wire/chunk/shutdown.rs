@@ -1,4 +1,4 @@
-//! SHUTDOWN, SHUTDOWN ACK and SHUTDOWN COMPLETE: the end, once all data arrived.
+//! SHUTDOWN, SHUTDOWN ACK and SHUTDOWN COMPLETE: graceful termination.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc9260#section-3.3.8>,
 //! <https://www.rfc-editor.org/rfc/rfc9260#section-3.3.9>,
@@ -54,7 +54,7 @@ mod tests {
     use crate::wire::chunk::tests::{parse_one, round_trip};
 
     #[test]
-    fn the_three_kinds_are_read() {
+    fn the_three_kinds_are_parsed() {
         let shutdown = [7, 0, 0, 8, 0, 0, 1, 2];
         assert_eq!(parse_one(&shutdown), Chunk::Shutdown { cumulative_tsn: Tsn(0x102) });
         round_trip(&shutdown);

@@ -1,4 +1,4 @@
-//! Reading and writing of chunks.
+//! Decoding and encoding of chunks.
 
 use super::*;
 use crate::identifier::VerificationTag;
@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 const HEADER: Header =
     Header { source_port: 5001, destination_port: 5002, tag: VerificationTag(0xdead_beef) };
 
-/// Reads `chunks` as what follows a common header.
+/// Parses `chunks` as the contents of a packet after the common header.
 pub(super) fn parse_all(chunks: &[u8]) -> Vec<Chunk> {
     let mut packet = HEADER.encode().to_vec();
     packet.extend_from_slice(chunks);
@@ -21,14 +21,14 @@ pub(super) fn parse_all(chunks: &[u8]) -> Vec<Chunk> {
     chunks.collect()
 }
 
-/// Reads bytes that are one chunk, with or without padding.
+/// Parses the bytes of one chunk, with or without padding.
 pub(super) fn parse_one(chunk: &[u8]) -> Chunk {
     let chunks = parse_all(chunk);
     assert_eq!(chunks.len(), 1, "{chunks:?}");
     chunks.into_iter().next().expect("there is one")
 }
 
-/// What was read is written as it was; `chunk` has its padding.
+/// Checks that parsing and encoding gives the same bytes; `chunk` includes its padding.
 pub(super) fn round_trip(chunk: &[u8]) {
     let mut buffer = BytesMut::new();
     let mut packet = PacketWriter::begin(&mut buffer, HEADER, 1 << 16);
@@ -38,7 +38,7 @@ pub(super) fn round_trip(chunk: &[u8]) {
 }
 
 #[test]
-fn an_init_is_read() {
+fn an_init_is_parsed() {
     let bytes = [
         1, 0, 0, 26, 0xaa, 0xbb, 0xcc, 0xdd, 0, 1, 0, 0, 0, 10, 0xff, 0xff, 0, 0, 0x12, 0x34, 0x80,
         8, 0, 6, 0xc0, 0x82, 0, 0,
@@ -101,7 +101,7 @@ fn a_length_that_does_not_fit_ends_the_packet() {
 }
 
 #[test]
-fn types_are_told_without_reading_the_chunks() {
+fn types_are_known_without_parsing_the_chunks() {
     let mut packet = HEADER.encode().to_vec();
     packet.extend_from_slice(&[11, 0, 0, 4, 7, 0, 0, 5, 1, 0, 0, 0, 6, 0, 0, 4, 9, 0, 0, 1]);
     let packet = Bytes::from(packet);

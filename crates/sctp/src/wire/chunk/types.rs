@@ -2,7 +2,7 @@
 //!
 //! <https://www.iana.org/assignments/sctp-parameters/sctp-parameters.xhtml#sctp-parameters-1>
 
-/// The type of a chunk, as it stands in its first byte.
+/// The type of a chunk: its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChunkType(pub u8);
 

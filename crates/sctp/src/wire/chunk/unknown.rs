@@ -1,4 +1,4 @@
-//! Chunks of types that are not known here.
+//! Chunks of unknown types.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc9260#section-3.2>
 
@@ -7,14 +7,14 @@ use bytes::{Bytes, BytesMut};
 use super::{Chunk, ChunkType, ELEMENT_HEADER, EncodeChunk, View, put_header};
 use crate::wire::UnknownAction;
 
-/// A chunk as it came, to be reported or not.
+/// A received chunk of unknown type, which may have to be reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownChunk {
-    /// What it is, if somebody knows.
+    /// Its type.
     pub chunk_type: ChunkType,
     /// Its flags.
     pub flags: u8,
-    /// What is behind its header.
+    /// The content after its header.
     pub value: Bytes,
 }
 
@@ -23,13 +23,13 @@ impl UnknownChunk {
         Self { chunk_type, flags, value: chunk.value().share() }
     }
 
-    /// What its type says is to be done with it.
+    /// Returns the action that its type requests.
     #[must_use]
     pub const fn action(&self) -> UnknownAction {
         UnknownAction::of_chunk(self.chunk_type)
     }
 
-    /// The chunk with its header, as the cause "unrecognized chunk type" wants it.
+    /// Returns the chunk with its header, for the cause "unrecognized chunk type".
     #[must_use]
     pub fn whole(&self) -> Bytes {
         let mut buffer = BytesMut::with_capacity(self.encoded_len());

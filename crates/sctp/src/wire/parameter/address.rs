@@ -29,7 +29,7 @@ use core::net::IpAddr;
 use super::{ELEMENT_HEADER, ParameterType, View};
 use crate::wire::records::{Record, Records};
 
-/// Reads an address parameter of either family; its length must be the right one.
+/// Parses an address parameter of either family; its length must be correct.
 pub(crate) fn parse(parameter: View<'_>) -> Option<IpAddr> {
     let address = parameter.value().bytes();
     match ParameterType(parameter.u16_at(0)?) {
@@ -39,7 +39,7 @@ pub(crate) fn parse(parameter: View<'_>) -> Option<IpAddr> {
     }
 }
 
-/// Bytes of the parameter for `address`.
+/// Returns the length of the parameter for `address`.
 pub(crate) const fn encoded_len(address: IpAddr) -> usize {
     ELEMENT_HEADER + if address.is_ipv4() { 4 } else { 16 }
 }
@@ -54,10 +54,10 @@ pub struct SupportedAddressTypes {
 }
 
 impl SupportedAddressTypes {
-    /// Both, which is what a side means that does not say.
+    /// Both, which is the meaning of a missing parameter.
     pub const ALL: Self = Self { ipv4: true, ipv6: true };
 
-    /// Whether its sender can use `address`.
+    /// Returns whether its sender can use `address`.
     #[must_use]
     pub const fn allows(self, address: IpAddr) -> bool {
         if address.is_ipv4() { self.ipv4 } else { self.ipv6 }

@@ -34,15 +34,15 @@ use crate::wire::Causes;
 use crate::wire::records::Record;
 use crate::wire::walker::{Step, Walker};
 
-/// Bytes of a parameter before what its correlation identifier is followed by.
+/// The length of a parameter up to and including its correlation identifier.
 const FIXED: usize = ELEMENT_HEADER + 4;
 
 /// A request about one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AddressRequest {
-    /// What the response is found by.
+    /// The correlation identifier.
     pub correlation: u32,
-    /// The address; unspecified (`0.0.0.0` or `::`) stands for the one the packet came from.
+    /// The address; if unspecified (`0.0.0.0` or `::`), the source of the packet.
     pub address: IpAddr,
 }
 

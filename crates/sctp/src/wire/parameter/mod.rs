@@ -5,11 +5,11 @@
 //! | `address` | IPv4 address, IPv6 address, supported address types | RFC 9260 §3.3.2.1 |
 //! | `dynamic_address` | requests and responses of ASCONF | RFC 5061 §4.2 |
 //! | `reconfiguration` | requests and responses of RE-CONFIG | RFC 6525 §4 |
-//! | `unknown` | what has no meaning here | RFC 9260 §3.2.1 |
+//! | `unknown` | unknown parameters | RFC 9260 §3.2.1 |
 //!
-//! All others are here: their value is a number of four bytes, or bytes carried as they are, or
-//! nothing (RFC 9260 §3.3.2.1 and §3.3.3.1, RFC 3758 §3.1, RFC 4820 §4, RFC 4895 §3, RFC 4960
-//! appendix A, RFC 5061 §4.2, RFC 9653 §4).
+//! All others are here: their value is a number of four bytes, opaque bytes, or empty (RFC 9260
+//! §3.3.2.1 and §3.3.3.1, RFC 3758 §3.1, RFC 4820 §4, RFC 4895 §3, RFC 4960 appendix A, RFC 5061
+//! §4.2, RFC 9653 §4).
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -51,94 +51,94 @@ pub use unknown::UnknownParameter;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Parameter {
-    /// What a HEARTBEAT carries.
+    /// The information of a HEARTBEAT.
     HeartbeatInfo(Bytes),
     /// An IPv4 or IPv6 address of the sender.
     Address(IpAddr),
     /// The cookie of an INIT ACK.
     StateCookie(Bytes),
-    /// A parameter that the receiver of the INIT did not know, with type and length.
+    /// A parameter that the receiver of the INIT did not recognize, with type and length.
     Unrecognized(Bytes),
-    /// A wish for a longer life of the cookie.
+    /// A request for a longer cookie lifetime.
     CookiePreservative {
-        /// How much longer, in milliseconds.
+        /// The extension, in milliseconds.
         increment: u32,
     },
-    /// A host name, which must not be used any more.
+    /// A host name, which is deprecated.
     HostNameAddress(Bytes),
     /// Address families that the sender can use.
     SupportedAddressTypes(SupportedAddressTypes),
-    /// The sender's streams start anew.
+    /// A reset of the sender's streams.
     OutgoingSsnReset(OutgoingSsnReset),
-    /// The receiver's streams should start anew.
+    /// A request to reset the receiver's streams.
     IncomingSsnReset(IncomingSsnReset),
-    /// All starts anew.
+    /// A reset of all streams and TSNs.
     SsnTsnReset {
         /// The number of the request.
         request: ReconfigurationNumber,
     },
-    /// How a request ended.
+    /// The result of a request.
     ReconfigurationResponse(ReconfigurationResponse),
-    /// The sender wants more streams to send on.
+    /// A request for more streams to send on.
     AddOutgoingStreams(AddStreams),
-    /// The sender wants more streams to receive on.
+    /// A request for more streams to receive on.
     AddIncomingStreams(AddStreams),
-    /// The sender takes part in ECN.
+    /// The sender supports ECN.
     EcnCapable,
-    /// The sender takes packets with a checksum of zero.
+    /// The sender accepts packets with a checksum of zero.
     ZeroChecksumAcceptable {
-        /// What finds errors in its place (RFC 9653 §3): 1 is DTLS.
+        /// The alternate error detection method (RFC 9653 §3): 1 is DTLS.
         error_detection_method: u32,
     },
     /// Random bytes for the keys of AUTH.
     Random(Bytes),
-    /// Types of chunks that must come authenticated.
+    /// Chunk types that must be authenticated.
     ChunkList(Bytes),
-    /// Algorithms for AUTH, most wanted first: two bytes each.
+    /// Algorithms for AUTH, most preferred first: two bytes each.
     RequestedHmacs(Bytes),
-    /// Nothing.
+    /// Padding.
     Padding {
         /// Bytes of padding data, without type and length.
         length: u16,
     },
-    /// Types of chunks that the sender knows beyond RFC 9260.
+    /// Chunk types beyond RFC 9260 that the sender supports.
     SupportedExtensions(Bytes),
-    /// The sender knows FORWARD-TSN.
+    /// The sender supports FORWARD-TSN.
     ForwardTsnSupported,
-    /// An address of the sender's more.
+    /// An address that the sender adds.
     AddAddress(AddressRequest),
-    /// An address of the sender's less.
+    /// An address that the sender deletes.
     DeleteAddress(AddressRequest),
-    /// The address of the sender's to send to.
+    /// The address that the sender wants as the primary destination.
     SetPrimaryAddress(AddressRequest),
-    /// A request that was not done.
+    /// A failed request.
     ErrorCauseIndication {
         /// The correlation identifier of the request.
         correlation: u32,
         /// Why.
         causes: Causes,
     },
-    /// A request that was done.
+    /// A successful request.
     SuccessIndication {
         /// The correlation identifier of the request.
         correlation: u32,
     },
-    /// A layer between SCTP and its user.
+    /// An adaptation layer between SCTP and its user.
     AdaptationLayerIndication {
         /// Which.
         code: u32,
     },
-    /// A parameter of a type that is not known here.
+    /// A parameter of an unknown type.
     Unknown(UnknownParameter),
-    /// A parameter that does not fit its type, or whose length does not fit the chunk.
+    /// A parameter that is invalid for its type, or whose length does not fit the chunk.
     Malformed {
-        /// What it said that it is.
+        /// Its stated type.
         parameter_type: ParameterType,
     },
 }
 
 impl Parameter {
-    /// Reads one parameter, without its padding.
+    /// Parses one parameter, without its padding.
     pub(crate) fn parse(parameter: View<'_>) -> Self {
         let parameter_type = ParameterType(parameter.u16_at(0).unwrap_or_default());
         let parsed = match parameter_type {
@@ -182,7 +182,7 @@ impl Parameter {
         }
     }
 
-    /// The address, if this is one.
+    /// Returns the address, if this is one.
     #[must_use]
     pub const fn address(&self) -> Option<IpAddr> {
         match self {
@@ -191,7 +191,7 @@ impl Parameter {
         }
     }
 
-    /// The type, as it stands in the parameter.
+    /// Returns the type of the parameter.
     #[must_use]
     pub const fn parameter_type(&self) -> ParameterType {
         match self {
@@ -274,7 +274,7 @@ impl Parameter {
         }
     }
 
-    /// The parameter as on the wire, without padding.
+    /// Returns the encoded parameter, without padding.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
         let mut buffer = BytesMut::new();
@@ -284,12 +284,12 @@ impl Parameter {
 }
 
 element_list! {
-    /// A list of parameters, as on the wire; read where it lies.
+    /// A list of encoded parameters, parsed on iteration.
     Parameters, Parameter, Parameter::parse,
     |number| Parameter::Malformed { parameter_type: ParameterType(number) }
 }
 
-/// The number that is the value of a parameter.
+/// Returns the value of a parameter that is a number.
 fn number(parameter: View<'_>) -> Option<u32> {
     parameter.u32_at(ELEMENT_HEADER)
 }

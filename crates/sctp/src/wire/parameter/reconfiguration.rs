@@ -40,17 +40,17 @@ use crate::identifier::StreamId;
 use crate::serial::{ReconfigurationNumber, Tsn};
 use crate::wire::records::{Record, Records, encode_records};
 
-/// Bytes of an outgoing SSN reset request before its streams.
+/// The length of an outgoing SSN reset request before its streams.
 const OUTGOING_FIXED: usize = ELEMENT_HEADER + 12;
-/// Bytes of an incoming SSN reset request before its streams.
+/// The length of an incoming SSN reset request before its streams.
 const INCOMING_FIXED: usize = ELEMENT_HEADER + 4;
 
-/// Streams by number; none stands for all.
+/// A list of streams; if empty, all streams.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamList(Bytes);
 
 impl StreamList {
-    /// The streams to be named.
+    /// Creates a list of streams.
     #[must_use]
     pub fn new(streams: &[StreamId]) -> Self {
         Self(encode_records(streams))
@@ -61,30 +61,30 @@ impl StreamList {
         Some(Self(list.take(whole)?.share()))
     }
 
-    /// The streams, in the order in which they were named; the same one may come again.
+    /// Returns the streams in their order; there may be duplicates.
     #[must_use]
     pub fn iter(&self) -> Records<'_, StreamId> {
         Records::new(&self.0)
     }
 
-    /// Whether none is named, which stands for all.
+    /// Returns whether the list is empty, which stands for all streams.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// The sender's streams start anew, once all up to a TSN has come.
+/// A reset of the sender's streams, once everything up to a TSN has arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutgoingSsnReset {
     /// The number of the request.
     pub request: ReconfigurationNumber,
     /// The number of the incoming SSN reset request that this answers; otherwise of the last
-    /// request that came.
+    /// request received.
     pub response: ReconfigurationNumber,
-    /// The last TSN that the sender gave to data of these streams.
+    /// The last TSN that the sender assigned to data of these streams.
     pub last_assigned_tsn: Tsn,
-    /// Which streams.
+    /// The streams.
     pub streams: StreamList,
 }
 
@@ -106,12 +106,12 @@ impl OutgoingSsnReset {
     }
 }
 
-/// The receiver's streams should start anew.
+/// A request to reset the receiver's streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IncomingSsnReset {
     /// The number of the request.
     pub request: ReconfigurationNumber,
-    /// Which streams.
+    /// The streams.
     pub streams: StreamList,
 }
 
@@ -129,12 +129,12 @@ impl IncomingSsnReset {
     }
 }
 
-/// More streams are wanted.
+/// A request for more streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddStreams {
     /// The number of the request.
     pub request: ReconfigurationNumber,
-    /// How many more.
+    /// The number of additional streams.
     pub count: u16,
 }
 
@@ -153,29 +153,29 @@ impl AddStreams {
     }
 }
 
-/// How a request ended (RFC 6525 §4.4).
+/// The result of a request (RFC 6525 §4.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReconfigurationResult {
     /// There was nothing to do.
     NothingToDo,
-    /// It was done.
+    /// It was performed.
     Performed,
-    /// It was refused.
+    /// It was denied.
     Denied,
     /// A stream number is wrong.
     WrongSsn,
-    /// Another request is under way.
+    /// Another request is in progress.
     RequestInProgress,
     /// The number of the request is wrong.
     BadSequenceNumber,
-    /// It is not decided yet; ask again.
+    /// It is in progress; repeat the request.
     InProgress,
-    /// A result that is not known here.
+    /// An unknown result.
     Unknown(u32),
 }
 
 impl ReconfigurationResult {
-    /// What the number on the wire says.
+    /// Decodes the number on the wire.
     #[must_use]
     pub const fn from_number(number: u32) -> Self {
         match number {
@@ -190,7 +190,7 @@ impl ReconfigurationResult {
         }
     }
 
-    /// The number on the wire.
+    /// Returns the number on the wire.
     #[must_use]
     pub const fn number(self) -> u32 {
         match self {
@@ -206,15 +206,15 @@ impl ReconfigurationResult {
     }
 }
 
-/// How a request ended.
+/// The response to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReconfigurationResponse {
     /// The number of the request.
     pub response: ReconfigurationNumber,
-    /// How it ended.
+    /// The result.
     pub result: ReconfigurationResult,
-    /// For an SSN/TSN reset that was done: the next TSN that the sender of the response will use,
-    /// and the one that it expects.
+    /// For a performed SSN/TSN reset: the next TSN that the sender of the response will use, and
+    /// the one that it expects.
     pub next_tsns: Option<(Tsn, Tsn)>,
 }
 

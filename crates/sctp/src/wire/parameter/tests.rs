@@ -1,9 +1,9 @@
-//! Reading and writing of parameters.
+//! Decoding and encoding of parameters.
 
 use super::*;
 use alloc::vec::Vec;
 
-/// Reads bytes that are one parameter.
+/// Parses the bytes of one parameter.
 pub(super) fn parse_one(bytes: &[u8]) -> Parameter {
     let parameters = parse_all(bytes);
     assert_eq!(parameters.len(), 1, "{parameters:?}");
@@ -14,7 +14,7 @@ fn parse_all(bytes: &[u8]) -> Vec<Parameter> {
     Parameters::from_bytes(Bytes::copy_from_slice(bytes)).iter().collect()
 }
 
-/// What was read is written as it was.
+/// Checks that parsing and encoding gives the same bytes.
 pub(super) fn round_trip(bytes: &[u8]) {
     assert_eq!(parse_one(bytes).to_bytes()[..], *bytes);
 }
@@ -49,7 +49,7 @@ fn capabilities() {
 }
 
 #[test]
-fn opaque_values_are_carried_as_they_are() {
+fn opaque_values_are_carried_unchanged() {
     let value = Bytes::from_static(b"any");
     for (number, expected) in [
         (1, Parameter::HeartbeatInfo(value.clone())),
@@ -64,7 +64,7 @@ fn opaque_values_are_carried_as_they_are() {
 }
 
 #[test]
-fn numbers_that_are_missing_are_malformed() {
+fn missing_numbers_are_malformed() {
     for number in [9, 0x8001, 0xc006, 0xc005] {
         let [high, low] = u16::to_be_bytes(number);
         let malformed = Parameter::Malformed { parameter_type: ParameterType(number) };

@@ -6,7 +6,7 @@ use bytes::BytesMut;
 
 use crate::wire::walker::ELEMENT_HEADER;
 
-/// The type of a parameter, as it stands in its first two bytes.
+/// The type of a parameter: its first two bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ParameterType(pub u16);
 
@@ -23,7 +23,7 @@ impl ParameterType {
     pub const UNRECOGNIZED: Self = Self(8);
     /// Cookie preservative (RFC 9260 §3.3.2.1.3).
     pub const COOKIE_PRESERVATIVE: Self = Self(9);
-    /// Host name address, which must not be used any more (RFC 9260 §3.3.2.1.4).
+    /// Host name address, which is deprecated (RFC 9260 §3.3.2.1.4).
     pub const HOST_NAME_ADDRESS: Self = Self(11);
     /// Supported address types (RFC 9260 §3.3.2.1.5).
     pub const SUPPORTED_ADDRESS_TYPES: Self = Self(12);

@@ -1,4 +1,4 @@
-//! Parameters of types that are not known here.
+//! Parameters of unknown types.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc9260#section-3.2.1>
 
@@ -7,23 +7,23 @@ use bytes::Bytes;
 use super::{Parameter, ParameterType};
 use crate::wire::UnknownAction;
 
-/// A parameter as it came, to be reported or not.
+/// A received parameter of unknown type, which may have to be reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownParameter {
-    /// What it is, if somebody knows.
+    /// Its type.
     pub parameter_type: ParameterType,
-    /// What is behind type and length.
+    /// The content after type and length.
     pub value: Bytes,
 }
 
 impl UnknownParameter {
-    /// What its type says is to be done with it.
+    /// Returns the action that its type requests.
     #[must_use]
     pub const fn action(&self) -> UnknownAction {
         UnknownAction::of_parameter(self.parameter_type)
     }
 
-    /// The parameter with type and length, as [`Parameter::Unrecognized`] wants it.
+    /// Returns the parameter with type and length, for [`Parameter::Unrecognized`].
     #[must_use]
     pub fn whole(&self) -> Bytes {
         Parameter::Unknown(self.clone()).to_bytes()

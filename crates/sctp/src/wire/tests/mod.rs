@@ -1,5 +1,5 @@
-//! What holds for all bytes and all chunks.
+//! Properties of all bytes and all chunks.
 
-mod forms;
 mod properties;
 mod strategies;
+mod values;

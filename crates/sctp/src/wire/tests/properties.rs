@@ -1,5 +1,5 @@
-//! Whatever comes, reading ends, stays within bounds and agrees with itself; whatever is written is
-//! read as it was meant.
+//! For all inputs, parsing terminates, stays within bounds and is consistent; encoded chunks are
+//! parsed back to the same values.
 
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
@@ -17,19 +17,19 @@ use crate::wire::{
 const HEADER: Header =
     Header { source_port: 5001, destination_port: 5002, tag: VerificationTag(0x0102_0304) };
 
-/// Types of chunks that are known.
+/// The known chunk types.
 const KINDS: [u8; 24] =
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 64, 128, 130, 132, 192, 193, 194];
 
-/// Types of parameters and codes of causes that have an inside.
+/// The parameter types and cause codes with inner structure.
 const TYPES: [u16; 12] = [1, 2, 5, 6, 8, 13, 16, 17, 0x8003, 0xc001, 0xc003, 0xc005];
 
-/// Bytes that are like chunks often enough to get past the first checks.
+/// Bytes that resemble chunks often enough to get past the first checks.
 fn likely() -> impl Strategy<Value = Vec<u8>> {
     let element = (prop::sample::select(&KINDS[..]), any::<u8>(), inner(), 0_u8..24).prop_map(
         |(kind, flags, body, lie)| {
             let honest = ELEMENT_HEADER + body.len();
-            // Every third or so lies about its length.
+            // About every third has a wrong length.
             let length = if lie < 16 { honest } else { honest + usize::from(lie) - 20 };
             let [.., high, low] = length.to_be_bytes();
             let mut bytes = [&[kind, flags, high, low][..], &body].concat();
@@ -40,7 +40,7 @@ fn likely() -> impl Strategy<Value = Vec<u8>> {
     vec(element, 0..6).prop_map(|elements| elements.concat())
 }
 
-/// Bodies with parameters or causes in them, or anything.
+/// Bodies that contain parameters or causes, or arbitrary bytes.
 fn inner() -> impl Strategy<Value = Vec<u8>> {
     let element = (prop::sample::select(&TYPES[..]), 0_u16..20, vec(any::<u8>(), 0..16)).prop_map(
         |(number, length, body)| [&number.to_be_bytes()[..], &length.to_be_bytes(), &body].concat(),
@@ -53,7 +53,7 @@ fn inner() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// The chunks of a packet with `contents` behind its header.
+/// The chunks of a packet with `contents` after its header.
 fn read(contents: &[u8]) -> Vec<Chunk> {
     let packet = Bytes::from([&HEADER.encode()[..], contents].concat());
     let (_, chunks) = Packet::parse(&packet, Checksum::Zero).expect("a header");
@@ -69,8 +69,8 @@ fn write(chunk: &impl EncodeChunk) -> Bytes {
     buffer.freeze()
 }
 
-/// Reads all that a chunk has inside.
-fn look_inside(chunk: &Chunk) {
+/// Parses everything inside a chunk.
+fn parse_nested(chunk: &Chunk) {
     match chunk {
         Chunk::Init(init) | Chunk::InitAck(init) => check_parameters(&init.parameters),
         Chunk::Asconf(asconf) => check_parameters(&asconf.parameters),
@@ -89,7 +89,7 @@ fn look_inside(chunk: &Chunk) {
     }
 }
 
-/// There are as many parameters as the walker takes steps, and written again they are the same.
+/// There are as many parameters as the walker takes steps, and they encode to the same bytes.
 fn check_parameters(parameters: &Parameters) {
     let list: Vec<Parameter> = parameters.iter().collect();
     assert_eq!(list.len(), steps(parameters.as_bytes()));
@@ -126,7 +126,7 @@ fn steps(bytes: &Bytes) -> usize {
             Step::Element(view) => view.len(),
             Step::Broken(view) => view.len(),
         };
-        assert!(left < before, "every step consumes something");
+        assert!(left < before, "every step consumes input");
         assert_eq!(before - left, padded(length).min(before));
         before = left;
     }
@@ -134,8 +134,8 @@ fn steps(bytes: &Bytes) -> usize {
     count
 }
 
-/// AUTH knows what follows it, which another packet does not repeat.
-fn without_what_it_covers(chunk: Chunk) -> Chunk {
+/// AUTH contains the bytes after it, which another packet does not repeat.
+fn without_covered_bytes(chunk: Chunk) -> Chunk {
     match chunk {
         Chunk::Auth(mut auth) => {
             auth.covered = Bytes::new();
@@ -151,13 +151,13 @@ proptest! {
         let chunks = read(&bytes);
         prop_assert_eq!(chunks.len(), steps(&Bytes::from(bytes)));
         for chunk in chunks {
-            look_inside(&chunk);
+            parse_nested(&chunk);
             if matches!(chunk, Chunk::Malformed { .. }) {
                 continue;
             }
             let written = write(&chunk);
-            let again = read(&written[PACKET_HEADER..]).into_iter().map(without_what_it_covers);
-            prop_assert!(again.eq([without_what_it_covers(chunk)]));
+            let again = read(&written[PACKET_HEADER..]).into_iter().map(without_covered_bytes);
+            prop_assert!(again.eq([without_covered_bytes(chunk)]));
         }
     }
 
@@ -174,7 +174,7 @@ proptest! {
     fn a_chunk_comes_back(chunk in chunk()) {
         let written = write(&chunk);
         prop_assert!(Checksum::Crc32c.accepts(&written));
-        look_inside(&chunk);
+        parse_nested(&chunk);
         prop_assert_eq!(read(&written[PACKET_HEADER..]), [chunk]);
     }
 
@@ -216,6 +216,6 @@ proptest! {
         let contents = written.get(PACKET_HEADER..cut).unwrap_or_default();
         let chunks = read(contents);
         prop_assert!(chunks.len() <= 1);
-        chunks.iter().for_each(look_inside);
+        chunks.iter().for_each(parse_nested);
     }
 }

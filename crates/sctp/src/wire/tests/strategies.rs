@@ -1,4 +1,4 @@
-//! Chunks of all kinds, drawn at random.
+//! Strategies for chunks of all kinds.
 
 use bytes::Bytes;
 use core::net::IpAddr;
@@ -162,7 +162,7 @@ pub(super) fn data() -> impl Strategy<Value = DataChunk> {
     (tsn(), stream(), 0_u8..16, order, any::<u32>(), bytes()).prop_map(
         |(tsn, stream, bits, order, ppid, payload)| {
             let flags = DataFlags::from_bits(bits);
-            // The first fragment carries no number, the others no identifier.
+            // The first fragment carries no FSN, the others no PPID.
             let (order, ppid) = match order {
                 Order::Mid { mid, .. } if flags.begin => (Order::Mid { mid, fsn: 0 }, ppid),
                 Order::Mid { .. } => (order, 0),
@@ -257,7 +257,7 @@ fn control() -> impl Strategy<Value = Chunk> {
     ]
 }
 
-/// A chunk of any kind that can be sent, but for AUTH, which knows what follows it.
+/// A chunk of any kind that can be sent, except AUTH, which contains the bytes after it.
 pub(super) fn chunk() -> impl Strategy<Value = Chunk> {
     prop_oneof![
         data().prop_map(Chunk::Data),

@@ -1,4 +1,4 @@
-//! More of everything than anybody needs: few answers, and the association goes on.
+//! Floods of every kind: there are few replies, and the association survives.
 
 use super::*;
 use eyas_sctp::wire::parameter::AddStreams;
@@ -8,128 +8,128 @@ use eyas_sctp::wire::{
 };
 
 #[test]
-fn heartbeats_are_echoed_once_each_and_not_without_bound() {
-    let mut liar = Liar::new(|_| {});
+fn heartbeats_are_echoed_once_each_and_bounded() {
+    let mut peer = HostilePeer::new(|_| {});
     let heartbeat = Chunk::Heartbeat(HeartbeatChunk { info: Bytes::from_static(&[1; 40]) });
-    liar.says(&vec![heartbeat; 1000]);
-    let withheld = liar.counters().answers_withheld;
+    peer.send(&vec![heartbeat; 1000]);
+    let withheld = peer.counters().answers_withheld;
     assert!(withheld > 900, "{withheld}");
-    // Nothing larger comes back than what came: no amplifier.
+    // The reply is no larger than the request: no amplification.
     let large = Chunk::Heartbeat(HeartbeatChunk { info: vec![1; 9000].into() });
-    liar.answers();
-    liar.says(&[large]);
-    assert_eq!(liar.answers(), Vec::<String>::new());
-    liar.works();
+    peer.answers();
+    peer.send(&[large]);
+    assert_eq!(peer.answers(), Vec::<String>::new());
+    peer.check_data();
 }
 
 #[test]
-fn answers_to_unsent_heartbeats_are_ignored() {
-    let mut liar = Liar::new(|_| {});
+fn responses_to_unsent_heartbeats_are_ignored() {
+    let mut peer = HostilePeer::new(|_| {});
     for length in [0_usize, 1, 8, 40, 200] {
         let info = Bytes::from(vec![9; length]);
-        liar.says(&[Chunk::HeartbeatAck(HeartbeatChunk { info })]);
+        peer.send(&[Chunk::HeartbeatAck(HeartbeatChunk { info })]);
     }
-    assert_eq!(liar.counters().unexpected_chunks, 5);
-    assert!(liar.is_up());
+    assert_eq!(peer.counters().unexpected_chunks, 5);
+    assert!(peer.is_up());
 }
 
 #[test]
 fn endless_errors_raise_few_events() {
-    let mut liar = Liar::new(|_| {});
+    let mut peer = HostilePeer::new(|_| {});
     // A hundred causes in each.
     let causes = Causes::from_bytes([0, 99, 0, 4].repeat(100).into());
     for _ in 0..1000 {
         let error = Chunk::Error(ErrorChunk { causes: causes.clone() });
-        liar.says(&[error]);
+        peer.send(&[error]);
     }
-    let told = liar.world.hosts[B].said().len();
-    assert!(told < 20_000, "{told} events");
-    assert_eq!(liar.counters().errors_in, 1000);
-    liar.works();
+    let event_count = peer.world.hosts[B].events().len();
+    assert!(event_count < 20_000, "{event_count} events");
+    assert_eq!(peer.counters().errors_in, 1000);
+    peer.check_data();
 }
 
 #[test]
-fn reconfigurations_without_end_are_refused() {
-    let mut liar = Liar::new(|config| config.max_inbound_streams = 2000);
-    let first = liar.next.0;
+fn endless_reconfigurations_are_refused() {
+    let mut peer = HostilePeer::new(|config| config.max_inbound_streams = 2000);
+    let first = peer.next.0;
     let mut answers = 0;
     for n in 0..1000_u32 {
         let request = eyas_sctp::serial::ReconfigurationNumber(first.wrapping_add(n));
         let add = Parameter::AddOutgoingStreams(AddStreams { request, count: 1000 });
         let parameters = [add].into_iter().collect();
-        liar.says(&[Chunk::Reconfig(ReconfigChunk { parameters })]);
-        answers += liar.answers().len();
+        peer.send(&[Chunk::Reconfig(ReconfigChunk { parameters })]);
+        answers += peer.answers().len();
     }
     assert!(answers <= 1001, "one answer each at most");
-    assert_eq!(liar.counters().reconfigurations_in, 1000);
-    let b = liar.world.hosts[B].only();
-    assert!(liar.world.hosts[B].status(b).inbound_streams <= 2000);
-    liar.works();
+    assert_eq!(peer.counters().reconfigurations_in, 1000);
+    let b = peer.world.hosts[B].only();
+    assert!(peer.world.hosts[B].status(b).inbound_streams <= 2000);
+    peer.check_data();
 }
 
 #[test]
-fn skips_of_missing_messages_are_cheap() {
-    let mut liar = Liar::new(|_| {});
+fn forward_tsns_for_missing_messages_are_cheap() {
+    let mut peer = HostilePeer::new(|_| {});
     for _ in 0..50 {
         let skipped: Vec<SkippedMid> = (0..2000)
             .map(|stream| SkippedMid { stream: StreamId(stream), unordered: false, mid: Mid(7) })
             .collect();
-        let to = liar.next;
-        liar.next = to.next();
-        liar.says(&[Chunk::IForwardTsn(IForwardTsnChunk::new(to, &skipped))]);
+        let to = peer.next;
+        peer.next = to.next();
+        peer.send(&[Chunk::IForwardTsn(IForwardTsnChunk::new(to, &skipped))]);
     }
-    assert!(liar.is_up());
-    assert_eq!(liar.sack().cumulative_tsn, liar.next.previous());
-    // Streams beyond those agreed on are counted.
-    assert_eq!(liar.counters().inconsistent_data, 50 * (2000 - 1024));
-    liar.says(&[Chunk::ForwardTsn(ForwardTsnChunk::new(liar.next, &[]))]);
-    assert_eq!(liar.aborted_with(), Some(13), "it is the other kind");
+    assert!(peer.is_up());
+    assert_eq!(peer.sack().cumulative_tsn, peer.next.previous());
+    // Streams beyond the negotiated number are counted.
+    assert_eq!(peer.counters().inconsistent_data, 50 * (2000 - 1024));
+    peer.send(&[Chunk::ForwardTsn(ForwardTsnChunk::new(peer.next, &[]))]);
+    assert_eq!(peer.aborted_with(), Some(13), "it is the other kind");
 }
 
 /// RFC 3758 §3.3.1.
 #[test]
-fn an_unnegotiated_skip_is_reported_and_not_executed() {
-    let mut liar = Liar::new(|config| {
+fn an_unnegotiated_forward_tsn_is_reported_and_not_executed() {
+    let mut peer = HostilePeer::new(|config| {
         config.extensions.partial_reliability = false;
         config.extensions.interleaving = false;
     });
-    let skip = Chunk::ForwardTsn(ForwardTsnChunk::new(liar.next.plus(5), &[]));
-    liar.says(&[skip]);
-    assert_eq!(liar.answers(), ["ERROR"]);
-    assert_eq!(liar.counters().unexpected_chunks, 1);
-    let data = liar.data(0, 1, "be", "as if nothing had been");
-    liar.says(&[data]);
-    assert_eq!(liar.sack().cumulative_tsn, liar.next);
+    let skip = Chunk::ForwardTsn(ForwardTsnChunk::new(peer.next.plus(5), &[]));
+    peer.send(&[skip]);
+    assert_eq!(peer.answers(), ["ERROR"]);
+    assert_eq!(peer.counters().unexpected_chunks, 1);
+    let data = peer.data(0, 1, "be", "as if nothing had been");
+    peer.send(&[data]);
+    assert_eq!(peer.sack().cumulative_tsn, peer.next);
 }
 
 #[test]
 fn an_unnegotiated_nr_sack_acknowledges_nothing() {
-    let mut liar = Liar::new(|_| {});
-    let b = liar.world.hosts[B].only();
-    liar.world.tap.wiretap = Some(crate::associations::world::Wiretap::default());
-    liar.world.send(B, b, 0, "not yet");
-    liar.world.drain();
-    let cumulative_tsn = liar.world.tap.wiretap.as_ref().map(|wiretap| wiretap.tsn_of(B)).unwrap();
+    let mut peer = HostilePeer::new(|_| {});
+    let b = peer.world.hosts[B].only();
+    peer.world.tap.wiretap = Some(crate::associations::world::Wiretap::default());
+    peer.world.send(B, b, 0, "not yet");
+    peer.world.drain();
+    let cumulative_tsn = peer.world.tap.wiretap.as_ref().map(|wiretap| wiretap.tsn_of(B)).unwrap();
     for is_nr in [true, false] {
         let builder = SackBuilder { cumulative_tsn, a_rwnd: 9000, is_nr, ..Default::default() };
-        liar.says(&[Chunk::Sack(builder.build())]);
-        assert_eq!(liar.world.hosts[B].status(b).queued == 0, !is_nr);
+        peer.send(&[Chunk::Sack(builder.build())]);
+        assert_eq!(peer.world.hosts[B].status(b).queued == 0, !is_nr);
     }
-    assert_eq!(liar.counters().unexpected_chunks, 1);
+    assert_eq!(peer.counters().unexpected_chunks, 1);
 }
 
 #[test]
-fn duplicates_are_answered_packet_by_packet_at_most() {
-    let mut liar = Liar::new(|_| {});
-    liar.works();
-    liar.answers();
-    let last = liar.next.previous();
-    let mut data = liar.fragment(0, Order::Mid { mid: Mid(0), fsn: 0 }, "ube", "x".into());
+fn duplicates_are_answered_at_most_once_per_packet() {
+    let mut peer = HostilePeer::new(|_| {});
+    peer.check_data();
+    peer.answers();
+    let last = peer.next.previous();
+    let mut data = peer.fragment(0, Order::Mid { mid: Mid(0), fsn: 0 }, "ube", "x".into());
     data.tsn = last;
     for _ in 0..100 {
-        liar.says(&vec![Chunk::Data(data.clone()); 100]);
+        peer.send(&vec![Chunk::Data(data.clone()); 100]);
     }
-    assert_eq!(liar.counters().duplicate_data, 10_000);
-    assert_eq!(liar.answers().len(), 100);
-    assert!(liar.sack().duplicates().count() <= 64);
+    assert_eq!(peer.counters().duplicate_data, 10_000);
+    assert_eq!(peer.answers().len(), 100);
+    assert!(peer.sack().duplicates().count() <= 64);
 }

@@ -1,11 +1,11 @@
-//! Lists of addresses with everything in them that is none of a peer's (RFC 9260 §5.1.2).
+//! Address lists with every kind of address that cannot be a peer's (RFC 9260 §5.1.2).
 
 use super::*;
 use crate::associations::world::{init, listening, packet};
 use eyas_sctp::wire::{InitChunk, Parameter};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// `B` gets an INIT that lists these addresses; what it answers is given.
+/// Delivers an INIT that lists these addresses to `B`, and returns the replies.
 fn listing(world: &mut World, addresses: impl Iterator<Item = IpAddr>) -> Vec<String> {
     let parameters = addresses.map(Parameter::Address).collect();
     let init = packet(0, &[Chunk::Init(InitChunk { parameters, ..init(77) })]);
@@ -17,7 +17,7 @@ fn listing(world: &mut World, addresses: impl Iterator<Item = IpAddr>) -> Vec<St
 }
 
 #[test]
-fn addresses_that_are_no_hosts_are_left_out() {
+fn non_unicast_addresses_are_ignored() {
     let mut world = World::new();
     let strange = ["127.0.0.1", "224.0.0.1", "0.0.0.0", "255.255.255.255", "169.254.1.1"];
     let addresses = strange.iter().map(|text| text.parse().unwrap());
@@ -25,7 +25,7 @@ fn addresses_that_are_no_hosts_are_left_out() {
     assert_eq!(world.hosts[B].endpoint.counters().addresses_ignored, 5);
 }
 
-/// Two hundred associations list addresses of hosts that never asked for anything.
+/// Two hundred associations list addresses of uninvolved hosts.
 #[test]
 fn probes_to_addresses_listed_by_a_peer_have_a_budget() {
     let mut config = listening();
@@ -44,9 +44,9 @@ fn probes_to_addresses_listed_by_a_peer_have_a_budget() {
     assert!(probes > 100 && probes <= most, "{probes} heartbeats to strangers");
 }
 
-/// One association, however long its list, does not ask faster and faster.
+/// However long its list is, one association does not probe faster and faster.
 #[test]
-fn an_association_asks_slowly_once_many_have_not_answered() {
+fn verification_slows_down_after_many_silent_addresses() {
     let mut config = listening();
     config.addresses = (0..30).map(|n| IpAddr::V4(Ipv4Addr::new(198, 18, 0, n))).collect();
     config.addresses.push(crate::associations::world::address(A, 0));
@@ -70,6 +70,6 @@ fn only_a_few_of_thousands_of_addresses_are_used() {
     let most = world.hosts[B].endpoint.config().association.max_peer_addresses as u64;
     assert_eq!(world.hosts[B].endpoint.counters().addresses_ignored, 8000 - most);
     let answer = world.tap.kept.as_ref().expect("the INIT ACK").len();
-    assert!(answer < 1500, "the cookie holds few of them: {answer} bytes");
+    assert!(answer < 1500, "the cookie lists few of them: {answer} bytes");
     assert_eq!(world.hosts[B].endpoint.associations(), []);
 }

@@ -1,11 +1,11 @@
-//! ICMP messages that anybody can send: believed only if they quote a packet of the association
+//! ICMP messages, which any host can forge: accepted only if they quote a packet of the association
 //! (RFC 9260 §10, ICMP 5 and 6).
 
 use super::*;
 use crate::associations::world::{PORT, multihomed};
 use eyas_sctp::io::{Input, Unreachable};
 
-/// `A` is told that packets to `B` do not arrive.
+/// Reports to `A` that its packets to `B` do not arrive.
 fn report(world: &mut World, reason: Unreachable, quoted: &[u8]) {
     let quoted = Some(Bytes::copy_from_slice(quoted));
     let input = Input::Unreachable { remote: socket(B, 0), reason, quoted };
@@ -17,7 +17,7 @@ fn unverified(world: &World) -> u64 {
     world.hosts[A].endpoint.counters().unverified_reports
 }
 
-/// `A` has sent an INIT, which got lost.
+/// `A` has sent an INIT, which was lost.
 fn opening() -> (World, Bytes) {
     let mut world = World::new();
     world.tap.keep = Some("INIT");
@@ -29,14 +29,14 @@ fn opening() -> (World, Bytes) {
 }
 
 #[test]
-fn a_handshake_ends_only_by_a_report_that_quotes_its_init() {
+fn a_handshake_is_only_ended_by_an_icmp_message_that_quotes_its_init() {
     let (mut world, init) = opening();
     let changed = |at: usize| {
         let mut other = init.to_vec();
         other[at] ^= 1;
         other
     };
-    // Too short to tell; other ports, another tag, another chunk, another initiate tag.
+    // Too short to verify; other ports, another tag, another chunk, another initiate tag.
     let forged = [init[..7].to_vec(), init[..8].to_vec(), init[..19].to_vec(), Vec::new()];
     let forged = forged.into_iter().chain([1, 3, 7, 12, 19].map(changed));
     for (number, quoted) in (1..).zip(forged) {
@@ -46,12 +46,12 @@ fn a_handshake_ends_only_by_a_report_that_quotes_its_init() {
     }
     report(&mut world, Unreachable::Protocol, &init[..20]);
     let refused = Event::Lost(LossReason::Refused(Unreachable::Protocol));
-    assert_eq!(world.hosts[A].said(), [refused]);
+    assert_eq!(world.hosts[A].events(), [refused]);
 }
 
 /// RFC 9260 §10, ICMP8.
 #[test]
-fn an_association_ends_by_a_refusal_that_quotes_one_of_its_packets() {
+fn an_association_is_ended_by_an_icmp_message_that_quotes_its_packet() {
     let mut world = World::new();
     let (a, _) = world.connected();
     world.tap.keep = Some("DATA");
@@ -67,14 +67,14 @@ fn an_association_ends_by_a_refusal_that_quotes_one_of_its_packets() {
     world.clear_ladder();
     report(&mut world, Unreachable::Protocol, &packet[..8]);
     let refused = Event::Lost(LossReason::Refused(Unreachable::Protocol));
-    assert_eq!(world.hosts[A].said().last(), Some(&refused));
+    assert_eq!(world.hosts[A].events().last(), Some(&refused));
     world.run_for(ms(1000));
     assert!(!world.tap.ladder.iter().any(|line| line.contains("A -> B")), "{:?}", world.tap.ladder);
 }
 
-/// What the peer lists may be somebody else's address.
+/// An address that the peer lists may belong to an uninvolved host.
 #[test]
-fn a_refusal_from_an_address_that_is_not_verified_ends_nothing() {
+fn an_icmp_message_about_an_unconfirmed_address_ends_nothing() {
     let mut world = World::with(multihomed(A, 2), multihomed(B, 2));
     world.network.cut = vec![1];
     world.tap.keep = Some("HEARTBEAT");
@@ -89,7 +89,7 @@ fn a_refusal_from_an_address_that_is_not_verified_ends_nothing() {
 }
 
 #[test]
-fn packets_get_smaller_only_by_a_report_that_quotes_one() {
+fn the_mtu_is_only_reduced_by_an_icmp_message_that_quotes_a_packet() {
     let mut world = World::with_associations(|config| config.path_mtu_discovery = false);
     let (a, _) = world.connected();
     world.tap.keep = Some("DATA");

@@ -31,7 +31,7 @@ fn name(chunk_type: u8) -> &'static str {
     }
 }
 
-/// The chunks of a packet; the same ones in a row are named once.
+/// The chunks of a packet; consecutive equal ones are named once.
 pub(crate) fn names(packet: &[u8]) -> String {
     let mut names: Vec<&str> = Vec::new();
     let mut rest = packet.get(12..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What went over the networks, as one would draw it.
+//! The packets sent over the networks, as a ladder diagram.
 
 use bytes::Bytes;
 use eyas_sctp::io::Ecn;
@@ -6,21 +6,21 @@ use eyas_sctp::io::Ecn;
 use super::{A, Wiretap, names};
 use crate::network::{Leaving, Tap};
 
-/// Writes packets down, and takes some away.
+/// Records packets, and drops some.
 pub(crate) struct Ladder {
     /// One line for each packet that was sent.
     pub(crate) ladder: Vec<String>,
-    /// The last packet with such a chunk in its line is kept.
+    /// Keeps the last packet whose line contains this.
     pub(crate) keep: Option<&'static str>,
     /// See [`Self::keep`].
     pub(crate) kept: Option<Bytes>,
-    /// Stands for every byte that was sent, and when.
+    /// A digest of all bytes sent and their times.
     pub(crate) digest: u64,
-    /// Who knows the tags of both sides, if somebody listens.
+    /// Knows the tags of both sides, if it is listening.
     pub(crate) wiretap: Option<Wiretap>,
-    /// Whether packets that can be are marked as having met congestion.
+    /// Whether ECN-capable packets are marked CE.
     pub(crate) congested: bool,
-    /// The next packet with such a chunk in its line is taken away.
+    /// Drops the next packet whose line contains this.
     pub(super) lose: Vec<&'static str>,
 }
 
@@ -30,7 +30,7 @@ impl Default for Ladder {
             ladder: Vec::new(),
             keep: None,
             kept: None,
-            // The basis of FNV-1a.
+            // The FNV-1a offset basis.
             digest: 0xcbf2_9ce4_8422_2325,
             wiretap: None,
             congested: false,
@@ -47,7 +47,7 @@ impl Tap for Ladder {
             self.digest = (self.digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
         if let Some(wiretap) = &mut self.wiretap {
-            wiretap.hear(packet.from, contents);
+            wiretap.record(packet.from, contents);
         }
         let arrow = if packet.from == A { "->" } else { "<-" };
         let mut line = format!("A {arrow} B  {}", names(contents));

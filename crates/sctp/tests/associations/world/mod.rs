@@ -1,8 +1,8 @@
 //! Two endpoints and the networks between them, in virtual time.
 //!
-//! The vocabulary of the tests: a [`World`] has hosts [`A`] and [`B`]; `run_for` and `run_until` let
-//! time pass; `lose` takes the next packet with such a chunk away; [`Ladder::ladder`] is what went
-//! over the network, one line for each packet, as one would draw it:
+//! The vocabulary of the tests: a [`World`] has hosts [`A`] and [`B`]; `run_for` and `run_until`
+//! let time pass; `lose` drops the next packet with such a chunk; [`Ladder::ladder`] holds the
+//! packets sent, one line each, as in a ladder diagram:
 //!
 //! ```text
 //! A -> B  INIT
@@ -11,7 +11,7 @@
 
 mod chunks;
 mod ladder;
-mod stranger;
+mod raw_packets;
 mod wiretap;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,37 +32,37 @@ use crate::network;
 pub(crate) use crate::network::{A, B, PORT, UDP, address, ms};
 pub(crate) use chunks::names;
 pub(crate) use ladder::Ladder;
-pub(crate) use stranger::{STRANGER, init, packet};
+pub(crate) use raw_packets::{FOREIGN_PORT, init, packet};
 pub(crate) use wiretap::Wiretap;
 
-/// Two hosts and what is between them.
+/// Two hosts and the networks between them.
 pub(crate) type World = network::World<Host, Ladder>;
 
-/// Networks between them.
+/// The number of networks.
 const NETWORKS: usize = 4;
 
-/// One host: an endpoint and what it gave out.
+/// One host: an endpoint and its outputs.
 pub(crate) struct Host {
     pub(crate) endpoint: Endpoint,
-    /// What happened to each association, in order.
+    /// The events of all associations, in order.
     pub(crate) events: Vec<(AssociationId, Event)>,
-    /// What was received, in order.
+    /// The received messages, in order.
     pub(crate) received: BTreeMap<AssociationId, Vec<Message>>,
-    /// Whether messages are taken as soon as they are there.
+    /// Whether messages are read as soon as they are available.
     pub(crate) reads: bool,
-    /// Whether an association is forgotten as soon as it says that it has ended.
+    /// Whether an association is forgotten as soon as it has ended.
     pub(crate) forgets: bool,
     readable: BTreeSet<AssociationId>,
-    /// The UDP port that the other side sees, where an address translator sits in front.
+    /// The UDP port that the peer sees, behind a NAT.
     pub(crate) translated: Option<u16>,
 }
 
-/// The same with the port of the encapsulation.
+/// The same with the encapsulation port.
 pub(crate) fn socket(host: usize, network: u8) -> SocketAddr {
     SocketAddr::new(address(host, network), UDP)
 }
 
-/// Associations that send nothing of their own accord, so that ladders show what a test is about.
+/// Associations that send nothing on their own, so that ladders show only the traffic under test.
 pub(crate) fn quiet() -> AssociationConfig {
     let mut config = AssociationConfig::default();
     config.hb_interval = None;
@@ -78,7 +78,7 @@ pub(crate) fn listening() -> EndpointConfig {
     config
 }
 
-/// `host` has an address on each of `networks` networks and tells the other side.
+/// `host` has an address on each of `networks` networks and lists them to its peer.
 pub(crate) fn multihomed(host: usize, networks: u8) -> EndpointConfig {
     let mut config = listening();
     config.addresses = (0..networks).map(|network| address(host, network)).collect();
@@ -98,14 +98,14 @@ impl Host {
         }
     }
 
-    /// Its associations, for who looks for a mistake.
+    /// Its associations, for failure messages.
     fn described(&self) -> String {
         let all = self.endpoint.associations();
         let statuses = all.iter().map(|id| format!("{:#?}", self.endpoint.status(*id)));
         statuses.collect()
     }
 
-    /// The only association there is.
+    /// The only association.
     pub(crate) fn only(&self) -> AssociationId {
         let all = self.endpoint.associations();
         assert_eq!(all.len(), 1, "one association is expected: {all:?}");
@@ -125,22 +125,22 @@ impl Host {
         }
     }
 
-    /// The events without the numbers of their associations.
-    pub(crate) fn said(&self) -> Vec<Event> {
+    /// The events without their association IDs.
+    pub(crate) fn events(&self) -> Vec<Event> {
         self.events.iter().map(|(_, event)| event.clone()).collect()
     }
 
-    /// How many bytes came in.
+    /// The number of bytes received.
     pub(crate) fn received_bytes(&self) -> usize {
         self.received.values().flatten().map(Message::len).sum()
     }
 
-    /// How many messages came in whole.
+    /// The number of messages received completely.
     pub(crate) fn received_messages(&self) -> usize {
         self.received.values().flatten().filter(|message| message.ends).count()
     }
 
-    /// Takes what there is to receive.
+    /// Reads all available messages.
     pub(crate) fn read(&mut self, now: Duration) {
         for id in std::mem::take(&mut self.readable) {
             while let Some(message) = self.endpoint.receive(now, id) {
@@ -159,8 +159,8 @@ impl network::Host for Host {
         self.translated.unwrap_or(UDP)
     }
 
-    /// Reads once the endpoint has said everything. Room that this makes is told of when something
-    /// else happens.
+    /// Reads once the endpoint has no more outputs. A window update that this causes is sent at the
+    /// next event.
     fn poll_output(&mut self, now: Duration) -> Output {
         let output = self.endpoint.poll_output(now);
         if self.reads && matches!(output, Output::Timeout(_)) {
@@ -187,7 +187,7 @@ impl World {
         Self::with(listening(), listening())
     }
 
-    /// Two hosts whose associations are configured alike.
+    /// Two hosts with the same association configuration.
     pub(crate) fn with_associations(set: impl Fn(&mut AssociationConfig)) -> Self {
         let config = || {
             let mut config = listening();
@@ -204,12 +204,12 @@ impl World {
         Self::between(hosts, network, Ladder::default())
     }
 
-    /// Begins to connect `A` to `B`.
+    /// Starts connecting `A` to `B`.
     pub(crate) fn connect(&mut self) -> AssociationId {
         self.connect_with(|_| {})
     }
 
-    /// The same with options of the test's own.
+    /// The same with custom options.
     pub(crate) fn connect_with(&mut self, set: impl FnOnce(&mut ConnectOptions)) -> AssociationId {
         let mut options = ConnectOptions::new(socket(B, 0), PORT);
         options.association = self.hosts[A].endpoint.config().association.clone();
@@ -217,18 +217,18 @@ impl World {
         self.hosts[A].endpoint.connect(self.now, &options).expect("the options are good")
     }
 
-    /// `A` connected to `B`: the numbers of the association on both sides.
+    /// `A` connected to `B`: the association's ID on both sides.
     pub(crate) fn connected(&mut self) -> (AssociationId, AssociationId) {
         let a = self.connect();
         self.finish_handshake(a)
     }
 
-    /// Lets a handshake come to its end.
+    /// Runs until the handshake is complete.
     pub(crate) fn finish_handshake(&mut self, a: AssociationId) -> (AssociationId, AssociationId) {
         self.finish_handshake_within(a, Duration::from_secs(60))
     }
 
-    /// The same for one that takes long.
+    /// The same with a time limit.
     pub(crate) fn finish_handshake_within(
         &mut self,
         a: AssociationId,
@@ -240,12 +240,12 @@ impl World {
         (a, self.hosts[B].only())
     }
 
-    /// An association of this host, to be changed.
+    /// An association of this host, for changes.
     pub(crate) fn association(&mut self, host: usize, id: AssociationId) -> AssociationMut<'_> {
-        self.hosts[host].endpoint.association_mut(self.now, id).expect("it is there")
+        self.hosts[host].endpoint.association_mut(self.now, id).expect("it exists")
     }
 
-    /// A message from `host` on `stream`.
+    /// Sends a message from `host` on `stream`.
     pub(crate) fn send(
         &mut self,
         host: usize,
@@ -254,25 +254,25 @@ impl World {
         data: impl Into<Bytes>,
     ) {
         let info = SendInfo { stream: StreamId(stream), ..SendInfo::default() };
-        self.hosts[host].endpoint.send(self.now, id, &info, data.into()).expect("it is taken");
+        self.hosts[host].endpoint.send(self.now, id, &info, data.into()).expect("it is accepted");
     }
 
-    /// Takes away the next packet whose line in the ladder has `what` in it.
+    /// Drops the next packet whose line in the ladder contains `what`.
     pub(crate) fn lose(&mut self, what: &'static str) {
         self.tap.lose.push(what);
     }
 
-    /// Whether everything that was to be taken away was.
+    /// Returns whether everything to be dropped was dropped.
     pub(crate) fn lost_all(&self) -> bool {
         self.tap.lose.is_empty()
     }
 
-    /// Forgets the ladder so far.
+    /// Clears the ladder.
     pub(crate) fn clear_ladder(&mut self) {
         self.tap.ladder.clear();
     }
 
-    /// Hands `host` a packet that nobody sent.
+    /// Delivers a forged packet to `host`.
     pub(crate) fn inject(&mut self, host: usize, remote: SocketAddr, packet: Bytes) {
         let received = Received {
             local: None,

@@ -1,11 +1,12 @@
-//! Somebody who hears all that both hosts say, and can therefore say anything in the name of either.
+//! An eavesdropper that sees all packets of both hosts, and can therefore forge packets from
+//! either.
 
 use bytes::{Bytes, BytesMut};
 use eyas_sctp::identifier::VerificationTag;
 use eyas_sctp::serial::Tsn;
 use eyas_sctp::wire::{Checksum, Chunk, Header, Packet, PacketWriter};
 
-/// What was heard, by host.
+/// What has been observed of each host.
 #[derive(Default)]
 pub(crate) struct Wiretap {
     /// The common header of packets to each host.
@@ -16,8 +17,8 @@ pub(crate) struct Wiretap {
 }
 
 impl Wiretap {
-    /// `from` sent a packet.
-    pub(crate) fn hear(&mut self, from: usize, packet: &Bytes) {
+    /// Records a packet sent by `from`.
+    pub(crate) fn record(&mut self, from: usize, packet: &Bytes) {
         let Ok((header, chunks)) = Packet::parse(packet, Checksum::Crc32c) else { return };
         for chunk in chunks {
             match chunk {
@@ -39,13 +40,13 @@ impl Wiretap {
         }
     }
 
-    /// A TSN of `host`'s: its latest or, before that, the one before its first.
+    /// The latest TSN of `host` or, before any DATA, the one before its initial TSN.
     pub(crate) fn tsn_of(&self, host: usize) -> Tsn {
         let before = self.first[host].map_or(Tsn(0), Tsn::previous);
         self.latest[host].unwrap_or(before)
     }
 
-    /// A packet to `host` that its peer might have sent, if anything was heard yet.
+    /// A packet to `host` that its peer might have sent, once the header is known.
     pub(crate) fn forge(&self, host: usize, chunks: &[Chunk]) -> Option<Bytes> {
         let mut buffer = BytesMut::new();
         let mut packet = PacketWriter::begin(&mut buffer, self.headers[host]?, 65_000);

@@ -16,8 +16,8 @@ use tokio::task::JoinHandle;
 use super::Located;
 use crate::site::BoxError;
 
-/// An open file, with the permission to keep it open.
-type Kept = Option<(File, OpenFile)>;
+/// An open file, with the permit to keep it open.
+type OpenedFile = Option<(File, OpenFile)>;
 
 /// A range of a file.
 pub(super) struct FileBody {
@@ -25,8 +25,8 @@ pub(super) struct FileBody {
     share: Arc<Share>,
     position: u64,
     end: u64,
-    kept: Kept,
-    reading: Option<JoinHandle<io::Result<(Kept, Piece)>>>,
+    kept: OpenedFile,
+    reading: Option<JoinHandle<io::Result<(OpenedFile, Piece)>>>,
 }
 
 impl FileBody {
@@ -35,20 +35,20 @@ impl FileBody {
         Self { file, share, position, end, kept: None, reading: None }
     }
 
-    const fn left(&self) -> u64 {
+    const fn remaining_bytes(&self) -> u64 {
         self.end - self.position
     }
 
-    fn read(&mut self, room: usize) -> JoinHandle<io::Result<(Kept, Piece)>> {
+    fn read(&mut self, room: usize) -> JoinHandle<io::Result<(OpenedFile, Piece)>> {
         // A window of a few bytes must not cause as many reads.
         let room = room.clamp(LEAST_PIECE, PIECE) as u64;
-        let held = self.share.piece(self.left().min(room) as usize);
-        let is_last = held.bytes() as u64 == self.left();
+        let held = self.share.piece(self.remaining_bytes().min(room) as usize);
+        let is_last = held.bytes() as u64 == self.remaining_bytes();
         let (file, share, position) = (self.file.clone(), Arc::clone(&self.share), self.position);
         let kept = self.kept.take();
         tokio::task::spawn_blocking(move || {
-            let (mut file, right) = match kept {
-                Some((file, right)) => (file, Some(right)),
+            let (mut file, permit) = match kept {
+                Some((file, permit)) => (file, Some(permit)),
                 None => {
                     let mut file = file.open()?;
                     file.seek(SeekFrom::Start(position))?;
@@ -56,7 +56,7 @@ impl FileBody {
                 }
             };
             let piece = piece(&mut file, held)?;
-            Ok((right.filter(|_| !is_last).map(|right| (file, right)), piece))
+            Ok((permit.filter(|_| !is_last).map(|permit| (file, permit)), piece))
         })
     }
 }
@@ -68,25 +68,25 @@ impl Source for FileBody {
         cx: &mut Context<'_>,
         room: usize,
     ) -> Poll<Option<Result<Piece, BoxError>>> {
-        if self.left() == 0 {
+        if self.remaining_bytes() == 0 {
             return Poll::Ready(None);
         }
         let mut reading = match self.reading.take() {
             Some(reading) => reading,
             None => self.read(room),
         };
-        let Poll::Ready(done) = Pin::new(&mut reading).poll(cx) else {
+        let Poll::Ready(result) = Pin::new(&mut reading).poll(cx) else {
             self.reading = Some(reading);
             return Poll::Pending;
         };
-        let (kept, piece) = done??;
+        let (kept, piece) = result??;
         self.kept = kept;
         self.position += piece.len() as u64;
         Poll::Ready(Some(Ok(piece)))
     }
 
     fn remaining(&self) -> Option<u64> {
-        Some(self.left())
+        Some(self.remaining_bytes())
     }
 }
 

@@ -1,11 +1,11 @@
-//! A page in a browser and str0m on eyas-sctp, over data channels: this serves the page on loopback, answers its
-//! offer, and prints what both sides have to say of the messages.
+//! Data channels between a page in a browser and str0m on eyas-sctp: serves the page on loopback, answers its
+//! offer, and prints the reports of both sides.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
-//! | `page.html` | the browser's side: offers, opens the channels, checks what comes |
+//! | `page.html` | the browser's side: offers, opens the channels, checks what arrives |
 //! | `session` | str0m: packets, time, channels |
-//! | `traffic` | what is sent on a channel, and whether that came |
+//! | `traffic` | the messages of a channel, sent and received |
 
 mod session;
 mod traffic;
@@ -17,9 +17,9 @@ use tiny_http::{Header, Method, Request, Response, Server};
 
 use crate::session::Session;
 
-/// The page has reported by then.
+/// The time limit of the page's report.
 const LIMIT: Duration = Duration::from_secs(90);
-/// How long one side waits before it looks at the other: the page's requests, the session's packets.
+/// The polling interval of the page's requests and the session's packets.
 const PATIENCE: Duration = Duration::from_millis(10);
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -39,11 +39,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             None => std::thread::sleep(PATIENCE),
         }
     }
-    let told = session.map_or("nobody asked for the page".into(), |session| session.report());
-    Err(format!("no page has reported within {LIMIT:?}: {told}").into())
+    let state = session.map_or("the page was not requested".into(), |session| session.report());
+    Err(format!("no page has reported within {LIMIT:?}: {state}").into())
 }
 
-/// Answers one request of the page; gives what both sides report, if the page does.
+/// Answers one request of the page; returns the reports of both sides once the page sends its own.
 fn answer(
     mut request: Request,
     session: &mut Option<Session>,
@@ -59,8 +59,8 @@ fn answer(
             request.respond(Response::from_string(page).with_header(html))?;
         }
         ("/offer", true) => {
-            let (begun, answer) = Session::new(&body)?;
-            *session = Some(begun);
+            let (started, answer) = Session::new(&body)?;
+            *session = Some(started);
             request.respond(Response::from_string(answer))?;
         }
         ("/report", true) => {

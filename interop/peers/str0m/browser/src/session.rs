@@ -1,4 +1,4 @@
-//! One session of WebRTC: packets and time for str0m, and the messages of all channels.
+//! One WebRTC session: packets and time for str0m, and the messages of all channels.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -13,11 +13,11 @@ use str0m::{Candidate, Event, Input, Output, Rtc, RtcConfig};
 
 use crate::traffic::{Totals, Traffic};
 
-/// The channel on which each message is sent back as it came.
+/// The channel on which each message is echoed unchanged.
 const ECHO: &str = "echo";
 /// The channel that this side opens.
 const OWN: &str = "unordered:65536:8";
-/// The INIT of a side in its description.
+/// The attribute of a session description with an INIT.
 const SNAP: &str = "a=sctp-init:";
 /// More than the largest message.
 const MAX_BUFFERED: usize = 1 << 20;
@@ -34,18 +34,18 @@ pub struct Session {
     opened: usize,
     closed: usize,
     echoed: usize,
-    /// Channels whose order is not as their label says.
+    /// Channels whose ordering does not match their label.
     mistaken: usize,
-    /// Messages to be sent back.
+    /// Messages to be echoed.
     echoes: Vec<ChannelData>,
 }
 
 impl Session {
-    /// Begins with the offer of a page; gives the answer.
+    /// Starts a session from the offer of a page; returns its answer.
     pub fn new(offer: &str) -> Result<(Self, String), Box<dyn Error>> {
         let start = Instant::now();
         let config = RtcConfig::new().set_sctp_max_buffered_amount(MAX_BUFFERED);
-        // Taken up where the page offers it.
+        // Used if the page offers it.
         let mut rtc = config.set_snap_enabled(true).build(start);
         let socket = UdpSocket::bind("127.0.0.1:0")?;
         rtc.add_local_candidate(Candidate::host(socket.local_addr()?, "udp")?);
@@ -68,7 +68,7 @@ impl Session {
         Ok((session, answer))
     }
 
-    /// Sends what there is to send, and waits for one packet.
+    /// Sends all pending packets, and waits for one packet.
     pub fn step(&mut self, patience: Duration) -> Result<(), Box<dyn Error>> {
         let due = loop {
             match self.rtc.poll_output()? {
@@ -76,7 +76,7 @@ impl Session {
                 Output::Transmit(transmit) => {
                     self.socket.send_to(&transmit.contents, transmit.destination)?;
                 }
-                Output::Event(event) => self.notice(event),
+                Output::Event(event) => self.handle_event(event),
             }
         };
         if self.write()? {
@@ -100,11 +100,11 @@ impl Session {
         Ok(self.rtc.handle_input(input)?)
     }
 
-    fn notice(&mut self, event: Event) {
+    fn handle_event(&mut self, event: Event) {
         match event {
             Event::ChannelOpen(id, label) => self.open(id, &label),
             Event::ChannelData(message) => match self.traffic.get_mut(&message.id) {
-                Some(traffic) => traffic.take(&message.data),
+                Some(traffic) => traffic.receive(&message.data),
                 None => self.echoes.push(message),
             },
             Event::ChannelClose(_) => self.closed += 1,
@@ -128,7 +128,7 @@ impl Session {
         }
     }
 
-    /// Hands over what the channels take; says whether that was anything.
+    /// Writes as much as the channels accept; returns whether that was anything.
     fn write(&mut self) -> Result<bool, Box<dyn Error>> {
         let mut wrote = false;
         for (id, traffic) in &mut self.traffic {
@@ -158,7 +158,7 @@ impl Session {
         Ok(wrote)
     }
 
-    /// What came, as JSON.
+    /// Returns the report as JSON.
     pub fn report(&self) -> String {
         let mut totals = Totals::default();
         self.traffic.values().for_each(|traffic| traffic.add_to(&mut totals));

@@ -1,4 +1,4 @@
-//! What is sent on a channel in each direction, as its label says, and whether that came.
+//! The messages of a channel in each direction, as its label states, and their reception.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ pub struct Traffic {
     disordered: u32,
 }
 
-/// What came, over all channels.
+/// The received messages of all channels.
 #[derive(Debug, Default)]
 pub struct Totals {
     pub messages: usize,
@@ -37,7 +37,7 @@ impl Traffic {
         Some(Self { is_ordered, size, count, sent: 0, received, bad: 0, disordered: 0 })
     }
 
-    /// The next message to be sent.
+    /// Returns the next message to be sent.
     pub fn next(&self) -> Option<Vec<u8>> {
         (self.sent < self.count).then(|| message(self.sent, self.size))
     }
@@ -46,7 +46,7 @@ impl Traffic {
         self.sent += 1;
     }
 
-    pub fn take(&mut self, data: &[u8]) {
+    pub fn receive(&mut self, data: &[u8]) {
         let number = data.first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
         let Some(number) =
             number.filter(|number| *number < self.count && data == message(*number, self.size))
@@ -62,7 +62,7 @@ impl Traffic {
         }
     }
 
-    /// Whether all has been handed over, and all has come.
+    /// Returns whether all messages were sent and received.
     pub fn is_complete(&self) -> bool {
         self.sent == self.count && self.received.len() == self.count as usize
     }
@@ -75,7 +75,7 @@ impl Traffic {
     }
 }
 
-/// A message begins with its number; byte `i` of the rest is the number plus `7 i` plus `i / 256`.
+/// Returns a message, which begins with its number; byte `i` of the rest is the number plus `7 i` plus `i / 256`.
 fn message(number: u32, size: usize) -> Vec<u8> {
     let mut data: Vec<u8> =
         (0..size as u32).map(|i| number.wrapping_add(7 * i).wrapping_add(i >> 8) as u8).collect();

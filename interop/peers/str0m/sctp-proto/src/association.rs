@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use eyas_sctp::config::{ConnectOptions, EndpointConfig};
 use eyas_sctp::endpoint::{AssociationState, Endpoint};
-use eyas_sctp::event::{Event as Notice, ReconfigurationOutcome};
+use eyas_sctp::event::{Event as SctpEvent, ReconfigurationOutcome};
 use eyas_sctp::identifier::{AssociationId, StreamId};
 use eyas_sctp::io::{Ecn, Input, Output, Received};
 use eyas_sctp::snap::Init;
@@ -28,7 +28,7 @@ pub struct AssociationEvent {
     pub(crate) packet: Bytes,
 }
 
-/// An association has nothing to tell its endpoint.
+/// An association sends no events to its endpoint.
 #[derive(Debug)]
 pub enum EndpointEvent {}
 
@@ -93,10 +93,10 @@ impl Association {
         let id = match &config.inits {
             None => endpoint.connect(Duration::ZERO, &options)?,
             Some((local, peer)) => {
-                let read = |init: &Bytes| {
-                    Init::from_bytes(init).ok_or_else(|| Error::Other("this is no INIT".into()))
+                let parse = |init: &Bytes| {
+                    Init::from_bytes(init).ok_or_else(|| Error::Other("not an INIT".into()))
                 };
-                let (local, peer) = (read(local)?, read(peer)?);
+                let (local, peer) = (parse(local)?, parse(peer)?);
                 endpoint.connect_out_of_band(Duration::ZERO, &options, &local, &peer)?
             }
         };
@@ -110,7 +110,7 @@ impl Association {
     }
 
     pub fn handle_event(&mut self, event: AssociationEvent) {
-        self.see(event.now);
+        self.advance_to(event.now);
         let received = Received {
             local: None,
             remote: self.remote,
@@ -123,7 +123,7 @@ impl Association {
     }
 
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.see(now);
+        self.advance_to(now);
         self.endpoint.handle_input(self.now, Input::Tick);
         self.drain();
     }
@@ -133,7 +133,7 @@ impl Association {
     }
 
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
-        self.see(now);
+        self.advance_to(now);
         self.drain();
         let packet = self.packets.pop_front()?;
         Some(Transmit { now, remote: self.remote, payload: Payload::RawEncode(vec![packet]) })
@@ -167,7 +167,7 @@ impl Association {
     }
 
     pub fn shutdown(&mut self) -> Result<(), Error> {
-        let id = self.id.ok_or(Error::Other("there is no association yet".into()))?;
+        let id = self.id.ok_or(Error::Other("no association yet".into()))?;
         Ok(self.endpoint.shutdown(self.now, id)?)
     }
 
@@ -197,12 +197,12 @@ impl Association {
         Some(self.endpoint.status(self.id?)?.state)
     }
 
-    fn see(&mut self, now: Instant) {
+    fn advance_to(&mut self, now: Instant) {
         let epoch = *self.epoch.get_or_insert(now);
         self.now = self.now.max(now.saturating_duration_since(epoch));
     }
 
-    /// Takes all that the endpoint has to give.
+    /// Processes all output of the endpoint.
     fn drain(&mut self) {
         loop {
             match self.endpoint.poll_output(self.now) {
@@ -213,11 +213,11 @@ impl Association {
                         self.packets.push_back(rest.split_to(length));
                     }
                 }
-                Output::Event(id, event) => self.notice(id, &event),
+                Output::Event(id, event) => self.handle_event(id, &event),
                 Output::Timeout(at) => {
                     self.timeout = at;
-                    self.take_messages();
-                    self.note_low();
+                    self.receive_messages();
+                    self.update_buffered_low();
                     if !self.reset_closing() {
                         return;
                     }
@@ -227,35 +227,35 @@ impl Association {
         }
     }
 
-    fn notice(&mut self, id: AssociationId, event: &Notice) {
+    fn handle_event(&mut self, id: AssociationId, event: &SctpEvent) {
         match event {
-            Notice::Up { .. } => {
+            SctpEvent::Up { .. } => {
                 self.id = Some(id);
                 self.events.push_back(Event::Connected);
             }
-            Notice::Lost(_) | Notice::Closed => {
-                self.take_messages();
+            SctpEvent::Lost(_) | SctpEvent::Closed => {
+                self.receive_messages();
                 self.has_ended = true;
                 let reason = AssociationError(format!("{event:?}"));
                 self.events.push_back(Event::AssociationLost { reason });
             }
-            Notice::StreamsReset { outgoing: true, streams, outcome } => {
+            SctpEvent::StreamsReset { outgoing: true, streams, outcome } => {
                 let done = *outcome == ReconfigurationOutcome::Performed;
                 streams.iter().for_each(|stream| self.own_stream_reset(stream.0, done));
             }
-            Notice::StreamsReset { outgoing: false, streams, .. } => {
-                self.take_messages();
+            SctpEvent::StreamsReset { outgoing: false, streams, .. } => {
+                self.receive_messages();
                 streams.iter().for_each(|stream| self.peer_stream_reset(stream.0));
             }
             _ => {}
         }
     }
 
-    fn take_messages(&mut self) {
+    fn receive_messages(&mut self) {
         let Some(id) = self.id else { return };
         while let Some(message) = self.endpoint.receive(self.now, id) {
             let stream = message.stream.0;
-            if self.closing.contains_key(&stream) && !self.begins_anew(stream) {
+            if self.closing.contains_key(&stream) && !self.is_reopened(stream) {
                 continue;
             }
             let half = self.streams.entry(stream).or_default();
@@ -272,7 +272,7 @@ impl Association {
         }
     }
 
-    fn note_low(&mut self) {
+    fn update_buffered_low(&mut self) {
         let Some(id) = self.id else { return };
         for (stream, half) in &mut self.streams {
             let queued = self.endpoint.stream_queue(id, StreamId(*stream));

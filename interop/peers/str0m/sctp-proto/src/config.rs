@@ -1,4 +1,4 @@
-//! What can be set.
+//! Configuration.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use eyas_sctp::endpoint::Endpoint;
 
 use crate::names::Error;
 
-/// What a packet has beside the data of its one chunk: the headers of SCTP and I-DATA, and of IPv4 and
-/// UDP, which eyas counts in.
+/// The overhead of a packet with one chunk: the headers of SCTP and I-DATA, and of IPv4 and UDP, which
+/// eyas includes.
 const HEADERS: u32 = 12 + 20 + 28;
 
 /// `RTO.Min`.
 const RTO_MIN: Duration = Duration::from_millis(1500);
 
-/// How an association behaves.
+/// The settings of an association.
 #[derive(Clone, Debug)]
 pub struct TransportConfig {
     max_init_retransmits: Option<usize>,
@@ -70,7 +70,7 @@ impl TransportConfig {
         self
     }
 
-    /// The same for eyas, for packets with so many bytes of data.
+    /// Returns the same settings for eyas, for packets with up to `max_payload` bytes of data.
     pub(crate) fn association(&self, max_payload: u32) -> AssociationConfig {
         let mut settings = Settings::new(Role::Client);
         settings.max_message_size = self.max_receive_message_size as usize;
@@ -84,16 +84,16 @@ impl TransportConfig {
         config.rto_max = Duration::from_secs(10);
         config.mtu = u16::try_from(max_payload + HEADERS).unwrap_or(u16::MAX);
         config.packet_overhead = 0;
-        // str0m's tests run on paths whose round trip is nothing and then a second: the least round trip
-        // ever seen, by which BBR goes, says nothing there.
+        // str0m's tests change the round-trip time from zero to a second, which makes the minimum that BBR
+        // uses meaningless.
         config.congestion_control = CongestionControlKind::Cubic.into();
-        // Such a change passes for a loss where the least timeout is a second.
+        // With a minimum timeout of a second, such a change would count as a loss.
         config.rto_min = RTO_MIN;
         config
     }
 }
 
-/// What holds for all associations.
+/// The settings of all associations.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
     pub(crate) max_payload: u32,
@@ -112,13 +112,13 @@ impl EndpointConfig {
     }
 }
 
-/// How associations behave that peers open.
+/// The settings of incoming associations.
 #[derive(Clone, Debug, Default)]
 pub struct ServerConfig {
     pub transport: Arc<TransportConfig>,
 }
 
-/// How an association of ours behaves.
+/// The settings of an outgoing association.
 #[derive(Clone, Debug, Default)]
 pub struct ClientConfig {
     pub transport: Arc<TransportConfig>,
@@ -131,7 +131,7 @@ impl ClientConfig {
         Self::default()
     }
 
-    /// With both INITs, so that there is no handshake.
+    /// Sets both INITs, so that there is no handshake.
     #[must_use]
     pub fn with_snap(mut self, local: Bytes, remote: Bytes) -> Self {
         self.inits = Some((local, remote));
@@ -139,7 +139,7 @@ impl ClientConfig {
     }
 }
 
-/// An INIT for a peer to be told out of band.
+/// Returns an INIT for out-of-band negotiation.
 pub fn generate_snap_token(transport: &TransportConfig) -> Result<Bytes, Error> {
     let config = transport.association(EndpointConfig::default().max_payload);
     let mut endpoint = Endpoint::new(Ours::default(), seed(), Duration::ZERO);
@@ -148,6 +148,6 @@ pub fn generate_snap_token(transport: &TransportConfig) -> Result<Bytes, Error> 
 
 pub(crate) fn seed() -> [u8; 32] {
     let mut seed = [0; 32];
-    getrandom::fill(&mut seed).expect("the system has randomness");
+    getrandom::fill(&mut seed).expect("the system provides random bytes");
     seed
 }

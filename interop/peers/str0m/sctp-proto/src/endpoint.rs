@@ -1,4 +1,4 @@
-//! The first packet of a peer, or a connection of ours: from then on all packets are the association's.
+//! The first packet of a peer, or an outgoing connection; all further packets go to the association.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use crate::association::{Association, AssociationEvent, EndpointEvent};
 use crate::config::{ClientConfig, EndpointConfig, ServerConfig};
 use crate::names::{EcnCodepoint, Error, Transmit};
 
-/// Names an association: there is one.
+/// Identifies an association; there is only one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AssociationHandle(pub usize);
 
-/// What a packet means.
+/// The result of a packet.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant, reason = "str0m takes the association as it is")]
+#[allow(clippy::large_enum_variant, reason = "str0m expects the association unboxed")]
 pub enum DatagramEvent {
     NewAssociation(Association),
     AssociationEvent(AssociationEvent),
 }
 
-/// Who takes the first packet.
+/// Accepts the first packet.
 #[derive(Debug)]
 pub struct Endpoint {
     config: Arc<EndpointConfig>,
@@ -66,7 +66,7 @@ impl Endpoint {
         Some((AssociationHandle(0), DatagramEvent::NewAssociation(association)))
     }
 
-    /// Nothing is sent but by associations.
+    /// Returns nothing: only associations send packets.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
         None
     }

@@ -1,13 +1,13 @@
-//! What str0m uses of the crate sctp-proto, over eyas-sctp, so that str0m runs on it unchanged: by
-//! Cargo's `[patch]`. One endpoint of eyas belongs to each association, as DTLS gives each one a
-//! session of its own.
+//! The parts of the crate sctp-proto that str0m uses, implemented with eyas-sctp, so that str0m runs on
+//! it unchanged through Cargo's `[patch]`. Each association has its own endpoint of eyas, because each
+//! has its own DTLS session.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
-//! | `config` | what can be set, INITs for SNAP |
-//! | `endpoint` | the first packet of a peer, or a connection of ours |
+//! | `config` | settings, INITs for SNAP |
+//! | `endpoint` | the first packet of a peer, or an outgoing connection |
 //! | `association` | packets, time and events of one association |
-//! | `stream` | messages, and streams reset |
+//! | `stream` | messages, and resets of streams |
 //! | `names` | identifiers, events and errors |
 
 mod association;

@@ -1,4 +1,4 @@
-//! Identifiers, events and errors, by the names that str0m knows.
+//! Identifiers, events and errors, with the names that str0m uses.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use eyas_sctp::identifier::Ppid;
 
-/// What a message is.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PayloadProtocolIdentifier {
     Dcep,
@@ -43,7 +43,7 @@ impl PayloadProtocolIdentifier {
     }
 }
 
-/// When a message is given up.
+/// When a message is abandoned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReliabilityType {
     #[default]
@@ -66,7 +66,7 @@ impl From<u8> for ReliabilityType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnCodepoint {}
 
-/// What is to be sent.
+/// Packets to send.
 #[derive(Debug)]
 pub struct Transmit {
     pub now: Instant,
@@ -81,7 +81,7 @@ pub enum Payload {
     RawEncode(Vec<Bytes>),
 }
 
-/// What happened to an association.
+/// An event of an association.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event {
@@ -90,7 +90,7 @@ pub enum Event {
     Stream(StreamEvent),
 }
 
-/// What happened to a stream.
+/// An event of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StreamEvent {
@@ -134,11 +134,11 @@ impl From<eyas_sctp::error::Error> for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ErrStreamAlreadyExist => f.write_str("there is a stream of this number"),
+            Self::ErrStreamAlreadyExist => f.write_str("the stream exists already"),
             Self::ErrStreamResetPending => f.write_str("the stream is still being reset"),
-            Self::ErrStreamNotExisted => f.write_str("there is no stream of this number"),
+            Self::ErrStreamNotExisted => f.write_str("the stream does not exist"),
             Self::ErrOutboundPacketTooLarge => {
-                f.write_str("the message is larger than the peer takes")
+                f.write_str("the message is larger than the peer accepts")
             }
             Self::Other(text) => f.write_str(text),
         }

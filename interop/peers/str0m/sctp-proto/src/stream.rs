@@ -1,4 +1,4 @@
-//! Messages of one stream, and streams reset.
+//! The messages of a stream, and resets of streams.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use eyas_sctp::message::{Reliability, SendInfo};
 use crate::association::Association;
 use crate::names::{Error, Event, PayloadProtocolIdentifier, ReliabilityType, StreamEvent};
 
-/// What is kept of a stream.
+/// The state of a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Half {
     pub(crate) incoming: VecDeque<(PayloadProtocolIdentifier, Vec<u8>)>,
@@ -19,9 +19,9 @@ pub(crate) struct Half {
     unordered: bool,
     reliability: Reliability,
     pub(crate) low_threshold: usize,
-    /// Whether more waits than the threshold.
+    /// Whether more is queued than the threshold.
     pub(crate) is_above: bool,
-    /// Whether the peer has reset its stream, and that is to be told once all has been read.
+    /// Whether the peer has reset its stream, which is reported once everything has been read.
     is_reset: bool,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Closing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outgoing {
     Draining,
-    Asked,
+    Requested,
     Done,
 }
 
@@ -111,7 +111,7 @@ impl Stream<'_> {
         info.stream = StreamId(self.id);
         let wire = if data.is_empty() { Bytes::from_static(&[0]) } else { data.to_vec().into() };
         let association = &mut *self.association;
-        let id = association.id.ok_or(Error::Other("there is no association yet".into()))?;
+        let id = association.id.ok_or(Error::Other("no association yet".into()))?;
         association.endpoint.send(association.now, id, &info, wire)?;
         let queued = self.buffered_amount()?;
         let half = self.half()?;
@@ -123,7 +123,7 @@ impl Stream<'_> {
         let half = self.half()?;
         let message = half.incoming.pop_front().map(|(ppi, data)| Chunks { ppi, data });
         if half.incoming.is_empty() && half.is_reset {
-            self.association.follow(self.id);
+            self.association.reset_back(self.id);
         }
         Ok(message)
     }
@@ -151,7 +151,7 @@ impl Stream<'_> {
         self.association.streams.contains_key(&self.id)
     }
 
-    /// Resets the stream once what waits has been sent; what comes on it is dropped.
+    /// Resets the stream once its queue has been sent; incoming messages are dropped.
     pub fn close(&mut self) -> Result<(), Error> {
         let id = self.association.id.ok_or(Error::ErrStreamNotExisted)?;
         if self.association.is_closed() || self.association.is_closing() {
@@ -167,7 +167,7 @@ impl Stream<'_> {
 }
 
 impl Association {
-    /// The peer has reset its stream.
+    /// Handles a reset by the peer.
     pub(crate) fn peer_stream_reset(&mut self, id: u16) {
         if let Some(closing) = self.closing.get_mut(&id) {
             closing.incoming_done = true;
@@ -175,32 +175,32 @@ impl Association {
         } else if let Some(half) = self.streams.get_mut(&id) {
             half.is_reset = true;
             if half.incoming.is_empty() {
-                self.follow(id);
+                self.reset_back(id);
             }
         }
     }
 
-    /// All has been read of a stream that the peer has reset: ours follows.
-    fn follow(&mut self, id: u16) {
+    /// Resets our side of a stream that the peer has reset, once everything has been read.
+    fn reset_back(&mut self, id: u16) {
         self.streams.remove(&id);
         let closing = Closing { outgoing: Outgoing::Draining, incoming_done: true };
         self.closing.insert(id, closing);
         self.events.push_back(Event::Stream(StreamEvent::Finished { id }));
     }
 
-    /// The peer answered our reset.
+    /// Handles the peer's answer to our reset.
     pub(crate) fn own_stream_reset(&mut self, id: u16, done: bool) {
         if let Some(closing) = self.closing.get_mut(&id)
-            && closing.outgoing == Outgoing::Asked
+            && closing.outgoing == Outgoing::Requested
         {
             closing.outgoing = if done { Outgoing::Done } else { Outgoing::Draining };
             self.settle(id);
         }
     }
 
-    /// Whether the peer uses a stream again of which only its answer to our reset is missing.
-    pub(crate) fn begins_anew(&mut self, id: u16) -> bool {
-        let answered = |it: &&mut Closing| it.incoming_done && it.outgoing == Outgoing::Asked;
+    /// Returns whether the peer reuses a stream for which only its answer to our reset is missing.
+    pub(crate) fn is_reopened(&mut self, id: u16) -> bool {
+        let answered = |it: &&mut Closing| it.incoming_done && it.outgoing == Outgoing::Requested;
         let Some(closing) = self.closing.get_mut(&id).filter(answered) else { return false };
         closing.outgoing = Outgoing::Done;
         self.settle(id);
@@ -215,11 +215,11 @@ impl Association {
         }
     }
 
-    /// Resets the streams on which nothing waits any more; says whether there were any.
+    /// Resets the streams whose queues are empty; returns whether there were any.
     pub(crate) fn reset_closing(&mut self) -> bool {
         let Some(association) = self.id else { return false };
         let mut all = self.closing.values();
-        if self.closing.is_empty() || all.any(|closing| closing.outgoing == Outgoing::Asked) {
+        if self.closing.is_empty() || all.any(|closing| closing.outgoing == Outgoing::Requested) {
             return false;
         }
         let queued = |id: u16| {
@@ -242,7 +242,7 @@ impl Association {
         }
         for id in ready {
             if let Some(closing) = self.closing.get_mut(&id.0) {
-                closing.outgoing = Outgoing::Asked;
+                closing.outgoing = Outgoing::Requested;
             }
         }
         true

@@ -1,42 +1,48 @@
-//! Recorded packets, and what they come to.
+//! Tests of the measures, on packets in a short notation.
 
-use super::super::seen::Dns;
+use super::super::packet::Dns;
 use super::*;
 
 const NAME: &str = "t1.lab.test";
-const FOUR: &str = "198.19.0.1";
-const SIX: &str = "2001:2:0:ffff::1";
+const IPV4: &str = "198.19.0.1";
+const IPV6: &str = "2001:2:0:ffff::1";
 
-/// Packets as a short text: `TIME > PEER WHAT` of the client, `TIME < PEER WHAT` to it.
-fn recorded(text: &str) -> Vec<Seen> {
+/// Parses packets: `TIME > PEER CONTENT` from the client, `TIME < PEER CONTENT` to it.
+fn packets(text: &str) -> Vec<PacketInfo> {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).map(line).collect()
 }
 
-fn line(text: &str) -> Seen {
+fn line(text: &str) -> PacketInfo {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let [at, way, peer, what] = words[..] else { panic!("{text}") };
+    let [at, direction, peer, content] = words[..] else { panic!("{text}") };
     let peer: IpAddr = match peer {
-        "4" => FOUR,
-        "6" => SIX,
+        "4" => IPV4,
+        "6" => IPV6,
         "dns" => "198.18.1.2",
         other => other,
     }
     .parse()
     .expect("an address");
     let at = Duration::from_secs_f64(at.parse::<f64>().expect("a time") / 1e3);
-    Seen { at, sent: way == ">", peer, length: 60, what: spelt(what, way == "<", peer) }
+    PacketInfo {
+        at,
+        sent: direction == ">",
+        peer,
+        length: 60,
+        content: parse_content(content, direction == "<", peer),
+    }
 }
 
-fn spelt(what: &str, is_answer: bool, peer: IpAddr) -> What {
+fn parse_content(text: &str, is_answer: bool, peer: IpAddr) -> Content {
     let dns = |record_type, records| {
         let name = NAME.to_owned();
-        What::Dns(Dns { is_answer, name, record_type, code: 0, records })
+        Content::Dns(Dns { is_answer, name, record_type, code: 0, records })
     };
-    // `syn:443` is one to another port than 80.
-    let (word, port) = what.split_once(':').unwrap_or((what, "80"));
+    // `syn:443` is a SYN to a port other than 80.
+    let (word, port) = text.split_once(':').unwrap_or((text, "80"));
     let flow = Flow { own: 40_000, remote: port.parse().expect("a port") };
-    let tcp = |segment| What::Tcp { flow, segment };
-    let quic = |form| What::Quic { flow: Flow { remote: 443, ..flow }, form };
+    let tcp = |segment| Content::Tcp { flow, segment };
+    let quic = |form| Content::Quic { flow: Flow { remote: 443, ..flow }, form };
     match word {
         "a" => dns(RecordType::A, 1),
         "aaaa" => dns(RecordType::AAAA, 1),
@@ -50,19 +56,19 @@ fn spelt(what: &str, is_answer: bool, peer: IpAddr) -> What {
         "initial" => quic(Form::Initial),
         "handshake" => quic(Form::Handshake),
         "short" => quic(Form::Short),
-        "prohibited" => What::Unreachable { address: peer, port: 80, code: 1 },
+        "prohibited" => Content::Unreachable { address: peer, port: 80, code: 1 },
         other => panic!("{other}"),
     }
 }
 
 fn of(text: &str) -> Measures {
-    measure(&recorded(text), NAME, None)
+    measure(&packets(text), NAME, None)
 }
 
 #[test]
 fn the_second_attempt_is_a_cad_later() {
     let measures = measure(
-        &recorded(
+        &packets(
             "10 > dns a
              10.1 > dns aaaa
              10.5 < dns a
@@ -88,7 +94,7 @@ fn the_second_attempt_is_a_cad_later() {
     near("won-6", 0.0);
     near("failed", 0.0);
     near("linger", 3.0);
-    // A SYN that is sent again is no attempt.
+    // A retransmitted SYN is not an attempt.
     near("addresses-6", 1.0);
     near("addresses-4", 1.0);
     near("turns", 1.0);
@@ -96,14 +102,14 @@ fn the_second_attempt_is_a_cad_later() {
 }
 
 #[test]
-fn the_query_that_is_asked_first_is_the_clients() {
+fn the_type_of_the_first_query_sent_is_reported() {
     assert_eq!(of("0 > dns https\n1 > dns aaaa\n2 > dns a")["aaaa-first"], 100.0);
     assert_eq!(of("0 > dns a\n1 < dns aaaa\n2 > dns aaaa")["aaaa-first"], 0.0);
     assert!(!of("0 > dns https\n1 < dns a\n2 > 6 syn").contains_key("aaaa-first"));
 }
 
 #[test]
-fn an_attempt_after_a_refusal_is_no_cad() {
+fn an_attempt_after_a_refusal_has_no_cad() {
     for refusal in ["rst", "prohibited", "syn-ack"] {
         let text = format!("0 > dns a\n1 > 6 syn\n2 < 6 {refusal}\n3 > 4 syn");
         assert!(!of(&text).contains_key("cad"), "{refusal}");
@@ -112,12 +118,12 @@ fn an_attempt_after_a_refusal_is_no_cad() {
 }
 
 #[test]
-fn the_resolution_delay_counts_without_an_answer_alone() {
+fn the_resolution_delay_is_measured_only_without_an_answer() {
     let never = "0 > dns a\n0 > dns aaaa\n1 < dns a\n51 > 4 syn";
     assert!((of(never)["rd"] - 50.0).abs() < 1e-6);
     let late = "0 > dns a\n1 < dns a\n51 > 4 syn\n100 < dns aaaa";
     assert!((of(late)["rd"] - 50.0).abs() < 1e-6);
-    // An answer without addresses is none that leads anywhere.
+    // An answer without addresses does not count.
     let none = "0 > dns a\n1 < dns a\n2 < dns no-aaaa\n3 > 4 syn";
     assert!((of(none)["rd"] - 2.0).abs() < 1e-6);
     let there = "0 > dns a\n1 < dns a\n2 < dns aaaa\n3 > 6 syn\n253 > 4 syn";
@@ -164,7 +170,7 @@ fn the_response_under_tls_comes_after_the_second_flight() {
     let measures = of(text);
     assert!((measures["byte"] - 7.0).abs() < 1e-6);
     assert_eq!((measures["won-6"], measures["won-quic"]), (100.0, 0.0));
-    // What is silent after it has accepted answers nothing.
+    // A server that is silent after accepting has not answered.
     let silent = "0 > dns a\n1 > 6 syn:443\n2 < 6 syn-ack:443\n3 > 6 data:443";
     assert_eq!((of(silent)["failed"], of(silent)["wasted"]), (100.0, 0.0));
 }
@@ -181,22 +187,22 @@ fn the_response_of_quic_has_a_short_header() {
 }
 
 #[test]
-fn queries_for_other_names_begin_nothing() {
+fn queries_for_other_names_are_ignored() {
     assert!(is_of("t1.lab.test", NAME) && is_of("_8443._https.t1.lab.test", NAME));
     assert!(!is_of("xt1.lab.test", NAME) && !is_of("lab.test", NAME));
-    let query = &recorded("0 > dns a")[0];
+    let query = &packets("0 > dns a")[0];
     assert!(belongs(query, NAME) && !belongs(query, "t2.lab.test"));
-    assert!(belongs(&recorded("0 > 6 syn")[0], "t2.lab.test"));
-    assert_eq!(beginning(&recorded("7 > 6 syn"), NAME), Some(Duration::from_millis(7)));
+    assert!(belongs(&packets("0 > 6 syn")[0], "t2.lab.test"));
+    assert_eq!(beginning(&packets("7 > 6 syn"), NAME), Some(Duration::from_millis(7)));
     assert_eq!(of("").get("failed"), Some(&100.0));
 }
 
 #[test]
 fn a_client_with_a_cache_is_timed_from_its_first_attempt() {
-    let asks_later = "0 > 6 syn\n30 > dns a\n31 < dns a\n250 > 4 syn\n251 < 4 syn-ack\n252 > 4 data\n253 < 4 data";
-    let measures = of(asks_later);
+    let queries_later = "0 > 6 syn\n30 > dns a\n31 < dns a\n250 > 4 syn\n251 < 4 syn-ack\n252 > 4 data\n253 < 4 data";
+    let measures = of(queries_later);
     assert_eq!((measures["first"], measures["cad"], measures["byte"]), (0.0, 250.0, 253.0));
-    // By a hint, or from before: no delay after an answer that comes later.
+    // From a hint or a cache: an answer that arrives later has caused no delay.
     let hinted = of("0 > dns a\n0 > dns aaaa\n2 > 4 syn\n3 > 6 syn\n9 < dns a\n9 < dns aaaa");
     assert!(!hinted.contains_key("rd"), "{hinted:?}");
     let hinted = of("0 > dns a\n0 > dns aaaa\n2 > 6 syn\n9 < dns aaaa");

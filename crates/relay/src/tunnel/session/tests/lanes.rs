@@ -18,7 +18,7 @@ fn a_stream_on_which_nothing_arrives_stops_only_its_own_channels() {
         }
         while let Read::Bytes(_) = pair.parties[1].read(ids[1], 100) {}
     }
-    assert_eq!(pair.parties[1].read(ids[0], 100), Read::Gone, "it is not even asked for yet");
+    assert_eq!(pair.parties[1].read(ids[0], 100), Read::Gone, "it is not even requested yet");
     assert!(pair.parties[1].read[&ids[1]].len() > 1000, "{:?}", pair.parties[1].read);
 }
 
@@ -29,7 +29,7 @@ fn streams_are_wanted_while_all_are_in_use_and_are_used_again() {
     let ids: Vec<_> = (0..4).filter_map(|_| client.open(somewhere())).collect();
     let lanes: Vec<_> = ids.iter().map(|id| client.lane_of(*id)).collect();
     assert_eq!(lanes, [1, 2, 0, 1].map(|lane| Some(Lane(lane))), "then they share them");
-    let asked = Purpose::Listen { bind: String::new(), port: 0 };
+    let listen = Purpose::Listen { bind: String::new(), port: 0 };
     let mut other = Session::new(Side::Client, limits(), NOW);
     assert!(!other.wants_lane(), "before it is up");
     let mut wire = BytesMut::new();
@@ -37,22 +37,22 @@ fn streams_are_wanted_while_all_are_in_use_and_are_used_again() {
     other.handle_bytes(NOW, Lane::FIRST, &wire);
     assert!(other.wants_lane() && other.add_lane(Lane(1)) && !other.wants_lane());
     let early = other.open(somewhere()).expect("a channel");
-    assert_eq!(other.lane_of(early), Some(Lane::FIRST), "the other end may not want the stream");
+    assert_eq!(other.lane_of(early), Some(Lane::FIRST), "the other end may not accept the stream");
     other.handle_bytes(NOW, Lane(1), &wire);
-    let listens = other.open(asked).expect("a channel");
+    let listens = other.open(listen).expect("a channel");
     assert_eq!(other.lane_of(listens), Some(Lane::FIRST), "it carries nothing");
     let id = other.open(somewhere()).expect("a channel");
     assert!(other.wants_lane() && other.add_lane(Lane(2)) && !other.wants_lane());
     other.release(id);
     other.poll_transmit(Lane(1), &mut BytesMut::new());
-    let again = other.open(somewhere()).expect("a channel");
-    assert_eq!(other.lane_of(again), Some(Lane(1)));
+    let next = other.open(somewhere()).expect("a channel");
+    assert_eq!(other.lane_of(next), Some(Lane(1)));
     other.handle_bytes(NOW, Lane(2), &wire);
     other.open(somewhere()).expect("a channel");
     assert!(!other.wants_lane(), "it may have no more");
 }
 
-/// The transport may still be delivering what a channel sent that has just ended.
+/// The transport may still be delivering data of a channel that has just ended.
 #[test]
 fn the_stream_that_became_free_first_is_used_first() {
     let mut session = Session::new(Side::Client, limits(), NOW);
@@ -86,34 +86,34 @@ fn the_stream_that_became_free_first_is_used_first() {
 fn a_protocol_error_on_a_further_stream_ends_the_session() {
     let hello = |window| Frame::Hello { version: VERSION, window };
     let broken: [(&str, Vec<(u32, Frame)>); 5] = [
-        ("it did not introduce itself", vec![(7, Frame::Open(somewhere()))]),
-        ("differently", vec![(0, hello(101))]),
+        ("a frame before HELLO", vec![(7, Frame::Open(somewhere()))]),
+        ("a different HELLO", vec![(0, hello(101))]),
         ("on a further stream", vec![(0, hello(100)), (0, Frame::Ping(1))]),
         (
-            "another stream than its own",
+            "another stream than that of its channel",
             vec![(0, hello(100)), (9, Frame::Open(somewhere())), (5, Frame::Finish)],
         ),
-        ("a number that it cannot have", vec![(0, hello(100)), (5, Frame::Open(somewhere()))]),
+        ("an invalid number", vec![(0, hello(100)), (5, Frame::Open(somewhere()))]),
     ];
-    for (words, frames) in broken {
-        let mut peer = Hostile::new(Side::Server);
-        peer.says(5, &Frame::Open(somewhere()));
+    for (expected, frames) in broken {
+        let mut peer = Scripted::new(Side::Server);
+        peer.sends(5, &Frame::Open(somewhere()));
         assert!(peer.session.add_lane(Lane(1)));
         for (channel, frame) in frames {
-            peer.says_on(Lane(1), channel, &frame);
+            peer.sends_on(Lane(1), channel, &frame);
         }
-        let Some(End::Broken(Broken(said))) = peer.session.end() else { panic!("{words}") };
-        assert!(said.contains(words), "{said}, not {words}");
+        let Some(End::Broken(Broken(reason))) = peer.session.end() else { panic!("{expected}") };
+        assert!(reason.contains(expected), "{reason}, not {expected}");
     }
 }
 
-/// After how many turns a keystroke has come that is said while a copy is under way, where in these turns
-/// the packets of the copy's stream are lost. What is lost comes three turns later, and what is behind it on
-/// its stream waits for it. Without further streams both have the first one.
+/// Returns after how many turns a keystroke arrives that is sent during a bulk copy, if in these turns the
+/// packets of the copy's stream are lost. A lost packet arrives three turns later, and delays those after it on
+/// the same stream. Without further streams both channels are on the first one.
 fn turns_until_a_keystroke(has_streams: bool, lost: &[bool]) -> usize {
     let mut pair = Pair::new();
     let purpose = |listens| match listens {
-        // What listens stays on the first stream.
+        // Such channels stay on the first stream.
         true => Purpose::Listen { bind: String::new(), port: 0 },
         false => somewhere(),
     };
@@ -126,12 +126,12 @@ fn turns_until_a_keystroke(has_streams: bool, lost: &[bool]) -> usize {
         server.session.handle_bytes(NOW, lane, &wire);
     }
     while let Some(event) = server.session.poll_event() {
-        if let Event::Asked(id, _) = event {
+        if let Event::Requested(id, _) = event {
             server.session.accept(id, 0);
         }
     }
     client.write(ids[0], &[7; 60]);
-    let mut held_until = 0;
+    let mut blocked_until = 0;
     for turn in 0..1_000 {
         client.write(ids[0], &[7; 10]);
         if turn == 5 {
@@ -139,9 +139,9 @@ fn turns_until_a_keystroke(has_streams: bool, lost: &[bool]) -> usize {
         }
         client.send();
         if lost.get(turn).is_some_and(|lost| *lost) {
-            held_until = held_until.max(turn + 3);
+            blocked_until = blocked_until.max(turn + 3);
         }
-        for one in LANES.into_iter().filter(|one| *one != lane || turn >= held_until) {
+        for one in LANES.into_iter().filter(|one| *one != lane || turn >= blocked_until) {
             deliver(client, server, one, usize::MAX);
         }
         while let Read::Bytes(_) = server.read(ids[0], 100) {}
@@ -153,7 +153,7 @@ fn turns_until_a_keystroke(has_streams: bool, lost: &[bool]) -> usize {
             deliver(server, client, lane, usize::MAX);
         }
     }
-    panic!("it never comes")
+    panic!("it never arrives")
 }
 
 proptest! {

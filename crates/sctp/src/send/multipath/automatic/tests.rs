@@ -1,4 +1,4 @@
-//! Which stream goes where, by estimates.
+//! The automatic mapping of streams to paths.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -7,16 +7,16 @@ use super::super::tests::{bench_with, output, queue};
 use super::estimates::View;
 use crate::config::{AssociationConfig, Multipath, SchedulerKind, StreamPreference};
 use crate::identifier::{PathId, StreamId};
-use crate::send::tests::{Bench, Left, config, sack_of};
+use crate::send::tests::{Bench, SentPacket, config, sack_of};
 
 const MILLISECOND: u64 = 1_000_000;
 
-/// Two paths of the same rate, the second of which delivers `lag` milliseconds later.
+/// Two paths of the same rate; the second delivers `lag` milliseconds later.
 fn bench(lag: u64, send_buffer: usize) -> Bench {
     with_preferences(lag, send_buffer, Vec::new())
 }
 
-/// The same for streams that have a preference.
+/// The same with path preferences for the streams.
 fn with_preferences(
     lag: u64,
     send_buffer: usize,
@@ -34,8 +34,8 @@ fn with_preferences(
     bench
 }
 
-/// The streams that a path took, in order.
-fn streams_on(packets: &[Left], path: u16) -> Vec<u16> {
+/// The streams sent on a path, in order.
+fn streams_on(packets: &[SentPacket], path: u16) -> Vec<u16> {
     let on_path = packets.iter().filter(|packet| packet.path == PathId(path));
     on_path.flat_map(|packet| packet.chunks.iter().map(|chunk| chunk.stream.0)).collect()
 }
@@ -53,7 +53,7 @@ fn a_slower_path_keeps_to_one_stream() {
 }
 
 #[test]
-fn the_quicker_path_takes_the_others_in_turn() {
+fn the_faster_path_takes_the_other_streams_in_turn() {
     let mut bench = bench(65, 1 << 20);
     queue(&mut bench, (0..40).map(|message| message % 4));
     let packets = output(&mut bench);
@@ -68,8 +68,8 @@ fn the_quicker_path_takes_the_others_in_turn() {
 }
 
 #[test]
-fn a_slower_path_is_left_alone_where_it_would_stop_all() {
-    // One stream: all that comes meanwhile on the quicker path would wait, 81,250 bytes.
+fn a_slower_path_is_not_used_if_it_would_block_everything() {
+    // One stream: everything that arrives meanwhile on the faster path, 81,250 bytes, would wait.
     let mut small = bench(65, 64 << 10);
     queue(&mut small, [0; 20]);
     assert!(streams_on(&output(&mut small), 1).is_empty());
@@ -79,7 +79,7 @@ fn a_slower_path_is_left_alone_where_it_would_stop_all() {
 }
 
 #[test]
-fn paths_of_the_same_delay_are_both_used_whatever_the_buffer() {
+fn paths_of_equal_delay_are_both_used_with_any_buffer() {
     let mut bench = bench(0, 16 << 10);
     queue(&mut bench, [0; 8]);
     let packets = output(&mut bench);
@@ -88,21 +88,21 @@ fn paths_of_the_same_delay_are_both_used_whatever_the_buffer() {
 }
 
 #[test]
-fn nothing_is_held_back_once_all_has_arrived() {
+fn nothing_is_reserved_once_everything_has_arrived() {
     let mut bench = bench(65, 64 << 10);
     queue(&mut bench, [0; 2]);
     output(&mut bench);
     bench.handle_on(&sack_of(2, &[], 2), PathId(0));
     let slot = bench.sender.queue.streams().find(StreamId(0)).expect("in use");
     let concurrent = bench.sender.multipath.as_mut().expect("several paths");
-    // An estimate that was far too late.
+    // An estimate that is long out of date.
     concurrent.automatic.streams[slot.index()].arrival = u64::MAX / 2;
     queue(&mut bench, [0; 2]);
     assert!(!output(&mut bench).is_empty());
 }
 
 #[test]
-fn a_short_buffer_is_kept_for_the_paths_of_short_round_trips() {
+fn a_small_buffer_is_reserved_for_paths_with_short_rtts() {
     let slow_packets = |send_buffer| {
         let mut bench = bench(65, send_buffer);
         let concurrent = bench.sender.multipath.as_mut().expect("several paths");
@@ -115,14 +115,14 @@ fn a_short_buffer_is_kept_for_the_paths_of_short_round_trips() {
 }
 
 #[test]
-fn what_waits_at_the_receiver_takes_of_its_window() {
+fn data_waiting_at_the_receiver_reduces_its_window() {
     let slow_packets = |waits: usize| {
         let mut bench = bench(65, 1 << 20);
         let concurrent = bench.sender.multipath.as_mut().expect("several paths");
         let automatic = &mut concurrent.automatic;
         automatic.window = 64 << 10;
-        // Every byte waits for a span: so much of it for each byte that waits on average.
-        automatic.note_waiting(waits);
+        // Every byte waits for a period, so the cost is that period per byte that waits on average.
+        automatic.set_receiver_wait(waits);
         queue(&mut bench, (0..16).map(|message| message % 2));
         streams_on(&output(&mut bench), 1).len()
     };
@@ -131,7 +131,7 @@ fn what_waits_at_the_receiver_takes_of_its_window() {
 }
 
 #[test]
-fn streams_of_higher_priority_go_first_and_on_the_quicker_path() {
+fn streams_of_higher_priority_are_sent_first_on_the_faster_path() {
     let preference = |priority| StreamPreference { priority, deadline: None };
     let preferences = (0..3).map(|stream| (StreamId(stream), preference(1)));
     let mut bench = with_preferences(65, 1 << 20, preferences.collect());
@@ -158,15 +158,15 @@ fn a_stream_with_a_deadline_leaves_slow_paths_to_others() {
 }
 
 #[test]
-fn all_paths_quicker_than_a_streams_own_are_to_be_filled_by_the_others() {
-    // Two quick paths of 25,000 bytes each, and a slow one.
+fn other_streams_must_fill_all_paths_faster_than_a_streams_own() {
+    // Two fast paths of 25,000 bytes each, and a slow one.
     let mut bench = bench(0, 1 << 20);
     let concurrent = bench.sender.multipath.as_mut().expect("several paths");
     let automatic = &mut concurrent.automatic;
     automatic.now = MILLISECOND;
     let slow = View { path: PathId(2), lag: 60 * MILLISECOND, ..automatic.views[0] };
     automatic.views.push(slow);
-    let way = bench.paths.get(PathId(0)).expect("there");
+    let path_entry = bench.paths.get(PathId(0)).expect("present");
     let slot = crate::scheduler::StreamSlot(0);
-    assert_eq!(automatic.fills_before(slot, way), 50_000);
+    assert_eq!(automatic.fills_before(slot, path_entry), 50_000);
 }

@@ -1,0 +1,163 @@
+//! Converts flags to a load.
+
+use std::time::Duration;
+
+use eyas::race::memory;
+use eyas::race::policy::Policy;
+use eyas::{Endpoint, MemoryStore};
+use eyas_http::{Versions, without_password};
+use eyas_lab::load::{Arrivals, Connections, Extent, Load, Rate};
+use serde_json::{Value, json};
+
+use crate::command::{setting, target};
+use crate::failure::{Failure, Kind};
+use crate::flags::{LoadChoiceFlags, LoadFlags, RacePolicy, ReachFlags};
+use crate::shape::millis;
+
+/// The default duration of arrivals.
+const DEFAULT_DURATION: Duration = Duration::from_secs(10);
+
+/// The requested load.
+pub(super) struct RequestedLoad {
+    /// The load.
+    pub(super) load: Load,
+    policy: RacePolicy,
+}
+
+/// Reads the flags, and the files that they name.
+pub(super) async fn read(flags: &LoadFlags) -> Result<RequestedLoad, Failure> {
+    let url = target::url(&flags.url)?;
+    let target = target::of_url(&url, flags.versions)?;
+    let (arrivals, connections) = (&flags.arrivals, &flags.connections);
+    let mut security = setting::security(&flags.trust)?;
+    if !connections.resume {
+        security = security.without_resumption();
+    }
+    let memory = match flags.choice.no_memory {
+        true => MemoryStore::none(),
+        false => MemoryStore::in_memory(memory::Config::default()),
+    };
+    let sources = connections.source.iter().flat_map(|range| range.0.iter().copied());
+    let builder = Endpoint::builder().security(security).memory(memory).local_addresses(sources);
+    let mut load = Load::new(url);
+    load.endpoint = setting::reaching(builder, &flags.reach, &target).await?;
+    load.extent = Extent {
+        duration: arrivals.duration.or(arrivals.requests.is_none().then_some(DEFAULT_DURATION)),
+        requests: arrivals.requests,
+    };
+    let ramp = load.extent.duration.unwrap_or(DEFAULT_DURATION);
+    let rate = arrivals.rate.over(ramp);
+    load.arrivals = Arrivals { spacing: arrivals.arrivals.into(), rate };
+    load.warm_up = arrivals.warm_up;
+    load.objects = arrivals.size.iter().map(|size| format!("/bytes/{size}")).collect();
+    load.connections = match connections.connections {
+        None => Connections::Fresh,
+        Some(most) => {
+            Connections::Kept { most: most as usize, streams: connections.streams as usize }
+        }
+    };
+    load.http1_0 = flags.http1_0;
+    load.versions =
+        if flags.http1_0 { Versions::HTTP_1 } else { setting::versions(flags.versions) };
+    load.race = policy(&flags.choice, &flags.reach)?;
+    load.hit_rate = flags.choice.hit_rate.unwrap_or(0.0);
+    load.outcomes.clone_from(&flags.choice.outcome);
+    load.race.ignore_memory |= flags.choice.hit_rate.is_some();
+    add_headers(&mut load, flags);
+    load.timeout = flags.reach.max_time.unwrap_or(load.timeout);
+    load.max_in_flight = arrivals.max_in_flight as usize;
+    load.threads = usize::from(arrivals.threads);
+    load.seed = arrivals.seed;
+    Ok(RequestedLoad { load, policy: flags.choice.policy })
+}
+
+fn policy(choice: &LoadChoiceFlags, reach: &ReachFlags) -> Result<Policy, Failure> {
+    let mut policy = Policy::default();
+    if !choice.transport.is_empty() {
+        policy.transports.clone_from(&choice.transport);
+    }
+    policy = setting::with_race_policy(choice.policy, policy);
+    policy.only_family = setting::only_family(reach);
+    policy.sctp_security = choice.sctp_security.into();
+    if let Some(head_start) = choice.head_start {
+        policy = policy.with_head_start(head_start);
+    }
+    policy.second_tries = choice.second_tries.unwrap_or(policy.second_tries);
+    if let Some(delay) = choice.attempt_delay {
+        setting::set_attempt_delay(&mut policy, delay);
+    }
+    if let Some(limit) = reach.connect_timeout {
+        policy.deadline = limit;
+    }
+    policy.validated().map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))
+}
+
+fn add_headers(load: &mut Load, flags: &LoadFlags) {
+    for line in &flags.arrivals.header {
+        load.headers.remove(&line.name);
+    }
+    for line in &flags.arrivals.header {
+        if let Some(value) = &line.value {
+            load.headers.append(line.name.clone(), value.clone());
+        }
+    }
+}
+
+impl RequestedLoad {
+    /// Returns the load as data.
+    pub(super) fn shape(&self) -> Value {
+        let load = &self.load;
+        let (from, to) = match load.arrivals.rate {
+            Rate::Fixed(rate) => (rate, rate),
+            Rate::Ramp { from, to, .. } => (from, to),
+        };
+        let connections = match load.connections {
+            Connections::Fresh => json!({ "kept": Value::Null, "streams": Value::Null }),
+            Connections::Kept { most, streams } => json!({ "kept": most, "streams": streams }),
+        };
+        json!({
+            "url": without_password(&load.url),
+            "objects": load.objects,
+            "arrivals": { "spacing": load.arrivals.spacing, "from": from, "to": to },
+            "duration_s": load.extent.duration.map(|duration| duration.as_secs_f64()),
+            "requests": load.extent.requests,
+            "warm_up_s": load.warm_up.as_secs_f64(),
+            "connections": connections,
+            "transports": load.race.transports,
+            "policy": self.policy_name(),
+            "hit_rate": load.hit_rate,
+            "outcomes": load.outcomes,
+            "timeout_ms": millis(load.timeout),
+            "max_in_flight": load.max_in_flight,
+            "threads": load.threads,
+            "seed": load.seed,
+        })
+    }
+
+    fn policy_name(&self) -> &'static str {
+        match self.policy {
+            RacePolicy::Race => "race",
+            RacePolicy::Naive => "naive",
+            RacePolicy::Serial => "serial",
+        }
+    }
+
+    /// Describes the load in one line.
+    pub(super) fn description(&self) -> String {
+        let load = &self.load;
+        let rate = match load.arrivals.rate {
+            Rate::Fixed(rate) => format!("{rate}/s"),
+            Rate::Ramp { from, to, .. } => format!("{from}/s to {to}/s"),
+        };
+        let spacing = match load.arrivals.spacing {
+            eyas_lab::load::Spacing::Poisson => "Poisson",
+            eyas_lab::load::Spacing::Constant => "constant",
+        };
+        let connections = match load.connections {
+            Connections::Fresh => "a connection each".to_owned(),
+            Connections::Kept { most: 1, .. } => "one kept connection".to_owned(),
+            Connections::Kept { most, .. } => format!("up to {most} kept connections"),
+        };
+        format!("{spacing} arrivals, {rate}, {connections}")
+    }
+}

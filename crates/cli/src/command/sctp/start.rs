@@ -1,0 +1,108 @@
+//! Starts a command, with the library preloaded or with its calls intercepted by the kernel.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::process::Stdio;
+
+use eyas_supervisor::{Address, Library, Linkage, Trap, Trapped, local};
+use tokio::process::{Child, Command};
+
+use super::super::child::not_run;
+use crate::failure::{Failure, Kind};
+use crate::flags::{CommonFlags, SctpRunFlags};
+
+/// A started command.
+pub(super) struct Started {
+    pub(super) child: Child,
+    pub(super) interception: Interception,
+}
+
+/// How calls of the command are intercepted.
+pub(super) enum Interception {
+    /// By the preloaded library, which exists as long as this value.
+    Preloaded { _library: Library },
+    /// By the kernel, which stops them.
+    Trapped(Trapped),
+}
+
+/// Starts the command with the address of its supervisor.
+pub(super) fn start(
+    flags: &SctpRunFlags,
+    address: &Address,
+    common: &CommonFlags,
+) -> Result<Started, Failure> {
+    let (program, arguments) = flags.command.split_first().ok_or_else(|| {
+        Failure::new(Kind::Usage, "there is no command").hint("eyas sctp run -- COMMAND")
+    })?;
+    let mut command = Command::new(program);
+    command.args(arguments).kill_on_drop(true).env(local::ENVIRONMENT, address.value());
+    if common.json {
+        // Standard output is reserved for the objects.
+        command.stdout(Stdio::from(io::stderr()));
+    }
+    if flags.seccomp || needs_trap(program) {
+        let trap = Trap::set(&mut command).map_err(|cause| trap_failure(program, &cause))?;
+        let spawned = command.spawn();
+        let trapped = trap.serve(address.clone());
+        return match (spawned, trapped) {
+            (Ok(child), Ok(trapped)) => {
+                Ok(Started { child, interception: Interception::Trapped(trapped) })
+            }
+            (Err(cause), Ok(_)) => Err(not_run(program, &cause)),
+            (Err(cause), Err(why)) if why.kind() == io::ErrorKind::NotFound => {
+                Err(not_run(program, &cause))
+            }
+            (_, Err(why)) => Err(trap_failure(program, &why)),
+        };
+    }
+    let library = Library::new().map_err(library_failure)?;
+    let preload = preload(library.path().as_os_str(), std::env::var_os("LD_PRELOAD"));
+    let child = command.env("LD_PRELOAD", preload).spawn();
+    let child = child.map_err(|cause| not_run(program, &cause))?;
+    Ok(Started { child, interception: Interception::Preloaded { _library: library } })
+}
+
+/// Returns whether a preloaded library cannot intercept the calls of a program.
+fn needs_trap(program: &OsStr) -> bool {
+    matches!(Linkage::of(program), Some(Linkage::Static | Linkage::Go | Linkage::Musl))
+}
+
+/// Returns the value for preloading the library before those that the user preloads already.
+fn preload(library: &OsStr, existing: Option<OsString>) -> OsString {
+    let mut all = library.to_owned();
+    if let Some(existing) = existing.filter(|existing| !existing.is_empty()) {
+        all.push(":");
+        all.push(existing);
+    }
+    all
+}
+
+fn library_failure(cause: io::Error) -> Failure {
+    Failure::new(Kind::Listen, format!("no library to preload: {cause}"))
+}
+
+/// Returns the failure if the kernel cannot stop calls.
+fn trap_failure(program: &OsStr, cause: &io::Error) -> Failure {
+    let text = format!("cannot intercept the calls of {}: {cause}", program.to_string_lossy());
+    let failure = Failure::new(Kind::Listen, text);
+    match cause.kind() {
+        io::ErrorKind::ResourceBusy => failure.hint(
+            "calls are already intercepted: by another eyas sctp run --seccomp, or by the container",
+        ),
+        _ => failure
+            .hint("it requires seccomp user notification: Linux 5.19, and a container that allows it"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn existing_preloads_are_kept() {
+        let library = OsStr::new("/proc/1/fd/7");
+        assert_eq!(preload(library, None), "/proc/1/fd/7");
+        assert_eq!(preload(library, Some("".into())), "/proc/1/fd/7");
+        assert_eq!(preload(library, Some("a.so b.so".into())), "/proc/1/fd/7:a.so b.so");
+    }
+}

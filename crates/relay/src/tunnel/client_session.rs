@@ -1,0 +1,194 @@
+//! A session of a client: the ports that the server listens at for it, and the connections from there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::forward::Forward;
+use super::frame::{Purpose, Why};
+use super::link::{ChannelRequest, ChannelStream, Link};
+use super::packets::{Attachment, Interface, exchange_packets};
+use super::reach::{Tunnel, TunnelError};
+use super::session::End;
+use super::sessions::Presence;
+use super::setup::Setup;
+use super::sockets::connect;
+use crate::handshake::Destination;
+
+/// How long the server may take to release the ports of a session that is being replaced.
+pub(super) const HANDOVER: Duration = Duration::from_secs(5);
+/// The pause before the ports are requested again.
+const HANDOVER_PAUSE: Duration = Duration::from_millis(50);
+
+/// A session with everything that depends on it.
+#[derive(Debug)]
+pub(super) struct ClientSession {
+    tunnel: Tunnel,
+    /// The channels for which the server listens.
+    listening: Vec<ChannelStream>,
+    /// The destinations of these channels.
+    destinations: Vec<(u32, Destination)>,
+    /// The tasks that serve connections from the server.
+    served: JoinSet<()>,
+    /// The task that exchanges the packets of the interface, if there is one.
+    exchanging: JoinSet<()>,
+    /// The remote forwardings, with the ports that the server has chosen.
+    remote: Vec<Forward>,
+    _presence: Presence,
+}
+
+impl ClientSession {
+    /// Has the server listen for these forwardings. If the session before this one used the same ports, the
+    /// server may take this long to release them.
+    pub(super) async fn begin(
+        setup: &Setup,
+        tunnel: Tunnel,
+        mut remote: Vec<Forward>,
+        within: Duration,
+    ) -> Result<Self, TunnelError> {
+        let peer = format!("{}:{}", setup.target.host, setup.target.port);
+        let presence = tunnel.enter(&setup.sessions, peer);
+        let (mut listening, mut destinations) = (Vec::new(), Vec::new());
+        let until = Instant::now() + within;
+        for forward in &mut remote {
+            let channel = loop {
+                match request_listener(&tunnel.link, forward).await {
+                    Ok(channel) => break channel,
+                    Err(_) if Instant::now() < until => sleep(HANDOVER_PAUSE).await,
+                    Err(error) => return Err(error),
+                }
+            };
+            let text = format!("{} at the server leads to {}", forward.at, forward.to);
+            setup.observer.notify("listening", text);
+            destinations.push((channel.id(), forward.to.clone()));
+            listening.push(channel);
+        }
+        let mut exchanging = JoinSet::new();
+        if let Some(interface) = &setup.interface {
+            exchanging.spawn(attach_interface(&tunnel.link, interface, until).await?);
+            let text = format!("{} exchanges packets with the server", interface.config().name);
+            setup.observer.notify("exchanging", text);
+        }
+        let served = JoinSet::new();
+        let _presence = presence;
+        Ok(Self { tunnel, listening, destinations, served, exchanging, remote, _presence })
+    }
+
+    /// Has the server stop listening and exchanging packets. Returns the forwardings for the next session.
+    pub(super) fn release_ports(&mut self) -> Vec<Forward> {
+        self.listening.clear();
+        self.exchanging.abort_all();
+        self.remote.clone()
+    }
+
+    pub(super) fn tunnel(&self) -> &Tunnel {
+        &self.tunnel
+    }
+
+    /// Serves the server's requests until the session is over. Cancel-safe.
+    pub(super) async fn serve(&mut self, setup: &Arc<Setup>) -> End {
+        loop {
+            let request = tokio::select! {
+                end = &mut self.tunnel.running => {
+                    return end.unwrap_or_else(|_| End::Lost("it ended".to_owned()));
+                }
+                Some(request) = self.tunnel.requests.next() => request,
+            };
+            while self.served.try_join_next().is_some() {}
+            let destination = match &request.purpose {
+                Purpose::Accepted { listen, .. } => {
+                    let mut destinations = self.destinations.iter();
+                    destinations.find(|(id, _)| id == listen).map(|(_, to)| to.clone())
+                }
+                _ => None,
+            };
+            match destination {
+                Some(to) => {
+                    self.served.spawn(serve(Arc::clone(setup), request, to));
+                }
+                None => {
+                    request.refuse(Why::NotAllowed, "this client has not requested it".to_owned())
+                }
+            }
+        }
+    }
+
+    /// Ends the session with all its connections.
+    pub(super) async fn end(self) {
+        self.tunnel.end().await;
+    }
+
+    /// Ends the session once it has no more connections.
+    pub(super) async fn retire(mut self, setup: Arc<Setup>, stop: CancellationToken) {
+        let link = self.tunnel.link.clone();
+        tokio::select! {
+            _ = self.serve(&setup) => return,
+            () = link.empty() => {}
+            () = stop.cancelled() => {}
+        }
+        self.end().await;
+    }
+}
+
+/// Requests a listener, and stores its port if the server has chosen it.
+async fn request_listener(
+    link: &Link,
+    forward: &mut Forward,
+) -> Result<ChannelStream, TunnelError> {
+    let (bind, port) = (forward.at.bind.clone(), forward.at.port);
+    let opened = link.open(Purpose::Listen { bind, port }).await;
+    let (channel, port) = opened.map_err(|(why, words)| {
+        let what = format!("the server does not listen at {}", forward.at);
+        TunnelError::Refused { what, why, words }
+    })?;
+    forward.at.port = port;
+    Ok(channel)
+}
+
+/// Requests that the server exchanges packets with this interface, and returns the task that does so at this
+/// end. The server may not have released the addresses of the session before this one.
+async fn attach_interface(
+    link: &Link,
+    interface: &Interface,
+    until: Instant,
+) -> Result<impl Future<Output = ()> + use<>, TunnelError> {
+    let (attachment, channel) = loop {
+        match request_packets(link, interface).await {
+            Ok(granted) => break granted,
+            Err(_) if Instant::now() < until => sleep(HANDOVER_PAUSE).await,
+            Err(error) => return Err(error),
+        }
+    };
+    let link = link.clone();
+    Ok(async move { exchange_packets(&link, channel, attachment).await })
+}
+
+async fn request_packets(
+    link: &Link,
+    interface: &Interface,
+) -> Result<(Attachment, ChannelStream), TunnelError> {
+    let refused = |why, words| {
+        let what = format!("the server exchanges no packets with {}", interface.config().name);
+        TunnelError::Refused { what, why, words }
+    };
+    let attachment = interface.attach(&interface.beyond()).map_err(|network| {
+        refused(Why::Failed, format!("another session has the packets of {network}"))
+    })?;
+    let opened = link.open(Purpose::Packets { addresses: interface.addresses() }).await;
+    let (channel, _) = opened.map_err(|(why, words)| refused(why, words))?;
+    Ok((attachment, channel))
+}
+
+/// Connects a program at the server to its destination.
+async fn serve(setup: Arc<Setup>, request: ChannelRequest, to: Destination) {
+    match connect(&setup.endpoint, &Arc::default(), &to).await {
+        Ok(reached) => reached.forward(request.accept(0)).await,
+        Err((why, reason)) => {
+            setup.observer.warn("unreachable", format!("{to}: {reason}"));
+            request.refuse(why, reason);
+        }
+    }
+}

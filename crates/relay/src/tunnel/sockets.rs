@@ -1,0 +1,153 @@
+//! The sockets at the ends of channels: listeners, and connections to destinations.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use eyas::race::candidate::Transport;
+use eyas::race::policy::Policy;
+use eyas::sockets::{self, StreamProtocol, Wanted};
+use eyas::{Endpoint, Feedback};
+use socket2::SockRef;
+use tokio::net::{TcpListener, TcpStream};
+
+use super::forward::Place;
+use super::frame::Why;
+use super::link::ChannelStream;
+use super::notice::ThrottledWarnings;
+use crate::copy::{self, ByteCounts, End, Until};
+use crate::handshake::Destination;
+use crate::permitted::PermittedRace;
+use crate::rules::Rules;
+
+/// The time for connecting to a destination.
+const CONNECT_TIME: Duration = Duration::from_secs(30);
+/// The idle time after which a channel is reset. Keystrokes may be far apart.
+const IDLE_TIME: Duration = Duration::from_hours(24);
+/// The pause after a failed accept.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// The client's address for the rules. They must not forbid private destinations, which is up to the key.
+const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// Why it is impossible to listen.
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
+pub(crate) struct ListenError {
+    text: String,
+    /// Whether the address is in use.
+    pub(crate) is_in_use: bool,
+}
+
+/// Listens at an address: without one, on loopback, in both families if possible.
+pub(crate) fn listen(at: &Place) -> Result<(Vec<TcpListener>, u16), ListenError> {
+    let (four, six) = (IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST));
+    let tries: Vec<Vec<IpAddr>> = match at.bind.as_str() {
+        "" | "localhost" => vec![vec![four, six], vec![four], vec![six]],
+        "*" => vec![vec![Ipv6Addr::UNSPECIFIED.into()], vec![Ipv4Addr::UNSPECIFIED.into()]],
+        bind => {
+            let bind = bind.trim_start_matches('[').trim_end_matches(']');
+            let no_address =
+                |_| ListenError { text: format!("{bind:?} is not an address"), is_in_use: false };
+            vec![vec![bind.parse().map_err(no_address)?]]
+        }
+    };
+    let wanted = Wanted { stream: Some(StreamProtocol::Tcp), udp: false };
+    let mut why = ListenError { text: String::new(), is_in_use: false };
+    for addresses in tries {
+        let addresses: Vec<_> =
+            addresses.into_iter().map(|ip| SocketAddr::new(ip, at.port)).collect();
+        match sockets::bind(&addresses, wanted) {
+            Ok(bound) => {
+                let port = bound.first().map_or(0, |one| one.address.port());
+                return Ok((bound.into_iter().filter_map(|one| one.tcp).collect(), port));
+            }
+            // The machine may lack a family, but if the address is in use, other attempts do not help.
+            Err(error) => {
+                let is_in_use = error.source.kind() == std::io::ErrorKind::AddrInUse;
+                why = ListenError { text: error.to_string(), is_in_use };
+                if is_in_use {
+                    break;
+                }
+            }
+        }
+    }
+    Err(why)
+}
+
+/// A connection to the destination of a channel.
+#[derive(Debug)]
+pub(crate) struct Reached {
+    tcp: TcpStream,
+    feedback: Feedback,
+}
+
+impl Reached {
+    /// Forwards data between the destination and the channel.
+    pub(crate) async fn forward(self, channel: ChannelStream) {
+        // Data sent on the channel comes from the destination.
+        if forward(self.tcp, channel).await.sent > 0 {
+            self.feedback.first_byte_seen();
+        }
+    }
+}
+
+/// Connects to the destination of a channel.
+pub(crate) async fn connect(
+    endpoint: &Endpoint,
+    rules: &Arc<Rules>,
+    to: &Destination,
+) -> Result<Reached, (Why, String)> {
+    let policy =
+        Policy { transports: vec![Transport::Tcp], deadline: CONNECT_TIME, ..Policy::default() };
+    let not_allowed =
+        || (Why::NotAllowed, format!("this key may not connect to {to} (permit-open)"));
+    let race =
+        PermittedRace::new(endpoint, policy, rules, to, CLIENT).map_err(|_| not_allowed())?;
+    let connection = race.preconnection.clone().connect().await.map_err(|error| {
+        let is_filtered = race.is_filtered() && error.attempts().is_empty();
+        if is_filtered { not_allowed() } else { (Why::Failed, error.to_string()) }
+    })?;
+    let feedback = connection.feedback();
+    let other = |_| (Why::Failed, "the connection is not TCP".to_owned());
+    let tcp = connection.into_tcp().map_err(other)?;
+    Ok(Reached { tcp, feedback })
+}
+
+/// Forwards data between a channel and a local connection. If anything ends it before both directions have
+/// ended, even if the task is stopped or the process killed, the local connection is reset, so that it does not
+/// look complete.
+pub(crate) async fn forward(mut tcp: TcpStream, mut channel: ChannelStream) -> ByteCounts {
+    let mut bytes = ByteCounts::default();
+    reset_when_dropped(&tcp);
+    let kind = (Until::Both, IDLE_TIME);
+    let end = copy::both_ways(&mut tcp, &mut channel, kind, &mut bytes).await;
+    if matches!(end, End::Both) {
+        let _ = SockRef::from(&tcp).set_linger(None);
+    }
+    bytes
+}
+
+/// Has this connection reset when it is dropped.
+pub(crate) fn reset_when_dropped(tcp: &TcpStream) {
+    let _ = SockRef::from(tcp).set_linger(Some(Duration::ZERO));
+}
+
+/// Accepts the next client of a listener. If the machine is out of resources, returns `None` after a warning and a
+/// pause.
+pub(crate) async fn accept(
+    listener: &TcpListener,
+    warnings: &ThrottledWarnings,
+) -> Option<(TcpStream, SocketAddr)> {
+    match listener.accept().await {
+        Ok((client, peer)) => {
+            // Keystrokes must not wait for one another's acknowledgement.
+            let _ = client.set_nodelay(true);
+            Some((client, peer))
+        }
+        Err(error) => {
+            warnings.warn("exhausted", sockets::exhausted(&error));
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            None
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Runs a session over the streams of a connection.
+
+use bytes::BytesMut;
+use eyas::sctp::SctpStreams;
+use eyas::sctp::protocol::identifier::StreamId;
+use eyas::{ByteStream, Connection, quinn};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, sleep_until, timeout};
+
+use super::link::Link;
+use super::paths::Paths;
+use super::session::{End, Lane, Session, Side, TRANSMIT};
+
+/// The time for the last frames to be sent, or to arrive.
+const SHUTDOWN_TIME: std::time::Duration = std::time::Duration::from_secs(1);
+/// Bytes read at once, which is about the size of a TLS record.
+const READ: usize = 16 * 1024;
+
+/// The connection below a session: its first stream, and the source of further ones.
+#[derive(Debug)]
+pub struct SessionTransport {
+    first: ByteStream,
+    further: Further,
+    paths: Paths,
+}
+
+/// The source of further streams. Each is as secure as the first one: QUIC protects all its data, and over SCTP
+/// each pair of streams has a TLS session with the same two keys.
+#[derive(Debug)]
+enum Further {
+    /// The transport has only one stream.
+    None,
+    Quic(quinn::Connection),
+    Sctp(SctpStreams),
+}
+
+type Reader = Box<dyn AsyncRead + Send + Unpin>;
+
+/// The sending side of a stream.
+enum Writer {
+    Other(Box<dyn AsyncWrite + Send + Unpin>),
+    Quic(quinn::SendStream),
+}
+
+impl SessionTransport {
+    /// Uses a connection for a session.
+    ///
+    /// # Errors
+    /// Returns the connection if it is already closed.
+    pub(crate) fn new(connection: Connection) -> Result<Self, Connection> {
+        let further = match (connection.quic(), connection.sctp_streams()) {
+            (Some(quic), _) => Further::Quic(quic.clone()),
+            (None, Some(streams)) => Further::Sctp(streams),
+            (None, None) => Further::None,
+        };
+        let paths = Paths::of(&connection);
+        connection.into_stream().map(|first| Self { first, further, paths })
+    }
+
+    /// Returns information about the connection.
+    pub fn info(&self) -> &eyas::ConnectionInfo {
+        self.first.info()
+    }
+}
+
+/// The transport and the peer's address.
+impl std::fmt::Display for SessionTransport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} to {}", self.info().transport, self.info().remote)
+    }
+}
+
+impl Further {
+    /// Returns the stream with this number, which the client opens and the server waits for, or `None` if there are
+    /// no more.
+    async fn stream(&self, side: Side, number: u16) -> Option<(Reader, Writer)> {
+        match (self, side) {
+            (Self::None, _) => None,
+            (Self::Quic(quic), Side::Client) => Some(of_quic(quic.open_bi().await.ok()?)),
+            (Self::Quic(quic), Side::Server) => Some(of_quic(quic.accept_bi().await.ok()?)),
+            (Self::Sctp(streams), _) => {
+                let stream = streams.stream(StreamId(number)).await;
+                let stream = stream.inspect_err(|error| {
+                    tracing::debug!(number, %error, "a tunnel gets no further streams");
+                });
+                let (from, to) = tokio::io::split(stream.ok()?);
+                Some((Box::new(from), Writer::Other(Box::new(to))))
+            }
+        }
+    }
+}
+
+fn of_quic((to, from): (quinn::SendStream, quinn::RecvStream)) -> (Reader, Writer) {
+    (Box::new(from), Writer::Quic(to))
+}
+
+impl Writer {
+    /// Sets the priority of the stream, if the transport supports it: brief data goes first.
+    fn prefer(&self, is_brief: bool) {
+        if let Self::Quic(stream) = self {
+            // If the stream is closed, writing fails as well.
+            let _ = stream.set_priority(-i32::from(!is_brief));
+        }
+    }
+
+    async fn write(&mut self, out: &mut BytesMut) -> std::io::Result<()> {
+        match self {
+            Self::Other(to) => write(to, out).await,
+            Self::Quic(to) => write(to, out).await,
+        }
+    }
+}
+
+async fn write(to: &mut (impl AsyncWrite + Unpin), out: &mut BytesMut) -> std::io::Result<()> {
+    while !out.is_empty() {
+        to.write_buf(out).await?;
+    }
+    to.flush().await
+}
+
+impl Link {
+    /// Runs the session until it is over, and returns why.
+    pub(crate) async fn run(&self, side: Side, transport: SessionTransport) -> End {
+        let SessionTransport { first, further, paths } = transport;
+        self.set_paths(Some(paths));
+        let (mut from, to) = tokio::io::split(first);
+        let mut to = Writer::Other(Box::new(to));
+        let mut out = BytesMut::with_capacity(TRANSMIT);
+        let sender = self.first_sender();
+        let why = tokio::select! {
+            why = self.read_frames(Lane::FIRST, &mut from) => why,
+            why = self.send(Lane::FIRST, &sender, &mut to, &mut out) => why,
+            () = self.run_timeouts() => String::new(),
+            () = self.add_lanes(side, further) => String::new(),
+        };
+        self.with(|session, _| {
+            session.lost(&why);
+            session.poll_transmit(Lane::FIRST, &mut out);
+        });
+        let last = async {
+            to.write(&mut out).await?;
+            match &mut to {
+                Writer::Other(to) => to.shutdown().await,
+                Writer::Quic(_) => Ok(()),
+            }
+        };
+        // A peer that does not get it will notice the end of the connection.
+        let _ = timeout(SHUTDOWN_TIME, last).await;
+        // The paths have a handle of the connection.
+        self.set_paths(None);
+        self.end().unwrap_or(End::Lost(why))
+    }
+
+    /// Adds streams as they become useful, and runs the session over them, too. Never returns.
+    async fn add_lanes(&self, side: Side, further: Further) {
+        let mut lanes = JoinSet::new();
+        if self.up().await.is_ok() {
+            for number in 1..u16::MAX {
+                if side == Side::Client {
+                    self.wants_lane().await;
+                }
+                let lane = Lane(number);
+                let Some((from, to)) = further.stream(side, number).await else { break };
+                let Some(sender) = self.add_lane(lane) else { break };
+                let link = self.clone();
+                lanes.spawn(async move { link.run_lane(lane, &sender, from, to).await });
+            }
+        }
+        std::future::pending().await
+    }
+
+    async fn run_lane(&self, lane: Lane, sender: &Notify, mut from: Reader, mut to: Writer) {
+        let mut out = BytesMut::new();
+        let why = tokio::select! {
+            why = self.read_frames(lane, &mut from) => why,
+            why = self.send(lane, sender, &mut to, &mut out) => why,
+        };
+        if self.peek(|session| session.received_hello(lane)) {
+            // If all streams have ended, the first one may still receive the reason.
+            sleep(SHUTDOWN_TIME).await;
+            self.give_up(&why);
+        }
+    }
+
+    /// Passes received data to the session until the stream ends, and returns why.
+    async fn read_frames(&self, lane: Lane, from: &mut (impl AsyncRead + Unpin)) -> String {
+        let mut piece = vec![0; READ];
+        loop {
+            let length = match from.read(&mut piece).await {
+                Ok(0) => return "the other end closed it".to_owned(),
+                Ok(length) => length,
+                Err(error) => return error.to_string(),
+            };
+            let is_over = self.with(|session, now| {
+                session.handle_bytes(now, lane, &piece[..length]);
+                session.end().is_some()
+            });
+            self.shared.received.notify_waiters();
+            if is_over {
+                return String::new();
+            }
+        }
+    }
+
+    /// Sends the session's data until the session is over or sending fails, and returns why.
+    async fn send(
+        &self,
+        lane: Lane,
+        sender: &Notify,
+        to: &mut Writer,
+        out: &mut BytesMut,
+    ) -> String {
+        loop {
+            let (is_over, is_brief) = {
+                let mut state = self.lock();
+                let is_brief = state.session.is_brief(lane);
+                state.session.poll_transmit(lane, out);
+                // Channels have room again.
+                if state.dispatch_events() {
+                    self.shared.changed.notify_waiters();
+                }
+                (state.session.end().is_some(), is_brief)
+            };
+            let was_empty = out.is_empty();
+            to.prefer(is_brief);
+            if let Err(error) = to.write(out).await {
+                return error.to_string();
+            }
+            if is_over {
+                return String::new();
+            }
+            if was_empty {
+                sender.notified().await;
+            }
+        }
+    }
+
+    async fn run_timeouts(&self) {
+        while let Some(at) = self.peek(Session::next_timeout) {
+            sleep_until(self.shared.began + at).await;
+            self.with(|session, now| session.handle_timeout(now));
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Our requests (RFC 6525 §5.1), and the peer's responses (§5.2.7).
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::{
+    Asked, DeferredTask, Halves, MAX_COLLISIONS, MAX_STREAMS_NAMED, Reconfiguration, Request, Task,
+    outcome_of,
+};
+use crate::counters::Counters;
+use crate::error::Error;
+use crate::event::{Event, ReconfigurationOutcome};
+use crate::identifier::StreamId;
+use crate::send::Sender;
+use crate::serial::ReconfigurationNumber;
+use crate::wire::Parameter;
+use crate::wire::parameter::{
+    AddStreams, IncomingSsnReset, OutgoingSsnReset, ReconfigurationResponse, ReconfigurationResult,
+    StreamList,
+};
+
+impl Asked {
+    /// Returns the request's parameter; `last_of_peer` is the number of the last request received.
+    pub(super) fn parameter(&self, last_of_peer: ReconfigurationNumber) -> Parameter {
+        let request = self.number;
+        match &self.task {
+            Task::ResetOutgoing { streams, answers } => {
+                Parameter::OutgoingSsnReset(OutgoingSsnReset {
+                    request,
+                    response: answers.unwrap_or(last_of_peer),
+                    last_assigned_tsn: self.last_assigned_tsn,
+                    streams: StreamList::new(streams),
+                })
+            }
+            Task::ResetIncoming { streams } => Parameter::IncomingSsnReset(IncomingSsnReset {
+                request,
+                streams: StreamList::new(streams),
+            }),
+            Task::ResetAssociation => Parameter::SsnTsnReset { request },
+            Task::AddOutgoing(count) => {
+                Parameter::AddOutgoingStreams(AddStreams { request, count: *count })
+            }
+            Task::AddIncoming(count) => {
+                Parameter::AddIncomingStreams(AddStreams { request, count: *count })
+            }
+        }
+    }
+}
+
+/// Returns the streams sorted and without duplicates.
+fn sorted_unique(mut streams: Vec<StreamId>, count: u16) -> Result<Vec<StreamId>, Error> {
+    streams.sort_unstable();
+    streams.dedup();
+    if streams.last().is_some_and(|last| last.0 >= count) {
+        return Err(Error::NoSuchStream);
+    }
+    if streams.len() > MAX_STREAMS_NAMED {
+        return Err(Error::TooManyStreams { limit: MAX_STREAMS_NAMED });
+    }
+    Ok(streams)
+}
+
+/// Returns whether all data has been acknowledged.
+pub(super) fn is_idle(sender: &Sender) -> bool {
+    sender.cumulative_tsn_acked() == sender.last_assigned_tsn() && sender.are_streams_quiet(&[])
+}
+
+impl Reconfiguration {
+    /// Queues a request; an event reports the outcome.
+    pub(crate) fn ask(&mut self, request: Request, halves: &mut Halves<'_>) -> Result<(), Error> {
+        if self.is_busy() || self.is_resetting_for_peer() {
+            return Err(Error::Busy);
+        }
+        let (outbound, inbound) =
+            (halves.sender.terms().outbound, halves.receiver.inbound_streams());
+        match request {
+            Request::ResetOutgoing(streams) => {
+                let streams = sorted_unique(streams, outbound)?;
+                halves.sender.pause_streams(&streams);
+                self.wanted.push_back(Task::ResetOutgoing { streams, answers: None });
+            }
+            Request::ResetIncoming(streams) => {
+                let streams = sorted_unique(streams, inbound)?;
+                self.wanted.push_back(Task::ResetIncoming { streams });
+            }
+            Request::ResetAssociation => {
+                halves.sender.pause_streams(&[]);
+                self.wanted.push_back(Task::ResetAssociation);
+            }
+            Request::AddStreams { outbound: more_out, inbound: more_in } => {
+                let fits = outbound.checked_add(more_out).is_some()
+                    && inbound.checked_add(more_in).is_some_and(|sum| sum <= halves.max_inbound);
+                if !fits || (more_out == 0 && more_in == 0) {
+                    return Err(Error::NoSuchStream);
+                }
+                let tasks = [Task::AddOutgoing(more_out), Task::AddIncoming(more_in)];
+                let wanted = tasks.into_iter().zip([more_out, more_in]);
+                self.wanted.extend(wanted.filter(|(_, more)| *more > 0).map(|(task, _)| task));
+            }
+        }
+        self.advance_wanted(halves);
+        Ok(())
+    }
+
+    /// Returns whether our streams are paused for an association reset that the peer requested.
+    pub(super) fn is_resetting_for_peer(&self) -> bool {
+        let task = self.deferred.as_ref().map(|deferred| &deferred.task);
+        matches!(task, Some(DeferredTask::ResetAssociation))
+    }
+
+    /// Sends the queued requests if they can be sent now.
+    pub(super) fn advance_wanted(&mut self, halves: &mut Halves<'_>) {
+        if self.wanted.is_empty() || !self.asked.is_empty() {
+            return;
+        }
+        // Paused again, as the previous request may have resumed the same streams.
+        let mut is_ready = |task: &Task| match task {
+            Task::ResetOutgoing { streams, .. } => {
+                halves.sender.pause_streams(streams);
+                halves.sender.are_streams_quiet(streams)
+            }
+            Task::ResetAssociation => is_idle(halves.sender),
+            _ => true,
+        };
+        if !self.wanted.iter().all(&mut is_ready) {
+            return;
+        }
+        let last_assigned_tsn = halves.sender.last_assigned_tsn();
+        for task in self.wanted.drain(..) {
+            self.asked.push(Asked { number: self.next, task, last_assigned_tsn, collisions: 0 });
+            self.next = self.next.next();
+        }
+        self.due = true;
+    }
+
+    /// Handles a response; `later` is when to send the request again if it is "in progress".
+    pub(super) fn handle_response(
+        &mut self,
+        later: Duration,
+        response: &ReconfigurationResponse,
+        halves: &mut Halves<'_>,
+        counters: &mut Counters,
+    ) {
+        let found = self.asked.iter_mut().position(|asked| asked.number == response.response);
+        let Some(index) = found else {
+            counters.unexpected_chunks += 1;
+            return;
+        };
+        let collided = response.result == ReconfigurationResult::RequestInProgress;
+        if let Some(asked) = self.asked.get_mut(index) {
+            if response.result == ReconfigurationResult::InProgress {
+                self.wait_until(later);
+                return;
+            }
+            if collided && asked.collisions < MAX_COLLISIONS {
+                asked.collisions += 1;
+                asked.number = self.next;
+                self.next = self.next.next();
+                self.wait_until(later);
+                return;
+            }
+        }
+        let asked = self.asked.remove(index);
+        self.stop_if_answered();
+        self.finish(asked.task, response, halves);
+    }
+
+    /// Drops requests of ours that the peer fulfilled by one of its own, without a response.
+    pub(super) fn fulfilled(&mut self, by: impl Fn(&Asked) -> bool) {
+        self.asked.retain(|asked| !by(asked));
+        self.stop_if_answered();
+    }
+
+    fn wait_until(&mut self, later: Duration) {
+        self.timer = Some(later);
+        self.is_patient = true;
+    }
+
+    fn stop_if_answered(&mut self) {
+        if self.asked.is_empty() {
+            self.due = false;
+            self.timer = None;
+        }
+    }
+
+    fn finish(&mut self, task: Task, response: &ReconfigurationResponse, halves: &mut Halves<'_>) {
+        let mut outcome = outcome_of(response.result);
+        let done = outcome == ReconfigurationOutcome::Performed;
+        match task {
+            Task::ResetOutgoing { streams, .. } => {
+                if done {
+                    halves.sender.reset_streams(&streams);
+                } else {
+                    halves.sender.resume_streams(&streams);
+                }
+                self.events.push_back(Event::StreamsReset { outgoing: true, streams, outcome });
+            }
+            // An accepted request is reported when the peer performs it.
+            Task::ResetIncoming { .. } | Task::AddIncoming(_) if done => {}
+            Task::ResetIncoming { streams } => {
+                self.events.push_back(Event::StreamsReset { outgoing: false, streams, outcome });
+            }
+            Task::ResetAssociation => {
+                match response.next_tsns.filter(|_| done) {
+                    Some((sends, expects)) if halves.sender.reset_tsns(expects) => {
+                        halves.receiver.reset_tsns(sends);
+                    }
+                    _ => {
+                        halves.sender.resume_streams(&[]);
+                        if done {
+                            outcome = ReconfigurationOutcome::Failed;
+                        }
+                    }
+                }
+                self.events.push_back(Event::AssociationReset { outcome });
+            }
+            Task::AddOutgoing(count) => {
+                if done {
+                    let outbound = halves.sender.terms().outbound;
+                    halves.sender.set_outbound_streams(outbound.saturating_add(count));
+                }
+                self.report_streams_added(halves, outcome);
+            }
+            Task::AddIncoming(_) => self.report_streams_added(halves, outcome),
+        }
+    }
+
+    pub(super) fn report_streams_added(
+        &mut self,
+        halves: &Halves<'_>,
+        outcome: ReconfigurationOutcome,
+    ) {
+        self.events.push_back(Event::StreamsAdded {
+            outbound: halves.sender.terms().outbound,
+            inbound: halves.receiver.inbound_streams(),
+            outcome,
+        });
+    }
+}

@@ -1,0 +1,473 @@
+//! `getsockopt`.
+
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+use core::time::Duration;
+
+use eyas_sctp::endpoint::{AssociationState, PathState, PathStatus};
+
+use super::association::Assoc;
+use super::naming::read_name;
+use super::socket::SocketState;
+use super::{MAX_UNKNOWN, Stack};
+use crate::abi::layout::{i32_at, put, put_i32, put_u16, put_u32, put_u64, u16_at};
+use crate::abi::number::option::*;
+use crate::abi::number::{level, so, socket};
+use crate::abi::{Errno, STORAGE};
+use crate::io::{AssocId, Domain, SocketId, Style};
+use crate::settings::{PeerAddrParams, Settings};
+
+/// The size of `SCTP_EVENTS`.
+pub(super) const EVENTS: usize = 14;
+
+impl Stack {
+    /// `getsockopt`; `value` is the content of the program's buffer, with the length `optlen`. The
+    /// result is never longer, and its length is the new `optlen`. `CONNECTX3` and `PEELOFF` have
+    /// separate calls here.
+    ///
+    /// # Errors
+    /// `ENOPROTOOPT`, `EINVAL`, `ENOTCONN`, …
+    pub fn getsockopt(
+        &mut self,
+        now: Duration,
+        socket: SocketId,
+        level: i32,
+        name: i32,
+        value: &[u8],
+    ) -> Result<Vec<u8>, Errno> {
+        self.advance_to(now);
+        self.socket_of(socket)?;
+        let found = match level {
+            level::SOL_SCTP => self.get_sctp(socket, name, value),
+            level::SOL_SOCKET => self.get_socket(socket, name, value),
+            _ => self.get_stored(socket, level, name, value),
+        };
+        self.count_unknown(level, name, found)
+    }
+
+    /// Counts options that are not supported.
+    pub(super) fn count_unknown<T>(
+        &mut self,
+        level: i32,
+        name: i32,
+        outcome: Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        if matches!(outcome, Err(Errno::ENOPROTOOPT)) {
+            let has_room = self.unknown.len() < MAX_UNKNOWN;
+            if has_room || self.unknown.contains_key(&(level, name)) {
+                *self.unknown.entry((level, name)).or_default() += 1;
+            }
+        }
+        outcome
+    }
+
+    fn get_socket(&mut self, id: SocketId, name: i32, value: &[u8]) -> Result<Vec<u8>, Errno> {
+        let found = self.socket_mut(id)?;
+        let shared = &found.shared;
+        let number = match name {
+            so::SO_TYPE if found.style == Style::OneToMany => socket::SOCK_SEQPACKET,
+            so::SO_TYPE => socket::SOCK_STREAM,
+            so::SO_PROTOCOL => socket::IPPROTO_SCTP,
+            so::SO_DOMAIN if found.domain == Domain::Inet => socket::AF_INET,
+            so::SO_DOMAIN => socket::AF_INET6,
+            so::SO_ERROR => {
+                let error = found.error.take().map_or(0, |error| error.0);
+                self.touch_socket(id);
+                error
+            }
+            so::SO_SNDBUF => shared.send_buffer as i32,
+            so::SO_RCVBUF => shared.receive_buffer as i32,
+            so::SO_REUSEADDR => shared.reuse_address.into(),
+            so::SO_REUSEPORT => shared.reuse_port.into(),
+            so::SO_ACCEPTCONN => (found.state == SocketState::Listening).into(),
+            so::SO_LINGER => {
+                let (on, seconds) = shared.linger.map_or((0, 0), |wait| (1, wait.as_secs() as u32));
+                return Ok(truncated([ints(&[on]), ints(&[seconds])].concat(), value));
+            }
+            _ => return self.get_stored(id, level::SOL_SOCKET, name, value),
+        };
+        Ok(truncated(ints(&[number as u32]), value))
+    }
+
+    /// Returns the stored value of an option that has no effect.
+    fn get_stored(
+        &self,
+        socket: SocketId,
+        level: i32,
+        name: i32,
+        value: &[u8],
+    ) -> Result<Vec<u8>, Errno> {
+        let found = self.socket_of(socket)?;
+        if level == level::SOL_IPV6 && name == IPV6_V6ONLY && found.domain == Domain::Inet6 {
+            return Ok(truncated(ints(&[found.shared.v6_only.into()]), value));
+        }
+        if let Some(stored) = found.stored.get(&(level, name)) {
+            return Ok(truncated(stored.clone(), value));
+        }
+        let is_known = match level {
+            level::SOL_IP => true,
+            level::SOL_SOCKET => true,
+            level::SOL_IPV6 => found.domain == Domain::Inet6,
+            _ => false,
+        };
+        if is_known { Ok(truncated(ints(&[0]), value)) } else { Err(Errno::ENOPROTOOPT) }
+    }
+
+    fn get_sctp(&mut self, socket: SocketId, name: i32, value: &[u8]) -> Result<Vec<u8>, Errno> {
+        let shared = &self.socket_of(socket)?.shared;
+        let offers = &shared.extensions;
+        let flag = match name {
+            SCTP_NODELAY => u32::from(shared.no_delay),
+            SCTP_AUTOCLOSE if self.socket_of(socket)?.is_single() => return Err(Errno::EOPNOTSUPP),
+            SCTP_AUTOCLOSE => shared.autoclose,
+            SCTP_ADAPTATION_LAYER => shared.adaptation,
+            SCTP_DISABLE_FRAGMENTS => shared.disable_fragments.into(),
+            SCTP_I_WANT_MAPPED_V4_ADDR => shared.mapped.into(),
+            SCTP_FRAGMENT_INTERLEAVE => shared.fragment_interleave,
+            SCTP_PARTIAL_DELIVERY_POINT => shared.partial_delivery_point,
+            SCTP_AUTO_ASCONF => shared.auto_asconf.into(),
+            SCTP_RECVRCVINFO => shared.receive_rcvinfo.into(),
+            SCTP_RECVNXTINFO => shared.receive_nxtinfo.into(),
+            SCTP_REUSE_PORT => shared.reuse_port.into(),
+            SCTP_GET_ASSOC_NUMBER => self.live_associations(socket)?.len() as u32,
+            SCTP_EVENTS => return self.get_events(socket, value),
+            SCTP_STATUS => return self.get_status(socket, value),
+            SCTP_GET_PEER_ADDR_INFO => return self.get_peer_address_info(socket, value),
+            SCTP_PEER_ADDR_PARAMS => return self.get_peer_address_params(socket, value),
+            SCTP_PRIMARY_ADDR => return self.get_primary(socket, value),
+            SCTP_GET_PEER_ADDRS => return self.get_peer_addresses(socket, value),
+            SCTP_GET_LOCAL_ADDRS => return self.get_local_addresses(socket, value),
+            SCTP_GET_ASSOC_ID_LIST => {
+                let ids = self.live_associations(socket)?;
+                let mut list = alloc::vec![ids.len() as u32];
+                list.extend(ids.iter().map(|id| id.0 as u32));
+                return exact(ints(&list), value);
+            }
+            SCTP_GET_ASSOC_STATS => {
+                let id = self.target_association(socket, at_least(value, 4)?)?;
+                let mut bytes = alloc::vec![0; 256];
+                put_i32(&mut bytes, 0, id.0);
+                let status = self.endpoint_status(id).ok_or(Errno::EINVAL)?;
+                put_u64(&mut bytes, 136, status.paths.len() as u64);
+                return Ok(truncated(bytes, value));
+            }
+            SCTP_PR_SUPPORTED => {
+                return extension_value(self, socket, value, offers.partial_reliability);
+            }
+            SCTP_RECONFIG_SUPPORTED => {
+                return extension_value(self, socket, value, offers.reconfiguration);
+            }
+            SCTP_INTERLEAVING_SUPPORTED => {
+                return extension_value(self, socket, value, offers.interleaving);
+            }
+            SCTP_ASCONF_SUPPORTED => {
+                return extension_value(self, socket, value, offers.dynamic_addresses);
+            }
+            SCTP_AUTH_SUPPORTED => {
+                return extension_value(self, socket, value, offers.authentication);
+            }
+            SCTP_ECN_SUPPORTED => return extension_value(self, socket, value, offers.ecn),
+            _ => return self.get_setting(socket, name, value),
+        };
+        exact(ints(&[flag]), value)
+    }
+
+    /// Options that each association has.
+    fn get_setting(&self, socket: SocketId, name: i32, value: &[u8]) -> Result<Vec<u8>, Errno> {
+        let of = |offset: usize| {
+            let id = if value.len() >= offset + 4 { i32_at(value, offset) } else { 0 };
+            Ok::<(i32, &Settings), Errno>((id, self.settings(socket, id)?))
+        };
+        let bytes = match name {
+            SCTP_RTOINFO => {
+                let (id, own) = of(0)?;
+                ints(&[id as u32, own.rto.initial, own.rto.max, own.rto.min])
+            }
+            SCTP_ASSOCINFO => self.get_association_info(socket, of(0)?)?,
+            SCTP_INITMSG => {
+                let init = self.socket_of(socket)?.settings.init;
+                let fields = [init.outbound, init.max_inbound, init.max_attempts, init.max_timeout];
+                fields.iter().flat_map(|field| field.to_ne_bytes()).collect()
+            }
+            SCTP_DEFAULT_SEND_PARAM => {
+                let (id, own) = of(28)?;
+                let mut info = own.default_send;
+                info.association = id;
+                info.encode().to_vec()
+            }
+            SCTP_DEFAULT_SNDINFO => {
+                let (id, own) = of(12)?;
+                let info = own.default_send;
+                let mut bytes = ints(&[0, info.ppid, info.context, id as u32]);
+                put_u16(&mut bytes, 0, info.stream);
+                put_u16(&mut bytes, 2, info.flags);
+                bytes
+            }
+            SCTP_DEFAULT_PRINFO => {
+                let (id, own) = of(0)?;
+                let policy = u32::from(own.default_send.flags & 0x30);
+                ints(&[id as u32, own.default_send.time_to_live, policy])
+            }
+            SCTP_DELAYED_SACK if value.len() == 8 => {
+                let (id, own) = of(0)?;
+                ints(&[id as u32, own.sack_delay])
+            }
+            SCTP_DELAYED_SACK => {
+                let (id, own) = of(0)?;
+                ints(&[id as u32, own.sack_delay, own.sack_frequency])
+            }
+            SCTP_MAXSEG if value.len() == 4 => ints(&[self.settings(socket, 0)?.max_segment]),
+            SCTP_MAX_BURST if value.len() == 4 => ints(&[self.settings(socket, 0)?.max_burst]),
+            SCTP_MAXSEG => id_and_value(of(0)?, |own| own.max_segment),
+            SCTP_MAX_BURST => id_and_value(of(0)?, |own| own.max_burst),
+            SCTP_CONTEXT => id_and_value(of(0)?, |own| own.receive_context),
+            SCTP_STREAM_SCHEDULER => id_and_value(of(0)?, |own| own.scheduler),
+            SCTP_ENABLE_STREAM_RESET => id_and_value(of(0)?, |own| own.stream_reset),
+            SCTP_EXPOSE_POTENTIALLY_FAILED_STATE => id_and_value(of(0)?, |own| own.expose_pf),
+            SCTP_EVENT => {
+                let (id, own) = of(0)?;
+                event_subscription(id, own, value)
+            }
+            SCTP_HMAC_IDENT => {
+                let hmacs = &self.socket_of(socket)?.shared.hmacs;
+                let mut bytes = ints(&[hmacs.len() as u32]);
+                bytes.extend(hmacs.iter().flat_map(|hmac| hmac.to_ne_bytes()));
+                bytes
+            }
+            SCTP_AUTH_ACTIVE_KEY => {
+                let (id, own) = of(0)?;
+                ints(&[id as u32, own.keys.active().into()])
+            }
+            _ => return self.get_rare(socket, name, value),
+        };
+        exact(bytes, value)
+    }
+
+    fn get_association_info(
+        &self,
+        socket: SocketId,
+        (id, own): (i32, &Settings),
+    ) -> Result<Vec<u8>, Errno> {
+        let status = self.target(socket, id)?.and_then(|id| self.endpoint_status(id));
+        let mut bytes = ints(&[id as u32, 0, 0, 0, own.cookie_life]);
+        put_u16(&mut bytes, 4, own.association_max_retrans);
+        if let Some(status) = status {
+            put_u16(&mut bytes, 6, status.paths.len() as u16);
+            put_u32(&mut bytes, 8, status.peer_window);
+            put_u32(&mut bytes, 12, status.window);
+        }
+        Ok(bytes)
+    }
+
+    /// `min(delivered, 14)` bytes, one for each type of notification.
+    fn get_events(&self, socket: SocketId, value: &[u8]) -> Result<Vec<u8>, Errno> {
+        if value.is_empty() {
+            return Err(Errno::EINVAL);
+        }
+        let events = self.socket_of(socket)?.settings.events;
+        Ok((0..value.len().min(EVENTS)).map(|bit| u8::from(events & 1 << bit != 0)).collect())
+    }
+
+    fn get_status(&self, socket: SocketId, value: &[u8]) -> Result<Vec<u8>, Errno> {
+        let id = self.target_association(socket, at_least(value, 176)?)?;
+        let status = self.endpoint_status(id).ok_or(Errno::EINVAL)?;
+        let mut bytes = alloc::vec![0; 176];
+        put_i32(&mut bytes, 0, id.0);
+        put_i32(&mut bytes, 4, state_number(status.state));
+        put_u32(&mut bytes, 8, status.peer_window);
+        put_u16(&mut bytes, 16, status.inbound_streams);
+        put_u16(&mut bytes, 18, status.outbound_streams);
+        put_u32(&mut bytes, 20, self.fragmentation_point(id) as u32);
+        let primary = status.paths.iter().find(|path| path.id == status.primary);
+        if let Some(path) = primary {
+            put(&mut bytes, 24, &self.path_info(socket, id, path, status.remote_port)?);
+        }
+        Ok(truncated(bytes, value))
+    }
+
+    fn path_info(
+        &self,
+        socket: SocketId,
+        id: AssocId,
+        path: &PathStatus,
+        port: u16,
+    ) -> Result<Vec<u8>, Errno> {
+        let mut bytes = alloc::vec![0; 152];
+        let address = SocketAddr::new(path.remote.ip(), port);
+        put_i32(&mut bytes, 0, id.0);
+        put(&mut bytes, 4, self.socket_of(socket)?.name(address).as_bytes());
+        let state = match path.state {
+            PathState::Active => 2,
+            PathState::Unconfirmed => 3,
+            PathState::PotentiallyFailed => 1,
+            _ => 0,
+        };
+        put_i32(&mut bytes, 4 + STORAGE, state);
+        put_u32(&mut bytes, 8 + STORAGE, path.congestion_window as u32);
+        let rtt = path.smoothed_rtt.unwrap_or_default();
+        put_u32(&mut bytes, 12 + STORAGE, rtt.as_millis() as u32);
+        put_u32(&mut bytes, 16 + STORAGE, path.rto.as_millis() as u32);
+        put_u32(&mut bytes, 20 + STORAGE, path.mtu as u32 + 20);
+        Ok(bytes)
+    }
+
+    /// Returns the association and the path that an option applies to.
+    pub(super) fn target_path(
+        &self,
+        socket: SocketId,
+        id: i32,
+        name: &[u8],
+    ) -> Result<(AssocId, PathStatus, u16), Errno> {
+        let (address, _) = read_name(self.socket_of(socket)?, name).map_err(|_| Errno::EINVAL)?;
+        let target = self.target(socket, id)?;
+        let id = target.or_else(|| self.find_peer(socket, address)).ok_or(Errno::EINVAL)?;
+        let status = self.endpoint_status(id).ok_or(Errno::EINVAL)?;
+        let port = status.remote_port;
+        let mut paths = status.paths.into_iter();
+        let is_named = |path: &PathStatus| path.remote.ip() == address.ip();
+        let path = paths.find(|path| is_named(path) && port == address.port());
+        let path = path.ok_or(Errno::EINVAL)?;
+        Ok((id, path, port))
+    }
+
+    fn get_peer_address_info(&self, socket: SocketId, value: &[u8]) -> Result<Vec<u8>, Errno> {
+        let id = at_least(value, 152)?;
+        let (id, path, port) = self.target_path(socket, id, &value[4..])?;
+        Ok(truncated(self.path_info(socket, id, &path, port)?, value))
+    }
+
+    fn get_peer_address_params(&self, socket: SocketId, value: &[u8]) -> Result<Vec<u8>, Errno> {
+        let id = at_least(value, 152)?;
+        let own = self.settings(socket, id)?;
+        let PeerAddrParams { hb_interval, path_max_retrans, path_mtu, flags, flow_label, dscp } =
+            own.peer_address;
+        let mut bytes = value.get(..value.len().min(156)).unwrap_or_default().to_vec();
+        put_u32(&mut bytes, 132, hb_interval);
+        put_u16(&mut bytes, 136, path_max_retrans);
+        put_u32(&mut bytes, 138, path_mtu);
+        put_u32(&mut bytes, 142, own.sack_delay);
+        put_u32(&mut bytes, 146, flags);
+        put_u32(&mut bytes, 150, flow_label);
+        put(&mut bytes, 154, &[dscp]);
+        Ok(bytes)
+    }
+
+    fn get_primary(&self, socket: SocketId, value: &[u8]) -> Result<Vec<u8>, Errno> {
+        let id = self.target_association(socket, at_least(value, 132)?)?;
+        let peer = self.associations.get(&id).map(|assoc| assoc.peer).ok_or(Errno::EINVAL)?;
+        let mut bytes = alloc::vec![0; 132];
+        put_i32(&mut bytes, 0, id.0);
+        put(&mut bytes, 4, self.socket_of(socket)?.name(peer).as_bytes());
+        Ok(truncated(bytes, value))
+    }
+
+    fn get_peer_addresses(&self, socket: SocketId, value: &[u8]) -> Result<Vec<u8>, Errno> {
+        let id = at_least(value, 8)?;
+        let id = self.target_association(socket, id)?;
+        let paths = self.associations.get(&id).map(|assoc| &assoc.paths).ok_or(Errno::EINVAL)?;
+        self.list_names(socket, id.0, paths.iter().map(|(_, peer)| *peer), value)
+    }
+
+    fn get_local_addresses(&self, socket: SocketId, value: &[u8]) -> Result<Vec<u8>, Errno> {
+        let id = at_least(value, 8)?;
+        let found = self.socket_of(socket)?;
+        let port = found.port.and_then(|key| self.ports.get(&key)).ok_or(Errno::EINVAL)?;
+        let bound = port.addresses.iter().copied();
+        let all = self.addresses.iter().copied().filter(|ip| found.accepts(*ip));
+        let none: Vec<SocketAddr> = Vec::new();
+        let number = port.number;
+        let names = bound.chain(all.filter(|_| port.addresses.is_empty()));
+        let names = none.into_iter().chain(names.map(|ip| SocketAddr::new(ip, number)));
+        self.list_names(socket, id, names, value)
+    }
+
+    fn list_names(
+        &self,
+        socket: SocketId,
+        id: i32,
+        addresses: impl Iterator<Item = SocketAddr>,
+        value: &[u8],
+    ) -> Result<Vec<u8>, Errno> {
+        let found = self.socket_of(socket)?;
+        let mut bytes = ints(&[id as u32, 0]);
+        let mut count = 0;
+        for address in addresses {
+            bytes.extend_from_slice(found.name(address).as_bytes());
+            count += 1;
+        }
+        put_u32(&mut bytes, 4, count);
+        if bytes.len() > value.len() { Err(Errno::ENOMEM) } else { Ok(bytes) }
+    }
+
+    fn live_associations(&self, socket: SocketId) -> Result<Vec<AssocId>, Errno> {
+        let found = self.socket_of(socket)?;
+        if found.is_one_to_one() {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let alive = |id: &AssocId| self.associations.get(id).is_some_and(Assoc::is_alive);
+        Ok(found.associations.iter().copied().filter(alive).collect())
+    }
+}
+
+/// Returns whether the program has subscribed to a type of notification, as an `sctp_event`.
+fn event_subscription(id: i32, own: &Settings, value: &[u8]) -> Vec<u8> {
+    let kind = u16_at(value, 4);
+    let on = own.events & 1 << (kind & 0xf) != 0;
+    let mut bytes = ints(&[id as u32, 0]);
+    put_u16(&mut bytes, 4, kind);
+    put(&mut bytes, 6, &[on.into()]);
+    bytes
+}
+
+/// `IPV6_V6ONLY`.
+pub(super) const IPV6_V6ONLY: i32 = 26;
+
+fn id_and_value((id, own): (i32, &Settings), field: impl Fn(&Settings) -> u32) -> Vec<u8> {
+    ints(&[id as u32, field(own)])
+}
+
+/// Returns whether an extension is offered, as an `sctp_assoc_value`.
+fn extension_value(
+    stack: &Stack,
+    socket: SocketId,
+    value: &[u8],
+    on: bool,
+) -> Result<Vec<u8>, Errno> {
+    let id = at_least(value, 8)?;
+    stack.target(socket, id)?;
+    Ok(truncated(ints(&[id as u32, on.into()]), value))
+}
+
+/// Returns the bytes of 32-bit numbers.
+fn ints(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
+}
+
+/// Returns the number at the start of a buffer, which must have at least this length.
+fn at_least(value: &[u8], length: usize) -> Result<i32, Errno> {
+    if value.len() < length { Err(Errno::EINVAL) } else { Ok(i32_at(value, 0)) }
+}
+
+/// Returns the bytes, or an error if the buffer is too small.
+fn exact(bytes: Vec<u8>, value: &[u8]) -> Result<Vec<u8>, Errno> {
+    if value.len() < bytes.len() { Err(Errno::EINVAL) } else { Ok(bytes) }
+}
+
+/// Returns the bytes, truncated to the buffer.
+fn truncated(mut bytes: Vec<u8>, value: &[u8]) -> Vec<u8> {
+    bytes.truncate(value.len());
+    bytes
+}
+
+fn state_number(state: AssociationState) -> i32 {
+    match state {
+        AssociationState::CookieWait | AssociationState::Held => 2,
+        AssociationState::CookieEchoed => 3,
+        AssociationState::Established => 4,
+        AssociationState::ShutdownPending => 5,
+        AssociationState::ShutdownSent => 6,
+        AssociationState::ShutdownReceived => 7,
+        AssociationState::ShutdownAckSent => 8,
+        _ => 1,
+    }
+}

@@ -1,0 +1,93 @@
+//! Determines what an option applies to: the socket, one association, or all of them (RFC 6458
+//! §7.1).
+
+use alloc::vec::Vec;
+
+use super::Stack;
+use super::association::Assoc;
+use crate::abi::Errno;
+use crate::abi::number::association::{SCTP_ALL_ASSOC, SCTP_CURRENT_ASSOC, SCTP_FUTURE_ASSOC};
+use crate::io::{AssocId, SocketId};
+use crate::settings::Settings;
+
+impl Stack {
+    /// Returns the association that an option applies to, or `None` for the socket itself. For
+    /// one-to-one sockets the identifier is ignored.
+    pub(super) fn target(&self, socket: SocketId, id: i32) -> Result<Option<AssocId>, Errno> {
+        let found = self.socket_of(socket)?;
+        if found.is_single() {
+            let only =
+                found.only().filter(|id| self.associations.get(id).is_some_and(Assoc::is_up));
+            return Ok(only);
+        }
+        if (SCTP_FUTURE_ASSOC..=SCTP_ALL_ASSOC).contains(&id) {
+            return Ok(None);
+        }
+        let id = AssocId(id);
+        let is_here = found.associations.contains(&id);
+        if is_here { Ok(Some(id)) } else { Err(Errno::EINVAL) }
+    }
+
+    /// Returns the association that an option applies to, which must exist.
+    pub(super) fn target_association(&self, socket: SocketId, id: i32) -> Result<AssocId, Errno> {
+        self.target(socket, id)?.ok_or(Errno::EINVAL)
+    }
+
+    /// Returns the settings that an option applies to.
+    pub(super) fn settings(&self, socket: SocketId, id: i32) -> Result<&Settings, Errno> {
+        match self.target(socket, id)? {
+            Some(id) => self.associations.get(&id).map(|it| &it.settings).ok_or(Errno::EINVAL),
+            None => Ok(&self.socket_of(socket)?.settings),
+        }
+    }
+
+    /// Changes the settings that an option applies to, and applies the changes.
+    pub(super) fn change(
+        &mut self,
+        socket: SocketId,
+        id: i32,
+        change: impl Fn(&mut Settings),
+    ) -> Result<(), Errno> {
+        let associations: Vec<AssocId> = match self.target(socket, id)? {
+            Some(one) => alloc::vec![one],
+            None => {
+                let single = self.socket_of(socket)?.is_single();
+                let found = self.socket_mut(socket)?;
+                if single || id != SCTP_CURRENT_ASSOC {
+                    change(&mut found.settings);
+                }
+                let all = !single && id != SCTP_FUTURE_ASSOC;
+                found.associations.iter().copied().filter(|_| all).collect()
+            }
+        };
+        for id in associations {
+            if let Some(assoc) = self.associations.get_mut(&id) {
+                change(&mut assoc.settings);
+            }
+            self.apply_settings(id);
+        }
+        self.refresh_listening(socket);
+        Ok(())
+    }
+
+    /// Applies changed settings to an association.
+    pub(super) fn apply_settings(&mut self, id: AssocId) {
+        let Some(assoc) = self.associations.get(&id) else { return };
+        let Some(found) = assoc.socket.and_then(|id| self.sockets.get(&id)) else { return };
+        let config = self.association_config(&found.shared, &assoc.settings);
+        let (key, inner) = (assoc.port, assoc.inner);
+        self.at_port(key, |endpoint, now| {
+            // This fails if the association has ended, and then nothing needs to change.
+            let association = endpoint.association_mut(now, inner);
+            let _ = association.and_then(|mut association| association.configure(&config));
+        });
+    }
+
+    /// Applies changed options of a socket to all its associations.
+    pub(super) fn apply_shared(&mut self, socket: SocketId) {
+        let Some(found) = self.sockets.get(&socket) else { return };
+        let all: Vec<AssocId> = found.associations.iter().copied().collect();
+        all.into_iter().for_each(|id| self.apply_settings(id));
+        self.refresh_listening(socket);
+    }
+}

@@ -1,0 +1,458 @@
+//! `setsockopt`.
+
+use core::time::Duration;
+
+use eyas_sctp::identifier::StreamId;
+
+use super::Stack;
+use super::get_options::{EVENTS, IPV6_V6ONLY};
+use super::naming::read_name;
+use crate::abi::Errno;
+use crate::abi::control::{SndInfo, SndRcvInfo};
+use crate::abi::layout::{i32_at, u16_at, u32_at};
+use crate::abi::number::option::*;
+use crate::abi::number::{level, so};
+use crate::io::{Domain, SocketId};
+use crate::settings::{RtoInfo, Settings, spp};
+
+/// The maximum length of an option that is stored without effect.
+const MAX_STORED: usize = 256;
+/// The maximum number of options that are stored without effect.
+const MAX_STORED_OPTIONS: usize = 64;
+/// The smallest buffers in Linux.
+const MIN_SEND_BUFFER: usize = 4608;
+const MIN_RECEIVE_BUFFER: usize = 2304;
+/// The largest buffer that Linux lets a program request (`net.core.wmem_max`).
+const MAX_BUFFER: usize = 212_992;
+/// The longest delay of an acknowledgement, in milliseconds.
+const MAX_SACK_DELAY: u32 = 500;
+
+impl Stack {
+    /// `setsockopt`. `BINDX_ADD` and `BINDX_REM` work here, too; for the variants of `CONNECTX` see
+    /// [`Self::connectx`].
+    ///
+    /// # Errors
+    /// `ENOPROTOOPT`, `EINVAL`, …
+    pub fn setsockopt(
+        &mut self,
+        now: Duration,
+        socket: SocketId,
+        level: i32,
+        name: i32,
+        value: &[u8],
+    ) -> Result<(), Errno> {
+        self.advance_to(now);
+        self.socket_of(socket)?;
+        let outcome = match level {
+            level::SOL_SCTP => self.set_sctp(socket, name, value),
+            level::SOL_SOCKET => self.set_socket(socket, name, value),
+            _ => self.set_stored(socket, level, name, value),
+        };
+        self.count_unknown(level, name, outcome)
+    }
+
+    fn set_socket(&mut self, socket: SocketId, name: i32, value: &[u8]) -> Result<(), Errno> {
+        if value.len() < 4 {
+            return Err(Errno::EINVAL);
+        }
+        let number = u32_at(value, 0);
+        let shared = &mut self.socket_mut(socket)?.shared;
+        let doubled = (number as usize).min(MAX_BUFFER).saturating_mul(2);
+        match name {
+            so::SO_SNDBUF | so::SO_SNDBUFFORCE => shared.send_buffer = doubled.max(MIN_SEND_BUFFER),
+            so::SO_RCVBUF | so::SO_RCVBUFFORCE => {
+                shared.receive_buffer = doubled.max(MIN_RECEIVE_BUFFER);
+            }
+            so::SO_REUSEADDR => shared.reuse_address = number != 0,
+            so::SO_REUSEPORT => shared.reuse_port = number != 0,
+            so::SO_LINGER if value.len() < 8 => return Err(Errno::EINVAL),
+            so::SO_LINGER => {
+                let wait = Duration::from_secs(u32_at(value, 4).into());
+                shared.linger = (number != 0).then_some(wait);
+            }
+            so::SO_TYPE | so::SO_PROTOCOL | so::SO_DOMAIN | so::SO_ERROR | so::SO_ACCEPTCONN => {
+                return Err(Errno::ENOPROTOOPT);
+            }
+            _ => return self.set_stored(socket, level::SOL_SOCKET, name, value),
+        }
+        let reuses = shared.reuse_address || shared.reuse_port;
+        let port = self.socket_of(socket)?.port;
+        if let Some(port) = port.and_then(|key| self.ports.get_mut(&key))
+            && port.owner == Some(socket)
+        {
+            port.reuses = reuses;
+        }
+        self.apply_shared(socket);
+        self.update_full_of_all(socket);
+        Ok(())
+    }
+
+    /// Stores an option that has no effect, so that it can be read back.
+    fn set_stored(
+        &mut self,
+        socket: SocketId,
+        level: i32,
+        name: i32,
+        value: &[u8],
+    ) -> Result<(), Errno> {
+        let found = self.socket_mut(socket)?;
+        let is_ipv6 = found.domain == Domain::Inet6;
+        let is_known = matches!(level, level::SOL_IP | level::SOL_SOCKET)
+            || (level == level::SOL_IPV6 && is_ipv6);
+        if !is_known {
+            return Err(Errno::ENOPROTOOPT);
+        }
+        if level == level::SOL_IPV6 && name == IPV6_V6ONLY {
+            if value.len() < 4 || found.port.is_some() {
+                return Err(Errno::EINVAL);
+            }
+            found.shared.v6_only = u32_at(value, 0) != 0;
+            return Ok(());
+        }
+        let has_room = found.stored.len() < MAX_STORED_OPTIONS;
+        if value.len() <= MAX_STORED && (has_room || found.stored.contains_key(&(level, name))) {
+            found.stored.insert((level, name), value.to_vec());
+        }
+        Ok(())
+    }
+
+    fn set_sctp(&mut self, socket: SocketId, name: i32, value: &[u8]) -> Result<(), Errno> {
+        let number = i32_at(value, 0);
+        match name {
+            SCTP_SOCKOPT_BINDX_ADD => self.bindx(self.now, socket, value, true),
+            SCTP_SOCKOPT_BINDX_REM => self.bindx(self.now, socket, value, false),
+            SCTP_AUTOCLOSE if self.socket_of(socket)?.is_single() => Err(Errno::EOPNOTSUPP),
+            SCTP_NODELAY
+            | SCTP_AUTOCLOSE
+            | SCTP_ADAPTATION_LAYER
+            | SCTP_DISABLE_FRAGMENTS
+            | SCTP_I_WANT_MAPPED_V4_ADDR
+            | SCTP_FRAGMENT_INTERLEAVE
+            | SCTP_PARTIAL_DELIVERY_POINT
+            | SCTP_AUTO_ASCONF
+            | SCTP_RECVRCVINFO
+            | SCTP_RECVNXTINFO
+            | SCTP_REUSE_PORT => {
+                length(value, &[4])?;
+                self.set_shared(socket, name, number as u32)
+            }
+            SCTP_PR_SUPPORTED
+            | SCTP_RECONFIG_SUPPORTED
+            | SCTP_INTERLEAVING_SUPPORTED
+            | SCTP_ASCONF_SUPPORTED
+            | SCTP_AUTH_SUPPORTED
+            | SCTP_ECN_SUPPORTED => {
+                length(value, &[8])?;
+                self.set_extension(socket, name, value)
+            }
+            SCTP_EVENTS => self.set_events(socket, value),
+            SCTP_PEER_ADDR_PARAMS => {
+                length(value, &[152, 156])?;
+                self.set_peer_address_params(socket, value)
+            }
+            SCTP_PRIMARY_ADDR => {
+                length(value, &[132])?;
+                let (id, path, _) = self.target_path(socket, number, &value[4..])?;
+                self.with_association(id, |association| association.set_primary(path.id))?;
+                self.refresh_paths(id);
+                Ok(())
+            }
+            SCTP_SET_PEER_PRIMARY_ADDR => {
+                length(value, &[132])?;
+                let (address, _) = read_name(self.socket_of(socket)?, &value[4..])?;
+                let id = self.target_association(socket, number)?;
+                self.with_association(id, |association| association.set_peer_primary(address.ip()))
+            }
+            SCTP_AUTH_CHUNK => {
+                length(value, &[1])?;
+                let shared = &mut self.socket_mut(socket)?.shared;
+                if !shared.extensions.authentication {
+                    return Err(Errno::EACCES);
+                }
+                if !shared.authenticated_chunks.contains(&value[0]) {
+                    shared.authenticated_chunks.push(value[0]);
+                }
+                Ok(())
+            }
+            SCTP_RESET_STREAMS | SCTP_RESET_ASSOC | SCTP_ADD_STREAMS => {
+                self.set_streams(socket, name, value)
+            }
+            SCTP_AUTH_KEY | SCTP_AUTH_ACTIVE_KEY | SCTP_AUTH_DELETE_KEY => {
+                self.set_key(socket, name, value)
+            }
+            _ => self.set_setting(socket, name, value),
+        }
+    }
+
+    fn set_shared(&mut self, socket: SocketId, name: i32, number: u32) -> Result<(), Errno> {
+        let found = self.socket_mut(socket)?;
+        let one_to_one = found.is_one_to_one();
+        let has_port = found.port.is_some();
+        let shared = &mut found.shared;
+        let on = number != 0;
+        match name {
+            SCTP_NODELAY => shared.no_delay = on,
+            SCTP_AUTOCLOSE => shared.autoclose = number,
+            SCTP_ADAPTATION_LAYER => shared.adaptation = number,
+            SCTP_DISABLE_FRAGMENTS => shared.disable_fragments = on,
+            SCTP_I_WANT_MAPPED_V4_ADDR => shared.mapped = on,
+            SCTP_FRAGMENT_INTERLEAVE => shared.fragment_interleave = on.into(),
+            SCTP_PARTIAL_DELIVERY_POINT if number as usize > shared.receive_buffer / 2 => {
+                return Err(Errno::EINVAL);
+            }
+            SCTP_PARTIAL_DELIVERY_POINT => shared.partial_delivery_point = number,
+            SCTP_AUTO_ASCONF => shared.auto_asconf = on,
+            SCTP_RECVRCVINFO => shared.receive_rcvinfo = on,
+            SCTP_RECVNXTINFO => shared.receive_nxtinfo = on,
+            SCTP_REUSE_PORT if !one_to_one || has_port => return Err(Errno::EFAULT),
+            _ => shared.reuse_port = on,
+        }
+        self.apply_shared(socket);
+        Ok(())
+    }
+
+    fn set_extension(&mut self, socket: SocketId, name: i32, value: &[u8]) -> Result<(), Errno> {
+        let id = i32_at(value, 0);
+        if self.target(socket, id)?.is_some() && name != SCTP_PR_SUPPORTED {
+            return Err(Errno::EINVAL);
+        }
+        let on = u32_at(value, 4) != 0;
+        let shared = &mut self.socket_mut(socket)?.shared;
+        let offers = &mut shared.extensions;
+        match name {
+            SCTP_PR_SUPPORTED => offers.partial_reliability = on,
+            SCTP_RECONFIG_SUPPORTED => offers.reconfiguration = on,
+            // Incomplete messages would block each other (RFC 8260 §4.3.1).
+            SCTP_INTERLEAVING_SUPPORTED if on && shared.fragment_interleave == 0 => {
+                return Err(Errno::EPERM);
+            }
+            SCTP_INTERLEAVING_SUPPORTED => offers.interleaving = on,
+            SCTP_ASCONF_SUPPORTED => offers.dynamic_addresses = on,
+            SCTP_AUTH_SUPPORTED => offers.authentication = on,
+            _ => offers.ecn = on,
+        }
+        self.refresh_listening(socket);
+        Ok(())
+    }
+
+    /// Sets as many subscriptions as `value` has bytes, and leaves the others unchanged.
+    fn set_events(&mut self, socket: SocketId, value: &[u8]) -> Result<(), Errno> {
+        if value.len() > EVENTS {
+            return Err(Errno::EINVAL);
+        }
+        let mut events = self.socket_of(socket)?.settings.events;
+        for (bit, on) in value.iter().enumerate() {
+            events = if *on != 0 { events | 1 << bit } else { events & !(1 << bit) };
+        }
+        let found = self.socket_mut(socket)?;
+        found.settings.events = events;
+        let all: alloc::vec::Vec<_> = found.associations.iter().copied().collect();
+        for id in all {
+            if let Some(assoc) = self.associations.get_mut(&id) {
+                assoc.settings.events = events;
+            }
+        }
+        Ok(())
+    }
+
+    fn set_peer_address_params(&mut self, socket: SocketId, value: &[u8]) -> Result<(), Errno> {
+        let flags = u32_at(value, 146);
+        let contradicts = |on: u32, off: u32| flags & on != 0 && flags & off != 0;
+        let path_mtu = u32_at(value, 138);
+        let sack_delay = u32_at(value, 142);
+        if contradicts(spp::HB_ENABLE, spp::HB_DISABLE)
+            || contradicts(spp::PMTUD_ENABLE, spp::PMTUD_DISABLE)
+            || contradicts(spp::SACKDELAY_ENABLE, spp::SACKDELAY_DISABLE)
+            || sack_delay > MAX_SACK_DELAY
+            || (path_mtu > 0 && path_mtu < 512)
+        {
+            return Err(Errno::EINVAL);
+        }
+        if flags & spp::HB_DEMAND != 0 {
+            self.demand_heartbeat(socket, value)?;
+        }
+        let interval = u32_at(value, 132);
+        let max_retrans = u16_at(value, 136);
+        let flow_label = u32_at(value, 150);
+        let dscp = value.get(154).copied().unwrap_or_default();
+        self.change(socket, i32_at(value, 0), |own| {
+            let address = &mut own.peer_address;
+            for (on, off) in [
+                (spp::HB_ENABLE, spp::HB_DISABLE),
+                (spp::PMTUD_ENABLE, spp::PMTUD_DISABLE),
+                (spp::SACKDELAY_ENABLE, spp::SACKDELAY_DISABLE),
+            ] {
+                if flags & (on | off) != 0 {
+                    address.flags = address.flags & !(on | off) | flags & (on | off);
+                }
+            }
+            if flags & spp::HB_TIME_IS_ZERO != 0 || (flags & spp::HB_ENABLE != 0 && interval > 0) {
+                address.hb_interval = interval;
+            }
+            if max_retrans > 0 {
+                address.path_max_retrans = max_retrans;
+            }
+            if flags & spp::PMTUD_DISABLE != 0 && path_mtu > 0 {
+                address.path_mtu = path_mtu;
+            }
+            if sack_delay > 0 {
+                own.sack_delay = sack_delay;
+            }
+            if flags & spp::IPV6_FLOWLABEL != 0 {
+                address.flow_label = flow_label;
+            }
+            if flags & spp::DSCP != 0 {
+                address.dscp = dscp;
+            }
+        })
+    }
+
+    fn set_setting(&mut self, socket: SocketId, name: i32, value: &[u8]) -> Result<(), Errno> {
+        let id = i32_at(value, 0);
+        let second = u32_at(value, 4);
+        match name {
+            SCTP_RTOINFO => {
+                length(value, &[16])?;
+                let current = self.settings(socket, id)?.rto;
+                let or = |new: u32, old: u32| if new == 0 { old } else { new };
+                let rto = RtoInfo {
+                    initial: or(second, current.initial),
+                    max: or(u32_at(value, 8), current.max),
+                    min: or(u32_at(value, 12), current.min),
+                };
+                if rto.min > rto.max {
+                    return Err(Errno::EINVAL);
+                }
+                self.change(socket, id, |own| own.rto = rto)
+            }
+            SCTP_ASSOCINFO => {
+                length(value, &[20])?;
+                let (retrans, life) = (u16_at(value, 4), u32_at(value, 16));
+                self.change(socket, id, |own| {
+                    if retrans > 0 {
+                        own.association_max_retrans = retrans;
+                    }
+                    if life > 0 {
+                        own.cookie_life = life;
+                    }
+                })
+            }
+            SCTP_INITMSG => self.set_init(socket, value),
+            SCTP_DEFAULT_SEND_PARAM => {
+                length(value, &[SndRcvInfo::LENGTH])?;
+                let info = SndRcvInfo::read(value);
+                self.change(socket, info.association, |own| own.default_send = info)
+            }
+            SCTP_DEFAULT_SNDINFO => {
+                length(value, &[SndInfo::LENGTH])?;
+                let info = SndInfo::read(value);
+                self.change(socket, info.association, |own| {
+                    let send = &mut own.default_send;
+                    (send.stream, send.flags) = (info.stream, info.flags);
+                    (send.ppid, send.context) = (info.ppid, info.context);
+                })
+            }
+            SCTP_DEFAULT_PRINFO => {
+                length(value, &[12])?;
+                let policy = u16_at(value, 8);
+                if policy & !0x30 != 0 {
+                    return Err(Errno::EINVAL);
+                }
+                self.change(socket, id, |own| {
+                    own.default_send.flags = own.default_send.flags & !0x30 | policy;
+                    own.default_send.time_to_live = second;
+                })
+            }
+            SCTP_DELAYED_SACK => self.set_delayed_sack(socket, value),
+            _ => self.set_value(socket, name, value),
+        }
+    }
+
+    fn set_init(&mut self, socket: SocketId, value: &[u8]) -> Result<(), Errno> {
+        length(value, &[8])?;
+        let field = |offset, old| match u16_at(value, offset) {
+            0 => old,
+            new => new,
+        };
+        let init = &mut self.socket_mut(socket)?.settings.init;
+        init.outbound = field(0, init.outbound);
+        init.max_inbound = field(2, init.max_inbound);
+        init.max_attempts = field(4, init.max_attempts);
+        init.max_timeout = field(6, init.max_timeout);
+        self.refresh_listening(socket);
+        Ok(())
+    }
+
+    fn set_delayed_sack(&mut self, socket: SocketId, value: &[u8]) -> Result<(), Errno> {
+        length(value, &[8, 12])?;
+        let (delay, frequency) = (u32_at(value, 4), u32_at(value, 8));
+        if delay > MAX_SACK_DELAY {
+            return Err(Errno::EINVAL);
+        }
+        self.change(socket, i32_at(value, 0), |own| {
+            if delay > 0 {
+                own.sack_delay = delay;
+            }
+            let off = frequency == 1 || (value.len() == 8 && delay == 0);
+            let delays = spp::SACKDELAY_ENABLE;
+            let flags = &mut own.peer_address.flags;
+            if off {
+                *flags = *flags & !delays | spp::SACKDELAY_DISABLE;
+            } else {
+                *flags = *flags & !spp::SACKDELAY_DISABLE | delays;
+            }
+            if frequency > 0 {
+                own.sack_frequency = frequency;
+            }
+        })
+    }
+
+    /// Sets an option with a single number.
+    fn set_value(&mut self, socket: SocketId, name: i32, value: &[u8]) -> Result<(), Errno> {
+        let change: fn(&mut Settings, u32) = match name {
+            SCTP_MAXSEG => |own, number| own.max_segment = number,
+            SCTP_MAX_BURST => |own, number| own.max_burst = number,
+            SCTP_CONTEXT => |own, number| own.receive_context = number,
+            SCTP_STREAM_SCHEDULER => |own, number| own.scheduler = number,
+            SCTP_ENABLE_STREAM_RESET => |own, number| own.stream_reset = number,
+            SCTP_EXPOSE_POTENTIALLY_FAILED_STATE => |own, number| own.expose_pf = number,
+            SCTP_STREAM_SCHEDULER_VALUE => |_, _| {},
+            SCTP_EVENT => |_, _| {},
+            _ => return self.set_rare(socket, name, value),
+        };
+        let may_be_int = matches!(name, SCTP_MAXSEG | SCTP_MAX_BURST);
+        length(value, if may_be_int { &[4, 8] } else { &[8] })?;
+        let (id, number) = match value.len() {
+            4 => (0, u32_at(value, 0)),
+            _ => (i32_at(value, 0), u32_at(value, 4)),
+        };
+        let is_wrong = match name {
+            SCTP_MAXSEG => number != 0 && !(8..=65_515).contains(&number),
+            SCTP_STREAM_SCHEDULER => number > 4,
+            SCTP_ENABLE_STREAM_RESET => number > 7,
+            SCTP_EXPOSE_POTENTIALLY_FAILED_STATE => number > 2,
+            SCTP_EVENT => !(0x8000..0x800e).contains(&u32::from(u16_at(value, 4))),
+            _ => false,
+        };
+        if is_wrong {
+            return Err(Errno::EINVAL);
+        }
+        let (kind, on) = (u16_at(value, 4), value.get(6).is_some_and(|on| *on != 0));
+        let (stream, weight) = (StreamId(kind), u16_at(value, 6));
+        self.change(socket, id, |own| match name {
+            SCTP_EVENT => {
+                let bit = 1 << (kind & 0xf);
+                own.events = if on { own.events | bit } else { own.events & !bit };
+            }
+            SCTP_STREAM_SCHEDULER_VALUE => {
+                own.stream_values.retain(|(other, _)| *other != stream);
+                own.stream_values.push((stream, weight));
+            }
+            _ => change(own, number),
+        })
+    }
+}
+
+pub(super) fn length(value: &[u8], allowed: &[usize]) -> Result<(), Errno> {
+    if allowed.contains(&value.len()) { Ok(()) } else { Err(Errno::EINVAL) }
+}
