@@ -224,6 +224,7 @@ fn deliver(endpoint: &mut Endpoint, now: Duration, from: u8, transmit: Transmit)
             local: None,
             remote: address(from),
             ecn: Ecn::NotCapable,
+            peer: None,
             contents: transmit.contents,
             segment_size: transmit.segment_size,
         }),

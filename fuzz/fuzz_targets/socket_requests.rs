@@ -444,6 +444,7 @@ impl World {
                         local: Some(own()),
                         remote: SocketAddr::new(own(), 9899),
                         ecn: transmit.ecn,
+                        peer: None,
                         contents: transmit.contents,
                         segment_size: transmit.segment_size,
                     });

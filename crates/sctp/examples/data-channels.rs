@@ -125,6 +125,7 @@ fn arrived(transmit: Transmit, from: SocketAddr) -> Received {
         local: None,
         remote: from,
         ecn: Ecn::NotCapable,
+        peer: None,
         contents: transmit.contents,
         segment_size: transmit.segment_size,
     }

@@ -83,6 +83,11 @@ pub enum Input {
     LocalAddresses(alloc::vec::Vec<IpAddr>),
 }
 
+/// Who sent packets, as the layer below authenticated it, such as DTLS with certificates on both
+/// sides: equal values are one peer. Opaque to the protocol; a driver can use the hash of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PeerIdentity(pub u128);
+
 /// Packets as received from a socket: one datagram, or a train coalesced by the kernel (GRO).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received<C = Bytes> {
@@ -96,6 +101,9 @@ pub struct Received<C = Bytes> {
     pub contents: C,
     /// The size in bytes of each packet but the last, which may be shorter. At least 1.
     pub segment_size: usize,
+    /// Who sent the packets, if the layer below authenticates peers. An association accepts packets
+    /// only from the peer that it began with, whatever their addresses and tags are.
+    pub peer: Option<PeerIdentity>,
 }
 
 /// The content of an ICMP message about a path (RFC 9260 §10).
@@ -153,6 +161,9 @@ pub struct Transmit<C = Bytes> {
     pub contents: C,
     /// The size in bytes of each packet but the last, which may be shorter.
     pub segment_size: usize,
+    /// Who may receive the packets ([`Received::peer`]). `None` if the layer below does not
+    /// authenticate peers, and in a handshake before the peer has answered.
+    pub peer: Option<PeerIdentity>,
 }
 
 /// Returns whether a datagram is an SCTP packet for this port with a correct checksum (CRC32c), for

@@ -87,7 +87,7 @@ impl Host {
     pub fn handle_packet(&mut self, now: Duration, remote: SocketAddr, contents: Bytes) {
         let segment_size = contents.len().max(1);
         let ecn = Ecn::NotCapable;
-        let received = Received { local: None, remote, ecn, contents, segment_size };
+        let received = Received { local: None, remote, ecn, contents, segment_size, peer: None };
         self.endpoint.handle_input(now, Input::Packets(received));
     }
 

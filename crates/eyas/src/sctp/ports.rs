@@ -78,6 +78,7 @@ mod tests {
             local: None,
             remote: ([192, 0, 2, 1], 0).into(),
             ecn: Ecn::NotCapable,
+            peer: None,
             segment_size: ports.len(),
             contents: ports.into(),
         }

@@ -224,6 +224,7 @@ fn received<C>(header: &Packet<()>, contents: C, segment_size: usize) -> Receive
         local: Some(header.destination),
         remote: SocketAddr::new(header.source, 0),
         ecn: Ecn::from_bits(header.ecn),
+        peer: None,
         contents,
         segment_size,
     }

@@ -110,6 +110,7 @@ impl Carrier {
                     local: Some(*address),
                     remote,
                     ecn: Ecn::NotCapable,
+                    peer: None,
                     contents: Bytes::copy_from_slice(data),
                     segment_size: data.len().max(1),
                 });

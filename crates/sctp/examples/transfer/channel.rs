@@ -49,6 +49,7 @@ impl End {
                 local: None,
                 remote: from,
                 ecn: Ecn::NotCapable,
+                peer: None,
                 contents: packet.contents,
                 segment_size: packet.segment_size,
             }),

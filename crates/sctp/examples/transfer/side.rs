@@ -74,6 +74,7 @@ impl Side {
             local: Some(self.address.ip()),
             remote: from,
             ecn: Ecn::NotCapable,
+            peer: None,
             contents: transmit.contents,
             segment_size: transmit.segment_size,
         };

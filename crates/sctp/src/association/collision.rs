@@ -81,6 +81,7 @@ impl Association {
         match (is_own_tag, is_peer_tag) {
             (false, false) if tie_tags_match => self.restart(now, cookie, arrival, counters),
             (true, false) if self.state.is_opening() => {
+                self.peer_identity = arrival.peer;
                 self.adopt_peer(&cookie.own, &cookie.peer);
                 self.add_listed(&cookie.peer.addresses, cookie.remote);
                 self.reestablish(now, arrival, counters);

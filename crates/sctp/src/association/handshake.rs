@@ -59,6 +59,7 @@ impl Association {
         let (own, t1) = (wait.own.clone(), wait.t1.clone());
         let (hold, stale, shutdown) = (wait.hold, wait.stale, wait.shutdown);
         let listed = self.usable(&parsed.params.addresses, &own.addresses, counters);
+        self.peer_identity = arrival.peer;
         self.replace_paths(now, arrival, &t1, &listed);
         self.adopt_peer(&own, &parsed.params);
         for whole in parsed.unrecognized {

@@ -66,7 +66,7 @@ use crate::endpoint::cookie::Cookie;
 use crate::endpoint::registry::Peer;
 use crate::event::Event;
 use crate::identifier::{AssociationId, PathId, VerificationTag};
-use crate::io::Ecn;
+use crate::io::{Ecn, PeerIdentity};
 use crate::path::Paths;
 use crate::receive::Receiver;
 use crate::send::{Sender, Terms};
@@ -87,6 +87,7 @@ pub(crate) struct Arrival {
     pub(crate) remote: SocketAddr,
     pub(crate) local: Option<IpAddr>,
     pub(crate) ecn: Ecn,
+    pub(crate) peer: Option<PeerIdentity>,
 }
 
 /// What is still sent after an association has ended.
@@ -107,6 +108,8 @@ pub(crate) struct Association {
     remote_port: u16,
     local_tag: VerificationTag,
     peer_tag: VerificationTag,
+    /// Who the peer is according to the layer below; `None` before its INIT ACK.
+    peer_identity: Option<PeerIdentity>,
     state: State,
     agreed: Agreed,
     authentication: Option<Box<Authentication>>,
@@ -178,6 +181,7 @@ impl Association {
             remote_port: base.remote_port,
             local_tag: own.tag,
             peer_tag: peer.tag,
+            peer_identity: None,
             state,
             agreed,
             authentication,
@@ -232,6 +236,7 @@ impl Association {
         let paths = Paths::new(cookie.remote, arrival.local, &base.config, base.seed);
         let mut association =
             Box::new(Self::new(base, &cookie.own, &cookie.peer, paths, State::Established));
+        association.peer_identity = arrival.peer;
         association.add_listed(&cookie.peer.addresses, cookie.remote);
         let primary = association.paths.primary();
         association.record_round_trip(now, primary, now.checked_sub(cookie.created));
@@ -249,8 +254,16 @@ impl Association {
     /// association has ended.
     pub(crate) fn peers(&self) -> impl Iterator<Item = Peer> + '_ {
         let (remote_port, local_port) = (self.remote_port, self.local_port);
+        let identity = self.peer_identity;
         let paths = self.paths.iter().filter(|_| !matches!(self.state, State::Closed));
-        paths.map(move |path| Peer { remote: path.remote, remote_port, local_port })
+        paths.map(move |path| Peer { remote: path.remote, remote_port, local_port, identity })
+    }
+
+    /// Returns whether the packet is from the peer, as far as the layer below knows. Any may be
+    /// while an INIT is on its way, because its answer shows who the peer is.
+    pub(crate) fn is_from_peer(&self, arrival: &Arrival) -> bool {
+        let is_unknown = self.peer_identity.is_none() && matches!(self.state, State::CookieWait(_));
+        is_unknown || self.peer_identity == arrival.peer
     }
 
     /// Returns whether packets between these ports belong to the association.

@@ -312,6 +312,12 @@ impl Association {
 
     fn route(&self, path: PathId, ecn: Ecn, fragmentation: Fragmentation) -> Option<Route> {
         let path = self.paths.get(path)?;
-        Some(Route { local: path.local, remote: path.remote, ecn, fragmentation })
+        Some(Route {
+            local: path.local,
+            remote: path.remote,
+            ecn,
+            fragmentation,
+            peer: self.peer_identity,
+        })
     }
 }

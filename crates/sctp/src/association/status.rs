@@ -21,6 +21,7 @@ impl Association {
             agreed: self.agreed,
             primary: self.paths.primary(),
             paths: self.paths.iter().map(|path| path_status(path, &self.paths)).collect(),
+            peer: self.peer_identity,
         }
     }
 

@@ -42,6 +42,10 @@ impl Endpoint {
             self.counters.malformed_packets += 1;
             return;
         };
+        if self.is_of_another_peer(&header, arrival) {
+            self.counters.bad_tags += 1;
+            return;
+        }
         let first = packet.first_type();
         let slot = self.find(&header, arrival);
         // Packets of a handshake always have their checksum (RFC 9653 §5.2).
@@ -134,11 +138,25 @@ impl Endpoint {
 
     /// Returns the association with this peer between these ports, regardless of the tag.
     pub(super) fn find_by_peer(&self, header: &Header, arrival: &Arrival) -> Option<u32> {
-        self.registry.by_peer(&Peer {
+        let slot = self.registry.by_peer(&Peer {
             remote: arrival.remote,
             remote_port: header.source_port,
             local_port: header.destination_port,
-        })
+            identity: arrival.peer,
+        })?;
+        let is_from_peer = self.registry.entry(slot)?.association.is_from_peer(arrival);
+        is_from_peer.then_some(slot)
+    }
+
+    /// Returns whether the packet has the tag of an association whose peer, according to the layer
+    /// below, did not send it. Neither its contents nor its source then matter.
+    fn is_of_another_peer(&mut self, header: &Header, arrival: &Arrival) -> bool {
+        if header.tag == VerificationTag::ZERO {
+            return false;
+        }
+        let slot = self.registry.by_tag(header.tag.0);
+        let entry = slot.and_then(|slot| self.registry.entry(slot));
+        entry.is_some_and(|entry| !entry.association.is_from_peer(arrival))
     }
 
     fn accepts_zero_checksum(&self, slot: u32) -> bool {
@@ -196,7 +214,12 @@ impl Endpoint {
 
 /// Returns how packets arrived.
 fn arrival<C>(received: &Received<C>) -> Arrival {
-    Arrival { remote: canonical(received.remote), local: received.local, ecn: received.ecn }
+    Arrival {
+        remote: canonical(received.remote),
+        local: received.local,
+        ecn: received.ecn,
+        peer: received.peer,
+    }
 }
 
 /// Returns an address for comparison, without the flow label.

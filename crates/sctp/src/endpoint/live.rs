@@ -55,8 +55,8 @@ impl Endpoint {
     #[must_use]
     pub fn has_association_of(&self, remote: SocketAddr, packet: &[u8]) -> bool {
         let Ok(header) = Packet::header(packet) else { return false };
-        let peer =
-            Peer { remote, remote_port: header.source_port, local_port: header.destination_port };
+        let (remote_port, local_port) = (header.source_port, header.destination_port);
+        let peer = Peer { remote, remote_port, local_port, identity: None };
         self.registry.has_tag(header.tag.0) || self.registry.by_peer(&peer).is_some()
     }
 
@@ -65,7 +65,8 @@ impl Endpoint {
     pub fn association_of(&self, remote: SocketAddr, packet: &[u8]) -> Option<AssociationId> {
         let header = Packet::header(packet).ok()?;
         let (remote_port, local_port) = (header.source_port, header.destination_port);
-        self.registry.id(self.registry.by_peer(&Peer { remote, remote_port, local_port })?)
+        let peer = Peer { remote, remote_port, local_port, identity: None };
+        self.registry.id(self.registry.by_peer(&peer)?)
     }
 
     /// Returns whether there are no associations.

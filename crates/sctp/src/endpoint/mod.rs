@@ -400,8 +400,8 @@ impl Endpoint {
         let remote_port = options.remote_port;
         let is_free = |endpoint: &Self, local_port: u16| {
             let taken = |remote: &SocketAddr| {
-                let peer = Peer { remote: *remote, remote_port, local_port };
-                endpoint.registry.by_peer(&peer).is_some()
+                let peer = Peer { remote: *remote, remote_port, local_port, identity: None };
+                endpoint.registry.is_taken(&peer)
             };
             !options.remotes.iter().any(taken)
         };

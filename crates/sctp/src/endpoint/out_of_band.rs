@@ -55,7 +55,8 @@ impl Endpoint {
             return Err(Error::TooManyAssociations);
         }
         let is_taken = |remote: &SocketAddr| {
-            self.registry.by_peer(&Peer { remote: *remote, remote_port, local_port }).is_some()
+            let peer = Peer { remote: *remote, remote_port, local_port, identity: None };
+            self.registry.is_taken(&peer)
         };
         if options.remotes.iter().any(is_taken) {
             return Err(Error::Busy);

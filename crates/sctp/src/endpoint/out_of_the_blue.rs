@@ -93,6 +93,7 @@ impl Endpoint {
             remote: arrival.remote,
             ecn: Ecn::NotCapable,
             fragmentation: Fragmentation::Allowed,
+            peer: arrival.peer,
         };
         self.answers.push_back(buffer.take(buffer.len(), route, length));
     }

@@ -6,6 +6,7 @@ use core::{net::SocketAddr, time::Duration};
 
 use crate::association::Association;
 use crate::identifier::AssociationId;
+use crate::io::PeerIdentity;
 
 /// The bits of an [`AssociationId`] that identify the slot; the higher ones count its uses.
 const SLOT_BITS: u32 = 32;
@@ -17,11 +18,13 @@ pub(crate) struct Peer {
     pub(crate) remote: SocketAddr,
     pub(crate) remote_port: u16,
     pub(crate) local_port: u16,
+    /// Who it is according to the layer below: two hosts behind one address are two peers.
+    pub(crate) identity: Option<PeerIdentity>,
 }
 
 /// A [`Peer`] in two numbers, which compare fast: the address; then family, scope, UDP port and
-/// both SCTP ports.
-type PeerKey = (u128, u128);
+/// both SCTP ports. Then the identity.
+type PeerKey = (u128, u128, Option<PeerIdentity>);
 
 impl Peer {
     fn key(&self) -> PeerKey {
@@ -31,7 +34,7 @@ impl Peer {
         };
         let ports = [self.remote.port(), self.remote_port, self.local_port];
         let rest = ports.iter().fold(u128::from(scope), |sum, port| sum << 16 | u128::from(*port));
-        (address, rest)
+        (address, rest, self.identity)
     }
 }
 
@@ -164,13 +167,24 @@ impl Registry {
     }
 
     pub(crate) fn by_peer(&self, peer: &Peer) -> Option<u32> {
-        self.by_peer.get(&peer.key()).copied()
+        let of_it = self.by_peer.get(&peer.key());
+        // One that waits for an INIT ACK does not know yet who its peer is.
+        let unknown = || self.by_peer.get(&Peer { identity: None, ..*peer }.key());
+        of_it.or_else(unknown).copied()
+    }
+
+    /// Returns whether an association has this address and these ports, whoever its peer is.
+    pub(crate) fn is_taken(&self, peer: &Peer) -> bool {
+        let most = Peer { identity: Some(PeerIdentity(u128::MAX)), ..*peer };
+        let least = Peer { identity: None, ..*peer };
+        self.by_peer.range(least.key()..=most.key()).next().is_some()
     }
 
     /// Returns the associations that have a path to this address.
     pub(crate) fn associations_to(&self, remote: SocketAddr) -> Vec<u32> {
-        let from = Peer { remote, remote_port: 0, local_port: 0 };
-        let to = Peer { remote, remote_port: u16::MAX, local_port: u16::MAX };
+        let from = Peer { remote, remote_port: 0, local_port: 0, identity: None };
+        let most = Some(PeerIdentity(u128::MAX));
+        let to = Peer { remote, remote_port: u16::MAX, local_port: u16::MAX, identity: most };
         let mut slots: Vec<u32> =
             self.by_peer.range(from.key()..=to.key()).map(|(_, slot)| *slot).collect();
         slots.sort_unstable();
@@ -216,6 +230,7 @@ mod tests {
             remote: remote.parse().unwrap(),
             remote_port,
             local_port,
+            identity: None,
         };
         let all = [
             peer("192.0.2.1:9899", 7, 8),

@@ -7,6 +7,7 @@ use core::{
 };
 
 use crate::identifier::PathId;
+use crate::io::PeerIdentity;
 use crate::path::PathState;
 
 /// The state of an association (RFC 9260 §4).
@@ -78,6 +79,8 @@ pub struct Status {
     pub primary: PathId,
     /// All paths, ordered by number.
     pub paths: Vec<PathStatus>,
+    /// Who the peer is according to the layer below ([`crate::io::Received::peer`]).
+    pub peer: Option<PeerIdentity>,
 }
 
 impl Status {
@@ -97,6 +100,7 @@ impl Status {
             agreed: Agreed::default(),
             primary: path.id,
             paths: alloc::vec![path],
+            peer: None,
         }
     }
 }

@@ -8,7 +8,7 @@ use core::net::{IpAddr, SocketAddr};
 
 use super::packet_buffer::{PacketBuffer, Trainload};
 use crate::config::PacketForm;
-use crate::io::{Ecn, Fragmentation};
+use crate::io::{Ecn, Fragmentation, PeerIdentity};
 
 /// The maximum number of packets in a train: what Linux accepts (`UDP_MAX_SEGMENTS`).
 const MAX_PACKETS: usize = 64;
@@ -29,6 +29,7 @@ pub(crate) struct Route {
     pub(crate) remote: SocketAddr,
     pub(crate) ecn: Ecn,
     pub(crate) fragmentation: Fragmentation,
+    pub(crate) peer: Option<PeerIdentity>,
 }
 
 /// Memory that packets are written into.
@@ -165,6 +166,7 @@ mod tests {
             remote: SocketAddr::from(([192, 0, 2, 1], port)),
             ecn: Ecn::NotCapable,
             fragmentation: Fragmentation::Avoided,
+            peer: None,
         }
     }
 

@@ -94,7 +94,8 @@ fn an_abort_at_an_address_being_removed_is_ignored() {
             let contents = packet.clone();
             let (local, remote) = (Some(local), socket(B, 0));
             let (ecn, segment_size) = (Ecn::NotCapable, contents.len());
-            let input = Input::Packets(Received { local, remote, ecn, contents, segment_size });
+            let input =
+                Input::Packets(Received { local, remote, ecn, contents, segment_size, peer: None });
             world.hosts[A].endpoint.handle_input(world.now, input);
             let is_there = world.hosts[A].state() == AssociationState::Established;
             assert_eq!(is_there, lives, "{local:?} {reflected} {after}");

@@ -12,6 +12,7 @@ mod families;
 mod handshake;
 mod held;
 mod hostile;
+mod identity;
 mod interleaving;
 mod live_changes;
 mod memory;

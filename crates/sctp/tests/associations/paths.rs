@@ -40,6 +40,7 @@ fn an_init_ack_from_another_address_does_not_set_the_source_address() {
         local: Some(address(A, 0)),
         remote: socket(B, 1),
         ecn: Ecn::NotCapable,
+        peer: None,
         segment_size: contents.len(),
         contents,
     };

@@ -92,7 +92,8 @@ impl Pair {
 
 fn handle_input(endpoint: &mut Endpoint, remote: SocketAddr, contents: Bytes) {
     let segment_size = contents.len();
-    let received = Received { local: None, remote, ecn: Ecn::NotCapable, contents, segment_size };
+    let received =
+        Received { local: None, remote, ecn: Ecn::NotCapable, contents, segment_size, peer: None };
     endpoint.handle_input(NOW, Input::Packets(received));
 }
 

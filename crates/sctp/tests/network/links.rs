@@ -54,6 +54,7 @@ impl Datagram {
             local: Some(self.destination.ip()),
             remote: self.source,
             ecn: self.ecn,
+            peer: None,
             segment_size: self.contents.len(),
             contents: self.contents,
         }

@@ -129,6 +129,7 @@ fn an_unused_port_over_ip_is_refused_only_if_no_other_program_uses_it() {
             local: Some(packets.remote.ip()),
             remote: (from.parse::<std::net::IpAddr>().unwrap(), 0).into(),
             ecn: packets.ecn,
+            peer: None,
             contents: packets.contents,
             segment_size: packets.segment_size,
         },

@@ -78,6 +78,7 @@ impl Pair {
             local: Some(transmit.remote.ip()),
             remote: SocketAddr::new(transmit.local.unwrap_or(from), 9899),
             ecn: transmit.ecn,
+            peer: None,
             contents: transmit.contents,
             segment_size: transmit.segment_size,
         };

@@ -131,7 +131,7 @@ impl Side for Ours {
         let segment_size = packet.len().max(1);
         let (remote, contents) = (peer(), packet);
         let received =
-            Received { local: None, remote, ecn: Ecn::NotCapable, contents, segment_size };
+            Received { local: None, remote, ecn: Ecn::NotCapable, contents, segment_size, peer: None };
         self.endpoint.handle_input(now, Input::Packets(received));
         self.drain(now);
     }

@@ -196,6 +196,7 @@ impl Inner {
                 fragmentation: *fragmentation,
                 contents: datagram.clone(),
                 segment_size: datagram.len().max(1),
+                peer: None,
             };
             match udp.send(socket, &transmit) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
@@ -220,6 +221,7 @@ fn single_packet(train: &Received, contents: Bytes) -> Input {
         local: train.local,
         remote: train.remote,
         ecn: train.ecn,
+        peer: None,
         segment_size: contents.len(),
         contents,
     })

@@ -159,6 +159,7 @@ fn parse_ipv4(packet: &[u8]) -> Option<Received> {
         local: Some(destination.into()),
         remote: SocketAddr::new(source.into(), 0),
         ecn: Ecn::from_bits(packet[1]),
+        peer: None,
         contents: Bytes::copy_from_slice(contents),
         segment_size: contents.len(),
     })
@@ -183,6 +184,7 @@ fn from_ipv6(
         local,
         remote: remote.into(),
         ecn: Ecn::from_bits(class),
+        peer: None,
         contents: Bytes::copy_from_slice(contents),
         segment_size: contents.len(),
     })

@@ -14,7 +14,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 fn train(remote: SocketAddr, contents: Bytes, segment_size: usize) -> Transmit {
     let ecn = Ecn::Capable0;
     let fragmentation = Fragmentation::default();
-    Transmit { local: None, remote, ecn, fragmentation, contents, segment_size }
+    Transmit { local: None, remote, ecn, fragmentation, contents, segment_size, peer: None }
 }
 
 /// Receives packets until they have this many bytes in total.

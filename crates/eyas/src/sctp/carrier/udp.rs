@@ -118,6 +118,7 @@ impl UdpCarrier {
                 local: meta.dst_ip,
                 remote: meta.addr,
                 ecn: Ecn::from_bits(meta.ecn.map_or(0, |ecn| ecn as u8)),
+                peer: None,
                 contents: Bytes::copy_from_slice(contents),
                 segment_size: meta.stride.max(1),
             }));

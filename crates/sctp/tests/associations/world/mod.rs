@@ -278,6 +278,7 @@ impl World {
             local: None,
             remote,
             ecn: Ecn::NotCapable,
+            peer: None,
             segment_size: packet.len().max(1),
             contents: packet,
         };

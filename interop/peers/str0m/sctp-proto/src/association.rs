@@ -115,6 +115,7 @@ impl Association {
             local: None,
             remote: self.remote,
             ecn: Ecn::NotCapable,
+            peer: None,
             segment_size: event.packet.len().max(1),
             contents: event.packet,
         };

@@ -137,6 +137,7 @@ fn train(datagrams: &[Vec<u8>]) -> Input {
         local: None,
         remote: SocketAddr::from(([192, 0, 2, 1], 40_000)),
         ecn: Ecn::NotCapable,
+        peer: None,
         contents: datagrams.concat().into(),
         segment_size: datagrams[0].len(),
     })
