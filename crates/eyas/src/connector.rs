@@ -41,6 +41,17 @@ pub(crate) struct Connector {
     local_addresses: LocalAddresses,
 }
 
+/// What the DTLS sessions of an endpoint use.
+#[cfg(feature = "sctp")]
+pub(crate) struct Dtls {
+    /// The verifier of server certificates.
+    pub(crate) verifier: Arc<dyn ServerCertVerifier>,
+    /// The identity for servers that request one.
+    pub(crate) identity: Identity,
+    /// Whether that is a certificate of the caller's, rather than an anonymous one.
+    pub(crate) has_certificate: bool,
+}
+
 /// What all QUIC attempts share.
 #[cfg(feature = "quic")]
 struct Quic {
@@ -136,11 +147,14 @@ impl Connector {
         &self.sctp
     }
 
-    /// Returns the verifier of server certificates for DTLS, and the identity for servers that
-    /// request one.
+    /// Returns what DTLS sessions use.
     #[cfg(feature = "sctp")]
-    pub(crate) fn dtls(&self) -> Result<(Arc<dyn ServerCertVerifier>, Identity), Error> {
-        Ok((Arc::clone(&self.verifier), self.security.dtls_identity()?))
+    pub(crate) fn dtls(&self) -> Result<Dtls, Error> {
+        Ok(Dtls {
+            verifier: Arc::clone(&self.verifier),
+            identity: self.security.dtls_identity()?,
+            has_certificate: self.security.has_client_certificate(),
+        })
     }
 
     /// Sets the clients that open SCTP associations.

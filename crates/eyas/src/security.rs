@@ -111,6 +111,8 @@ impl SecurityParameters {
     }
 
     /// Presents this certificate chain, end-entity certificate first, to servers that request one.
+    /// SCTP inside UDP and DTLS then has a DTLS 1.3 session for each path, all with this certificate,
+    /// whose key must then be an ECDSA key.
     #[must_use]
     pub fn with_client_certificate(
         mut self,
@@ -265,6 +267,12 @@ impl SecurityParameters {
             }
             _ => Identity::anonymous(),
         }
+    }
+
+    /// Returns whether clients have a certificate to present.
+    #[cfg(feature = "sctp")]
+    pub(crate) fn has_client_certificate(&self) -> bool {
+        self.client.as_ref().is_some_and(|client| !client.chain.is_empty())
     }
 
     /// Returns what was wrong with certificates that were not accepted with these parameters.

@@ -1,4 +1,5 @@
-//! SCTP inside DTLS inside UDP (RFC 8261), as one byte stream on stream 0.
+//! SCTP inside DTLS inside UDP (RFC 8261), as one byte stream on stream 0. A client with a
+//! certificate has a session for each path, others have one.
 
 use std::time::Instant;
 
@@ -9,7 +10,7 @@ use eyas_race::evidence::{Cause, Failure, Level};
 use super::sctp::{STREAM, establish};
 use super::{Attempt, Established, Reporter};
 use crate::byte_stream::ByteTransport;
-use crate::connector::Connector;
+use crate::connector::{Connector, Dtls};
 use crate::failure::{failure, io_failure, tls_failure};
 use crate::sctp::attempt_failure;
 use crate::sctp::client::{DtlsAssociation, DtlsError, PeerHints};
@@ -24,22 +25,32 @@ pub(super) async fn run(
         .server_name
         .clone()
         .map_err(|detail| failure(Cause::Certificate, Level::Started, detail))?;
-    let (verifier, identity) = connector
+    let Dtls { verifier, identity, has_certificate } = connector
         .dtls()
         .map_err(|error| failure(Cause::Local, Level::Started, error.to_string()))?;
     let start = Instant::now();
     let hints =
         PeerHints { encapsulation_port: attempt.encapsulation_port, rtt: attempt.initial_rtt };
-    let opened = connector
-        .sctp()
-        .open_dtls(attempt.candidate.address, hints, &identity, Trust { verifier, name })
-        .await;
-    let DtlsAssociation { association, version } = opened.map_err(|error| dtls_failure(&error))?;
+    let (clients, address) = (connector.sctp(), attempt.candidate.address);
+    let trust = Trust { verifier, name };
+    let opened = match has_certificate {
+        false => clients.open_dtls(address, hints, &identity, trust).await,
+        true => clients.open_dtls_paths(address, hints, identity, trust).await,
+    };
+    let opened = opened.map_err(|error| dtls_failure(&error))?;
+    let DtlsAssociation { association, version, session } = opened;
     let mut info = attempt.info();
     info.timings.security = Some(attempt.origin.elapsed());
     info.security = Security::Dtls;
     info.protocol = Some(version);
-    establish(&association, start, &mut attempt, reporter, &mut info).await?;
+    info.peer_certificates.extend(session.certificate());
+    tokio::select! {
+        established = establish(&association, start, &mut attempt, reporter, &mut info) => established?,
+        () = session.ended() => {
+            let detail = "the peer ended the DTLS session: it does not accept our certificate";
+            return Err(failure(Cause::Tls, Level::Answered, detail));
+        }
+    }
     let stream =
         association.stream(STREAM).map_err(|error| attempt_failure(&error, Level::Transport))?;
     Ok(Established {

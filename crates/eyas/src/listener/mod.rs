@@ -96,8 +96,8 @@ impl ListenParameters {
     /// Accepts only clients that prove possession of a key for which `allowed` returns `true`.
     /// Clients must use TLS 1.3 with a certificate, of which only the key is checked. The function
     /// is called once per connection by the task that performs the handshake, so it must not block.
-    /// DTLS is then not served, because it does not request client certificates here; SCTP uses TLS
-    /// on its streams.
+    /// SCTP inside UDP and DTLS then asks clients for their certificates, too, and has a DTLS session
+    /// for each path.
     #[must_use]
     pub fn client_keys(
         mut self,
@@ -262,7 +262,13 @@ impl Listener {
                 sctp::listen(&parameters, address)?;
             let listener = listener.map(Arc::new);
             if let Some(listener) = &listener {
-                tasks.spawn(sctp::accept_all(Arc::clone(listener), tls, context.clone()));
+                let has_client_keys = parameters.client_keys.is_some();
+                tasks.spawn(sctp::accept_all(
+                    Arc::clone(listener),
+                    tls,
+                    has_client_keys,
+                    context.clone(),
+                ));
             }
             (address, listener, missing)
         };

@@ -48,11 +48,9 @@ pub(super) fn listen(
     } else {
         sctp_parameters.encapsulation_port = Some(parameters.sctp_encapsulation_port);
     }
-    // A key that DTLS cannot use does not affect the other transports. If clients must have known
-    // keys, DTLS is not served, because it does not request client certificates.
-    if parameters.client_keys.is_none() {
-        sctp_parameters.dtls = parameters.security.clone().filter(ServerIdentity::suits_dtls);
-    }
+    // A key that DTLS cannot use does not affect the other transports.
+    sctp_parameters.dtls = parameters.security.clone().filter(ServerIdentity::suits_dtls);
+    sctp_parameters.dtls_client_keys.clone_from(&parameters.client_keys);
     let listener = match SctpListener::bind(&sctp_parameters) {
         Err(cause) if parameters.sctp_optional && address.port() != 0 => {
             let missing = Some(cause.to_string());
@@ -85,13 +83,18 @@ fn addresses(address: SocketAddr, further: &[IpAddr]) -> Vec<SocketAddr> {
 pub(super) async fn accept_all(
     listener: Arc<SctpListener>,
     tls: Option<TlsAcceptor>,
+    has_client_keys: bool,
     context: AcceptContext,
 ) {
     let mut handshakes = Handshakes::new();
+    let dtls = match has_client_keys {
+        false => Protection::Dtls,
+        true => Protection::MutualDtls,
+    };
     while context.has_space().await {
         let (association, protection) = tokio::select! {
             association = listener.accept() => (association, tls.clone().map_or(Protection::None, Protection::Tls)),
-            association = listener.accept_dtls() => (association, Protection::Dtls),
+            association = listener.accept_dtls() => (association, dtls.clone()),
         };
         let Some(remote) = association.remote() else { continue };
         let ready = context.ready.clone();
@@ -107,6 +110,7 @@ pub(super) async fn accept_all(
 }
 
 /// What protects an association.
+#[derive(Clone)]
 enum Protection {
     /// Nothing.
     None,
@@ -114,6 +118,8 @@ enum Protection {
     Tls(TlsAcceptor),
     /// DTLS below it (RFC 8261), which is already established.
     Dtls,
+    /// The same, with certificates on both sides.
+    MutualDtls,
 }
 
 async fn handshake(association: SctpAssociation, protection: Protection) -> io::Result<Connection> {
@@ -126,8 +132,12 @@ async fn handshake(association: SctpAssociation, protection: Protection) -> io::
     let mut info = ConnectionInfo::accepted(transport, association.local_address(), remote);
     let stream = association.stream(StreamId(0))?;
     let Protection::Tls(acceptor) = protection else {
-        if matches!(protection, Protection::Dtls) {
+        if !matches!(protection, Protection::None) {
             info.security = Security::Dtls;
+        }
+        if matches!(protection, Protection::MutualDtls) {
+            let certificate = association.peer_certificate();
+            info.peer_certificates = vec![certificate.ok_or(io::ErrorKind::NotConnected)?];
         }
         let transport = ByteTransport::Sctp(Box::new(stream));
         return Ok(Connection::new(transport, info, Feedback::none(), Bytes::new()));

@@ -12,6 +12,7 @@ use eyas_sctp::error::Error as Misuse;
 use eyas_sctp::event::Event;
 use eyas_sctp::identifier::{PathId, StreamId};
 use eyas_sctp::message::{Message, SendInfo};
+use rustls_pki_types::CertificateDer;
 
 use super::error::lost;
 use super::slot::{Slot, Stage};
@@ -119,6 +120,11 @@ impl SctpAssociation {
     /// the routing selects it.
     pub(crate) fn local_address(&self) -> Option<SocketAddr> {
         self.0.local_address()
+    }
+
+    /// Returns the certificate of the peer, if DTLS below this association has verified it.
+    pub(crate) fn peer_certificate(&self) -> Option<CertificateDer<'static>> {
+        self.0.peer_certificate()
     }
 
     /// Returns the peer's address on the primary path, with its SCTP port; `None` once the

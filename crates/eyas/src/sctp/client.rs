@@ -5,14 +5,17 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use eyas_race::candidate::Transport;
 use eyas_sctp::config::{AssociationConfig, ConnectOptions, EndpointConfig};
+use eyas_sctp::io::{Ecn, Fragmentation, Transmit};
+use rustls_pki_types::CertificateDer;
 use tokio::sync::OnceCell;
 use tokio_util::task::TaskTracker;
 
 use super::SctpAssociation;
-use super::carrier::{ENCAPSULATION_PORT, Wire};
-use super::dtls::{EndReason, Identity, MAX_OVERHEAD, State, Trust};
+use super::carrier::{DtlsSessions, ENCAPSULATION_PORT, SourceCache, Wire};
+use super::dtls::{EndReason, Identity, MAX_OVERHEAD, Opening, SessionPath, State, Trust};
 use super::own::OwnAssociation;
 use super::shared_endpoint::EndpointHandle;
 use super::task::{self, Homing};
@@ -101,7 +104,7 @@ impl Clients {
     ) -> io::Result<SctpAssociation> {
         let (endpoint, port) = match transport {
             Transport::SctpUdp => {
-                let open = || async { start(udp_wires(&self.local_addresses)?) };
+                let open = || async { start(udp_wires(&self.local_addresses, Wire::udp)?) };
                 (self.udp.get_or_try_init(open).await?, self.udp_port(hints))
             }
             _ => {
@@ -144,21 +147,106 @@ impl Clients {
         let endpoint = task::start(EndpointConfig::default(), vec![wire], Homing::Single, None)?;
         let rto = hints.rtt.map(first_timeout);
         sessions.open(remote, identity, trust, rto);
-        let version = match sessions.handshake_ended(remote).await {
+        let session = FirstSession { sessions, path: remote.into(), is_mutual: false };
+        self.connect_over(&endpoint, session, (remote, address.port()), rto).await
+    }
+
+    /// Opens an association inside DTLS that has several paths: a session for each, in which both
+    /// ends show certificates. The sessions of further paths are opened when something is first
+    /// sent there. The association then waits at its INIT ACK.
+    ///
+    /// # Errors
+    /// If the first handshake fails, or a socket cannot be opened.
+    pub(crate) async fn open_dtls_paths(
+        &self,
+        address: SocketAddr,
+        hints: PeerHints,
+        identity: Identity,
+        trust: Trust,
+    ) -> Result<DtlsAssociation, DtlsError> {
+        let mut remote = address;
+        remote.set_port(self.udp_port(hints));
+        let rto = hints.rtt.map(first_timeout);
+        let opening = Opening { identity, trust, initial_rto: rto };
+        let wires =
+            udp_wires(&self.local_addresses, |local| Wire::dtls_paths(local, opening.clone()))?;
+        let endpoint = start(wires)?;
+        let session = FirstSession::open(&endpoint.0.wires, remote)?;
+        self.connect_over(&endpoint, session, (remote, address.port()), rto).await
+    }
+
+    /// Sends an INIT once the session is up.
+    async fn connect_over(
+        &self,
+        endpoint: &EndpointHandle,
+        session: FirstSession,
+        (remote, remote_port): (SocketAddr, u16),
+        rto: Option<Duration>,
+    ) -> Result<DtlsAssociation, DtlsError> {
+        let version = match session.sessions.handshake_ended(session.path).await {
             State::Up(version) => version,
             State::Handshake => return Err(DtlsError::Session(EndReason::TimedOut)),
             State::Over(ending) => return Err(DtlsError::Session(ending)),
         };
-        let mut options = ConnectOptions::new(remote, address.port());
+        let mut options = ConnectOptions::new(remote, remote_port);
         options.hold_at_init_ack = true;
-        options.association = over_dtls(&self.association);
+        options.association = match session.is_mutual {
+            false => over_dtls(&self.association),
+            true => over_dtls_paths(&self.association),
+        };
         if let Some(rto) = rto {
             options.association.rto_initial = rto;
         }
         let id = endpoint.0.connect(options, self.opened.token()).map_err(io::Error::from)?;
         let association =
             SctpAssociation::new(OwnAssociation { shared: Arc::clone(&endpoint.0), id });
-        Ok(DtlsAssociation { association, version })
+        Ok(DtlsAssociation { association, version, session })
+    }
+}
+
+/// The session that the INIT of an association is sent in.
+#[derive(Debug)]
+pub(crate) struct FirstSession {
+    sessions: Arc<DtlsSessions>,
+    path: SessionPath,
+    is_mutual: bool,
+}
+
+impl FirstSession {
+    /// Opens a session from the address that the routing chooses.
+    fn open(wires: &[Wire], remote: SocketAddr) -> io::Result<Self> {
+        let mut sources = SourceCache::default();
+        let transmit = Transmit {
+            local: None,
+            remote,
+            ecn: Ecn::NotCapable,
+            fragmentation: Fragmentation::Avoided,
+            contents: Bytes::new(),
+            segment_size: 1,
+            peer: None,
+        };
+        let wire = sources.choose(wires, &transmit).and_then(|index| wires.get(index));
+        let wire = wire.ok_or(io::ErrorKind::NetworkUnreachable)?;
+        let sessions = wire.sessions().ok_or(io::ErrorKind::Unsupported)?;
+        let local = wire.source_for(sources.source(remote));
+        let path = SessionPath { remote, local };
+        sessions.open_first(path);
+        Ok(Self { sessions: Arc::clone(sessions), path, is_mutual: true })
+    }
+
+    /// Returns the certificate of the server.
+    pub(crate) fn certificate(&self) -> Option<CertificateDer<'static>> {
+        self.sessions.certificate_on(self.path)
+    }
+
+    /// Waits until the session is over. A server that refuses the certificate of a client ends it,
+    /// when the client has already completed the handshake. Sessions without certificates on both
+    /// sides are not watched.
+    pub(crate) async fn ended(&self) {
+        if !self.is_mutual {
+            return std::future::pending().await;
+        }
+        self.sessions.session_ended(self.path).await;
     }
 }
 
@@ -168,6 +256,7 @@ pub(crate) struct DtlsAssociation {
     pub(crate) association: SctpAssociation,
     /// `DTLSv1.2` or `DTLSv1.3`.
     pub(crate) version: &'static str,
+    pub(crate) session: FirstSession,
 }
 
 /// Why an association inside DTLS failed.
@@ -204,15 +293,29 @@ pub(super) fn over_dtls(config: &AssociationConfig) -> AssociationConfig {
     config
 }
 
+/// Returns the configuration of an association inside DTLS with a session for each path: as without
+/// DTLS, except for the size of its packets, which need no checksum of their own, and for the marks
+/// of ECN, which DTLS hides.
+pub(super) fn over_dtls_paths(config: &AssociationConfig) -> AssociationConfig {
+    let mut config = config.clone();
+    config.packet_overhead = MAX_OVERHEAD;
+    config.extensions.zero_checksum = true;
+    config.extensions.ecn = false;
+    config
+}
+
 /// Opens a UDP socket at each of these addresses, all with the same port number: a peer that learns
 /// of further addresses sends to the port that it knows (RFC 6951 §5.1).
-fn udp_wires(addresses: &[IpAddr]) -> io::Result<Vec<Wire>> {
+fn udp_wires(
+    addresses: &[IpAddr],
+    open: impl Fn(SocketAddr) -> io::Result<Wire>,
+) -> io::Result<Vec<Wire>> {
     let mut tries = 0;
     loop {
         let mut port = 0;
         let mut is_taken = false;
         let opened = wires(addresses, |address| {
-            let wire = Wire::udp(SocketAddr::new(address, port));
+            let wire = open(SocketAddr::new(address, port));
             match &wire {
                 Ok(wire) => port = wire.local().port(),
                 Err(error) => is_taken |= error.kind() == io::ErrorKind::AddrInUse,

@@ -8,6 +8,8 @@ use std::task::Poll;
 
 use eyas_sctp::config::{AssociationConfig, EndpointConfig};
 use eyas_sctp::counters::Counters;
+use rustls::crypto::ring::default_provider;
+use rustls::server::danger::ClientCertVerifier;
 
 use super::carrier::{Access, Claim, ENCAPSULATION_PORT, Wire, access, owner_of_udp_port};
 use super::dtls::Identity;
@@ -17,6 +19,7 @@ use super::shared_endpoint::{EndpointHandle, ReaderGuard};
 use super::task::{self, Homing};
 use super::{SctpAssociation, client};
 use crate::ServerIdentity;
+use crate::security::{ClientKeyVerifier, ClientKeys};
 use crate::sockets::PORT_TRIES;
 
 /// The addresses and transports of an SCTP listener.
@@ -36,6 +39,9 @@ pub struct SctpListenParameters {
     /// The identity for SCTP over DTLS on the same UDP port (RFC 8261); its key must be an ECDSA
     /// key. `None` disables it.
     pub dtls: Option<ServerIdentity>,
+    /// The keys that clients inside DTLS must have. Associations then have a session for each path,
+    /// and as many paths as without DTLS.
+    pub(crate) dtls_client_keys: Option<ClientKeys>,
     /// The configuration of the associations.
     pub association: AssociationConfig,
 }
@@ -48,6 +54,7 @@ impl SctpListenParameters {
             encapsulation_port: Some(ENCAPSULATION_PORT),
             over_ip: SctpOverIp::Must,
             dtls: None,
+            dtls_client_keys: None,
             association: AssociationConfig::default(),
         }
     }
@@ -95,7 +102,8 @@ impl SctpListener {
             let dtls_identity = Identity::new(identity.certificate(), identity.key())
                 .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
             for wire in &mut wires {
-                protected.push(wire.share_with_dtls(dtls_identity.clone())?);
+                let verifier = parameters.dtls_client_keys.clone().map(client_verifier);
+                protected.push(wire.share_with_dtls(dtls_identity.clone(), verifier)?);
             }
         }
         let mut port = parameters.addresses.first().map_or(0, SocketAddr::port);
@@ -128,13 +136,22 @@ impl SctpListener {
         config.listen_port = Some(port);
         config.association = parameters.association.clone();
         let mut over_dtls = config.clone();
-        over_dtls.association = client::over_dtls(&config.association);
+        let homing = match parameters.dtls_client_keys {
+            None => {
+                over_dtls.association = client::over_dtls(&config.association);
+                Homing::Single
+            }
+            Some(_) => {
+                over_dtls.association = client::over_dtls_paths(&config.association);
+                Homing::Multi
+            }
+        };
         let unprotected = task::start(config, wires, Homing::Multi, None)?;
         let protected = match protected.is_empty() {
             true => None,
             false => {
                 let reader = Some(ReaderGuard::new(&unprotected));
-                Some(task::start(over_dtls, protected, Homing::Single, reader)?)
+                Some(task::start(over_dtls, protected, homing, reader)?)
             }
         };
         Ok(Self { unprotected, protected, kernel, port, _claims: claims })
@@ -205,6 +222,10 @@ impl SctpListener {
     pub fn counters(&self) -> Counters {
         self.unprotected.0.lock().endpoint.counters()
     }
+}
+
+fn client_verifier(keys: ClientKeys) -> Arc<dyn ClientCertVerifier> {
+    Arc::new(ClientKeyVerifier::new(&default_provider(), keys))
 }
 
 /// Returns the addresses to open sockets at: `[::]` represents both families.

@@ -8,6 +8,7 @@
 //! | `slot` | the state of one association that its users see | |
 //! | `outbox` | outgoing packets and the choice of their sockets | |
 //! | `own_addresses` | the addresses announced to peers, and their changes | RFC 5061 |
+//! | `path_sessions` | the DTLS sessions of a client from each of its addresses | |
 //! | `ports` | which packets of a shared socket are ours | |
 //! | `tap` | observing packets that pass | |
 //! | `task` | drives the endpoint with packets from the sockets and with time | |
@@ -39,6 +40,7 @@ mod messages;
 mod outbox;
 mod own;
 mod own_addresses;
+mod path_sessions;
 mod ports;
 pub(crate) mod secured;
 mod shared_endpoint;
@@ -50,6 +52,8 @@ mod tap;
 mod task;
 mod wires;
 
+#[cfg(test)]
+mod dtls_paths_tests;
 #[cfg(test)]
 mod secured_pair;
 #[cfg(test)]

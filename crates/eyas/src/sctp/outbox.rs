@@ -22,13 +22,23 @@ impl Outbox {
     /// Sends what can be sent, showing it to `tap`. Unroutable packets are reported as arrivals.
     pub(super) fn send(&mut self, wires: &[Wire], arrivals: &mut Arrivals, tap: Option<&dyn Tap>) {
         self.full = None;
-        while let Some(transmit) = self.trains.front() {
+        while let Some(transmit) = self.trains.front_mut() {
             let remote = transmit.remote;
-            let Some(index) = self.sources.choose(wires, transmit) else {
+            let Some(mut index) = self.sources.choose(wires, transmit) else {
                 arrivals.push(no_route(remote));
                 self.trains.pop_front();
                 continue;
             };
+            if wires[index].has_session_paths() {
+                // A session has two addresses, so the routing is asked for the source beforehand.
+                let routed = transmit.local.or_else(|| self.sources.source(remote));
+                transmit.local = wires[index].source_for(routed);
+                if !wires[index].can_send(transmit) {
+                    let has_session =
+                        |wire: &Wire| wire.can_reach(remote) && wire.can_send(transmit);
+                    index = wires.iter().position(has_session).unwrap_or(index);
+                }
+            }
             match wires[index].try_send(transmit) {
                 Ok(()) => {
                     if let Some(tap) = tap {

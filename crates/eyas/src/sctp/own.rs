@@ -9,6 +9,7 @@ use eyas_sctp::endpoint::{AssociationMut, QueueInfo, Status};
 use eyas_sctp::error::Error as Misuse;
 use eyas_sctp::identifier::{AssociationId, PathId, StreamId};
 use eyas_sctp::message::{Message, SendInfo};
+use rustls_pki_types::CertificateDer;
 
 use super::SctpError;
 use super::error::lost;
@@ -59,6 +60,11 @@ impl Stack for OwnAssociation {
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
         Some(SocketAddr::new(path.local.unwrap_or(any), status.local_port))
+    }
+
+    fn peer_certificate(&self) -> Option<CertificateDer<'static>> {
+        let peer = self.status()?.peer?;
+        self.shared.wires.iter().find_map(|wire| wire.certificate_of(peer))
     }
 
     fn poll_send(

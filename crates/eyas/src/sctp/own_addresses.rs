@@ -76,6 +76,11 @@ impl Watch {
         }
     }
 
+    /// Returns the addresses as they were when they were last read.
+    pub(super) fn known(&self) -> &[IpAddr] {
+        &self.known
+    }
+
     /// Schedules a check after a change.
     pub(super) fn schedule_check(&mut self) {
         self.check_at.get_or_insert_with(|| Instant::now() + SETTLE_TIME);

@@ -5,13 +5,14 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use eyas_sctp::config::{ConnectOptions, EndpointConfig};
-use eyas_sctp::endpoint::Endpoint;
-use eyas_sctp::event::{Event, LossReason};
+use eyas_sctp::endpoint::{Endpoint, Status};
+use eyas_sctp::event::{Event, LossReason, PathChange};
 use eyas_sctp::identifier::AssociationId;
 use eyas_sctp::io::{Input, Output, Transmit};
 use rustls::crypto::ring::default_provider;
@@ -47,6 +48,8 @@ pub(super) struct State {
     accepting: Wakers,
     /// Associations whose watchers wait until more of a stream has been sent.
     sending: Vec<AssociationId>,
+    /// The changes of paths that the task has not seen yet.
+    path_changes: Vec<(SocketAddr, PathChange)>,
     /// Whether associations can still be opened or accepted.
     has_handle: bool,
     /// The number of endpoints whose packets arrive at the sockets of this one.
@@ -109,6 +112,7 @@ impl SharedEndpoint {
             backlog: VecDeque::new(),
             accepting: Wakers::default(),
             sending: Vec::new(),
+            path_changes: Vec::new(),
             has_handle: true,
             dependents: 0,
             is_over: false,
@@ -137,6 +141,24 @@ impl SharedEndpoint {
             let port = self.lock().endpoint.config().listen_port;
             sessions.divert(arrivals, port, |remote| self.lock().endpoint.has_path_to(remote));
         }
+    }
+
+    /// Adapts the sessions below to a path that has failed or is gone.
+    pub(super) fn follow(&self, (remote, change): (SocketAddr, PathChange)) {
+        match change {
+            PathChange::Inactive => self.wires.iter().for_each(|wire| wire.renew_sessions(remote)),
+            PathChange::Removed if !self.lock().endpoint.has_path_to(remote) => {
+                self.wires.iter().for_each(|wire| wire.close_sessions(remote));
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the current state of all associations.
+    pub(super) fn statuses(&self) -> Vec<Status> {
+        let state = self.lock();
+        let ids = state.endpoint.associations();
+        ids.into_iter().filter_map(|id| state.endpoint.status(id)).collect()
     }
 
     /// Calls the protocol, and sends the resulting packets.
@@ -218,6 +240,11 @@ impl State {
         next
     }
 
+    /// Takes the changes of paths since the last call.
+    pub(super) fn take_path_changes(&mut self) -> Vec<(SocketAddr, PathChange)> {
+        std::mem::take(&mut self.path_changes)
+    }
+
     /// Makes the watchers of this association check it again after more was sent.
     pub(super) fn recheck(&mut self, id: AssociationId) {
         if !self.sending.contains(&id) {
@@ -248,6 +275,15 @@ impl State {
             && !self.slots.contains_key(&id)
         {
             self.handle_new(now, id);
+        }
+        if let Event::Path { remote, change, .. } = event {
+            self.path_changes.push((remote, change));
+        }
+        if matches!(event, Event::Up { .. }) {
+            // Its first paths were confirmed by the handshake.
+            let paths = self.endpoint.status(id).into_iter().flat_map(|status| status.paths);
+            let confirmed = paths.map(|path| (path.remote, PathChange::Confirmed));
+            self.path_changes.extend(confirmed);
         }
         let Some(slot) = self.slots.get_mut(&id) else { return };
         slot.handle(event);

@@ -9,6 +9,7 @@ use eyas_sctp::endpoint::{QueueInfo, Status};
 use eyas_sctp::error::Error as Misuse;
 use eyas_sctp::identifier::{PathId, StreamId};
 use eyas_sctp::message::{Message, SendInfo};
+use rustls_pki_types::CertificateDer;
 
 use super::SctpError;
 use super::slot::Slot;
@@ -26,6 +27,11 @@ pub(super) trait Stack: fmt::Debug + Send + Sync {
 
     /// Returns our end of the primary path.
     fn local_address(&self) -> Option<SocketAddr>;
+
+    /// Returns the certificate of the peer, if a layer below SCTP has verified it.
+    fn peer_certificate(&self) -> Option<CertificateDer<'static>> {
+        None
+    }
 
     /// Sends a message, which `data` creates once there is space for it.
     fn poll_send(

@@ -11,6 +11,7 @@ use tokio::io::Ready;
 use super::carrier::{Arrivals, ReceiveBuffers, Wire};
 use super::outbox::Outbox;
 use super::own_addresses::{BoundAddresses, Watch};
+use super::path_sessions::PathSessions;
 use super::shared_endpoint::{EndpointHandle, Next, ReaderGuard, SharedEndpoint};
 use super::wires::read;
 
@@ -21,7 +22,7 @@ const MAX_WIRES: usize = 8;
 /// Whether the addresses of this host are announced to peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Homing {
-    /// None are announced: inside DTLS there is one path (RFC 8261 §6.1).
+    /// None are announced: inside DTLS as RFC 8261 §6.1 has it, there is one path.
     Single,
     /// All that the sockets serve are announced.
     Multi,
@@ -75,22 +76,32 @@ async fn run(shared: Arc<SharedEndpoint>, mut watch: Option<Watch>, _reader: Opt
     let mut buffers = ReceiveBuffers::new();
     let mut arrivals = Arrivals::new();
     let mut outbox = Outbox::default();
+    let mut sessions = PathSessions::of(&shared.wires);
     let mut source = None;
     loop {
         shared.wires.iter().for_each(|wire| wire.handle_timeout(Instant::now()));
         if let Some(present) = watch.as_mut().and_then(|watch| watch.due_addresses(Instant::now()))
         {
             arrivals.push(Input::LocalAddresses(present));
+            sessions.iter_mut().for_each(|sessions| sessions.schedule(Instant::now()));
         }
-        let next = {
+        let (next, path_changes) = {
             let now = shared.now();
             let mut state = shared.lock();
             let is_shared = source.is_some_and(|wire: usize| shared.wires[wire].is_shared());
             for input in arrivals.drain(..) {
                 state.handle(now, input, is_shared);
             }
-            state.drain(now, &mut outbox.trains)
+            (state.drain(now, &mut outbox.trains), state.take_path_changes())
         };
+        if let Some(sessions) = &mut sessions {
+            if !path_changes.is_empty() {
+                sessions.schedule(Instant::now());
+            }
+            let locals = watch.as_ref().map_or(&[][..], Watch::known);
+            sessions.open(Instant::now(), &shared, locals);
+        }
+        path_changes.into_iter().for_each(|change| shared.follow(change));
         outbox.send(&shared.wires, &mut arrivals, None);
         let until = match next {
             _ if !arrivals.is_empty() => continue,
@@ -105,7 +116,8 @@ async fn run(shared: Arc<SharedEndpoint>, mut watch: Option<Watch>, _reader: Opt
         };
         let timers = shared.wires.iter().filter_map(Wire::next_timeout);
         let check = watch.as_ref().and_then(Watch::next_timeout);
-        let until = until.into_iter().chain(timers).chain(check).min();
+        let opening = sessions.as_ref().and_then(PathSessions::next_timeout);
+        let until = until.into_iter().chain(timers).chain(check).chain(opening).min();
         source = match wait(&shared, watch.as_ref(), until, outbox.full()).await {
             Woken::Readable(wire, ready) => {
                 read(&shared.wires[wire], ready, &mut buffers, &mut arrivals).await;

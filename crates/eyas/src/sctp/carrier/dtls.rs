@@ -15,24 +15,32 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use eyas_sctp::io::{Ecn, Fragmentation, Input, Received, Transmit, is_packet_for};
+use bytes::{Bytes, BytesMut};
+use eyas_sctp::io::{Ecn, Fragmentation, Input, PeerIdentity, Received, Transmit, is_packet_for};
+use rustls_pki_types::CertificateDer;
 use socket2::Socket;
 use tokio::sync::Notify;
 
 use super::udp::UdpCarrier;
 use super::{Arrivals, ReceiveBuffers};
-use crate::sctp::dtls::{Identity, Outcome, Role, Sessions, State, Trust, looks_like_record};
+use crate::sctp::dtls::{
+    Identity, Outcome, Role, SessionPath, Sessions, State, Trust, looks_like_record,
+};
 
 /// The maximum number of decrypted packets that wait to be read; more are lost, as on any path.
 const MAX_INBOX: usize = 1024;
-/// The maximum number of records that wait for the socket; more are lost.
+/// The maximum number of trains of records that wait for the socket; more are lost.
 const MAX_OUTBOX: usize = 1024;
+/// The maximum size of a train of records in bytes, and in records: what Linux accepts
+/// (`UDP_MAX_SEGMENTS`).
+const MAX_TRAIN: (usize, usize) = (64_000, 64);
 
 /// The sessions of a socket, shared by the wire that reads it and the one that sends through it.
 #[derive(Debug)]
 pub(crate) struct Shared {
     inner: Mutex<Inner>,
+    /// Whether there is a session for each path.
+    has_paths: bool,
     /// Notified when something was received, or a timer has changed.
     pub(super) arrived: Notify,
     /// Notified when the state of a session may have changed.
@@ -43,15 +51,25 @@ pub(crate) struct Shared {
 struct Inner {
     sessions: Sessions,
     inbox: VecDeque<Input>,
-    outbox: VecDeque<(SocketAddr, Bytes, Fragmentation)>,
+    outbox: VecDeque<Train>,
+}
+
+/// Records that leave together.
+#[derive(Debug)]
+struct Train {
+    path: SessionPath,
+    fragmentation: Fragmentation,
+    contents: Bytes,
+    segment_size: usize,
 }
 
 impl Shared {
     pub(super) fn new(role: Role) -> Arc<Self> {
+        let has_paths = role.has_paths();
         let (inbox, outbox) = (VecDeque::new(), VecDeque::new());
         let inner = Inner { sessions: Sessions::new(role), inbox, outbox };
         let (arrived, changed) = (Notify::new(), Notify::new());
-        Arc::new(Self { inner: Mutex::new(inner), arrived, changed })
+        Arc::new(Self { inner: Mutex::new(inner), has_paths, arrived, changed })
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -136,21 +154,86 @@ impl Shared {
     ) {
         let mut inner = self.lock();
         let out = inner.sessions.open(Instant::now(), remote, identity, trust, initial_rto);
-        inner.queue(remote, out, Fragmentation::Avoided);
+        inner.queue(remote.into(), out, Fragmentation::Avoided);
         drop(inner);
         self.arrived.notify_one();
     }
 
-    /// Waits until the handshake with this peer has completed or failed.
-    pub(crate) async fn handshake_ended(&self, remote: SocketAddr) -> State {
+    /// Opens the first session of an association with several paths.
+    pub(crate) fn open_first(&self, path: SessionPath) {
+        let mut inner = self.lock();
+        let out = inner.sessions.open_path(Instant::now(), path, None);
+        inner.queue(path, out, Fragmentation::Avoided);
+        drop(inner);
+        self.arrived.notify_one();
+    }
+
+    /// Waits until the handshake on this path has completed or failed.
+    pub(crate) async fn handshake_ended(&self, path: impl Into<SessionPath>) -> State {
+        self.state_other_than(path.into(), |state| *state == State::Handshake).await
+    }
+
+    /// Waits until the session of this path is over.
+    pub(crate) async fn session_ended(&self, path: SessionPath) -> State {
+        self.state_other_than(path, |state| !matches!(state, State::Over(_))).await
+    }
+
+    async fn state_other_than(&self, path: SessionPath, is_one: impl Fn(&State) -> bool) -> State {
         loop {
             let changed = self.changed.notified();
-            match self.lock().sessions.state(remote) {
-                State::Handshake => {}
-                state => return state,
+            let state = self.lock().sessions.state(path);
+            if !is_one(&state) {
+                return state;
             }
             changed.await;
         }
+    }
+
+    /// Returns the certificate of the peer at the other end of a path.
+    pub(crate) fn certificate_on(&self, path: SessionPath) -> Option<CertificateDer<'static>> {
+        self.lock().sessions.certificate_on(path).cloned()
+    }
+
+    /// Returns the certificate of a peer that has a session.
+    pub(crate) fn certificate_of(&self, peer: PeerIdentity) -> Option<CertificateDer<'static>> {
+        self.lock().sessions.certificate_of(peer).cloned()
+    }
+
+    /// Replaces the sessions with an address that does not respond when something is next sent to
+    /// it.
+    pub(super) fn renew(&self, remote: SocketAddr) {
+        self.lock().sessions.renew(Instant::now(), remote);
+    }
+
+    /// Closes the sessions with an address that the peer no longer has.
+    pub(super) fn close_to(&self, remote: SocketAddr) {
+        let mut inner = self.lock();
+        for (path, out) in inner.sessions.close_to(remote) {
+            inner.queue(path, out, Fragmentation::Avoided);
+        }
+        drop(inner);
+        self.arrived.notify_one();
+    }
+
+    /// Returns whether there is a session for each path.
+    pub(super) fn has_paths(&self) -> bool {
+        self.has_paths
+    }
+
+    /// Returns whether sessions are opened for each path.
+    pub(super) fn opens_paths(&self) -> bool {
+        self.lock().sessions.opens_paths()
+    }
+
+    /// Opens the session of a path if it is missing. Returns whether it is up.
+    pub(super) fn open_missing(&self, path: SessionPath, peer: PeerIdentity) -> bool {
+        let mut inner = self.lock();
+        let out = inner.sessions.open_missing(Instant::now(), path, peer);
+        inner.queue(path, out, Fragmentation::Avoided);
+        let is_up = matches!(inner.sessions.state(path), State::Up(_));
+        drop(inner);
+        self.arrived.notify_one();
+        is_up
     }
 }
 
@@ -162,40 +245,48 @@ impl Inner {
         datagrams: &[Bytes],
         may_open: impl Fn() -> bool,
     ) {
-        let (now, remote) = (Instant::now(), from.remote);
+        let (now, path) = (Instant::now(), self.sessions.path(from.local, from.remote));
         for datagram in datagrams {
-            let out = self.sessions.handle_datagram(now, remote, datagram, &may_open);
+            let out = self.sessions.handle_datagram(now, path, datagram, &may_open);
             let room = MAX_INBOX.saturating_sub(self.inbox.len());
             let packets = out.packets.iter().filter(|packet| !packet.is_empty()).take(room);
-            self.inbox.extend(packets.map(|packet| single_packet(from, packet.clone())));
-            self.queue(remote, out, Fragmentation::Avoided);
+            let from = Received { peer: out.peer, ..from.clone() };
+            self.inbox.extend(packets.map(|packet| single_packet(&from, packet.clone())));
+            self.queue(path, out, Fragmentation::Avoided);
         }
     }
 
     /// Handles a report from the network, and returns whether it was about a session.
     fn report(&mut self, input: &Input) -> bool {
         match input {
-            Input::Unreachable { remote, reason, .. } => self.sessions.report(*remote, *reason),
+            Input::Unreachable { remote, reason, .. } => {
+                self.sessions.report(Instant::now(), *remote, *reason)
+            }
             _ => false,
         }
     }
 
-    fn queue(&mut self, remote: SocketAddr, out: Outcome, fragmentation: Fragmentation) {
+    fn queue(&mut self, path: SessionPath, out: Outcome, fragmentation: Fragmentation) {
         let room = MAX_OUTBOX.saturating_sub(self.outbox.len());
-        let datagrams = out.datagrams.into_iter().take(room);
-        self.outbox.extend(datagrams.map(|one| (remote, one, fragmentation)));
+        let trains = trains(&out.datagrams).take(room);
+        self.outbox.extend(trains.map(|(contents, segment_size)| Train {
+            path,
+            fragmentation,
+            contents,
+            segment_size,
+        }));
     }
 
     /// Sends queued records, in order, until the socket is full.
     fn flush(&mut self, udp: &UdpCarrier, socket: &Socket) -> io::Result<()> {
-        while let Some((remote, datagram, fragmentation)) = self.outbox.front() {
+        while let Some(train) = self.outbox.front() {
             let transmit = Transmit {
-                local: None,
-                remote: *remote,
+                local: train.path.local,
+                remote: train.path.remote,
                 ecn: Ecn::NotCapable,
-                fragmentation: *fragmentation,
-                contents: datagram.clone(),
-                segment_size: datagram.len().max(1),
+                fragmentation: train.fragmentation,
+                contents: train.contents.clone(),
+                segment_size: train.segment_size.max(1),
                 peer: None,
             };
             match udp.send(socket, &transmit) {
@@ -206,6 +297,24 @@ impl Inner {
         }
         Ok(())
     }
+}
+
+/// Joins datagrams into trains of equal sizes, of which the last datagram may be shorter.
+fn trains(mut datagrams: &[Bytes]) -> impl Iterator<Item = (Bytes, usize)> {
+    std::iter::from_fn(move || {
+        let size = datagrams.first()?.len();
+        let most = MAX_TRAIN.1.min(MAX_TRAIN.0 / size.max(1)).max(1);
+        let equal = datagrams.iter().take(most).take_while(|one| one.len() == size).count();
+        let has_shorter = equal < most && datagrams.get(equal).is_some_and(|one| one.len() < size);
+        let (train, rest) = datagrams.split_at(equal + usize::from(has_shorter));
+        datagrams = rest;
+        let [single] = train else {
+            let mut contents = BytesMut::with_capacity(size * train.len());
+            train.iter().for_each(|one| contents.extend_from_slice(one));
+            return Some((contents.freeze(), size));
+        };
+        Some((single.clone(), size))
+    })
 }
 
 /// Splits a train into its datagrams.
@@ -221,7 +330,7 @@ fn single_packet(train: &Received, contents: Bytes) -> Input {
         local: train.local,
         remote: train.remote,
         ecn: train.ecn,
-        peer: None,
+        peer: train.peer,
         segment_size: contents.len(),
         contents,
     })
@@ -261,8 +370,9 @@ impl DtlsCarrier {
         // A record cannot be discarded once it is created, so make room first.
         inner.flush(&self.udp, socket)?;
         let packets = transmit.contents.chunks(transmit.segment_size.max(1));
-        let out = inner.sessions.send(Instant::now(), transmit.remote, packets);
-        inner.queue(transmit.remote, out, transmit.fragmentation);
+        let path = inner.sessions.path(transmit.local, transmit.remote);
+        let (path, out) = inner.sessions.send_to(Instant::now(), path, transmit.peer, packets);
+        inner.queue(path, out, transmit.fragmentation);
         // What the socket does not accept now is sent before the next packet.
         let _ = inner.flush(&self.udp, socket);
         Ok(())
@@ -299,6 +409,13 @@ impl DtlsCarrier {
         let _ = inner.flush(&self.udp, socket);
     }
 
+    /// Returns whether there is a session for these packets, or will be.
+    pub(super) fn can_send(&self, transmit: &Transmit) -> bool {
+        let inner = self.shared.lock();
+        let path = inner.sessions.path(transmit.local, transmit.remote);
+        inner.sessions.can_send(path, transmit.peer)
+    }
+
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         self.shared.lock().sessions.next_timeout()
     }
@@ -308,8 +425,8 @@ impl DtlsCarrier {
         if inner.sessions.next_timeout().is_none_or(|time| time > now) {
             return;
         }
-        for (remote, out) in inner.sessions.handle_timeout(now) {
-            inner.queue(remote, out, Fragmentation::Avoided);
+        for (path, out) in inner.sessions.handle_timeout(now) {
+            inner.queue(path, out, Fragmentation::Avoided);
         }
         let _ = inner.flush(&self.udp, socket);
         drop(inner);
@@ -319,8 +436,8 @@ impl DtlsCarrier {
     /// Sends close_notify to every peer.
     pub(super) fn close(&self, socket: &Socket) {
         let mut inner = self.shared.lock();
-        for (remote, out) in inner.sessions.close_all() {
-            inner.queue(remote, out, Fragmentation::Avoided);
+        for (path, out) in inner.sessions.close_all() {
+            inner.queue(path, out, Fragmentation::Avoided);
         }
         let _ = inner.flush(&self.udp, socket);
     }

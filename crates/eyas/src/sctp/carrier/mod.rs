@@ -33,7 +33,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use eyas_race::candidate::Transport;
-use eyas_sctp::io::{Input, Transmit};
+use eyas_sctp::io::{Input, PeerIdentity, Transmit};
+use rustls::server::danger::ClientCertVerifier;
+use rustls_pki_types::CertificateDer;
 use socket2::Socket;
 use tokio::io::Ready;
 
@@ -49,7 +51,7 @@ use udp::UdpCarrier;
 
 use crate::datagram_socket::DatagramSocket;
 use crate::icmp::is_icmp_report;
-use crate::sctp::dtls::{Identity, Role};
+use crate::sctp::dtls::{Identity, Opening, Role, SessionPath};
 
 /// The default UDP port for SCTP over UDP (RFC 6951 §5.1).
 pub const ENCAPSULATION_PORT: u16 = 9899;
@@ -95,11 +97,25 @@ impl Wire {
         Self::new(socket, Kind::Dtls(DtlsCarrier::new(carrier, sessions, true)))
     }
 
+    /// Opens a UDP socket for DTLS sessions that are opened for each path.
+    pub(crate) fn dtls_paths(address: SocketAddr, opening: Opening) -> io::Result<Self> {
+        let (socket, carrier) = udp::open(address)?;
+        let sessions = DtlsSessions::new(Role::ClientOfPaths(opening));
+        Self::new(socket, Kind::Dtls(DtlsCarrier::new(carrier, sessions, true)))
+    }
+
     /// Creates a second wire for the same UDP socket, which accepts DTLS sessions with this
-    /// identity.
-    pub(crate) fn share_with_dtls(&mut self, identity: Identity) -> io::Result<Self> {
+    /// identity; with a verifier, of clients with certificates, and on several paths.
+    pub(crate) fn share_with_dtls(
+        &mut self,
+        identity: Identity,
+        verifier: Option<Arc<dyn ClientCertVerifier>>,
+    ) -> io::Result<Self> {
         let socket = self.socket.get().try_clone()?;
-        let sessions = DtlsSessions::new(Role::Server(identity));
+        let sessions = DtlsSessions::new(match verifier {
+            None => Role::Server(identity),
+            Some(verifier) => Role::ServerOfPaths(identity, verifier),
+        });
         self.dtls_sessions = Some(Arc::clone(&sessions));
         let carrier = UdpCarrier::new(&socket)?;
         Self::new(socket, Kind::Dtls(DtlsCarrier::new(carrier, sessions, false)))
@@ -150,10 +166,65 @@ impl Wire {
         local
     }
 
+    /// Returns the address that packets leave from, if the routing would choose `routed`.
+    pub(crate) fn source_for(&self, routed: Option<IpAddr>) -> Option<IpAddr> {
+        let bound = self.local.ip();
+        if bound.is_unspecified() { routed } else { Some(bound) }
+    }
+
     /// Returns whether packets for `remote` are sent here: the family decides, and port 0 means
     /// protocol 132.
     pub(crate) fn can_reach(&self, remote: SocketAddr) -> bool {
         self.local.is_ipv4() == remote.is_ipv4() && self.is_shared() == (remote.port() == 0)
+    }
+
+    /// Returns whether there is a DTLS session for each path, which has a definite source.
+    pub(crate) fn has_session_paths(&self) -> bool {
+        self.sessions().is_some_and(|sessions| sessions.has_paths())
+    }
+
+    /// Returns whether there is a way for these packets: with DTLS, a session with their receiver.
+    pub(crate) fn can_send(&self, transmit: &Transmit) -> bool {
+        match &self.kind {
+            Kind::Dtls(carrier) => carrier.can_send(transmit),
+            Kind::Udp(_) | Kind::Raw(_) => true,
+        }
+    }
+
+    /// Returns the certificate of a peer that has a DTLS session.
+    pub(crate) fn certificate_of(&self, peer: PeerIdentity) -> Option<CertificateDer<'static>> {
+        self.sessions()?.certificate_of(peer)
+    }
+
+    /// Returns whether DTLS sessions are opened for each path.
+    pub(crate) fn opens_sessions(&self) -> bool {
+        self.sessions().is_some_and(|sessions| sessions.opens_paths())
+    }
+
+    /// Returns whether packets between these addresses are sent here.
+    pub(crate) fn sends_from(&self, local: IpAddr, remote: SocketAddr) -> bool {
+        self.can_reach(remote) && self.source_for(Some(local)) == Some(local)
+    }
+
+    /// Opens the DTLS session between these addresses if it is missing. Returns whether it is up.
+    pub(crate) fn open_session(
+        &self,
+        local: IpAddr,
+        remote: SocketAddr,
+        peer: PeerIdentity,
+    ) -> bool {
+        let path = SessionPath { remote, local: Some(local) };
+        self.sessions().is_none_or(|sessions| sessions.open_missing(path, peer))
+    }
+
+    /// Replaces DTLS sessions with an address that does not respond.
+    pub(crate) fn renew_sessions(&self, remote: SocketAddr) {
+        self.sessions().into_iter().for_each(|sessions| sessions.renew(remote));
+    }
+
+    /// Closes DTLS sessions with an address that the peer no longer has.
+    pub(crate) fn close_sessions(&self, remote: SocketAddr) {
+        self.sessions().into_iter().for_each(|sessions| sessions.close_to(remote));
     }
 
     /// Returns whether other processes of this host receive the same packets.

@@ -5,6 +5,7 @@
 //! | `identity` | the certificate and key to present | |
 //! | `client_hello` | the first message of a client, parsed before any state is kept | RFC 6347 §4.2, RFC 9147 §5 |
 //! | `cookie_exchange` | checking a client's address by a cookie, without state | RFC 6347 §4.2.1, RFC 9147 §5.1 |
+//! | `on_demand` | sessions that a client opens for each path that it sends on | |
 //! | `quotas` | how many sessions one peer may have | |
 //! | `session` | one session: handshake, verification, packets in and out | RFC 6347, RFC 9147 |
 //! | `sessions` | the sessions of one socket, bounded, with their timers | |
@@ -16,6 +17,7 @@
 mod client_hello;
 mod cookie_exchange;
 mod identity;
+mod on_demand;
 mod quotas;
 mod session;
 mod sessions;
@@ -26,8 +28,9 @@ mod tests;
 use std::ops::RangeInclusive;
 
 pub(crate) use identity::Identity;
+pub(crate) use on_demand::Opening;
 pub(crate) use session::{EndReason, Outcome, Trust};
-pub(crate) use sessions::{Role, Sessions, State};
+pub(crate) use sessions::{Role, SessionPath, Sessions, State};
 
 /// Bytes that a record adds to a packet: header, explicit nonce and tag of DTLS 1.2 (RFC 6347
 /// §4.1, RFC 5288 §3), which needs more than DTLS 1.3.

@@ -1,8 +1,9 @@
 //! Limits the sessions and handshakes of each peer, so that none can exhaust them.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
+use super::sessions::SessionPath;
 use crate::sockets::subscriber;
 
 /// The maximum number of sessions that clients may open at one socket.
@@ -22,14 +23,15 @@ pub(super) struct Quotas {
     sessions_of: BTreeMap<IpAddr, usize>,
     handshakes: usize,
     /// Handshakes in progress, oldest first.
-    handshakes_of: BTreeMap<IpAddr, VecDeque<SocketAddr>>,
+    handshakes_of: BTreeMap<IpAddr, VecDeque<SessionPath>>,
 }
 
 impl Quotas {
     /// Counts a handshake that begins, and its session. Returns the session to evict for it, if one
     /// must be; `None` if no more sessions are allowed.
-    pub(super) fn begin(&mut self, remote: SocketAddr) -> Option<Option<SocketAddr>> {
-        let peer = subscriber(remote.ip());
+    pub(super) fn begin(&mut self, path: impl Into<SessionPath>) -> Option<Option<SessionPath>> {
+        let path = path.into();
+        let peer = subscriber(path.remote.ip());
         let count = self.sessions_of.get(&peer).copied().unwrap_or_default();
         if self.sessions >= MAX_SESSIONS || count >= MAX_SESSIONS_PER_PEER {
             return None;
@@ -47,15 +49,16 @@ impl Quotas {
         self.sessions += 1;
         *self.sessions_of.entry(peer).or_default() += 1;
         self.handshakes += 1;
-        self.handshakes_of.entry(peer).or_default().push_back(remote);
+        self.handshakes_of.entry(peer).or_default().push_back(path);
         Some(evicted)
     }
 
     /// Records that a handshake is complete, if it was not counted as such before.
-    pub(super) fn finish(&mut self, remote: SocketAddr) {
-        let peer = subscriber(remote.ip());
+    pub(super) fn finish(&mut self, path: impl Into<SessionPath>) {
+        let path = path.into();
+        let peer = subscriber(path.remote.ip());
         let Some(begun) = self.handshakes_of.get_mut(&peer) else { return };
-        let Some(index) = begun.iter().position(|one| *one == remote) else { return };
+        let Some(index) = begun.iter().position(|one| *one == path) else { return };
         begun.remove(index);
         self.handshakes -= 1;
         if begun.is_empty() {
@@ -64,9 +67,10 @@ impl Quotas {
     }
 
     /// Records that a session is over.
-    pub(super) fn end(&mut self, remote: SocketAddr) {
-        self.finish(remote);
-        let peer = subscriber(remote.ip());
+    pub(super) fn end(&mut self, path: impl Into<SessionPath>) {
+        let path = path.into();
+        self.finish(path);
+        let peer = subscriber(path.remote.ip());
         let Some(count) = self.sessions_of.get_mut(&peer) else { return };
         self.sessions -= 1;
         *count -= 1;
@@ -78,6 +82,8 @@ impl Quotas {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use super::*;
 
     fn client(network: u16, port: u16) -> SocketAddr {
@@ -91,7 +97,7 @@ mod tests {
         assert_eq!(quotas.begin(honest), Some(None));
         for port in 1..=1_000 {
             let evicted = quotas.begin(client(2, port)).expect("the session limit is not reached");
-            assert_ne!(evicted, Some(honest), "one /64 is one peer");
+            assert_ne!(evicted, Some(honest.into()), "one /64 is one peer");
             evicted.into_iter().for_each(|evicted| quotas.end(evicted));
         }
         assert_eq!(quotas.handshakes, 1 + MAX_HANDSHAKES_PER_PEER);
@@ -107,7 +113,7 @@ mod tests {
             for port in 1..=8 {
                 let evicted =
                     quotas.begin(client(network, port)).expect("the session limit is not reached");
-                assert_ne!(evicted, Some(honest));
+                assert_ne!(evicted, Some(honest.into()));
                 evicted.into_iter().for_each(|evicted| quotas.end(evicted));
             }
         }

@@ -6,12 +6,15 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use dimpl::{Config, Dtls, Output, UnexpectedMessageError};
+use eyas_sctp::io::PeerIdentity;
 use rustls::client::danger::ServerCertVerifier;
+use rustls::server::danger::ClientCertVerifier;
 use rustls::{CertificateError, Error as TlsError};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
 use super::cookie_exchange::{self, VerifiedClient, Version};
 use super::identity::Identity;
+use crate::KeyFingerprint;
 
 /// Bytes of the largest UDP datagram that every path carries (RFC 8200 §5). A handshake does not
 /// probe for more, and its first flight is padded to this size. A record with an SCTP packet may be
@@ -25,8 +28,8 @@ const MAX_RECORD: usize = 1 << 15;
 const RTO_STEP: Duration = Duration::from_millis(25);
 /// The longest initial timeout is one second (RFC 9147 §5.8.2).
 const MAX_RTO_STEPS: u128 = 40;
-/// The configurations created so far, by their initial timeout in steps.
-static CONFIGS: Mutex<BTreeMap<u32, Arc<Config>>> = Mutex::new(BTreeMap::new());
+/// The configurations created so far, by their initial timeout in steps and who authenticates.
+static CONFIGS: Mutex<BTreeMap<(u32, Authentication), Arc<Config>>> = Mutex::new(BTreeMap::new());
 /// The content type of an unencrypted alert (RFC 9147 §4).
 const ALERT: u8 = 21;
 
@@ -39,6 +42,25 @@ pub(crate) struct Trust {
     pub(crate) name: ServerName<'static>,
 }
 
+/// Which ends show certificates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Authentication {
+    /// The server, in DTLS 1.2 or 1.3.
+    OneSided,
+    /// Both, in DTLS 1.3.
+    Mutual,
+}
+
+/// How the certificate of the peer is verified.
+#[derive(Clone, Debug)]
+enum Check {
+    /// There is none: clients are anonymous.
+    None,
+    Server(Trust),
+    /// The same verifier that TLS uses for clients.
+    Client(Arc<dyn ClientCertVerifier>),
+}
+
 /// The result of a call: datagrams for the peer, and packets from it.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
@@ -46,6 +68,8 @@ pub(crate) struct Outcome {
     pub(crate) datagrams: Vec<Bytes>,
     /// SCTP packets that were received.
     pub(crate) packets: Vec<Bytes>,
+    /// Who the packets are from, if both ends show certificates.
+    pub(crate) peer: Option<PeerIdentity>,
 }
 
 /// The state of a session.
@@ -82,7 +106,12 @@ impl EndReason {
 #[derive(Debug)]
 pub(super) struct Session {
     dtls: Dtls,
-    trust: Option<Trust>,
+    check: Check,
+    authentication: Authentication,
+    /// The certificate of the peer, once it is verified.
+    certificate: Option<CertificateDer<'static>>,
+    /// Why the certificate of the peer is refused, until that can be reported to the peer.
+    refusal: Option<TlsError>,
     stage: Stage,
     timeout: Option<Instant>,
     buffer: Vec<u8>,
@@ -91,21 +120,26 @@ pub(super) struct Session {
 /// Returns the configuration of sessions whose first flight is retransmitted after `initial_rto`,
 /// rounded up to the next [`RTO_STEP`]. Configurations are cached, because the library tests all of
 /// its cryptography whenever it creates one.
-pub(super) fn config(initial_rto: Duration) -> Arc<Config> {
+pub(super) fn config(initial_rto: Duration, authentication: Authentication) -> Arc<Config> {
     let steps = initial_rto.as_micros().div_ceil(RTO_STEP.as_micros()).clamp(1, MAX_RTO_STEPS);
     let steps = u32::try_from(steps).unwrap_or(u32::MAX);
     let mut configs = CONFIGS.lock().unwrap_or_else(PoisonError::into_inner);
-    Arc::clone(configs.entry(steps).or_insert_with(|| new_config(RTO_STEP.saturating_mul(steps))))
+    let create = || new_config(RTO_STEP.saturating_mul(steps), authentication);
+    Arc::clone(configs.entry((steps, authentication)).or_insert_with(create))
 }
 
-fn new_config(initial_rto: Duration) -> Arc<Config> {
-    let config = Config::builder()
+fn new_config(initial_rto: Duration, authentication: Authentication) -> Arc<Config> {
+    let is_mutual = authentication == Authentication::Mutual;
+    let mut config = Config::builder()
         .with_crypto_provider(cookie_exchange::provider())
         .mtu(MAX_DATAGRAM)
-        .require_client_certificate(false)
-        .flight_start_rto(initial_rto)
-        .build();
-    Arc::new(config.unwrap_or_default())
+        .require_client_certificate(is_mutual)
+        .flight_start_rto(initial_rto);
+    if is_mutual {
+        // Without these there is no DTLS 1.2.
+        config = config.dtls12_cipher_suites(&[]);
+    }
+    Arc::new(config.build().unwrap_or_default())
 }
 
 impl Session {
@@ -114,18 +148,23 @@ impl Session {
         config: Arc<Config>,
         identity: &Identity,
         trust: Trust,
+        authentication: Authentication,
         now: Instant,
     ) -> Self {
-        let mut dtls = Dtls::new_auto(config, identity.to_dtls(), now);
+        let mut dtls = match authentication {
+            Authentication::OneSided => Dtls::new_auto(config, identity.to_dtls(), now),
+            Authentication::Mutual => Dtls::new_13(config, identity.to_dtls(), now),
+        };
         dtls.set_active(true);
-        Self::new(dtls, Some(trust))
+        Self::new(dtls, Check::Server(trust), authentication)
     }
 
     /// Continues with a client whose cookie was valid: the library is given both of its
-    /// ClientHellos. No client certificate is requested.
+    /// ClientHellos. With a verifier, the client must show a certificate.
     pub(super) fn server(
         config: Arc<Config>,
         identity: &Identity,
+        verifier: Option<Arc<dyn ClientCertVerifier>>,
         now: Instant,
         client: &VerifiedClient,
         second: &[u8],
@@ -135,7 +174,11 @@ impl Session {
             Version::Dtls12 => Dtls::new_12,
             Version::Dtls13 => Dtls::new_13,
         };
-        let mut session = Self::new(new(config, identity.to_dtls(), now), None);
+        let (check, authentication) = match verifier {
+            None => (Check::None, Authentication::OneSided),
+            Some(verifier) => (Check::Client(verifier), Authentication::Mutual),
+        };
+        let mut session = Self::new(new(config, identity.to_dtls(), now), check, authentication);
         cookie_exchange::with_cookie(client.cookie, || {
             let mut sent = Outcome::default();
             session.handle_datagram(now, &client.first, &mut sent);
@@ -151,9 +194,34 @@ impl Session {
         session
     }
 
-    fn new(dtls: Dtls, trust: Option<Trust>) -> Self {
-        let stage = Stage::Handshake { is_connected: false, is_verified: trust.is_none() };
-        Self { dtls, trust, stage, timeout: None, buffer: vec![0; 2 * INITIAL_BUFFER] }
+    fn new(dtls: Dtls, check: Check, authentication: Authentication) -> Self {
+        let is_verified = matches!(check, Check::None);
+        let stage = Stage::Handshake { is_connected: false, is_verified };
+        Self {
+            dtls,
+            check,
+            authentication,
+            certificate: None,
+            refusal: None,
+            stage,
+            timeout: None,
+            buffer: vec![0; 2 * INITIAL_BUFFER],
+        }
+    }
+
+    /// Returns the verified certificate of the peer.
+    pub(super) fn certificate(&self) -> Option<&CertificateDer<'static>> {
+        self.certificate.as_ref()
+    }
+
+    /// Returns who the peer is, if both ends show certificates: the hash of its key, of which 128
+    /// bits cannot be imitated with another key.
+    pub(super) fn identity(&self) -> Option<PeerIdentity> {
+        if self.authentication == Authentication::OneSided {
+            return None;
+        }
+        let key = KeyFingerprint::of(self.certificate.as_ref()?)?;
+        key.as_bytes().first_chunk().map(|half| PeerIdentity(u128::from_be_bytes(*half)))
     }
 
     pub(super) fn stage(&self) -> &Stage {
@@ -163,6 +231,10 @@ impl Session {
     /// Returns when to call `handle_timeout` again.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         if self.is_over() { None } else { self.timeout }
+    }
+
+    pub(super) fn is_opening(&self) -> bool {
+        matches!(self.stage, Stage::Handshake { .. })
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -215,6 +287,11 @@ impl Session {
         }
     }
 
+    /// Records why the session is over.
+    pub(super) fn fail(&mut self, reason: TlsError) {
+        self.stage = Stage::Over(EndReason::Failed(reason));
+    }
+
     /// Sends close_notify.
     pub(super) fn close(&mut self, out: &mut Outcome) {
         self.step(out, Dtls::close);
@@ -239,6 +316,7 @@ impl Session {
     }
 
     fn drain(&mut self, out: &mut Outcome) {
+        let mut is_refused = false;
         loop {
             let mut verified = None;
             match self.dtls.poll_output(&mut self.buffer) {
@@ -247,7 +325,16 @@ impl Session {
                     out.packets.push(Bytes::copy_from_slice(packet));
                 }
                 Output::PeerCert(certificate) => {
-                    verified = self.trust.as_ref().map(|trust| verify(trust, certificate));
+                    let certificate = CertificateDer::from(certificate);
+                    verified = verify(&self.check, &certificate);
+                    if verified == Some(Ok(())) {
+                        self.certificate = Some(certificate.into_owned());
+                    }
+                }
+                Output::Connected if self.refusal.is_some() => {
+                    // Only now can the client be told that it is refused.
+                    let _ = self.dtls.close();
+                    is_refused = true;
                 }
                 Output::Connected => self.record_progress(true, false),
                 Output::CloseNotify => {
@@ -264,12 +351,18 @@ impl Session {
                 }
                 Output::Timeout(time) => {
                     self.timeout = Some(time);
+                    if is_refused && let Some(reason) = self.refusal.take() {
+                        self.stage = Stage::Over(EndReason::Failed(reason));
+                    }
                     return;
                 }
                 _ => {}
             }
             match verified {
                 Some(Ok(())) => self.record_progress(false, true),
+                Some(Err(error)) if matches!(self.check, Check::Client(_)) => {
+                    self.refusal = Some(error);
+                }
                 Some(Err(error)) => {
                     self.stage = Stage::Over(EndReason::Failed(error));
                     return;
@@ -286,20 +379,26 @@ impl Session {
         *is_verified |= verified;
         if *is_connected && *is_verified {
             self.stage = Stage::Up;
-        } else if *is_connected && self.trust.is_some() {
+        } else if *is_connected {
             // The library reports the certificate before it reports that the handshake is complete.
             self.stage = Stage::Over(EndReason::Failed(TlsError::NoCertificatesPresented));
         }
     }
 }
 
-fn verify(trust: &Trust, certificate: &[u8]) -> Result<(), TlsError> {
+/// Returns the result of the verification, if certificates are verified at all.
+fn verify(check: &Check, certificate: &CertificateDer<'_>) -> Option<Result<(), TlsError>> {
     if certificate.is_empty() {
-        return Err(TlsError::InvalidCertificate(CertificateError::BadEncoding));
+        return Some(Err(TlsError::InvalidCertificate(CertificateError::BadEncoding)));
     }
-    let certificate = CertificateDer::from(certificate);
-    trust
-        .verifier
-        .verify_server_cert(&certificate, &[], &trust.name, &[], UnixTime::now())
-        .map(drop)
+    let now = UnixTime::now();
+    match check {
+        Check::None => None,
+        Check::Server(Trust { verifier, name }) => {
+            Some(verifier.verify_server_cert(certificate, &[], name, &[], now).map(drop))
+        }
+        Check::Client(verifier) => {
+            Some(verifier.verify_client_cert(certificate, &[], now).map(drop))
+        }
+    }
 }

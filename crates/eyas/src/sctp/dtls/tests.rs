@@ -1,6 +1,7 @@
 //! Clients and servers that exchange datagrams in memory.
 
 mod loss;
+mod paths;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -162,10 +163,10 @@ fn only_a_refusal_ends_a_handshake() {
     let server = address(9899);
     let parameters = SecurityParameters::platform().accept_any_certificate();
     client.open(Instant::now(), server, &own_identity, trust(&parameters, "peer.test"), None);
-    assert!(client.report(server, Unreachable::TooBig(1_400)));
+    assert!(client.report(Instant::now(), server, Unreachable::TooBig(1_400)));
     assert_eq!(client.state(server), State::Handshake);
-    assert!(!client.report(address(9900), Unreachable::Protocol));
-    assert!(client.report(server, Unreachable::Protocol));
+    assert!(!client.report(Instant::now(), address(9900), Unreachable::Protocol));
+    assert!(client.report(Instant::now(), server, Unreachable::Protocol));
     assert_eq!(client.state(server), State::Over(EndReason::Refused));
 }
 
@@ -181,9 +182,9 @@ fn a_refused_handshake_leaves_no_state_at_the_server() {
     let second = client.handle_datagram(now, address(9899), &request.datagrams[0], || true);
     server.handle_datagram(now, address(5000), &second.datagrams[0], || true);
     assert_eq!(server.state(address(5000)), State::Handshake);
-    assert!(server.report(address(5000), Unreachable::Protocol));
+    assert!(server.report(Instant::now(), address(5000), Unreachable::Protocol));
     assert_eq!(server.count(), 0);
-    assert!(!server.report(address(5000), Unreachable::Protocol));
+    assert!(!server.report(Instant::now(), address(5000), Unreachable::Protocol));
 }
 
 #[test]

@@ -55,7 +55,7 @@ async fn messages_pass_both_ways() {
     let identity = identity();
     let listener = listen(&identity);
     let trusting = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
-    let DtlsAssociation { association, version } =
+    let DtlsAssociation { association, version, .. } =
         open(&listener, &trusting).await.expect("a session");
     assert_eq!(version, "DTLSv1.3");
     association.answered().await.expect("an INIT ACK");
