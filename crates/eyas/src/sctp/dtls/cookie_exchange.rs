@@ -15,6 +15,7 @@ use dimpl::CryptoError;
 use dimpl::crypto::{CryptoProvider, HashAlgorithm, HmacProvider, rust_crypto};
 use rustls::crypto::ring::default_provider;
 
+use super::aead;
 use super::client_hello::{
     COOKIE, ClientHello, DTLS_1_2, DTLS_1_3, PADDING, SUPPORTED_VERSIONS, client_hello, length16,
     record,
@@ -306,9 +307,14 @@ pub(super) fn with_cookie<T>(cookie: Cookie, act: impl FnOnce() -> T) -> T {
     act()
 }
 
-/// Returns the cryptography of the library, except that its cookies can be set by [`with_cookie`].
+/// Returns the cryptography of the library, except that its cookies can be set by [`with_cookie`],
+/// and its ciphers are those of `ring`.
 pub(super) fn provider() -> CryptoProvider {
-    CryptoProvider { hmac_provider: &PresetCookies, ..rust_crypto::default_provider() }
+    CryptoProvider {
+        hmac_provider: &PresetCookies,
+        dtls13_cipher_suites: aead::SUITES,
+        ..rust_crypto::default_provider()
+    }
 }
 
 #[derive(Debug)]

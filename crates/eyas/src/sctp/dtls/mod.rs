@@ -3,6 +3,7 @@
 //! | file | purpose | source |
 //! | --- | --- | --- |
 //! | `identity` | the certificate and key to present | |
+//! | `aead` | the ciphers of records | RFC 8446 §B.4 |
 //! | `client_hello` | the first message of a client, parsed before any state is kept | RFC 6347 §4.2, RFC 9147 §5 |
 //! | `cookie_exchange` | checking a client's address by a cookie, without state | RFC 6347 §4.2.1, RFC 9147 §5.1 |
 //! | `on_demand` | sessions that a client opens for each path that it sends on | |
@@ -14,6 +15,7 @@
 //! it: a certificate verifies if it is a trust anchor itself or was issued directly by one. Only
 //! ECDSA (P-256, P-384) is supported.
 
+mod aead;
 mod client_hello;
 mod cookie_exchange;
 mod identity;
