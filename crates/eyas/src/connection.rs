@@ -14,8 +14,6 @@ use crate::connection_info::ConnectionInfo;
 pub use crate::feedback::Feedback;
 #[cfg(feature = "sctp")]
 use crate::sctp::SctpStreams;
-#[cfg(feature = "sctp")]
-use crate::sctp::secured::MessageKeys;
 
 /// A connection over the transport that won the race.
 ///
@@ -118,15 +116,13 @@ impl Connection {
     /// outlives `self`. `None` if this is not an association carried by eyas's own stack.
     #[cfg(feature = "sctp")]
     pub fn sctp_streams(&self) -> Option<SctpStreams> {
-        let (role, message_keys) = match self.stream.transport() {
-            ByteTransport::SctpTls(secured) => {
-                (Some(secured.role().clone()), secured.message_keys().clone())
-            }
-            _ => (None, MessageKeys::default()),
+        let role = match self.stream.transport() {
+            ByteTransport::SctpTls(secured) => Some(secured.role().clone()),
+            _ => None,
         };
         let association = self.sctp()?.clone();
         let (info, feedback) = (self.shared_info(), self.feedback());
-        Some(SctpStreams { association, role, message_keys, info, feedback })
+        Some(SctpStreams { association, role, info, feedback })
     }
 
     /// Converts the connection into one byte stream; over QUIC, into one of its bidirectional

@@ -19,7 +19,7 @@
 //! | `stream` | one stream in each direction as bytes | RFC 3436 §4 |
 //! | `secured` | TLS over a pair of streams | RFC 3436 |
 //! | `streams` | further pairs of streams of an association | RFC 3436 |
-//! | `messages/` | protected messages beside byte streams | RFC 7496, RFC 8446 §7.5 |
+//! | `messages/` | messages beside byte streams | RFC 7496 |
 //! | `client` | opening associations | RFC 9260 §5 |
 //! | `wires` | the sockets without an endpoint, for programs with their own | |
 //! | `listener` | accepting associations | RFC 9260 §5 |

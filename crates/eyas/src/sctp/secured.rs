@@ -1,13 +1,11 @@
 //! TLS over SCTP: one session for each pair of streams of the same number (RFC 3436 §4).
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use eyas_race::evidence::{Failure, Level};
 use rustls_pki_types::ServerName;
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
-use super::messages::Keys;
 use super::{SctpAssociation, SctpStream};
 use crate::failure::io_failure;
 
@@ -40,23 +38,11 @@ impl Role {
 pub(crate) struct Secured {
     pub(crate) tls: TlsStream<SctpStream>,
     role: Role,
-    message_keys: MessageKeys,
-}
-
-/// The keys that protect messages beside the byte streams, until they are taken.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct MessageKeys(Arc<Mutex<Option<Keys>>>);
-
-impl MessageKeys {
-    pub(super) fn take(&self) -> Option<Keys> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
 }
 
 impl Secured {
     pub(crate) fn new(tls: TlsStream<SctpStream>, role: Role) -> Self {
-        let message_keys = MessageKeys(Arc::new(Mutex::new(Keys::export(&tls))));
-        Self { tls, role, message_keys }
+        Self { tls, role }
     }
 
     pub(crate) fn association(&self) -> &SctpAssociation {
@@ -65,10 +51,6 @@ impl Secured {
 
     pub(crate) fn role(&self) -> &Role {
         &self.role
-    }
-
-    pub(crate) fn message_keys(&self) -> &MessageKeys {
-        &self.message_keys
     }
 }
 

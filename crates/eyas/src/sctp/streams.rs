@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use eyas_race::candidate::Security;
 use eyas_race::evidence::{Cause, Failure, Level};
 use eyas_sctp::error::Error as Misuse;
 use eyas_sctp::identifier::StreamId;
 
-use super::secured::{MessageKeys, Role, Secured};
+use super::secured::{Role, Secured};
 use super::{SctpAssociation, SctpError, SctpMessages, attempt_failure};
 use crate::byte_stream::{ByteStream, ByteTransport};
 use crate::connection_info::ConnectionInfo;
@@ -21,10 +22,8 @@ use crate::feedback::Feedback;
 #[derive(Clone)]
 pub struct SctpStreams {
     pub(crate) association: SctpAssociation,
-    /// `None` if the association has no security.
+    /// How streams are secured; `None` if the association has no security, or DTLS below it.
     pub(crate) role: Option<Role>,
-    /// The message keys of stream 0.
-    pub(crate) message_keys: MessageKeys,
     pub(crate) info: Arc<ConnectionInfo>,
     pub(crate) feedback: Feedback,
 }
@@ -63,17 +62,19 @@ impl SctpStreams {
         Ok(ByteStream::new(transport, info, feedback, Bytes::new()))
     }
 
-    /// Uses this pair of streams for protected messages instead of bytes. Only one pair of an
-    /// association can be used in this way, and only once. The peer must use the pair with the same
-    /// number, before anything is sent on it.
+    /// Uses this pair of streams for messages instead of bytes. The peer must use the pair with the
+    /// same number, before anything is sent on it.
     ///
     /// # Errors
-    /// If the connection does not use TLS 1.3, the peer does not support partial reliability (RFC
-    /// 3758), there is no such pair of streams or it is in use, or the association has had messages
-    /// before.
+    /// If the association is not inside DTLS, because TLS on its streams does not protect messages;
+    /// if the peer does not support partial reliability (RFC 3758), or if there is no such pair of
+    /// streams or it is in use.
     pub fn messages(&self, stream: StreamId) -> Result<SctpMessages, Failure> {
         let refused = |detail: &str| failure(Cause::Unsupported, Level::Transport, detail);
         let of_misuse = |error| attempt_failure(&error, Level::Transport);
+        if self.info.security != Security::Dtls {
+            return Err(refused("messages need DTLS below the association"));
+        }
         let status = self.association.status().ok_or_else(|| of_misuse(SctpError::Closed))?;
         if !status.agreed.partial_reliability {
             return Err(refused("the peer does not support messages with a lifetime (RFC 3758)"));
@@ -82,13 +83,7 @@ impl SctpStreams {
             return Err(of_misuse(Misuse::NoSuchStream.into()));
         }
         self.association.open_stream(stream).map_err(of_misuse)?;
-        let Some(keys) = self.message_keys.take() else {
-            self.association.return_stream(stream);
-            return Err(refused(
-                "messages need TLS 1.3, and can be used only once per association",
-            ));
-        };
-        Ok(SctpMessages::new(self.association.clone(), stream, keys))
+        Ok(SctpMessages::new(self.association.clone(), stream))
     }
 }
 

@@ -1,7 +1,7 @@
 //! One session with a server.
 
 use eyas::race::candidate::Transport;
-use eyas::race::policy::Policy;
+use eyas::race::policy::{Policy, SctpSecurity};
 use eyas::race::target::Target;
 use eyas::{ConnectError, Connection, Endpoint, KeyFingerprint};
 
@@ -53,8 +53,9 @@ pub async fn reach(
     target: &Target,
     policy: &Policy,
 ) -> Result<(SessionTransport, KeyFingerprint), TunnelError> {
-    let connecting = endpoint.preconnection(target.clone()).policy(policy.clone()).connect();
-    let connection = connecting.await?;
+    // DTLS protects messages as well as streams, and a session for each path hides SCTP's headers.
+    let policy = Policy { sctp_security: SctpSecurity::Dtls, ..policy.clone() };
+    let connection = endpoint.preconnection(target.clone()).policy(policy).connect().await?;
     let key = connection.info().peer_certificates.first().and_then(KeyFingerprint::of);
     let key = key.ok_or(TunnelError::NoKey)?;
     let closed = |connection: Connection| {

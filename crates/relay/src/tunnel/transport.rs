@@ -26,8 +26,8 @@ pub struct SessionTransport {
     paths: Paths,
 }
 
-/// The source of further streams. Each is as secure as the first one: QUIC protects all its data, and over SCTP
-/// each pair of streams has a TLS session with the same two keys.
+/// The source of further streams. Each is as secure as the first one: QUIC, and DTLS below SCTP, protect all their
+/// data, and over SCTP without DTLS each pair of streams has a TLS session with the same two keys.
 #[derive(Debug)]
 enum Further {
     /// The transport has only one stream.
@@ -85,8 +85,15 @@ impl Further {
                 let stream = stream.inspect_err(|error| {
                     tracing::debug!(number, %error, "a tunnel gets no further streams");
                 });
-                let (from, to) = tokio::io::split(stream.ok()?);
-                Some((Box::new(from), Writer::Other(Box::new(to))))
+                let (mut from, to) = tokio::io::split(stream.ok()?);
+                let to = Writer::Other(Box::new(to));
+                if side == Side::Client {
+                    return Some((Box::new(from), to));
+                }
+                // Without a handshake on the stream, its first byte shows that the client has opened it.
+                let mut first = [0];
+                from.read_exact(&mut first).await.ok()?;
+                Some((Box::new(std::io::Cursor::new(first).chain(from)), to))
             }
         }
     }

@@ -1,17 +1,8 @@
-//! Protected messages beside the byte streams of an association, for data that is useless once it
-//! is late.
-//!
-//! | file | purpose | source |
-//! | --- | --- | --- |
-//! | `protection` | messages under keys that TLS exports; pure | RFC 8446 §7.5, RFC 8439 |
-//! | `window` | which messages have arrived; pure | RFC 4303 §3.4.3 |
+//! Messages beside the byte streams of an association, for data that is useless once it is late.
 
-mod protection;
 #[cfg(test)]
 mod tests;
-mod window;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -19,29 +10,22 @@ use eyas_sctp::error::Error as Misuse;
 use eyas_sctp::identifier::StreamId;
 use eyas_sctp::message::{Message, Reliability, SendInfo};
 
-pub(super) use protection::Keys;
-use protection::{Opener, Sealer};
-
 use super::{SctpAssociation, SctpError};
 
-/// Messages on one stream of an association with TLS: unordered, each with a lifetime (RFC 7496),
-/// and protected under keys that the TLS session of stream 0 exports. So they come from its peer
+/// Messages on one stream of an association inside DTLS: unordered, each with a lifetime (RFC
+/// 7496). DTLS protects them like all that the association carries, so they come from its peer
 /// alone, each at most once. One that is lost holds up neither other messages nor byte streams.
 /// Dropped, it discards what still arrives.
 #[derive(Debug)]
 pub struct SctpMessages {
     association: SctpAssociation,
     stream: StreamId,
-    sealer: Mutex<Sealer>,
-    opener: Mutex<Opener>,
 }
 
 impl SctpMessages {
     /// Sends and receives messages on a stream that was opened for them.
-    pub(super) fn new(association: SctpAssociation, stream: StreamId, keys: Keys) -> Self {
-        let (sealer, opener) = keys.split(stream.0);
-        let (sealer, opener) = (Mutex::new(sealer), Mutex::new(opener));
-        Self { association, stream, sealer, opener }
+    pub(super) fn new(association: SctpAssociation, stream: StreamId) -> Self {
+        Self { association, stream }
     }
 
     /// Sends a message, and waits for space in the send buffer. It is given up if it has not
@@ -58,12 +42,10 @@ impl SctpMessages {
         let reliability = Reliability::Lifetime(lifetime);
         let info =
             SendInfo { stream: self.stream, unordered: true, reliability, ..SendInfo::default() };
-        let sealed = lock(&self.sealer).seal(message).ok_or(SctpError::Closed)?;
-        self.association.send(&info, sealed).await
+        self.association.send(&info, Bytes::copy_from_slice(message)).await
     }
 
-    /// Waits for the next message. Returns `None` once the peer has finished. What the peer did not
-    /// send, or has arrived before, is dropped. Cancel-safe.
+    /// Waits for the next message. Returns `None` once the peer has finished. Cancel-safe.
     ///
     /// # Errors
     /// If the association was lost.
@@ -71,10 +53,7 @@ impl SctpMessages {
         while let Some(message) = self.association.receive_on(self.stream).await? {
             // A message so large that it is delivered in parts is not one of ours.
             if message.begins && message.ends {
-                let opened = lock(&self.opener).open(contents(&message));
-                if opened.is_some() {
-                    return Ok(opened);
-                }
+                return Ok(Some(contents(message)));
             }
             tokio::task::consume_budget().await;
         }
@@ -94,10 +73,9 @@ impl Drop for SctpMessages {
     }
 }
 
-fn contents(message: &Message) -> Vec<u8> {
-    message.data.as_slice().concat()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+fn contents(message: Message) -> Bytes {
+    match message.data.as_slice() {
+        [whole] => whole.clone(),
+        parts => parts.concat().into(),
+    }
 }

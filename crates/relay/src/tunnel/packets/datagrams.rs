@@ -122,7 +122,7 @@ impl Datagrams {
     }
 }
 
-/// Opens the messages of an association, which is possible only once.
+/// Opens the messages of an association inside DTLS, which protects them; possible only once.
 fn messages(streams: &SctpStreams) -> Option<SctpMessages> {
     let messages = streams.messages(MESSAGES).inspect_err(|why| {
         tracing::debug!(%why, "the packets of a tunnel use its channel");
