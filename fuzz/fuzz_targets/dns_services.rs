@@ -13,7 +13,7 @@ mod reach;
 mod service_parameters;
 
 use reach::Reach;
-use service_parameters::mend;
+use service_parameters::repair;
 
 static REACH: Reach<5> = Reach::new([
     "well-formed records are parsed",
@@ -108,19 +108,19 @@ fuzz_target!(|input: (Vec<Service>, Option<(u16, u8)>, Option<u16>)| {
     if let Some(length) = cut {
         message.truncate(usize::from(length));
     }
-    let mut mended = message.clone();
-    let is_whole = mend(&mut mended).is_some();
-    assert_eq!(mended.len(), message.len());
-    let mut twice = mended.clone();
-    mend(&mut twice);
-    assert_eq!(twice, mended);
-    let (before, after) = (Message::from_vec(&message).is_ok(), Message::from_vec(&mended).is_ok());
+    let mut repaired = message.clone();
+    let is_whole = repair(&mut repaired).is_some();
+    assert_eq!(repaired.len(), message.len());
+    let mut twice = repaired.clone();
+    repair(&mut twice);
+    assert_eq!(twice, repaired);
+    let (before, after) = (Message::from_vec(&message).is_ok(), Message::from_vec(&repaired).is_ok());
     if damage.is_none() && cut.is_none() && services.iter().all(|service| service.odd.is_none()) {
-        assert!(is_whole && after, "{mended:?}");
+        assert!(is_whole && after, "{repaired:?}");
         if !services.is_empty() {
             REACH.hit("well-formed records are parsed");
         }
-        if mended != message {
+        if repaired != message {
             REACH.hit("a non-text identifier is replaced");
         }
     }

@@ -319,7 +319,7 @@ impl World {
     fn serve(&mut self, connection: usize, call: Call) -> bool {
         assert_eq!(call.request.key, KEY);
         if let Some(waiting) = self.connections[connection].waiting.take() {
-            self.calls.given_up(&waiting);
+            self.calls.call_cancelled(&waiting);
             REACH.hit("a cancelled call");
             return call.request.op == Op::Cancel;
         }
@@ -328,7 +328,7 @@ impl World {
             Op::Closed => self.close(call.request.socket),
             op if op != Op::Socket && !self.sockets.contains(&call.request.socket) => {}
             _ => {
-                let outcome = self.calls.make(self.now, &call);
+                let outcome = self.calls.call(self.now, &call);
                 self.settle(connection, call, outcome, true);
             }
         }
@@ -362,7 +362,7 @@ impl World {
                 assert!([11, 115].contains(&errno), "{errno} of {call:?}");
                 match call.request.blocks {
                     blocks::YES => self.connections[connection].waiting = Some(call),
-                    _ => self.calls.given_up(&call),
+                    _ => self.calls.call_cancelled(&call),
                 }
             }
         }
@@ -428,7 +428,7 @@ impl World {
 
     fn hang_up(&mut self, connection: usize) {
         let before = std::mem::replace(&mut self.connections[connection], Connection::new());
-        before.waiting.iter().for_each(|call| self.calls.given_up(call));
+        before.waiting.iter().for_each(|call| self.calls.call_cancelled(call));
     }
 
     /// Processes the stack's output, and retries waiting calls.
@@ -456,7 +456,7 @@ impl World {
                             .waiting
                             .take_if(|call| call.request.socket == socket.0);
                         if let Some(call) = waiting {
-                            let outcome = self.calls.make_again(self.now, &call);
+                            let outcome = self.calls.retry(self.now, &call);
                             self.settle(connection, call, outcome, false);
                         }
                     }

@@ -153,7 +153,7 @@ fn queued(steps: impl Iterator<Item = [u8; 4]>) {
         REACH.hit("an overflow");
     }
     now += LIFETIME + Duration::from_nanos(1);
-    if queue.len() > 0 {
+    if !queue.is_empty() {
         assert_eq!(queue.pop(now), None, "all are late");
         REACH.hit("a late packet");
     }
