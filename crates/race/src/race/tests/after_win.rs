@@ -74,7 +74,10 @@ fn an_upgrade_that_was_answered_has_until_the_deadline() {
 }
 
 /// ```text
-/// 0     quic 1 ──▶ 50    tcp 1 ──▶ 60    quic 1 ◀── answered, then stalls 90    tcp 1 ◀── usable
+/// 0     quic 1 ──▶
+/// 50    tcp 1 ──▶
+/// 60    quic 1 ◀── answered, then stalls
+/// 90    tcp 1 ◀── usable
 /// 3060  quic 2 ──▶        in the background: quic 1 has stalled for long enough
 /// ```
 #[test]
@@ -94,8 +97,10 @@ fn a_stalled_upgrade_does_not_block_the_next_one() {
 }
 
 /// ```text
-/// 0     v6 ──▶ 250   v4 ──▶ 300   v4 ◀── usable; v6, unanswered for 300 ms, continues 3300  v6:
-/// silent, remembered and closed
+/// 0     v6 ──▶
+/// 250   v4 ──▶
+/// 300   v4 ◀── usable; v6, unanswered for 300 ms, continues
+/// 3300  v6: silent, remembered and closed
 /// ```
 #[test]
 fn an_unreachable_address_is_remembered() {
@@ -378,7 +383,8 @@ fn the_first_byte_is_remembered_too() {
 }
 
 /// ```text
-/// 10    tcp over IPv6 ◀── established, then stalls 270   tcp over IPv4 ◀── the first byte: usable
+/// 10    tcp over IPv6 ◀── established, then stalls
+/// 270   tcp over IPv4 ◀── the first byte: usable
 /// 3270  tcp over IPv6: silent beside the winner, remembered and closed
 /// ```
 #[test]

@@ -20,7 +20,8 @@ fn cancelling() -> Policy {
 }
 
 /// ```text
-/// 0     sctp ──▶ INIT 20    sctp ◀── INIT ACK: proceeds at once, since nothing else is ready
+/// 0     sctp ──▶ INIT
+/// 20    sctp ◀── INIT ACK: proceeds at once, since nothing else is ready
 /// ```
 #[test]
 fn an_attempt_that_may_still_win_proceeds_at_its_answer() {
@@ -34,8 +35,9 @@ fn an_attempt_that_may_still_win_proceeds_at_its_answer() {
 }
 
 /// ```text
-/// 0     sctp ──▶ INIT 50    tcp ──▶ 60    tcp ◀── complete: usable; sctp is closed before it sends
-/// COOKIE ECHO
+/// 0     sctp ──▶ INIT
+/// 50    tcp ──▶
+/// 60    tcp ◀── complete: usable; sctp is closed before it sends COOKIE ECHO
 /// ```
 #[test]
 fn a_loser_never_proceeds() {

@@ -47,9 +47,14 @@ fn a_turn_takes_time_even_without_a_delay() {
 }
 
 /// ```text
-/// 0     1 ──▶ 250   2 ──▶ 500   1 ✕ makes room 500   3 ──▶ 750   2 ✕ makes room 750   4 ──▶
-/// everything has had its turn 1000  3 ✕ makes room 1000  1 ──▶        again, with a turn twice as
-/// long
+/// 0     1 ──▶
+/// 250   2 ──▶
+/// 500   1 ✕ makes room
+/// 500   3 ──▶
+/// 750   2 ✕ makes room
+/// 750   4 ──▶        everything has had its turn
+/// 1000  3 ✕ makes room
+/// 1000  1 ──▶        again, with a turn twice as long
 /// ```
 #[test]
 fn unanswered_attempts_make_room() {

@@ -136,8 +136,10 @@ fn on_a_lossy_network_a_remembered_server_gets_no_more_time_than_an_unknown_one(
 }
 
 /// ```text
-/// 0     tcp ──▶ 20    tcp ◀── SYN ACK 40    TLS should have been established 250   TLS is
-/// established: the flight of the server was retransmitted
+/// 0     tcp ──▶
+/// 20    tcp ◀── SYN ACK
+/// 40    TLS should have been established
+/// 250   TLS is established: the flight of the server was retransmitted
 /// ```
 #[test]
 fn a_retransmission_of_a_later_flight_shows_loss() {

@@ -7,8 +7,11 @@ use crate::memory::View;
 use crate::policy::Policy;
 
 /// ```text
-/// 0     home: quic ──▶ 50    home: tcp ──▶ 70    cafe: everything is closed, DNS is queried again
-/// 70    cafe: quic ──▶ 120   cafe: tcp ──▶
+/// 0     home: quic ──▶
+/// 50    home: tcp ──▶
+/// 70    cafe: everything is closed, DNS is queried again
+/// 70    cafe: quic ──▶
+/// 120   cafe: tcp ──▶
 /// ```
 #[test]
 fn on_another_network_the_race_restarts() {

@@ -86,8 +86,10 @@ fn repeated_silence_is_learnt_once() {
 }
 
 /// ```text
-/// 0     quic ──▶ 50    tcp ──▶ 55    tcp ◀── answered, after a round trip of 20 ms: QUIC is
-/// overdue 70    quic ──▶
+/// 0     quic ──▶
+/// 50    tcp ──▶
+/// 55    tcp ◀── answered, after a round trip of 20 ms: QUIC is overdue
+/// 70    quic ──▶
 /// ```
 #[test]
 fn a_round_trip_measured_by_another_attempt_shortens_the_wait() {
@@ -115,7 +117,9 @@ fn a_host_that_refuses_is_not_tried_again() {
 }
 
 /// ```text
-/// 0     quic ──▶ 50    tcp ──▶ 90    tcp ◀── complete: usable, and nothing more is started
+/// 0     quic ──▶
+/// 50    tcp ──▶
+/// 90    tcp ◀── complete: usable, and nothing more is started
 /// ```
 #[test]
 fn no_second_try_starts_after_a_winner() {

@@ -65,7 +65,9 @@ fn the_failure_of_an_older_attempt_does_not_change_the_timer() {
 }
 
 /// ```text
-/// 0     1 ──▶ 200   1 ◀── SYN ACK: the delay restarts for TLS 450   2 ──▶
+/// 0     1 ──▶
+/// 200   1 ◀── SYN ACK: the delay restarts for TLS
+/// 450   2 ──▶
 /// ```
 #[test]
 fn progress_extends_the_delay() {
@@ -93,8 +95,10 @@ fn a_simultaneous_race_starts_everything_at_once() {
 }
 
 /// ```text
-/// 0     AAAA ◀── : the preferred family is known, and nothing else is waited for 0     v6 1 ──▶
-/// 100   A ◀── 250   v4 1 ──▶           the other family's turn
+/// 0     AAAA ◀── : the preferred family is known, and nothing else is waited for
+/// 0     v6 1 ──▶
+/// 100   A ◀──
+/// 250   v4 1 ──▶           the other family's turn
 /// ```
 #[test]
 fn a_late_answer_takes_its_position_in_the_order() {

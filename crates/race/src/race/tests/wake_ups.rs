@@ -17,9 +17,12 @@ fn setup_of(policy: Policy) -> Setup {
 }
 
 /// ```text
-/// 0     quic ──▶             dropped 50    sctp-udp ──▶ 100   tcp ──▶ 150   sctp-udp ◀── refused
-/// 1350  tcp ◀── complete, and waits for more preferred attempts 1350  quic: given up, since its
-/// host refuses; nothing is left to wait for
+/// 0     quic ──▶             dropped
+/// 50    sctp-udp ──▶
+/// 100   tcp ──▶
+/// 150   sctp-udp ◀── refused
+/// 1350  tcp ◀── complete, and waits for more preferred attempts
+/// 1350  quic: given up, since its host refuses; nothing is left to wait for
 /// ```
 fn with_grace() -> Scene {
     let policy = Policy { grace: ms(300), ..Policy::of_first_tries() };
