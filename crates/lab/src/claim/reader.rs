@@ -6,7 +6,7 @@ use crate::situation::{Grid, Named};
 use crate::units::parse_amount;
 
 /// The maximum nesting depth of brackets.
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 impl Expression {
     /// Parses an expression about these points.
@@ -60,7 +60,7 @@ impl<'a> Reader<'a> {
 
     fn sum(&mut self) -> Result<Expression, String> {
         self.depth += 1;
-        if self.depth > DEEPEST {
+        if self.depth > MAX_DEPTH {
             return Err("brackets are nested too deeply".to_owned());
         }
         let mut left = self.product()?;

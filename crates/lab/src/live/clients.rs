@@ -36,7 +36,7 @@ use crate::situation::live::{ClientsSetup, Late, Scheme};
 use measures::Measures;
 use packet::PacketInfo;
 use program::Program;
-use servers::{Hosted, Servers};
+use servers::{ServerSetup, Servers};
 use zone::Zone;
 
 /// The paths of the address families; the name server is on the IPv4 path.
@@ -56,8 +56,8 @@ impl Run for ClientsSetup {
         all.extend(addresses::of_family(false, &self.ipv4));
         addresses::set_up(testbed.emulator().namespace(Host::Server), &all)?;
         let zone = Zone { setup: self.clone(), addresses: all.iter().map(|(ip, _)| *ip).collect() };
-        let hosted = Hosted { name_server, zone, all, udp: self.udp };
-        let (_servers, root) = Servers::start(&testbed, hosted)?;
+        let setup = ServerSetup { name_server, zone, all, udp: self.udp };
+        let (_servers, root) = Servers::start(&testbed, setup)?;
         let directory =
             tempfile::tempdir().map_err(|cause| LiveError::Inside(cause.to_string()))?;
         let name_server = name_server.to_string();

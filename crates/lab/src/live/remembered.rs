@@ -14,9 +14,9 @@ use crate::situation::live::Memory;
 /// The number of hosts from which a network is known: as many as are remembered for a path.
 const HOSTS: usize = Handshakes::MOST as usize;
 /// How long a connection stays open to be learnt from.
-const LEARN: Duration = Duration::from_millis(5);
+const LEARNING_TIME: Duration = Duration::from_millis(5);
 /// The same if losses are to be observed too: longer than QUIC needs to retransmit an Initial.
-const STAY: Duration = Duration::from_millis(1_500);
+const OBSERVATION_TIME: Duration = Duration::from_millis(1_500);
 
 impl Memory {
     /// Returns the memory for each trial. What it should contain is learnt now, over the actual
@@ -35,7 +35,8 @@ impl Memory {
             Self::Empty => Ok(all_with(&[])),
             Self::Warm => {
                 let memories = all_with(&[]);
-                let trials = memories.iter().map(|memory| (trial.clone(), memory.clone(), LEARN));
+                let trials =
+                    memories.iter().map(|memory| (trial.clone(), memory.clone(), LEARNING_TIME));
                 let warm = warm(trials, pace, stop).await?;
                 warm.into_iter().collect::<Result<(), _>>()?;
                 Ok(memories)
@@ -44,7 +45,7 @@ impl Memory {
                 let known = with(&[]);
                 let hosts = (0..HOSTS).map(|number| trial.at_another_host(number));
                 let hosts = hosts.collect::<Result<Vec<_>, _>>()?;
-                let hosts = hosts.into_iter().map(|host| (host, known.clone(), STAY));
+                let hosts = hosts.into_iter().map(|host| (host, known.clone(), OBSERVATION_TIME));
                 // A host without a connection in time is evidence, too.
                 warm(hosts, pace, stop).await?;
                 Ok(all_with(&known.entries()))

@@ -25,9 +25,9 @@ pub(super) struct Choice {
     /// The policy if the memory does not know the outcome.
     pub(super) race: Policy,
     /// The policy if it does; `None` if the outcome is that of the last race.
-    pub(super) straight: Option<Policy>,
-    /// The policy of what runs beside the direct connection if only transports race.
-    pub(super) beside: Option<Policy>,
+    pub(super) direct: Option<Policy>,
+    /// The policy of the additional handshakes if only transports race.
+    pub(super) background: Option<Policy>,
 }
 
 impl Prepared {
@@ -36,15 +36,15 @@ impl Prepared {
         let load = load.clone();
         let objects = objects(&load)?;
         let choices = match load.outcomes.is_empty() {
-            true => vec![Choice { race: load.race.clone(), straight: None, beside: None }],
+            true => vec![Choice { race: load.race.clone(), direct: None, background: None }],
             false => load.outcomes.iter().map(|outcome| Choice::of(*outcome, &load)).collect(),
         };
         Ok(Self { load, objects, choices })
     }
 
     /// Returns the policy of requests whose outcome is known.
-    pub(super) fn straight(&self, transport: Transport) -> Policy {
-        straight(transport, &self.load.race)
+    pub(super) fn direct_policy(&self, transport: Transport) -> Policy {
+        direct_policy(transport, &self.load.race)
     }
 
     /// Returns the maximum number of requests of one worker in flight.
@@ -65,20 +65,20 @@ impl Choice {
     /// Creates a choice whose outcome wins whenever it can: the others wait for it as long as a
     /// policy allows.
     fn of(outcome: Transport, load: &Load) -> Self {
-        let straight = Some(straight(outcome, &load.race));
+        let direct = Some(direct_policy(outcome, &load.race));
         let mut race = load.race.clone();
         race.transports.retain(|transport| *transport != outcome);
         // All of them run to completion, so that each handshake is complete.
         let others = Policy { exhaustive: true, late_switch: false, ..race.clone() };
-        let beside =
+        let background =
             Some(others).filter(|others| load.races_below_tls && !others.transports.is_empty());
         race.transports.insert(0, outcome);
         race.grace = race.attempt_delay_max;
-        Self { race, straight, beside }
+        Self { race, direct, background }
     }
 }
 
-fn straight(transport: Transport, race: &Policy) -> Policy {
+fn direct_policy(transport: Transport, race: &Policy) -> Policy {
     Policy {
         transports: vec![transport],
         simultaneous: false,

@@ -64,17 +64,17 @@ impl Running {
 
     async fn open(&self, draw: Draw, is_hit: &mut bool) -> Result<DirectConnection, Error> {
         let choice = &self.prepared.choices[draw.outcome];
-        let straight = match (&choice.straight, draw.is_hit) {
+        let direct = match (&choice.direct, draw.is_hit) {
             (_, false) => None,
-            (Some(straight), true) => Some(straight.clone()),
+            (Some(direct), true) => Some(direct.clone()),
             (None, true) => self.policy_of_last_winner(),
         };
-        *is_hit = straight.is_some();
-        let connection = match (straight, &choice.straight, &choice.beside) {
-            (Some(straight), ..) => self.direct.open(&straight).await?,
-            (None, Some(straight), Some(beside)) => {
-                self.start_handshakes(beside.clone());
-                self.direct.open(straight).await?
+        *is_hit = direct.is_some();
+        let connection = match (direct, &choice.direct, &choice.background) {
+            (Some(direct), ..) => self.direct.open(&direct).await?,
+            (None, Some(direct), Some(background)) => {
+                self.start_handshakes(background.clone());
+                self.direct.open(direct).await?
             }
             (None, ..) => self.direct.open(&choice.race).await?,
         };
@@ -85,16 +85,16 @@ impl Running {
 
     /// Runs handshakes of only the transports to completion and closes the connections, in the
     /// background.
-    fn start_handshakes(&self, beside: Policy) {
+    fn start_handshakes(&self, background: Policy) {
         let bare = self.bare.clone();
-        tokio::spawn(async move { bare.open(&beside).await.map(drop) });
+        tokio::spawn(async move { bare.open(&background).await.map(drop) });
     }
 
     /// Returns the policy to which a memory would lead: only the transport and address family that
     /// won before.
     fn policy_of_last_winner(&self) -> Option<Policy> {
         let (transport, family) = (*lock(&self.known))?;
-        let mut policy = self.prepared.straight(transport);
+        let mut policy = self.prepared.direct_policy(transport);
         policy.only_family = Some(family);
         Some(policy)
     }

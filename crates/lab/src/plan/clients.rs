@@ -87,7 +87,7 @@ pub(super) fn add(table: &mut Table, own: &[String]) -> Result<Published, PlanEr
         append(table, "claim", client.claims());
         append(table, CURVES, vec![client.curve()]);
     }
-    narrow(table, &ids);
+    restrict_shorter_runs(table, &ids);
     Ok(published)
 }
 
@@ -174,7 +174,7 @@ fn append(table: &mut Table, key: &str, more: Vec<Value>) {
 }
 
 /// Restricts shorter runs to existing clients, and includes the user's clients in any case.
-fn narrow(table: &mut Table, own: &[String]) {
+fn restrict_shorter_runs(table: &mut Table, own: &[String]) {
     let id = |curve: &Value| curve.get("id").and_then(Value::as_str).map(str::to_owned);
     let curves: Vec<String> = match table.get(CURVES) {
         Some(Value::Array(curves)) => curves.iter().filter_map(id).collect(),

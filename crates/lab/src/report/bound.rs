@@ -55,9 +55,9 @@ fn table(document: &Document, scene: &Named) -> String {
                 shown.iter().map(|curve| share(document, point, curve, &bound)).collect();
             format!(
                 "<tr><th scope=\"row\">{x}</th><td data-label=\"use of the buffer\">{spent}</td>\
-                 <td data-label=\"bound\" class=\"n\">{rate} Mbit/s{less}</td>{shares}</tr>\n",
+                 <td data-label=\"bound\" class=\"n\">{rate} Mbit/s{reduced}</td>{shares}</tr>\n",
                 x = escape(format!("{} {}", number(point.x), document.axis.unit).trim()),
-                less = less(setup),
+                reduced = bound_with_unsent(setup),
                 spent = spent(&bound),
                 rate = number(bound.rate / 1e6),
             )
@@ -73,7 +73,7 @@ fn table(document: &Document, scene: &Named) -> String {
 }
 
 /// Returns the bound that remains if messages are kept unsent.
-fn less(setup: &Setup) -> String {
+fn bound_with_unsent(setup: &Setup) -> String {
     setup.bound_with_unsent().map_or_else(String::new, |rate| {
         let unsent = setup.application.streams.saturating_sub(1);
         format!("<br><small>{} with {unsent} unsent</small>", number(rate / 1e6))

@@ -159,12 +159,12 @@ const fn placeholder(colour: usize) -> RGBColor {
 }
 
 /// A range with given ticks.
-struct Ticked {
+struct AxisRange {
     range: RangedCoordf64,
     ticks: Vec<f64>,
 }
 
-impl Ranged for Ticked {
+impl Ranged for AxisRange {
     type FormatOption = DefaultFormatting;
     type ValueType = f64;
 
@@ -181,7 +181,7 @@ impl Ranged for Ticked {
     }
 }
 
-type Cartesian<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Ticked, RangedCoordf64>>;
+type Cartesian<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<AxisRange, RangedCoordf64>>;
 
 /// Draws lines in a picture of this size.
 pub(super) fn draw(lines: &[Line], labels: Labels<'_>, size: (u32, u32)) -> String {
@@ -225,7 +225,10 @@ fn plot(
         .x_label_area_size(if narrow { 46 } else { 52 })
         .y_label_area_size(if narrow { 46 } else { 54 })
         .build_cartesian_2d(
-            Ticked { range: (first..last).into(), ticks: labels.scale.ticks(first, last, ticks) },
+            AxisRange {
+                range: (first..last).into(),
+                ticks: labels.scale.ticks(first, last, ticks),
+            },
             0.0..if top > 0.0 { top * 1.06 } else { 1.0 },
         )?;
     chart

@@ -17,14 +17,14 @@ fn plan() -> Plan {
     Plan::parse(PLAN, &Options::default()).unwrap()
 }
 
-fn some_run(bytes: u64) -> RunResult {
+fn sample_run(bytes: u64) -> RunResult {
     let stream = StreamResult { bytes, messages: 4, delay_ns: 8_000_000 };
     RunResult { streams: vec![stream, StreamResult::default()], ..RunResult::default() }
 }
 
 #[test]
 fn delays_are_means_over_the_streams_with_data() {
-    assert_eq!(some_run(1).mean_delay_ms(), 2.0);
+    assert_eq!(sample_run(1).mean_delay_ms(), 2.0);
     assert!(RunResult::default().mean_delay_ms().is_nan());
 }
 
@@ -40,9 +40,9 @@ fn stored_runs_are_reused_unless_something_changed() {
     };
     let mut store = open("one");
     assert_eq!(store.get(&point.id, 7), None);
-    store.keep(&point.id, 7, some_run(1)).unwrap();
-    store.keep(&point.id, 8, some_run(2)).unwrap();
-    assert_eq!(open("one").get(&point.id, 7), Some(&some_run(1)));
+    store.keep(&point.id, 7, sample_run(1)).unwrap();
+    store.keep(&point.id, 8, sample_run(2)).unwrap();
+    assert_eq!(open("one").get(&point.id, 7), Some(&sample_run(1)));
     assert_eq!(open("two").get(&point.id, 7), None, "other code");
     let mut other = point.clone();
     let Situation::Simulated(setup) = &mut other.situation else { panic!("{other:?}") };
@@ -57,7 +57,7 @@ fn stored_runs_are_reused_unless_something_changed() {
 
 fn document() -> Document {
     let plan = plan();
-    let runs = vec![some_run(1_000_000), some_run(3_000_000)];
+    let runs = vec![sample_run(1_000_000), sample_run(3_000_000)];
     let points = plan.grid.points.iter().map(|point| (point.id.clone(), runs.clone())).collect();
     Document::new(&plan, &Results { points, ..Results::default() }, "abc", vec![1, 2])
 }
@@ -93,8 +93,8 @@ fn every_run_has_its_rows() {
     let plan = plan();
     let (first, second) = (&plan.grid.points[0], &plan.grid.points[1]);
     let points = [
-        (first.id.clone(), vec![some_run(1_000_000), some_run(3_000_000)]),
-        (second.id.clone(), vec![some_run(2_000_000)]),
+        (first.id.clone(), vec![sample_run(1_000_000), sample_run(3_000_000)]),
+        (second.id.clone(), vec![sample_run(2_000_000)]),
     ];
     let results = Results { points: points.into(), ..Results::default() };
     let table = Table::new(&plan, &results, &[7, 8]);

@@ -11,7 +11,7 @@ use crate::run::StreamResult;
 use crate::situation::{ApplicationSetup, QueueInfo};
 
 /// Bytes at the start of each message that contain the time at which it was sent.
-const STAMP: usize = 8;
+const TIMESTAMP_SIZE: usize = 8;
 
 /// Always has a message for the next stream.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl SaturatedSender {
     fn message(&self, now: Duration) -> Bytes {
         let mut message = BytesMut::with_capacity(self.setup.message);
         message.put_u64(nanoseconds(now));
-        message.put_bytes(0, self.setup.message - STAMP);
+        message.put_bytes(0, self.setup.message - TIMESTAMP_SIZE);
         message.freeze()
     }
 }

@@ -19,10 +19,10 @@ const SECURE: u16 = 443;
 /// The port of name servers.
 const DNS: u16 = 53;
 /// The number of connections that a silent socket keeps.
-const MOST_SILENT: usize = 64;
+const MAX_SILENT: usize = 64;
 
 /// What is served at which addresses, and the DNS records about them.
-pub(super) struct Hosted {
+pub(super) struct ServerSetup {
     pub(super) name_server: IpAddr,
     pub(super) zone: Zone,
     pub(super) all: Vec<(IpAddr, Behind)>,
@@ -37,15 +37,18 @@ pub(super) struct Servers {
 
 impl Servers {
     /// Starts all servers, and returns the certificate that clients must trust as well, in PEM.
-    pub(super) fn start(testbed: &Testbed, hosted: Hosted) -> Result<(Self, String), LiveError> {
+    pub(super) fn start(
+        testbed: &Testbed,
+        setup: ServerSetup,
+    ) -> Result<(Self, String), LiveError> {
         let inside = |cause: &dyn std::fmt::Display| LiveError::Inside(cause.to_string());
         let authority =
             Authority::new([format!("*.{}", zone::DOMAIN)]).map_err(|cause| inside(&cause))?;
         let identity = authority.identity(Default::default()).map_err(|cause| inside(&cause))?;
         let root = pem(authority.root());
         let (thread, ()) = ServerThread::start(testbed, move || async move {
-            let bound = Bound::all(&hosted, &identity).await?;
-            Ok(((), bound.serve(hosted.zone)))
+            let bound = Bound::all(&setup, &identity).await?;
+            Ok(((), bound.serve(setup.zone)))
         })?;
         Ok((Self { _thread: thread }, root))
     }
@@ -62,18 +65,18 @@ struct Bound {
 }
 
 impl Bound {
-    async fn all(hosted: &Hosted, identity: &ServerIdentity) -> Result<Self, String> {
+    async fn all(setup: &ServerSetup, identity: &ServerIdentity) -> Result<Self, String> {
         let error = |what: &str, cause: &dyn std::fmt::Display| format!("{what}: {cause}");
         let addresses = |wanted| {
-            let matching = hosted.all.iter().filter(move |(_, behind)| *behind == wanted);
+            let matching = setup.all.iter().filter(move |(_, behind)| *behind == wanted);
             matching.map(|(ip, _)| *ip)
         };
-        let names = UdpSocket::bind((hosted.name_server, DNS))
+        let names = UdpSocket::bind((setup.name_server, DNS))
             .await
             .map_err(|cause| error("the name server", &cause))?;
         let serving: Vec<IpAddr> = addresses(Behind::Serves).collect();
         let web =
-            web(&serving, hosted.udp, identity).await.map_err(|cause| error("a server", &cause))?;
+            web(&serving, setup.udp, identity).await.map_err(|cause| error("a server", &cause))?;
         let mut silent = Vec::new();
         for ip in addresses(Behind::Silent) {
             for port in PORTS {
@@ -82,7 +85,7 @@ impl Bound {
             }
         }
         let mut swallow = Vec::new();
-        if hosted.udp == Udp::Swallows {
+        if setup.udp == Udp::Swallows {
             for ip in serving {
                 let socket = UdpSocket::bind((ip, SECURE)).await;
                 swallow.push(socket.map_err(|cause| error("a socket that swallows", &cause))?);
@@ -126,7 +129,7 @@ async fn accept_silently(listener: TcpListener) {
         if let Ok((stream, _)) = listener.accept().await {
             connections.push_back(stream);
         }
-        if connections.len() > MOST_SILENT {
+        if connections.len() > MAX_SILENT {
             connections.pop_front();
         }
     }

@@ -16,8 +16,8 @@ fn the_chosen_outcome_wins_if_it_can() {
     assert_eq!(sctp.race.transports, [Transport::Sctp, Transport::Tcp]);
     assert_eq!(tcp.race.transports, [Transport::Tcp, Transport::Sctp]);
     assert!(sctp.race.clone().validated().is_ok() && !sctp.race.grace.is_zero());
-    let straight = sctp.straight.as_ref().expect("known");
-    assert_eq!(straight.transports, [Transport::Sctp]);
+    let direct = sctp.direct.as_ref().expect("known");
+    assert_eq!(direct.transports, [Transport::Sctp]);
 }
 
 #[test]
@@ -28,9 +28,9 @@ fn a_race_below_tls_has_the_handshakes_of_the_others_beside_it() {
     assert!(matches!(Prepared::new(&load), Err(LoadError::NoOutcome)));
     load.outcomes = vec![Transport::Sctp];
     let prepared = Prepared::new(&load).expect("usable");
-    let beside = prepared.choices[0].beside.as_ref().expect("the others");
-    assert_eq!(beside.transports, [Transport::Tcp]);
-    assert!(beside.clone().validated().is_ok());
+    let background = prepared.choices[0].background.as_ref().expect("the others");
+    assert_eq!(background.transports, [Transport::Tcp]);
+    assert!(background.clone().validated().is_ok());
 }
 
 #[test]

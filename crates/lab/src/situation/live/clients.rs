@@ -30,10 +30,10 @@ pub struct ClientsSetup {
     #[serde(default)]
     pub dns: ZoneSetup,
     /// What is behind each IPv6 address of the name.
-    #[serde(default = "one_that_serves")]
+    #[serde(default = "default_addresses")]
     pub ipv6: Vec<Behind>,
     /// What is behind each IPv4 address of the name.
-    #[serde(default = "one_that_serves")]
+    #[serde(default = "default_addresses")]
     pub ipv4: Vec<Behind>,
     /// What is behind UDP port 443 of the addresses that serve.
     #[serde(default)]
@@ -123,12 +123,12 @@ pub enum Late {
 }
 
 /// The maximum number of trials or fetches of one run.
-const MOST: u32 = 100;
+const MAX_TRIALS: u32 = 100;
 /// The maximum number of addresses of a family: what fits in an answer of 512 bytes (RFC 1035
 /// §4.2.1).
-const MOST_ADDRESSES: usize = 12;
+const MAX_ADDRESSES: usize = 12;
 
-fn one_that_serves() -> Vec<Behind> {
+fn default_addresses() -> Vec<Behind> {
     vec![Behind::Serves]
 }
 
@@ -167,14 +167,14 @@ impl Experiment for ClientsSetup {
     fn check(&self) -> Result<(), String> {
         self.client.check()?;
         for (what, number) in [("trials", self.trials), ("fetches", self.fetches)] {
-            if !(1..=MOST).contains(&number) {
-                return Err(format!("live.{what}: from 1 to {MOST}"));
+            if !(1..=MAX_TRIALS).contains(&number) {
+                return Err(format!("live.{what}: from 1 to {MAX_TRIALS}"));
             }
         }
         let counts = [self.ipv6.len(), self.ipv4.len()];
-        if counts.iter().sum::<usize>() == 0 || counts.iter().any(|count| *count > MOST_ADDRESSES) {
+        if counts.iter().sum::<usize>() == 0 || counts.iter().any(|count| *count > MAX_ADDRESSES) {
             return Err(format!(
-                "live.ipv6 and live.ipv4: at least one address, and at most {MOST_ADDRESSES} of a family"
+                "live.ipv6 and live.ipv4: at least one address, and at most {MAX_ADDRESSES} of a family"
             ));
         }
         match self.give_up.0.is_zero() {
