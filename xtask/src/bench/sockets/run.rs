@@ -73,7 +73,7 @@ pub(super) fn tcp(programs: &Programs, stack: Stack, count: u64) -> Result<Answe
     let (sockets, count) = (text(&programs.sockets), count.to_string());
     let args = ["tcp", &count];
     let mut command = match stack {
-        Stack::Sockets => under(programs, &sockets, &args),
+        Stack::Sockets => sctp_run(programs, &sockets, &args),
         _ => limited(&sockets, &args),
     };
     Answer::parse(output(&mut command)?.trim())
@@ -84,9 +84,9 @@ pub(super) fn iperf(programs: &Programs, seconds: u32) -> Result<Answer, String>
     let seconds = seconds.to_string();
     let server = ["-s", "-1", "-B", "127.0.0.1", "-p", "5201", "--forceflush"];
     let client = ["--sctp", "-c", "127.0.0.1", "-p", "5201", "-t", &seconds, "-J"];
-    let mut server = Process::spawn(&mut with_times(under(programs, "iperf3", &server)))?;
+    let mut server = Process::spawn(&mut with_times(sctp_run(programs, "iperf3", &server)))?;
     while !server.line()?.contains("listening") {}
-    let output = output(&mut with_times(under(programs, "iperf3", &client)))?;
+    let output = output(&mut with_times(sctp_run(programs, "iperf3", &client)))?;
     let (report, times) = output.split_at(output.rfind('}').map_or(0, |end| end + 1));
     let report: Value = serde_json::from_str(report).map_err(|error| error.to_string())?;
     let received = &report["end"]["sum_received"];
@@ -161,7 +161,7 @@ fn timed(programs: &Programs, stack: Stack, args: &[&str]) -> Command {
     with_times(match stack {
         Stack::Usrsctp => limited(&usrsctp, &with(DRIVEN)),
         Stack::Driver => limited(&text(&programs.driver), &with(DRIVEN)),
-        Stack::Sockets | Stack::Iperf => under(programs, &text(&programs.sockets), &with(BOUND)),
+        Stack::Sockets | Stack::Iperf => sctp_run(programs, &text(&programs.sockets), &with(BOUND)),
     })
 }
 
@@ -173,7 +173,7 @@ fn with_times(inner: Command) -> Command {
 }
 
 /// Returns a program under `eyas sctp run`, with a time limit.
-fn under(programs: &Programs, program: &str, args: &[&str]) -> Command {
+fn sctp_run(programs: &Programs, program: &str, args: &[&str]) -> Command {
     let run = ["sctp", "run", UDP, "--", program];
     limited(&text(&programs.eyas), &[&run[..], args].concat())
 }

@@ -63,7 +63,7 @@ fn round_trip(answer: &Answer) -> f64 {
     answer.wall * 1e6 / answer.messages.max(1) as f64
 }
 
-fn trip(results: &Results, stack: Stack) -> Option<f64> {
+fn median_round_trip(results: &Results, stack: Stack) -> Option<f64> {
     median(results, (stack, Column::RoundTrips), round_trip)
 }
 
@@ -77,7 +77,7 @@ pub(super) fn answers(results: &Results) -> String {
     let cells = |of: fn(&Results, Stack) -> Option<f64>| {
         [Stack::Sockets, Stack::Driver].map(|stack| shown(of(results, stack), 2))
     };
-    let [under, driver] = cells(trip);
+    let [under, driver] = cells(median_round_trip);
     let [with, without] = cells(tcp);
     format!(
         "| µs | `eyas sctp run` | reference |\n| --- | ---: | ---: |\n\
@@ -150,7 +150,8 @@ pub(super) fn expectations(results: &Results, many: &Many, after_closing: &After
     row(format!("iperf3: at least {MIN_OF_USRSCTP} × usrsctp's API"), of, 2, least, MIN_OF_USRSCTP);
     let of = ratio(speed(Stack::Iperf, 65_536), speed(Stack::Driver, 65_536));
     row(format!("iperf3: at least {MIN_OF_DRIVER} × the driver"), of, 2, least, MIN_OF_DRIVER);
-    let later = trip(results, Stack::Sockets).zip(trip(results, Stack::Driver));
+    let later =
+        median_round_trip(results, Stack::Sockets).zip(median_round_trip(results, Stack::Driver));
     let later = later.map(|(ours, driver)| ours - driver);
     row(
         format!("a round trip: at most {MAX_ADDED} µs more than the driver's"),
