@@ -23,52 +23,52 @@ use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::{
-    arrived::Arrived,
-    connection::Wanted,
+    connection::ConnectOptions,
     endpoint::Endpoint,
-    failure::{duration, of_closed, of_race, of_sctp, of_value},
+    error::{association_closed, duration, race_error, sctp_error, value_error},
+    inbox::Inbox,
     json,
     runtime::{Owned, runtime},
-    sctp_options::Sending,
+    sctp_options::SendParameters,
     wait::{awaitable, wait, within},
 };
 
-/// How long an association that is closed is waited for: what is under way goes on without us then.
+/// How long `close` waits for the shutdown of an association, which then continues in the background.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// A message, or a part of one: data, stream, PPID, and whether it is unordered, begins and ends.
-type Parts = (Bytes, u16, u32, bool, bool, bool);
+/// A message, or a part of one: data, stream, PPID, and whether it is unordered, the first part, the last part.
+type MessageParts = (Bytes, u16, u32, bool, bool, bool);
 
-fn parts(message: Message) -> Parts {
+fn message_parts(message: Message) -> MessageParts {
     let (stream, ppid) = (message.stream.0, message.ppid.0);
     let (unordered, begins, ends) = (message.unordered, message.begins, message.ends);
     (message.into_bytes(), stream, ppid, unordered, begins, ends)
 }
 
-/// A notification as JSON, and the message that it brings back.
+/// A notification as JSON, and the message that it returns, if any.
 type Notification = (String, Option<Bytes>);
 
 fn notification(event: Event) -> Notification {
-    let facts = json!(EventJson::from(&event)).to_string();
+    let text = json!(EventJson::from(&event)).to_string();
     match event {
-        Event::SendFailed { data, .. } => (facts, Some(data)),
-        _ => (facts, None),
+        Event::SendFailed { data, .. } => (text, Some(data)),
+        _ => (text, None),
     }
 }
 
 /// An [`SctpAssociation`].
 #[pyclass(frozen, module = "eyas._native")]
 pub(crate) struct RawAssociation {
-    /// Nothing once it is closed.
+    /// `None` once it is closed.
     association: Mutex<Option<Owned<SctpAssociation>>>,
-    messages: Arc<Arrived<Message>>,
-    events: Arc<Arrived<Event>>,
-    /// Of one that was opened here: what won, and how.
+    messages: Arc<Inbox<Message>>,
+    events: Arc<Inbox<Event>>,
+    /// The winner and the race, if this side opened the association.
     opened: Option<(Arc<ConnectionInfo>, Owned<Recording>)>,
 }
 
 impl RawAssociation {
-    /// One that a peer has opened.
+    /// Wraps an association that a peer opened.
     pub(crate) fn accepted(association: SctpAssociation) -> Self {
         Self::new(association, None)
     }
@@ -85,68 +85,71 @@ impl RawAssociation {
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, Option<Owned<SctpAssociation>>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Owned<SctpAssociation>>> {
         self.association.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A handle for a call; a forked child has none.
+    /// Returns a handle for a call; fails in a forked child.
     fn share(&self) -> PyResult<SctpAssociation> {
         runtime()?;
-        match &*self.held() {
+        match &*self.lock() {
             Some(association) => Ok((**association).clone()),
-            None => Err(of_closed("the association was closed here")),
+            None => Err(association_closed("the association was closed by this side")),
         }
     }
 
-    /// A call that does not wait.
-    fn now<T>(&self, call: impl FnOnce(&SctpAssociation) -> Result<T, SctpError>) -> PyResult<T> {
-        let _inside = runtime()?.enter();
-        call(&self.share()?).map_err(|error| of_sctp(&error))
+    /// Calls a function that does not wait.
+    fn call<T>(
+        &self,
+        function: impl FnOnce(&SctpAssociation) -> Result<T, SctpError>,
+    ) -> PyResult<T> {
+        let _context = runtime()?.enter();
+        function(&self.share()?).map_err(|error| sctp_error(&error))
     }
 
-    fn sending(
+    fn send_future(
         &self,
         data: Bytes,
-        options: Sending,
+        options: SendParameters,
     ) -> PyResult<impl Future<Output = PyResult<()>> + Send + use<>> {
         let (association, info) = (self.share()?, options.info()?);
-        Ok(async move { association.send(&info, data).await.map_err(|error| of_sctp(&error)) })
+        Ok(async move { association.send(&info, data).await.map_err(|error| sctp_error(&error)) })
     }
 
-    fn receiving(&self) -> PyResult<impl Future<Output = PyResult<bool>> + Send + use<>> {
+    fn receive_future(&self) -> PyResult<impl Future<Output = PyResult<bool>> + Send + use<>> {
         let (association, messages) = (self.share()?, Arc::clone(&self.messages));
         Ok(async move {
             let received = messages.wait(association.receive()).await;
-            received.map_err(|error| of_sctp(&error))
+            received.map_err(|error| sctp_error(&error))
         })
     }
 
-    fn watching(&self) -> PyResult<impl Future<Output = PyResult<bool>> + Send + use<>> {
+    fn event_future(&self) -> PyResult<impl Future<Output = PyResult<bool>> + Send + use<>> {
         let (association, events) = (self.share()?, Arc::clone(&self.events));
         Ok(async move { events.wait(async { Ok(association.event().await) }).await })
     }
 
-    fn ending_stream(
+    fn end_stream_future(
         &self,
         stream: u16,
     ) -> PyResult<impl Future<Output = PyResult<()>> + Send + use<>> {
         let association = self.share()?;
         Ok(async move {
-            association.end_stream(StreamId(stream)).await.map_err(|error| of_sctp(&error))
+            association.end_stream(StreamId(stream)).await.map_err(|error| sctp_error(&error))
         })
     }
 
-    fn shutting_down(&self) -> PyResult<impl Future<Output = PyResult<()>> + Send + use<>> {
+    fn shutdown_future(&self) -> PyResult<impl Future<Output = PyResult<()>> + Send + use<>> {
         let association = self.share()?;
-        Ok(async move { association.shutdown().await.map_err(|error| of_sctp(&error)) })
+        Ok(async move { association.shutdown().await.map_err(|error| sctp_error(&error)) })
     }
 
-    /// Ends it in order.
-    fn closing(&self) -> impl Future<Output = PyResult<()>> + Send + use<> {
-        let held = self.held().take();
+    /// Shuts the association down, waiting for [`LINGER`] at most.
+    fn close_future(&self) -> impl Future<Output = PyResult<()>> + Send + use<> {
+        let association = self.lock().take();
         async move {
-            if let Some(association) = held {
-                // One that was lost has ended, too.
+            if let Some(association) = association {
+                // An association that was lost is closed as well.
                 let _ = tokio::time::timeout(LINGER, association.shutdown()).await;
             }
             Ok(())
@@ -156,202 +159,202 @@ impl RawAssociation {
 
 async fn open(preconnection: Preconnection) -> PyResult<RawAssociation> {
     let mut initiation = preconnection.initiate();
-    let connection = initiation.usable().await.map_err(|error| of_race(&error))?;
+    let connection = initiation.usable().await.map_err(|error| race_error(&error))?;
     let recording = initiation.recording();
-    // What it goes on to try teaches the memory.
+    // The attempts that continue add to the memory.
     initiation.detach();
     let info = connection.shared_info();
     let association = connection.into_sctp().map_err(|_| {
-        of_value("only SCTP carries messages: transports are \"sctp\" and \"sctp-udp\"")
+        value_error("only SCTP carries messages: use the transports \"sctp\" or \"sctp-udp\"")
     })?;
     Ok(RawAssociation::new(association, Some((info, Owned::new(recording)))))
 }
 
-/// Races to the peer over the ways that SCTP has.
+/// Races the SCTP transports to the peer, and returns the association.
 #[pyfunction]
 pub(crate) fn associate(
     py: Python<'_>,
     endpoint: &Endpoint,
-    wanted: Wanted,
+    options: ConnectOptions,
 ) -> PyResult<RawAssociation> {
     runtime()?;
-    wait(py, open(wanted.preconnection(endpoint)?))
+    wait(py, open(options.preconnection(endpoint)?))
 }
 
-/// The same, to be awaited.
+/// The awaitable form of `associate`.
 #[pyfunction]
 pub(crate) fn aassociate<'py>(
     py: Python<'py>,
     endpoint: &Endpoint,
-    wanted: Wanted,
+    options: ConnectOptions,
 ) -> PyResult<Bound<'py, PyAny>> {
     runtime()?;
-    awaitable(py, open(wanted.preconnection(endpoint)?))
+    awaitable(py, open(options.preconnection(endpoint)?))
 }
 
 #[pymethods]
 impl RawAssociation {
-    /// Hands in a message, once there is room for it.
+    /// Sends a message once there is room for it.
     fn send(
         &self,
         py: Python<'_>,
         data: Bytes,
-        options: Sending,
+        options: SendParameters,
         timeout: Option<f64>,
     ) -> PyResult<()> {
         let limit = timeout.map(duration).transpose()?;
-        wait(py, within(limit, self.sending(data, options)?))
+        wait(py, within(limit, self.send_future(data, options)?))
     }
 
-    /// Hands in a message if there is room for it now, and says whether.
-    fn try_send(&self, data: Bytes, options: Sending) -> PyResult<bool> {
-        let _inside = runtime()?.enter();
-        self.sending(data, options)?.now_or_never().transpose().map(|sent| sent.is_some())
+    /// Sends a message if there is room for it now; returns whether there was.
+    fn try_send(&self, data: Bytes, options: SendParameters) -> PyResult<bool> {
+        let _context = runtime()?.enter();
+        self.send_future(data, options)?.now_or_never().transpose().map(|sent| sent.is_some())
     }
 
-    /// The same as `send`, to be awaited.
+    /// The awaitable form of `send`.
     fn asend<'py>(
         &self,
         py: Python<'py>,
         data: Bytes,
-        options: Sending,
+        options: SendParameters,
     ) -> PyResult<Bound<'py, PyAny>> {
-        awaitable(py, self.sending(data, options)?)
+        awaitable(py, self.send_future(data, options)?)
     }
 
-    /// Waits for a message, which `received` then gives; false at the end.
+    /// Waits for a message, which `received` then returns; returns false at the end.
     fn receive(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
         let limit = timeout.map(duration).transpose()?;
-        wait(py, within(limit, self.receiving()?))
+        wait(py, within(limit, self.receive_future()?))
     }
 
-    /// The same, to be awaited.
+    /// The awaitable form of `receive`.
     fn areceive<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        awaitable(py, self.receiving()?)
+        awaitable(py, self.receive_future()?)
     }
 
-    /// A message that has come.
-    fn received(&self) -> PyResult<Option<Parts>> {
-        let _inside = runtime()?.enter();
+    /// Returns a message that has arrived.
+    fn received(&self) -> PyResult<Option<MessageParts>> {
+        let _context = runtime()?.enter();
         if let Some(message) = self.messages.take() {
-            return Ok(Some(parts(message)));
+            return Ok(Some(message_parts(message)));
         }
         let Ok(association) = self.share() else { return Ok(None) };
-        // How it ended says who waits.
+        // An error is reported by the call that waits.
         let message = association.receive().now_or_never().and_then(|received| received.ok()?);
-        Ok(message.map(parts))
+        Ok(message.map(message_parts))
     }
 
-    /// Waits for a notification, which `notified` then gives; false once the association is over.
+    /// Waits for a notification, which `notified` then returns; returns false once the association has ended.
     fn watch(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
         let limit = timeout.map(duration).transpose()?;
-        wait(py, within(limit, self.watching()?))
+        wait(py, within(limit, self.event_future()?))
     }
 
-    /// The same, to be awaited.
+    /// The awaitable form of `watch`.
     fn awatch<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        awaitable(py, self.watching()?)
+        awaitable(py, self.event_future()?)
     }
 
-    /// A notification that has come.
+    /// Returns a notification that has arrived.
     fn notified(&self) -> Option<Notification> {
         self.events.take().map(notification)
     }
 
-    /// Says that nothing more is sent on this stream.
+    /// Announces that nothing more is sent on this stream.
     fn end_stream(&self, py: Python<'_>, stream: u16) -> PyResult<()> {
-        wait(py, self.ending_stream(stream)?)
+        wait(py, self.end_stream_future(stream)?)
     }
 
-    /// The same, to be awaited.
+    /// The awaitable form of `end_stream`.
     fn aend_stream<'py>(&self, py: Python<'py>, stream: u16) -> PyResult<Bound<'py, PyAny>> {
-        awaitable(py, self.ending_stream(stream)?)
+        awaitable(py, self.end_stream_future(stream)?)
     }
 
-    /// Ends it once all data has arrived, and waits for that.
+    /// Shuts the association down once all data has arrived, and waits for that.
     fn shutdown(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<()> {
         let limit = timeout.map(duration).transpose()?;
-        wait(py, within(limit, self.shutting_down()?))
+        wait(py, within(limit, self.shutdown_future()?))
     }
 
-    /// The same, to be awaited.
+    /// The awaitable form of `shutdown`.
     fn ashutdown<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        awaitable(py, self.shutting_down()?)
+        awaitable(py, self.shutdown_future()?)
     }
 
-    /// Ends it in order, and waits for that a while.
+    /// Shuts the association down, waiting for a limited time.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        wait(py, self.closing())
+        wait(py, self.close_future())
     }
 
-    /// The same, to be awaited.
+    /// The awaitable form of `close`.
     fn aclose<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        awaitable(py, self.closing())
+        awaitable(py, self.close_future())
     }
 
-    /// Ends it at once.
+    /// Aborts the association immediately.
     fn abort(&self, py: Python<'_>, reason: Bytes) -> PyResult<()> {
         let runtime = runtime()?;
-        let held = self.held().take();
+        let association = self.lock().take();
         py.detach(|| {
-            let _inside = runtime.enter();
-            if let Some(association) = held {
+            let _context = runtime.enter();
+            if let Some(association) = association {
                 association.abort(reason);
             }
         });
         Ok(())
     }
 
-    /// Where it stands, with its paths, as JSON; none once it is over.
+    /// Returns the state of the association and its paths, as JSON; `None` once it has ended.
     fn status(&self) -> PyResult<Option<String>> {
         runtime()?;
-        let held = self.held();
-        let status = held.as_ref().and_then(|association| association.status());
+        let association = self.lock();
+        let status = association.as_ref().and_then(|association| association.status());
         Ok(status.map(|status| json!(AssociationJson::from(&status)).to_string()))
     }
 
-    /// Whether it runs inside UDP.
+    /// Returns whether the association runs inside UDP.
     fn is_encapsulated(&self) -> PyResult<bool> {
-        self.now(|association| Ok(association.is_encapsulated()))
+        self.call(|association| Ok(association.is_encapsulated()))
     }
 
-    /// Makes a path the primary one.
+    /// Makes a path the primary path.
     fn set_primary(&self, path: u16) -> PyResult<()> {
-        self.now(|association| association.set_primary(PathId(path)))
+        self.call(|association| association.set_primary(PathId(path)))
     }
 
-    /// Tells the peer of another address of this host.
+    /// Offers the peer another address of this host.
     fn add_address(&self, address: IpAddr) -> PyResult<()> {
-        self.now(|association| association.add_address(address))
+        self.call(|association| association.add_address(address))
     }
 
-    /// Takes one back.
+    /// Withdraws an address of this host.
     fn remove_address(&self, address: IpAddr) -> PyResult<()> {
-        self.now(|association| association.remove_address(address))
+        self.call(|association| association.remove_address(address))
     }
 
-    /// Asks the peer to send to this address of ours first.
+    /// Asks the peer to use this address of ours as its primary one.
     fn set_peer_primary(&self, address: IpAddr) -> PyResult<()> {
-        self.now(|association| association.set_peer_primary(address))
+        self.call(|association| association.set_peer_primary(address))
     }
 
-    /// Resets our outgoing streams, or the peer's; all of them if none is named.
+    /// Resets our outgoing streams or the peer's; all of them if the list is empty.
     fn reset_streams(&self, outgoing: bool, streams: Vec<u16>) -> PyResult<()> {
         let streams: Vec<_> = streams.into_iter().map(StreamId).collect();
-        self.now(|association| association.reset_streams(outgoing, &streams))
+        self.call(|association| association.reset_streams(outgoing, &streams))
     }
 
     /// Asks for more streams.
     fn add_streams(&self, outbound: u16, inbound: u16) -> PyResult<()> {
-        self.now(|association| association.add_streams(outbound, inbound))
+        self.call(|association| association.add_streams(outbound, inbound))
     }
 
-    /// What won when it was opened here, as JSON.
+    /// Returns the connection that won, as JSON, if this side opened the association.
     fn info(&self) -> Option<String> {
         self.opened.as_ref().map(|(info, _)| json::connection(info).to_string())
     }
 
-    /// The race that led to it, if it was opened here, as JSON.
+    /// Returns the race, as JSON, if this side opened the association.
     fn race(&self, py: Python<'_>) -> PyResult<Option<String>> {
         runtime()?;
         let Some((_, recording)) = &self.opened else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Bodies of requests: bytes, what an iterator gives, what a coroutine hands over.
+//! Request bodies: bytes, the items of an iterator, or chunks sent by a coroutine.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,15 +9,15 @@ use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyIterator};
 use tokio::sync::mpsc;
 
 use crate::{
-    ending::{Begun, Inside},
+    finalization::{CallStart, InterpreterGuard},
     wait::awaitable,
 };
 
-/// Chunks that wait until the connection has room for them.
+/// The number of chunks that may wait until the connection has room for them.
 const CHUNKS_AHEAD: usize = 4;
 
-/// A body of what Python gave: nothing, bytes, an [`Upload`], or an iterable of bytes.
-pub(crate) fn of(object: Option<&Bound<'_, PyAny>>) -> PyResult<Body> {
+/// Makes a body from a Python object: none, bytes, an [`Upload`], or an iterable of bytes.
+pub(crate) fn from_python(object: Option<&Bound<'_, PyAny>>) -> PyResult<Body> {
     let Some(object) = object else { return Ok(Body::empty()) };
     if let Ok(bytes) = object.extract::<Bytes>() {
         return Ok(bytes.into());
@@ -25,33 +25,33 @@ pub(crate) fn of(object: Option<&Bound<'_, PyAny>>) -> PyResult<Body> {
     if let Ok(upload) = object.cast::<Upload>() {
         return upload.get().body();
     }
-    Ok(of_iterator(object.try_iter()?.unbind()))
+    Ok(from_iterator(object.try_iter()?.unbind()))
 }
 
-/// Asks the iterator for a chunk whenever there is room for one, on a thread that may wait.
-fn of_iterator(iterator: Py<PyIterator>) -> Body {
+/// Gets a chunk from the iterator whenever there is room for one, on a thread that may block.
+fn from_iterator(iterator: Py<PyIterator>) -> Body {
     let chunks = stream::unfold(Some(iterator), |iterator: Option<Py<PyIterator>>| async move {
         let iterator = iterator?;
-        let begun = Begun::now();
-        let asked = tokio::task::spawn_blocking(move || {
-            let Some(_inside) = Inside::enter(begun) else {
-                // The peer is not to take for a whole body what is none.
-                return Some((Err(PyRuntimeError::new_err("Python is ending")), None));
+        let start = CallStart::now();
+        let next = tokio::task::spawn_blocking(move || {
+            let Some(_guard) = InterpreterGuard::acquire(start) else {
+                // The peer must not mistake the partial body for a complete one.
+                return Some((Err(PyRuntimeError::new_err("Python is exiting")), None));
             };
             Python::attach(|py| match iterator.bind(py).clone().next()? {
                 Ok(chunk) => Some((chunk.extract::<Bytes>().map_err(PyErr::from), Some(iterator))),
                 Err(error) => Some((Err(error), None)),
             })
         });
-        match asked.await {
-            Ok(answer) => answer,
+        match next.await {
+            Ok(chunk) => chunk,
             Err(panic) => Some((Err(PyRuntimeError::new_err(panic.to_string())), None)),
         }
     });
     Body::from_stream(chunks)
 }
 
-/// A body whose chunks are handed over one by one.
+/// A body whose chunks are sent one by one.
 #[pyclass(frozen, module = "eyas._native")]
 pub(crate) struct Upload {
     sender: Mutex<Option<Sender>>,
@@ -64,7 +64,7 @@ impl Upload {
     fn body(&self) -> PyResult<Body> {
         let receiver = self.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
         let receiver = receiver
-            .ok_or_else(|| PyRuntimeError::new_err("a body that is handed over has one go"))?;
+            .ok_or_else(|| PyRuntimeError::new_err("a streamed body can be sent only once"))?;
         let chunks = stream::unfold(receiver, |mut receiver| async move {
             receiver.recv().await.map(|chunk| (chunk, receiver))
         });
@@ -84,7 +84,7 @@ impl Upload {
         Self { sender: Mutex::new(Some(sender)), receiver: Mutex::new(Some(receiver)) }
     }
 
-    /// Hands a chunk over once there is room; false if nobody wants it any more.
+    /// Sends a chunk once there is room; returns false if the request no longer reads its body.
     fn asend<'py>(&self, py: Python<'py>, chunk: Bytes) -> PyResult<Bound<'py, PyAny>> {
         let sender = self.sender();
         awaitable(py, async move {
@@ -95,19 +95,19 @@ impl Upload {
         })
     }
 
-    /// There is no more.
+    /// Ends the body.
     fn finish(&self) {
         self.sender.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// There is no more, and the body is not complete.
-    fn afail<'py>(&self, py: Python<'py>, why: String) -> PyResult<Bound<'py, PyAny>> {
+    /// Ends the body with an error, because it is not complete.
+    fn afail<'py>(&self, py: Python<'py>, reason: String) -> PyResult<Bound<'py, PyAny>> {
         let sender = self.sender();
         self.finish();
         awaitable(py, async move {
             if let Some(sender) = sender {
-                // Nobody wants to know if the request is over.
-                let _ = sender.send(Err(why)).await;
+                // This fails only if the request has already ended.
+                let _ = sender.send(Err(reason)).await;
             }
             Ok(())
         })

@@ -12,44 +12,44 @@ use pyo3::prelude::*;
 use crate::{
     body,
     endpoint::Endpoint,
-    failure::{duration, of_http, of_value},
+    error::{duration, http_error, value_error},
     response::RawResponse,
     runtime::{Owned, runtime},
     wait::{awaitable, wait},
 };
 
-/// What a race may take longer than the caller allows, in seconds: it ends by itself, and its error names
-/// every candidate, unlike that of a limit which cuts it off.
+/// How long a race with the client's own limit may exceed it, in seconds: a race that ends by itself reports every
+/// candidate, while a request that is cut off reports none.
 const MARGIN: f64 = 1.0;
 
 /// Header fields in the order in which they are sent.
 type Fields = Vec<(String, Bytes)>;
 
-/// What a client is made of, as the attributes of an object of Python.
+/// The options of a client, as the attributes of a Python object.
 #[derive(FromPyObject)]
-pub(crate) struct Setup {
+pub(crate) struct ClientOptions {
     policy: String,
     http1: bool,
     http2: bool,
     http3: bool,
-    /// Transports that may be used; all that carry the versions, if none is named.
+    /// The allowed transports; by default, all that carry the enabled versions.
     transports: Option<Vec<String>>,
     headers: Fields,
     cookies: bool,
-    /// The URL of a proxy for everything.
+    /// The URL of a proxy for all requests.
     proxy: Option<String>,
-    /// Whether the environment names proxies.
+    /// Whether to use the proxies of the environment.
     trust_env: bool,
     max_body: Option<u64>,
-    /// Seconds to wait for a connection, unless a request says otherwise.
+    /// The default connect timeout of requests, in seconds.
     connect: Option<f64>,
 }
 
-impl Setup {
+impl ClientOptions {
     fn builder(self) -> PyResult<eyas_http::ClientBuilder> {
         let policy = HttpPolicy::from_name(&self.policy).ok_or_else(|| {
             let names = HttpPolicy::ALL.map(HttpPolicy::name).join(", ");
-            of_value(format_args!("no policy is called {:?}; there are {names}", self.policy))
+            value_error(format_args!("unknown policy {:?}; choose from {names}", self.policy))
         })?;
         let versions = Versions { http1: self.http1, http2: self.http2, http3: self.http3 };
         let proxy = match self.proxy {
@@ -70,7 +70,7 @@ impl Setup {
         if let Some(seconds) = self.connect {
             race.deadline = duration(seconds)?.min(DEADLINE_MAX);
         }
-        builder = builder.race(race.validated().map_err(of_value)?);
+        builder = builder.race(race.validated().map_err(value_error)?);
         if let Some(bytes) = self.max_body {
             builder = builder.max_body(bytes);
         }
@@ -78,7 +78,7 @@ impl Setup {
     }
 }
 
-/// One request, as the attributes of an object of Python.
+/// A request, as the attributes of a Python object.
 #[derive(FromPyObject)]
 pub(crate) struct Request<'py> {
     method: String,
@@ -86,31 +86,31 @@ pub(crate) struct Request<'py> {
     headers: Fields,
     body: Option<Bound<'py, PyAny>>,
     redirects: usize,
-    /// Seconds to wait for a connection, for the peer, and in all.
+    /// Timeouts in seconds: for the connection, between two reads, and for the whole exchange.
     connect: Option<f64>,
     idle: Option<f64>,
     total: Option<f64>,
 }
 
-/// The transports of these names.
+/// Parses the names of transports.
 pub(crate) fn transports(names: &[String]) -> PyResult<Vec<Transport>> {
-    let named = |name: &String| {
+    let parse = |name: &String| {
         Transport::from_name(name).ok_or_else(|| {
-            let known = Transport::ALL.map(Transport::name).join(", ");
-            of_value(format_args!("no transport is called {name:?}; there are {known}"))
+            let names = Transport::ALL.map(Transport::name).join(", ");
+            value_error(format_args!("unknown transport {name:?}; choose from {names}"))
         })
     };
-    names.iter().map(named).collect()
+    names.iter().map(parse).collect()
 }
 
 fn header_map(fields: Fields) -> PyResult<HeaderMap> {
     let mut headers = HeaderMap::with_capacity(fields.len());
     for (name, value) in fields {
         let parsed = HeaderName::from_bytes(name.as_bytes());
-        let parsed =
-            parsed.map_err(|_| of_value(format_args!("{name:?} is no name of a header field")))?;
+        let parsed = parsed
+            .map_err(|_| value_error(format_args!("{name:?} is not a valid header field name")))?;
         let value = HeaderValue::from_maybe_shared(value).map_err(|_| {
-            of_value(format_args!("the value of {name} is none for a header field"))
+            value_error(format_args!("the value of {name} is not valid in a header field"))
         })?;
         headers.append(parsed, value);
     }
@@ -121,58 +121,59 @@ fn header_map(fields: Fields) -> PyResult<HeaderMap> {
 #[pyclass(frozen, module = "eyas._native")]
 pub(crate) struct HttpClient {
     client: Owned<eyas_http::Client>,
-    /// The limit that its races keep to.
+    /// The time limit of its races, in seconds.
     connect: Option<f64>,
 }
 
 impl HttpClient {
-    fn request(&self, wanted: Request<'_>) -> PyResult<RequestBuilder> {
-        let method = Method::from_bytes(wanted.method.as_bytes())
-            .map_err(|_| of_value(format_args!("{:?} is no method", wanted.method)))?;
-        let connect = match wanted.connect {
+    fn request(&self, options: Request<'_>) -> PyResult<RequestBuilder> {
+        let method = Method::from_bytes(options.method.as_bytes())
+            .map_err(|_| value_error(format_args!("{:?} is not an HTTP method", options.method)))?;
+        let connect = match options.connect {
             Some(seconds) if self.connect == Some(seconds) => Some(seconds + MARGIN),
             other => other,
         };
         Ok(self
             .client
-            .request(method, wanted.url)
-            .headers(header_map(wanted.headers)?)
-            .body(body::of(wanted.body.as_ref())?)
-            .redirects(wanted.redirects)
+            .request(method, options.url)
+            .headers(header_map(options.headers)?)
+            .body(body::from_python(options.body.as_ref())?)
+            .redirects(options.redirects)
             .connect_timeout(connect.map(duration).transpose()?)
-            .idle_timeout(wanted.idle.map(duration).transpose()?)
-            .total_timeout(wanted.total.map(duration).transpose()?))
+            .idle_timeout(options.idle.map(duration).transpose()?)
+            .total_timeout(options.total.map(duration).transpose()?))
     }
 }
 
-async fn answer(request: RequestBuilder) -> PyResult<RawResponse> {
-    request.send().await.map(RawResponse::new).map_err(|error| of_http(&error))
+async fn send(request: RequestBuilder) -> PyResult<RawResponse> {
+    request.send().await.map(RawResponse::new).map_err(|error| http_error(&error))
 }
 
 #[pymethods]
 impl HttpClient {
     #[new]
-    fn new(py: Python<'_>, endpoint: &Endpoint, setup: Setup) -> PyResult<Self> {
+    fn new(py: Python<'_>, endpoint: &Endpoint, options: ClientOptions) -> PyResult<Self> {
         let runtime = runtime()?;
-        let connect = setup.connect;
-        let builder = setup.builder()?.endpoint(endpoint.share());
-        let made = py.detach(|| {
-            let _inside = runtime.enter();
+        let connect = options.connect;
+        let builder = options.builder()?.endpoint(endpoint.share());
+        let client = py.detach(|| {
+            let _context = runtime.enter();
             builder.build()
         });
-        made.map(|client| Self { client: Owned::new(client), connect })
-            .map_err(|error| of_http(&error))
+        client
+            .map(|client| Self { client: Owned::new(client), connect })
+            .map_err(|error| http_error(&error))
     }
 
     /// Sends a request and waits for the head of its response.
     fn send(&self, py: Python<'_>, request: Request<'_>) -> PyResult<RawResponse> {
         let request = self.request(request)?;
-        wait(py, answer(request))
+        wait(py, send(request))
     }
 
-    /// The same, to be awaited.
+    /// The awaitable form of `send`.
     fn asend<'py>(&self, py: Python<'py>, request: Request<'py>) -> PyResult<Bound<'py, PyAny>> {
         let request = self.request(request)?;
-        awaitable(py, answer(request))
+        awaitable(py, send(request))
     }
 }

@@ -1,4 +1,4 @@
-//! One raced connection as a stream of bytes.
+//! A connection as a stream of bytes.
 
 use std::{
     sync::{
@@ -23,41 +23,41 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use crate::{
     client::transports,
     endpoint::Endpoint,
-    failure::{duration, of_race, of_url, of_value},
+    error::{duration, race_error, url_error, value_error},
     json,
     runtime::{Owned, runtime},
     wait::{awaitable, wait, within},
 };
 
-/// The most that one call reads, in bytes.
+/// The maximum number of bytes read by one call.
 const MAX_READ: usize = 256 * 1024;
 
-/// How long a connection over QUIC that was closed waits for its peer to be done: what is still under way
-/// is lost with it, and the kernel does not see to it as with TCP.
+/// How long the closing of a QUIC connection waits for the peer to finish: data in flight is lost with the connection,
+/// because no kernel takes care of it as with TCP.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// Whom to connect to, as the attributes of an object of Python.
+/// The arguments of `connect` and `associate`, as the attributes of a Python object.
 #[derive(FromPyObject)]
-pub(crate) struct Wanted {
+pub(crate) struct ConnectOptions {
     host: String,
     port: u16,
-    /// Most wanted first.
+    /// Most preferred first.
     transports: Vec<String>,
     tls: bool,
-    /// Whether SCTP has DTLS below it in place of TLS on its streams.
+    /// Whether SCTP runs over DTLS, instead of TLS over its streams.
     dtls: bool,
-    /// The UDP port at which the peer awaits SCTP inside UDP; its usual one, if none is named.
+    /// The peer's UDP port for SCTP inside UDP; the registered port by default.
     sctp_udp_port: Option<u16>,
     alpn: Vec<String>,
-    /// Whom the certificate has to name, if that is not the host.
+    /// The name that the certificate must contain, if it is not the host.
     server_hostname: Option<String>,
-    /// Seconds that the race may take.
+    /// The time limit of the race, in seconds.
     timeout: Option<f64>,
 }
 
-impl Wanted {
+impl ConnectOptions {
     pub(crate) fn preconnection(self, endpoint: &Endpoint) -> PyResult<Preconnection> {
-        let host = Host::parse(&self.host).map_err(of_url)?;
+        let host = Host::parse(&self.host).map_err(url_error)?;
         let transports = transports(&self.transports)?;
         let mut policy = Policy { transports: transports.clone(), ..Policy::default() };
         if let Some(seconds) = self.timeout {
@@ -66,7 +66,7 @@ impl Wanted {
         if self.dtls {
             policy.sctp_security = SctpSecurity::Dtls;
         }
-        let policy = policy.validated().map_err(of_value)?;
+        let policy = policy.validated().map_err(value_error)?;
         let security = if self.tls { Security::Tls } else { Security::None };
         let mut target = Target::plain(host, self.port, transports, security);
         if let Service::Plain { alpn, .. } = &mut target.service {
@@ -77,7 +77,7 @@ impl Wanted {
             preconnection = preconnection.sctp_encapsulation_port(port);
         }
         Ok(match self.server_hostname {
-            Some(name) => preconnection.certificate_for(Host::parse(&name).map_err(of_url)?),
+            Some(name) => preconnection.certificate_for(Host::parse(&name).map_err(url_error)?),
             None => preconnection,
         })
     }
@@ -85,40 +85,40 @@ impl Wanted {
 
 async fn open(preconnection: Preconnection) -> PyResult<RawConnection> {
     let mut initiation = preconnection.initiate();
-    let connection = initiation.usable().await.map_err(|error| of_race(&error))?;
+    let connection = initiation.usable().await.map_err(|error| race_error(&error))?;
     let recording = initiation.recording();
-    // What it goes on to try teaches the memory.
+    // The attempts that continue add to the memory.
     initiation.detach();
     Ok(RawConnection::new(connection, Some(recording)))
 }
 
-/// Races to the peer.
+/// Races to the peer, and returns the connection that wins.
 #[pyfunction]
 pub(crate) fn connect(
     py: Python<'_>,
     endpoint: &Endpoint,
-    wanted: Wanted,
+    options: ConnectOptions,
 ) -> PyResult<RawConnection> {
     runtime()?;
-    wait(py, open(wanted.preconnection(endpoint)?))
+    wait(py, open(options.preconnection(endpoint)?))
 }
 
-/// The same, to be awaited.
+/// The awaitable form of `connect`.
 #[pyfunction]
 pub(crate) fn aconnect<'py>(
     py: Python<'py>,
     endpoint: &Endpoint,
-    wanted: Wanted,
+    options: ConnectOptions,
 ) -> PyResult<Bound<'py, PyAny>> {
     runtime()?;
-    awaitable(py, open(wanted.preconnection(endpoint)?))
+    awaitable(py, open(options.preconnection(endpoint)?))
 }
 
-/// The halves of a connection, which are used at once.
+/// The halves of a connection, which can be used concurrently.
 struct Halves {
     reader: Reader,
     writer: Writer,
-    /// Of one over QUIC that was accepted.
+    /// The QUIC connection, if this one was accepted over QUIC.
     accepted: Option<quinn::Connection>,
 }
 
@@ -129,10 +129,10 @@ type Writer = Arc<tokio::sync::Mutex<WriteHalf<ByteStream>>>;
 #[pyclass(frozen, module = "eyas._native")]
 pub(crate) struct RawConnection {
     wrote: AtomicBool,
-    /// Nothing once it is closed.
+    /// `None` once it is closed.
     halves: Mutex<Option<Owned<Halves>>>,
     info: Arc<ConnectionInfo>,
-    /// Of one that was opened here.
+    /// The race, if this side opened the connection.
     recording: Option<Owned<Recording>>,
 }
 
@@ -154,30 +154,30 @@ impl RawConnection {
         }
     }
 
-    fn half<T>(&self, of: impl FnOnce(&Halves) -> T) -> PyResult<T> {
+    fn with_halves<T>(&self, function: impl FnOnce(&Halves) -> T) -> PyResult<T> {
         runtime()?;
         let halves = self.halves.lock().unwrap_or_else(PoisonError::into_inner);
         match &*halves {
-            Some(halves) => Ok(of(halves)),
+            Some(halves) => Ok(function(halves)),
             None => Err(PyBrokenPipeError::new_err("the connection is closed")),
         }
     }
 
     fn reader(&self) -> PyResult<Reader> {
-        self.half(|halves| Arc::clone(&halves.reader))
+        self.with_halves(|halves| Arc::clone(&halves.reader))
     }
 
     fn writer(&self) -> PyResult<Writer> {
         self.wrote.store(true, Ordering::Relaxed);
-        self.half(|halves| Arc::clone(&halves.writer))
+        self.with_halves(|halves| Arc::clone(&halves.writer))
     }
 
     fn take(&self) -> Option<Owned<Halves>> {
         self.halves.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Closes it in order.
-    fn end(&self) -> impl Future<Output = PyResult<()>> + Send + use<> {
+    /// Closes the connection gracefully.
+    fn close_future(&self) -> impl Future<Output = PyResult<()>> + Send + use<> {
         let halves = self.take();
         let is_quic = self.info.transport == Transport::Quic;
         let waits = is_quic && self.wrote.load(Ordering::Relaxed);
@@ -190,9 +190,9 @@ impl RawConnection {
     }
 }
 
-async fn read(reader: Reader, most: usize) -> PyResult<Bytes> {
-    let mut buffer = BytesMut::with_capacity(most.min(MAX_READ));
-    let mut room = bytes::BufMut::limit(&mut buffer, most.min(MAX_READ));
+async fn read(reader: Reader, max: usize) -> PyResult<Bytes> {
+    let mut buffer = BytesMut::with_capacity(max.min(MAX_READ));
+    let mut room = bytes::BufMut::limit(&mut buffer, max.min(MAX_READ));
     reader.lock().await.read_buf(&mut room).await?;
     Ok(buffer.freeze())
 }
@@ -204,10 +204,10 @@ async fn write(writer: Writer, data: Bytes) -> PyResult<()> {
     Ok(())
 }
 
-/// Says that nothing more comes, and waits until the peer says so too where that is needed. A client may
-/// have said so before it was answered, so one that was accepted waits until the client has closed it.
+/// Ends the outgoing direction and, if needed, waits until the peer has ended its own. A client may have done so
+/// before it got its response, so an accepted connection waits until the client has closed it.
 async fn finish(halves: &Halves, waits: bool) {
-    // A peer that is done may have closed everything by now.
+    // A peer that has finished may have closed the connection by now.
     let _ = halves.writer.lock().await.shutdown().await;
     if !waits {
         return;
@@ -228,60 +228,60 @@ async fn shut_down(writer: Writer) -> PyResult<()> {
 
 #[pymethods]
 impl RawConnection {
-    /// At least a byte and at most so many; none at the end.
-    fn read(&self, py: Python<'_>, most: usize, timeout: Option<f64>) -> PyResult<Bytes> {
+    /// Reads between 1 and `max` bytes; returns none at the end.
+    fn read(&self, py: Python<'_>, max: usize, timeout: Option<f64>) -> PyResult<Bytes> {
         let limit = timeout.map(duration).transpose()?;
-        wait(py, within(limit, read(self.reader()?, most)))
+        wait(py, within(limit, read(self.reader()?, max)))
     }
 
-    /// The same, to be awaited.
-    fn aread<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Bound<'py, PyAny>> {
-        awaitable(py, read(self.reader()?, most))
+    /// The awaitable form of `read`.
+    fn aread<'py>(&self, py: Python<'py>, max: usize) -> PyResult<Bound<'py, PyAny>> {
+        awaitable(py, read(self.reader()?, max))
     }
 
-    /// Writes all of it.
+    /// Writes all of the data.
     fn write(&self, py: Python<'_>, data: Bytes, timeout: Option<f64>) -> PyResult<()> {
         let limit = timeout.map(duration).transpose()?;
         wait(py, within(limit, write(self.writer()?, data)))
     }
 
-    /// The same, to be awaited.
+    /// The awaitable form of `write`.
     fn awrite<'py>(&self, py: Python<'py>, data: Bytes) -> PyResult<Bound<'py, PyAny>> {
         awaitable(py, write(self.writer()?, data))
     }
 
-    /// Tells the peer that nothing more comes.
+    /// Ends the outgoing direction.
     fn shut_down(&self, py: Python<'_>) -> PyResult<()> {
         wait(py, shut_down(self.writer()?))
     }
 
-    /// The same, to be awaited.
+    /// The awaitable form of `shut_down`.
     fn ashut_down<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         awaitable(py, shut_down(self.writer()?))
     }
 
-    /// Closes it in order. What is read or written just now comes to its end first.
+    /// Closes the connection gracefully, once the reads and writes in progress have ended.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        wait(py, self.end())
+        wait(py, self.close_future())
     }
 
-    /// The same, to be awaited.
+    /// The awaitable form of `close`.
     fn aclose<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        awaitable(py, self.end())
+        awaitable(py, self.close_future())
     }
 
-    /// Closes it at once.
+    /// Closes the connection immediately.
     fn abort(&self, py: Python<'_>) {
         let halves = self.take();
         py.detach(|| drop(halves));
     }
 
-    /// What the connection is, as JSON.
+    /// Returns the description of the connection, as JSON.
     fn info(&self) -> String {
         json::connection(&self.info).to_string()
     }
 
-    /// The race that led to it, if it was opened here, as JSON.
+    /// Returns the race, as JSON, if this side opened the connection.
     fn race(&self, py: Python<'_>) -> PyResult<Option<String>> {
         runtime()?;
         let Some(recording) = &self.recording else { return Ok(None) };

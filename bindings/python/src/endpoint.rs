@@ -1,4 +1,4 @@
-//! What all connections of a program share: trust, names, memory.
+//! The shared part of connections: trust, DNS configuration, memory.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -13,19 +13,19 @@ use eyas::{
 use pyo3::prelude::*;
 
 use crate::{
-    failure::{of_url, of_value},
+    error::{url_error, value_error},
     runtime::{Owned, runtime},
-    sctp_options::Opening,
+    sctp_options::SctpOptions,
 };
 
-/// Whom to trust and who to be, as the attributes of an object of Python.
+/// Trusted roots and client certificate, as the attributes of a Python object.
 #[derive(FromPyObject)]
 pub(crate) struct Trust {
-    /// Whether certificates are checked at all.
+    /// Whether certificates are verified at all.
     verify: bool,
-    /// The roots to trust in place of the platform's, PEM.
+    /// The trusted roots, instead of the platform's, in PEM.
     roots: Option<Bytes>,
-    /// The own certificate chain and its key, PEM.
+    /// The client's certificate chain and its key, in PEM.
     identity: Option<(Bytes, Bytes)>,
 }
 
@@ -33,38 +33,40 @@ impl Trust {
     fn parameters(&self) -> PyResult<SecurityParameters> {
         let mut security = SecurityParameters::platform();
         if let Some(roots) = &self.roots {
-            security = security.with_roots(certificates_from_pem(roots).map_err(of_value)?);
+            security = security.with_roots(certificates_from_pem(roots).map_err(value_error)?);
         }
         if let Some((chain, key)) = &self.identity {
-            let chain = certificates_from_pem(chain).map_err(of_value)?;
-            let key = private_key_from_pem(key).map_err(of_value)?;
+            let chain = certificates_from_pem(chain).map_err(value_error)?;
+            let key = private_key_from_pem(key).map_err(value_error)?;
             security = security.with_client_certificate(chain, key);
         }
         Ok(if self.verify { security } else { security.accept_any_certificate() })
     }
 }
 
-/// Whom to ask for names, as the attributes of an object of Python.
+/// The DNS configuration, as the attributes of a Python object.
 #[derive(FromPyObject)]
-pub(crate) struct Names {
-    /// The address and port of a DNS server, in place of the system's.
+pub(crate) struct DnsOptions {
+    /// The address and port of a DNS server, instead of the system's.
     server: Option<String>,
-    /// Hosts with a port, and their addresses.
-    known: Vec<(String, u16, Vec<IpAddr>)>,
+    /// Hosts and ports that are not looked up, with their addresses.
+    overrides: Vec<(String, u16, Vec<IpAddr>)>,
 }
 
-impl Names {
+impl DnsOptions {
     fn resolver(self) -> PyResult<Resolver> {
         let mut resolver = match self.server {
             None => Resolver::system(),
             Some(server) => {
                 let address: SocketAddr = server.parse().map_err(|_| {
-                    of_value(format_args!("{server:?} is no address and port of a DNS server"))
+                    value_error(format_args!(
+                        "{server:?} is not the address and port of a DNS server"
+                    ))
                 })?;
                 Resolver::server(address)
             }
         };
-        for (host, port, addresses) in self.known {
+        for (host, port, addresses) in self.overrides {
             resolver = resolver.overriding(&host, port, addresses);
         }
         Ok(resolver)
@@ -76,7 +78,7 @@ impl Names {
 pub(crate) struct Endpoint(Owned<eyas::Endpoint>);
 
 impl Endpoint {
-    /// Another handle on it.
+    /// Returns another handle of the endpoint.
     pub(crate) fn share(&self) -> eyas::Endpoint {
         (*self.0).clone()
     }
@@ -84,21 +86,21 @@ impl Endpoint {
 
 #[pymethods]
 impl Endpoint {
-    /// `memory` is a file; without one what is learnt stays in this process, or nowhere.
+    /// `memory` is a file. Without one, `remember` keeps the memory in this process.
     #[new]
     fn new(
         py: Python<'_>,
         trust: Trust,
-        names: Names,
+        dns: DnsOptions,
         memory: Option<PathBuf>,
         remember: bool,
         mptcp: bool,
-        sctp: Opening,
+        sctp: SctpOptions,
     ) -> PyResult<Self> {
         let runtime = runtime()?;
-        let (security, resolver) = (trust.parameters()?, names.resolver()?);
-        let made = py.detach(|| {
-            let _inside = runtime.enter();
+        let (security, resolver) = (trust.parameters()?, dns.resolver()?);
+        let endpoint = py.detach(|| {
+            let _context = runtime.enter();
             let memory = match memory {
                 Some(path) => MemoryStore::open(path),
                 None if remember => MemoryStore::in_memory(Config::default()),
@@ -109,21 +111,21 @@ impl Endpoint {
                 .resolver(resolver)
                 .memory(memory)
                 .mptcp(mptcp);
-            let endpoint = sctp.apply(builder)?.build().map_err(of_value)?;
+            let endpoint = sctp.apply(builder)?.build().map_err(value_error)?;
             endpoint.watch_network();
             Ok(endpoint)
         });
-        made.map(|endpoint| Self(Owned::new(endpoint)))
+        endpoint.map(|endpoint| Self(Owned::new(endpoint)))
     }
 
-    /// Forgets what was learnt of a host, and says how many rows that were.
+    /// Forgets everything about a host; returns the number of rows removed.
     fn forget(&self, py: Python<'_>, host: &str) -> PyResult<usize> {
         runtime()?;
-        let host = Host::parse(host).map_err(of_url)?;
+        let host = Host::parse(host).map_err(url_error)?;
         Ok(py.detach(|| self.0.memory().forget(&host)))
     }
 
-    /// What was wrong with the memory since this was last asked.
+    /// Returns the problems with the memory since the last call.
     fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         runtime()?;
         Ok(py.detach(|| self.0.memory().warnings()))

@@ -1,16 +1,16 @@
-//! The one interpreter of the process that the module serves.
+//! The single interpreter of the process that can use the module.
 //!
-//! What is kept in statics, such as the classes and the runtime, belongs to the interpreter that imported the
-//! module first. One with a GIL of its own is refused by Python itself; one that shares it is not.
+//! The contents of statics, such as the classes and the runtime, belong to the interpreter that imported the module
+//! first. Python itself refuses the import in a subinterpreter with its own GIL, but not in one that shares the GIL.
 
 use std::sync::OnceLock;
 
 use pyo3::{exceptions::PyImportError, prelude::*};
 
-/// Where the `sys` of the interpreter lies: each has its own, for as long as it lives.
+/// The address of the interpreter's `sys` module, which is unique to it for as long as it lives.
 static OWNER: OnceLock<usize> = OnceLock::new();
 
-/// Takes the module for this interpreter, unless another one has it.
+/// Reserves the module for this interpreter; fails if another one has it.
 pub(crate) fn claim(py: Python<'_>) -> PyResult<()> {
     let here = py.import("sys")?.as_ptr() as usize;
     if *OWNER.get_or_init(|| here) == here {

@@ -1,5 +1,5 @@
-//! What connections, races and plans say about themselves, as the JSON that `eyas --json` prints
-//! (`docs/json.md`): the classes of Python are made from it.
+//! Connections, races and plans in the JSON of `eyas --json` (`docs/json.md`), from which the Python classes are
+//! created.
 
 use eyas::{
     ConnectionInfo, ConnectionInfoJson,
@@ -12,22 +12,23 @@ use eyas::{
 use pyo3::{PyResult, exceptions::PyRuntimeError};
 use serde_json::{Value, json};
 
-/// A connection: what it is, when what was reached, and why it was chosen.
+/// Describes a connection: its properties, its timings, and why it was chosen.
 pub(crate) fn connection(info: &ConnectionInfo) -> Value {
     json!(ConnectionInfoJson::from(info))
 }
 
-/// A race, as far as it has run, with the plan that it runs by.
+/// Describes a race so far, and its plan.
 pub(crate) fn race(trace: &Trace) -> PyResult<Value> {
-    // A race that this very code has run replays, or a rule of the core is broken.
-    let report = Report::from_trace(trace)
-        .map_err(|error| PyRuntimeError::new_err(format!("the race cannot be told: {error}")))?;
+    // The trace of a race of this process can always be replayed; anything else is a bug.
+    let report = Report::from_trace(trace).map_err(|error| {
+        PyRuntimeError::new_err(format!("the race cannot be replayed: {error}"))
+    })?;
     let mut race = json!(RaceJson::from(&report));
     race["plan"] = plan(&report.plan);
     Ok(race)
 }
 
-/// A plan: what would be tried, what would not, and why.
+/// Describes a plan: what would be tried, what would not, and why.
 pub(crate) fn plan(plan: &Plan) -> Value {
     json!(PlanJson::from(plan))
 }

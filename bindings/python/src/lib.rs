@@ -2,34 +2,34 @@
 //!
 //! | module | job |
 //! | --- | --- |
-//! | `runtime` | the one tokio runtime of the process, and what a fork leaves of it |
+//! | `runtime` | the tokio runtime of the process, also after a fork |
 //! | `driving` | which thread drives the runtime |
-//! | `ending` | the end of the interpreter, while the runtime goes on |
+//! | `finalization` | the exit of the interpreter while the runtime is active |
 //! | `wait` | futures as blocking calls and as awaitables |
-//! | `endpoint` | what all connections of a program share |
+//! | `endpoint` | the shared part of connections |
 //! | `client`, `body`, `response` | HTTP |
-//! | `association`, `sctp_options` | SCTP with its messages, streams and paths |
+//! | `association`, `sctp_options` | SCTP with messages, streams and paths |
 //! | `listener` | accepting connections and associations |
-//! | `arrived` | what came for a call that was cancelled at that moment |
-//! | `connection` | one raced connection as a stream of bytes |
-//! | `race` | a race or a plan for its own sake |
+//! | `inbox` | what was received for calls that were cancelled |
+//! | `connection` | a connection as a stream of bytes |
+//! | `race` | races and plans without a request |
 //! | `lab` | experiments |
-//! | `json` | what connections, races and plans say about themselves, as JSON |
-//! | `interpreter` | the one interpreter that the module serves |
-//! | `failure` | errors of Rust as exceptions of Python |
+//! | `json` | connections, races and plans as JSON |
+//! | `interpreter` | the single interpreter that can use the module |
+//! | `error` | Rust errors as Python exceptions |
 //!
-//! What users see is written in Python, `python/eyas/`, and this module is private to it: each call comes
-//! in two forms, one that blocks and one, with an `a` before its name, that gives an awaitable.
+//! The public part is written in Python (`python/eyas/`), and this module is private to it. Each call exists in two
+//! forms: one that blocks and one, prefixed with `a`, that returns an awaitable.
 
-mod arrived;
 mod association;
 mod body;
 mod client;
 mod connection;
 mod driving;
-mod ending;
 mod endpoint;
-mod failure;
+mod error;
+mod finalization;
+mod inbox;
 mod interpreter;
 mod json;
 mod lab;
@@ -54,7 +54,7 @@ mod native {
         client::HttpClient,
         connection::{RawConnection, aconnect, connect},
         endpoint::Endpoint,
-        failure::kinds,
+        error::kinds,
         lab::{LabOutcome, LabPlan, LabWorklist, lab_plans, lab_task, lab_text, lab_version},
         listener::{Identity, RawListener, RawSctpListener},
         race::{aplan, arace, plan, race},
@@ -64,6 +64,6 @@ mod native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::interpreter::claim(module.py())?;
-        super::ending::watch(module)
+        super::finalization::register(module)
     }
 }

@@ -1,4 +1,4 @@
-//! Accepting: connections over every transport, and associations of SCTP with their messages.
+//! Listeners: for connections over every transport, and for SCTP associations with messages.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -14,55 +14,55 @@ use pyo3::{exceptions::PyOSError, prelude::*};
 use tokio::sync::watch;
 
 use crate::{
-    arrived::Arrived,
     association::RawAssociation,
     client::transports,
     connection::RawConnection,
-    failure::{duration, of_listen, of_value},
+    error::{duration, listen_error, value_error},
+    inbox::Inbox,
     runtime::{Owned, runtime},
     sctp_options::Config,
     wait::{awaitable, wait, within},
 };
 
-/// What a server is known by: an [`eyas::ServerIdentity`].
+/// An [`eyas::ServerIdentity`].
 #[pyclass(frozen, module = "eyas._native")]
 pub(crate) struct Identity(ServerIdentity);
 
 #[pymethods]
 impl Identity {
-    /// A certificate chain, the own one first, and its key, both PEM.
+    /// Takes a certificate chain, the server's own first, and its key, both in PEM.
     #[new]
     fn new(chain: Bytes, key: Bytes) -> PyResult<Self> {
-        ServerIdentity::from_pem(&chain, &key).map(Self).map_err(of_value)
+        ServerIdentity::from_pem(&chain, &key).map(Self).map_err(value_error)
     }
 
-    /// One that is made on the spot, for these names and addresses.
+    /// Creates a self-signed certificate for these names and addresses.
     #[staticmethod]
     fn self_signed(names: Vec<String>) -> PyResult<Self> {
-        ServerIdentity::self_signed(names).map(Self).map_err(of_value)
+        ServerIdentity::self_signed(names).map(Self).map_err(value_error)
     }
 
-    /// The own certificate, PEM.
+    /// Returns the server's own certificate, in PEM.
     fn certificate_pem(&self) -> PyResult<String> {
-        self.0.certificate_pem().map_err(of_value)
+        self.0.certificate_pem().map_err(value_error)
     }
 }
 
-/// What to listen on, as the attributes of an object of Python.
+/// The arguments of a listener, as the attributes of a Python object.
 #[derive(FromPyObject)]
-pub(crate) struct Place {
+pub(crate) struct ListenOptions {
     host: IpAddr,
     port: u16,
     transports: Vec<String>,
     alpn: Vec<String>,
-    /// The UDP port for SCTP inside UDP; its usual one, if none is named.
+    /// The UDP port for SCTP inside UDP; the registered port by default.
     sctp_udp_port: Option<u16>,
-    /// Further addresses of this host that SCTP is served at.
+    /// Further local addresses for SCTP.
     addresses: Vec<IpAddr>,
     config: Config,
 }
 
-impl Place {
+impl ListenOptions {
     fn address(&self) -> SocketAddr {
         SocketAddr::new(self.host, self.port)
     }
@@ -94,51 +94,51 @@ impl Place {
     }
 }
 
-/// A listener that ends the calls that wait when it is closed.
-struct Listening<L, A> {
+/// A listener whose waiting calls fail when it is closed.
+struct AcceptQueue<L, A> {
     listener: Mutex<Option<Owned<Arc<L>>>>,
-    over: watch::Sender<bool>,
-    /// Who came for a caller that was cancelled at that moment.
-    arrived: Arc<Arrived<A>>,
+    closed: watch::Sender<bool>,
+    /// Accepted for calls that were cancelled.
+    inbox: Arc<Inbox<A>>,
 }
 
-impl<L: Send + Sync, A: Send + 'static> Listening<L, A> {
+impl<L: Send + Sync, A: Send + 'static> AcceptQueue<L, A> {
     fn new(listener: L) -> Self {
         let listener = Mutex::new(Some(Owned::new(Arc::new(listener))));
-        Self { listener, over: watch::Sender::new(false), arrived: Arc::default() }
+        Self { listener, closed: watch::Sender::new(false), inbox: Arc::default() }
     }
 
-    fn held(&self) -> MutexGuard<'_, Option<Owned<Arc<L>>>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Owned<Arc<L>>>> {
         self.listener.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn share(&self) -> PyResult<Arc<L>> {
         runtime()?;
-        self.held().as_ref().map(|listener| Arc::clone(listener)).ok_or_else(closed)
+        self.lock().as_ref().map(|listener| Arc::clone(listener)).ok_or_else(closed_error)
     }
 
     fn close(&self, py: Python<'_>) {
-        let held = self.held().take();
-        self.over.send_replace(true);
-        py.detach(|| drop(held));
+        let listener = self.lock().take();
+        self.closed.send_replace(true);
+        py.detach(|| drop(listener));
     }
 
-    /// Waits for the next one, and keeps it.
-    fn accepting<F: Future<Output = A> + Send>(
+    /// Waits for the next connection and puts it into the inbox.
+    fn accept_future<F: Future<Output = A> + Send>(
         &self,
         next: F,
     ) -> impl Future<Output = PyResult<()>> + Send + use<L, A, F> {
-        let (arrived, mut over) = (Arc::clone(&self.arrived), self.over.subscribe());
+        let (inbox, mut closed) = (Arc::clone(&self.inbox), self.closed.subscribe());
         async move {
             tokio::select! {
-                accepted = arrived.wait(async { Ok(Some(next.await)) }) => accepted.map(drop),
-                _ = over.wait_for(|over| *over) => Err(closed()),
+                accepted = inbox.wait(async { Ok(Some(next.await)) }) => accepted.map(drop),
+                _ = closed.wait_for(|closed| *closed) => Err(closed_error()),
             }
         }
     }
 }
 
-fn closed() -> PyErr {
+fn closed_error() -> PyErr {
     PyOSError::new_err((rustix::io::Errno::BADF.raw_os_error(), "the listener is closed"))
 }
 
@@ -148,38 +148,38 @@ async fn accept(listener: Arc<Listener>) -> Connection {
 
 /// An [`eyas::Listener`].
 #[pyclass(frozen, module = "eyas._native")]
-pub(crate) struct RawListener(Listening<Listener, Connection>);
+pub(crate) struct RawListener(AcceptQueue<Listener, Connection>);
 
 #[pymethods]
 impl RawListener {
-    /// Listens; under TLS if there is an identity.
+    /// Starts to listen, with TLS if there is an identity.
     #[new]
-    fn new(py: Python<'_>, place: Place, identity: Option<&Identity>) -> PyResult<Self> {
+    fn new(py: Python<'_>, options: ListenOptions, identity: Option<&Identity>) -> PyResult<Self> {
         runtime()?;
-        let parameters = place.parameters(identity.map(|identity| identity.0.clone()))?;
+        let parameters = options.parameters(identity.map(|identity| identity.0.clone()))?;
         let bound = wait(py, async {
-            Listener::bind(parameters).await.map_err(|error| of_listen(&error))
+            Listener::bind(parameters).await.map_err(|error| listen_error(&error))
         })?;
-        Ok(Self(Listening::new(bound)))
+        Ok(Self(AcceptQueue::new(bound)))
     }
 
-    /// Waits for a connection, which `accepted` then gives.
+    /// Waits for a connection, which `accepted` then returns.
     fn accept(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<()> {
         let limit = timeout.map(duration).transpose()?;
-        wait(py, within(limit, self.0.accepting(accept(self.0.share()?))))
+        wait(py, within(limit, self.0.accept_future(accept(self.0.share()?))))
     }
 
-    /// The same, to be awaited.
+    /// The awaitable form of `accept`.
     fn aaccept<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        awaitable(py, self.0.accepting(accept(self.0.share()?)))
+        awaitable(py, self.0.accept_future(accept(self.0.share()?)))
     }
 
-    /// A connection that has come.
+    /// Returns a connection that was accepted.
     fn accepted(&self) -> Option<RawConnection> {
-        self.0.arrived.take().map(|connection| RawConnection::new(connection, None))
+        self.0.inbox.take().map(|connection| RawConnection::new(connection, None))
     }
 
-    /// Where it listens.
+    /// Returns the local address.
     fn address(&self) -> PyResult<String> {
         Ok(self.0.share()?.local_addr().to_string())
     }
@@ -189,7 +189,7 @@ impl RawListener {
         Ok(self.0.share()?.sctp().and_then(SctpListener::encapsulation_port))
     }
 
-    /// Stops listening; connections that were accepted live on.
+    /// Stops listening. Accepted connections stay open.
     fn close(&self, py: Python<'_>) {
         self.0.close(py);
     }
@@ -198,15 +198,15 @@ impl RawListener {
 /// An [`eyas::sctp::SctpListener`].
 #[pyclass(frozen, module = "eyas._native")]
 pub(crate) struct RawSctpListener {
-    listening: Listening<SctpListener, SctpAssociation>,
-    /// Whether it takes in only what comes inside DTLS.
+    queue: AcceptQueue<SctpListener, SctpAssociation>,
+    /// Whether only associations inside DTLS are accepted.
     dtls: bool,
 }
 
 impl RawSctpListener {
-    fn accepting(&self) -> PyResult<impl Future<Output = PyResult<()>> + Send + use<>> {
-        let (listener, dtls) = (self.listening.share()?, self.dtls);
-        Ok(self.listening.accepting(async move {
+    fn accept_future(&self) -> PyResult<impl Future<Output = PyResult<()>> + Send + use<>> {
+        let (listener, dtls) = (self.queue.share()?, self.dtls);
+        Ok(self.queue.accept_future(async move {
             match dtls {
                 true => listener.accept_dtls().await,
                 false => listener.accept().await,
@@ -217,51 +217,51 @@ impl RawSctpListener {
 
 #[pymethods]
 impl RawSctpListener {
-    /// Listens; inside DTLS alone if there is an identity.
+    /// Starts to listen, only inside DTLS if there is an identity.
     #[new]
-    fn new(py: Python<'_>, place: Place, identity: Option<&Identity>) -> PyResult<Self> {
+    fn new(py: Python<'_>, options: ListenOptions, identity: Option<&Identity>) -> PyResult<Self> {
         let runtime = runtime()?;
-        let parameters = place.sctp(identity.map(|identity| identity.0.clone()))?;
+        let parameters = options.sctp(identity.map(|identity| identity.0.clone()))?;
         let bound = py.detach(|| {
-            let _inside = runtime.enter();
+            let _context = runtime.enter();
             SctpListener::bind(&parameters)
         })?;
-        Ok(Self { listening: Listening::new(bound), dtls: identity.is_some() })
+        Ok(Self { queue: AcceptQueue::new(bound), dtls: identity.is_some() })
     }
 
-    /// Waits for an association, which `accepted` then gives.
+    /// Waits for an association, which `accepted` then returns.
     fn accept(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<()> {
         let limit = timeout.map(duration).transpose()?;
-        wait(py, within(limit, self.accepting()?))
+        wait(py, within(limit, self.accept_future()?))
     }
 
-    /// The same, to be awaited.
+    /// The awaitable form of `accept`.
     fn aaccept<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        awaitable(py, self.accepting()?)
+        awaitable(py, self.accept_future()?)
     }
 
-    /// An association that has come.
+    /// Returns an association that was accepted.
     fn accepted(&self) -> Option<RawAssociation> {
-        self.listening.arrived.take().map(RawAssociation::accepted)
+        self.queue.inbox.take().map(RawAssociation::accepted)
     }
 
-    /// The SCTP port.
+    /// Returns the SCTP port.
     fn port(&self) -> PyResult<u16> {
-        Ok(self.listening.share()?.port())
+        Ok(self.queue.share()?.port())
     }
 
     /// The UDP port for SCTP inside UDP, if that is served.
     fn udp_port(&self) -> PyResult<Option<u16>> {
-        Ok(self.listening.share()?.encapsulation_port())
+        Ok(self.queue.share()?.encapsulation_port())
     }
 
-    /// How many associations there are, accepted or not.
+    /// Returns the number of associations, accepted or not.
     fn associations(&self) -> PyResult<usize> {
-        Ok(self.listening.share()?.associations())
+        Ok(self.queue.share()?.associations())
     }
 
-    /// Takes in no more; associations that were accepted live on.
+    /// Stops listening. Accepted associations stay open.
     fn close(&self, py: Python<'_>) {
-        self.listening.close(py);
+        self.queue.close(py);
     }
 }

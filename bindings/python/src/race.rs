@@ -1,4 +1,4 @@
-//! A race or a plan for its own sake: nothing is fetched.
+//! Races and plans without a request: nothing is fetched.
 
 use std::time::Duration;
 
@@ -14,61 +14,66 @@ use pyo3::prelude::*;
 
 use crate::{
     endpoint::Endpoint,
-    failure::{duration, of_url, of_value},
+    error::{duration, url_error, value_error},
     json,
     wait::{awaitable, wait},
 };
 
-/// What every candidate gets in a race of all, if the caller does not say: room for two
-/// retransmissions.
+/// The default deadline of a race of all candidates: enough for two retransmissions.
 const ALL_DEADLINE: Duration = Duration::from_secs(8);
-/// How long a race that was won is watched for the late switch.
-const WATCHED: Duration = Duration::from_secs(1);
+/// How long a finished race is observed for an upgrade to another transport.
+const UPGRADE_WAIT: Duration = Duration::from_secs(1);
 
-/// The target of an `http` or `https` URL, or of one such as `sctp+tcp://host:port` that names its
-/// transports.
+/// Returns the target of an `http` or `https` URL, or of a URL with transports as its scheme, such as
+/// `sctp+tcp://host:port`.
 fn target(text: &str) -> PyResult<Target> {
     if let Some((scheme, rest)) = text.split_once("://")
         && let Some(transports) = Transport::from_scheme(scheme)
     {
-        return of_transports(text, rest.trim_end_matches('/'), transports);
+        return target_with_transports(text, rest.trim_end_matches('/'), transports);
     }
-    let refuse =
-        |why: &str| of_url(format_args!("{:?}: {why}", eyas_http::text_without_password(text)));
-    let url = url::Url::parse(text).map_err(|error| refuse(&error.to_string()))?;
-    let host = url.host_str().ok_or_else(|| refuse("it has no host"))?;
-    let host = Host::parse(host).map_err(of_url)?;
+    let invalid =
+        |why: &str| url_error(format_args!("{:?}: {why}", eyas_http::text_without_password(text)));
+    let url = url::Url::parse(text).map_err(|error| invalid(&error.to_string()))?;
+    let host = url.host_str().ok_or_else(|| invalid("it has no host"))?;
+    let host = Host::parse(host).map_err(url_error)?;
     match (url.scheme(), url.port_or_known_default()) {
         ("https", Some(port)) => Ok(Target::https(host, port)),
         ("http", Some(port)) => Ok(Target::http(host, port)),
-        _ => Err(refuse("its scheme is neither http nor https, nor transports such as quic+tcp")),
+        _ => Err(invalid("its scheme is neither http nor https, nor transports such as quic+tcp")),
     }
 }
 
-fn of_transports(text: &str, place: &str, transports: Vec<Transport>) -> PyResult<Target> {
-    let parts = place.rsplit_once(':');
+fn target_with_transports(
+    text: &str,
+    authority: &str,
+    transports: Vec<Transport>,
+) -> PyResult<Target> {
+    let parts = authority.rsplit_once(':');
     let parts = parts.and_then(|(host, port)| Some((host, port.parse::<u16>().ok()?)));
     let (host, port) = parts.ok_or_else(|| {
         let shown = eyas_http::text_without_password(text);
-        of_url(format_args!("there is no port in {shown:?}; add one, as in sctp+tcp://host:5000"))
+        url_error(format_args!(
+            "there is no port in {shown:?}; add one, as in sctp+tcp://host:5000"
+        ))
     })?;
-    let host = Host::parse(host).map_err(of_url)?;
+    let host = Host::parse(host).map_err(url_error)?;
     Ok(Target::plain(host, port, transports, Security::Tls))
 }
 
-/// What is to be raced or planned, as the attributes of an object of Python.
+/// The arguments of `race` and `plan`, as the attributes of a Python object.
 #[derive(FromPyObject)]
-pub(crate) struct Wanted {
+pub(crate) struct RaceOptions {
     url: String,
-    /// Every candidate is tried to its end, whatever is remembered.
+    /// Whether to try every candidate to completion, regardless of the memory.
     all: bool,
-    /// Seconds that the race may take.
+    /// The time limit of the race, in seconds.
     timeout: Option<f64>,
-    /// What chance decides.
+    /// The seed of random decisions.
     seed: Option<u64>,
 }
 
-impl Wanted {
+impl RaceOptions {
     fn preconnection(self, endpoint: &Endpoint) -> PyResult<Preconnection> {
         let target = target(&self.url)?;
         let mut policy = Policy::default();
@@ -89,7 +94,7 @@ impl Wanted {
         if let Some(seconds) = self.timeout {
             policy.deadline = duration(seconds)?;
         }
-        let policy = policy.validated().map_err(of_value)?;
+        let policy = policy.validated().map_err(value_error)?;
         let preconnection = endpoint.share().preconnection(target).policy(policy);
         Ok(match self.seed {
             Some(seed) => preconnection.seed(seed),
@@ -100,10 +105,10 @@ impl Wanted {
 
 async fn run(preconnection: Preconnection) -> PyResult<String> {
     let mut initiation = preconnection.initiate();
-    // Who asks how a race goes wants to know it of one that is lost, too.
+    // A race without a winner is reported, too.
     let connected = initiation.usable().await;
     if connected.is_ok() {
-        let _ = tokio::time::timeout(WATCHED, initiation.finished()).await;
+        let _ = tokio::time::timeout(UPGRADE_WAIT, initiation.finished()).await;
     }
     let mut race = json::race(&initiation.trace())?;
     race["failure"] = connected.err().map(|error| error.to_string()).into();
@@ -114,34 +119,34 @@ async fn make_plan(preconnection: Preconnection) -> PyResult<String> {
     Ok(json::plan(&preconnection.plan().await).to_string())
 }
 
-/// Races to a target and says how it went, as JSON.
+/// Races to a target and returns a report as JSON.
 #[pyfunction]
-pub(crate) fn race(py: Python<'_>, endpoint: &Endpoint, wanted: Wanted) -> PyResult<String> {
-    wait(py, run(wanted.preconnection(endpoint)?))
+pub(crate) fn race(py: Python<'_>, endpoint: &Endpoint, options: RaceOptions) -> PyResult<String> {
+    wait(py, run(options.preconnection(endpoint)?))
 }
 
-/// The same, to be awaited.
+/// The awaitable form of `race`.
 #[pyfunction]
 pub(crate) fn arace<'py>(
     py: Python<'py>,
     endpoint: &Endpoint,
-    wanted: Wanted,
+    options: RaceOptions,
 ) -> PyResult<Bound<'py, PyAny>> {
-    awaitable(py, run(wanted.preconnection(endpoint)?))
+    awaitable(py, run(options.preconnection(endpoint)?))
 }
 
-/// What would be tried, in which order and why, as JSON: nothing is connected to.
+/// Returns the plan as JSON, without connecting to anything.
 #[pyfunction]
-pub(crate) fn plan(py: Python<'_>, endpoint: &Endpoint, wanted: Wanted) -> PyResult<String> {
-    wait(py, make_plan(wanted.preconnection(endpoint)?))
+pub(crate) fn plan(py: Python<'_>, endpoint: &Endpoint, options: RaceOptions) -> PyResult<String> {
+    wait(py, make_plan(options.preconnection(endpoint)?))
 }
 
-/// The same, to be awaited.
+/// The awaitable form of `plan`.
 #[pyfunction]
 pub(crate) fn aplan<'py>(
     py: Python<'py>,
     endpoint: &Endpoint,
-    wanted: Wanted,
+    options: RaceOptions,
 ) -> PyResult<Bound<'py, PyAny>> {
-    awaitable(py, make_plan(wanted.preconnection(endpoint)?))
+    awaitable(py, make_plan(options.preconnection(endpoint)?))
 }

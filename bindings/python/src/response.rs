@@ -1,4 +1,4 @@
-//! Responses, whose bodies are read as Python asks for them.
+//! Responses, whose bodies are read on demand.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use pyo3::{exceptions::PyRuntimeError, prelude::*};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::{
-    failure::of_http,
+    error::http_error,
     json,
     runtime::{Owned, runtime},
     wait::{awaitable, wait},
@@ -21,10 +21,10 @@ pub(crate) struct RawResponse {
     status: u16,
     #[pyo3(get)]
     version: &'static str,
-    /// Where it came from, after redirects.
+    /// The final URL, after redirects.
     #[pyo3(get)]
     url: String,
-    /// The redirects that led here: status, from, to.
+    /// The redirects that were followed: status, from, to.
     #[pyo3(get)]
     redirects: Vec<(u16, String, String)>,
     #[pyo3(get)]
@@ -53,21 +53,21 @@ impl RawResponse {
         }
     }
 
-    /// The response, if nobody reads it just now.
+    /// Returns the response; fails while another call reads it.
     fn lock(&self) -> PyResult<OwnedMutexGuard<Response>> {
         runtime()?;
         Arc::clone(&self.response)
             .try_lock_owned()
-            .map_err(|_| PyRuntimeError::new_err("the response is being read by somebody else"))
+            .map_err(|_| PyRuntimeError::new_err("the response is being read by another call"))
     }
 }
 
 async fn chunk(mut response: OwnedMutexGuard<Response>) -> PyResult<Option<Bytes>> {
-    response.chunk().await.map_err(|error| of_http(&error))
+    response.chunk().await.map_err(|error| http_error(&error))
 }
 
 async fn rest(mut response: OwnedMutexGuard<Response>) -> PyResult<Bytes> {
-    let next = |outcome: Result<_, eyas_http::Error>| outcome.map_err(|error| of_http(&error));
+    let next = |outcome: Result<_, eyas_http::Error>| outcome.map_err(|error| http_error(&error));
     let Some(first) = next(response.chunk().await)? else { return Ok(Bytes::new()) };
     let Some(second) = next(response.chunk().await)? else { return Ok(first) };
     let mut whole = BytesMut::from(&first[..]);
@@ -80,33 +80,33 @@ async fn rest(mut response: OwnedMutexGuard<Response>) -> PyResult<Bytes> {
 
 #[pymethods]
 impl RawResponse {
-    /// The next chunk of the body; none at its end.
+    /// Returns the next chunk of the body; `None` at its end.
     fn chunk(&self, py: Python<'_>) -> PyResult<Option<Bytes>> {
         wait(py, chunk(self.lock()?))
     }
 
-    /// The same, to be awaited.
+    /// The awaitable form of `chunk`.
     fn achunk<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         awaitable(py, chunk(self.lock()?))
     }
 
-    /// What is left of the body.
+    /// Returns the rest of the body.
     fn rest(&self, py: Python<'_>) -> PyResult<Bytes> {
         wait(py, rest(self.lock()?))
     }
 
-    /// The same, to be awaited.
+    /// The awaitable form of `rest`.
     fn arest<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         awaitable(py, rest(self.lock()?))
     }
 
-    /// Gives up what is left of the body.
+    /// Discards the rest of the body.
     fn close(&self) -> PyResult<()> {
         let runtime = runtime()?;
-        let _inside = runtime.enter();
+        let _context = runtime.enter();
         match Arc::clone(&self.response).try_lock_owned() {
             Ok(mut response) => drop(std::mem::take(response.body_mut())),
-            // What was cancelled just now lets go of it in a moment.
+            // A call that was just cancelled releases it in a moment.
             Err(_) => {
                 let response = Arc::clone(&self.response);
                 runtime
@@ -116,12 +116,12 @@ impl RawResponse {
         Ok(())
     }
 
-    /// The connection that carried it, as JSON.
+    /// Returns the connection that carried the response, as JSON.
     fn info(&self) -> PyResult<String> {
         Ok(json::connection(self.lock()?.connection()).to_string())
     }
 
-    /// The race that led to the connection, as JSON.
+    /// Returns the race for this connection, as JSON.
     fn race(&self, py: Python<'_>) -> PyResult<String> {
         let trace = self.lock()?.trace();
         py.detach(|| json::race(&trace)).map(|race| race.to_string())

@@ -1,4 +1,4 @@
-//! How SCTP associations behave, and how a message is sent.
+//! Configuration of SCTP associations, and options for sending messages.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -12,9 +12,9 @@ use eyas::{
 };
 use pyo3::prelude::*;
 
-use crate::failure::{duration, of_value};
+use crate::error::{duration, value_error};
 
-/// How associations behave, as the attributes of an object of Python; what is none stays as it is.
+/// The configuration of associations, as the attributes of a Python object. `None` means the default.
 #[derive(FromPyObject)]
 pub(crate) struct Config {
     multipath: bool,
@@ -23,7 +23,7 @@ pub(crate) struct Config {
     max_inbound_streams: Option<u16>,
     send_buffer: Option<usize>,
     receive_buffer: Option<usize>,
-    /// Seconds; 0 sends none.
+    /// Seconds; 0 disables heartbeats.
     hb_interval: Option<f64>,
     association_max_retrans: Option<u32>,
     path_max_retrans: Option<u32>,
@@ -46,10 +46,10 @@ impl Config {
         }
         if let Some(name) = &self.congestion_control {
             let kind = CongestionControlKind::from_name(name).ok_or_else(|| {
-                let known = CongestionControlKind::ALL.map(CongestionControlKind::name);
-                let known = known.join(", ");
-                of_value(format_args!(
-                    "no congestion control is called {name:?}; there are {known}"
+                let names = CongestionControlKind::ALL.map(CongestionControlKind::name);
+                let names = names.join(", ");
+                value_error(format_args!(
+                    "unknown congestion control {name:?}; choose from {names}"
                 ))
             })?;
             config.congestion_control = kind.into();
@@ -58,21 +58,21 @@ impl Config {
     }
 }
 
-fn set<T>(place: &mut T, wanted: Option<T>) {
-    if let Some(wanted) = wanted {
-        *place = wanted;
+fn set<T>(field: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *field = value;
     }
 }
 
-/// What an endpoint does where it opens associations, as the attributes of an object of Python.
+/// The SCTP options of an endpoint, as the attributes of a Python object.
 #[derive(FromPyObject)]
-pub(crate) struct Opening {
+pub(crate) struct SctpOptions {
     config: Config,
-    /// The addresses of this host to use; all that fit if there are none.
+    /// The local addresses to use; all suitable ones if the list is empty.
     addresses: Vec<IpAddr>,
 }
 
-impl Opening {
+impl SctpOptions {
     pub(crate) fn apply(&self, builder: EndpointBuilder) -> PyResult<EndpointBuilder> {
         Ok(builder
             .sctp_association(self.config.association()?)
@@ -80,14 +80,14 @@ impl Opening {
     }
 }
 
-/// How a message is sent, as the attributes of an object of Python.
+/// The options of a message, as the attributes of a Python object.
 #[derive(FromPyObject)]
-pub(crate) struct Sending {
+pub(crate) struct SendParameters {
     stream: u16,
     ppid: u32,
     unordered: bool,
     sack_immediately: bool,
-    /// Seconds, and the other limits that a message can have.
+    /// The limits of a message, of which at most one may be set; `lifetime` is in seconds.
     lifetime: Option<f64>,
     max_retransmissions: Option<u16>,
     priority: Option<u32>,
@@ -95,7 +95,7 @@ pub(crate) struct Sending {
     context: u32,
 }
 
-impl Sending {
+impl SendParameters {
     pub(crate) fn info(&self) -> PyResult<SendInfo> {
         let reliability = match (self.lifetime, self.max_retransmissions, self.priority) {
             (None, None, None) => Reliability::Reliable,
@@ -103,8 +103,8 @@ impl Sending {
             (None, Some(retransmissions), None) => Reliability::Retransmissions(retransmissions),
             (None, None, Some(priority)) => Reliability::Priority(priority),
             _ => {
-                return Err(of_value(
-                    "a message has one of lifetime, max_retransmissions and priority",
+                return Err(value_error(
+                    "only one of lifetime, max_retransmissions and priority can be given",
                 ));
             }
         };

@@ -14,7 +14,7 @@ use pyo3_async_runtimes::{
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::{
-    ending::{Begun, Inside, Stepwise},
+    finalization::{CallStart, Guarded, InterpreterGuard},
     runtime::{Started, runtime},
 };
 
@@ -28,7 +28,7 @@ pub(crate) fn wait<T: Send>(
     future: impl Future<Output = PyResult<T>> + Send,
 ) -> PyResult<T> {
     let runtime = runtime()?;
-    let begun = Begun::now();
+    let start = CallStart::now();
     py.detach(|| {
         let call = runtime.call();
         // The future is dropped in it.
@@ -38,7 +38,7 @@ pub(crate) fn wait<T: Send>(
             // Handlers run Python code, which may call eyas: this thread must not drive the runtime meanwhile.
             let outcome =
                 call.block_on(async { tokio::time::timeout(SIGNALS, future.as_mut()).await });
-            begun.stay_if_python_ends();
+            start.park_if_exiting();
             match outcome {
                 Ok(outcome) => return outcome,
                 Err(_) => Python::attach(|py| py.check_signals())?,
@@ -47,18 +47,18 @@ pub(crate) fn wait<T: Send>(
     })
 }
 
-/// The same, within so many seconds.
+/// Limits the duration of a call.
 pub(crate) async fn within<T>(
     limit: Option<Duration>,
     call: impl Future<Output = PyResult<T>> + Send,
 ) -> PyResult<T> {
     let Some(limit) = limit else { return call.await };
     tokio::time::timeout(limit, call).await.unwrap_or_else(|_| {
-        Err(PyTimeoutError::new_err(format!("the peer let the call wait for {limit:?}")))
+        Err(PyTimeoutError::new_err(format!("the call timed out after {limit:?}")))
     })
 }
 
-/// The future as an awaitable of the running event loop. Cancelling the one drops the other.
+/// Returns an awaitable of the running event loop. Cancelling it drops the future.
 pub(crate) fn awaitable<'py, T>(
     py: Python<'py>,
     future: impl Future<Output = PyResult<T>> + Send + 'static,
@@ -66,12 +66,12 @@ pub(crate) fn awaitable<'py, T>(
 where
     T: for<'any> IntoPyObject<'any> + Send + 'static,
 {
-    // Also says that the process was forked, if so.
+    // Fails in a forked child.
     runtime()?;
     generic::future_into_py::<Tasks, _, T>(py, future)
 }
 
-/// The runtime as awaitables use it: it calls into Python only as long as that is there.
+/// The runtime of awaitables, which does not call into Python once that is exiting.
 struct Tasks;
 
 tokio::task_local! {
@@ -83,13 +83,13 @@ impl generic::Runtime for Tasks {
     type JoinHandle = JoinHandle<()>;
 
     fn spawn<F: Future<Output = ()> + Send + 'static>(future: F) -> JoinHandle<()> {
-        started().spawn(Stepwise::new(future))
+        started().spawn(Guarded::new(future))
     }
 
     fn spawn_blocking<F: FnOnce() + Send + 'static>(call: F) -> JoinHandle<()> {
-        let begun = Begun::now();
+        let start = CallStart::now();
         started().spawn_blocking(move || {
-            if let Some(_inside) = Inside::enter(begun) {
+            if let Some(_guard) = InterpreterGuard::acquire(start) {
                 call();
             }
         })
@@ -111,5 +111,5 @@ impl ContextExt for Tasks {
 
 /// Returns the runtime of a task, or of an awaitable that is being made: [`awaitable`] has started it.
 fn started() -> &'static Started {
-    runtime().expect("a task is where the runtime is")
+    runtime().expect("the runtime has started")
 }

@@ -72,7 +72,7 @@ def test_requests_that_are_none(server: Server) -> None:
         eyas.get(server.url, headers={"a b": "c"})
     with pytest.raises(ValueError, match="header field"):
         eyas.get(server.url, headers={"a": "b\r\nc: d"})
-    with pytest.raises(ValueError, match="no number of seconds"):
+    with pytest.raises(ValueError, match="not a valid number of seconds"):
         eyas.get(server.url, timeout=-1)
 
 
@@ -95,14 +95,14 @@ def test_every_kind_has_its_class() -> None:
     """What the native part can say, and what is raised for it, are of the same kinds."""
     assert set(_errors._CLASSES) == set(_native.kinds())
     for kind in _native.kinds():
-        facts: _errors.Facts = {
+        fields: _errors.ErrorFields = {
             "kind": kind,
             "message": "how it was",
             "url": "https://host/",
             "candidates": [],
             "causes": [kind],
         }
-        error = _errors.of(facts)
+        error = _errors.from_native(fields)
         assert type(error) is not eyas.Error
         assert getattr(eyas, type(error).__name__) is type(error)
         assert (error.kind, error.url, error.causes) == (kind, "https://host/", (kind,))

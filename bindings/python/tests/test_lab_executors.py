@@ -92,7 +92,7 @@ def test_what_fails_for_good_says_why_and_loses_nothing(tmp_path: Path) -> None:
 def test_an_executor_that_is_over(tmp_path: Path) -> None:
     pool = ThreadPoolExecutor(1)
     pool.shutdown()
-    with pytest.raises(eyas.lab.TaskError, match="no more tasks"):
+    with pytest.raises(eyas.lab.TaskError, match="accepts no more tasks"):
         eyas.lab.run(MINE, executor=pool, out=tmp_path)
     with pytest.raises(TypeError, match="Executor"):
         eyas.lab.run(MINE, executor=3, out=tmp_path)

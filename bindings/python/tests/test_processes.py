@@ -273,8 +273,8 @@ else:
 def test_sub_interpreters_are_refused() -> None:
     out = said(python(INTERPRETERS))
     # From 3.12 on it is Python itself that refuses; the words are ours all the same.
-    assert out.startswith("before\neyas works in one interpreter of a process alone: "), out
-    assert out.endswith("use threads or processes instead of sub-interpreters"), out
+    assert out.startswith("before\neyas can be used in only one interpreter of a process: "), out
+    assert out.endswith("use threads or processes instead of subinterpreters"), out
 
 
 def test_the_command_comes_along() -> None:

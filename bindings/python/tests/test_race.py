@@ -126,7 +126,7 @@ def test_addresses_for_names(server: Server) -> None:
     place = f"elsewhere.example:{server.port}"
     endpoint = eyas.Endpoint(verify=False, resolve={place: "127.0.0.1"})
     assert eyas.get(f"https://{place}/bytes/1", endpoint=endpoint).is_success
-    with pytest.raises(ValueError, match="no host with a port"):
+    with pytest.raises(ValueError, match="not a host and port"):
         eyas.Endpoint(resolve={"elsewhere.example": "127.0.0.1"})
     with pytest.raises(ValueError, match="DNS server"):
         eyas.Endpoint(dns_server="nowhere")

@@ -1,7 +1,7 @@
-"""Connections and HTTP over the best transport that the path really lets through.
+"""Connections and HTTP over the best transport that works on the path.
 
-QUIC and TCP, SCTP if asked for, over IPv6 and IPv4, race each other (Happy Eyeballs version 3); the first
-that works wins, and what was learnt is remembered for the next time.
+QUIC and TCP, and SCTP on request, race each other over IPv6 and IPv4 (Happy Eyeballs version 3). The first that
+works wins, and the result is remembered for the next connection.
 
     import eyas
 
@@ -9,8 +9,8 @@ that works wins, and what was learnt is remembered for the next time.
     print(response.status_code, response.http_version, response.info.transport)
     print(response.race.explain())
 
-`Client` and `AsyncClient` have the words of httpx, `open_connection` those of asyncio,
-`create_connection` those of socket. Every error is an `eyas.Error` that names the candidates and causes.
+`Client` and `AsyncClient` follow the API of httpx, `open_connection` that of asyncio, and `create_connection` that of
+socket. Every error is an `eyas.Error` with the candidates and causes.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ try:
 except ImportError as error:
     if "subinterpreters" in str(error):
         raise ImportError(
-            "eyas works in one interpreter of a process alone: use threads or processes instead of "
-            "sub-interpreters"
+            "eyas can be used in only one interpreter of a process: use threads or processes "
+            "instead of subinterpreters"
         ) from error
     raise
 

@@ -1,4 +1,4 @@
-"""`python -m eyas`: the `eyas` command, which the package brings along."""
+"""`python -m eyas`: runs the `eyas` command, which is part of the package."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import sysconfig
 
 
 def command() -> str:
-    """Where the command is."""
+    """Returns the path of the command."""
     name = "eyas" + sysconfig.get_config_var("EXE")
     user = sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))
-    for place in (sysconfig.get_path("scripts"), user):
-        if os.path.isfile(path := os.path.join(place, name)):
+    for directory in (sysconfig.get_path("scripts"), user):
+        if os.path.isfile(path := os.path.join(directory, name)):
             return path
     raise FileNotFoundError(
-        f"the command {name} did not come with this package: it was built without it, as by "
-        "`maturin develop`; `cargo xtask python` builds both"
+        f"the command {name} is not part of this package, which was built without it, for example "
+        "with `maturin develop`; `cargo xtask python` builds both"
     )
 
 

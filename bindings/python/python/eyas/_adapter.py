@@ -1,4 +1,4 @@
-"""What adapters for requests and niquests have in common: requests out, responses in."""
+"""The common part of the adapters for requests and niquests."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any
 from urllib.parse import urldefrag
 
 from . import _errors
-from ._client import Client, answer
+from ._client import Client, send
 from ._endpoint import Endpoint
 from ._reports import ConnectionInfo
 from ._request import Request
 from ._response import Response
 
-#: What the version of HTTP at hand says in its own way.
-_OWN = {"host", "connection", "transfer-encoding"}
-#: What is read at once of a file that is sent, in bytes.
+#: Header fields that eyas sets itself, depending on the version of HTTP.
+_SKIPPED_HEADERS = {"host", "connection", "transfer-encoding"}
+#: The chunk size for files that are sent, in bytes.
 _CHUNK = 64 * 1024
 
-#: Our errors and what `requests.exceptions` calls them.
-_CLASSES: tuple[tuple[type[_errors.Error], str], ...] = (
+#: The exceptions of eyas and their names in `requests.exceptions`.
+_EXCEPTIONS: tuple[tuple[type[_errors.Error], str], ...] = (
     (_errors.ConnectTimeout, "ConnectTimeout"),
     (_errors.TimeoutException, "ReadTimeout"),
     (_errors.ProxyError, "ProxyError"),
@@ -35,13 +35,13 @@ _CLASSES: tuple[tuple[type[_errors.Error], str], ...] = (
 )
 
 
-class Races:
-    """Sends requests by eyas, for what is an `HTTPAdapter` otherwise."""
+class RacingAdapter:
+    """A mixin for an `HTTPAdapter` that sends requests with eyas."""
 
-    #: The library, and the urllib3 that it reads responses with.
+    #: The library, and the urllib3 with which it reads responses.
     _library: ModuleType
     _urllib3: ModuleType
-    #: Makes the library's response of one of urllib3.
+    #: Creates the library's response from one of urllib3.
     build_response: Callable[[Any, Any], Any]
 
     def __init__(self, **options: Any) -> None:
@@ -60,16 +60,16 @@ class Races:
     ) -> Any:
         """Sends a request."""
         proxy = self._library.utils.select_proxy(request.url or "", proxies)
-        with self._translated(request):
-            client = self._clients.of(verify, cert, proxy)
-            answered = send(client, request, timeout)
+        with self._translating_errors(request):
+            client = self._clients.get(verify, cert, proxy)
+            received = send_prepared(client, request, timeout)
         raw = self._urllib3.HTTPResponse(
-            body=Body(answered, self._failed),
-            headers=self._urllib3.HTTPHeaderDict(answered.headers.multi_items()),
-            status=answered.status_code,
-            reason=answered.reason_phrase,
+            body=Body(received, self._body_error),
+            headers=self._urllib3.HTTPHeaderDict(received.headers.multi_items()),
+            status=received.status_code,
+            reason=received.reason_phrase,
             preload_content=False,
-            original_response=Head(answered),
+            original_response=OriginalResponse(received),
             request_method=request.method,
         )
         response = self.build_response(request, raw)
@@ -78,26 +78,26 @@ class Races:
         return response
 
     def close(self) -> None:
-        """Closes its connections."""
+        """Closes the connections."""
         self._clients.close()
 
     @contextmanager
-    def _translated(self, request: Any) -> Iterator[None]:
-        """Errors in the words of requests."""
+    def _translating_errors(self, request: Any) -> Iterator[None]:
+        """Translates errors into exceptions of the library."""
         exceptions = self._library.exceptions
         try:
             yield
         except _errors.WriteError as error:
             if error.__cause__ is None:
                 raise exceptions.ConnectionError(error, request=request) from error
-            # What makes the body is the caller's, and so is what it raises.
+            # The caller's own iterator raised an exception: it is passed on unchanged.
             raise error.__cause__ from None
         except _errors.Error as error:
-            name = next(name for own, name in _CLASSES if isinstance(error, own))
+            name = next(name for error_type, name in _EXCEPTIONS if isinstance(error, error_type))
             raise getattr(exceptions, name)(error, request=request) from error
 
-    def _failed(self, error: _errors.Error) -> Exception:
-        """What the library expects of a body that fails."""
+    def _body_error(self, error: _errors.Error) -> Exception:
+        """Returns the exception that the library expects if reading a body fails."""
         exceptions = self._urllib3.exceptions
         if isinstance(error, _errors.WriteError) and isinstance(error.__cause__, Exception):
             return error.__cause__
@@ -109,36 +109,36 @@ class Races:
 
 
 class Clients:
-    """A client for each way to trust, to show a certificate, and to take a proxy."""
+    """A client for each combination of trusted roots, client certificate and proxy."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._options = {"timeout": None, **options}
         self._clients: dict[tuple[object, object, str | None], Client] = {}
         self._lock = threading.Lock()
 
-    def of(self, verify: Any, cert: Any, proxy: str | None) -> Client:
-        """The client for these; made if it is not there. Trust of the adapter's own goes first."""
+    def get(self, verify: Any, cert: Any, proxy: str | None) -> Client:
+        """Returns the client, creating it if needed. The adapter's own `verify` takes precedence."""
         if not {"verify", "endpoint"}.isdisjoint(self._options):
             verify, cert = True, None
         with self._lock:
             client = self._clients.get((verify, cert, proxy))
             if client is None:
-                client = self._made(verify, cert, proxy)
+                client = self._create(verify, cert, proxy)
                 self._clients[verify, cert, proxy] = client
             return client
 
-    def _made(self, verify: Any, cert: Any, proxy: str | None) -> Client:
+    def _create(self, verify: Any, cert: Any, proxy: str | None) -> Client:
         options = dict(self._options)
         if verify is not True or cert is not None:
             pair = (cert, cert) if isinstance(cert, str) else cert
             options["endpoint"] = Endpoint(verify=verify, cert=pair)
         if proxy is not None:
             options["proxy"] = proxy
-        # The library has looked there already.
+        # The library has already looked for proxies there.
         return Client(**{**options, "trust_env": False})
 
     def close(self) -> None:
-        """Closes the connections of all of them."""
+        """Closes the connections of all clients."""
         with self._lock:
             clients = list(self._clients.values())
             self._clients.clear()
@@ -146,10 +146,10 @@ class Clients:
             client.close()
 
 
-def send(client: Client, request: Any, timeout: Any) -> Response:
+def send_prepared(client: Client, request: Any, timeout: Any) -> Response:
     """Sends a prepared request."""
     connect, read = _limits(timeout)
-    return answer(
+    return send(
         client._open(),
         Request(
             method=str(request.method),
@@ -157,7 +157,7 @@ def send(client: Client, request: Any, timeout: Any) -> Response:
             headers=[
                 (_text(name), value if isinstance(value, bytes) else str(value).encode())
                 for name, value in request.headers.items()
-                if _text(name).lower() not in _OWN
+                if _text(name).lower() not in _SKIPPED_HEADERS
             ],
             body=_body(request.body),
             redirects=0,
@@ -173,7 +173,7 @@ def _text(text: str | bytes) -> str:
 
 
 def _limits(timeout: Any) -> tuple[float | None, float | None]:
-    """Seconds to connect and to wait for the peer: a number, a pair, or what urllib3 has for it."""
+    """Returns the connect and read timeouts, from a number, a pair, or a `Timeout` of urllib3."""
     if isinstance(timeout, tuple):
         connect, read = timeout
         return connect, read
@@ -195,45 +195,45 @@ def _chunks(file: Any) -> Iterator[bytes]:
         yield chunk.encode() if isinstance(chunk, str) else chunk
 
 
-class Head:
-    """The head of a response as the cookie jar of the standard library wants it."""
+class OriginalResponse:
+    """The head of a response, in the form that the standard library's cookie jar expects."""
 
     def __init__(self, response: Response) -> None:
         self.msg = Message()
         for name, value in response.headers.multi_items():
             self.msg[name] = value
-        #: What it came over.
+        #: The connection that carried the response.
         self.info: ConnectionInfo = response.info
 
     def isclosed(self) -> bool:
-        """The connection is not for others to take back."""
+        """Returns false, because urllib3 must not reuse the connection."""
         return False
 
     def close(self) -> None:
-        """There is nothing to close but the body."""
+        """Does nothing, because only the body can be closed."""
 
 
 class Body:
-    """The body of a response as the file that urllib3 reads."""
+    """The body of a response, as a file for urllib3."""
 
     def __init__(
-        self, response: Response, failed: Callable[[_errors.Error], Exception]
+        self, response: Response, to_library_error: Callable[[_errors.Error], Exception]
     ) -> None:
-        self._response, self._failed = response, failed
+        self._response, self._to_library_error = response, to_library_error
         self._chunks = response.iter_bytes()
-        self._kept = b""
+        self._buffer = b""
         self.closed = False
 
     def read(self, size: int | None = None) -> bytes:
-        """So many bytes or fewer, none at the end; everything without a size."""
+        """Reads at most `size` bytes, or everything if there is no size; returns none at the end."""
         if size is None or size < 0:
-            whole = [self._kept]
-            self._kept = b""
-            while piece := self._next():
-                whole.append(piece)
-            return b"".join(whole)
-        data = self._kept or self._next()
-        self._kept = data[size:]
+            chunks = [self._buffer]
+            self._buffer = b""
+            while chunk := self._next():
+                chunks.append(chunk)
+            return b"".join(chunks)
+        data = self._buffer or self._next()
+        self._buffer = data[size:]
         return data[:size]
 
     read1 = read
@@ -242,17 +242,17 @@ class Body:
         try:
             return next((chunk for chunk in self._chunks if chunk), b"")
         except _errors.Error as error:
-            raise self._failed(error) from error
+            raise self._to_library_error(error) from error
 
     def close(self) -> None:
-        """Gives up what is left."""
+        """Discards the rest of the body."""
         self.closed = True
         self._response.close()
 
 
-def info_of(response: Any) -> ConnectionInfo:
-    """What a response came over."""
+def connection_info(response: Any) -> ConnectionInfo:
+    """Returns the connection that carried a response."""
     head = getattr(response.raw, "_original_response", None)
-    if not isinstance(head, Head):
-        raise TypeError("the response did not come over an adapter of eyas")
+    if not isinstance(head, OriginalResponse):
+        raise TypeError("the response was not received by an adapter of eyas")
     return head.info

@@ -1,4 +1,4 @@
-"""One request each, without a client that is kept."""
+"""Functions that send a single request, each with a client of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _client(verify: Verify, endpoint: Endpoint | None, options: BodyOptions) -> Client:
-    # The limit is the client's, so that its race keeps to it and names the candidates.
+    # The timeout becomes the client's, so that the race ends by itself and reports the candidates.
     timeout = options.get("timeout", _timeout.DEFAULT)
     return Client(verify=verify, endpoint=endpoint, timeout=timeout)
 
@@ -30,7 +30,7 @@ def request(
     endpoint: Endpoint | None = None,
     **options: Unpack[BodyOptions],
 ) -> Response:
-    """Sends a request and reads its response; who sends several keeps an `eyas.Client`."""
+    """Sends a request and reads the response. For several requests, use an `eyas.Client`."""
     with _client(verify, endpoint, options) as client:
         return client.request(method, url, **options)
 
@@ -44,7 +44,7 @@ def stream(
     endpoint: Endpoint | None = None,
     **options: Unpack[BodyOptions],
 ) -> Iterator[Response]:
-    """Sends a request and gives its response before the body is read."""
+    """Sends a request; the context manager returns the response before its body is read."""
     with _client(verify, endpoint, options) as client:
         with client.stream(method, url, **options) as response:
             yield response
@@ -57,7 +57,7 @@ def get(
     endpoint: Endpoint | None = None,
     **options: Unpack[Options],
 ) -> Response:
-    """A GET request."""
+    """Sends a GET request."""
     return request("GET", url, verify=verify, endpoint=endpoint, **options)
 
 
@@ -68,7 +68,7 @@ def head(
     endpoint: Endpoint | None = None,
     **options: Unpack[Options],
 ) -> Response:
-    """A HEAD request."""
+    """Sends a HEAD request."""
     return request("HEAD", url, verify=verify, endpoint=endpoint, **options)
 
 
@@ -79,7 +79,7 @@ def options(
     endpoint: Endpoint | None = None,
     **options: Unpack[Options],
 ) -> Response:
-    """An OPTIONS request."""
+    """Sends an OPTIONS request."""
     return request("OPTIONS", url, verify=verify, endpoint=endpoint, **options)
 
 
@@ -90,7 +90,7 @@ def delete(
     endpoint: Endpoint | None = None,
     **options: Unpack[Options],
 ) -> Response:
-    """A DELETE request."""
+    """Sends a DELETE request."""
     return request("DELETE", url, verify=verify, endpoint=endpoint, **options)
 
 
@@ -101,7 +101,7 @@ def post(
     endpoint: Endpoint | None = None,
     **options: Unpack[BodyOptions],
 ) -> Response:
-    """A POST request."""
+    """Sends a POST request."""
     return request("POST", url, verify=verify, endpoint=endpoint, **options)
 
 
@@ -112,7 +112,7 @@ def put(
     endpoint: Endpoint | None = None,
     **options: Unpack[BodyOptions],
 ) -> Response:
-    """A PUT request."""
+    """Sends a PUT request."""
     return request("PUT", url, verify=verify, endpoint=endpoint, **options)
 
 
@@ -123,5 +123,5 @@ def patch(
     endpoint: Endpoint | None = None,
     **options: Unpack[BodyOptions],
 ) -> Response:
-    """A PATCH request."""
+    """Sends a PATCH request."""
     return request("PATCH", url, verify=verify, endpoint=endpoint, **options)

@@ -1,4 +1,4 @@
-"""HTTP clients, blocking and for asyncio, with the words of httpx."""
+"""HTTP clients, blocking and for asyncio, with the API of httpx."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
 from . import _endpoint, _headers, _native, _timeout
-from ._closing import AsyncClosing, Closing
+from ._body_source import AsyncIterableSource, BodySource, IterableSource
+from ._context import AsyncContextManager, ContextManager
 from ._endpoint import Endpoint, Verify
 from ._errors import ClientClosed
 from ._headers import Headers, HeaderTypes
@@ -20,10 +21,9 @@ from ._request import (
     Options,
     ParamTypes,
     Request,
-    build,
+    build_request,
 )
 from ._response import Response
-from ._source import AwaitedSource, IteratedSource, Source
 from ._timeout import Timeout
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Setup:
-    """What the native client is made of."""
+class _ClientOptions:
+    """The options of the native client."""
 
     policy: str
     http1: bool
@@ -48,14 +48,14 @@ class _Setup:
 
 
 class _Base:
-    """What both clients are made of.
+    """The common part of both clients.
 
-    `http1`, `http2` and `http3` are the versions that may be spoken; `policy` is the order in which
-    HTTP/3 and the older ones are tried: `race`, `alt-svc`, `serial` or `race+alt-svc`; `transports`
-    restricts the race further. `verify` is whom to trust, unless an `endpoint` says so. `timeout` and
-    `follow_redirects` hold for requests that do not say otherwise. `cookies` keeps cookies and sends
-    them back. `proxy` is one for everything; those of the environment are used unless `trust_env` is
-    off. `max_body` bounds the bodies of responses, in bytes after decompression.
+    `http1`, `http2` and `http3` enable the versions of HTTP. `policy` is the order in which HTTP/3 and the older
+    versions are tried: `race`, `alt-svc`, `serial` or `race+alt-svc`. `transports` restricts the race further. `verify`
+    are the trusted roots; alternatively, pass an `endpoint`. `timeout` and `follow_redirects` are the defaults of
+    requests. `cookies` keeps cookies and sends them back. `proxy` is used for all requests; without one, the proxies of
+    the environment are used, unless `trust_env` is false. `max_body` limits the bodies of responses, in bytes after
+    decompression.
     """
 
     def __init__(
@@ -80,16 +80,16 @@ class _Base:
         trust_env: bool = True,
         max_body: int | None = None,
     ) -> None:
-        self.endpoint = _endpoint.of(endpoint, verify)
+        self.endpoint = _endpoint.endpoint_for(endpoint, verify)
         self._defaults = Defaults(
             base_url=base_url,
             params=params,
             auth=auth,
-            timeout=_timeout.of(timeout),
+            timeout=_timeout.as_timeout(timeout),
             follow_redirects=follow_redirects,
             max_redirects=max_redirects,
         )
-        setup = _Setup(
+        client_options = _ClientOptions(
             policy=policy,
             http1=http1,
             http2=http2,
@@ -102,89 +102,91 @@ class _Base:
             max_body=max_body,
             connect=self._defaults.timeout.connect,
         )
-        self._native: _native.HttpClient | None = _native.HttpClient(self.endpoint._native, setup)
+        self._native: _native.HttpClient | None = _native.HttpClient(
+            self.endpoint._native, client_options
+        )
 
     @property
     def is_closed(self) -> bool:
-        """Whether it was closed."""
+        """Whether the client was closed."""
         return self._native is None
 
     def _open(self) -> _native.HttpClient:
         if self._native is None:
-            raise ClientClosed("the client was closed; make another one")
+            raise ClientClosed("the client is closed; create another one")
         return self._native
 
 
-class Client(_Base, Closing):
-    """An HTTP client whose calls block. Safe for threads.
+class Client(_Base, ContextManager):
+    """An HTTP client whose calls block. It is thread-safe.
 
-    Use it as a context manager, or close it: that closes its connections.
+    Use it as a context manager, or call `close`, to close its connections.
     """
 
     def request(self, method: str, url: str, **options: Unpack[BodyOptions]) -> Response:
-        """Sends a request and reads its response."""
+        """Sends a request and reads the response."""
         with self.stream(method, url, **options) as response:
             response.read()
         return response
 
     @contextmanager
     def stream(self, method: str, url: str, **options: Unpack[BodyOptions]) -> Iterator[Response]:
-        """Sends a request and gives its response before the body is read."""
-        request = build(method, url, self._defaults, options)
+        """Sends a request; the context manager returns the response before its body is read."""
+        request = build_request(method, url, self._defaults, options)
         if isinstance(request.body, AsyncIterable):
-            raise TypeError("a body that is made by a coroutine needs an eyas.AsyncClient")
-        response = answer(self._open(), request)
+            raise TypeError("an asynchronous iterable as a body needs an eyas.AsyncClient")
+        response = send(self._open(), request)
         try:
             yield response
         finally:
             response.close()
 
     def get(self, url: str, **options: Unpack[Options]) -> Response:
-        """A GET request."""
+        """Sends a GET request."""
         return self.request("GET", url, **options)
 
     def head(self, url: str, **options: Unpack[Options]) -> Response:
-        """A HEAD request."""
+        """Sends a HEAD request."""
         return self.request("HEAD", url, **options)
 
     def options(self, url: str, **options: Unpack[Options]) -> Response:
-        """An OPTIONS request."""
+        """Sends an OPTIONS request."""
         return self.request("OPTIONS", url, **options)
 
     def delete(self, url: str, **options: Unpack[Options]) -> Response:
-        """A DELETE request."""
+        """Sends a DELETE request."""
         return self.request("DELETE", url, **options)
 
     def post(self, url: str, **options: Unpack[BodyOptions]) -> Response:
-        """A POST request."""
+        """Sends a POST request."""
         return self.request("POST", url, **options)
 
     def put(self, url: str, **options: Unpack[BodyOptions]) -> Response:
-        """A PUT request."""
+        """Sends a PUT request."""
         return self.request("PUT", url, **options)
 
     def patch(self, url: str, **options: Unpack[BodyOptions]) -> Response:
-        """A PATCH request."""
+        """Sends a PATCH request."""
         return self.request("PATCH", url, **options)
 
     def close(self) -> None:
-        """Closes its connections, once what is in flight has come to its end."""
+        """Closes the connections, once the requests in progress have ended."""
         self._native = None
 
-    def _leave(self, error: BaseException | None) -> None:
+    def _exit(self, error: BaseException | None) -> None:
         self.close()
 
 
-class AsyncClient(_Base, AsyncClosing):
-    """An HTTP client for asyncio. Cancelling a call ends what it had begun.
+class AsyncClient(_Base, AsyncContextManager):
+    """An HTTP client for asyncio. Cancelling a call ends everything that it has started.
 
-    Use it as a context manager, or close it: that closes its connections.
+    Use it as a context manager, or call `aclose`, to close its connections.
     """
 
     async def request(
         self, method: str, url: str, **options: Unpack[AsyncBodyOptions]
     ) -> Response:
-        """Sends a request and reads its response."""
+        """Sends a request and reads the response."""
         async with self.stream(method, url, **options) as response:
             await response.aread()
         return response
@@ -193,68 +195,68 @@ class AsyncClient(_Base, AsyncClosing):
     async def stream(
         self, method: str, url: str, **options: Unpack[AsyncBodyOptions]
     ) -> AsyncIterator[Response]:
-        """Sends a request and gives its response before the body is read."""
-        response = await aanswer(self._open(), build(method, url, self._defaults, options))
+        """Sends a request; the context manager returns the response before its body is read."""
+        response = await asend(self._open(), build_request(method, url, self._defaults, options))
         try:
             yield response
         finally:
             await response.aclose()
 
     async def get(self, url: str, **options: Unpack[Options]) -> Response:
-        """A GET request."""
+        """Sends a GET request."""
         return await self.request("GET", url, **options)
 
     async def head(self, url: str, **options: Unpack[Options]) -> Response:
-        """A HEAD request."""
+        """Sends a HEAD request."""
         return await self.request("HEAD", url, **options)
 
     async def options(self, url: str, **options: Unpack[Options]) -> Response:
-        """An OPTIONS request."""
+        """Sends an OPTIONS request."""
         return await self.request("OPTIONS", url, **options)
 
     async def delete(self, url: str, **options: Unpack[Options]) -> Response:
-        """A DELETE request."""
+        """Sends a DELETE request."""
         return await self.request("DELETE", url, **options)
 
     async def post(self, url: str, **options: Unpack[AsyncBodyOptions]) -> Response:
-        """A POST request."""
+        """Sends a POST request."""
         return await self.request("POST", url, **options)
 
     async def put(self, url: str, **options: Unpack[AsyncBodyOptions]) -> Response:
-        """A PUT request."""
+        """Sends a PUT request."""
         return await self.request("PUT", url, **options)
 
     async def patch(self, url: str, **options: Unpack[AsyncBodyOptions]) -> Response:
-        """A PATCH request."""
+        """Sends a PATCH request."""
         return await self.request("PATCH", url, **options)
 
     async def aclose(self) -> None:
-        """Closes its connections, once what is in flight has come to its end."""
+        """Closes the connections, once the requests in progress have ended."""
         self._native = None
 
-    async def _leave(self, error: BaseException | None) -> None:
+    async def _exit(self, error: BaseException | None) -> None:
         await self.aclose()
 
 
-def answer(native: _native.HttpClient, request: Request) -> Response:
-    """Sends a request and waits for its response, whose body is still to be read."""
-    source = Source()
+def send(native: _native.HttpClient, request: Request) -> Response:
+    """Sends a request and waits for the response, but does not read its body."""
+    source = BodySource()
     if isinstance(request.body, Iterable) and not isinstance(request.body, bytes):
-        request.body = source = IteratedSource(request.body)
-    with source.blamed():
+        request.body = source = IterableSource(request.body)
+    with source.attributing_errors():
         return Response(native.send(request), source)
 
 
-async def aanswer(native: _native.HttpClient, request: Request) -> Response:
-    """The same, awaited; a coroutine may make the body."""
-    source = Source()
+async def asend(native: _native.HttpClient, request: Request) -> Response:
+    """Sends a request, whose body may be an asynchronous iterable, and waits for the response."""
+    source = BodySource()
     if isinstance(request.body, AsyncIterable):
-        source = AwaitedSource(request.body)
+        source = AsyncIterableSource(request.body)
         request.body = source.upload
     elif isinstance(request.body, Iterable) and not isinstance(request.body, bytes):
-        request.body = source = IteratedSource(request.body)
+        request.body = source = IterableSource(request.body)
     try:
-        with source.blamed():
+        with source.attributing_errors():
             return Response(await native.asend(request), source)
     except BaseException:
         source.stop()

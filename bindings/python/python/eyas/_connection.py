@@ -1,4 +1,4 @@
-"""Connections that block, with the words of socket."""
+"""Blocking connections, with the API of socket."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from . import _endpoint, _native
-from ._closing import Closing
+from ._context import ContextManager
 from ._reports import ConnectionInfo, Race
 from ._endpoint import Endpoint, Verify
 from ._target import Target, address
@@ -30,24 +30,24 @@ def create_connection(
     endpoint: Endpoint | None = None,
     verify: Verify = True,
 ) -> Connection:
-    """Races to a host and port, as `socket.create_connection` connects to one.
+    """Races to a host and port; the counterpart of `socket.create_connection`.
 
-    `transports` are those that the peer may be reached over, most wanted first: QUIC and TCP unless
-    said, TCP alone without `tls`. `alpn` are the application protocols to offer, `server_hostname` is
-    whom the certificate has to name if not the host, `sctp_udp_port` the peer's UDP port for SCTP inside
-    UDP. `timeout` bounds the race, and then each call.
+    `transports` are the transports to race, most preferred first: by default QUIC and TCP, or only TCP without `tls`.
+    `alpn` lists the application protocols to offer. `server_hostname` is the name that the certificate must contain, if
+    it is not the host. `sctp_udp_port` is the peer's UDP port for SCTP inside UDP. `timeout` limits the race, and then
+    each call.
     """
-    native = _endpoint.of(endpoint, verify)._native
-    target = Target.of(place, transports, tls, alpn, server_hostname, timeout, sctp_udp_port)
+    native = _endpoint.endpoint_for(endpoint, verify)._native
+    target = Target.create(place, transports, tls, alpn, server_hostname, timeout, sctp_udp_port)
     connection = Connection(_native.connect(native, target))
     connection.settimeout(timeout)
     return connection
 
 
-class Connection(CallLimit, Closing):
-    """A connection over whichever transport won, to be used like a socket.
+class Connection(CallLimit, ContextManager):
+    """A connection over the transport that won the race. It is used like a socket.
 
-    One thread may read while another one writes.
+    One thread may read while another writes.
     """
 
     def __init__(self, raw: _native.RawConnection) -> None:
@@ -55,60 +55,60 @@ class Connection(CallLimit, Closing):
 
     @property
     def info(self) -> ConnectionInfo:
-        """What it is, where it runs, and why it was chosen."""
-        return ConnectionInfo._of(self._raw.info())
+        """The description of the connection, and why it was chosen."""
+        return ConnectionInfo._from_json(self._raw.info())
 
     @property
     def race(self) -> Race:
-        """The race that led to it, as far as it has run by now; one that was accepted has none."""
+        """The race for this connection so far. An accepted connection has none."""
         text = self._raw.race()
         if text is None:
-            raise LookupError("the connection was accepted here, and the race was its peer's")
-        return Race._of(text)
+            raise LookupError("the connection was accepted, so the race took place at the peer")
+        return Race._from_json(text)
 
     def recv(self, size: int) -> bytes:
-        """At least a byte and at most so many; nothing at the end."""
+        """Reads between 1 and `size` bytes; returns none at the end."""
         if size < 0:
-            raise ValueError("the size of what is read is not negative")
+            raise ValueError("size must not be negative")
         return self._raw.read(size, self._timeout) if size else b""
 
     def recv_into(self, buffer: Buffer, size: int = 0) -> int:
-        """Reads into a buffer, and says how much."""
+        """Reads into a buffer; returns the number of bytes."""
         view = memoryview(buffer).cast("B")
         data = self.recv(size or len(view))
         view[: len(data)] = data
         return len(data)
 
     def sendall(self, data: Buffer) -> None:
-        """Writes all of it."""
+        """Writes all of the data."""
         self._raw.write(bytes(data), self._timeout)
 
     def send(self, data: Buffer) -> int:
-        """Writes all of it, and says how much that was."""
-        whole = bytes(data)
-        self._raw.write(whole, self._timeout)
-        return len(whole)
+        """Writes all of the data; returns the number of bytes."""
+        data = bytes(data)
+        self._raw.write(data, self._timeout)
+        return len(data)
 
     def shutdown(self, how: int = socket.SHUT_WR) -> None:
-        """Tells the peer that nothing more comes; with `SHUT_WR` what it says can still be read."""
+        """Ends the outgoing direction. With `SHUT_WR`, the connection can still be read."""
         if how == socket.SHUT_RD:
-            raise ValueError("reading ends with the connection: close it, or shut down writing")
+            raise ValueError("reading cannot be shut down alone: use SHUT_WR, or close the connection")
         self._raw.shut_down()
 
     def close(self) -> None:
-        """Closes it, once a call that is under way in another thread has come to its end.
+        """Closes the connection, once the calls in progress in other threads have ended.
 
-        Over QUIC it waits for the peer to be done, one that was accepted for the peer to close it, two
-        seconds at most: what is under way would be lost with the connection.
+        Over QUIC it first waits until the peer has finished, or until the client has closed an accepted connection, but
+        two seconds at most: data in flight would be lost with the connection.
         """
         self._raw.close()
 
     def getpeername(self) -> tuple[str, int] | None:
-        """The peer's address and port."""
+        """Returns the peer's address and port."""
         return address(self.info.remote)
 
     def getsockname(self) -> tuple[str, int] | None:
-        """Our address and port, where the transport tells."""
+        """Returns the local address and port, if the transport knows them."""
         return address(self.info.local)
 
     def makefile(
@@ -120,15 +120,15 @@ class Connection(CallLimit, Closing):
         errors: str | None = None,
         newline: str | None = None,
     ) -> IO[Any]:
-        """A file of it, as `socket.makefile` makes one; closing the file leaves it open."""
+        """Returns a file, like `socket.makefile`. Closing the file leaves the connection open."""
         if not set(mode) <= set("rwb") or len(set(mode)) != len(mode):
-            raise ValueError(f"a mode is made of r, w and b, and {mode!r} is not")
+            raise ValueError(f"invalid mode {mode!r} (only r, w and b are allowed)")
         reads, writes = "r" in mode or "w" not in mode, "w" in mode
         raw = _Raw(self, reads, writes)
         size = io.DEFAULT_BUFFER_SIZE if buffering < 0 else buffering
         if size == 0:
             if "b" not in mode:
-                raise ValueError("text needs a buffer")
+                raise ValueError("unbuffered streams must be binary")
             return cast("IO[bytes]", raw)
         buffer: Any
         if reads and writes:
@@ -141,7 +141,7 @@ class Connection(CallLimit, Closing):
             return cast("IO[bytes]", buffer)
         return io.TextIOWrapper(buffer, encoding, errors, newline)
 
-    def _leave(self, error: BaseException | None) -> None:
+    def _exit(self, error: BaseException | None) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -163,10 +163,10 @@ class _Raw(io.RawIOBase):
 
     def readinto(self, buffer: Buffer) -> int:
         if not self._reads:
-            raise io.UnsupportedOperation("this file is not for reading")
+            raise io.UnsupportedOperation("not readable")
         return self._connection.recv_into(buffer)
 
     def write(self, data: Buffer) -> int:
         if not self._writes:
-            raise io.UnsupportedOperation("this file is not for writing")
+            raise io.UnsupportedOperation("not writable")
         return self._connection.send(data)

@@ -1,4 +1,4 @@
-"""What all connections of a program share: trust, names, memory."""
+"""The shared part of connections: trust, DNS configuration, memory."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Union
 
 from . import _native
-from ._sctp_config import Config, Opening
+from ._sctp_config import Config, SctpOptions
 
-#: `True`: what the platform trusts; `False`: anybody; a path: the roots in that PEM file and no others.
+#: `True`: the platform's roots; `False`: no verification; a path: only the roots in that PEM file.
 Verify = Union[bool, str, "os.PathLike[str]"]
 
 
@@ -23,9 +23,9 @@ class _Trust:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Names:
+class _DnsOptions:
     server: str | None
-    known: list[tuple[str, int, list[str]]]
+    overrides: list[tuple[str, int, list[str]]]
 
 
 def _read(path: str | os.PathLike[str]) -> bytes:
@@ -33,28 +33,29 @@ def _read(path: str | os.PathLike[str]) -> bytes:
         return file.read()
 
 
-def _known(resolve: Mapping[str, str | Iterable[str]]) -> list[tuple[str, int, list[str]]]:
-    known = []
+def _overrides(resolve: Mapping[str, str | Iterable[str]]) -> list[tuple[str, int, list[str]]]:
+    overrides = []
     for place, addresses in resolve.items():
         host, colon, port = place.rpartition(":")
         if not colon or not port.isdecimal():
-            raise ValueError(f"{place!r} is no host with a port, such as 'example.org:443'")
-        all_of_them = [addresses] if isinstance(addresses, str) else list(addresses)
-        known.append((host, int(port), all_of_them))
-    return known
+            raise ValueError(f"{place!r} is not a host and port such as 'example.org:443'")
+        address_list = [addresses] if isinstance(addresses, str) else list(addresses)
+        overrides.append((host, int(port), address_list))
+    return overrides
 
 
 class Endpoint:
-    """What connections share: whom they trust, whom they ask for names, what they remember.
+    """The shared part of connections: trusted roots, DNS configuration, memory.
 
-    `memory` is the path of a file that several processes may share, `True` for a memory that lasts as
-    long as the endpoint, `False` for none. `verify` is whom to trust, `cert` a certificate chain and
-    its key to show (two PEM files). `resolve` gives addresses for hosts with a port, as in
-    `{"example.org:443": "192.0.2.1"}`, and `dns_server` an address with a port to ask instead of the
-    system's. `mptcp` speaks Multipath TCP where TCP is tried. `sctp` is how the associations behave
-    that it opens, and `sctp_addresses` are those of this host that they use, all that fit unless said.
+    `memory` is the path of a file that several processes may share, `True` for a memory that lasts as long as the
+    endpoint, or `False` for none. `verify` are the trusted roots. `cert` is a client certificate chain and its key (two
+    PEM files). `resolve` maps hosts and ports to addresses, as in `{"example.org:443": "192.0.2.1"}`. `dns_server` is
+    the address and port of a DNS server to use instead of the system's. `mptcp` enables Multipath TCP where TCP is
+    tried. `sctp` is the configuration of the associations that the endpoint opens, and `sctp_addresses` are the local
+    addresses that they use; by default, all suitable ones.
 
-    Cheap to pass around, safe for threads. Clients that are given none make their own.
+    An endpoint is thread-safe. Clients and connections without one share an endpoint per process, or create their own
+    if `verify` is given.
     """
 
     def __init__(
@@ -74,19 +75,19 @@ class Endpoint:
             roots=None if isinstance(verify, bool) else _read(verify),
             identity=None if cert is None else (_read(cert[0]), _read(cert[1])),
         )
-        names = _Names(server=dns_server, known=_known(resolve or {}))
+        dns = _DnsOptions(server=dns_server, overrides=_overrides(resolve or {}))
         file = None if isinstance(memory, bool) else os.fspath(memory)
-        opening = Opening.of(sctp, sctp_addresses)
+        sctp_options = SctpOptions.create(sctp, sctp_addresses)
         self._native = _native.Endpoint(
-            trust, names, file, memory is not False, mptcp, opening
+            trust, dns, file, memory is not False, mptcp, sctp_options
         )
 
     def forget(self, host: str) -> int:
-        """Forgets what was learnt of a host, and says how many rows of the memory that were."""
+        """Forgets everything about a host; returns the number of rows removed from the memory."""
         return self._native.forget(host)
 
     def warnings(self) -> list[str]:
-        """What was wrong with the memory since this was last asked; that never stops a race."""
+        """Returns the problems with the memory since the last call. They never stop a race."""
         return self._native.warnings()
 
 
@@ -94,11 +95,11 @@ _default: Endpoint | None = None
 _lock = threading.Lock()
 
 
-def of(endpoint: Endpoint | None, verify: Verify) -> Endpoint:
-    """The endpoint that is meant: the one given, one with this trust, or that of the process."""
+def endpoint_for(endpoint: Endpoint | None, verify: Verify) -> Endpoint:
+    """Returns the given endpoint, a new one with these roots, or the shared one of the process."""
     if endpoint is not None:
         if verify is not True:
-            raise ValueError("an endpoint has its own trust: give verify= to eyas.Endpoint")
+            raise ValueError("an endpoint has its own trusted roots: pass verify= to eyas.Endpoint")
         return endpoint
     if verify is not True:
         return Endpoint(verify=verify)

@@ -1,7 +1,7 @@
-"""What can go wrong.
+"""The exceptions.
 
-Every class has the word of httpx where httpx has one, and is also the built-in exception that fits, so
-that `except ConnectionError` and `except TimeoutError` catch what they say.
+They are named as in httpx, where httpx has a counterpart, and also derive from the matching built-in exception, so
+that `except ConnectionError` and `except TimeoutError` work.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Error(Exception):
-    """What every error of eyas is.
+    """The base class of all exceptions of eyas.
 
-    `kind` names it as `eyas get --json` does, `url` is what was asked for, `candidates` are the ways
-    that were tried with the cause of their failure, and `causes` all causes, what tells most first.
+    `kind` is the kind of error as in `eyas get --json`, `url` the requested URL. `candidates` are the candidates that
+    were tried, each with the cause of its failure, and `causes` all causes, most informative first.
     """
 
     kind: str = "error"
@@ -36,7 +36,7 @@ class LocalProtocolError(Error, ValueError):
 
 
 class ConnectError(Error, ConnectionError):
-    """No candidate came up: each of them is in `candidates`, with its cause."""
+    """No candidate could be connected; `candidates` has the cause for each."""
 
 
 class ResolveError(ConnectError):
@@ -48,39 +48,39 @@ class TLSError(ConnectError):
 
 
 class CertificateError(TLSError):
-    """The peer's certificate was not accepted."""
+    """The peer's certificate is not valid."""
 
 
 class ProxyError(ConnectError):
-    """The proxy could not be reached, or refused."""
+    """The proxy could not be reached, or rejected the request."""
 
 
 class TimeoutException(Error, TimeoutError):
-    """A limit of the caller's was reached."""
+    """A time limit was reached."""
 
 
 class ConnectTimeout(TimeoutException, ConnectError):
-    """There was no connection within the time allowed."""
+    """No connection was established within the time limit."""
 
 
 class ReadTimeout(TimeoutException):
-    """The peer stayed silent for longer than allowed."""
+    """The peer sent nothing for longer than the time limit."""
 
 
 class TotalTimeout(TimeoutException):
-    """The whole exchange took longer than allowed."""
+    """The whole exchange took longer than the time limit."""
 
 
 class RemoteProtocolError(Error):
-    """The peer broke HTTP, or closed before it answered."""
+    """The peer violated the protocol, or closed the connection without a response."""
 
 
 class ReadError(Error):
-    """The body of the response is not complete, or not what its head promised."""
+    """The body of the response is incomplete, or does not match its header fields."""
 
 
 class WriteError(Error):
-    """The body of the request could not be had; `__cause__` is what it raised."""
+    """The source of the request body raised an exception, which is the `__cause__`."""
 
 
 class DecodingError(Error):
@@ -88,7 +88,7 @@ class DecodingError(Error):
 
 
 class JSONDecodeError(DecodingError, json.JSONDecodeError):
-    """The body of the response is not the JSON that it was read as."""
+    """The body of the response is not valid JSON."""
 
     def __init__(self, msg: str, doc: str = "", pos: int = 0) -> None:
         json.JSONDecodeError.__init__(self, msg, doc, pos)
@@ -106,7 +106,7 @@ class ClientClosed(Error, RuntimeError):
 
 
 class StreamConsumed(Error, RuntimeError):
-    """The body was read already, and a stream has one go."""
+    """The body was already read; a stream can be read only once."""
 
 
 class StreamClosed(Error, RuntimeError):
@@ -114,21 +114,21 @@ class StreamClosed(Error, RuntimeError):
 
 
 class AssociationLost(Error, ConnectionError):
-    """The association of SCTP ended, and not in order: the message says how."""
+    """The SCTP association ended abnormally, as the message explains."""
 
 
 class AssociationClosed(Error, ConnectionError):
-    """The association of SCTP is over, or about to end, and takes nothing more."""
+    """The SCTP association has been shut down, or is about to be, and accepts nothing more."""
 
 
 class HTTPStatusError(Error):
-    """`raise_for_status` found a status of 400 or more in `response`."""
+    """`raise_for_status` found a status of 400 or higher in `response`."""
 
     response: Response
 
 
-class Facts(TypedDict):
-    """What the native part says of an error."""
+class ErrorFields(TypedDict):
+    """The fields of an error, as the native part passes them."""
 
     kind: str
     message: str
@@ -164,11 +164,11 @@ _CLASSES: dict[str, type[Error]] = {
 }
 
 
-def of(facts: Facts) -> Error:
-    """The exception that says this."""
-    error = _CLASSES.get(facts["kind"], Error)(facts["message"])
-    error.kind = facts["kind"]
-    error.url = facts["url"]
-    error.candidates = tuple(facts["candidates"])
-    error.causes = tuple(facts["causes"])
+def from_native(fields: ErrorFields) -> Error:
+    """Creates an exception from its fields."""
+    error = _CLASSES.get(fields["kind"], Error)(fields["message"])
+    error.kind = fields["kind"]
+    error.url = fields["url"]
+    error.candidates = tuple(fields["candidates"])
+    error.causes = tuple(fields["causes"])
     return error

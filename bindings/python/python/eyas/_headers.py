@@ -1,16 +1,16 @@
-"""Header fields: names in any case, several values for one name."""
+"""Header fields: names are case-insensitive, and a name may have several values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Union
 
-#: What is taken for header fields.
+#: The types accepted as header fields.
 HeaderTypes = Union["Headers", Mapping[str, str], Iterable[tuple[str, str]], None]
 
 
 class Headers(Mapping[str, str]):
-    """Header fields as they came, to be asked for in any case.
+    """Header fields in their original order, with case-insensitive names.
 
     `headers["vary"]` joins several values of one name with commas; `get_list` keeps them apart.
     """
@@ -32,13 +32,13 @@ class Headers(Mapping[str, str]):
         return cls((name, _text(value)) for name, value in fields)
 
     def multi_items(self) -> list[tuple[str, str]]:
-        """Every field, in the order in which they came."""
+        """Returns all fields in their original order."""
         return list(self._fields)
 
     def get_list(self, name: str) -> list[str]:
-        """All values of a name."""
-        wanted = name.lower()
-        return [value for own, value in self._fields if own.lower() == wanted]
+        """Returns all values of a name."""
+        lower = name.lower()
+        return [value for field, value in self._fields if field.lower() == lower]
 
     def __getitem__(self, name: str) -> str:
         values = self.get_list(name)
@@ -72,7 +72,7 @@ class Headers(Mapping[str, str]):
         return f"Headers({shown!r})"
 
 
-#: Fields whose values do not belong into a log.
+#: Fields whose values must not appear in logs.
 _SECRET = {"authorization", "proxy-authorization", "cookie", "set-cookie"}
 
 
@@ -84,5 +84,5 @@ def _text(value: bytes) -> str:
 
 
 def to_send(fields: Headers) -> list[tuple[str, bytes]]:
-    """The fields as they go out."""
+    """Encodes the fields for the native part."""
     return [(name, value.encode("utf-8")) for name, value in fields.multi_items()]

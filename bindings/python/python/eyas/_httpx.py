@@ -1,4 +1,4 @@
-"""What transports for httpx and httpx2 have in common: requests out, responses in."""
+"""The common part of the transports for httpx and httpx2."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from types import ModuleType
 from typing import Any
 
 from . import _errors
-from ._client import AsyncClient, Client, aanswer, answer
+from ._client import AsyncClient, Client, asend, send
 from ._native import RawResponse
 from ._reports import ConnectionInfo
 from ._request import Request
 from ._response import Response
 
-#: What the version of HTTP at hand says in its own way.
-_OWN = {b"host", b"connection", b"transfer-encoding"}
+#: Header fields that eyas sets itself, depending on the version of HTTP.
+_SKIPPED_HEADERS = {b"host", b"connection", b"transfer-encoding"}
 
-#: Our errors and what httpx calls them.
-_CLASSES: tuple[tuple[type[_errors.Error], str], ...] = (
+#: The exceptions of eyas and their names in httpx.
+_EXCEPTIONS: tuple[tuple[type[_errors.Error], str], ...] = (
     (_errors.ConnectTimeout, "ConnectTimeout"),
     (_errors.TimeoutException, "ReadTimeout"),
     (_errors.ProxyError, "ProxyError"),
@@ -32,31 +32,31 @@ _CLASSES: tuple[tuple[type[_errors.Error], str], ...] = (
 
 
 class Exchange:
-    """A request, and the library whose it is."""
+    """A request of one of the libraries."""
 
     def __init__(self, library: ModuleType, request: Any) -> None:
         self._library, self._request = library, request
 
     @contextmanager
-    def translated(self) -> Iterator[None]:
-        """Errors in the words of the library."""
+    def translating_errors(self) -> Iterator[None]:
+        """Translates errors into exceptions of the library."""
         try:
             yield
         except _errors.Error as error:
-            name = next(name for own, name in _CLASSES if isinstance(error, own))
+            name = next(name for error_type, name in _EXCEPTIONS if isinstance(error, error_type))
             raise getattr(self._library, name)(str(error), request=self._request) from error
 
     def send(self, client: Client) -> Response:
         """Sends the request."""
-        with self.translated():
-            return answer(client._open(), self._wanted())
+        with self.translating_errors():
+            return send(client._open(), self._to_eyas())
 
     async def asend(self, client: AsyncClient) -> Response:
-        """The same, awaited."""
-        with self.translated():
-            return await aanswer(client._open(), self._wanted())
+        """Sends the request; the awaitable form of `send`."""
+        with self.translating_errors():
+            return await asend(client._open(), self._to_eyas())
 
-    def _wanted(self) -> Request:
+    def _to_eyas(self) -> Request:
         request = self._request
         limits: dict[str, float | None] = request.extensions.get("timeout", {})
         body: object = request.stream
@@ -68,7 +68,7 @@ class Exchange:
             headers=[
                 (name.decode("ascii"), value)
                 for name, value in request.headers.raw
-                if name.lower() not in _OWN
+                if name.lower() not in _SKIPPED_HEADERS
             ],
             body=body,
             redirects=0,
@@ -78,44 +78,44 @@ class Exchange:
         )
 
 
-def head(raw: RawResponse) -> dict[str, Any]:
-    """The head of a response."""
+def response_head(raw: RawResponse) -> dict[str, Any]:
+    """Returns the arguments of the library's response, apart from its body."""
     return {
         "status_code": raw.status,
         "headers": [(name.encode("ascii"), value) for name, value in raw.headers],
         "extensions": {
             "http_version": raw.version.encode("ascii"),
-            "eyas": ConnectionInfo._of(raw.info()),
+            "eyas": ConnectionInfo._from_json(raw.info()),
         },
     }
 
 
 class Stream:
-    """The body of a response."""
+    """The body of a response of a `Client`."""
 
     def __init__(self, response: Response, exchange: Exchange) -> None:
         self._response, self._exchange = response, exchange
 
     def __iter__(self) -> Iterator[bytes]:
-        with self._exchange.translated():
+        with self._exchange.translating_errors():
             yield from self._response.iter_bytes()
 
     def close(self) -> None:
-        """Gives up what is left."""
+        """Discards the rest of the body."""
         self._response.close()
 
 
 class AsyncStream:
-    """The same, awaited."""
+    """The body of a response of an `AsyncClient`."""
 
     def __init__(self, response: Response, exchange: Exchange) -> None:
         self._response, self._exchange = response, exchange
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        with self._exchange.translated():
+        with self._exchange.translating_errors():
             async for chunk in self._response.aiter_bytes():
                 yield chunk
 
     async def aclose(self) -> None:
-        """Gives up what is left."""
+        """Discards the rest of the body."""
         await self._response.aclose()

@@ -1,4 +1,4 @@
-"""Who a server is."""
+"""The certificates of servers."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from . import _native
 
 
 class ServerIdentity:
-    """A certificate chain, the server's own first, and its key: two PEM files."""
+    """A certificate chain, the server's own certificate first, and its key: two PEM files."""
 
     def __init__(self, cert: str | os.PathLike[str], key: str | os.PathLike[str]) -> None:
-        with open(cert, "rb") as chain, open(key, "rb") as own:
-            self._native = _native.Identity(chain.read(), own.read())
+        with open(cert, "rb") as chain_file, open(key, "rb") as key_file:
+            self._native = _native.Identity(chain_file.read(), key_file.read())
 
     @classmethod
     def self_signed(cls, *names: str) -> ServerIdentity:
-        """One that is made on the spot for these names and addresses, for tests.
+        """Creates a self-signed certificate for these names and addresses, for tests.
 
-        A client trusts it if `certificate_pem` is among its roots.
+        Clients accept it if `certificate_pem` is among their roots.
         """
         identity = cls.__new__(cls)
         identity._native = _native.Identity.self_signed(list(names) or ["localhost"])
@@ -26,5 +26,5 @@ class ServerIdentity:
 
     @property
     def certificate_pem(self) -> str:
-        """The server's own certificate, for the file of those who are to trust it."""
+        """The server's own certificate in PEM, for the roots of its clients."""
         return self._native.certificate_pem()

@@ -1,4 +1,4 @@
-"""A race or a plan for its own sake: nothing is fetched."""
+"""Races and plans without a request: nothing is fetched."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._endpoint import Endpoint, Verify
 
 
 @dataclasses.dataclass(frozen=True)
-class _Wanted:
+class _RaceOptions:
     url: str
     all: bool
     timeout: float | None
@@ -27,12 +27,12 @@ def race(
     endpoint: Endpoint | None = None,
     verify: Verify = True,
 ) -> Race:
-    """Races to a URL, or to `sctp+tcp://host:port`, and says how it went, also if nothing won.
+    """Races to a URL, or to `sctp+tcp://host:port`, and returns a report, even if no attempt won.
 
-    `all` tries every candidate to its end, whatever is remembered. `seed` settles what chance decides.
+    `all` tries every candidate to completion, regardless of the memory. `seed` makes random decisions reproducible.
     """
-    native = _endpoint.of(endpoint, verify)._native
-    return Race._of(_native.race(native, _Wanted(url, all, timeout, seed)))
+    native = _endpoint.endpoint_for(endpoint, verify)._native
+    return Race._from_json(_native.race(native, _RaceOptions(url, all, timeout, seed)))
 
 
 async def arace(
@@ -44,9 +44,9 @@ async def arace(
     endpoint: Endpoint | None = None,
     verify: Verify = True,
 ) -> Race:
-    """`race`, to be awaited."""
-    native = _endpoint.of(endpoint, verify)._native
-    return Race._of(await _native.arace(native, _Wanted(url, all, timeout, seed)))
+    """The awaitable form of `race`."""
+    native = _endpoint.endpoint_for(endpoint, verify)._native
+    return Race._from_json(await _native.arace(native, _RaceOptions(url, all, timeout, seed)))
 
 
 def plan(
@@ -57,9 +57,9 @@ def plan(
     endpoint: Endpoint | None = None,
     verify: Verify = True,
 ) -> Plan:
-    """What would be tried, in which order and why. DNS is asked, nothing is connected to."""
-    native = _endpoint.of(endpoint, verify)._native
-    return Plan._of(json.loads(_native.plan(native, _Wanted(url, all, None, seed))))
+    """Returns what would be tried, in which order and why. It queries DNS, but opens no connection."""
+    native = _endpoint.endpoint_for(endpoint, verify)._native
+    return Plan._from_dict(json.loads(_native.plan(native, _RaceOptions(url, all, None, seed))))
 
 
 async def aplan(
@@ -70,6 +70,6 @@ async def aplan(
     endpoint: Endpoint | None = None,
     verify: Verify = True,
 ) -> Plan:
-    """`plan`, to be awaited."""
-    native = _endpoint.of(endpoint, verify)._native
-    return Plan._of(json.loads(await _native.aplan(native, _Wanted(url, all, None, seed))))
+    """The awaitable form of `plan`."""
+    native = _endpoint.endpoint_for(endpoint, verify)._native
+    return Plan._from_dict(json.loads(await _native.aplan(native, _RaceOptions(url, all, None, seed))))

@@ -1,6 +1,6 @@
-"""What connections, races and plans say about themselves: the objects of `eyas --json` as dataclasses.
+"""Reports on connections, races and plans: the objects of `eyas --json` as dataclasses.
 
-All times are in milliseconds and count from the moment the connection was asked for.
+All times are in milliseconds since the connection was requested.
 """
 
 from __future__ import annotations
@@ -9,58 +9,58 @@ import dataclasses
 import json
 from typing import Any
 
-from . import _lines, _timeline
+from . import _explain, _timeline
 
 
 @dataclasses.dataclass(frozen=True)
 class Timings:
-    """When what was reached."""
+    """The milestones of a connection."""
 
-    #: DNS had given the first address.
+    #: DNS returned the first address.
     dns_ms: float | None
-    #: The winning attempt was started.
+    #: The winning attempt started.
     started_ms: float
     #: The peer answered.
     answered_ms: float | None
-    #: The transport was up.
+    #: The transport was established.
     transport_ms: float | None
-    #: The security layer was up.
+    #: The security layer was established.
     security_ms: float | None
 
 
 @dataclasses.dataclass(frozen=True)
 class ConnectionInfo:
-    """What a connection is, where it runs, and why it was chosen."""
+    """Describes a connection, and why it was chosen."""
 
     #: `tcp`, `mptcp`, `quic`, `sctp` or `sctp-udp`.
     transport: str
-    #: Whether MPTCP was asked for and TCP is what came of it.
+    #: Whether MPTCP was requested and the connection fell back to TCP.
     fell_back: bool
     #: `none`, `tls` or `dtls`.
     security: str
     #: The version of the security protocol, such as `TLSv1.3`.
     protocol: str | None
-    #: The cipher suite agreed on.
+    #: The negotiated cipher suite.
     cipher_suite: str | None
-    #: Our address and port.
+    #: The local address and port.
     local: str | None
     #: The peer's address and port.
     remote: str
-    #: The application protocol agreed on.
+    #: The negotiated application protocol.
     alpn: str | None
-    #: The round trip of the handshake.
+    #: The round-trip time of the handshake.
     rtt_ms: float | None
-    #: Whether the memory led here.
+    #: Whether the memory led to this candidate.
     from_memory: bool
-    #: Why this candidate stood where it stood, for people.
+    #: Why this candidate had its place in the plan.
     reasons: tuple[str, ...]
     timings: Timings
 
     @classmethod
-    def _of(cls, text: str) -> ConnectionInfo:
+    def _from_json(cls, text: str) -> ConnectionInfo:
         members: dict[str, Any] = json.loads(text)
         timings = Timings(**members.pop("timings"))
-        return cls(**_tuples(members), timings=timings)
+        return cls(**_with_tuples(members), timings=timings)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,34 +75,34 @@ class Winner:
 
 @dataclasses.dataclass(frozen=True)
 class Attempt:
-    """One candidate that was tried."""
+    """An attempted candidate."""
 
     transport: str
     security: str
     address: str
     started_ms: float
-    #: `None` while it is under way.
+    #: `None` while it is in progress.
     ended_ms: float | None
-    #: How far it came: `started`, `answered`, `transport`, `security` or `first-byte`.
+    #: The last milestone: `started`, `answered`, `transport`, `security` or `first-byte`.
     level: str
     #: `won`, `upgraded`, `lost`, `failed`, `closed` or `under-way`.
     outcome: str
-    #: Why it failed or was closed, or why it had its place.
+    #: Why it failed or was closed, or why it had its place in the plan.
     reason: str | None
 
 
 @dataclasses.dataclass(frozen=True)
 class DnsQuery:
-    """One question to DNS."""
+    """A DNS query."""
 
     name: str
     #: `HTTPS`, `AAAA` or `A`.
     type: str
     asked_ms: float
     answered_ms: float | None
-    #: How many records came.
+    #: The number of records in the answer.
     records: int
-    #: Why none came.
+    #: Why the query failed.
     failure: str | None
 
 
@@ -114,11 +114,11 @@ class Entry:
     security: str
     address: str
     alpn: tuple[str, ...]
-    #: How long after the first it starts, if none before it is ready or fails.
+    #: When it starts, relative to the first entry, if no earlier one has succeeded or failed by then.
     starts_ms: float
     initial_rtt_ms: float | None
     from_memory: bool
-    #: Whether it is tried only beside a working connection, to see whether it works again.
+    #: Whether it is only tried next to a working connection, to find out whether it works again.
     retest: bool
     reasons: tuple[str, ...]
 
@@ -139,54 +139,54 @@ class Plan:
 
     entries: tuple[Entry, ...]
     dropped: tuple[Dropped, ...]
-    #: What did not come to be a candidate at all, and why.
+    #: What did not become a candidate at all, and why.
     notes: tuple[str, ...]
 
     def explain(self) -> str:
-        """The plan in lines for people."""
-        return "\n".join(_lines.of_plan(self))
+        """Returns the plan as readable lines."""
+        return "\n".join(_explain.plan_lines(self))
 
     def _repr_html_(self) -> str:
-        """When what would be tried, for notebooks."""
-        return _timeline.of_plan(self)
+        """Returns the timeline of the plan, for notebooks."""
+        return _timeline.draw_plan(self)
 
     @classmethod
-    def _of(cls, members: dict[str, Any]) -> Plan:
+    def _from_dict(cls, members: dict[str, Any]) -> Plan:
         return cls(
-            entries=tuple(Entry(**_tuples(entry)) for entry in members["entries"]),
-            dropped=tuple(Dropped(**_tuples(dropped)) for dropped in members["dropped"]),
+            entries=tuple(Entry(**_with_tuples(entry)) for entry in members["entries"]),
+            dropped=tuple(Dropped(**_with_tuples(dropped)) for dropped in members["dropped"]),
             notes=tuple(members["notes"]),
         )
 
 
 @dataclasses.dataclass(frozen=True)
 class Race:
-    """How a race ran."""
+    """A report on a race."""
 
-    #: What won, if anything did.
+    #: `None` if no attempt won.
     winner: Winner | None
-    #: Every attempt, in the order of starting.
+    #: All attempts, in the order in which they started.
     attempts: tuple[Attempt, ...]
     #: Whether the memory led to the winner.
     from_memory: bool
-    #: The transport that was ready later and took over.
+    #: The transport that was ready later and is used for new requests.
     upgraded_to: str | None
     dns: tuple[DnsQuery, ...]
-    #: The plan that it ran by.
+    #: The plan that it followed.
     plan: Plan
-    #: Why nothing won, in words.
+    #: Why no attempt won.
     failure: str | None = None
 
     def explain(self) -> str:
-        """What was tried, what became of it, and why, in lines for people."""
-        return "\n".join(_lines.of_race(self))
+        """Returns what was tried, with which outcome, and why, as readable lines."""
+        return "\n".join(_explain.race_lines(self))
 
     def _repr_html_(self) -> str:
-        """The timeline, for notebooks."""
-        return _timeline.of_race(self)
+        """Returns the timeline of the race, for notebooks."""
+        return _timeline.draw_race(self)
 
     @classmethod
-    def _of(cls, text: str) -> Race:
+    def _from_json(cls, text: str) -> Race:
         members: dict[str, Any] = json.loads(text)
         winner = members["winner"]
         return cls(
@@ -194,14 +194,14 @@ class Race:
             attempts=tuple(Attempt(**attempt) for attempt in members["attempts"]),
             from_memory=members["from_memory"],
             upgraded_to=members["upgraded_to"],
-            dns=tuple(DnsQuery(**question) for question in members["dns"]),
-            plan=Plan._of(members["plan"]),
+            dns=tuple(DnsQuery(**query) for query in members["dns"]),
+            plan=Plan._from_dict(members["plan"]),
             failure=members.get("failure"),
         )
 
 
-def _tuples(members: dict[str, Any]) -> dict[str, Any]:
-    """The members, with tuples for lists: dataclasses that are frozen hold nothing that changes."""
+def _with_tuples(members: dict[str, Any]) -> dict[str, Any]:
+    """Converts the lists among the members to tuples, because frozen dataclasses should be immutable."""
     return {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in members.items()

@@ -1,4 +1,4 @@
-"""From the arguments of a call to a request."""
+"""Requests, built from the arguments of a call."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from . import _headers, _timeout
 from ._headers import Headers, HeaderTypes
 from ._timeout import Timeout
 
-#: What is taken for one value of a query, and for a query.
+#: The types accepted as a value in a query, and as a query.
 Param = Union[str, int, float, bool, None]
 ParamTypes = Union[
     Mapping[str, Union[Param, Sequence[Param]]], Sequence[tuple[str, Param]], str, None
 ]
-#: What is taken for a body, and what for one that a coroutine makes.
+#: The types accepted as a body, and those that also allow asynchronous iterables.
 Content = Union[str, bytes, bytearray, memoryview, Iterable[bytes], None]
 AsyncContent = Union[Content, AsyncIterable[bytes]]
 
-#: Redirects that are followed, as with httpx.
+#: The default maximum number of redirects, as in httpx.
 MAX_REDIRECTS = 20
 
 
 class Options(TypedDict, total=False):
-    """What every request may say for itself.
+    """The options of a request.
 
-    `params` go behind the query that the URL has, `headers` before those of the client, `auth` is a
-    name and a password. `timeout` and `follow_redirects` stand in place of what the client says.
+    `params` are appended to the query of the URL, and `headers` take precedence over those of the client.
+    `auth` is a name and a password. `timeout` and `follow_redirects` override the client's settings.
     """
 
     params: ParamTypes
@@ -41,7 +41,7 @@ class Options(TypedDict, total=False):
 
 
 class BodyOptions(Options, total=False):
-    """The same with a body: `content` as it is, `data` as a form, `json` as JSON."""
+    """The options of a request with a body: `content` unchanged, `data` as a form, `json` as JSON."""
 
     content: Content
     data: Mapping[str, str] | None
@@ -49,7 +49,7 @@ class BodyOptions(Options, total=False):
 
 
 class AsyncBodyOptions(Options, total=False):
-    """The same, where a coroutine may make the `content`."""
+    """The options of a request with a body, whose `content` may be an asynchronous iterable."""
 
     content: AsyncContent
     data: Mapping[str, str] | None
@@ -58,7 +58,7 @@ class AsyncBodyOptions(Options, total=False):
 
 @dataclasses.dataclass(frozen=True)
 class Defaults:
-    """What a client says for requests that do not say otherwise."""
+    """The client's defaults for requests."""
 
     base_url: str
     params: ParamTypes
@@ -82,10 +82,10 @@ class Request:
     total: float | None
 
 
-def build(
+def build_request(
     method: str, url: str, defaults: Defaults, options: AsyncBodyOptions | BodyOptions
 ) -> Request:
-    """The request that the arguments describe."""
+    """Builds a request from the arguments of a call."""
     fields = Headers(options.get("headers"))
     body, media_type = _body(options)
     added: list[tuple[str, bytes]] = []
@@ -95,14 +95,14 @@ def build(
     if auth is not None and "authorization" not in fields:
         pair = base64.b64encode(f"{auth[0]}:{auth[1]}".encode())
         added.append(("authorization", b"Basic " + pair))
-    timeout = _timeout.of(options.get("timeout", defaults.timeout))
-    whole = _absolute(defaults.base_url, url)
+    timeout = _timeout.as_timeout(options.get("timeout", defaults.timeout))
+    full_url = _absolute(defaults.base_url, url)
     for params in (defaults.params, options.get("params")):
-        whole = _with_query(whole, params)
+        full_url = _with_query(full_url, params)
     follows = options.get("follow_redirects", defaults.follow_redirects)
     return Request(
         method=method.upper(),
-        url=whole,
+        url=full_url,
         headers=_headers.to_send(fields) + added,
         body=body,
         redirects=defaults.max_redirects if follows else 0,
@@ -113,10 +113,10 @@ def build(
 
 
 def _body(options: AsyncBodyOptions | BodyOptions) -> tuple[object, bytes | None]:
-    """The body and what it is."""
+    """Returns the body and its content type."""
     content, data, value = options.get("content"), options.get("data"), options.get("json")
     if sum(given is not None for given in (content, data, value)) > 1:
-        raise ValueError("a request has one body: content, data or json")
+        raise ValueError("a request has only one body: content, data or json")
     if value is not None:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         return text.encode(), b"application/json"
@@ -130,7 +130,7 @@ def _body(options: AsyncBodyOptions | BodyOptions) -> tuple[object, bytes | None
 
 
 def _with_query(url: str, params: ParamTypes) -> str:
-    """The URL with these parameters behind those that it has."""
+    """Appends parameters to the query of a URL."""
     if not params:
         return url
     if isinstance(params, str):
@@ -155,7 +155,7 @@ def _text(value: Param) -> str:
 
 
 def _absolute(base_url: str, url: str) -> str:
-    """The URL, beneath the one that the client was given."""
+    """Returns the URL, relative to the base URL of the client."""
     if not base_url or "://" in url:
         return url
     return urljoin(base_url.rstrip("/") + "/", url.lstrip("/"))

@@ -1,4 +1,4 @@
-"""Responses, with the words of httpx."""
+"""Responses, with the API of httpx."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from email.message import Message
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
-from ._reports import ConnectionInfo, Race
+from ._body_source import BodySource
 from ._errors import HTTPStatusError, JSONDecodeError, StreamClosed, StreamConsumed
 from ._headers import Headers
 from ._native import RawResponse
-from ._source import Source
+from ._reports import ConnectionInfo, Race
 
 
 class Redirect(NamedTuple):
-    """A response that sent the request elsewhere, and was followed."""
+    """A redirect that was followed."""
 
     status_code: int
     url: str
@@ -25,34 +25,34 @@ class Redirect(NamedTuple):
 
 
 class Response:
-    """A response whose head has arrived, and whose body is here or streams.
+    """A response, whose body is either read or streamed.
 
-    `client.get` and its like read the body before they return; `client.stream` leaves that to
-    `read`, `iter_bytes` and their like, which in an `AsyncClient` are `aread` and `aiter_bytes`.
+    `client.get` and the like read the body before they return. After `client.stream` it is read with `read`,
+    `iter_bytes` and the like; with an `AsyncClient`, with `aread` and `aiter_bytes`.
     """
 
-    def __init__(self, raw: RawResponse, source: Source) -> None:
+    def __init__(self, raw: RawResponse, source: BodySource) -> None:
         self._raw = raw
-        #: What may still make the body of the request.
+        #: The source of the request body, which may still be active.
         self._source = source
         self._content: bytes | None = None
-        self._began = False
+        self._read_started = False
         self._closed = False
         #: The status, such as 200.
         self.status_code = raw.status
         #: `HTTP/1.1`, `HTTP/2` or `HTTP/3`.
         self.http_version = raw.version
-        #: Where it came from, after redirects.
+        #: The final URL, after redirects.
         self.url = raw.url
         self.headers = Headers._received(raw.headers)
-        #: The redirects that led here.
+        #: The redirects that were followed.
         self.history = [Redirect(*redirect) for redirect in raw.redirects]
-        #: Whether the connection had carried an earlier request.
+        #: Whether the connection had already carried a request.
         self.connection_was_reused = raw.reused
 
     @property
     def reason_phrase(self) -> str:
-        """What the status is called."""
+        """The standard phrase of the status."""
         try:
             return HTTPStatus(self.status_code).phrase
         except ValueError:
@@ -60,36 +60,36 @@ class Response:
 
     @property
     def is_success(self) -> bool:
-        """Whether the status is one of 2xx."""
+        """Whether the status is 2xx."""
         return 200 <= self.status_code < 300
 
     @property
     def is_error(self) -> bool:
-        """Whether the status is one of 4xx and 5xx."""
+        """Whether the status is 4xx or 5xx."""
         return self.status_code >= 400
 
     @property
     def info(self) -> ConnectionInfo:
-        """The connection that carried it: transport, addresses, times and reasons."""
-        return ConnectionInfo._of(self._raw.info())
+        """The connection that carried the response: transport, addresses, timings, reasons."""
+        return ConnectionInfo._from_json(self._raw.info())
 
     @property
     def race(self) -> Race:
-        """The race that led to the connection, as far as it has run by now."""
-        return Race._of(self._raw.race())
+        """The race for this connection so far."""
+        return Race._from_json(self._raw.race())
 
     @property
     def content(self) -> bytes:
-        """The whole body, which has to be read before."""
+        """The whole body, which must have been read already."""
         if self._content is None:
             raise StreamConsumed(
-                "the body was not read as a whole: call read() or aread() first"
+                "the body was not read as a whole; call read() or aread() first"
             )
         return self._content
 
     @property
     def encoding(self) -> str:
-        """How its text is written: what `Content-Type` says, or UTF-8."""
+        """The character encoding: the charset of `Content-Type`, or UTF-8."""
         message = Message()
         message["content-type"] = self.headers.get("content-type", "")
         charset = message.get_content_charset("utf-8")
@@ -100,20 +100,21 @@ class Response:
 
     @property
     def text(self) -> str:
-        """The body as text; what is none becomes a replacement character."""
+        """The body as text; invalid bytes become replacement characters."""
         return self.content.decode(self.encoding, errors="replace")
 
     def json(self, **options: Any) -> Any:
-        """The body read as JSON; the options are those of `json.loads`, and so is what it raises."""
+        """Parses the body as JSON, with the options of `json.loads`."""
         try:
             return json.loads(self.content, **options)
         except json.JSONDecodeError as error:
-            raised = JSONDecodeError(error.msg, error.doc, error.pos)
-            raised.kind, raised.url, raised.causes = "body-json", self.url, ("body-json",)
-            raise raised from None
+            decode_error = JSONDecodeError(error.msg, error.doc, error.pos)
+            decode_error.kind, decode_error.url = "body-json", self.url
+            decode_error.causes = ("body-json",)
+            raise decode_error from None
 
     def raise_for_status(self) -> Response:
-        """The response itself, unless its status is an error."""
+        """Raises an exception if the status is an error; otherwise returns the response itself."""
         if not self.is_error:
             return self
         error = HTTPStatusError(
@@ -124,97 +125,97 @@ class Response:
         raise error
 
     def read(self) -> bytes:
-        """Reads the body to its end."""
+        """Reads the whole body."""
         if self._content is None:
-            self._begin()
+            self._start_reading()
             try:
-                with self._source.blamed():
+                with self._source.attributing_errors():
                     self._content = self._raw.rest()
             finally:
                 self.close()
         return self._content
 
     async def aread(self) -> bytes:
-        """Reads the body to its end."""
+        """Reads the whole body."""
         if self._content is None:
-            self._begin()
+            self._start_reading()
             try:
-                with self._source.blamed():
+                with self._source.attributing_errors():
                     self._content = await self._raw.arest()
             finally:
                 await self.aclose()
         return self._content
 
     def iter_bytes(self, chunk_size: int | None = None) -> Iterator[bytes]:
-        """The body as it comes, or in chunks of so many bytes, the last one shorter."""
+        """Yields the body as it arrives, or in chunks of `chunk_size` bytes, the last one shorter."""
         if self._content is not None:
-            yield from _Cutter(chunk_size).all_of(self._content)
+            yield from _Chunker(chunk_size).split(self._content)
             return
-        self._begin()
-        cutter = _Cutter(chunk_size)
+        self._start_reading()
+        chunker = _Chunker(chunk_size)
         try:
             while (chunk := self._chunk()) is not None:
-                yield from cutter.cut(chunk)
-            yield from cutter.rest()
+                yield from chunker.feed(chunk)
+            yield from chunker.flush()
         finally:
             self.close()
 
     async def aiter_bytes(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
-        """The body as it comes, or in chunks of so many bytes, the last one shorter."""
+        """Yields the body as it arrives, or in chunks of `chunk_size` bytes, the last one shorter."""
         if self._content is not None:
-            for piece in _Cutter(chunk_size).all_of(self._content):
-                yield piece
+            for part in _Chunker(chunk_size).split(self._content):
+                yield part
             return
-        self._begin()
-        cutter = _Cutter(chunk_size)
+        self._start_reading()
+        chunker = _Chunker(chunk_size)
         try:
             while (chunk := await self._achunk()) is not None:
-                for piece in cutter.cut(chunk):
-                    yield piece
-            for piece in cutter.rest():
-                yield piece
+                for part in chunker.feed(chunk):
+                    yield part
+            for part in chunker.flush():
+                yield part
         finally:
             await self.aclose()
 
     def iter_text(self) -> Iterator[str]:
-        """The body as text, as it comes."""
+        """Yields the body as text, as it arrives."""
         decoder = codecs.getincrementaldecoder(self.encoding)(errors="replace")
         for chunk in self.iter_bytes():
             yield decoder.decode(chunk)
         yield decoder.decode(b"", final=True)
 
     async def aiter_text(self) -> AsyncIterator[str]:
-        """The body as text, as it comes."""
+        """Yields the body as text, as it arrives."""
         decoder = codecs.getincrementaldecoder(self.encoding)(errors="replace")
         async for chunk in self.aiter_bytes():
             yield decoder.decode(chunk)
         yield decoder.decode(b"", final=True)
 
     def iter_lines(self) -> Iterator[str]:
-        """The lines of the text, without their ends."""
-        lines = _Lines()
+        """Yields the lines of the text, without line endings."""
+        lines = _LineDecoder()
         for text in self.iter_text():
-            yield from lines.of(text)
-        yield from lines.rest()
+            yield from lines.feed(text)
+        yield from lines.flush()
 
     async def aiter_lines(self) -> AsyncIterator[str]:
-        """The lines of the text, without their ends."""
-        lines = _Lines()
+        """Yields the lines of the text, without line endings."""
+        lines = _LineDecoder()
         async for text in self.aiter_text():
-            for line in lines.of(text):
+            for line in lines.feed(text):
                 yield line
-        for line in lines.rest():
+        for line in lines.flush():
             yield line
 
     def close(self) -> None:
-        """Gives up what is left of the body."""
+        """Discards the rest of the body."""
         if not self._closed:
             self._closed = True
             self._source.stop()
             self._raw.close()
 
     async def aclose(self) -> None:
-        """Gives up what is left of the body."""
+        """Discards the rest of the body."""
         self.close()
 
     @property
@@ -223,70 +224,70 @@ class Response:
         return self._closed
 
     def _chunk(self) -> bytes | None:
-        with self._source.blamed():
+        with self._source.attributing_errors():
             return self._raw.chunk()
 
     async def _achunk(self) -> bytes | None:
-        with self._source.blamed():
+        with self._source.attributing_errors():
             return await self._raw.achunk()
 
-    def _begin(self) -> None:
-        if self._began:
-            raise StreamConsumed("the body was read already, and a stream has one go")
+    def _start_reading(self) -> None:
+        if self._read_started:
+            raise StreamConsumed("the body was already read; a stream can be read only once")
         if self._closed:
             raise StreamClosed("the response was closed before its body was read")
-        self._began = True
+        self._read_started = True
 
     def __repr__(self) -> str:
         return f"<Response [{self.status_code} {self.reason_phrase}]>"
 
 
-class _Cutter:
-    """Bytes in pieces of one size."""
+class _Chunker:
+    """Splits bytes into chunks of one size."""
 
     def __init__(self, size: int | None) -> None:
         if size is not None and size < 1:
-            raise ValueError("a chunk has at least one byte")
+            raise ValueError("chunk_size must be at least 1")
         self._size = size
-        self._kept = bytearray()
+        self._buffer = bytearray()
 
-    def cut(self, chunk: bytes) -> Iterator[bytes]:
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
         if self._size is None:
             yield chunk
             return
-        self._kept += chunk
-        while len(self._kept) >= self._size:
-            yield bytes(self._kept[: self._size])
-            del self._kept[: self._size]
+        self._buffer += chunk
+        while len(self._buffer) >= self._size:
+            yield bytes(self._buffer[: self._size])
+            del self._buffer[: self._size]
 
-    def rest(self) -> Iterator[bytes]:
-        if self._kept:
-            yield bytes(self._kept)
-            self._kept.clear()
+    def flush(self) -> Iterator[bytes]:
+        if self._buffer:
+            yield bytes(self._buffer)
+            self._buffer.clear()
 
-    def all_of(self, content: bytes) -> Iterator[bytes]:
+    def split(self, content: bytes) -> Iterator[bytes]:
         if content:
-            yield from self.cut(content)
-        yield from self.rest()
+            yield from self.feed(content)
+        yield from self.flush()
 
 
-class _Lines:
-    """Text in lines, as `str.splitlines` has them."""
+class _LineDecoder:
+    """Splits text into lines, like `str.splitlines`."""
 
     def __init__(self) -> None:
-        self._kept = ""
+        self._buffer = ""
 
-    def of(self, text: str) -> Iterator[str]:
-        # The first half of a CR LF waits for the second.
-        whole = self._kept + text
-        lines = whole.splitlines(keepends=True)
-        self._kept = ""
+    def feed(self, text: str) -> Iterator[str]:
+        # A CR at the end may be the first half of a CR LF.
+        text = self._buffer + text
+        lines = text.splitlines(keepends=True)
+        self._buffer = ""
         if lines and (lines[-1].splitlines()[0] == lines[-1] or lines[-1].endswith("\r")):
-            self._kept = lines.pop()
+            self._buffer = lines.pop()
         for line in lines:
             yield line.splitlines()[0]
 
-    def rest(self) -> Iterator[str]:
-        if self._kept:
-            yield self._kept.splitlines()[0]
-            self._kept = ""
+    def flush(self) -> Iterator[str]:
+        if self._buffer:
+            yield self._buffer.splitlines()[0]
+            self._buffer = ""

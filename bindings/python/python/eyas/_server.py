@@ -1,4 +1,4 @@
-"""Servers: connections that come in over every transport, blocking and for asyncio."""
+"""Servers for every transport, blocking and for asyncio."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from . import _native
-from ._closing import AsyncClosing, Closing
+from ._context import AsyncContextManager, ContextManager
 from ._connection import Connection
 from ._identity import ServerIdentity
-from ._place import Place
+from ._listen_options import ListenOptions
 from ._sctp_config import Config
 from ._streams import LIMIT
 from ._target import address
 from ._timeout import CallLimit
 from ._transport import Transport
 
-#: What is called with the reader and the writer of each connection.
+#: The callback for each connection, called with its reader and writer.
 Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], "Awaitable[None] | None"]
 
 
-def _bound(
+def _listen(
     host: str | None,
     port: int,
     transports: Sequence[str] | None,
@@ -30,11 +30,11 @@ def _bound(
     sctp_addresses: Sequence[str],
     sctp: Config | None,
 ) -> _native.RawListener:
-    """Over QUIC and TCP unless other transports are named; QUIC always has TLS."""
+    """Starts to listen. The default transports are QUIC and TCP, or only TCP without an identity."""
     if transports is None:
         transports = ("tcp",) if identity is None else ("quic", "tcp")
-    place = Place.of(host, port, transports, alpn, sctp_udp_port, sctp_addresses, sctp)
-    return _native.RawListener(place, None if identity is None else identity._native)
+    options = ListenOptions.create(host, port, transports, alpn, sctp_udp_port, sctp_addresses, sctp)
+    return _native.RawListener(options, None if identity is None else identity._native)
 
 
 def create_server(
@@ -47,16 +47,16 @@ def create_server(
     sctp_addresses: Sequence[str] = (),
     sctp: Config | None = None,
 ) -> Listener:
-    """Listens at an address and a port, as `socket.create_server` does, with calls that block.
+    """Listens on an address and port; the counterpart of `socket.create_server`, with blocking calls.
 
-    The address is one of this host, `None` or `""` all of them; port 0 takes a free one, the same for all
-    `transports`: QUIC and TCP unless said, TCP alone without an `identity`. That is who the server is,
-    under TLS, and without one there is no security. `alpn` are the application protocols to serve, best
-    first. SCTP inside UDP is served at `sctp_udp_port`, 9899 unless said, and SCTP at `sctp_addresses` of
-    this host, too; `sctp` is how its associations behave.
+    The address is a local one; `None` or `""` means all of them. Port 0 picks a free port, the same for all
+    `transports`. These are QUIC and TCP by default, or only TCP without an `identity`. The `identity` is the server's
+    certificate for TLS; without one there is no security. `alpn` lists the application protocols to accept, most
+    preferred first. SCTP inside UDP uses `sctp_udp_port`, 9899 by default. `sctp_addresses` are further local addresses
+    for SCTP, and `sctp` is the configuration of its associations.
     """
     return Listener(
-        _bound(*place, transports, identity, alpn, sctp_udp_port, sctp_addresses, sctp)
+        _listen(*place, transports, identity, alpn, sctp_udp_port, sctp_addresses, sctp)
     )
 
 
@@ -73,33 +73,33 @@ async def start_server(
     sctp: Config | None = None,
     limit: int = LIMIT,
 ) -> Server:
-    """Listens at an address and a port, as `asyncio.start_server` does.
+    """Listens on an address and port; the counterpart of `asyncio.start_server`.
 
-    `client_connected_cb` is called with the reader and the writer of each connection whose handshake is
-    complete, and may be a coroutine. The others are as for `eyas.create_server`.
+    `client_connected_cb`, a function or coroutine function, is called with the reader and writer of each connection
+    whose handshake is complete. The other arguments are those of `eyas.create_server`.
     """
-    raw = _bound(host, port, transports, identity, alpn, sctp_udp_port, sctp_addresses, sctp)
+    raw = _listen(host, port, transports, identity, alpn, sctp_udp_port, sctp_addresses, sctp)
     return Server(raw, client_connected_cb, limit)
 
 
 class _Base:
-    """What both have."""
+    """The common part of both."""
 
     def __init__(self, raw: _native.RawListener) -> None:
         self._raw = raw
-        where = address(raw.address())
-        assert where is not None
-        #: The address and the port that is listened at.
-        self.address = where
-        #: The UDP port at which SCTP inside UDP is awaited, if it is.
+        local = address(raw.address())
+        assert local is not None
+        #: The local address and port.
+        self.address = local
+        #: The UDP port for SCTP inside UDP, if that is enabled.
         self.sctp_udp_port = raw.sctp_udp_port()
 
 
-class Listener(_Base, CallLimit, Closing):
-    """Accepts connections, to be used like a socket that listens."""
+class Listener(_Base, CallLimit, ContextManager):
+    """Accepts connections. It is used like a listening socket."""
 
     def accept(self) -> tuple[Connection, tuple[str, int]]:
-        """The next connection whose handshake is complete, and the peer's address and port."""
+        """Returns the next connection whose handshake is complete, and the peer's address and port."""
         while (raw := self._raw.accepted()) is None:
             self._raw.accept(self._timeout)
         connection = Connection(raw)
@@ -108,22 +108,22 @@ class Listener(_Base, CallLimit, Closing):
         return connection, peer
 
     def getsockname(self) -> tuple[str, int]:
-        """The address and the port that is listened at."""
+        """Returns the local address and port."""
         return self.address
 
     def close(self) -> None:
-        """Stops listening, and ends `accept` in other threads; accepted connections live on."""
+        """Stops listening, and ends `accept` in other threads. Accepted connections stay open."""
         self._raw.close()
 
-    def _leave(self, error: BaseException | None) -> None:
+    def _exit(self, error: BaseException | None) -> None:
         self.close()
 
     def __repr__(self) -> str:
         return f"<eyas.Listener at {self.address}>"
 
 
-class Server(_Base, AsyncClosing):
-    """Accepts connections in a task, as `asyncio.Server` does."""
+class Server(_Base, AsyncContextManager):
+    """Accepts connections in a task, like `asyncio.Server`."""
 
     def __init__(self, raw: _native.RawListener, connected: Connected, limit: int) -> None:
         super().__init__(raw)
@@ -144,25 +144,25 @@ class Server(_Base, AsyncClosing):
             Transport(loop, raw, Connection(raw), protocol)
 
     def is_serving(self) -> bool:
-        """Whether it takes in connections."""
+        """Returns whether the server accepts connections."""
         return not self._task.done()
 
     async def serve_forever(self) -> None:
-        """Waits until it is closed, and closes it if it is cancelled."""
+        """Waits until the server is closed; closes it when cancelled."""
         try:
             await asyncio.shield(self._task)
         finally:
             self.close()
 
     def close(self) -> None:
-        """Stops listening; accepted connections live on."""
+        """Stops listening. Accepted connections stay open."""
         self._raw.close()
 
     async def wait_closed(self) -> None:
-        """Waits until it is closed."""
+        """Waits until the server is closed."""
         await asyncio.shield(self._task)
 
-    async def _leave(self, error: BaseException | None) -> None:
+    async def _exit(self, error: BaseException | None) -> None:
         self.close()
         await self.wait_closed()
 

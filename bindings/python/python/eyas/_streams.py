@@ -1,4 +1,4 @@
-"""Connections for asyncio: its own streams, over whichever transport won."""
+"""Connections for asyncio: its own streams, over the transport that won the race."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._endpoint import Endpoint, Verify
 from ._target import Target
 from ._transport import Transport
 
-#: The most that a reader keeps before it lets the peer wait, in bytes: asyncio's own.
+#: The default buffer limit of readers, in bytes, as in asyncio.
 LIMIT = 2**16
 
 
@@ -29,18 +29,18 @@ async def open_connection(
     endpoint: Endpoint | None = None,
     verify: Verify = True,
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Races to a host and port, and gives a reader and a writer, as `asyncio.open_connection` does.
+    """Races to a host and port; the counterpart of `asyncio.open_connection`. Returns a reader and a writer.
 
-    `transports` are those that the peer may be reached over, most wanted first: QUIC and TCP unless
-    said, TCP alone without `tls`. `alpn` are the application protocols to offer, `server_hostname` is
-    whom the certificate has to name if not the host, `sctp_udp_port` the peer's UDP port for SCTP inside
-    UDP. `timeout` bounds the race, in seconds.
+    `transports` are the transports to race, most preferred first: by default QUIC and TCP, or only TCP without `tls`.
+    `alpn` lists the application protocols to offer. `server_hostname` is the name that the certificate must contain, if
+    it is not the host. `sctp_udp_port` is the peer's UDP port for SCTP inside UDP. `timeout` limits the race, in
+    seconds.
 
-    `writer.get_extra_info("info")` is what the connection is, an `eyas.ConnectionInfo`, and
-    `writer.get_extra_info("race")` how the race ran, an `eyas.Race`.
+    `writer.get_extra_info("info")` returns an `eyas.ConnectionInfo`, and `writer.get_extra_info("race")` an
+    `eyas.Race`.
     """
-    native = _endpoint.of(endpoint, verify)._native
-    target = Target.of((host, port), transports, tls, alpn, server_hostname, timeout, sctp_udp_port)
+    native = _endpoint.endpoint_for(endpoint, verify)._native
+    target = Target.create((host, port), transports, tls, alpn, server_hostname, timeout, sctp_udp_port)
     raw = await _native.aconnect(native, target)
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=limit, loop=loop)

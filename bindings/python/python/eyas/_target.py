@@ -1,4 +1,4 @@
-"""Whom to connect to."""
+"""The targets of connections."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """A connection that is wanted, as the native part reads it."""
+    """The target of a connection, as the native part reads it."""
 
     host: str
     port: int
@@ -17,13 +17,13 @@ class Target:
     alpn: list[str]
     server_hostname: str | None
     timeout: float | None
-    #: Whether SCTP has DTLS below it in place of TLS on its streams.
+    #: Whether SCTP runs over DTLS, instead of TLS over its streams.
     dtls: bool = False
-    #: Where the peer awaits SCTP inside UDP.
+    #: The peer's UDP port for SCTP inside UDP.
     sctp_udp_port: int | None = None
 
     @classmethod
-    def of(
+    def create(
         cls,
         place: tuple[str, int],
         transports: Sequence[str] | None,
@@ -33,11 +33,11 @@ class Target:
         timeout: float | None,
         sctp_udp_port: int | None = None,
     ) -> Target:
-        """Over QUIC and TCP unless other transports are named; QUIC always has TLS."""
+        """Fills in the default transports: QUIC and TCP, or only TCP without TLS."""
         if transports is None:
             transports = ("quic", "tcp") if tls else ("tcp",)
         if isinstance(transports, str):
-            raise TypeError(f"transports is a sequence of names, such as ({transports!r},)")
+            raise TypeError(f"transports must be a sequence of names, such as ({transports!r},)")
         host, port = place
         return cls(
             host=host,
@@ -52,7 +52,7 @@ class Target:
 
 
 def address(text: str | None) -> tuple[str, int] | None:
-    """`host:port` as the socket module has addresses."""
+    """Parses `host:port` into an address as used by the socket module."""
     if text is None:
         return None
     host, _, port = text.rpartition(":")

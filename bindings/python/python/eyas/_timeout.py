@@ -1,4 +1,4 @@
-"""How long things may take."""
+"""Time limits."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import dataclasses
 import enum
 from typing import Final
 
-#: Seconds, as with httpx.
+#: The default timeout in seconds, as in httpx.
 DEFAULT = 5.0
 
 
-class _Unsaid(enum.Enum):
-    """What stands for a limit that was left out, for `None` is one."""
+class _Unset(enum.Enum):
+    """The default of arguments for which `None` is a valid value."""
 
-    UNSAID = enum.auto()
+    UNSET = enum.auto()
 
 
-_UNSAID: Final = _Unsaid.UNSAID
+_UNSET: Final = _Unset.UNSET
 
 
 @dataclasses.dataclass(frozen=True, init=False)
 class Timeout:
-    """Limits in seconds; `None` is none.
+    """Time limits in seconds; `None` means no limit.
 
-    `Timeout(5)` gives five seconds to connect and puts up with five seconds of the peer's silence;
-    `connect` and `read` set the two apart. `total` bounds the whole exchange, to the last byte.
+    `Timeout(5)` allows five seconds to connect, and five seconds without data from the peer; `connect` and `read` set
+    them separately. `total` limits the whole exchange, up to the last byte.
     """
 
     connect: float | None
@@ -35,31 +35,31 @@ class Timeout:
         self,
         timeout: float | None = DEFAULT,
         *,
-        connect: float | None | _Unsaid = _UNSAID,
-        read: float | None | _Unsaid = _UNSAID,
+        connect: float | None | _Unset = _UNSET,
+        read: float | None | _Unset = _UNSET,
         total: float | None = None,
     ) -> None:
-        object.__setattr__(self, "connect", timeout if isinstance(connect, _Unsaid) else connect)
-        object.__setattr__(self, "read", timeout if isinstance(read, _Unsaid) else read)
+        object.__setattr__(self, "connect", timeout if isinstance(connect, _Unset) else connect)
+        object.__setattr__(self, "read", timeout if isinstance(read, _Unset) else read)
         object.__setattr__(self, "total", total)
 
 
-def of(timeout: Timeout | float | None) -> Timeout:
-    """Seconds, or nothing, as limits."""
+def as_timeout(timeout: Timeout | float | None) -> Timeout:
+    """Converts seconds or `None` into a `Timeout`."""
     return timeout if isinstance(timeout, Timeout) else Timeout(timeout)
 
 
 class CallLimit:
-    """What blocks, with a limit as a socket has it."""
+    """A mixin for blocking objects whose calls have a time limit, like those of a socket."""
 
     _timeout: float | None = None
 
     def settimeout(self, timeout: float | None) -> None:
-        """How many seconds each call may take, before it raises `TimeoutError`; `None`: any time."""
+        """Sets the seconds after which each call raises `TimeoutError`; `None` means no limit."""
         if timeout is not None and timeout <= 0:
-            raise ValueError("a call takes some time: give more than 0 seconds, or None")
+            raise ValueError("timeout must be more than 0 seconds, or None")
         self._timeout = timeout
 
     def gettimeout(self) -> float | None:
-        """How many seconds each call may take."""
+        """Returns the time limit of each call, in seconds."""
         return self._timeout

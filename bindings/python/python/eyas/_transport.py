@@ -1,4 +1,4 @@
-"""A connection as a transport of asyncio."""
+"""A connection as an asyncio transport."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ._connection import Connection
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-#: The most that is read at once, in bytes.
-_READ = 64 * 1024
-#: What may wait to be written before the protocol is asked to pause, in bytes.
-_HIGH = 64 * 1024
+#: The maximum number of bytes to read at once.
+_MAX_READ = 64 * 1024
+#: The default high-water mark of the write buffer, in bytes.
+_HIGH_WATER = 64 * 1024
 
 
 class Transport(asyncio.Transport):
-    """Reads into a protocol and writes what it is given, each in a task of its own."""
+    """Reads for a protocol and writes its data, each in a separate task."""
 
     def __init__(
         self,
@@ -28,139 +28,139 @@ class Transport(asyncio.Transport):
         connection: Connection,
         protocol: asyncio.Protocol,
     ) -> None:
-        super().__init__(_Extra(connection))
+        super().__init__(_ExtraInfo(connection))
         self._loop, self._raw, self._protocol = loop, raw, protocol
-        self._waiting = bytearray()
-        self._high, self._low = _HIGH, _HIGH // 4
+        self._buffer = bytearray()
+        self._high, self._low = _HIGH_WATER, _HIGH_WATER // 4
         self._protocol_paused = False
-        self._eof = self._closing = self._lost = False
-        self._may_read = asyncio.Event()
-        self._may_read.set()
-        self._sender: asyncio.Task[None] | None = None
-        self._receiver = loop.create_task(self._receive())
+        self._eof = self._closing = self._disconnected = False
+        self._reading_allowed = asyncio.Event()
+        self._reading_allowed.set()
+        self._write_task: asyncio.Task[None] | None = None
+        self._read_task = loop.create_task(self._read_all())
         # A server's callback may write at once.
         protocol.connection_made(self)
 
     # Reading.
 
-    async def _receive(self) -> None:
+    async def _read_all(self) -> None:
         try:
             while True:
-                data = await self._raw.aread(_READ)
-                await self._may_read.wait()
+                data = await self._raw.aread(_MAX_READ)
+                await self._reading_allowed.wait()
                 if not data:
                     break
                 self._protocol.data_received(data)
         except Exception as error:
-            self._end(error)
+            self._disconnect(error)
             return
         if not self._protocol.eof_received():
             self.close()
 
     def pause_reading(self) -> None:
-        self._may_read.clear()
+        self._reading_allowed.clear()
 
     def resume_reading(self) -> None:
-        self._may_read.set()
+        self._reading_allowed.set()
 
     def is_reading(self) -> bool:
-        return self._may_read.is_set() and not self._closing
+        return self._reading_allowed.is_set() and not self._closing
 
     # Writing.
 
     def write(self, data: Buffer) -> None:
-        if self._lost:
+        if self._disconnected:
             return
         if self._eof:
-            raise RuntimeError("nothing can be written after write_eof() or close()")
-        self._waiting += data
-        self._send()
-        if len(self._waiting) > self._high and not self._protocol_paused:
+            raise RuntimeError("cannot write after write_eof() or close()")
+        self._buffer += data
+        self._start_writing()
+        if len(self._buffer) > self._high and not self._protocol_paused:
             self._protocol_paused = True
             self._protocol.pause_writing()
 
     def write_eof(self) -> None:
         if not self._eof:
             self._eof = True
-            self._send()
+            self._start_writing()
 
     def can_write_eof(self) -> bool:
         return True
 
-    def _send(self) -> None:
-        if self._sender is None and not self._lost:
-            self._sender = self._loop.create_task(self._send_all())
+    def _start_writing(self) -> None:
+        if self._write_task is None and not self._disconnected:
+            self._write_task = self._loop.create_task(self._write_all())
 
-    async def _send_all(self) -> None:
-        """Writes what waits; then ends the stream and the connection, if that was asked for."""
+    async def _write_all(self) -> None:
+        """Writes the buffered data, then ends the stream and the connection, if requested."""
         try:
-            while self._waiting:
-                data = bytes(self._waiting)
-                self._waiting.clear()
+            while self._buffer:
+                data = bytes(self._buffer)
+                self._buffer.clear()
                 await self._raw.awrite(data)
-                self._go_on()
+                self._maybe_resume_protocol()
             closing = self._closing
             if closing:
                 await self._raw.aclose()
             elif self._eof:
                 await self._raw.ashut_down()
         except Exception as error:
-            self._end(error)
+            self._disconnect(error)
             return
-        self._sender = None
-        if self._lost:
+        self._write_task = None
+        if self._disconnected:
             return
         if closing:
-            self._end(None)
-        elif self._waiting or self._closing:
-            # It came while the end of the stream went out.
-            self._send()
+            self._disconnect(None)
+        elif self._buffer or self._closing:
+            # Written or closed while the end of the stream was being sent.
+            self._start_writing()
 
-    def _go_on(self) -> None:
-        if self._protocol_paused and len(self._waiting) <= self._low:
+    def _maybe_resume_protocol(self) -> None:
+        if self._protocol_paused and len(self._buffer) <= self._low:
             self._protocol_paused = False
             self._protocol.resume_writing()
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         if high is None:
-            high = _HIGH if low is None else 4 * low
+            high = _HIGH_WATER if low is None else 4 * low
         self._low = high // 4 if low is None else low
         self._high = high
         if not 0 <= self._low <= self._high:
-            raise ValueError(f"low ({self._low}) has to be between 0 and high ({self._high})")
+            raise ValueError(f"low ({self._low}) must be between 0 and high ({self._high})")
 
     def get_write_buffer_limits(self) -> tuple[int, int]:
         return self._low, self._high
 
     def get_write_buffer_size(self) -> int:
-        return len(self._waiting)
+        return len(self._buffer)
 
-    # The end.
+    # Closing.
 
     def close(self) -> None:
-        """Writes what waits, tells the peer that this is the end, and closes."""
+        """Closes the connection once the buffered data is written."""
         if self._closing:
             return
         self._closing = True
-        self._receiver.cancel()
+        self._read_task.cancel()
         self._eof = True
-        self._send()
+        self._start_writing()
 
     def abort(self) -> None:
-        """Closes at once; what waits is not written."""
-        self._waiting.clear()
-        if self._sender is not None:
-            self._sender.cancel()
-        self._end(None)
+        """Closes the connection immediately, discarding the buffered data."""
+        self._buffer.clear()
+        if self._write_task is not None:
+            self._write_task.cancel()
+        self._disconnect(None)
 
     def is_closing(self) -> bool:
         return self._closing
 
-    def _end(self, error: Exception | None) -> None:
-        if self._lost:
+    def _disconnect(self, error: Exception | None) -> None:
+        if self._disconnected:
             return
-        self._lost = self._closing = self._eof = True
-        self._receiver.cancel()
+        self._disconnected = self._closing = self._eof = True
+        self._read_task.cancel()
         self._raw.abort()
         self._loop.call_soon(self._protocol.connection_lost, error)
 
@@ -172,8 +172,8 @@ class Transport(asyncio.Transport):
         return self._protocol
 
 
-class _Extra(Mapping[str, Any]):
-    """What `get_extra_info` knows, found out when it is asked for."""
+class _ExtraInfo(Mapping[str, Any]):
+    """The values of `get_extra_info`, determined on access."""
 
     _NAMES = ("info", "race", "peername", "sockname")
 

@@ -6,9 +6,9 @@
     client = httpx.Client(transport=eyas.httpx.Transport())
     client = httpx.AsyncClient(transport=eyas.httpx.AsyncTransport())
 
-The arguments are those of `eyas.Client`; redirects, cookies, authentication and decompression are httpx's
-part. What a response came over is in `response.extensions["eyas"]`, an `eyas.ConnectionInfo`. Errors are those of
-httpx, and their `__cause__` is the `eyas.Error` with the candidates.
+The arguments are those of `eyas.Client`; redirects, cookies, authentication and decompression remain
+those of httpx. `response.extensions["eyas"]` is the connection that carried a response, an `eyas.ConnectionInfo`.
+Errors are those of httpx, and their `__cause__` is the `eyas.Error` with the candidates.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any
 import httpx
 
 from ._client import AsyncClient, Client
-from ._httpx import AsyncStream, Exchange, Stream, head
+from ._httpx import AsyncStream, Exchange, Stream, response_head
 
 __all__ = ["AsyncTransport", "Transport"]
 
 
 class Transport(httpx.BaseTransport):
-    """For `httpx.Client`."""
+    """A transport for `httpx.Client`."""
 
     def __init__(self, **options: Any) -> None:
         self._client = Client(**options)
@@ -33,15 +33,15 @@ class Transport(httpx.BaseTransport):
         """Sends a request."""
         exchange = Exchange(httpx, request)
         response = exchange.send(self._client)
-        return httpx.Response(**head(response._raw), stream=_Stream(response, exchange))
+        return httpx.Response(**response_head(response._raw), stream=_Stream(response, exchange))
 
     def close(self) -> None:
-        """Closes its connections."""
+        """Closes the connections."""
         self._client.close()
 
 
 class AsyncTransport(httpx.AsyncBaseTransport):
-    """For `httpx.AsyncClient`."""
+    """A transport for `httpx.AsyncClient`."""
 
     def __init__(self, **options: Any) -> None:
         self._client = AsyncClient(**options)
@@ -50,10 +50,10 @@ class AsyncTransport(httpx.AsyncBaseTransport):
         """Sends a request."""
         exchange = Exchange(httpx, request)
         response = await exchange.asend(self._client)
-        return httpx.Response(**head(response._raw), stream=_AsyncStream(response, exchange))
+        return httpx.Response(**response_head(response._raw), stream=_AsyncStream(response, exchange))
 
     async def aclose(self) -> None:
-        """Closes its connections."""
+        """Closes the connections."""
         await self._client.aclose()
 
 

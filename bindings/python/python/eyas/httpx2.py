@@ -6,9 +6,9 @@
     client = httpx2.Client(transport=eyas.httpx2.Transport())
     client = httpx2.AsyncClient(transport=eyas.httpx2.AsyncTransport())
 
-The arguments are those of `eyas.Client`; redirects, cookies, authentication and decompression are httpx2's
-part. What a response came over is in `response.extensions["eyas"]`, an `eyas.ConnectionInfo`. Errors are those of
-httpx2, and their `__cause__` is the `eyas.Error` with the candidates.
+The arguments are those of `eyas.Client`; redirects, cookies, authentication and decompression remain
+those of httpx2. `response.extensions["eyas"]` is the connection that carried a response, an `eyas.ConnectionInfo`.
+Errors are those of httpx2, and their `__cause__` is the `eyas.Error` with the candidates.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any
 import httpx2
 
 from ._client import AsyncClient, Client
-from ._httpx import AsyncStream, Exchange, Stream, head
+from ._httpx import AsyncStream, Exchange, Stream, response_head
 
 __all__ = ["AsyncTransport", "Transport"]
 
 
 class Transport(httpx2.BaseTransport):
-    """For `httpx2.Client`."""
+    """A transport for `httpx2.Client`."""
 
     def __init__(self, **options: Any) -> None:
         self._client = Client(**options)
@@ -33,15 +33,15 @@ class Transport(httpx2.BaseTransport):
         """Sends a request."""
         exchange = Exchange(httpx2, request)
         response = exchange.send(self._client)
-        return httpx2.Response(**head(response._raw), stream=_Stream(response, exchange))
+        return httpx2.Response(**response_head(response._raw), stream=_Stream(response, exchange))
 
     def close(self) -> None:
-        """Closes its connections."""
+        """Closes the connections."""
         self._client.close()
 
 
 class AsyncTransport(httpx2.AsyncBaseTransport):
-    """For `httpx2.AsyncClient`."""
+    """A transport for `httpx2.AsyncClient`."""
 
     def __init__(self, **options: Any) -> None:
         self._client = AsyncClient(**options)
@@ -50,10 +50,10 @@ class AsyncTransport(httpx2.AsyncBaseTransport):
         """Sends a request."""
         exchange = Exchange(httpx2, request)
         response = await exchange.asend(self._client)
-        return httpx2.Response(**head(response._raw), stream=_AsyncStream(response, exchange))
+        return httpx2.Response(**response_head(response._raw), stream=_AsyncStream(response, exchange))
 
     async def aclose(self) -> None:
-        """Closes its connections."""
+        """Closes the connections."""
         await self._client.aclose()
 
 

@@ -7,9 +7,9 @@
     session.mount("https://", eyas.niquests.Adapter())
 
 The arguments are those of `eyas.Client`; redirects, cookies, authentication, decompression, proxies and
-`verify` are niquests' part, unless the adapter has a `verify` or `endpoint` of its own. What a response
-came over says `eyas.niquests.info(response)`. Errors are those of niquests, and their `__cause__` is the
-`eyas.Error` with the candidates.
+`verify` remain those of niquests, unless the adapter has its own `verify` or `endpoint`. `eyas.niquests.info(response)`
+returns the connection that carried a response. Errors are those of niquests, and their `__cause__` is the `eyas.Error`
+with the candidates.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from . import _adapter
 from ._reports import ConnectionInfo
 
 if TYPE_CHECKING:
-    # It has an urllib3 of its own, so that it cannot be where requests is.
+    # niquests replaces the urllib3 of requests, so it is not installed where types are checked.
     niquests: Any
     urllib3: Any
 
     class HTTPAdapter:
-        """What it is."""
+        """The base class."""
 
 else:
     import niquests
@@ -35,12 +35,12 @@ else:
 __all__ = ["Adapter", "info"]
 
 
-class Adapter(_adapter.Races, HTTPAdapter):
-    """To be mounted in a `niquests.Session`. Safe for threads."""
+class Adapter(_adapter.RacingAdapter, HTTPAdapter):
+    """An adapter to mount in a `niquests.Session`. It is thread-safe."""
 
     _library, _urllib3 = niquests, urllib3
 
 
 def info(response: Any) -> ConnectionInfo:
-    """What a response of niquests came over: transport, addresses, times and reasons."""
-    return _adapter.info_of(response)
+    """Returns the connection that carried a response: transport, addresses, timings, reasons."""
+    return _adapter.connection_info(response)

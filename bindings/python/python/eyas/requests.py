@@ -7,9 +7,9 @@
     session.mount("https://", eyas.requests.Adapter())
 
 The arguments are those of `eyas.Client`; redirects, cookies, authentication, decompression, proxies and
-`verify` are requests' part, unless the adapter has a `verify` or `endpoint` of its own. What a response
-came over says `eyas.requests.info(response)`. Errors are those of requests, and their `__cause__` is the
-`eyas.Error` with the candidates.
+`verify` remain those of requests, unless the adapter has its own `verify` or `endpoint`. `eyas.requests.info(response)`
+returns the connection that carried a response. Errors are those of requests, and their `__cause__` is the `eyas.Error`
+with the candidates.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from ._reports import ConnectionInfo
 __all__ = ["Adapter", "info"]
 
 
-class Adapter(_adapter.Races, HTTPAdapter):
-    """To be mounted in a `requests.Session`. Safe for threads."""
+class Adapter(_adapter.RacingAdapter, HTTPAdapter):
+    """An adapter to mount in a `requests.Session`. It is thread-safe."""
 
     _library, _urllib3 = requests, urllib3
 
 
 def info(response: requests.Response) -> ConnectionInfo:
-    """What a response came over: transport, addresses, times and reasons."""
-    return _adapter.info_of(response)
+    """Returns the connection that carried a response: transport, addresses, timings, reasons."""
+    return _adapter.connection_info(response)

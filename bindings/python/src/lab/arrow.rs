@@ -1,10 +1,10 @@
-//! The table of all runs in Arrow's C stream interface, which pandas, Polars, DuckDB and pyarrow read
-//! where it lies (<https://arrow.apache.org/docs/format/CStreamInterface.html>).
+//! The table of all runs as an Arrow C stream, which pandas, Polars, DuckDB and pyarrow read without a copy
+//! (<https://arrow.apache.org/docs/format/CStreamInterface.html>).
 //!
-//! The crate `arrow-array` and what it needs take longer to compile than the rest of the module. The
-//! interface is made to be copied: three structs that never change.
+//! The crate `arrow-array` and its dependencies take longer to compile than the rest of the module. The interface
+//! consists of three structs that never change, and is meant to be copied into other programs.
 
-#![allow(unsafe_code, reason = "structs of C, with callbacks for who reads them")]
+#![allow(unsafe_code, reason = "C structs with callbacks for their consumers")]
 
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_void},
@@ -17,7 +17,7 @@ use pyo3::{prelude::*, types::PyCapsule};
 
 use super::buffers::{Buffer, Column};
 
-/// Columns whose numbers may be lacking.
+/// The flag of columns that may contain nulls.
 const NULLABLE: i64 = 2;
 
 /// `struct ArrowSchema`.
@@ -49,7 +49,7 @@ struct Array {
     private: *mut c_void,
 }
 
-/// `struct ArrowArrayStream`. Who takes it over clears `release`; otherwise it goes with its capsule.
+/// `struct ArrowArrayStream`. A consumer that moves it clears `release`; otherwise its capsule releases it.
 #[repr(C)]
 pub(super) struct Stream {
     schema: Option<unsafe extern "C" fn(*mut Stream, *mut Schema) -> c_int>,
@@ -59,26 +59,26 @@ pub(super) struct Stream {
     private: *mut c_void,
 }
 
-// SAFETY: it owns what it points to, which is `Send`: a `Source`.
+// SAFETY: it owns the `Source` that it points to, which is `Send`.
 unsafe impl Send for Stream {}
 
 impl Drop for Stream {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: it is there, so nobody has taken the stream over or released it.
+            // SAFETY: `release` is set, so the stream has been neither moved nor released.
             unsafe { release(self) }
         }
     }
 }
 
-/// What a stream reads.
+/// The data of a stream.
 struct Source {
     columns: Arc<Vec<Column>>,
-    /// The one batch was given.
+    /// Whether the only batch was returned.
     is_read: bool,
 }
 
-/// A stream of one batch: the whole table.
+/// Returns a capsule with a stream of one batch, the whole table.
 pub(super) fn capsule<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyCapsule>> {
     let source = Source { columns: Arc::new(super::buffers::columns(table)?), is_read: false };
     let stream = Stream {
@@ -91,7 +91,7 @@ pub(super) fn capsule<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py
     PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
 }
 
-/// What keeps a schema's pointers good.
+/// The data to which a schema points.
 struct SchemaParts {
     _name: CString,
     children: Vec<*mut Schema>,
@@ -117,7 +117,7 @@ impl Schema {
     }
 }
 
-/// What keeps an array's pointers good.
+/// The data to which an array points.
 struct ArrayParts {
     /// Shared with all arrays of the table: children may outlive their parent.
     _columns: Arc<Vec<Column>>,
@@ -149,7 +149,7 @@ impl Array {
         }
     }
 
-    /// The table as a struct whose members are the columns.
+    /// Returns the table as a struct array whose children are the columns.
     fn batch(columns: &Arc<Vec<Column>>) -> Self {
         let child = |column: &Column| {
             let pointer = |buffer: &Buffer| buffer.pointer();
@@ -162,7 +162,7 @@ impl Array {
 }
 
 unsafe extern "C" fn stream_schema(stream: *mut Stream, out: *mut Schema) -> c_int {
-    // SAFETY: readers call this with the stream that they were given, before it is released.
+    // SAFETY: consumers call this with a stream that is not released yet.
     let source = unsafe { &*(*stream).private.cast::<Source>() };
     let child = |column: &Column| {
         let name = CString::new(column.name).unwrap_or_default();
@@ -170,33 +170,33 @@ unsafe extern "C" fn stream_schema(stream: *mut Stream, out: *mut Schema) -> c_i
         Schema::new(name, column.format, flags, Vec::new())
     };
     let children = source.columns.iter().map(child).collect();
-    // SAFETY: there is room for a schema; what lies there is nothing yet.
+    // SAFETY: `out` is valid for writes and uninitialized.
     unsafe { out.write(Schema::new(CString::default(), c"+s", 0, children)) };
     0
 }
 
 unsafe extern "C" fn stream_next(stream: *mut Stream, out: *mut Array) -> c_int {
-    // SAFETY: as for the schema, and from one thread at a time.
+    // SAFETY: as in `stream_schema`; consumers call this from one thread at a time.
     let source = unsafe { &mut *(*stream).private.cast::<Source>() };
     let mut array = Array::batch(&source.columns);
     if source.is_read {
-        // An array that is released says that there are no more.
-        // SAFETY: it was made here, and nobody else has seen it.
+        // A released array marks the end of the stream.
+        // SAFETY: the array was created above and is not shared.
         unsafe { release_array(&raw mut array) };
     }
     source.is_read = true;
-    // SAFETY: there is room for an array; what lies there is nothing yet.
+    // SAFETY: `out` is valid for writes and uninitialized.
     unsafe { out.write(array) };
     0
 }
 
-/// Nothing goes wrong, so there is nothing to say.
+/// The other callbacks never fail, so there is never an error to describe.
 unsafe extern "C" fn stream_error(_: *mut Stream) -> *const c_char {
     null()
 }
 
 unsafe extern "C" fn stream_release(stream: *mut Stream) {
-    // SAFETY: called once, for it is cleared here; what is private was boxed by `capsule`.
+    // SAFETY: called only once, because `release` is cleared here; `private` was boxed by `capsule`.
     unsafe {
         (*stream).release = None;
         drop(Box::from_raw((*stream).private.cast::<Source>()));
@@ -204,8 +204,8 @@ unsafe extern "C" fn stream_release(stream: *mut Stream) {
 }
 
 unsafe extern "C" fn release_schema(schema: *mut Schema) {
-    // SAFETY: called once, for it is cleared here; children and parts were boxed by `Schema::new`.
-    // Of a child that was taken over only its box is ours.
+    // SAFETY: called only once, because `release` is cleared here; children and parts were boxed by `Schema::new`.
+    // Of a child that a consumer has moved, only the box is ours.
     unsafe {
         (*schema).release = None;
         let parts = Box::from_raw((*schema).private.cast::<SchemaParts>());
@@ -219,7 +219,7 @@ unsafe extern "C" fn release_schema(schema: *mut Schema) {
 }
 
 unsafe extern "C" fn release_array(array: *mut Array) {
-    // SAFETY: as for schemas.
+    // SAFETY: as in `release_schema`.
     unsafe {
         (*array).release = None;
         let parts = Box::from_raw((*array).private.cast::<ArrayParts>());

@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_void};
 use eyas_lab::results::Table;
 use pyo3::{PyResult, exceptions::PyOverflowError};
 
-/// Texts, whole numbers and numbers, as Arrow's formats name them.
+/// The format strings of Arrow for strings, integers and floating-point numbers.
 const UTF8: &CStr = c"u";
 const UINT64: &CStr = c"L";
 const FLOAT64: &CStr = c"g";
@@ -16,21 +16,21 @@ pub(super) struct Column {
     pub(super) name: &'static str,
     pub(super) format: &'static CStr,
     pub(super) length: usize,
-    /// How many of its values are lacking.
+    /// The number of null values.
     pub(super) nulls: usize,
-    /// Which values are there, if not all are, before the values themselves.
+    /// The validity bitmap, if there may be nulls, followed by the values.
     pub(super) buffers: Vec<Buffer>,
 }
 
-/// Values on end.
+/// A contiguous buffer.
 pub(super) enum Buffer {
-    /// Every value is there.
+    /// No validity bitmap: there are no nulls.
     None,
-    /// Bits or letters.
+    /// A bitmap or UTF-8.
     Bytes(Vec<u8>),
     Offsets(Vec<i32>),
-    Whole(Vec<u64>),
-    Numbers(Vec<f64>),
+    Integers(Vec<u64>),
+    Floats(Vec<f64>),
 }
 
 impl Buffer {
@@ -39,27 +39,27 @@ impl Buffer {
             Self::None => std::ptr::null(),
             Self::Bytes(values) => values.as_ptr().cast(),
             Self::Offsets(values) => values.as_ptr().cast(),
-            Self::Whole(values) => values.as_ptr().cast(),
-            Self::Numbers(values) => values.as_ptr().cast(),
+            Self::Integers(values) => values.as_ptr().cast(),
+            Self::Floats(values) => values.as_ptr().cast(),
         }
     }
 }
 
-/// All columns of a table.
+/// Returns all columns of a table.
 ///
 /// # Errors
-/// If the texts of a column have more than 2 GiB together.
+/// If the strings of a column are larger than 2 GiB in total.
 pub(super) fn columns(table: &Table) -> PyResult<Vec<Column>> {
     let [point, scene, curve, x, seed, measure, unit, value] = Table::COLUMNS;
     Ok(vec![
-        texts(point, &table.point)?,
-        texts(scene, &table.scene)?,
-        texts(curve, &table.curve)?,
-        column(x, FLOAT64, table.len(), Buffer::Numbers(table.x.clone())),
-        column(seed, UINT64, table.len(), Buffer::Whole(table.seed.clone())),
-        texts(measure, &table.measure)?,
-        texts(unit, &table.unit)?,
-        numbers(value, &table.value),
+        strings(point, &table.point)?,
+        strings(scene, &table.scene)?,
+        strings(curve, &table.curve)?,
+        column(x, FLOAT64, table.len(), Buffer::Floats(table.x.clone())),
+        column(seed, UINT64, table.len(), Buffer::Integers(table.seed.clone())),
+        strings(measure, &table.measure)?,
+        strings(unit, &table.unit)?,
+        nullable_floats(value, &table.value),
     ])
 }
 
@@ -67,27 +67,27 @@ fn column(name: &'static str, format: &'static CStr, length: usize, values: Buff
     Column { name, format, length, nulls: 0, buffers: vec![Buffer::None, values] }
 }
 
-fn texts(name: &'static str, texts: &[String]) -> PyResult<Column> {
-    let all = texts.concat().into_bytes();
+fn strings(name: &'static str, strings: &[String]) -> PyResult<Column> {
+    let all = strings.concat().into_bytes();
     let mut end = 0;
-    let ends = texts.iter().map(|text| {
+    let ends = strings.iter().map(|text| {
         end += text.len();
         i32::try_from(end)
     });
     let offsets: Result<Vec<i32>, _> = std::iter::once(Ok(0)).chain(ends).collect();
     let offsets = offsets
-        .map_err(|_| PyOverflowError::new_err(format!("the column {name} has more than 2 GiB")))?;
+        .map_err(|_| PyOverflowError::new_err(format!("the column {name} is larger than 2 GiB")))?;
     let buffers = vec![Buffer::None, Buffer::Offsets(offsets), Buffer::Bytes(all)];
-    Ok(Column { name, format: UTF8, length: texts.len(), nulls: 0, buffers })
+    Ok(Column { name, format: UTF8, length: strings.len(), nulls: 0, buffers })
 }
 
-fn numbers(name: &'static str, numbers: &[Option<f64>]) -> Column {
-    let mut is_there = vec![0_u8; numbers.len().div_ceil(8)];
-    for (place, _) in numbers.iter().enumerate().filter(|(_, number)| number.is_some()) {
-        is_there[place / 8] |= 1 << (place % 8);
+fn nullable_floats(name: &'static str, values: &[Option<f64>]) -> Column {
+    let mut validity = vec![0_u8; values.len().div_ceil(8)];
+    for (index, _) in values.iter().enumerate().filter(|(_, value)| value.is_some()) {
+        validity[index / 8] |= 1 << (index % 8);
     }
-    let nulls = numbers.iter().filter(|number| number.is_none()).count();
-    let values = numbers.iter().map(|number| number.unwrap_or(f64::NAN)).collect();
-    let buffers = vec![Buffer::Bytes(is_there), Buffer::Numbers(values)];
-    Column { name, format: FLOAT64, length: numbers.len(), nulls, buffers }
+    let nulls = values.iter().filter(|value| value.is_none()).count();
+    let filled = values.iter().map(|value| value.unwrap_or(f64::NAN)).collect();
+    let buffers = vec![Buffer::Bytes(validity), Buffer::Floats(filled)];
+    Column { name, format: FLOAT64, length: values.len(), nulls, buffers }
 }

@@ -3,8 +3,8 @@
 //! | file | job |
 //! | --- | --- |
 //! | `mod` | plans, and runs in this process |
-//! | `tasks` | runs that travel to whoever has a processor free |
-//! | `outcome` | what came out |
+//! | `tasks` | runs on other processes and machines |
+//! | `outcome` | results |
 //! | `arrow`, `buffers` | the table of all runs, for other programs in this process |
 
 mod arrow;
@@ -26,60 +26,60 @@ use eyas_lab::{
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
 use serde_json::json;
 
-use crate::{ending::Begun, wait::SIGNALS};
+use crate::{finalization::CallStart, wait::SIGNALS};
 pub(crate) use outcome::LabOutcome;
 pub(crate) use tasks::{LabWorklist, lab_task};
 
 /// The commit that this module was built from, or `unknown`.
 const COMMIT: &str = env!("EYAS_COMMIT");
 
-/// An exception of `eyas.lab`, by the name of its class.
-fn raise(class: &str, message: impl std::fmt::Display) -> PyErr {
+/// Returns an exception of `eyas.lab`, by the name of its class.
+fn lab_error(class: &str, message: impl std::fmt::Display) -> PyErr {
     let message = message.to_string();
     Python::attach(|py| {
-        let made = py
+        let created = py
             .import("eyas.lab._errors")
             .and_then(|errors| errors.getattr(class))
             .and_then(|class| class.call1((message,)));
-        made.map_or_else(|error| error, PyErr::from_value)
+        created.map_or_else(|error| error, PyErr::from_value)
     })
 }
 
-/// Plans that come with eyas: their names and texts.
+/// Returns the names and texts of the built-in plans.
 #[pyfunction]
 pub(crate) fn lab_plans() -> Vec<(&'static str, &'static str)> {
     shipped().iter().map(|plan| (plan.name, plan.text)).collect()
 }
 
-/// The text of a plan that was written as JSON.
+/// Converts a plan from JSON to TOML.
 #[pyfunction]
 pub(crate) fn lab_text(json: &str) -> PyResult<String> {
-    from_json(json).map_err(|cause| raise("PlanError", cause))
+    from_json(json).map_err(|cause| lab_error("PlanError", cause))
 }
 
-/// Names the code of this module, which lies in this file.
+/// Returns the version of the code of this module, whose file is `file`.
 #[pyfunction]
 pub(crate) fn lab_version(file: PathBuf) -> String {
     runner::code_version(COMMIT, &file)
 }
 
-/// How runs are done, as the attributes of an object of Python.
+/// The options of runs, as the attributes of a Python object.
 #[derive(FromPyObject)]
-pub(crate) struct Wanted {
+pub(crate) struct RunOptions {
     out: PathBuf,
     jobs: usize,
     seed: u64,
     version: String,
 }
 
-impl From<Wanted> for Job {
-    fn from(wanted: Wanted) -> Self {
-        let Wanted { out, jobs, seed, version } = wanted;
+impl From<RunOptions> for Job {
+    fn from(options: RunOptions) -> Self {
+        let RunOptions { out, jobs, seed, version } = options;
         Self { out, jobs, seed, version }
     }
 }
 
-/// A plan, ready to be run.
+/// A plan that is ready to run.
 #[pyclass(frozen)]
 pub(crate) struct LabPlan {
     plan: Plan,
@@ -87,7 +87,7 @@ pub(crate) struct LabPlan {
 
 #[pymethods]
 impl LabPlan {
-    /// Reads one. `extent` is `quick`, `standard` or `full`; each of `set` is `PARAMETER=VALUE`.
+    /// Parses a plan. `extent` is `quick`, `standard` or `full`; each item of `set` is `PARAMETER=VALUE`.
     #[new]
     fn new(text: &str, extent: &str, runs: Option<u32>, set: Vec<String>) -> PyResult<Self> {
         let extent = match extent {
@@ -96,11 +96,11 @@ impl LabPlan {
             _ => Extent::Full,
         };
         let options = Options { extent, runs, set, ..Options::default() };
-        let plan = Plan::parse(text, &options).map_err(|cause| raise("PlanError", cause))?;
+        let plan = Plan::parse(text, &options).map_err(|cause| lab_error("PlanError", cause))?;
         Ok(Self { plan })
     }
 
-    /// What it is, as JSON.
+    /// Describes the plan, as JSON.
     fn facts(&self) -> String {
         let plan = &self.plan;
         json!({
@@ -110,17 +110,18 @@ impl LabPlan {
         .to_string()
     }
 
-    /// Where its results go if nothing is said.
+    /// Returns the default directory of its results.
     fn directory(&self) -> PathBuf {
         self.plan.directory()
     }
 
-    /// Runs it in this process, and calls `tell` with what is done, found and wanted as often as
-    /// something changes. What a signal's handler or `tell` raises ends it; what is finished is kept.
-    fn run(&self, py: Python<'_>, wanted: Wanted, tell: Py<PyAny>) -> PyResult<LabOutcome> {
-        let (job, stop) = (Job::from(wanted), AtomicBool::new(false));
+    /// Runs the plan in this process. Calls `report` with the numbers of runs that are done, were found done, and are
+    /// needed in total, whenever they change. An exception of `report` or of a signal handler stops the plan; finished
+    /// runs are kept.
+    fn run(&self, py: Python<'_>, options: RunOptions, report: Py<PyAny>) -> PyResult<LabOutcome> {
+        let (job, stop) = (Job::from(options), AtomicBool::new(false));
         if self.plan.is_live() {
-            return Err(raise("LabError", runner::RunError::LiveShard));
+            return Err(lab_error("LabError", runner::RunError::LiveShard));
         }
         py.detach(|| {
             thread::scope(|scope| {
@@ -128,34 +129,34 @@ impl LabPlan {
                 let work = scope.spawn(|| {
                     runner::run(&self.plan, &job, &stop, move |event| {
                         if let Event::Progress(now) = event {
-                            // Who listens no longer has said so by `stop`.
+                            // Without a receiver, `stop` is set as well.
                             let _ = sender.send(now);
                         }
                     })
                 });
-                let told = listen(&events, &tell);
-                // It ended by itself, unless this is an exception.
-                stop.store(told.is_err(), Ordering::Relaxed);
-                let ended = work.join();
-                told?;
-                let results = ended
-                    .map_err(|_| PyRuntimeError::new_err("a run came to a wrong end"))?
-                    .map_err(|cause| raise("LabError", cause))?;
+                let reported = forward(&events, &report);
+                // Without an exception, the runs have already ended by themselves.
+                stop.store(reported.is_err(), Ordering::Relaxed);
+                let results = work.join();
+                reported?;
+                let results = results
+                    .map_err(|_| PyRuntimeError::new_err("a run panicked"))?
+                    .map_err(|cause| lab_error("LabError", cause))?;
                 Ok(LabOutcome::new(&self.plan, &results, runner::seeds(&self.plan, job.seed)))
             })
         })
     }
 }
 
-/// Tells of what is finished until everything is, and looks for signals meanwhile.
-fn listen(events: &Receiver<Progress>, tell: &Py<PyAny>) -> PyResult<()> {
-    let begun = Begun::now();
+/// Reports the progress until all runs are finished, and checks for signals.
+fn forward(events: &Receiver<Progress>, report: &Py<PyAny>) -> PyResult<()> {
+    let start = CallStart::now();
     loop {
         let event = events.recv_timeout(SIGNALS);
-        begun.stay_if_python_ends();
+        start.park_if_exiting();
         match event {
             Ok(now) => Python::attach(|py| {
-                tell.call1(py, (now.done, now.found, now.total))?;
+                report.call1(py, (now.done, now.found, now.total))?;
                 py.check_signals()
             })?,
             Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals())?,

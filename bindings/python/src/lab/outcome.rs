@@ -1,4 +1,4 @@
-//! What came out of an experiment.
+//! The result of an experiment.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use eyas_lab::{
 };
 use pyo3::{prelude::*, types::PyCapsule};
 
-use super::{COMMIT, arrow, raise};
+use super::{COMMIT, arrow, lab_error};
 
 /// The result of a plan, with the numbers of every run.
 #[pyclass(frozen)]
@@ -28,47 +28,47 @@ impl LabOutcome {
 
 #[pymethods]
 impl LabOutcome {
-    /// `result.json`.
+    /// Returns the text of `result.json`.
     fn json(&self) -> PyResult<String> {
-        self.document.to_json().map_err(|cause| raise("LabError", cause))
+        self.document.to_json().map_err(|cause| lab_error("LabError", cause))
     }
 
-    /// The page of the report.
+    /// Returns the report as an HTML page.
     fn page(&self) -> String {
         report::page(&self.document)
     }
 
-    /// Each figure of the report: its title, and a page with nothing else on it.
+    /// Returns the figures of the report: each has a title and an HTML page of its own.
     fn figures(&self) -> Vec<(String, String)> {
         report::figures(&self.document)
     }
 
-    /// Writes everything that the command writes.
+    /// Writes all files that the command writes.
     fn write(&self, out: PathBuf) -> PyResult<()> {
         let written = self
             .document
             .write(&out)
             .and_then(|()| write_tables(&self.document, &self.table, &out))
             .and_then(|()| report::write(&self.document, &out));
-        written.map_err(|cause| raise("LabError", cause))
+        written.map_err(|cause| lab_error("LabError", cause))
     }
 
-    /// Writes the table of all runs as a file of Parquet.
+    /// Writes the table of all runs as a Parquet file.
     fn parquet(&self, path: PathBuf) -> PyResult<()> {
-        write_parquet(&self.table, &path).map_err(|cause| raise("LabError", cause))
+        write_parquet(&self.table, &path).map_err(|cause| lab_error("LabError", cause))
     }
 
-    /// How many rows the table of all runs has.
+    /// Returns the number of rows in the table of all runs.
     fn rows(&self) -> usize {
         self.table.len()
     }
 
-    /// The table as a stream of Arrow.
+    /// Returns the table as an Arrow stream.
     fn arrow<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         arrow::capsule(py, &self.table)
     }
 
-    /// The table as its columns, in their order.
+    /// Returns the columns of the table, in order.
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Vec<(&'static str, Bound<'py, PyAny>)>> {
         let table = &self.table;
         let [point, scene, curve, x, seed, measure, unit, value] = Table::COLUMNS;

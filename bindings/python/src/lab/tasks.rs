@@ -1,63 +1,63 @@
-//! Runs that travel: a plan's on one side, and on the other side whoever does them.
+//! Runs on executors: the worklist of a plan on one side, and the workers on the other.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use eyas_lab::runner::{Job, KeepError, Task, TaskError, TaskOutcome, Worklist};
 use pyo3::{prelude::*, types::PyBytes};
 
-use super::{LabOutcome, LabPlan, Wanted, raise};
-use crate::ending::Begun;
+use super::{LabOutcome, LabPlan, RunOptions, lab_error};
+use crate::finalization::CallStart;
 
-/// Why a task ended early.
-enum Ended {
+/// Why a task stopped early.
+enum Interruption {
     Task(TaskError),
-    /// What the handler of a signal raised.
+    /// The exception of a signal handler.
     Signal(PyErr),
 }
 
-impl From<TaskError> for Ended {
+impl From<TaskError> for Interruption {
     fn from(cause: TaskError) -> Self {
         Self::Task(cause)
     }
 }
 
-impl From<Ended> for PyErr {
-    fn from(ended: Ended) -> Self {
-        match ended {
-            Ended::Task(cause) => refused(&cause),
-            Ended::Signal(raised) => raised,
+impl From<Interruption> for PyErr {
+    fn from(interruption: Interruption) -> Self {
+        match interruption {
+            Interruption::Task(cause) => task_error(&cause),
+            Interruption::Signal(raised) => raised,
         }
     }
 }
 
-fn refused(cause: &TaskError) -> PyErr {
+fn task_error(cause: &TaskError) -> PyErr {
     let class = match cause {
         TaskError::OtherCode { .. } => "OtherCodeError",
         _ => "LabError",
     };
-    raise(class, cause)
+    lab_error(class, cause)
 }
 
-/// Does a task without the GIL, and gives back what came of it. Signals are looked for before each run.
+/// Runs a task without the GIL and returns its outcome. Signals are checked before each run.
 #[pyfunction]
 pub(crate) fn lab_task<'py>(
     py: Python<'py>,
     task: &[u8],
     version: &str,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let task = Task::read(task).map_err(|cause| refused(&cause))?;
-    let begun = Begun::now();
-    let outcome = py.detach(|| -> Result<_, Ended> {
+    let task = Task::read(task).map_err(|cause| task_error(&cause))?;
+    let start = CallStart::now();
+    let outcome = py.detach(|| -> Result<_, Interruption> {
         let signals = || {
-            begun.stay_if_python_ends();
-            Python::attach(|py| py.check_signals()).map_err(Ended::Signal)
+            start.park_if_exiting();
+            Python::attach(|py| py.check_signals()).map_err(Interruption::Signal)
         };
         Ok(task.run(version, signals)?.write()?)
     })?;
     Ok(PyBytes::new(py, &outcome))
 }
 
-/// The runs of a plan that somebody else does.
+/// The runs of a plan that an executor performs.
 #[pyclass(frozen)]
 pub(crate) struct LabWorklist(Mutex<Worklist>);
 
@@ -69,26 +69,26 @@ impl LabWorklist {
 
 #[pymethods]
 impl LabWorklist {
-    /// With what is finished in the output directory.
+    /// Opens the worklist, with the finished runs of the output directory.
     #[new]
-    fn new(plan: &LabPlan, wanted: Wanted) -> PyResult<Self> {
-        let list = Worklist::open(plan.plan.clone(), &Job::from(wanted))
-            .map_err(|cause| raise("LabError", cause))?;
+    fn new(plan: &LabPlan, options: RunOptions) -> PyResult<Self> {
+        let list = Worklist::open(plan.plan.clone(), &Job::from(options))
+            .map_err(|cause| lab_error("LabError", cause))?;
         Ok(Self(Mutex::new(list)))
     }
 
-    /// How many runs there were to do when it was opened.
+    /// Returns the number of open runs at the time when the worklist was opened.
     fn __len__(&self) -> usize {
         self.list().len()
     }
 
-    /// What is done, was found done, and is wanted.
+    /// Returns the numbers of runs that are done, were found done, and are needed in total.
     fn progress(&self) -> (usize, usize, usize) {
         let now = self.list().progress();
         (now.done, now.found, now.total)
     }
 
-    /// A task of so many runs from one on.
+    /// Returns a task of `count` runs, beginning with number `start`.
     fn task<'py>(
         &self,
         py: Python<'py>,
@@ -96,23 +96,23 @@ impl LabWorklist {
         count: usize,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let task = self.list().task(start, count);
-        Ok(PyBytes::new(py, &task.write().map_err(|cause| refused(&cause))?))
+        Ok(PyBytes::new(py, &task.write().map_err(|cause| task_error(&cause))?))
     }
 
-    /// Keeps what came of a task.
+    /// Stores the outcome of a task.
     fn keep(&self, outcome: &[u8]) -> PyResult<()> {
-        let outcome = TaskOutcome::read(outcome).map_err(|cause| refused(&cause))?;
+        let outcome = TaskOutcome::read(outcome).map_err(|cause| task_error(&cause))?;
         match self.list().keep(outcome) {
             Ok(_) => Ok(()),
-            Err(KeepError::Task(cause)) => Err(refused(&cause)),
-            Err(other) => Err(raise("LabError", other)),
+            Err(KeepError::Task(cause)) => Err(task_error(&cause)),
+            Err(other) => Err(lab_error("LabError", other)),
         }
     }
 
-    /// What came out, once everything is finished.
+    /// Returns the result, once all runs are finished.
     fn outcome(&self) -> PyResult<LabOutcome> {
         let list = self.list();
-        let results = list.results().map_err(|cause| raise("LabError", cause))?;
+        let results = list.results().map_err(|cause| lab_error("LabError", cause))?;
         Ok(LabOutcome::new(list.plan(), &results, list.seeds().to_vec()))
     }
 }

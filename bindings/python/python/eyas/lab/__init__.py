@@ -7,9 +7,8 @@
         print(claim.id, claim.outcome, claim.measured)
     table = result.to_pandas()
 
-A run is a pure function of a situation and a seed, so `executor=` may be anything that runs functions:
-an executor of `concurrent.futures`, or Dask's `Client`. The results are those of `eyas lab run` on one
-machine, byte for byte.
+A run is a pure function of a situation and a seed, so `executor=` may be any executor of `concurrent.futures`, or a
+`Client` of Dask. The results are identical, byte for byte, to those of `eyas lab run` on one machine.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What can go wrong in the lab."""
+"""The exceptions of the lab."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from .._errors import Error
 
 
 class LabError(Error):
-    """An experiment cannot be run, or its files cannot be written. What was finished is kept."""
+    """An experiment cannot be run, or its files cannot be written. Finished runs are kept."""
 
     kind = "lab"
 
 
 class PlanError(LabError, ValueError):
-    """The plan cannot be used; the message says where in it."""
+    """The plan is invalid; the message says where."""
 
     kind = "plan"
 
 
 class OtherCodeError(LabError):
-    """A worker has another build of eyas than this program: install the same wheel in both places."""
+    """A worker has a different build of eyas than this program: install the same wheel in both places."""
 
     kind = "other-code"
 
 
 class TaskError(LabError):
-    """A task failed again and again, or the executor is broken; `__cause__` is what it raised."""
+    """A task failed repeatedly, or the executor is broken; `__cause__` is the exception."""
 
     kind = "task"

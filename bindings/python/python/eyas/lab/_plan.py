@@ -1,4 +1,4 @@
-"""Experiments, before they are run."""
+"""Plans of experiments."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from ._errors import PlanError
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """An experiment: what is simulated, what is compared, what is claimed."""
+    """The plan of an experiment: what is simulated, what is compared, what is claimed."""
 
     name: str
-    #: One line.
+    #: A title of one line.
     title: str
-    #: What it shows.
+    #: What the experiment shows.
     about: str
-    #: Whether it runs on real sockets, in real time: such a plan is for the command.
+    #: Whether it uses real sockets in real time, which only the command supports.
     live: bool
-    #: How many situations it has.
+    #: The number of situations.
     points: int
-    #: Runs of each of them.
+    #: The number of runs per situation.
     runs: int
-    #: How many claims it judges.
+    #: The number of claims.
     claims: int
-    #: The TOML that it was read from.
+    #: The source text, in TOML.
     text: str = dataclasses.field(repr=False)
 
 
-#: A plan, the name of one that comes with eyas, a file, or what would stand in one.
+#: A plan, the name of a built-in one, the path of a file, or a mapping with the contents of a file.
 PlanSource: TypeAlias = "Plan | str | os.PathLike[str] | Mapping[str, Any]"
 
 
 def plans() -> tuple[Plan, ...]:
-    """The experiments that come with eyas."""
+    """Returns the built-in plans."""
     return tuple(_read(text) for _, text in _native.lab_plans())
 
 
 def load(source: PlanSource) -> Plan:
-    """A plan by its name, from a file, or from a mapping with the keys of a file.
+    """Loads a plan by its name, from a file, or from a mapping with the keys of a file.
 
-    A text without a slash or a dot is a name. A mapping is written as TOML, so `None` has no place in it.
+    A string without a slash or a dot is a name. A mapping is converted to TOML, so it must not contain `None`.
     """
     if isinstance(source, Plan):
         return source
@@ -56,7 +56,7 @@ def load(source: PlanSource) -> Plan:
     if text is None:
         if isinstance(source, str) and not {"/", "."} & set(source):
             names = ", ".join(name for name, _ in _native.lab_plans())
-            raise PlanError(f"there is no plan {source!r}; those that come with eyas are {names}")
+            raise PlanError(f"there is no plan {source!r}; the built-in plans are {names}")
         text = Path(source).read_text(encoding="utf-8")
     return _read(text)
 

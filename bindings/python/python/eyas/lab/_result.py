@@ -1,4 +1,4 @@
-"""What came out of an experiment."""
+"""Results of experiments."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from .. import _native
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """What is claimed, and what came of it."""
+    """A claim and its outcome."""
 
     id: str
     text: str
-    #: The published number or words.
+    #: The published number or text.
     published: str
-    #: What it came to; `None` if it was not measured.
+    #: The measured value; `None` if it was not measured.
     measured: float | None
     #: Its 95 % confidence interval; `None` with a single run.
     interval: tuple[float, float] | None
     #: `accepted`, `refused`, `undecided`, `not-measured` or `shown-only`.
     outcome: str
-    #: What a reader must know.
+    #: A remark for the reader.
     note: str
 
     @classmethod
-    def _of(cls, members: dict[str, Any]) -> Claim:
+    def _from_dict(cls, members: dict[str, Any]) -> Claim:
         fields = {field.name: members[field.name] for field in dataclasses.fields(cls)}
         if (interval := fields["interval"]) is not None:
             fields["interval"] = (interval["low"], interval["high"])
@@ -40,11 +40,11 @@ class Claim:
 
 
 class Table:
-    """The numbers of every run, for whatever reads Arrow's PyCapsule interface, without a copy.
+    """The numbers of all runs, for consumers of Arrow's PyCapsule interface, without a copy.
 
-    It has one row for each point, seed and measure. Of the columns `point`, `scene`, `curve`, `measure` and
-    `unit` are texts, `x` and `value` are numbers and `seed` is a whole one. `value` is null if a run has no
-    such thing.
+    There is one row per point, seed and measure. The columns `point`, `scene`, `curve`, `measure` and `unit` are
+    strings, `x` and `value` are floating-point numbers, and `seed` is an integer. `value` is null if a run does not
+    have the measure.
     """
 
     def __init__(self, native: _native.LabOutcome) -> None:
@@ -57,67 +57,67 @@ class Table:
         return f"<eyas.lab.Table of {len(self)} rows>"
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The stream. Another schema than its own it does not make, as the interface allows."""
+        """Returns the stream. `requested_schema` is ignored, which the interface permits."""
         return self._native.arrow()
 
 
 class Plot:
-    """A figure of the report. A notebook shows it; `save` writes it as a page."""
+    """A figure of the report. Notebooks display it; `save` writes it as an HTML page."""
 
     def __init__(self, title: str, page: str) -> None:
         self.title = title
         self._page = page
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a page of HTML that needs nothing else."""
+        """Writes a self-contained HTML page."""
         Path(path).write_text(self._page, encoding="utf-8")
 
     def __repr__(self) -> str:
         return f"<eyas.lab.Plot {self.title!r}>"
 
     def _repr_html_(self) -> str:
-        # In a frame of its own, so that neither changes how the other looks.
+        # In a frame, so that the styles of the page and the notebook do not affect each other.
         frame = 'style="width: 100%; height: 36em; border: 0"'
         return f'<iframe {frame} srcdoc="{html.escape(self._page)}"></iframe>'
 
 
 class Result:
-    """What came out of an experiment: claims, sums, and the numbers of every run."""
+    """The result of an experiment: claims, aggregates, and the numbers of all runs."""
 
     def __init__(self, native: _native.LabOutcome, directory: Path) -> None:
         self._native = native
-        #: Where finished runs are kept.
+        #: The directory in which finished runs are kept.
         self.directory = directory
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """`result.json`, as Python reads it."""
+        """The parsed `result.json`."""
         document: dict[str, Any] = json.loads(self._native.json())
         return document
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
-        """What is claimed, and what came of it."""
-        return tuple(Claim._of(claim) for claim in self.document["claims"])
+        """The claims and their outcomes."""
+        return tuple(Claim._from_dict(claim) for claim in self.document["claims"])
 
     def to_json(self) -> str:
-        """The text of `result.json`."""
+        """Returns the text of `result.json`."""
         return self._native.json()
 
     def to_arrow(self) -> Table:
-        """The numbers of every run: `polars.DataFrame(result.to_arrow())` and the like take them."""
+        """Returns the numbers of all runs, for `polars.DataFrame(result.to_arrow())` and the like."""
         return Table(self._native)
 
     def to_pandas(self) -> Any:
-        """The same as a `pandas.DataFrame`. Needs pandas, and nothing else."""
+        """Returns the numbers of all runs as a `pandas.DataFrame`. Needs only pandas."""
         return importlib.import_module("pandas").DataFrame(dict(self._native.columns()))
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """The same as a file of Parquet: that of `eyas lab run --format parquet`. Needs nothing else."""
+        """Writes the numbers of all runs as Parquet, like `eyas lab run --format parquet`. Needs nothing else."""
         self._native.parquet(Path(path))
 
     def plot(self, figure: int | str = 0) -> Plot:
-        """A figure of the plan, by its place or its title."""
+        """Returns a figure of the plan, by its index or title."""
         figures = self._native.figures()
         if isinstance(figure, str):
             titles = [title for title, _ in figures]
@@ -127,20 +127,20 @@ class Result:
         return Plot(*figures[figure])
 
     def report(self, path: str | os.PathLike[str]) -> None:
-        """Writes the report: one page with claims, pictures and numbers."""
+        """Writes the report: an HTML page with claims, figures and numbers."""
         Path(path).write_text(self._native.page(), encoding="utf-8")
 
     def save(self, directory: str | os.PathLike[str] | None = None) -> Path:
-        """Writes what `eyas lab run` writes, and says where: into `directory` unless another is named."""
-        place = self.directory if directory is None else Path(directory)
-        self._native.write(place)
-        return place
+        """Writes the files of `eyas lab run`; returns their directory, by default `self.directory`."""
+        target = self.directory if directory is None else Path(directory)
+        self._native.write(target)
+        return target
 
     def __repr__(self) -> str:
         return f"<eyas.lab.Result of {self.document['plan']}: {self._native.rows()} numbers>"
 
     def _repr_html_(self) -> str:
-        """The claims, for notebooks."""
+        """Returns a table of the claims, for notebooks."""
         head = "".join(f"<th>{name}</th>" for name in ("claim", "published", "measured", "outcome"))
         rows = "".join(
             f"<tr><td>{html.escape(claim.text)}</td><td>{html.escape(claim.published)}</td>"

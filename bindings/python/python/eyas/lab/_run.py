@@ -1,4 +1,4 @@
-"""Runs of an experiment, in this process or wherever an executor does them."""
+"""Running experiments, in this process or on an executor."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from .. import _native
 from ._errors import LabError
 from ._plan import PlanSource, load
 from ._result import Result
-from ._tasks import work_off
+from ._tasks import run_tasks
 
 
 @dataclasses.dataclass(frozen=True)
 class Progress:
-    """How far an experiment is."""
+    """The progress of an experiment."""
 
-    #: Runs that are finished.
+    #: The number of finished runs.
     done: int
-    #: Of these, the ones that were found finished.
+    #: How many of them were already finished before.
     found: int
-    #: All runs.
+    #: The number of all runs.
     total: int
 
 
 @dataclasses.dataclass(frozen=True)
-class _Wanted:
+class _RunOptions:
     out: str
     jobs: int
     seed: int
@@ -52,48 +52,48 @@ def run(
     jobs: int | None = None,
     batch: int | None = None,
 ) -> Result:
-    """Runs an experiment to its end.
+    """Runs an experiment to completion.
 
-    `quick`, `standard`, `runs`, `seed` and `set` are those of `eyas lab run`; `set` maps parameters to
-    values, as in `{"path.B.delay": "50 ms"}`. Finished runs are kept in `out`, or in `eyas-lab/NAME`, as they
-    come: after a `KeyboardInterrupt` the same call goes on where it stood.
+    `quick`, `standard`, `runs`, `seed` and `set` are the options of `eyas lab run`; `set` maps parameters to values, as
+    in `{"path.B.delay": "50 ms"}`. Finished runs are stored in `out`, or in `eyas-lab/NAME`, as they complete: after a
+    `KeyboardInterrupt` the same call resumes from there.
 
-    Without `executor` this process runs `jobs` at a time, one for each core unless said. An executor of
-    `concurrent.futures`, or the `Client` of Dask, gets tasks of `batch` runs each, of which those that fail
-    are tried again; unless said a task has as many runs as take about two seconds.
+    Without an `executor`, this process performs `jobs` runs at a time, by default one per core. An executor of
+    `concurrent.futures`, or a `Client` of Dask, gets tasks of `batch` runs each; tasks that fail are retried. By
+    default, a task has as many runs as take about two seconds.
     """
     if quick and standard:
-        raise ValueError("quick and standard exclude each other")
+        raise ValueError("quick and standard are mutually exclusive")
     loaded = load(plan)
     if loaded.live:
         raise LabError(
-            f"{loaded.name} is a live experiment, which needs a process without threads of its own: "
-            f"run it by the command, eyas lab run {loaded.name}"
+            f"{loaded.name} is a live experiment, which needs a process without other threads: "
+            f"use the command, eyas lab run {loaded.name}"
         )
     extent = "quick" if quick else "standard" if standard else "full"
     settings = [f"{name}={_toml(value)}" for name, value in (set or {}).items()]
     native = _native.LabPlan(loaded.text, extent, runs, settings)
     directory = Path(native.directory() if out is None else out)
     cores = jobs or os.cpu_count() or 1
-    wanted = _Wanted(os.fspath(directory), cores, seed, code_version())
+    options = _RunOptions(os.fspath(directory), cores, seed, code_version())
 
-    def tell(done: int, found: int, total: int) -> None:
+    def report(done: int, found: int, total: int) -> None:
         if progress is not None:
             progress(Progress(done, found, total))
 
     if executor is None:
-        return Result(native.run(wanted, tell), directory)
-    work = _native.LabWorklist(native, wanted)
-    work_off(work, executor, batch, tell)
-    return Result(work.outcome(), directory)
+        return Result(native.run(options, report), directory)
+    worklist = _native.LabWorklist(native, options)
+    run_tasks(worklist, executor, batch, report)
+    return Result(worklist.outcome(), directory)
 
 
 @functools.cache
 def code_version() -> str:
-    """Names the code that runs, so that results of other code are told apart."""
+    """Identifies this build, so that results of other builds are not mixed with its own."""
     return _native.lab_version(_native.__file__)
 
 
 def _toml(value: object) -> str:
-    """A value as the command reads it: texts as they are, others as TOML has them in common with JSON."""
+    """Formats a value for the command: strings unchanged, others in the common subset of TOML and JSON."""
     return value if isinstance(value, str) else json.dumps(value)

@@ -1,4 +1,4 @@
-"""Tasks for executors: runs as text, there and back."""
+"""Tasks for executors: runs and their outcomes are passed as text."""
 
 from __future__ import annotations
 
@@ -12,79 +12,81 @@ from typing import Any, TypeAlias
 from .. import _native
 from ._errors import LabError, OtherCodeError, TaskError
 
-#: How long a task should take, in seconds: what an engine spends on it is milliseconds.
+#: How long a task should take, in seconds. The overhead of an executor is milliseconds per task.
 _SECONDS = 2.0
-#: A plan makes so many tasks, where it has runs enough, so that many workers have something to do.
-_FEWEST = 64
-#: How often a task is tried.
-_TRIES = 4
+#: The minimum number of tasks of a plan with enough runs, so that many workers can take part.
+_MIN_TASKS = 64
+#: The maximum number of attempts per task.
+_MAX_ATTEMPTS = 4
 
-#: What came of a task, and how many seconds its runs took.
+#: The outcome of a task, and the seconds that its runs took.
 _Outcome: TypeAlias = tuple[bytes, float]
-#: The first of its runs, how many there are, and how often it was tried.
+#: The first run, the number of runs, and the number of the attempt.
 _Task: TypeAlias = tuple[int, int, int]
 
 
 def do_task(task: bytes) -> _Outcome:
-    """What a worker calls."""
+    """Runs a task; called by workers."""
     from ._run import code_version
 
-    began = time.perf_counter()
+    start = time.perf_counter()
     outcome = _native.lab_task(task, code_version())
-    return outcome, time.perf_counter() - began
+    return outcome, time.perf_counter() - start
 
 
-def work_off(
-    work: _native.LabWorklist,
+def run_tasks(
+    worklist: _native.LabWorklist,
     executor: Any,
     batch: int | None,
-    tell: Callable[[int, int, int], None],
+    report: Callable[[int, int, int], None],
 ) -> None:
-    """Has an executor do everything that is open, and keeps what comes as it comes."""
+    """Performs all open runs on an executor, and stores the outcomes as they arrive."""
     if batch is not None and batch < 1:
-        raise ValueError("a task has one run at least")
-    tell(*work.progress())
-    if len(work) == 0:
+        raise ValueError("batch must be at least 1")
+    report(*worklist.progress())
+    if len(worklist) == 0:
         return
-    engine = _Engine(work, _executor(executor))
+    runner = _TaskRunner(worklist, _executor(executor))
     try:
         first = 0
         if batch is None:
-            # How long a run takes nobody knows before the first.
+            # The first run shows how long a run takes.
             first = 1
-            engine.submit((0, 1, 1))
-            (seconds,) = engine.finish(tell)
-            batch = _batch(seconds, len(work))
-        for start in range(first, len(work), batch):
-            engine.submit((start, min(batch, len(work) - start), 1))
-        for _ in engine.finish(tell):
+            runner.submit((0, 1, 1))
+            (seconds,) = runner.finish(report)
+            batch = _batch(seconds, len(worklist))
+        for start in range(first, len(worklist), batch):
+            runner.submit((start, min(batch, len(worklist) - start), 1))
+        for _ in runner.finish(report):
             pass
     except BaseException:
-        engine.stop()
+        runner.stop()
         raise
 
 
 def _executor(executor: Any) -> Executor:
-    """The executor itself, or that of a Client of Dask."""
+    """Returns the executor itself, or that of a Dask Client."""
     if isinstance(executor, Executor):
         return executor
-    if callable(of_client := getattr(executor, "get_executor", None)):
-        # Two tasks are never the same, and those of lost workers are done again without asking.
-        made: Executor = of_client(pure=False)
-        return made
-    raise TypeError(f"{executor!r} is no concurrent.futures.Executor and no dask.distributed.Client")
+    if callable(get_executor := getattr(executor, "get_executor", None)):
+        # No two tasks are the same. Dask itself repeats those of lost workers.
+        client_executor: Executor = get_executor(pure=False)
+        return client_executor
+    raise TypeError(
+        f"{executor!r} is neither a concurrent.futures.Executor nor a dask.distributed.Client"
+    )
 
 
 def _batch(seconds: float, runs: int) -> int:
-    """How many runs a task should have."""
-    return max(1, min(round(_SECONDS / max(seconds, 1e-6)), math.ceil(runs / _FEWEST)))
+    """Returns the number of runs per task."""
+    return max(1, min(round(_SECONDS / max(seconds, 1e-6)), math.ceil(runs / _MIN_TASKS)))
 
 
-class _Engine:
-    """Tasks that an executor has, and those that it has ended."""
+class _TaskRunner:
+    """The pending tasks of an executor, and those that have ended."""
 
-    def __init__(self, work: _native.LabWorklist, executor: Executor) -> None:
-        self._work = work
+    def __init__(self, worklist: _native.LabWorklist, executor: Executor) -> None:
+        self._worklist = worklist
         self._executor = executor
         self._pending: dict[Future[_Outcome], _Task] = {}
         self._ended: SimpleQueue[Future[_Outcome]] = SimpleQueue()
@@ -92,45 +94,45 @@ class _Engine:
     def submit(self, task: _Task) -> None:
         start, count, _ = task
         try:
-            future = self._executor.submit(do_task, self._work.task(start, count))
+            future = self._executor.submit(do_task, self._worklist.task(start, count))
         except RuntimeError as error:
-            raise TaskError(f"the executor takes no more tasks: {error}") from error
+            raise TaskError(f"the executor accepts no more tasks: {error}") from error
         self._pending[future] = task
         future.add_done_callback(self._ended.put)
 
-    def finish(self, tell: Callable[[int, int, int], None]) -> Iterator[float]:
-        """Waits for all tasks, and says of each how many seconds it took."""
+    def finish(self, report: Callable[[int, int, int], None]) -> Iterator[float]:
+        """Waits for all tasks; yields the seconds that each took."""
         while self._pending:
             future = self._ended.get()
             task = self._pending.pop(future)
             try:
                 outcome, seconds = future.result()
             except (Exception, CancelledError) as error:
-                self._again(task, error)
+                self._retry(task, error)
                 continue
-            self._work.keep(outcome)
-            tell(*self._work.progress())
+            self._worklist.keep(outcome)
+            report(*self._worklist.progress())
             yield seconds
 
-    def _again(self, task: _Task, error: BaseException) -> None:
-        """Tries a task once more, unless that is in vain."""
-        start, count, tries = task
+    def _retry(self, task: _Task, error: BaseException) -> None:
+        """Retries a task, unless that is pointless."""
+        start, count, attempt = task
         if isinstance(error, OtherCodeError):
             raise error
         if isinstance(error, BrokenExecutor):
             raise TaskError(f"the executor is broken: {error}") from error
-        if tries == _TRIES:
-            raise TaskError(f"a task failed {tries} times: {error}") from error
-        self.submit((start, count, tries + 1))
+        if attempt == _MAX_ATTEMPTS:
+            raise TaskError(f"a task failed {attempt} times: {error}") from error
+        self.submit((start, count, attempt + 1))
 
     def stop(self) -> None:
-        """Takes back what was not begun, and keeps what has ended meanwhile."""
+        """Cancels the tasks that have not started, and stores the outcomes of those that have ended."""
         for future in self._pending:
             future.cancel()
         for future in self._pending:
             if future.done() and not future.cancelled() and future.exception() is None:
                 try:
-                    self._work.keep(future.result()[0])
+                    self._worklist.keep(future.result()[0])
                 except LabError:
-                    # There is an error on its way already.
+                    # Another exception is already being raised.
                     return

@@ -1,4 +1,4 @@
-"""SCTP (RFC 9260) where the kernel has none: messages on streams, over one path or several.
+"""SCTP (RFC 9260) without kernel support: messages on streams, over one or several paths.
 
     import eyas.sctp
 
@@ -6,8 +6,8 @@
         await association.send(b"hello", stream=1, ppid=51)
         print(await association.receive())
 
-This module is for asyncio; `eyas.sctp.sync` has the same with calls that block. The names are those of
-RFC 9260 and RFC 6458.
+This module is for asyncio; `eyas.sctp.sync` is the same API with blocking calls. The names are those of RFC 9260 and
+RFC 6458.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
 from .. import _native
-from .._closing import AsyncClosing
+from .._context import AsyncContextManager
 from .._endpoint import Endpoint, Verify
 from .._identity import ServerIdentity
 from .._sctp_config import Config
 from . import _base, sync
-from ._base import BaseAssociation, BaseListener, Sending, SendOptions
+from ._base import BaseAssociation, BaseListener, SendParameters, SendOptions
 from ._reports import Event, Message, Path, Status
 
 if TYPE_CHECKING:
@@ -58,15 +58,15 @@ async def connect(
 ) -> Association:
     """Opens an association with a host and an SCTP port.
 
-    It races SCTP directly over IP, where that is possible, against SCTP inside UDP (RFC 6951) at the
-    peer's `udp_port`, 9899 unless said; `transports` are `sctp` and `sctp-udp`, most wanted first.
-    `dtls` protects it by DTLS below SCTP (RFC 8261), inside UDP alone; otherwise it has no security.
-    `config` is how it behaves, and `addresses` are those of this host that it uses, all that fit unless
-    said: either makes an endpoint for this association alone. `timeout` bounds the race, in seconds.
+    It races SCTP directly over IP, where possible, against SCTP inside UDP (RFC 6951) to the peer's `udp_port`, 9899 by
+    default. `transports` are `sctp` and `sctp-udp`, most preferred first. `dtls` uses DTLS below SCTP (RFC 8261), which
+    is only available inside UDP; otherwise there is no security. `config` configures the association, and `addresses`
+    are the local addresses that it uses, by default all suitable ones; either creates an endpoint for this association
+    only. `timeout` limits the race, in seconds.
     """
-    own = _base.endpoint_of(endpoint, verify, config, addresses)
-    wanted = _base.target(host, port, transports, udp_port, dtls, server_hostname, timeout)
-    return Association(await _native.aassociate(own._native, wanted))
+    endpoint = _base.endpoint_for(endpoint, verify, config, addresses)
+    target = _base.create_target(host, port, transports, udp_port, dtls, server_hostname, timeout)
+    return Association(await _native.aassociate(endpoint._native, target))
 
 
 async def listen(
@@ -79,50 +79,49 @@ async def listen(
     config: Config | None = None,
     addresses: Sequence[str] = (),
 ) -> Listener:
-    """Listens for associations at an address of this host and an SCTP port; 0 takes a free one.
+    """Listens for associations on a local address and an SCTP port; 0 picks a free one.
 
-    SCTP inside UDP is awaited at `udp_port`, 9899 unless said, and 0 takes a free one; `sctp` among the
-    `transports` serves it directly over IP, too, which takes privileges unless the kernel speaks SCTP.
-    With an `identity` it takes in only what comes inside DTLS (RFC 8261), at the same UDP port.
-    `addresses` are further ones of this host that peers are told of, and `config` is how associations
-    behave.
+    SCTP inside UDP uses `udp_port`, 9899 by default; 0 picks a free one. With `sctp` among the `transports`, the
+    listener also accepts SCTP directly over IP, which requires privileges unless the kernel supports SCTP. With an
+    `identity`, it accepts only associations inside DTLS (RFC 8261), on the same UDP port. `addresses` are further local
+    addresses that are announced to peers, and `config` configures the associations.
     """
-    return Listener(_base.bound(host, port, transports, udp_port, addresses, identity, config))
+    return Listener(_base.create_listener(host, port, transports, udp_port, addresses, identity, config))
 
 
-class Association(BaseAssociation, AsyncClosing):
-    """An association: messages on many streams, over one path or several (RFC 9260).
+class Association(BaseAssociation, AsyncContextManager):
+    """An association: messages on many streams, over one or several paths (RFC 9260).
 
-    One task may send while another one receives and a third one waits for notifications. Cancelling a
-    call loses nothing: a message is sent whole or not at all, and one that came goes to who asks next.
-    As a context manager it is closed in order, and aborted if an exception leaves it.
+    One task may send while another receives and a third waits for notifications. Cancelling a call never loses a
+    message: it is sent as a whole or not at all, and a received one goes to the next caller. Used as a context manager,
+    the association is closed at the end, or aborted if there is an exception.
     """
 
     async def send(self, data: Buffer, **options: Unpack[SendOptions]) -> None:
-        """Hands in a message, once there is room for it."""
-        whole, how = bytes(data), Sending(**options)
-        if not self._raw.try_send(whole, how):
-            await self._raw.asend(whole, how)
+        """Sends a message once there is room for it."""
+        message, parameters = bytes(data), SendParameters(**options)
+        if not self._raw.try_send(message, parameters):
+            await self._raw.asend(message, parameters)
 
     async def receive(self) -> Message | None:
-        """The next message of any stream, or a part of a large one; `None` once the peer is done."""
+        """Returns the next message of any stream, or part of a large one; `None` once the peer has finished."""
         while (parts := self._raw.received()) is None:
             if not await self._raw.areceive():
                 return None
         return Message(*parts)
 
     async def event(self) -> Event | None:
-        """The next notification; `None` once the association is over.
+        """Returns the next notification; `None` once the association has ended.
 
-        Only the latest 64 are kept for who does not ask.
+        Only the latest 64 notifications are kept.
         """
-        while (told := self._raw.notified()) is None:
+        while (notification := self._raw.notified()) is None:
             if not await self._raw.awatch():
                 return None
-        return Event._of(told)
+        return Event._from_native(notification)
 
     async def events(self) -> AsyncIterator[Event]:
-        """Every notification to the end."""
+        """Yields all notifications until the association ends."""
         while (event := await self.event()) is not None:
             yield event
 
@@ -136,29 +135,29 @@ class Association(BaseAssociation, AsyncClosing):
         return message
 
     async def end_stream(self, stream: int) -> None:
-        """Says that nothing more is sent on this stream, once all of it is on its way (RFC 6525)."""
+        """Resets this outgoing stream once all of its data has been sent (RFC 6525)."""
         await self._raw.aend_stream(stream)
 
     async def shutdown(self) -> None:
-        """Ends it once all messages have arrived, and waits for that."""
+        """Ends the association once all messages have arrived, and waits for that."""
         await self._raw.ashutdown()
 
     async def close(self) -> None:
-        """Ends it once all messages have arrived; what takes longer than two seconds goes on by itself."""
+        """Like `shutdown`, but waits for two seconds at most; the rest completes in the background."""
         await self._raw.aclose()
 
-    async def _leave(self, error: BaseException | None) -> None:
+    async def _exit(self, error: BaseException | None) -> None:
         if error is None:
             await self.close()
         else:
             self.abort()
 
 
-class Listener(BaseListener, AsyncClosing):
-    """Takes in associations at one SCTP port."""
+class Listener(BaseListener, AsyncContextManager):
+    """Accepts associations on an SCTP port."""
 
     async def accept(self) -> Association:
-        """The next association that a peer has opened."""
+        """Returns the next association that a peer has opened."""
         while (raw := self._raw.accepted()) is None:
             await self._raw.aaccept()
         return Association(raw)
@@ -167,5 +166,5 @@ class Listener(BaseListener, AsyncClosing):
         while True:
             yield await self.accept()
 
-    async def _leave(self, error: BaseException | None) -> None:
+    async def _exit(self, error: BaseException | None) -> None:
         self.close()

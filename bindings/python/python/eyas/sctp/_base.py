@@ -1,4 +1,4 @@
-"""What both forms of associations and listeners have: the calls that do not wait."""
+"""The common part of both kinds of associations and listeners: the calls that do not wait."""
 
 from __future__ import annotations
 
@@ -10,25 +10,24 @@ from .. import _endpoint, _native
 from .._endpoint import Endpoint, Verify
 from .._errors import AssociationClosed
 from .._identity import ServerIdentity
-from .._place import Place
+from .._listen_options import ListenOptions
 from .._reports import ConnectionInfo, Race
 from .._sctp_config import Config
 from .._target import Target
 from ._reports import Path, Status
 
-#: How a peer is reached unless said otherwise: directly over IP where that is possible, and inside UDP.
+#: The default transports: directly over IP, where possible, and inside UDP.
 TRANSPORTS = ("sctp", "sctp-udp")
 
 
 class SendOptions(TypedDict, total=False):
-    """How a message is sent (`SCTP_SNDINFO`, `SCTP_PRINFO`).
+    """The options of a message (`SCTP_SNDINFO`, `SCTP_PRINFO`).
 
-    It goes out on `stream` 0 with the payload protocol identifier `ppid` 0, in order and reliably, unless
-    said otherwise: `unordered` lets it overtake others; it is given up after `lifetime` seconds
-    (RFC 3758), after so many `max_retransmissions`, or when the send buffer is full and one of a lower
-    `priority` number wants in (RFC 7496). `path` is the number of a path to prefer while it works,
-    `context` a number that the notification `send-failed` brings back, and `sack_immediately` asks the
-    peer to acknowledge at once (RFC 7053).
+    By default, a message is sent on `stream` 0 with the payload protocol identifier `ppid` 0, in order and reliably.
+    `unordered` allows it to overtake others. It is abandoned after `lifetime` seconds (RFC 3758), after
+    `max_retransmissions`, or when the send buffer is full and a message with a lower `priority` number needs the room
+    (RFC 7496). `path` is the number of a path to prefer while it works, `context` a number that is returned in the
+    notification `send-failed`, and `sack_immediately` asks the peer to acknowledge without delay (RFC 7053).
     """
 
     stream: int
@@ -43,8 +42,8 @@ class SendOptions(TypedDict, total=False):
 
 
 @dataclasses.dataclass(frozen=True)
-class Sending:
-    """The same, as the native part reads it."""
+class SendParameters:
+    """The options of a message, as the native part reads them."""
 
     stream: int = 0
     ppid: int = 0
@@ -58,24 +57,24 @@ class Sending:
 
 
 class BaseAssociation:
-    """An association: messages on many streams, over one path or several (RFC 9260)."""
+    """An association: messages on many streams, over one or several paths (RFC 9260)."""
 
     def __init__(self, raw: _native.RawAssociation) -> None:
         self._raw = raw
 
     @property
     def status(self) -> Status:
-        """Where it stands at this moment."""
+        """The current state of the association."""
         text = self._raw.status()
         if text is None:
-            raise AssociationClosed("the association is over")
-        return Status._of(text)
+            raise AssociationClosed("the association has ended")
+        return Status._from_json(text)
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """Its paths at this moment, in the order of their numbers; none once it is over."""
+        """The current paths, ordered by their numbers; none once the association has ended."""
         text = self._raw.status()
-        return () if text is None else Status._of(text).paths
+        return () if text is None else Status._from_json(text).paths
 
     @property
     def transport(self) -> str:
@@ -84,86 +83,86 @@ class BaseAssociation:
 
     @property
     def info(self) -> ConnectionInfo | None:
-        """What won when it was opened; `None` if the peer opened it."""
+        """The connection that won the race; `None` if the peer opened the association."""
         text = self._raw.info()
-        return None if text is None else ConnectionInfo._of(text)
+        return None if text is None else ConnectionInfo._from_json(text)
 
     @property
     def race(self) -> Race | None:
-        """The race that led to it; `None` if the peer opened it."""
+        """The race for this association; `None` if the peer opened it."""
         text = self._raw.race()
-        return None if text is None else Race._of(text)
+        return None if text is None else Race._from_json(text)
 
     def set_primary(self, path: int) -> None:
-        """Makes this path the primary one, which new data takes."""
+        """Makes this path the primary path, which new data uses."""
         self._raw.set_primary(path)
 
     def add_address(self, address: str) -> None:
-        """Tells the peer of another address of this host (RFC 5061).
+        """Offers the peer another address of this host (RFC 5061).
 
-        The notification `own-address` says how that went.
+        The notification `own-address` reports the result.
         """
         self._raw.add_address(address)
 
     def remove_address(self, address: str) -> None:
-        """Takes an address of this host back (RFC 5061).
+        """Withdraws an address of this host (RFC 5061).
 
-        The notification `own-address` says how that went.
+        The notification `own-address` reports the result.
         """
         self._raw.remove_address(address)
 
     def set_peer_primary(self, address: str) -> None:
-        """Asks the peer to send to this address of ours first (RFC 5061 §4.2.4)."""
+        """Asks the peer to use this local address as its primary destination (RFC 5061 §4.2.4)."""
         self._raw.set_peer_primary(address)
 
     def reset_streams(self, streams: Iterable[int] = (), *, outgoing: bool = True) -> None:
-        """Resets our outgoing streams, or the peer's (RFC 6525): `streams-reset` says how that went.
+        """Resets our outgoing streams, or the peer's (RFC 6525); all of them if none are given.
 
-        All of them, if none is named.
+        The notification `streams-reset` reports the result.
         """
         self._raw.reset_streams(outgoing, list(streams))
 
     def add_streams(self, outbound: int = 0, inbound: int = 0) -> None:
-        """Asks for so many more streams (RFC 6525): `streams-added` says how that went."""
+        """Requests additional streams (RFC 6525); the notification `streams-added` reports the result."""
         self._raw.add_streams(outbound, inbound)
 
     def abort(self, reason: str = "") -> None:
-        """Ends it at once; the peer is told the reason, and what has not arrived is lost."""
+        """Ends the association immediately. The peer gets the reason; data that has not arrived is lost."""
         self._raw.abort(reason.encode())
 
     def __repr__(self) -> str:
         text = self._raw.status()
-        said = "over"
+        state = "ended"
         if text is not None:
-            status = Status._of(text)
-            said = f"{status.state}, {len(status.paths)} paths"
-        return f"<{type(self).__module__}.{type(self).__name__}, {said}>"
+            status = Status._from_json(text)
+            state = f"{status.state}, {len(status.paths)} paths"
+        return f"<{type(self).__module__}.{type(self).__name__}, {state}>"
 
 
 class BaseListener:
-    """Takes in associations at one SCTP port."""
+    """Accepts associations on an SCTP port."""
 
     def __init__(self, raw: _native.RawSctpListener) -> None:
         self._raw = raw
         #: The SCTP port.
         self.port = raw.port()
-        #: The UDP port at which SCTP inside UDP is awaited, if it is.
+        #: The UDP port for SCTP inside UDP, if that is enabled.
         self.udp_port = raw.udp_port()
 
     @property
     def associations(self) -> int:
-        """How many associations there are, accepted or not.
+        """The number of associations, accepted or not.
 
-        Those of a kernel that speaks SCTP do not count.
+        Associations in the kernel are not counted.
         """
         return self._raw.associations()
 
     def close(self) -> None:
-        """Takes in no more; associations that were accepted live on."""
+        """Stops listening. Accepted associations stay open."""
         self._raw.close()
 
 
-def target(
+def create_target(
     host: str,
     port: int,
     transports: Sequence[str] | None,
@@ -172,29 +171,29 @@ def target(
     server_hostname: str | None,
     timeout: float | None,
 ) -> Target:
-    """Whom to open an association with."""
+    """Returns the target of an association."""
     if transports is None:
         transports = ("sctp-udp",) if dtls else TRANSPORTS
     elif dtls and tuple(transports) != ("sctp-udp",):
-        raise ValueError("DTLS protects SCTP inside UDP alone: transports are ('sctp-udp',) then")
-    plain = Target.of((host, port), transports, dtls, (), server_hostname, timeout)
-    return dataclasses.replace(plain, dtls=dtls, sctp_udp_port=udp_port)
+        raise ValueError("DTLS is only available for SCTP inside UDP: transports must be ('sctp-udp',)")
+    target = Target.create((host, port), transports, dtls, (), server_hostname, timeout)
+    return dataclasses.replace(target, dtls=dtls, sctp_udp_port=udp_port)
 
 
-def endpoint_of(
+def endpoint_for(
     endpoint: Endpoint | None, verify: Verify, config: Config | None, addresses: Sequence[str]
 ) -> Endpoint:
-    """The endpoint that is meant."""
+    """Returns the endpoint to use: a new one if there are options for this association."""
     if config is None and not addresses:
-        return _endpoint.of(endpoint, verify)
+        return _endpoint.endpoint_for(endpoint, verify)
     if endpoint is not None:
         raise ValueError(
-            "an endpoint has its own SCTP: give sctp= and sctp_addresses= to eyas.Endpoint"
+            "an endpoint has its own SCTP options: pass sctp= and sctp_addresses= to eyas.Endpoint"
         )
     return Endpoint(verify=verify, sctp=config, sctp_addresses=addresses)
 
 
-def bound(
+def create_listener(
     host: str | None,
     port: int,
     transports: Sequence[str],
@@ -203,6 +202,6 @@ def bound(
     identity: ServerIdentity | None,
     config: Config | None,
 ) -> _native.RawSctpListener:
-    """A listener."""
-    place = Place.of(host, port, transports, (), udp_port, addresses, config)
-    return _native.RawSctpListener(place, None if identity is None else identity._native)
+    """Starts to listen."""
+    options = ListenOptions.create(host, port, transports, (), udp_port, addresses, config)
+    return _native.RawSctpListener(options, None if identity is None else identity._native)

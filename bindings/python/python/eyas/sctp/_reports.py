@@ -1,4 +1,4 @@
-"""Messages, and what associations say of themselves."""
+"""Messages, and reports on associations."""
 
 from __future__ import annotations
 
@@ -9,51 +9,51 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class Message:
-    """A message that came in, or a part of one (`SCTP_RCVINFO`)."""
+    """A received message, or part of one (`SCTP_RCVINFO`)."""
 
     data: bytes
-    #: The stream on which it came.
+    #: The stream on which it arrived.
     stream: int
-    #: The payload protocol identifier, as a number of this host.
+    #: The payload protocol identifier, in host byte order.
     ppid: int
-    #: Whether it could overtake the others of its stream.
+    #: Whether it was allowed to overtake others on its stream.
     unordered: bool
-    #: Whether this is the first part of it.
+    #: Whether this is the first part.
     begins: bool
-    #: Whether this is the last part of it. A message larger than a quarter of the receive buffer
-    #: comes in parts, all of them on its stream.
+    #: Whether this is the last part. A message larger than a quarter of the receive buffer is delivered in parts, all
+    #: of them on its stream.
     ends: bool
 
 
 @dataclasses.dataclass(frozen=True)
 class Path:
-    """A path at one moment: one to each address of the peer (`SCTP_GET_PEER_ADDR_INFO`)."""
+    """The state of a path at one moment. There is a path to each address of the peer (`SCTP_GET_PEER_ADDR_INFO`)."""
 
     #: Its number, which `set_primary` and `send` take.
     path: int
     #: The peer's address.
     remote: str
-    #: Our address, if it is not left to the routing.
+    #: Our address, unless it is left to routing.
     local: str | None
-    #: The peer's UDP port, if it runs inside UDP.
+    #: The peer's UDP port, if the path runs inside UDP.
     udp_port: int | None
     #: `unconfirmed`, `active`, `potentially-failed` or `inactive`.
     state: str
-    #: The smoothed round trip, once measured.
+    #: The smoothed round-trip time, once measured.
     rtt_ms: float | None
     #: The retransmission timeout.
     rto_ms: float
     #: The congestion window, in bytes of user data.
     window: int
-    #: Bytes of user data under way.
+    #: Bytes of user data in flight.
     outstanding: int
-    #: Bytes of the largest SCTP packet that goes on it.
+    #: The maximum size of an SCTP packet on this path, in bytes.
     mtu: int
 
 
 @dataclasses.dataclass(frozen=True)
 class Status:
-    """An association at one moment (`SCTP_STATUS`)."""
+    """The state of an association at one moment (`SCTP_STATUS`)."""
 
     #: `cookie-wait`, `cookie-echoed`, `established`, `shutdown-pending`, `shutdown-sent`,
     #: `shutdown-received`, `shutdown-ack-sent` or `closed`.
@@ -62,22 +62,22 @@ class Status:
     local_port: int
     #: The peer's SCTP port.
     remote_port: int
-    #: Streams that this side may send on.
+    #: The number of streams on which this side may send.
     outbound_streams: int
-    #: Streams that the peer may send on.
+    #: The number of streams on which the peer may send.
     inbound_streams: int
-    #: Our window, in bytes of user data.
+    #: Our receive window, in bytes of user data.
     window: int
-    #: The peer's window, in bytes of user data.
+    #: The peer's receive window, in bytes of user data.
     peer_window: int
-    #: Bytes of user data handed in and not yet acknowledged.
+    #: Bytes of user data that were sent by the program and are not yet acknowledged.
     queued: int
-    #: The number of the path that new data takes.
+    #: The number of the primary path.
     primary: int
     paths: tuple[Path, ...]
 
     @classmethod
-    def _of(cls, text: str) -> Status:
+    def _from_json(cls, text: str) -> Status:
         members: dict[str, Any] = json.loads(text)
         paths = tuple(Path(**path) for path in members.pop("paths"))
         return cls(**members, paths=paths)
@@ -85,9 +85,9 @@ class Status:
 
 @dataclasses.dataclass(frozen=True)
 class Event:
-    """A notification (RFC 6458 §6.1): `event` names it, and what is beside it depends on that.
+    """A notification (RFC 6458 §6.1). `event` is its name, on which the members of `facts` depend.
 
-    | `event` | beside it | RFC 6458 |
+    | `event` | `facts` | RFC 6458 |
     | --- | --- | --- |
     | `up` | `outbound`, `inbound` (streams), `by_peer` | `SCTP_COMM_UP` |
     | `answered` | | |
@@ -107,12 +107,12 @@ class Event:
     """
 
     event: str
-    #: What is beside the name, as in `facts["change"]`.
+    #: The other members, as in `facts["change"]`.
     facts: dict[str, Any]
     #: The message that could not be sent, with `send-failed`.
     data: bytes | None = None
 
     @classmethod
-    def _of(cls, told: tuple[str, bytes | None]) -> Event:
-        facts: dict[str, Any] = json.loads(told[0])
-        return cls(facts.pop("event"), facts, told[1])
+    def _from_native(cls, notification: tuple[str, bytes | None]) -> Event:
+        facts: dict[str, Any] = json.loads(notification[0])
+        return cls(facts.pop("event"), facts, notification[1])

@@ -1,4 +1,4 @@
-"""SCTP with calls that block: the same as `eyas.sctp`, for threads.
+"""SCTP with blocking calls: the API of `eyas.sctp`, for threads.
 
     import eyas.sctp
 
@@ -13,13 +13,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .. import _native
-from .._closing import Closing
+from .._context import ContextManager
 from .._endpoint import Endpoint, Verify
 from .._identity import ServerIdentity
 from .._sctp_config import Config
 from .._timeout import CallLimit
 from . import _base
-from ._base import BaseAssociation, BaseListener, Sending, SendOptions
+from ._base import BaseAssociation, BaseListener, SendParameters, SendOptions
 from ._reports import Event, Message
 
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ def connect(
 ) -> Association:
     """Opens an association with a host and an SCTP port; see `eyas.sctp.connect`.
 
-    `timeout` bounds the race, and then each call.
+    `timeout` limits the race, and then each call.
     """
-    own = _base.endpoint_of(endpoint, verify, config, addresses)
-    wanted = _base.target(host, port, transports, udp_port, dtls, server_hostname, timeout)
-    association = Association(_native.associate(own._native, wanted))
+    endpoint = _base.endpoint_for(endpoint, verify, config, addresses)
+    target = _base.create_target(host, port, transports, udp_port, dtls, server_hostname, timeout)
+    association = Association(_native.associate(endpoint._native, target))
     association.settimeout(timeout)
     return association
 
@@ -63,43 +63,42 @@ def listen(
     config: Config | None = None,
     addresses: Sequence[str] = (),
 ) -> Listener:
-    """Listens for associations at an address of this host and an SCTP port; see `eyas.sctp.listen`."""
-    return Listener(_base.bound(host, port, transports, udp_port, addresses, identity, config))
+    """Listens for associations on a local address and an SCTP port; see `eyas.sctp.listen`."""
+    return Listener(_base.create_listener(host, port, transports, udp_port, addresses, identity, config))
 
 
-class Association(BaseAssociation, CallLimit, Closing):
-    """An association: messages on many streams, over one path or several (RFC 9260).
+class Association(BaseAssociation, CallLimit, ContextManager):
+    """An association: messages on many streams, over one or several paths (RFC 9260).
 
-    One thread may send while another one receives and a third one waits for notifications; `abort` and
-    `close` end what waits. As a context manager it is closed in order, and aborted if an exception
-    leaves it.
+    One thread may send while another receives and a third waits for notifications; `abort` and `close` end the waiting
+    calls. Used as a context manager, the association is closed at the end, or aborted if there is an exception.
     """
 
     def send(self, data: Buffer, **options: Unpack[SendOptions]) -> None:
-        """Hands in a message, once there is room for it."""
-        whole, how = bytes(data), Sending(**options)
-        if not self._raw.try_send(whole, how):
-            self._raw.send(whole, how, self._timeout)
+        """Sends a message once there is room for it."""
+        message, parameters = bytes(data), SendParameters(**options)
+        if not self._raw.try_send(message, parameters):
+            self._raw.send(message, parameters, self._timeout)
 
     def receive(self) -> Message | None:
-        """The next message of any stream, or a part of a large one; `None` once the peer is done."""
+        """Returns the next message of any stream, or part of a large one; `None` once the peer has finished."""
         while (parts := self._raw.received()) is None:
             if not self._raw.receive(self._timeout):
                 return None
         return Message(*parts)
 
     def event(self) -> Event | None:
-        """The next notification; `None` once the association is over.
+        """Returns the next notification; `None` once the association has ended.
 
-        Only the latest 64 are kept for who does not ask.
+        Only the latest 64 notifications are kept.
         """
-        while (told := self._raw.notified()) is None:
+        while (notification := self._raw.notified()) is None:
             if not self._raw.watch(self._timeout):
                 return None
-        return Event._of(told)
+        return Event._from_native(notification)
 
     def events(self) -> Iterator[Event]:
-        """Every notification to the end."""
+        """Yields all notifications until the association ends."""
         while (event := self.event()) is not None:
             yield event
 
@@ -108,29 +107,29 @@ class Association(BaseAssociation, CallLimit, Closing):
             yield message
 
     def end_stream(self, stream: int) -> None:
-        """Says that nothing more is sent on this stream, once all of it is on its way (RFC 6525)."""
+        """Resets this outgoing stream once all of its data has been sent (RFC 6525)."""
         self._raw.end_stream(stream)
 
     def shutdown(self) -> None:
-        """Ends it once all messages have arrived, and waits for that."""
+        """Ends the association once all messages have arrived, and waits for that."""
         self._raw.shutdown(self._timeout)
 
     def close(self) -> None:
-        """Ends it once all messages have arrived; what takes longer than two seconds goes on by itself."""
+        """Like `shutdown`, but waits for two seconds at most; the rest completes in the background."""
         self._raw.close()
 
-    def _leave(self, error: BaseException | None) -> None:
+    def _exit(self, error: BaseException | None) -> None:
         if error is None:
             self.close()
         else:
             self.abort()
 
 
-class Listener(BaseListener, Closing):
-    """Takes in associations at one SCTP port. `close` ends what waits in other threads."""
+class Listener(BaseListener, ContextManager):
+    """Accepts associations on an SCTP port. `close` ends the waiting calls in other threads."""
 
     def accept(self, timeout: float | None = None) -> Association:
-        """The next association that a peer has opened; `TimeoutError` if none has in so many seconds."""
+        """Returns the next association that a peer has opened; raises `TimeoutError` after `timeout` seconds."""
         while (raw := self._raw.accepted()) is None:
             self._raw.accept(timeout)
         return Association(raw)
@@ -139,5 +138,5 @@ class Listener(BaseListener, Closing):
         while True:
             yield self.accept()
 
-    def _leave(self, error: BaseException | None) -> None:
+    def _exit(self, error: BaseException | None) -> None:
         self.close()

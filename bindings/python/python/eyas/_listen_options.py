@@ -1,4 +1,4 @@
-"""What to listen on."""
+"""The options of listeners."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import dataclasses
 import ipaddress
 from collections.abc import Sequence
 
-from ._sctp_config import Config, checked
+from ._sctp_config import Config, normalize_addresses
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
-    """What to listen on, as the native part reads it."""
+class ListenOptions:
+    """The options of a listener, as the native part reads them."""
 
     host: str
     port: int
@@ -22,7 +22,7 @@ class Place:
     config: Config
 
     @classmethod
-    def of(
+    def create(
         cls,
         host: str | None,
         port: int,
@@ -31,16 +31,16 @@ class Place:
         sctp_udp_port: int | None,
         addresses: Sequence[str],
         config: Config | None,
-    ) -> Place:
-        """At all addresses unless one is named."""
+    ) -> ListenOptions:
+        """Fills in the defaults: without a host, all addresses."""
         if isinstance(transports, str):
-            raise TypeError(f"transports is a sequence of names, such as ({transports!r},)")
+            raise TypeError(f"transports must be a sequence of names, such as ({transports!r},)")
         try:
             address = ipaddress.ip_address(host or "::")
         except ValueError:
             raise ValueError(
-                f"{host!r} is no address to listen at: name one of this host, such as 127.0.0.1, "
-                "or leave it out for all of them"
+                f"{host!r} is not an address to listen on: use a local address such as 127.0.0.1, "
+                "or None for all of them"
             ) from None
         return cls(
             host=str(address),
@@ -48,6 +48,6 @@ class Place:
             transports=list(transports),
             alpn=list(alpn),
             sctp_udp_port=sctp_udp_port,
-            addresses=checked(addresses),
+            addresses=normalize_addresses(addresses),
             config=config or Config(),
         )

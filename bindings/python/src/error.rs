@@ -1,4 +1,4 @@
-//! Errors of Rust as exceptions of Python, which `eyas/_errors.py` defines.
+//! Conversion of Rust errors into Python exceptions, which `eyas/_errors.py` defines.
 
 use std::error::Error as StdError;
 
@@ -10,31 +10,31 @@ use eyas::{
 use eyas_http::Kind;
 use pyo3::{exceptions::PyOSError, prelude::*};
 
-/// The kind of a call on an association that is over.
+/// The kind of an error of a call on an association that has been shut down.
 const ASSOCIATION_CLOSED: &str = "association-closed";
-/// The kind of calls on an association that ended, and not in order.
+/// The kind of an error of a call on an association that ended abnormally.
 const ASSOCIATION_LOST: &str = "association-lost";
 
-/// What an exception is made of.
+/// The fields of an exception.
 #[derive(IntoPyObject)]
-struct Facts {
+struct ErrorFields {
     /// One of [`kinds`].
     kind: String,
     message: String,
     url: Option<String>,
-    /// Each candidate that was tried, with the cause of its failure.
+    /// Every attempted candidate, with the cause of its failure.
     candidates: Vec<(String, String)>,
-    /// The causes, what tells most first.
+    /// The causes, most informative first.
     causes: Vec<String>,
 }
 
-impl Facts {
-    fn plain(kind: &str, message: impl std::fmt::Display) -> Self {
+impl ErrorFields {
+    fn new(kind: &str, message: impl std::fmt::Display) -> Self {
         let (kind, message) = (kind.to_owned(), message.to_string());
         Self { message, url: None, candidates: Vec::new(), causes: vec![kind.clone()], kind }
     }
 
-    fn of_race(error: &ConnectError) -> Self {
+    fn from_race(error: &ConnectError) -> Self {
         let name = |cause: Option<Cause>| cause.unwrap_or(Cause::Deadline).name().to_owned();
         let attempts = error.attempts();
         let candidates: Vec<_> = attempts
@@ -63,31 +63,31 @@ impl Facts {
         }
     }
 
-    fn of_http(error: &eyas_http::Error) -> Self {
+    fn from_http(error: &eyas_http::Error) -> Self {
         let (kind, message) = (error.kind().name().to_owned(), error.to_string());
         let url = error.url().map(str::to_owned);
         if let Some(race) = find::<ConnectError>(error) {
-            return Self { message, url, ..Self::of_race(race) };
+            return Self { message, url, ..Self::from_race(race) };
         }
-        let of = |candidate: &str| (candidate.to_owned(), kind.clone());
-        let candidates = error.candidate().map(of).into_iter().collect();
+        let failed = |candidate: &str| (candidate.to_owned(), kind.clone());
+        let candidates = error.candidate().map(failed).into_iter().collect();
         Self { message, url, candidates, causes: vec![kind.clone()], kind }
     }
 
-    /// The exception; in an interpreter that has none of ours, what kept it from being made.
-    fn raise(self, cause: Option<PyErr>) -> PyErr {
+    /// Returns the exception, or the error that kept it from being created.
+    fn into_exception(self, cause: Option<PyErr>) -> PyErr {
         Python::attach(|py| {
-            let made = py
+            let created = py
                 .import("eyas._errors")
-                .and_then(|errors| errors.getattr("of"))
-                .and_then(|of| of.call1((self,)));
-            match made {
+                .and_then(|errors| errors.getattr("from_native"))
+                .and_then(|from_native| from_native.call1((self,)));
+            match created {
                 Ok(exception) => {
-                    let raised = PyErr::from_value(exception);
+                    let exception = PyErr::from_value(exception);
                     if cause.is_some() {
-                        raised.set_cause(py, cause);
+                        exception.set_cause(py, cause);
                     }
-                    raised
+                    exception
                 }
                 Err(error) => error,
             }
@@ -95,7 +95,7 @@ impl Facts {
     }
 }
 
-/// What kind of error a race without a winner is.
+/// Returns the kind of error of a race without a winner.
 fn kind(error: &ConnectError) -> Kind {
     match (error.failure(), error.cause()) {
         (RaceFailure::NoAddress(_), _) => Kind::Dns,
@@ -107,7 +107,7 @@ fn kind(error: &ConnectError) -> Kind {
     }
 }
 
-/// The first error of a type beneath this one.
+/// Returns the first error of a type in the chain of sources.
 fn find<T: StdError + 'static>(error: &eyas_http::Error) -> Option<&T> {
     let mut next = error.source();
     while let Some(source) = next {
@@ -119,56 +119,56 @@ fn find<T: StdError + 'static>(error: &eyas_http::Error) -> Option<&T> {
     None
 }
 
-/// Why a race found no connection.
-pub(crate) fn of_race(error: &ConnectError) -> PyErr {
-    Facts::of_race(error).raise(None)
+/// Converts the error of a race without a winner.
+pub(crate) fn race_error(error: &ConnectError) -> PyErr {
+    ErrorFields::from_race(error).into_exception(None)
 }
 
-/// Why an exchange failed. What the caller's own iterator raised becomes its cause.
-pub(crate) fn of_http(error: &eyas_http::Error) -> PyErr {
+/// Converts the error of an HTTP exchange. An exception of the caller's own iterator becomes its cause.
+pub(crate) fn http_error(error: &eyas_http::Error) -> PyErr {
     let own = find::<PyErr>(error).map(|own| Python::attach(|py| own.clone_ref(py)));
-    Facts::of_http(error).raise(own)
+    ErrorFields::from_http(error).into_exception(own)
 }
 
-/// What the caller gave cannot be used.
-pub(crate) fn of_value(error: impl std::fmt::Display) -> PyErr {
+/// Returns a `ValueError`: an argument cannot be used.
+pub(crate) fn value_error(error: impl std::fmt::Display) -> PyErr {
     pyo3::exceptions::PyValueError::new_err(error.to_string())
 }
 
-/// A URL or a host that cannot be used.
-pub(crate) fn of_url(error: impl std::fmt::Display) -> PyErr {
-    Facts::plain(Kind::Url.name(), error).raise(None)
+/// Returns an `InvalidURL`: a URL or host cannot be used.
+pub(crate) fn url_error(error: impl std::fmt::Display) -> PyErr {
+    ErrorFields::new(Kind::Url.name(), error).into_exception(None)
 }
 
-/// The association is over, and how it came to that was said before.
-pub(crate) fn of_closed(message: impl std::fmt::Display) -> PyErr {
-    Facts::plain(ASSOCIATION_CLOSED, message).raise(None)
+/// Returns an `AssociationClosed`, for an association that has been shut down or whose loss was already reported.
+pub(crate) fn association_closed(message: impl std::fmt::Display) -> PyErr {
+    ErrorFields::new(ASSOCIATION_CLOSED, message).into_exception(None)
 }
 
-/// A call on an association failed.
-pub(crate) fn of_sctp(error: &SctpError) -> PyErr {
+/// Converts the error of a call on an association.
+pub(crate) fn sctp_error(error: &SctpError) -> PyErr {
     match error {
-        SctpError::Lost(_) => Facts::plain(ASSOCIATION_LOST, error).raise(None),
+        SctpError::Lost(_) => ErrorFields::new(ASSOCIATION_LOST, error).into_exception(None),
         SctpError::Closed | SctpError::Misuse(Misuse::NoAssociation | Misuse::WrongState) => {
-            of_closed(error)
+            association_closed(error)
         }
-        _ => of_value(error),
+        _ => value_error(error),
     }
 }
 
-/// The name of every kind of failure that an `eyas.Error` can have from here.
+/// Returns the name of every kind of `eyas.Error` that this module creates.
 #[pyfunction]
 pub(crate) fn kinds() -> Vec<&'static str> {
     let own = [ASSOCIATION_CLOSED, ASSOCIATION_LOST];
     Kind::ALL.into_iter().map(Kind::name).chain(own).collect()
 }
 
-/// There is no listener.
-pub(crate) fn of_listen(error: &Error) -> PyErr {
+/// Converts the error of a listener that could not be opened.
+pub(crate) fn listen_error(error: &Error) -> PyErr {
     let source = match error {
         Error::Listen(error) => &error.source,
         Error::Socket(error) => error,
-        _ => return of_value(error),
+        _ => return value_error(error),
     };
     match source.raw_os_error() {
         Some(code) => PyOSError::new_err((code, error.to_string())),
@@ -176,8 +176,8 @@ pub(crate) fn of_listen(error: &Error) -> PyErr {
     }
 }
 
-/// Seconds of Python as a duration.
+/// Converts seconds into a duration.
 pub(crate) fn duration(seconds: f64) -> PyResult<std::time::Duration> {
     std::time::Duration::try_from_secs_f64(seconds)
-        .map_err(|_| of_value(format_args!("{seconds} is no number of seconds to wait")))
+        .map_err(|_| value_error(format_args!("{seconds} is not a valid number of seconds")))
 }

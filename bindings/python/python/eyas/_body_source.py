@@ -1,4 +1,4 @@
-"""What makes the body of a request piece by piece, and what it raised."""
+"""Sources of request bodies that are produced in chunks, and the exceptions that they raise."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from ._errors import Error, WriteError
 from ._native import Upload
 
 
-class Source:
-    """Where a body comes from. The peer may notice that it broke off before we are told why."""
+class BodySource:
+    """The source of a body. If it fails, the peer may notice before the native part reports why."""
 
     def __init__(self) -> None:
         self.error: Exception | None = None
 
     def stop(self) -> None:
-        """Nobody wants the rest."""
+        """Stops producing chunks, because the request no longer needs them."""
 
     @contextmanager
-    def blamed(self) -> Iterator[None]:
-        """Whatever goes wrong after the source has raised, goes wrong because of that."""
+    def attributing_errors(self) -> Iterator[None]:
+        """Attributes every error to the exception of the source, if it has raised one."""
         try:
             yield
         except Error as error:
             if self.error is None:
                 raise
             if not isinstance(error, WriteError):
-                told = WriteError(f"cannot read the request's body: {self.error}; {error}")
-                told.kind, told.url = "request-body", error.url
-                told.candidates, told.causes = error.candidates, ("request-body",)
-                error = told
+                write_error = WriteError(f"cannot read the request's body: {self.error}; {error}")
+                write_error.kind, write_error.url = "request-body", error.url
+                write_error.candidates, write_error.causes = error.candidates, ("request-body",)
+                error = write_error
             raise error from self.error
 
 
-class IteratedSource(Source, Iterator[bytes]):
-    """A body of what an iterable gives."""
+class IterableSource(BodySource, Iterator[bytes]):
+    """The items of an iterable."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         super().__init__()
@@ -52,15 +52,15 @@ class IteratedSource(Source, Iterator[bytes]):
             raise
 
 
-class AwaitedSource(Source):
-    """A body of what a coroutine gives, handed over by a task."""
+class AsyncIterableSource(BodySource):
+    """The items of an asynchronous iterable, uploaded by a task."""
 
     def __init__(self, chunks: AsyncIterable[bytes]) -> None:
         super().__init__()
         self.upload = Upload()
-        self._task = asyncio.ensure_future(self._hand_over(chunks))
+        self._task = asyncio.ensure_future(self._upload_all(chunks))
 
-    async def _hand_over(self, chunks: AsyncIterable[bytes]) -> None:
+    async def _upload_all(self, chunks: AsyncIterable[bytes]) -> None:
         try:
             async for chunk in chunks:
                 if not await self.upload.asend(chunk):
