@@ -1,4 +1,4 @@
-"""What the tests talk to: servers of the wheel's own command, and listeners that misbehave."""
+"""Fixtures: servers of the wheel's own command, listeners that misbehave, unused ports."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from served import Server as Server
-from served import serving
+from helpers import Server as Server
+from helpers import serving
 
 import eyas
 
-#: How long something that has to come may take on a busy machine, in seconds.
+#: A timeout for events that must happen, in seconds, with a margin for busy machines.
 SOON = 30.0
 
 
@@ -33,7 +33,7 @@ def client(server: Server) -> Iterator[eyas.Client]:
 
 
 class Silent:
-    """A listener that accepts connections and says nothing."""
+    """A listener that accepts connections and sends nothing."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -54,16 +54,16 @@ class Silent:
                 self._changed.notify_all()
 
     def wait_for_connection(self) -> None:
-        """Until somebody has connected."""
+        """Waits until a client has connected."""
         with self._changed:
-            assert self._changed.wait_for(lambda: self._accepted, SOON), "nobody has connected"
+            assert self._changed.wait_for(lambda: self._accepted, SOON), "no client has connected"
 
     def accepted(self) -> int:
-        """How many connections it has accepted."""
+        """Returns the number of accepted connections."""
         return len(self._accepted)
 
     def wait_until_all_are_closed(self) -> None:
-        """Until every peer has closed its connection; fails if one does not."""
+        """Waits until every peer has closed its connection; fails if one does not."""
         for connection in self._accepted:
             connection.settimeout(SOON)
             try:
@@ -74,7 +74,7 @@ class Silent:
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
-            # Closing alone would leave the thread in accept.
+            # Closing alone would not wake the thread in accept.
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         for connection in self._accepted:
@@ -89,28 +89,28 @@ def silent() -> Iterator[Silent]:
 
 
 @pytest.fixture
-def nobody() -> int:
-    """A port at which nobody listens."""
+def unused_port() -> int:
+    """Returns a port without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
     return port
 
 
 def sockets() -> int:
-    """How many sockets this process has open, those of the runtime among them."""
+    """Returns the number of open sockets of this process, including those of the runtime."""
     eyas.Endpoint()
     gc.collect()
-    number = 0
+    count = 0
     for name in os.listdir("/proc/self/fd"):
         # Another thread may have closed it by now.
         with contextlib.suppress(OSError):
-            number += os.readlink(f"/proc/self/fd/{name}").startswith("socket:")
-    return number
+            count += os.readlink(f"/proc/self/fd/{name}").startswith("socket:")
+    return count
 
 
-def wait_for_sockets(number: Callable[[], int]) -> None:
-    """Until there are so few; fails if they do not become that."""
+def wait_for_sockets(expected: Callable[[], int]) -> None:
+    """Waits until no more than the expected number of sockets are open; fails if that does not happen."""
     deadline = time.monotonic() + SOON
-    while (there := sockets()) > number():
-        assert time.monotonic() < deadline, f"{there} sockets are open, and {number()} are expected"
+    while (count := sockets()) > expected():
+        assert time.monotonic() < deadline, f"{count} sockets are open, expected {expected()}"
         time.sleep(0.01)

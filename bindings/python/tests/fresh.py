@@ -1,7 +1,6 @@
-"""What somebody does first who has Python and the wheel, and nothing else: the command, then the examples.
+"""The first steps of a new user: the command, then the examples of the documents.
 
-`cargo xtask python` runs this with each version of Python that it finds, in an environment in which nothing else
-is installed.
+`cargo xtask python` runs this with each version of Python that it finds, in an environment with only the wheel.
 """
 
 from __future__ import annotations
@@ -15,36 +14,36 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-from served import DOCUMENTS, at, examples, serving
+from helpers import DOCUMENTS, examples, serving, with_port
 
-#: What environments have from the beginning.
-FROM_THE_BEGINNING = {"pip", "setuptools"}
-#: Programs in which others than eyas are imported.
-OTHERS = re.compile(r"^import (httpx|requests)", re.MULTILINE)
+#: The packages of a new environment.
+PREINSTALLED = {"pip", "setuptools"}
+#: Matches programs that import packages other than eyas.
+OTHER_PACKAGES = re.compile(r"^import (httpx|requests)", re.MULTILINE)
 
 
 def main() -> None:
     installed = {distribution.name for distribution in importlib.metadata.distributions()}
-    assert installed - FROM_THE_BEGINNING == {"eyas"}, installed
+    assert installed - PREINSTALLED == {"eyas"}, installed
     found = shutil.which("eyas")
     assert found == sysconfig.get_path("scripts") + "/eyas", found
-    for words in ([found], [sys.executable, "-m", "eyas"]):
-        said = subprocess.run([*words, "--version"], check=True, capture_output=True, text=True)
-        assert said.stdout.startswith("eyas "), said
+    for arguments in ([found], [sys.executable, "-m", "eyas"]):
+        run = subprocess.run([*arguments, "--version"], check=True, capture_output=True, text=True)
+        assert run.stdout.startswith("eyas "), run
     programs = [
         example
         for document in DOCUMENTS
         for example in examples(document)
-        if not OTHERS.search(example)
+        if not OTHER_PACKAGES.search(example)
     ]
     with tempfile.TemporaryDirectory() as directory, serving(Path(directory)) as server:
         for program in programs:
-            # -W error: what a new version of Python is about to take away is not used.
-            words = [sys.executable, "-W", "error", "-c", at(server, program)]
-            ran = subprocess.run(words, capture_output=True, text=True, cwd=directory, check=False)
-            assert (ran.returncode, ran.stderr) == (0, ""), f"{program}\n{ran}"
+            # -W error: deprecated features of Python must not be used.
+            arguments = [sys.executable, "-W", "error", "-c", with_port(server, program)]
+            run = subprocess.run(arguments, capture_output=True, text=True, cwd=directory, check=False)
+            assert (run.returncode, run.stderr) == (0, ""), f"{program}\n{run}"
     version = sys.version.split()[0]
-    print(f"Python {version} alone: the command, and {len(programs)} programs of the documents")
+    print(f"Python {version} with only the wheel: the command, and {len(programs)} examples")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Executes docs/lab.ipynb, from the installation of the wheel to the last figure.
+"""Executes docs/lab.ipynb, including the installation of the wheel.
 
-`python notebook.py WHEELS DIRECTORY`, in an environment that has what executes notebooks and no eyas yet.
+`python notebook.py WHEELS DIRECTORY`, in an environment with the packages to execute notebooks, but without eyas.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from pathlib import Path
 from typing import Any
 
 NOTEBOOK = Path(__file__).resolve().parents[3] / "docs" / "lab.ipynb"
-#: How long a cell may take on a busy machine, in seconds.
-SOON = 120
-#: Figures that it draws.
+#: The timeout of a cell, in seconds, with a margin for busy machines.
+CELL_TIMEOUT = 120
+#: The number of figures in the notebook.
 FIGURES = 2
 
 
 def main(wheels: Path, directory: Path) -> None:
     installed = {distribution.name for distribution in importlib.metadata.distributions()}
-    assert "eyas" not in installed, "the notebook is to install it"
-    # Where it lies beside what `cargo xtask python` has built.
+    assert "eyas" not in installed, "the notebook must install it"
+    # The same layout as in the repository, with the wheel that `cargo xtask python` has built.
     (directory / "docs").mkdir(parents=True)
     (directory / "target" / "python").mkdir(parents=True)
     (directory / "target" / "python" / "wheels").symlink_to(wheels.resolve())
-    # A kernel of this very interpreter, whatever others are installed for the user.
+    # A kernel of this interpreter, regardless of the kernels that the user has installed.
     kernel = directory / "jupyter" / "kernels" / "python3"
     kernel.mkdir(parents=True)
-    start = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    specification = {"argv": start, "display_name": "Python 3", "language": "python"}
+    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    specification = {"argv": argv, "display_name": "Python 3", "language": "python"}
     (kernel / "kernel.json").write_text(json.dumps(specification))
     os.environ["JUPYTER_PATH"] = str(directory / "jupyter")
     os.environ["IPYTHONDIR"] = str(directory / "ipython")
@@ -39,9 +39,9 @@ def main(wheels: Path, directory: Path) -> None:
     formats: Any = importlib.import_module("nbformat")
     clients: Any = importlib.import_module("nbclient")
     notebook = formats.read(NOTEBOOK, as_version=4)
-    assert not any(cell.get("outputs") for cell in notebook.cells), "outputs are not kept"
+    assert not any(cell.get("outputs") for cell in notebook.cells), "the notebook has outputs"
     resources = {"metadata": {"path": str(directory / "docs")}}
-    clients.NotebookClient(notebook, timeout=SOON, resources=resources).execute()
+    clients.NotebookClient(notebook, timeout=CELL_TIMEOUT, resources=resources).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     pages = [output.data["text/html"] for output in outputs if "text/html" in output.get("data", {})]
     assert sum("&lt;svg" in page for page in pages) == FIGURES, pages

@@ -29,7 +29,7 @@ def test_many_requests_at_once(server: Server) -> None:
     asyncio.run(run())
 
 
-def test_streaming_both_ways(server: Server) -> None:
+def test_streaming_in_both_directions(server: Server) -> None:
     async def chunks() -> AsyncIterator[bytes]:
         for n in range(50):
             await asyncio.sleep(0)
@@ -47,7 +47,7 @@ def test_streaming_both_ways(server: Server) -> None:
     asyncio.run(run())
 
 
-def test_a_coroutine_that_raises(server: Server) -> None:
+def test_an_async_generator_that_raises(server: Server) -> None:
     async def chunks() -> AsyncIterator[bytes]:
         yield b"first"
         raise LookupError("the second is gone")
@@ -61,7 +61,7 @@ def test_a_coroutine_that_raises(server: Server) -> None:
     asyncio.run(run())
 
 
-def test_a_coroutine_needs_an_async_client(client: eyas.Client) -> None:
+def test_an_async_generator_needs_an_async_client(client: eyas.Client) -> None:
     async def chunks() -> AsyncIterator[bytes]:
         yield b""
 
@@ -77,7 +77,7 @@ def test_cancelling_ends_the_race(silent: Silent) -> None:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            # The client is still open: nothing but the cancelling can have closed it.
+            # The client is still open, so only the cancellation can have closed the connection.
             await asyncio.to_thread(silent.wait_until_all_are_closed)
 
     asyncio.run(run())
@@ -99,13 +99,13 @@ def test_cancelling_leaves_no_socket(silent: Silent, call: Callable[[Silent], An
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        # What the listener has accepted is in this process, too.
+        # The sockets that the listener has accepted belong to this process, too.
         await asyncio.to_thread(wait_for_sockets, lambda: before + silent.accepted())
 
     asyncio.run(run())
 
 
-def test_a_limit_of_asyncio_ends_the_race(silent: Silent) -> None:
+def test_an_asyncio_timeout_ends_the_race(silent: Silent) -> None:
     async def run() -> None:
         async with eyas.AsyncClient(timeout=None) as client:
             with pytest.raises(asyncio.TimeoutError):
@@ -115,7 +115,7 @@ def test_a_limit_of_asyncio_ends_the_race(silent: Silent) -> None:
     asyncio.run(run())
 
 
-def test_several_loops_one_after_another(server: Server) -> None:
+def test_consecutive_event_loops(server: Server) -> None:
     client = open_client(server)
 
     async def run() -> int:

@@ -1,4 +1,4 @@
-"""Requests that block."""
+"""Blocking requests."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_every_version(
         assert client.post(f"{server.url}/echo", content=b"again").connection_was_reused
 
 
-def test_the_race_is_told(client: eyas.Client) -> None:
+def test_the_race_is_reported(client: eyas.Client) -> None:
     response = client.get("/bytes/1")
     race = response.race
     assert race.winner is not None
@@ -50,7 +50,7 @@ def test_the_race_is_told(client: eyas.Client) -> None:
     assert race.plan.entries[0].reasons
 
 
-def test_bodies_and_what_they_are(client: eyas.Client) -> None:
+def test_bodies_and_content_types(client: eyas.Client) -> None:
     echo = client.post("/echo", json={"ü": [1, None]})
     assert echo.json() == {"ü": [1, None]}
     assert echo.headers["Content-Type"] == "application/json"
@@ -114,13 +114,13 @@ def test_head_has_no_body(client: eyas.Client) -> None:
     assert response.content == b""
 
 
-def test_queries(client: eyas.Client) -> None:
+def test_query_parameters(client: eyas.Client) -> None:
     response = client.get("/status/204?a=1", params={"b": [2, True], "c": None})
     assert response.url.endswith("/status/204?a=1&b=2&b=true&c=")
     assert client.get("/status/204", params="x=y").url.endswith("?x=y")
 
 
-def test_redirects_are_followed_when_asked(client: eyas.Client) -> None:
+def test_redirects_are_followed_on_request(client: eyas.Client) -> None:
     response = client.get("/redirect/2")
     assert response.status_code == 302
     assert response.history == []
@@ -142,19 +142,19 @@ def test_statuses(client: eyas.Client) -> None:
 
 
 def test_credentials(client: eyas.Client) -> None:
-    # The server shows nothing of the request, so this only says that it goes out well-formed.
+    # The server does not echo the header, so this only verifies that the request is well-formed.
     assert client.get("/status/200", auth=("ada", "secret")).is_success
     assert "secret" not in repr(eyas.Headers({"Authorization": "secret"}))
 
 
-def test_one_call_each(server: Server) -> None:
+def test_module_functions(server: Server) -> None:
     assert len(eyas.get(f"{server.url}/bytes/3", verify=server.roots).content) == 3
     assert eyas.post(f"{server.url}/echo", verify=server.roots, content=b"x").content == b"x"
     with eyas.stream("GET", f"{server.url}/bytes/9", verify=server.roots) as response:
         assert len(response.read()) == 9
 
 
-def test_a_client_that_is_closed(server: Server) -> None:
+def test_a_closed_client(server: Server) -> None:
     client = eyas.Client(verify=server.roots)
     client.close()
     assert client.is_closed
@@ -162,7 +162,7 @@ def test_a_client_that_is_closed(server: Server) -> None:
         client.get(server.url)
 
 
-def test_what_cannot_be_meant(server: Server) -> None:
+def test_invalid_arguments(server: Server) -> None:
     with pytest.raises(ValueError, match="unknown policy"):
         eyas.Client(policy="luck")
     with pytest.raises(ValueError, match="unknown transport"):

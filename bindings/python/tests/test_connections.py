@@ -1,4 +1,4 @@
-"""Connections without HTTP: those that block, and those of asyncio."""
+"""Connections without HTTP, blocking and in asyncio."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from eyas.__main__ import command
 REQUEST = b"GET /bytes/5000 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 
-def test_like_a_socket(server: Server) -> None:
-    place = ("localhost", server.port)
+def test_a_connection_works_like_a_socket(server: Server) -> None:
+    address = ("localhost", server.port)
     with eyas.create_connection(
-        place, SOON, transports=("tcp",), alpn=["http/1.1"], verify=server.roots
+        address, SOON, transports=("tcp",), alpn=["http/1.1"], verify=server.roots
     ) as connection:
         assert connection.info.transport == "tcp"
         assert connection.info.alpn == "http/1.1"
@@ -38,7 +38,7 @@ def test_like_a_socket(server: Server) -> None:
         connection.recv(1)
 
 
-def test_like_the_streams_of_asyncio(server: Server) -> None:
+def test_asyncio_streams(server: Server) -> None:
     async def run() -> None:
         reader, writer = await eyas.open_connection(
             "localhost",
@@ -68,7 +68,7 @@ def test_like_the_streams_of_asyncio(server: Server) -> None:
 
 @pytest.fixture
 def echo() -> Iterator[int]:
-    """A plain TCP server that sends back what it gets, and ends after its peer."""
+    """A TCP server that echoes all data, and closes each connection after its peer."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -87,7 +87,7 @@ def echo() -> Iterator[int]:
     listener.close()
 
 
-def test_much_both_ways_at_once(echo: int) -> None:
+def test_bulk_data_in_both_directions(echo: int) -> None:
     data = bytes(range(256)) * 16384
 
     async def run() -> None:
@@ -108,7 +108,7 @@ def test_much_both_ways_at_once(echo: int) -> None:
     asyncio.run(run())
 
 
-def test_one_thread_reads_while_another_writes(echo: int) -> None:
+def test_concurrent_reads_and_writes(echo: int) -> None:
     data = bytes(range(256)) * 16384
     with eyas.create_connection(("127.0.0.1", echo), SOON, tls=False) as connection:
         assert connection.info.security == "none"
@@ -126,7 +126,7 @@ def test_one_thread_reads_while_another_writes(echo: int) -> None:
     assert received == data
 
 
-def test_a_call_has_its_limit(echo: int) -> None:
+def test_call_timeouts(echo: int) -> None:
     with eyas.create_connection(("127.0.0.1", echo), tls=False) as connection:
         assert connection.gettimeout() is None
         connection.settimeout(0.2)
@@ -152,15 +152,15 @@ def test_cancelling_a_reader_loses_nothing(echo: int) -> None:
 
 
 @contextlib.contextmanager
-def piping(roots: Path) -> Iterator[tuple[IO[bytes], IO[bytes], int]]:
-    """An `eyas pipe` that listens: its standard input and output, and its port."""
-    words = ["pipe", "--listen", "127.0.0.1:0", "--save-cert", str(roots), "--verbose"]
+def pipe_listener(roots: Path) -> Iterator[tuple[IO[bytes], IO[bytes], int]]:
+    """Runs a listening `eyas pipe`; yields its standard input and output, and its port."""
+    arguments = ["pipe", "--listen", "127.0.0.1:0", "--save-cert", str(roots), "--verbose"]
     with subprocess.Popen(
-        [command(), *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [command(), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as pipe:
         assert pipe.stdin is not None and pipe.stdout is not None and pipe.stderr is not None
         try:
-            # Others may have the port of SCTP, which it then reports first.
+            # If the SCTP port is in use, it reports that first.
             line = next(line for line in pipe.stderr if line.startswith(b"listening on "))
             yield pipe.stdin, pipe.stdout, int(line.rpartition(b":")[2])
             pipe.stdin.close()
@@ -170,10 +170,10 @@ def piping(roots: Path) -> Iterator[tuple[IO[bytes], IO[bytes], int]]:
 
 
 @pytest.mark.parametrize("transport", ["quic", "tcp"])
-def test_over_a_pipe(transport: str, tmp_path: Path) -> None:
-    """What `eyas pipe` reads on its standard input comes here, and the other way round."""
+def test_data_through_eyas_pipe(transport: str, tmp_path: Path) -> None:
+    """The standard input of `eyas pipe` is received here, and sent data is its standard output."""
     roots = tmp_path / "ca.pem"
-    with piping(roots) as (stdin, stdout, port):
+    with pipe_listener(roots) as (stdin, stdout, port):
         with eyas.create_connection(
             ("localhost", port), SOON, transports=(transport,), verify=roots
         ) as connection:
@@ -187,12 +187,12 @@ def test_over_a_pipe(transport: str, tmp_path: Path) -> None:
         assert stdout.read() == b"from Python\nthe end\n"
 
 
-def test_data_leaves_between_calls(tmp_path: Path) -> None:
-    """Nothing calls eyas while the data is on its way, and QUIC's acknowledgements come in."""
+def test_data_is_sent_between_calls(tmp_path: Path) -> None:
+    """No call runs while the data is being sent and acknowledged."""
     roots = tmp_path / "ca.pem"
     data = bytes(range(256)) * 4096
     with (
-        piping(roots) as (_, stdout, port),
+        pipe_listener(roots) as (_, stdout, port),
         eyas.create_connection(
             ("localhost", port), SOON, transports=("quic",), verify=roots
         ) as connection,

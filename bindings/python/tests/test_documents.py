@@ -1,9 +1,9 @@
-"""The examples of the documents run, against a server at another port than they say."""
+"""Runs the examples of the documents, with the port of a test server."""
 
 from __future__ import annotations
 
 import pytest
-from served import DOCUMENTS, Server, at, examples
+from helpers import DOCUMENTS, Server, examples, with_port
 
 EXAMPLES = [
     pytest.param(example, id=f"{document.name}-{number}")
@@ -19,4 +19,4 @@ def test_there_are_examples() -> None:
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_example(example: str, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(server.directory)
-    exec(compile(at(server, example), "example", "exec"), {"__name__": "__main__"})
+    exec(compile(with_port(server, example), "example", "exec"), {"__name__": "__main__"})

@@ -1,4 +1,4 @@
-"""What is raised, and what it says."""
+"""Exceptions and their contents."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ import eyas
 from eyas import _errors, _native
 
 
-def test_nobody_listens(nobody: int) -> None:
+def test_a_refused_request(unused_port: int) -> None:
     with pytest.raises(eyas.ConnectError) as raised:
-        eyas.get(f"http://127.0.0.1:{nobody}/")
+        eyas.get(f"http://127.0.0.1:{unused_port}/")
     error = raised.value
     assert error.kind == "connect"
-    assert error.candidates == ((f"tcp 127.0.0.1:{nobody}", "refused"),)
+    assert error.candidates == ((f"tcp 127.0.0.1:{unused_port}", "refused"),)
     assert error.causes == ("refused",)
-    assert error.url == f"http://127.0.0.1:{nobody}/"
+    assert error.url == f"http://127.0.0.1:{unused_port}/"
     assert isinstance(error, ConnectionError)
 
 
-def test_a_certificate_that_nobody_trusts(server: Server) -> None:
+def test_an_untrusted_certificate(server: Server) -> None:
     with pytest.raises(eyas.CertificateError) as raised:
         eyas.get(server.url)
     error = raised.value
     assert isinstance(error, eyas.ConnectError)
     assert error.causes[0] == "certificate"
-    # Those at the other address of localhost were refused.
+    # The candidates at the other address of localhost were refused.
     assert "certificate" in {cause for _, cause in error.candidates}
     assert eyas.get(f"{server.url}/bytes/1", verify=False).is_success
 
@@ -56,7 +56,7 @@ def test_a_slow_response(client: eyas.Client) -> None:
 
 
 @pytest.mark.parametrize("url", ["", "host", "ftp://host/", "https://", "https://[::1/"])
-def test_urls_that_are_none(url: str) -> None:
+def test_invalid_urls(url: str) -> None:
     with pytest.raises(eyas.InvalidURL):
         eyas.get(url)
 
@@ -67,7 +67,7 @@ def test_passwords_are_not_shown() -> None:
     assert "secret" not in str(raised.value)
 
 
-def test_requests_that_are_none(server: Server) -> None:
+def test_invalid_requests(server: Server) -> None:
     with pytest.raises(ValueError, match="header field"):
         eyas.get(server.url, headers={"a b": "c"})
     with pytest.raises(ValueError, match="header field"):
@@ -76,23 +76,23 @@ def test_requests_that_are_none(server: Server) -> None:
         eyas.get(server.url, timeout=-1)
 
 
-def test_errors_travel_between_processes(nobody: int) -> None:
+def test_errors_can_be_pickled(unused_port: int) -> None:
     with pytest.raises(eyas.ConnectError) as raised:
-        eyas.get(f"http://127.0.0.1:{nobody}/")
+        eyas.get(f"http://127.0.0.1:{unused_port}/")
     copy = pickle.loads(pickle.dumps(raised.value))
     assert type(copy) is type(raised.value)
     assert str(copy) == str(raised.value)
     assert copy.candidates == raised.value.candidates
 
 
-def test_a_connection_to_nobody(nobody: int) -> None:
+def test_a_refused_connection(unused_port: int) -> None:
     with pytest.raises(eyas.ConnectError) as raised:
-        eyas.create_connection(("127.0.0.1", nobody), transports=("tcp",))
-    assert raised.value.candidates == ((f"tcp 127.0.0.1:{nobody} tls", "refused"),)
+        eyas.create_connection(("127.0.0.1", unused_port), transports=("tcp",))
+    assert raised.value.candidates == ((f"tcp 127.0.0.1:{unused_port} tls", "refused"),)
 
 
-def test_every_kind_has_its_class() -> None:
-    """What the native part can say, and what is raised for it, are of the same kinds."""
+def test_every_kind_has_a_class() -> None:
+    """The kinds of the native part are those for which there are exceptions."""
     assert set(_errors._CLASSES) == set(_native.kinds())
     for kind in _native.kinds():
         fields: _errors.ErrorFields = {
@@ -111,7 +111,7 @@ def test_every_kind_has_its_class() -> None:
         assert str(error).startswith("how it was")
 
 
-def test_a_body_that_is_no_json(client: eyas.Client) -> None:
+def test_invalid_json(client: eyas.Client) -> None:
     response = client.post("/echo", content=b'{"a":')
     with pytest.raises(eyas.JSONDecodeError) as raised:
         response.json()

@@ -1,4 +1,4 @@
-"""httpx and its successor over eyas."""
+"""httpx and httpx2 over eyas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import eyas
 import eyas.httpx
 import eyas.httpx2
 
-#: Each library and its transports. What httpx2 has is what httpx had, so that the types of one do for both.
+#: Each library and its transports.
 LIBRARIES: list[Any] = [
     pytest.param(httpx, eyas.httpx, id="httpx"),
     pytest.param(httpx2, eyas.httpx2, id="httpx2"),
@@ -63,12 +63,12 @@ def test_an_async_client(server: Server, library: Any, ours: Any) -> None:
 
 
 @each_library
-def test_errors_in_the_words_of_the_library(
-    nobody: int, silent: Silent, library: Any, ours: Any
+def test_errors_are_translated(
+    unused_port: int, silent: Silent, library: Any, ours: Any
 ) -> None:
     with library.Client(transport=ours.Transport()) as client:
         with pytest.raises(library.ConnectError) as raised:
-            client.get(f"http://127.0.0.1:{nobody}/")
+            client.get(f"http://127.0.0.1:{unused_port}/")
         cause = raised.value.__cause__
         assert isinstance(cause, eyas.ConnectError)
         assert cause.candidates

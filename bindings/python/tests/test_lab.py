@@ -1,4 +1,4 @@
-"""The lab: plans, runs in this process, and what comes out of them."""
+"""The lab: plans, runs in this process, and results."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from conftest import SOON
-from test_processes import python, said
+from test_processes import output_of, python
 
 import eyas.lab
 
-#: A plan as a program would write it.
+#: A plan written by a program.
 MINE: dict[str, Any] = {
     "name": "mine",
     "title": "Mine",
@@ -42,7 +42,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> eyas.lab.Result:
     return eyas.lab.run(MINE, out=tmp_path_factory.mktemp("mine"))
 
 
-def test_plans_that_come_along() -> None:
+def test_built_in_plans() -> None:
     plans = {plan.name: plan for plan in eyas.lab.plans()}
     assert plans["cmt-delay"].claims > 3 and not plans["cmt-delay"].live
     assert plans["h3-delay"].live
@@ -50,7 +50,7 @@ def test_plans_that_come_along() -> None:
     assert eyas.lab.load(plans["cmt-delay"]) is plans["cmt-delay"]
 
 
-def test_plans_are_names_files_or_mappings(tmp_path: Path) -> None:
+def test_plans_from_files_and_mappings(tmp_path: Path) -> None:
     mine = eyas.lab.load(MINE)
     assert (mine.name, mine.points, mine.runs, mine.claims) == ("mine", 2, 2, 1)
     file = tmp_path / "mine.toml"
@@ -58,7 +58,7 @@ def test_plans_are_names_files_or_mappings(tmp_path: Path) -> None:
     assert eyas.lab.load(file) == mine == eyas.lab.load(str(file))
 
 
-def test_what_is_no_plan_says_why(tmp_path: Path) -> None:
+def test_invalid_plans(tmp_path: Path) -> None:
     with pytest.raises(eyas.lab.PlanError, match="no plan 'cmt-dely'.*cmt-delay"):
         eyas.lab.load("cmt-dely")
     with pytest.raises(ValueError, match="sped"):
@@ -103,27 +103,27 @@ def test_figures(result: eyas.lab.Result, tmp_path: Path) -> None:
         result.plot("Delay")
 
 
-def test_progress_and_what_is_found(tmp_path: Path) -> None:
-    told: list[eyas.lab.Progress] = []
+def test_progress_and_finished_runs(tmp_path: Path) -> None:
+    updates: list[eyas.lab.Progress] = []
     for _ in range(2):
-        eyas.lab.run(MINE, runs=3, out=tmp_path, progress=told.append)
-    assert told[0] == eyas.lab.Progress(0, 0, 6)
-    assert told[-2].done == 6 and told[-1] == eyas.lab.Progress(6, 6, 6)
+        eyas.lab.run(MINE, runs=3, out=tmp_path, progress=updates.append)
+    assert updates[0] == eyas.lab.Progress(0, 0, 6)
+    assert updates[-2].done == 6 and updates[-1] == eyas.lab.Progress(6, 6, 6)
 
 
-def test_what_is_raised_ends_a_run_and_keeps_what_was_finished(tmp_path: Path) -> None:
+def test_an_exception_stops_the_plan_and_keeps_finished_runs(tmp_path: Path) -> None:
     def enough(now: eyas.lab.Progress) -> None:
         if now.done == 3:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         eyas.lab.run(MINE, runs=500, out=tmp_path, progress=enough)
-    told: list[eyas.lab.Progress] = []
-    eyas.lab.run(MINE, runs=3, out=tmp_path, progress=told.append)
-    assert told[0].found >= 3
+    updates: list[eyas.lab.Progress] = []
+    eyas.lab.run(MINE, runs=3, out=tmp_path, progress=updates.append)
+    assert updates[0].found >= 3
 
 
-def test_ctrl_c_ends_a_run(tmp_path: Path) -> None:
+def test_ctrl_c_stops_the_plan(tmp_path: Path) -> None:
     child = python(
         """
         import signal, sys, eyas.lab
@@ -146,7 +146,7 @@ def test_ctrl_c_ends_a_run(tmp_path: Path) -> None:
             while child.stdout.readline() != "2\n":
                 assert child.poll() is None
             child.send_signal(signal.SIGINT)
-            assert said(child).endswith("interrupted\n")
+            assert output_of(child).endswith("interrupted\n")
         finally:
             watchdog.cancel()
             child.kill()

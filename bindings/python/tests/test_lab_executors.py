@@ -1,4 +1,4 @@
-"""Runs on executors: the same results, whoever does them, in whatever order, and whatever breaks."""
+"""Runs on executors: the results do not depend on the executor, on the order, or on failures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return Sweep(tmp_path_factory.mktemp("local"), quick=True).local()
 
 
-def test_four_shards_of_the_command(local: dict[str, bytes], tmp_path: Path) -> None:
+def test_shards(local: dict[str, bytes], tmp_path: Path) -> None:
     assert Sweep(tmp_path, quick=True).shards() == local
 
 
@@ -44,25 +44,25 @@ def test_dask_while_a_worker_is_killed(local: dict[str, bytes], tmp_path: Path) 
 
 
 class Unreliable(ThreadPoolExecutor):
-    """Does something else with every task."""
+    """Calls a function before each task; its result, if any, replaces that of the task."""
 
     def __init__(self, instead: Callable[[bytes, int], Any]) -> None:
         super().__init__(2)
         self._instead = instead
         self.tasks = 0
 
-    def submit(self, fn: Callable[..., Any], /, *words: Any, **named: Any) -> Future[Any]:
+    def submit(self, fn: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> Future[Any]:
         self.tasks += 1
         number = self.tasks
 
         def instead() -> Any:
-            answer = self._instead(words[0], number)
-            return fn(*words, **named) if answer is None else answer
+            answer = self._instead(arguments[0], number)
+            return fn(*arguments, **keywords) if answer is None else answer
 
         return super().submit(instead)
 
 
-def test_tasks_that_fail_are_tried_again(tmp_path: Path) -> None:
+def test_failed_tasks_are_retried(tmp_path: Path) -> None:
     whole = eyas.lab.run(MINE, out=tmp_path / "whole").to_json()
 
     def fail(_: bytes, number: int) -> None:
@@ -74,7 +74,7 @@ def test_tasks_that_fail_are_tried_again(tmp_path: Path) -> None:
         assert pool.tasks > 2
 
 
-def test_what_fails_for_good_says_why_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_permanent_failure_is_reported_and_keeps_finished_runs(tmp_path: Path) -> None:
     def fail(_: bytes, number: int) -> None:
         if number > 2:
             raise OSError("no disk")
@@ -83,13 +83,13 @@ def test_what_fails_for_good_says_why_and_loses_nothing(tmp_path: Path) -> None:
         with pytest.raises(eyas.lab.TaskError, match="failed 4 times: no disk") as raised:
             eyas.lab.run(MINE, executor=pool, batch=1, out=tmp_path)
     assert isinstance(raised.value.__cause__, OSError)
-    told: list[eyas.lab.Progress] = []
-    eyas.lab.run(MINE, out=tmp_path, progress=told.append)
-    # The second may have been under way when the third had failed for good.
-    assert told[0].found in (1, 2)
+    updates: list[eyas.lab.Progress] = []
+    eyas.lab.run(MINE, out=tmp_path, progress=updates.append)
+    # The second may still have been running when the third failed permanently.
+    assert updates[0].found in (1, 2)
 
 
-def test_an_executor_that_is_over(tmp_path: Path) -> None:
+def test_an_executor_that_is_shut_down(tmp_path: Path) -> None:
     pool = ThreadPoolExecutor(1)
     pool.shutdown()
     with pytest.raises(eyas.lab.TaskError, match="accepts no more tasks"):
@@ -98,8 +98,8 @@ def test_an_executor_that_is_over(tmp_path: Path) -> None:
         eyas.lab.run(MINE, executor=3, out=tmp_path)
 
 
-def test_workers_with_other_code_are_refused(tmp_path: Path) -> None:
-    # As a worker finds out,
+def test_workers_with_another_build_are_rejected(tmp_path: Path) -> None:
+    # The worker detects the difference.
     def there(task: bytes, _: int) -> Any:
         return _native.lab_task(task, "another"), 0.0
 
@@ -108,7 +108,7 @@ def test_workers_with_other_code_are_refused(tmp_path: Path) -> None:
             eyas.lab.run(MINE, executor=pool, out=tmp_path)
         assert pool.tasks == 1
 
-    # and as we do.
+    # The program detects the difference.
     def lie(task: bytes, _: int) -> Any:
         read = json.loads(task)
         read["version"] = "another"
@@ -119,13 +119,13 @@ def test_workers_with_other_code_are_refused(tmp_path: Path) -> None:
             eyas.lab.run(MINE, executor=pool, out=tmp_path)
 
 
-def test_what_is_no_outcome_is_refused(tmp_path: Path) -> None:
+def test_invalid_outcomes_are_rejected(tmp_path: Path) -> None:
     with Unreliable(lambda _, __: (b"{", 0.0)) as pool:
         with pytest.raises(eyas.lab.LabError, match="not written by eyas"):
             eyas.lab.run(MINE, executor=pool, out=tmp_path)
 
 
-def test_an_interruption_keeps_what_was_finished(tmp_path: Path) -> None:
+def test_an_interruption_keeps_finished_runs(tmp_path: Path) -> None:
     def enough(now: eyas.lab.Progress) -> None:
         if now.done == 3:
             raise KeyboardInterrupt
@@ -133,6 +133,6 @@ def test_an_interruption_keeps_what_was_finished(tmp_path: Path) -> None:
     with ThreadPoolExecutor(2) as pool:
         with pytest.raises(KeyboardInterrupt):
             eyas.lab.run(MINE, runs=50, executor=pool, batch=1, out=tmp_path, progress=enough)
-    told: list[eyas.lab.Progress] = []
-    eyas.lab.run(MINE, out=tmp_path, runs=50, progress=told.append)
-    assert 3 <= told[0].found < 100
+    updates: list[eyas.lab.Progress] = []
+    eyas.lab.run(MINE, out=tmp_path, runs=50, progress=updates.append)
+    assert 3 <= updates[0].found < 100

@@ -1,4 +1,4 @@
-"""The table of all runs, as it is read by those for whom it is made."""
+"""The table of all runs, read with the libraries that support it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Columns = dict[str, list[Any]]
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> eyas.lab.Result:
-    """One in which numbers are lacking: in so short a time nothing arrives on most of the streams."""
+    """A result with nulls: in so short a time, no data arrives on most of the streams."""
     short = {"time.duration": "1 ms", "application.streams": 16}
     result = eyas.lab.run(MINE, set=short, out=tmp_path_factory.mktemp("table"))
     assert None in columns(result)["value"]
@@ -40,7 +40,7 @@ def test_a_tidy_table(tmp_path: Path) -> None:
 def test_arrow_without_a_copy(result: eyas.lab.Result) -> None:
     nanoarrow: Any = importlib.import_module("nanoarrow")
     table = result.to_arrow()
-    # Anybody may read it, as often as they like, or not at all.
+    # It can be read repeatedly, and a stream may remain unread.
     for _ in range(3):
         table.__arrow_c_stream__()
         array = nanoarrow.Array(table)
@@ -50,7 +50,7 @@ def test_arrow_without_a_copy(result: eyas.lab.Result) -> None:
             name: array.child(place).to_pylist() for place, name in enumerate(columns(result))
         }
         assert read == columns(result)
-    # What was taken out of it stays when it is gone.
+    # Extracted columns outlive the table.
     seeds = array.child(4)
     del array, table
     assert seeds.to_pylist() == columns(result)["seed"]
@@ -101,7 +101,7 @@ def test_parquet(result: eyas.lab.Result, tmp_path: Path) -> None:
     table = parquet.read_table(path)
     table.validate(full=True)
     assert table.to_pydict() == columns(result)
-    # Types, and what may be lacking, are those of the other way to read it.
+    # The types and nullability are the same as over Arrow.
     arrow = pyarrow.table(result.to_arrow())
     assert table.schema.remove_metadata() == arrow.schema
     assert polars.read_parquet(path).to_dict(as_series=False) == columns(result)
@@ -110,7 +110,7 @@ def test_parquet(result: eyas.lab.Result, tmp_path: Path) -> None:
         result.to_parquet(tmp_path / "nowhere" / "runs.parquet")
 
 
-def test_parquet_of_the_command(tmp_path: Path) -> None:
+def test_parquet_files_of_the_command(tmp_path: Path) -> None:
     plan = tmp_path / "mine.toml"
     plan.write_text(eyas.lab.load(MINE).text)
     here, there, parts = tmp_path / "here", tmp_path / "there", tmp_path / "part"

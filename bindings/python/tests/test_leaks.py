@@ -1,4 +1,4 @@
-"""A thousand requests, and a thousand associations, leave memory and descriptors as they were."""
+"""A thousand requests or associations leak neither memory nor file descriptors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conftest import SOON, Server
 import eyas
 from eyas.sctp import sync
 
-#: What the allocator may keep between one stretch and the next, in bytes.
+#: How much memory the allocator may keep, in bytes.
 SLACK = 8 * 2**20
 
 
@@ -22,14 +22,14 @@ def descriptors() -> int:
 
 
 def memory() -> int:
-    """Bytes that are resident."""
+    """Returns the resident memory, in bytes."""
     gc.collect()
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 @pytest.mark.parametrize("http3", [False, True])
-def test_a_client_that_is_kept(server: Server, http3: bool) -> None:
+def test_a_reused_client(server: Server, http3: bool) -> None:
     with eyas.Client(
         verify=server.roots, timeout=SOON, http1=False, http2=not http3, http3=http3
     ) as client:
@@ -46,7 +46,7 @@ def test_a_client_that_is_kept(server: Server, http3: bool) -> None:
     assert after[1] <= before[1]
 
 
-def test_a_client_for_each_request(server: Server) -> None:
+def test_a_new_client_per_request(server: Server) -> None:
     endpoint = eyas.Endpoint(verify=server.roots)
 
     def fetch(times: int) -> None:
@@ -58,7 +58,7 @@ def test_a_client_for_each_request(server: Server) -> None:
     before = memory()
     fetch(150)
     assert memory() - before < SLACK
-    # What was closed last may still say goodbye.
+    # The connections closed last may still be shutting down.
     assert descriptors() < 50
 
 

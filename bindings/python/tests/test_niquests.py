@@ -1,4 +1,4 @@
-"""niquests over eyas. It wants an environment without requests."""
+"""niquests over eyas, in an environment without requests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def session(server: Server) -> Iterator[Any]:
         yield session
 
 
-def test_a_session_of_niquests(server: Server, session: Any) -> None:
+def test_a_session(server: Server, session: Any) -> None:
     response = session.post(f"{server.url}/echo", json={"a": 1}, timeout=SOON)
     assert response.json() == {"a": 1}
     assert eyas.niquests.info(response).security == "tls"
@@ -32,7 +32,7 @@ def test_a_session_of_niquests(server: Server, session: Any) -> None:
     assert [hop.status_code for hop in followed.history] == [302, 302]
 
 
-def test_streaming_both_ways(server: Server, session: Any) -> None:
+def test_streaming_in_both_directions(server: Server, session: Any) -> None:
     def chunks() -> Iterator[bytes]:
         for n in range(50):
             yield b"%03d" % n * 1000
@@ -41,9 +41,9 @@ def test_streaming_both_ways(server: Server, session: Any) -> None:
         assert b"".join(response.iter_content(10_000)) == b"".join(chunks())
 
 
-def test_errors_in_the_words_of_niquests(nobody: int, silent: Silent, session: Any) -> None:
+def test_errors_are_translated(unused_port: int, silent: Silent, session: Any) -> None:
     with pytest.raises(niquests.ConnectionError) as raised:
-        session.get(f"http://127.0.0.1:{nobody}/")
+        session.get(f"http://127.0.0.1:{unused_port}/")
     assert isinstance(raised.value.__cause__, eyas.ConnectError)
     with pytest.raises(niquests.ConnectTimeout):
         session.get(silent.url, timeout=(0.3, SOON))

@@ -1,4 +1,4 @@
-"""Signals, threads, forks and sub-interpreters."""
+"""Signals, threads, forks and subinterpreters."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from conftest import SOON, Server, Silent
 import eyas
 
 
-def python(program: str, *words: str) -> subprocess.Popen[str]:
-    """A program in an interpreter of its own."""
+def python(program: str, *arguments: str) -> subprocess.Popen[str]:
+    """Starts a program in a new interpreter."""
     return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(program), *words],
+        [sys.executable, "-c", textwrap.dedent(program), *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -28,7 +28,7 @@ def python(program: str, *words: str) -> subprocess.Popen[str]:
     )
 
 
-def said(child: subprocess.Popen[str]) -> str:
+def output_of(child: subprocess.Popen[str]) -> str:
     out, err = child.communicate(timeout=2 * SOON)
     assert child.returncode == 0, err
     return out
@@ -42,23 +42,23 @@ def said(child: subprocess.Popen[str]) -> str:
         "eyas.race(sys.argv[1])",
     ],
 )
-def test_ctrl_c_ends_a_call_and_its_sockets(silent: Silent, call: str) -> None:
+def test_ctrl_c_ends_a_call_and_closes_its_sockets(silent: Silent, call: str) -> None:
     child = python(
         f"""
         import signal, sys, eyas
-        # Programs in the background inherit that it is ignored.
+        # In background processes, SIGINT is ignored by default.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             {call}
         except KeyboardInterrupt:
             print("interrupted", flush=True)
-        # It is not the end of the process that closes what the call had opened.
+        # The process stays alive, so that its exit does not close the sockets of the call.
         sys.stdin.read()
         """,
         silent.url,
         str(silent.port),
     )
-    # A call that is not interrupted would have the test wait forever.
+    # Without it, a call that is not interrupted would block the test forever.
     watchdog = threading.Timer(2 * SOON, child.kill)
     watchdog.start()
     with child:
@@ -69,7 +69,7 @@ def test_ctrl_c_ends_a_call_and_its_sockets(silent: Silent, call: str) -> None:
             assert child.stdout.readline() == "interrupted\n"
             silent.wait_until_all_are_closed()
             assert child.poll() is None
-            assert said(child) == ""
+            assert output_of(child) == ""
         finally:
             watchdog.cancel()
             child.kill()
@@ -79,11 +79,11 @@ def test_ctrl_c_ends_a_call_and_its_sockets(silent: Silent, call: str) -> None:
     "call",
     [
         "sync.connect(*target)",
-        # asyncio cancels what runs.
+        # asyncio cancels the main task.
         "asyncio.run(eyas.sctp.connect(*target))",
     ],
 )
-def test_ctrl_c_leaves_no_socket_of_sctp(call: str) -> None:
+def test_ctrl_c_closes_the_sockets_of_sctp(call: str) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
         silent.settimeout(2 * SOON)
@@ -102,7 +102,7 @@ def test_ctrl_c_leaves_no_socket_of_sctp(call: str) -> None:
             except KeyboardInterrupt:
                 print("interrupted")
             wait_for_sockets(lambda: before)
-            print("none is left")
+            print("all sockets are closed")
             """,
             str(Path(__file__).parent),
             str(silent.getsockname()[1]),
@@ -110,13 +110,13 @@ def test_ctrl_c_leaves_no_socket_of_sctp(call: str) -> None:
             try:
                 silent.recv(2048)
                 child.send_signal(signal.SIGINT)
-                assert said(child) == "interrupted\nnone is left\n"
+                assert output_of(child) == "interrupted\nall sockets are closed\n"
             finally:
                 child.kill()
 
 
 def test_a_signal_handler_may_make_a_call(silent: Silent, server: Server) -> None:
-    out = said(
+    out = output_of(
         python(
             """
             import signal, sys, eyas
@@ -140,14 +140,14 @@ def test_a_signal_handler_may_make_a_call(silent: Silent, server: Server) -> Non
     assert len(out.splitlines()) == 2
 
 
-def test_others_run_while_one_waits(silent: Silent) -> None:
+def test_other_threads_run_during_a_call(silent: Silent) -> None:
     def wait() -> None:
         with pytest.raises(eyas.Error):
             eyas.get(silent.url, timeout=None)
 
     thread = threading.Thread(target=wait)
     thread.start()
-    # If the call kept the GIL, nothing of this could happen before its end.
+    # If the call held the GIL, this would block until its end.
     silent.wait_for_connection()
     assert thread.is_alive()
     silent.close()
@@ -163,7 +163,7 @@ def test_others_run_while_one_waits(silent: Silent) -> None:
     ],
     ids=["awaited", "in-threads"],
 )
-def test_python_ends_while_calls_are_under_way(silent: Silent, begin: str) -> None:
+def test_python_exits_during_calls(silent: Silent, begin: str) -> None:
     with python(
         f"""
         import asyncio, sys, threading, time, eyas
@@ -178,7 +178,7 @@ def test_python_ends_while_calls_are_under_way(silent: Silent, begin: str) -> No
         url, loop = sys.argv[1], asyncio.new_event_loop()
         calls = loop.run_until_complete(begin())
         loop.run_until_complete(asyncio.sleep(0.05))
-        # Taking the interpreter apart lasts until the calls have ended.
+        # Finalizing the interpreter takes until the calls have ended.
         slow = Slow()
         """,
         silent.url,
@@ -188,7 +188,7 @@ def test_python_ends_while_calls_are_under_way(silent: Silent, begin: str) -> No
     assert "panicked" not in err and "Fatal" not in err, err
 
 
-def test_a_client_in_many_threads(server: Server) -> None:
+def test_a_client_shared_by_threads(server: Server) -> None:
     with eyas.Client(base_url=server.url, verify=server.roots, timeout=SOON) as client:
 
         def size(size: int) -> int:
@@ -199,7 +199,7 @@ def test_a_client_in_many_threads(server: Server) -> None:
 
 
 def test_a_fork_before_first_use(server: Server) -> None:
-    out = said(
+    out = output_of(
         python(
             """
             import os, sys, eyas
@@ -217,7 +217,7 @@ def test_a_fork_before_first_use(server: Server) -> None:
 
 
 def test_a_fork_after_first_use(server: Server) -> None:
-    out = said(
+    out = output_of(
         python(
             """
             import os, sys, eyas
@@ -230,7 +230,7 @@ def test_a_fork_after_first_use(server: Server) -> None:
                         call()
                     except RuntimeError as error:
                         print("forked" in str(error), flush=True)
-                # What belongs to the parent's threads is left alone.
+                # Dropping objects of the parent's runtime must not block.
                 del client, call
                 sys.exit(0)
             assert os.waitpid(child, 0)[1] == 0
@@ -255,11 +255,11 @@ program = '''
 try:
     import eyas
 except ImportError as error:
-    said = str(error)
+    outcome = str(error)
 else:
-    said = "imported"
+    outcome = "imported"
 import os
-os.write(1, said.encode())
+os.write(1, outcome.encode())
 '''
 print("before", flush=True)
 if hasattr(interpreters, "exec"):
@@ -270,16 +270,16 @@ else:
 """
 
 
-def test_sub_interpreters_are_refused() -> None:
-    out = said(python(INTERPRETERS))
-    # From 3.12 on it is Python itself that refuses; the words are ours all the same.
+def test_subinterpreters_are_rejected() -> None:
+    out = output_of(python(INTERPRETERS))
+    # From 3.12 on, Python itself rejects the import; the message is still ours.
     assert out.startswith("before\neyas can be used in only one interpreter of a process: "), out
     assert out.endswith("use threads or processes instead of subinterpreters"), out
 
 
-def test_the_command_comes_along() -> None:
-    words = [sys.executable, "-m", "eyas", "--version"]
-    version = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+def test_the_command_is_included() -> None:
+    arguments = [sys.executable, "-m", "eyas", "--version"]
+    version = subprocess.run(arguments, check=True, capture_output=True, text=True).stdout
     assert version.startswith("eyas ")
-    failed = subprocess.run([*words[:3], "no such command"], capture_output=True, check=False)
+    failed = subprocess.run([*arguments[:3], "no such command"], capture_output=True, check=False)
     assert failed.returncode != 0

@@ -1,4 +1,4 @@
-"""Races and plans for their own sake, and the memory."""
+"""Races and plans without a request, and the memory."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ def test_a_race(server: Server) -> None:
     assert again.winner is not None
 
 
-def test_a_race_of_all(server: Server) -> None:
+def test_a_race_of_all_candidates(server: Server) -> None:
     race = eyas.race(server.url, all=True, timeout=2, verify=server.roots)
-    good = {"won", "lost", "upgraded"}
-    worked = {attempt.transport for attempt in race.attempts if attempt.outcome in good}
-    assert {"tcp", "quic"} <= worked
+    successful = {"won", "lost", "upgraded"}
+    connected = {attempt.transport for attempt in race.attempts if attempt.outcome in successful}
+    assert {"tcp", "quic"} <= connected
     assert race.explain().count("\n") >= len(race.attempts)
 
 
-def test_a_race_that_is_lost(nobody: int) -> None:
-    race = eyas.race(f"http://127.0.0.1:{nobody}/", endpoint=eyas.Endpoint())
+def test_a_race_without_a_winner(unused_port: int) -> None:
+    race = eyas.race(f"http://127.0.0.1:{unused_port}/", endpoint=eyas.Endpoint())
     assert race.winner is None
     assert race.failure is not None and "refused" in race.failure
     assert [attempt.outcome for attempt in race.attempts] == ["failed"]
     assert race.failure in race.explain()
 
 
-def test_a_plan(nobody: int) -> None:
-    url, endpoint = f"https://127.0.0.1:{nobody}/", eyas.Endpoint()
+def test_a_plan(unused_port: int) -> None:
+    url, endpoint = f"https://127.0.0.1:{unused_port}/", eyas.Endpoint()
     plan = eyas.plan(url, endpoint=endpoint)
     assert [entry.transport for entry in plan.entries] == ["quic", "tcp"]
     assert plan.entries[0].alpn == ("h3",)
@@ -51,44 +51,44 @@ def test_a_plan(nobody: int) -> None:
     assert asyncio.run(eyas.aplan(url, endpoint=endpoint)) == plan
 
 
-def drawn(page: str) -> tuple[list[str], list[ElementTree.Element]]:
-    """The texts of a drawing, and its bars; it is well-formed, and all of it is in the frame."""
+def parse_svg(page: str) -> tuple[list[str], list[ElementTree.Element]]:
+    """Parses a drawing, checks that its bars are inside the frame, and returns its texts and bars."""
     root = ElementTree.fromstring(page)
-    within = "{http://www.w3.org/2000/svg}"
+    namespace = "{http://www.w3.org/2000/svg}"
     _, _, width, height = map(float, root.attrib["viewBox"].split())
-    bars = root.findall(f"{within}rect") + root.findall(f"{within}circle")
+    bars = root.findall(f"{namespace}rect") + root.findall(f"{namespace}circle")
     for bar in bars:
         right = float(bar.get("x", bar.get("cx", ""))) + float(bar.get("width", "0"))
         assert 0 <= right <= width
         assert 0 <= float(bar.get("y", bar.get("cy", ""))) <= height
-    return [text.text or "" for text in root.findall(f"{within}text")], bars
+    return [text.text or "" for text in root.findall(f"{namespace}text")], bars
 
 
 def test_a_notebook_draws_a_race(server: Server) -> None:
     race = eyas.race(server.url, all=True, timeout=2, verify=server.roots)
-    texts, bars = drawn(race._repr_html_())
+    texts, bars = parse_svg(race._repr_html_())
     assert len(bars) == len(race.dns) + len(race.attempts)
     (won,) = (text for text in texts if text.startswith("won at "))
     assert race.winner is not None
     assert f"{race.winner.transport} tls {race.winner.address}" in texts
     assert "0" in texts
-    # What others have written is no markup.
-    question = eyas.DnsQuery("<b>&.example", "AAAA", 0.1, None, 0, None)
+    # Text from other sources is escaped.
+    query = eyas.DnsQuery("<b>&.example", "AAAA", 0.1, None, 0, None)
     attempt = dataclasses.replace(race.attempts[0], outcome="failed", reason="<b>", ended_ms=9000)
-    lost = dataclasses.replace(race, dns=(question,), attempts=(attempt,), winner=None)
-    texts, bars = drawn(lost._repr_html_())
+    lost = dataclasses.replace(race, dns=(query,), attempts=(attempt,), winner=None)
+    texts, bars = parse_svg(lost._repr_html_())
     assert "dns AAAA <b>&.example" in texts and "failed at 9 s" in texts and "10 s" in texts
     assert len(bars) == 2
     nothing = dataclasses.replace(race, dns=(), attempts=(), winner=None, failure="no address")
-    assert drawn(nothing._repr_html_())[1] == []
+    assert parse_svg(nothing._repr_html_())[1] == []
 
 
-def test_a_notebook_draws_a_plan(nobody: int) -> None:
-    plan = eyas.plan(f"https://127.0.0.1:{nobody}/", endpoint=eyas.Endpoint())
-    texts, circles = drawn(plan._repr_html_())
+def test_a_notebook_draws_a_plan(unused_port: int) -> None:
+    plan = eyas.plan(f"https://127.0.0.1:{unused_port}/", endpoint=eyas.Endpoint())
+    texts, circles = parse_svg(plan._repr_html_())
     places = [float(circle.attrib["cx"]) for circle in circles]
     assert len(places) == len(plan.entries) and places == sorted(places)
-    assert f"quic tls 127.0.0.1:{nobody}" in texts and "from 0 ms on" in texts
+    assert f"quic tls 127.0.0.1:{unused_port}" in texts and "from 0 ms on" in texts
 
 
 def test_a_plan_of_named_transports() -> None:
@@ -100,7 +100,7 @@ def test_a_plan_of_named_transports() -> None:
             eyas.plan(url)
 
 
-def test_what_was_learnt_is_kept_in_a_file(server: Server, tmp_path: Path) -> None:
+def test_a_memory_in_a_file(server: Server, tmp_path: Path) -> None:
     file = tmp_path / "memory.sqlite"
     first = eyas.Endpoint(memory=file, verify=server.roots)
     assert eyas.race(server.url, endpoint=first).winner is not None
@@ -113,7 +113,7 @@ def test_what_was_learnt_is_kept_in_a_file(server: Server, tmp_path: Path) -> No
     assert second.warnings() == []
 
 
-def test_nothing_is_kept_where_nothing_is_to_be(server: Server) -> None:
+def test_without_a_memory(server: Server) -> None:
     endpoint = eyas.Endpoint(memory=False, verify=server.roots)
     assert eyas.race(server.url, endpoint=endpoint).winner is not None
     plan = eyas.plan(server.url, endpoint=endpoint)
@@ -122,10 +122,10 @@ def test_nothing_is_kept_where_nothing_is_to_be(server: Server) -> None:
         endpoint.forget("a b")
 
 
-def test_addresses_for_names(server: Server) -> None:
-    place = f"elsewhere.example:{server.port}"
-    endpoint = eyas.Endpoint(verify=False, resolve={place: "127.0.0.1"})
-    assert eyas.get(f"https://{place}/bytes/1", endpoint=endpoint).is_success
+def test_address_overrides(server: Server) -> None:
+    authority = f"elsewhere.example:{server.port}"
+    endpoint = eyas.Endpoint(verify=False, resolve={authority: "127.0.0.1"})
+    assert eyas.get(f"https://{authority}/bytes/1", endpoint=endpoint).is_success
     with pytest.raises(ValueError, match="not a host and port"):
         eyas.Endpoint(resolve={"elsewhere.example": "127.0.0.1"})
     with pytest.raises(ValueError, match="DNS server"):

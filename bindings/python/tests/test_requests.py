@@ -23,7 +23,7 @@ def session(server: Server) -> Iterator[requests.Session]:
         yield session
 
 
-def test_a_session_of_requests(server: Server, session: requests.Session) -> None:
+def test_a_session(server: Server, session: requests.Session) -> None:
     response = session.post(f"{server.url}/echo", json={"a": 1}, timeout=SOON)
     assert response.json() == {"a": 1}
     assert response.headers["Content-Type"] == "application/json"
@@ -36,7 +36,7 @@ def test_a_session_of_requests(server: Server, session: requests.Session) -> Non
         session.get(f"{server.url}/status/503").raise_for_status()
 
 
-def test_streaming_both_ways(server: Server, session: requests.Session) -> None:
+def test_streaming_in_both_directions(server: Server, session: requests.Session) -> None:
     def chunks() -> Iterator[bytes]:
         for n in range(50):
             yield b"%03d" % n * 1000
@@ -54,14 +54,14 @@ def test_streaming_both_ways(server: Server, session: requests.Session) -> None:
     assert len(session.get(f"{server.url}/bytes/3").content) == 3
 
 
-def test_what_the_server_compresses_is_decompressed(
+def test_compressed_responses_are_decoded(
     server: Server, session: requests.Session
 ) -> None:
     response = session.get(f"{server.url}/greeting.txt", headers={"Accept-Encoding": "gzip"})
     assert response.content.decode() == "grüß dich\nzweite Zeile\n"
 
 
-def test_verify_is_requests_own(server: Server, session: requests.Session) -> None:
+def test_the_verify_argument_of_requests(server: Server, session: requests.Session) -> None:
     with requests.Session() as other:
         other.mount("https://", eyas.requests.Adapter())
         with pytest.raises(requests.exceptions.SSLError):
@@ -79,11 +79,11 @@ def test_a_generator_that_raises(server: Server, session: requests.Session) -> N
         session.post(f"{server.url}/echo", data=chunks())
 
 
-def test_errors_in_the_words_of_requests(
-    nobody: int, silent: Silent, session: requests.Session
+def test_errors_are_translated(
+    unused_port: int, silent: Silent, session: requests.Session
 ) -> None:
     with pytest.raises(requests.ConnectionError) as raised:
-        session.get(f"http://127.0.0.1:{nobody}/")
+        session.get(f"http://127.0.0.1:{unused_port}/")
     cause = raised.value.__cause__
     assert isinstance(cause, eyas.ConnectError)
     assert cause.candidates
@@ -93,16 +93,16 @@ def test_errors_in_the_words_of_requests(
         session.get(silent.url.replace("https", "http"), timeout=(SOON, 0.3))
 
 
-def test_a_body_that_does_not_come_whole(session: requests.Session) -> None:
-    over = threading.Event()
+def test_an_incomplete_body(session: requests.Session) -> None:
+    finished = threading.Event()
 
     def serve() -> None:
-        for is_cut in (True, False):
+        for close_early in (True, False):
             there, _ = listener.accept()
             there.recv(4096)
             there.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nten bytes.")
-            if not is_cut:
-                over.wait(SOON)
+            if not close_early:
+                finished.wait(SOON)
             there.close()
 
     with eyas.create_server(("127.0.0.1", 0)) as listener:
@@ -114,7 +114,7 @@ def test_a_body_that_does_not_come_whole(session: requests.Session) -> None:
         with session.get(f"http://{host}:{port}/", timeout=(SOON, 0.3), stream=True) as response:
             with pytest.raises(requests.ConnectionError, match="silent"):
                 _ = response.content
-        over.set()
+        finished.set()
         thread.join(SOON)
 
 

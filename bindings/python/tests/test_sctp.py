@@ -19,7 +19,7 @@ async def listen(**options: object) -> eyas.sctp.Listener:
 async def pair(
     listener: eyas.sctp.Listener, **options: object
 ) -> tuple[eyas.sctp.Association, eyas.sctp.Association]:
-    """Both ends of an association inside UDP."""
+    """Opens an association inside UDP; returns both ends."""
     return await asyncio.gather(connect(listener, **options), listener.accept())
 
 
@@ -34,7 +34,7 @@ async def connect(listener: eyas.sctp.Listener, **options: object) -> eyas.sctp.
     )
 
 
-def test_messages_keep_their_stream_identifier_and_order() -> None:
+def test_messages_keep_stream_ppid_and_order() -> None:
     async def run() -> None:
         async with await listen() as listener:
             here, there = await pair(listener)
@@ -55,7 +55,7 @@ def test_messages_keep_their_stream_identifier_and_order() -> None:
     asyncio.run(run())
 
 
-def test_a_large_message_comes_in_parts() -> None:
+def test_a_large_message_is_delivered_in_parts() -> None:
     whole = bytes(range(256)) * 2500
 
     async def run() -> None:
@@ -75,7 +75,7 @@ def test_a_large_message_comes_in_parts() -> None:
     asyncio.run(run())
 
 
-def test_what_it_says_of_itself() -> None:
+def test_status_and_paths() -> None:
     config = eyas.sctp.Config(outbound_streams=7, max_inbound_streams=5, multipath=True)
 
     async def run() -> None:
@@ -133,8 +133,8 @@ def test_several_paths() -> None:
     asyncio.run(run())
 
 
-def test_multipath_loads_all_paths() -> None:
-    """Without `multipath` the path that is not primary would never have anything under way."""
+def test_multipath_uses_all_paths() -> None:
+    """Without `multipath`, only the primary path would ever have data in flight."""
     config = eyas.sctp.Config(multipath=True)
 
     async def send(association: eyas.sctp.Association) -> None:
@@ -146,9 +146,9 @@ def test_multipath_loads_all_paths() -> None:
             pass
 
     async def watch(association: eyas.sctp.Association) -> None:
-        loaded: set[str] = set()
-        while loaded != {"127.0.0.1", "127.0.0.2"}:
-            loaded |= {path.remote for path in association.paths if path.outstanding}
+        used: set[str] = set()
+        while used != {"127.0.0.1", "127.0.0.2"}:
+            used |= {path.remote for path in association.paths if path.outstanding}
             await asyncio.sleep(0)
 
     async def run() -> None:
@@ -191,11 +191,11 @@ def test_notifications() -> None:
     asyncio.run(run())
 
 
-def test_a_message_that_could_not_be_sent_comes_back() -> None:
+def test_an_unsent_message_is_returned() -> None:
     async def run() -> None:
         async with await listen() as listener:
             here, there = await pair(listener)
-            # The window of a peer that does not read is full at some time: the rest waits here.
+            # The peer does not read, so its window fills up and the rest is queued here.
             with pytest.raises(asyncio.TimeoutError):
                 while True:
                     await asyncio.wait_for(here.send(bytes(50_000), lifetime=600, context=7), 0.5)
@@ -213,7 +213,7 @@ def test_a_message_that_could_not_be_sent_comes_back() -> None:
     asyncio.run(run())
 
 
-def test_cancelling_loses_nothing() -> None:
+def test_cancelling_loses_no_message() -> None:
     async def run() -> None:
         async with await listen() as listener:
             with pytest.raises(asyncio.TimeoutError):
@@ -247,7 +247,7 @@ def test_an_exception_aborts() -> None:
     asyncio.run(run())
 
 
-def test_a_listener_that_is_closed() -> None:
+def test_a_closed_listener() -> None:
     async def run() -> None:
         listener = await listen()
         here, there = await pair(listener)
@@ -258,7 +258,7 @@ def test_a_listener_that_is_closed() -> None:
             await waiting
         with pytest.raises(OSError, match="closed"):
             await listener.accept()
-        # What was accepted lives on.
+        # Accepted associations stay open.
         async with here, there:
             await there.send(b"still here")
             assert await here.receive() is not None
@@ -266,7 +266,7 @@ def test_a_listener_that_is_closed() -> None:
     asyncio.run(run())
 
 
-def test_inside_dtls(tmp_path: Path) -> None:
+def test_dtls(tmp_path: Path) -> None:
     identity = eyas.ServerIdentity.self_signed("127.0.0.1")
     roots = tmp_path / "ca.pem"
     roots.write_text(identity.certificate_pem)
@@ -285,18 +285,18 @@ def test_inside_dtls(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_nobody_is_there(nobody: int) -> None:
+def test_no_listener(unused_port: int) -> None:
     async def run() -> None:
         with pytest.raises(eyas.ConnectError) as raised:
             await eyas.sctp.connect(
-                "127.0.0.1", 5000, transports=("sctp-udp",), udp_port=nobody, timeout=SOON
+                "127.0.0.1", 5000, transports=("sctp-udp",), udp_port=unused_port, timeout=SOON
             )
         assert raised.value.candidates[0][0].startswith("sctp-udp 127.0.0.1:5000")
 
     asyncio.run(run())
 
 
-def test_what_cannot_be_meant() -> None:
+def test_invalid_arguments() -> None:
     async def run() -> None:
         with pytest.raises(ValueError, match="its own SCTP options"):
             await eyas.sctp.connect(

@@ -1,4 +1,4 @@
-"""SCTP with calls that block."""
+"""SCTP with blocking calls."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_messages(listener: sync.Listener) -> None:
         assert [event.event for event in here.events()][-1] == "closed"
 
 
-def test_calls_have_their_limit(listener: sync.Listener) -> None:
+def test_call_timeouts(listener: sync.Listener) -> None:
     with pytest.raises(TimeoutError):
         listener.accept(0.05)
     with connect(listener) as here, listener.accept(SOON) as there:
@@ -57,7 +57,7 @@ def test_calls_have_their_limit(listener: sync.Listener) -> None:
             there.settimeout(0)
 
 
-def test_threads_send_receive_and_watch_at_once(listener: sync.Listener) -> None:
+def test_concurrent_threads(listener: sync.Listener) -> None:
     data = bytes(range(256)) * 100
     with connect(listener) as here, listener.accept(SOON) as there:
         there.settimeout(SOON)
@@ -80,7 +80,7 @@ def test_threads_send_receive_and_watch_at_once(listener: sync.Listener) -> None
 
 
 @pytest.mark.parametrize("end", ["abort", "close"])
-def test_ending_it_ends_what_waits(listener: sync.Listener, end: str) -> None:
+def test_closing_an_association_ends_waiting_calls(listener: sync.Listener, end: str) -> None:
     here, there = connect(listener), listener.accept(SOON)
     here.settimeout(None)
     outcome: list[str | None] = []
@@ -95,12 +95,12 @@ def test_ending_it_ends_what_waits(listener: sync.Listener, end: str) -> None:
     thread.start()
     getattr(here, end)()
     thread.join(SOON)
-    # It may have been over before the thread asked.
+    # The association may have ended before the thread called `receive`.
     assert outcome in (["None"], ["association-lost"], ["association-closed"])
     there.close()
 
 
-def test_closing_a_listener_ends_who_waits(listener: sync.Listener) -> None:
+def test_closing_a_listener_ends_waiting_calls(listener: sync.Listener) -> None:
     outcome: list[str] = []
 
     def wait() -> None:

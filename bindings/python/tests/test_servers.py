@@ -1,4 +1,4 @@
-"""Connections that come in: those that block, and those of asyncio."""
+"""Servers, blocking and in asyncio."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conftest import SOON
 
 import eyas
 
-#: What is listened on, and what the peer comes over. MPTCP is served along with TCP, for kernels without.
+#: The transports of the listener and of the client. MPTCP is combined with TCP, for kernels without MPTCP.
 TRANSPORTS = [
     (("tcp",), "tcp", True),
     (("tcp",), "tcp", False),
@@ -84,7 +84,7 @@ def test_start_server(
     asyncio.run(run())
 
 
-def test_a_callback_that_is_no_coroutine_writes_at_once() -> None:
+def test_a_plain_function_as_callback() -> None:
     def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"hello")
         writer.close()
@@ -100,7 +100,7 @@ def test_a_callback_that_is_no_coroutine_writes_at_once() -> None:
     asyncio.run(run())
 
 
-def test_a_race_of_quic_and_tcp_at_one_port(identity: eyas.ServerIdentity, roots: Path) -> None:
+def test_a_race_of_quic_and_tcp_on_one_port(identity: eyas.ServerIdentity, roots: Path) -> None:
     with eyas.create_server(("127.0.0.1", 0), identity=identity, alpn=["echo"]) as listener:
         listener.settimeout(SOON)
         with eyas.create_connection(
@@ -109,7 +109,7 @@ def test_a_race_of_quic_and_tcp_at_one_port(identity: eyas.ServerIdentity, roots
             assert here.info.transport in {"quic", "tcp"}
             assert here.info.alpn == "echo"
             here.sendall(b"ping")
-            # The attempt that lost may have come up, too.
+            # The attempt that lost may have been accepted, too.
             while True:
                 there, peer = listener.accept()
                 assert peer[0] == "127.0.0.1"
@@ -123,19 +123,19 @@ def test_a_race_of_quic_and_tcp_at_one_port(identity: eyas.ServerIdentity, roots
             assert here.recv(4) == b"pong"
             with pytest.raises(LookupError):
                 _ = there.race
-            # What was accepted waits for the client to close it.
+            # An accepted connection waits until the client has closed it.
             here.close()
             there.close()
 
 
-def test_a_certificate_from_files(tmp_path: Path, identity: eyas.ServerIdentity) -> None:
+def test_an_invalid_key_file(tmp_path: Path, identity: eyas.ServerIdentity) -> None:
     (tmp_path / "cert.pem").write_text(identity.certificate_pem)
     (tmp_path / "key.pem").write_text("no key")
     with pytest.raises(ValueError, match="key"):
         eyas.ServerIdentity(tmp_path / "cert.pem", tmp_path / "key.pem")
 
 
-def test_serve_forever_ends_with_its_task() -> None:
+def test_cancelling_serve_forever_closes_the_server() -> None:
     async def run() -> None:
         server = await eyas.start_server(lambda *_: None, "127.0.0.1")
         serving = asyncio.ensure_future(server.serve_forever())
@@ -144,7 +144,7 @@ def test_serve_forever_ends_with_its_task() -> None:
         with pytest.raises(asyncio.CancelledError):
             await serving
         await server.wait_closed()
-        # The port is free again, once the runtime has let go of it.
+        # The port is free again once the runtime has closed the socket.
         deadline = time.monotonic() + SOON
         while True:
             try:
@@ -157,7 +157,7 @@ def test_serve_forever_ends_with_its_task() -> None:
     asyncio.run(run())
 
 
-def test_closing_ends_who_waits() -> None:
+def test_closing_ends_waiting_calls() -> None:
     listener = eyas.create_server(("127.0.0.1", 0))
     assert "127.0.0.1" in repr(listener)
     listener.settimeout(0.05)
@@ -179,7 +179,7 @@ def test_closing_ends_who_waits() -> None:
     assert outcome and "closed" in outcome[0]
 
 
-def test_what_cannot_be_listened_at(identity: eyas.ServerIdentity) -> None:
+def test_invalid_arguments(identity: eyas.ServerIdentity) -> None:
     with pytest.raises(OSError):
         eyas.create_server(("192.0.2.1", 0))
     with pytest.raises(ValueError, match="not an address to listen on"):

@@ -1,4 +1,4 @@
-"""A program of a user's that type checkers have to understand: it is checked and never run."""
+"""A user's program for type checkers: it is checked but never run."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ fn report(line: &str) -> Option<Report> {
     let text = |key: &str| value[key].as_str().map(str::to_owned);
     let number = |key: &str| value[key].as_f64();
     Some(Report {
-        runner: text("way")?,
+        runner: text("runner")?,
         cpu: number("cpu")?,
         took: number("took")?,
         digest: text("digest")?,
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn the_output_of_the_script_is_parsed() {
-        let line = r#"{"way": "dask", "cpu": 1.5, "took": 2, "digest": "00ff"}"#;
+        let line = r#"{"runner": "dask", "cpu": 1.5, "took": 2, "digest": "00ff"}"#;
         let reports = read(line).unwrap();
         let Report { runner, cpu, took, digest } = &reports[0];
         assert_eq!((&**runner, *cpu, *took, &**digest), ("dask", 1.5, 2.0, "00ff"));

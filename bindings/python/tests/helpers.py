@@ -1,4 +1,4 @@
-"""A server of the wheel's own command, and the examples of the documents. Needs nothing but the wheel."""
+"""A server of the wheel's own command, and the examples of the documents. Requires only the wheel."""
 
 from __future__ import annotations
 
@@ -19,46 +19,46 @@ DOCUMENTS = [README, PACKAGE.parent.parent / "docs" / "python.md"]
 
 @dataclasses.dataclass(frozen=True)
 class Server:
-    """An `eyas serve`."""
+    """A running `eyas serve`."""
 
     url: str
     port: int
-    #: The certificate to trust, PEM.
+    #: The trusted root, a PEM file.
     roots: Path
-    #: What the server was started in.
+    #: The working directory of the server.
     directory: Path
 
 
 @contextlib.contextmanager
 def serving(directory: Path) -> Iterator[Server]:
-    """A server with a small site."""
+    """Runs a server with a small site."""
     site = directory / "site"
     site.mkdir()
     (site / "greeting.txt").write_text("grüß dich\nzweite Zeile\n", encoding="utf-8")
     roots = directory / "ca.pem"
-    words = ["serve", "--listen", "127.0.0.1:0", "--no-sctp", "--json", "--save-cert", str(roots)]
+    arguments = ["serve", "--listen", "127.0.0.1:0", "--no-sctp", "--json", "--save-cert", str(roots)]
     with subprocess.Popen(
-        [command(), *words, str(site)], stdout=subprocess.PIPE, text=True, cwd=directory
+        [command(), *arguments, str(site)], stdout=subprocess.PIPE, text=True, cwd=directory
     ) as child:
         try:
             assert child.stdout is not None
-            said = ""
-            while not said.rstrip().endswith("}"):
+            output = ""
+            while not output.rstrip().endswith("}"):
                 line = child.stdout.readline()
-                assert line, f"the server ended; it had said {said!r}"
-                said += line
-            port = int(json.loads(said)["address"].rpartition(":")[2])
+                assert line, f"the server exited; its output was {output!r}"
+                output += line
+            port = int(json.loads(output)["address"].rpartition(":")[2])
             yield Server(f"https://localhost:{port}", port, roots, directory)
         finally:
             child.terminate()
 
 
 def examples(document: Path) -> list[str]:
-    """The programs in a document."""
+    """Returns the programs in a document."""
     return re.findall(r"^```python\n(.*?)^```$", document.read_text(), re.MULTILINE | re.DOTALL)
 
 
-def at(server: Server, example: str) -> str:
-    """An example, with another port than it says."""
-    there = example.replace("localhost:8443", f"localhost:{server.port}")
-    return there.replace('"localhost", 8443', f'"localhost", {server.port}')
+def with_port(server: Server, example: str) -> str:
+    """Returns an example with the port of a server instead of its own."""
+    program = example.replace("localhost:8443", f"localhost:{server.port}")
+    return program.replace('"localhost", 8443', f'"localhost", {server.port}')
