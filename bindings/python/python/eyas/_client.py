@@ -108,7 +108,7 @@ class _Base:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the client was closed."""
+        """True if the client is closed."""
         return self._native is None
 
     def _open(self) -> _native.HttpClient:

@@ -135,7 +135,7 @@ class Dropped:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What would be tried, in which order, and why."""
+    """A report on what would be tried, in which order, and why."""
 
     entries: tuple[Entry, ...]
     dropped: tuple[Dropped, ...]

@@ -60,12 +60,12 @@ class Response:
 
     @property
     def is_success(self) -> bool:
-        """Whether the status is 2xx."""
+        """True if the status is 2xx."""
         return 200 <= self.status_code < 300
 
     @property
     def is_error(self) -> bool:
-        """Whether the status is 4xx or 5xx."""
+        """True if the status is 4xx or 5xx."""
         return self.status_code >= 400
 
     @property
@@ -220,7 +220,7 @@ class Response:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing more can be read from the connection."""
+        """True if nothing more can be read from the connection."""
         return self._closed
 
     def _chunk(self) -> bytes | None:
