@@ -16,7 +16,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   eyas proxy run npm ci                  a command, and all that it fetches
   eyas proxy run -- curl -v https://example.org/
-  eyas proxy                             for programs that are configured for it:
+  eyas proxy                             for programs configured to use it:
   curl -x socks5h://127.0.0.1:1080 https://example.org/
   https_proxy=http://127.0.0.1:1080 git clone https://example.org/x.git
   eyas proxy --explain                   a line for each connection

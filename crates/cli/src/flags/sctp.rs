@@ -40,7 +40,7 @@ Examples:
   eyas sctp serve --ip --mode 660 --library /run/shared/sctp.so
 
 Anyone who may write to the socket can use it with 'eyas sctp run --join
-SOCKET', also from another container or network namespace that has its directory.
+SOCKET', also from another container or network namespace with its directory.
 Ctrl-C closes the programs' sockets, and shuts their associations down.";
 
 pub(super) const STATUS_EXAMPLES: &str = "\
