@@ -135,7 +135,7 @@ fn without_namespaces_the_hint_is_given_once() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(113), "{stderr}");
         assert!(stderr.contains("'sysctl -w user.max_user_namespaces=10000'"), "{stderr}");
-        assert_eq!(stderr.matches("namespaces:").count(), 1, "{stderr}");
+        assert_eq!(stderr.matches("user namespace:").count(), 1, "{stderr}");
         assert!(!stderr.contains("unshare"), "{stderr}");
     }
 }

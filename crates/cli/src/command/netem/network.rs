@@ -131,7 +131,7 @@ mod tests {
     fn mistakes_name_their_flag() {
         let message = |line: &str| scenario_of(line).unwrap_err().message;
         assert_eq!(message("--delay soon"), "--delay: \"soon\" is not a time, such as \"50 ms\"");
-        assert!(message("--path a:lag=1ms").starts_with("--path: lag: there are rate, "));
+        assert!(message("--path a:lag=1ms").starts_with("--path: lag: unknown; keys are rate, "));
         assert!(message("--path a --path a").contains("two paths"));
         assert!(message("--topology /nowhere.toml").starts_with("cannot read /nowhere.toml"));
     }
