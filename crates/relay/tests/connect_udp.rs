@@ -134,10 +134,14 @@ impl FarEnd {
     }
 }
 
-/// Starts a proxy that resolves `name.test` at this port.
+/// Starts a proxy that resolves `name.test` at this port and at port 1, which it denies.
 fn with_name(port: u16, set: impl FnOnce(ProxyBuilder) -> ProxyBuilder) -> Stage {
     let here = vec![IpAddr::from(Ipv4Addr::LOCALHOST)];
-    let resolver = Resolver::system().overriding("name.test", port, here);
+    let resolver = Resolver::system().overriding("name.test", port, here.clone()).overriding(
+        "name.test",
+        1,
+        here,
+    );
     let endpoint = Endpoint::builder().resolver(resolver).build().expect("an endpoint");
     let rules = Rules { deny: vec!["*:1".parse().expect("a pattern")], ..Rules::default() };
     Stage::new(endpoint, |proxy| set(proxy.rules(rules)))

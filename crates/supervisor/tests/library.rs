@@ -36,7 +36,7 @@ fn run(program: &str) -> Vec<u64> {
 fn under(program: &str, library: &Library, supervisor: &Arc<Supervisor<Echo>>) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["--exact", "--nocapture", "programs_have_names_of_their_own"])
+        .args(["--exact", "--nocapture", "programs_have_unique_names"])
         .env(PROGRAM, program)
         .env("LD_PRELOAD", library.path())
         .env(ENVIRONMENT, supervisor.address())

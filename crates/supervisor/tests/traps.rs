@@ -37,7 +37,7 @@ impl Run {
         let runtime_context = runtime.enter();
         let supervisor = Supervisor::start(Echo::default(), &Place::Private).unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "--nocapture", "programs_have_names_of_their_own"]);
+        command.args(["--exact", "--nocapture", "programs_have_unique_names"]);
         command.env(PROGRAM, program).stdout(Stdio::null()).kill_on_drop(true);
         let trap = match Trap::set(&mut command) {
             Ok(trap) => trap,
