@@ -86,7 +86,7 @@ pub enum Input {
 /// Who sent packets, as the layer below authenticated it, such as DTLS with certificates on both
 /// sides: equal values are one peer. Opaque to the protocol; a driver can use the hash of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PeerIdentity(pub u128);
+pub struct PeerIdentity(pub [u8; 16]);
 
 /// Packets as received from a socket: one datagram, or a train coalesced by the kernel (GRO).
 #[derive(Clone, Debug, PartialEq, Eq)]

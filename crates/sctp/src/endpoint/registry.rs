@@ -175,7 +175,7 @@ impl Registry {
 
     /// Returns whether an association has this address and these ports, whoever its peer is.
     pub(crate) fn is_taken(&self, peer: &Peer) -> bool {
-        let most = Peer { identity: Some(PeerIdentity(u128::MAX)), ..*peer };
+        let most = Peer { identity: Some(PeerIdentity([u8::MAX; 16])), ..*peer };
         let least = Peer { identity: None, ..*peer };
         self.by_peer.range(least.key()..=most.key()).next().is_some()
     }
@@ -183,7 +183,7 @@ impl Registry {
     /// Returns the associations that have a path to this address.
     pub(crate) fn associations_to(&self, remote: SocketAddr) -> Vec<u32> {
         let from = Peer { remote, remote_port: 0, local_port: 0, identity: None };
-        let most = Some(PeerIdentity(u128::MAX));
+        let most = Some(PeerIdentity([u8::MAX; 16]));
         let to = Peer { remote, remote_port: u16::MAX, local_port: u16::MAX, identity: most };
         let mut slots: Vec<u32> =
             self.by_peer.range(from.key()..=to.key()).map(|(_, slot)| *slot).collect();

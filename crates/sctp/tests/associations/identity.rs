@@ -15,9 +15,9 @@ use proptest::prelude::*;
 
 use super::world::*;
 
-const CLIENT: PeerIdentity = PeerIdentity(1);
-const SERVER: PeerIdentity = PeerIdentity(2);
-const OTHER: PeerIdentity = PeerIdentity(3);
+const CLIENT: PeerIdentity = PeerIdentity([1; 16]);
+const SERVER: PeerIdentity = PeerIdentity([2; 16]);
+const OTHER: PeerIdentity = PeerIdentity([3; 16]);
 
 /// Two endpoints whose packets arrive at once, with an identity.
 struct Pair {

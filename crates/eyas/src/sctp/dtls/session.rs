@@ -221,7 +221,7 @@ impl Session {
             return None;
         }
         let key = KeyFingerprint::of(self.certificate.as_ref()?)?;
-        key.as_bytes().first_chunk().map(|half| PeerIdentity(u128::from_be_bytes(*half)))
+        key.as_bytes().first_chunk().map(|half| PeerIdentity(*half))
     }
 
     pub(super) fn stage(&self) -> &Stage {
