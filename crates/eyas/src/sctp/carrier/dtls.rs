@@ -24,11 +24,12 @@ use tokio::sync::Notify;
 use super::udp::UdpCarrier;
 use super::{Arrivals, ReceiveBuffers};
 use crate::sctp::dtls::{
-    Identity, Outcome, Role, SessionPath, Sessions, State, Trust, looks_like_record,
+    Identity, MAX_OVERHEAD, Outcome, Role, SessionPath, Sessions, State, Trust, looks_like_record,
 };
 
-/// The maximum number of decrypted packets that wait to be read; more are lost, as on any path.
-const MAX_INBOX: usize = 1024;
+/// The maximum number of trains of decrypted packets that wait to be read, and of their bytes; more
+/// are lost, as on any path.
+const MAX_INBOX: (usize, usize) = (1024, 8 << 20);
 /// The maximum number of trains of records that wait for the socket; more are lost.
 const MAX_OUTBOX: usize = 1024;
 /// The maximum size of a train of records in bytes, and in records: what Linux accepts
@@ -51,6 +52,7 @@ pub(crate) struct Shared {
 struct Inner {
     sessions: Sessions,
     inbox: VecDeque<Input>,
+    inbox_bytes: usize,
     outbox: VecDeque<Train>,
 }
 
@@ -67,7 +69,7 @@ impl Shared {
     pub(super) fn new(role: Role) -> Arc<Self> {
         let has_paths = role.has_paths();
         let (inbox, outbox) = (VecDeque::new(), VecDeque::new());
-        let inner = Inner { sessions: Sessions::new(role), inbox, outbox };
+        let inner = Inner { sessions: Sessions::new(role), inbox, inbox_bytes: 0, outbox };
         let (arrived, changed) = (Notify::new(), Notify::new());
         Arc::new(Self { inner: Mutex::new(inner), has_paths, arrived, changed })
     }
@@ -246,13 +248,39 @@ impl Inner {
         may_open: impl Fn() -> bool,
     ) {
         let (now, path) = (Instant::now(), self.sessions.path(from.local, from.remote));
+        let (mut packets, mut peer) = (Vec::new(), None);
+        self.sessions.reserve(datagrams.iter().map(Bytes::len).sum());
         for datagram in datagrams {
-            let out = self.sessions.handle_datagram(now, path, datagram, &may_open);
-            let room = MAX_INBOX.saturating_sub(self.inbox.len());
-            let packets = out.packets.iter().filter(|packet| !packet.is_empty()).take(room);
-            let from = Received { peer: out.peer, ..from.clone() };
-            self.inbox.extend(packets.map(|packet| single_packet(&from, packet.clone())));
+            let mut out = self.sessions.handle_datagram(now, path, datagram, &may_open);
+            if !out.packets.is_empty() && out.peer != peer {
+                // A new session has replaced the one before.
+                self.receive(from, peer, std::mem::take(&mut packets));
+                peer = out.peer;
+            }
+            packets.append(&mut out.packets);
             self.queue(path, out, Fragmentation::Avoided);
+        }
+        self.sessions.reserve(0);
+        self.receive(from, peer, packets);
+    }
+
+    /// Queues decrypted packets, in trains as if the kernel had joined them.
+    fn receive(&mut self, from: &Received, peer: Option<PeerIdentity>, mut packets: Vec<BytesMut>) {
+        packets.retain(|packet| !packet.is_empty());
+        for (contents, segment_size) in trains(packets) {
+            let is_full = self.inbox.len() >= MAX_INBOX.0 || self.inbox_bytes >= MAX_INBOX.1;
+            if is_full {
+                return;
+            }
+            self.inbox_bytes += contents.len();
+            self.inbox.push_back(Input::Packets(Received {
+                local: from.local,
+                remote: from.remote,
+                ecn: from.ecn,
+                peer,
+                contents,
+                segment_size,
+            }));
         }
     }
 
@@ -268,7 +296,7 @@ impl Inner {
 
     fn queue(&mut self, path: SessionPath, out: Outcome, fragmentation: Fragmentation) {
         let room = MAX_OUTBOX.saturating_sub(self.outbox.len());
-        let trains = trains(&out.datagrams).take(room);
+        let trains = trains(out.datagrams).take(room);
         self.outbox.extend(trains.map(|(contents, segment_size)| Train {
             path,
             fragmentation,
@@ -299,21 +327,23 @@ impl Inner {
     }
 }
 
-/// Joins datagrams into trains of equal sizes, of which the last datagram may be shorter.
-fn trains(mut datagrams: &[Bytes]) -> impl Iterator<Item = (Bytes, usize)> {
+/// Joins datagrams into trains of equal sizes, of which the last datagram may be shorter. Those that
+/// adjoin each other in memory are not copied.
+fn trains(datagrams: Vec<BytesMut>) -> impl Iterator<Item = (Bytes, usize)> {
+    let mut datagrams = datagrams.into_iter().peekable();
     std::iter::from_fn(move || {
-        let size = datagrams.first()?.len();
-        let most = MAX_TRAIN.1.min(MAX_TRAIN.0 / size.max(1)).max(1);
-        let equal = datagrams.iter().take(most).take_while(|one| one.len() == size).count();
-        let has_shorter = equal < most && datagrams.get(equal).is_some_and(|one| one.len() < size);
-        let (train, rest) = datagrams.split_at(equal + usize::from(has_shorter));
-        datagrams = rest;
-        let [single] = train else {
-            let mut contents = BytesMut::with_capacity(size * train.len());
-            train.iter().for_each(|one| contents.extend_from_slice(one));
-            return Some((contents.freeze(), size));
-        };
-        Some((single.clone(), size))
+        let mut train = datagrams.next()?;
+        let (size, mut count, mut last) = (train.len(), 1, train.len());
+        while let Some(next) = datagrams.next_if(|next| {
+            last == size
+                && next.len() <= size
+                && count < MAX_TRAIN.1
+                && train.len() + next.len() <= MAX_TRAIN.0
+        }) {
+            (last, count) = (next.len(), count + 1);
+            train.unsplit(next);
+        }
+        Some((train.freeze(), size))
     })
 }
 
@@ -370,8 +400,11 @@ impl DtlsCarrier {
         // A record cannot be discarded once it is created, so make room first.
         inner.flush(&self.udp, socket)?;
         let packets = transmit.contents.chunks(transmit.segment_size.max(1));
+        let overhead = packets.len() * usize::from(MAX_OVERHEAD);
+        inner.sessions.reserve(transmit.contents.len() + overhead);
         let path = inner.sessions.path(transmit.local, transmit.remote);
         let (path, out) = inner.sessions.send_to(Instant::now(), path, transmit.peer, packets);
+        inner.sessions.reserve(0);
         inner.queue(path, out, transmit.fragmentation);
         // What the socket does not accept now is sent before the next packet.
         let _ = inner.flush(&self.udp, socket);
@@ -405,6 +438,7 @@ impl DtlsCarrier {
     pub(super) fn drain_inbox(&self, socket: &Socket, arrivals: &mut Arrivals) {
         let mut inner = self.shared.lock();
         arrivals.extend(inner.inbox.drain(..));
+        inner.inbox_bytes = 0;
         // If the socket is full, the next send reports it.
         let _ = inner.flush(&self.udp, socket);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
+use bytes::BytesMut;
 use dimpl::{Config, Dtls, Output, UnexpectedMessageError};
 use eyas_sctp::io::PeerIdentity;
 use rustls::client::danger::ServerCertVerifier;
@@ -65,11 +65,21 @@ enum Check {
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     /// Datagrams to send, in this order.
-    pub(crate) datagrams: Vec<Bytes>,
+    pub(crate) datagrams: Vec<BytesMut>,
     /// SCTP packets that were received.
-    pub(crate) packets: Vec<Bytes>,
+    pub(crate) packets: Vec<BytesMut>,
     /// Who the packets are from, if both ends show certificates.
     pub(crate) peer: Option<PeerIdentity>,
+    /// Memory for what follows.
+    pub(super) room: BytesMut,
+}
+
+impl Outcome {
+    /// Returns a copy of `bytes`, which adjoins the one before if there is room.
+    fn keep(&mut self, bytes: &[u8]) -> BytesMut {
+        self.room.extend_from_slice(bytes);
+        self.room.split()
+    }
 }
 
 /// The state of a session.
@@ -320,9 +330,13 @@ impl Session {
         loop {
             let mut verified = None;
             match self.dtls.poll_output(&mut self.buffer) {
-                Output::Packet(datagram) => out.datagrams.push(Bytes::copy_from_slice(datagram)),
+                Output::Packet(datagram) => {
+                    let datagram = out.keep(datagram);
+                    out.datagrams.push(datagram);
+                }
                 Output::ApplicationData(packet) if self.stage == Stage::Up => {
-                    out.packets.push(Bytes::copy_from_slice(packet));
+                    let packet = out.keep(packet);
+                    out.packets.push(packet);
                 }
                 Output::PeerCert(certificate) => {
                     let certificate = CertificateDer::from(certificate);

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
+use bytes::BytesMut;
 use dimpl::Config;
 use eyas_sctp::io::{PeerIdentity, Unreachable};
 use rustls::server::danger::ClientCertVerifier;
@@ -98,6 +98,8 @@ pub(crate) struct Sessions {
     on_demand: Option<OnDemand>,
     /// The number of packets that were not sent because there is no session with their receiver.
     unsendable: u64,
+    /// Memory that datagrams and packets are written to, one behind the other.
+    room: BytesMut,
 }
 
 #[derive(Debug)]
@@ -133,6 +135,7 @@ impl Sessions {
             quotas: Quotas::default(),
             on_demand,
             unsendable: 0,
+            room: BytesMut::new(),
         }
     }
 
@@ -162,6 +165,12 @@ impl Sessions {
         let entry = Entry { session, timer: None, last_heard: now, client_cookie: None };
         self.all.insert(path, entry);
         self.with_session(now, path, |session, out| session.handle_timeout(now, out))
+    }
+
+    /// Sets the size of the memory that is allocated for the results of the next calls together.
+    /// Those of equal sizes can then be joined without being copied.
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        self.room = BytesMut::with_capacity(bytes);
     }
 
     /// Returns the state of the session with this peer.
@@ -216,7 +225,7 @@ impl Sessions {
         let path = path.into();
         match self.decide(now, path, datagram) {
             Action::RequestCookie(response) => {
-                Outcome { datagrams: vec![Bytes::from(response)], ..Outcome::default() }
+                Outcome { datagrams: vec![BytesMut::from(&response[..])], ..Outcome::default() }
             }
             Action::Admit(client) if may_open() => self.accept(now, path, &client, datagram),
             Action::Admit(_) => Outcome::default(),
@@ -354,7 +363,7 @@ impl Sessions {
         path: SessionPath,
         action: impl FnOnce(&mut Session, &mut Outcome),
     ) -> Outcome {
-        let mut out = Outcome::default();
+        let mut out = Outcome { room: std::mem::take(&mut self.room), ..Outcome::default() };
         if let Some(entry) = self.all.get_mut(&path) {
             let was_up = *entry.session.stage() == Stage::Up;
             action(&mut entry.session, &mut out);
@@ -370,6 +379,7 @@ impl Sessions {
             }
             self.update(now, path);
         }
+        self.room = std::mem::take(&mut out.room);
         out
     }
 

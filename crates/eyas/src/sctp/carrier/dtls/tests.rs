@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use eyas_sctp::config::AssociationConfig;
 use eyas_sctp::identifier::VerificationTag;
 use eyas_sctp::io::{Ecn, Input, Received};
@@ -12,7 +12,7 @@ use eyas_sctp::wire::{Checksum, Header};
 use rustls_pki_types::ServerName;
 use tokio::time::timeout;
 
-use super::{Shared, is_record};
+use super::{MAX_TRAIN, Shared, is_record, trains};
 use crate::sctp::client::{Clients, DtlsAssociation, DtlsError, PeerHints, over_dtls};
 use crate::sctp::dtls::{EndReason, Identity, MAX_OVERHEAD, Role, Trust};
 use crate::sctp::listener::SctpOverIp;
@@ -219,4 +219,23 @@ fn an_association_inside_records_has_one_path_and_no_ecn() {
     let inside = over_dtls(&config);
     assert_eq!((inside.path_max_retrans, inside.max_peer_addresses), (7, 0));
     assert!(!inside.extensions.ecn && !inside.extensions.dynamic_addresses);
+}
+
+#[test]
+fn datagrams_of_equal_sizes_leave_together() {
+    let of = |sizes: &[usize]| {
+        let mut memory = BytesMut::with_capacity(1 << 20);
+        let datagrams = sizes.iter().zip(0..).map(|(size, number)| {
+            memory.resize(*size, number);
+            memory.split()
+        });
+        let joined = trains(datagrams.collect());
+        joined.map(|(contents, size)| (contents.len(), size)).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&[]), []);
+    assert_eq!(of(&[10, 10, 10]), [(30, 10)]);
+    // A shorter one is the last of its train, and a longer one begins the next.
+    assert_eq!(of(&[10, 10, 4, 4, 10]), [(24, 10), (4, 4), (10, 10)]);
+    assert_eq!(of(&[9_000; 20]), [(63_000, 9_000), (63_000, 9_000), (54_000, 9_000)]);
+    assert_eq!(of(&[1; 100]), [(MAX_TRAIN.1, 1), (36, 1)]);
 }

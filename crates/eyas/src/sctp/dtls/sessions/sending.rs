@@ -6,9 +6,9 @@ use std::time::Instant;
 use eyas_sctp::io::PeerIdentity;
 use rustls::Error as TlsError;
 
+use super::super::on_demand::Opening;
+use super::super::session::{Outcome, Stage};
 use super::{Entry, SessionPath, Sessions};
-use crate::sctp::dtls::on_demand::Opening;
-use crate::sctp::dtls::session::{Outcome, Stage};
 
 impl Sessions {
     /// Opens the session of a path, if sessions are opened on demand and it has not failed just

@@ -129,7 +129,7 @@ impl Paths {
     fn exchange(&mut self, path: SessionPath, out: Outcome, from_client: bool) {
         let mut in_flight = VecDeque::from([(path, out, from_client)]);
         while let Some((path, out, from_client)) = in_flight.pop_front() {
-            let packets = out.packets.into_iter().map(|packet| (path, out.peer, packet));
+            let packets = out.packets.into_iter().map(|packet| (path, out.peer, packet.freeze()));
             match from_client {
                 true => self.at_client.extend(packets),
                 false => self.at_server.extend(packets),
