@@ -12,8 +12,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use eyas::{Error, sockets};
+use bytes::{Bytes, BytesMut};
+use eyas::{Error, KeyFingerprint, sockets};
 use eyas_sctp::io::Unreachable;
 use libfuzzer_sys::fuzz_target;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -28,9 +28,11 @@ mod forged;
 mod hello;
 mod reach;
 
-// The included sessions refer to these by their crate, as to `sockets` and `Error`.
+// The included sessions refer to these by their crate, as to `sockets`, `Error` and `KeyFingerprint`.
 use client::{Client, ServerIdentity, identity};
-use dtls::{Acceptance, MAX_OVERHEAD, Outcome, Sessions, State, looks_like_record};
+use dtls::{
+    EndReason, MAX_OVERHEAD, Outcome, Role, SessionPath, Sessions, State, looks_like_record,
+};
 use forged::{junk, mangled};
 use reach::Reach;
 
@@ -153,7 +155,7 @@ impl World {
     /// Reuses the server of the previous run, which has no sessions left: creating one takes longer than
     /// a handshake.
     fn new() -> Self {
-        let create = || (Instant::now(), Sessions::new(Acceptance::Anyone(identity())));
+        let create = || (Instant::now(), Sessions::new(Role::Server(identity())));
         let (now, server) = REUSED.take().unwrap_or_else(create);
         Self {
             now,
@@ -250,12 +252,13 @@ impl World {
         for datagram in &out.datagrams {
             assert!(looks_like_record(datagram));
             if hello::number(datagram) == Some(1) {
-                let (from, hello) = (address(client), datagram.clone());
+                let (from, hello) = (address(client), datagram.clone().freeze());
                 self.second_hellos.push(SecondHello { from, at: self.now, hello });
             }
         }
         let room = MAX_IN_FLIGHT.saturating_sub(self.to_server[client].len());
-        self.to_server[client].extend(out.datagrams.into_iter().take(room));
+        let datagrams = out.datagrams.into_iter().map(BytesMut::freeze);
+        self.to_server[client].extend(datagrams.take(room));
         for packet in out.packets {
             self.check_packet(&packet, SERVER, address(client));
             REACH.hit("a packet arrives at a client");
@@ -271,11 +274,12 @@ impl World {
         }
         let Some(client) = (0..CLIENTS).find(|client| address(*client) == to) else { return };
         let room = MAX_IN_FLIGHT.saturating_sub(self.to_client[client].len());
-        self.to_client[client].extend(out.datagrams.into_iter().take(room));
+        let datagrams = out.datagrams.into_iter().map(BytesMut::freeze);
+        self.to_client[client].extend(datagrams.take(room));
     }
 
     /// Checks that a packet arrives as it was sent, and for the first time.
-    fn check_packet(&mut self, packet: &Bytes, from: SocketAddr, to: SocketAddr) {
+    fn check_packet(&mut self, packet: &[u8], from: SocketAddr, to: SocketAddr) {
         let number = u32::from_be_bytes(*packet.first_chunk().expect("a number"));
         let number = usize::try_from(number).expect("few");
         assert_eq!(self.sent[number][..4], packet[..4]);
@@ -295,7 +299,9 @@ impl World {
 
     fn write_to_client(&mut self, client: usize, length: usize) {
         let packet = self.packet(SERVER, address(client), length);
-        let out = self.server.send(self.now, address(client), [&packet[..]].into_iter());
+        let path = SessionPath::from(address(client));
+        let packets = [&packet[..]].into_iter();
+        let (_, out) = self.server.send_to(self.now, path, None, packets);
         let is_up = matches!(self.server.state(address(client)), State::Up(_));
         assert!(is_up || out.datagrams.is_empty(), "sent before the session is established");
         let most = packet.len() + usize::from(MAX_OVERHEAD);
@@ -326,7 +332,7 @@ impl World {
         let (had, was) = (self.has(from), self.server.state(from));
         let out = self.server.handle_datagram(self.now, from, datagram, || true);
         let state = self.server.state(from);
-        let answered: usize = out.datagrams.iter().map(Bytes::len).sum();
+        let answered: usize = out.datagrams.iter().map(BytesMut::len).sum();
         if had {
             let closed = (0..CLIENTS).any(|one| self.has_closed[one] && address(one) == from);
             let is_genuine = matches!(origin, Origin::Whole | Origin::Repeated);
@@ -403,7 +409,7 @@ impl World {
             let is_over = !self.has(address(client));
             assert!(is_whole || is_over || state == was, "{state:?}");
         }
-        if let State::Over(dtls::Ending::Broken(rustls::Error::InvalidCertificate(_))) = state {
+        if let State::Over(EndReason::Failed(rustls::Error::InvalidCertificate(_))) = state {
             REACH.hit("a certificate is refused");
         }
         self.send_to_server(client, out);
@@ -433,7 +439,7 @@ impl World {
         };
         if a < 128 {
             let (had, was) = (self.has(address(client)), self.server.state(address(client)));
-            assert_eq!(self.server.report(address(client), reason), had);
+            assert_eq!(self.server.report(self.now, address(client), reason), had);
             let state = self.server.state(address(client));
             match (was, &state) {
                 (State::Handshake, State::Over(_)) => {
@@ -444,7 +450,7 @@ impl World {
         } else if let Some(Client::Ours(ours)) = &mut self.clients[client] {
             let sessions = ours.sessions();
             let was = sessions.state(SERVER);
-            sessions.report(SERVER, reason);
+            sessions.report(self.now, SERVER, reason);
             let state = sessions.state(SERVER);
             match (was, &state) {
                 (State::Handshake, State::Over(_)) => REACH.hit("a refusal ends a handshake"),
@@ -501,7 +507,7 @@ impl World {
         let outcomes = self.server.handle_timeout(self.now);
         let next = self.server.next_timeout();
         assert!(next.is_none_or(|next| next > self.now), "the server makes no progress");
-        for (remote, out) in outcomes {
+        for (SessionPath { remote, .. }, out) in outcomes {
             if !out.datagrams.is_empty() && self.server.state(remote) == State::Handshake {
                 REACH.hit("a flight is retransmitted");
             }

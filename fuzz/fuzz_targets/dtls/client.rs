@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
-use bytes::Bytes;
+use bytes::BytesMut;
 use dimpl::{Config, Dtls, DtlsCertificate, Output};
 use eyas::Error as SetUpError;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -12,12 +12,12 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 
 use crate::SERVER;
-use crate::dtls::{Acceptance, Identity, Outcome, Sessions, State, Trust};
+use crate::dtls::{EndReason, Identity, Outcome, Role, SessionPath, Sessions, State, Trust};
 
 /// The server's identity, created once: creating a key takes longer than a run.
 static SERVER_IDENTITY: LazyLock<ServerIdentity> = LazyLock::new(|| {
     let name = "peer.test".to_owned();
-    ServerIdentity::on_the_spot(vec![name.clone()], name).expect("an identity")
+    ServerIdentity::generate(vec![name.clone()], name).expect("an identity")
 });
 
 /// A replacement for `eyas::ServerIdentity` with access to its key.
@@ -27,7 +27,7 @@ pub struct ServerIdentity {
 }
 
 impl ServerIdentity {
-    pub fn on_the_spot(names: Vec<String>, common: String) -> Result<Self, SetUpError> {
+    pub fn generate(names: Vec<String>, common: String) -> Result<Self, SetUpError> {
         let unusable = |error: rcgen::Error| SetUpError::Identity(error.to_string());
         let key = rcgen::KeyPair::generate().map_err(unusable)?;
         let mut params = rcgen::CertificateParams::new(names).map_err(unusable)?;
@@ -48,7 +48,7 @@ impl ServerIdentity {
 
 /// The clients' identity, which is never requested.
 static CLIENT_IDENTITY: LazyLock<Identity> =
-    LazyLock::new(|| Identity::nobody().expect("an identity"));
+    LazyLock::new(|| Identity::anonymous().expect("an identity"));
 
 /// Returns the identity of the server.
 pub fn identity() -> Identity {
@@ -157,7 +157,7 @@ impl Client {
             return (Self::Old(Box::new(old)), first);
         }
         let spare = SPARE.with_borrow_mut(Vec::pop);
-        let mut sessions = spare.unwrap_or_else(|| Sessions::new(Acceptance::Nobody));
+        let mut sessions = spare.unwrap_or_else(|| Sessions::new(Role::Client));
         let name = ServerName::try_from("peer.test").expect("a name");
         let trust = Trust { verifier: Arc::new(Verifier { accepts }), name };
         let first = sessions.open(now, SERVER, &CLIENT_IDENTITY, trust, None);
@@ -191,7 +191,10 @@ impl Client {
 
     pub fn send(&mut self, now: Instant, packet: &[u8]) -> Outcome {
         match self {
-            Self::Ours(ours) => ours.sessions().send(now, SERVER, [packet].into_iter()),
+            Self::Ours(ours) => {
+                let path = SessionPath::from(SERVER);
+                ours.sessions().send_to(now, path, None, [packet].into_iter()).1
+            }
             Self::Old(old) if matches!(old.state, State::Up(_)) => {
                 old.act(|dtls| dtls.send_application_data(packet).map(drop))
             }
@@ -246,9 +249,9 @@ impl Old {
         }
         loop {
             match self.dtls.poll_output(&mut self.buffer) {
-                Output::Packet(datagram) => out.datagrams.push(Bytes::copy_from_slice(datagram)),
+                Output::Packet(datagram) => out.datagrams.push(BytesMut::from(&datagram[..])),
                 Output::ApplicationData(packet) => {
-                    out.packets.push(Bytes::copy_from_slice(packet));
+                    out.packets.push(BytesMut::from(&packet[..]));
                 }
                 Output::Connected => self.state = State::Up("DTLSv1.2"),
                 Output::CloseNotify => break self.end(),
@@ -261,7 +264,7 @@ impl Old {
     }
 
     fn end(&mut self) {
-        self.state = State::Over(crate::dtls::Ending::Closed);
+        self.state = State::Over(EndReason::Closed);
         self.timeout = None;
     }
 }
