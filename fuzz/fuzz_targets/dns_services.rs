@@ -114,7 +114,8 @@ fuzz_target!(|input: (Vec<Service>, Option<(u16, u8)>, Option<u16>)| {
     let mut twice = repaired.clone();
     repair(&mut twice);
     assert_eq!(twice, repaired);
-    let (before, after) = (Message::from_vec(&message).is_ok(), Message::from_vec(&repaired).is_ok());
+    let (before, after) =
+        (Message::from_vec(&message).is_ok(), Message::from_vec(&repaired).is_ok());
     if damage.is_none() && cut.is_none() && services.iter().all(|service| service.odd.is_none()) {
         assert!(is_whole && after, "{repaired:?}");
         if !services.is_empty() {

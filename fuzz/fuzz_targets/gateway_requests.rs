@@ -263,7 +263,8 @@ fn check_claims(from: &request::Parts, headers: &HeaderMap, client: Option<Socke
 /// Checks that another gateway understands the request in the same way.
 fn check_second_gateway(onward: &Request<()>, received: request::Parts, is_over: bool) {
     let (host, framing) = (all(onward.headers(), "host"), ["content-length", "transfer-encoding"]);
-    let second = GATEWAY.upstream_request(received, None, is_over).expect("a forwarded request is accepted");
+    let second =
+        GATEWAY.upstream_request(received, None, is_over).expect("a forwarded request is accepted");
     assert_eq!((second.method(), second.uri()), (onward.method(), onward.uri()));
     assert_eq!(all(second.headers(), "host"), host);
     for name in framing {

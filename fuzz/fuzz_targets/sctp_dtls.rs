@@ -18,9 +18,12 @@ use eyas_sctp::io::Unreachable;
 use libfuzzer_sys::fuzz_target;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
+#[path = "dtls/address.rs"]
+mod address;
 #[path = "dtls/client.rs"]
 mod client;
 #[path = "../../crates/eyas/src/sctp/dtls/mod.rs"]
+#[expect(unused_imports, reason = "a server of one path needs not all of it")]
 mod dtls;
 #[path = "dtls/forged.rs"]
 mod forged;
@@ -29,6 +32,7 @@ mod hello;
 mod reach;
 
 // The included sessions refer to these by their crate, as to `sockets`, `Error` and `KeyFingerprint`.
+use address::address;
 use client::{Client, ServerIdentity, identity};
 use dtls::{
     EndReason, MAX_OVERHEAD, Outcome, Role, SessionPath, Sessions, State, looks_like_record,
@@ -124,17 +128,6 @@ struct World {
     sent: Vec<Bytes>,
     arrived: BTreeSet<usize>,
     has_flooded: bool,
-}
-
-/// Two clients at one address, two in one /64, one in another, and one with IPv4 inside of IPv6.
-fn address(client: usize) -> SocketAddr {
-    let number = u16::try_from(client).expect("few");
-    match client {
-        0 | 1 => SocketAddr::from(([192, 0, 2, 1], 1000 + number)),
-        2 | 3 => SocketAddr::from(([0x2001, 0xdb8, 0, 1, 0, 0, 0, number], 1000)),
-        4 => SocketAddr::from(([0x2001, 0xdb8, 0, 2, 0, 0, 0, 1], 1000)),
-        _ => SocketAddr::from(([0, 0, 0, 0, 0, 0xffff, 0xc633, 0x6401], 1000)),
-    }
 }
 
 /// Returns the prefix that identifies a peer.

@@ -9,6 +9,7 @@
 //! | `on_demand` | sessions that a client opens for each path that it sends on | |
 //! | `quotas` | how many sessions one peer may have | |
 //! | `session` | one session: handshake, verification, packets in and out | RFC 6347, RFC 9147 |
+//! | `session_path` | the addresses of a session | |
 //! | `sessions` | the sessions of one socket, bounded, with their timers | |
 //!
 //! The DTLS library exposes only the end-entity certificate of the peer, not the chain sent with
@@ -22,6 +23,7 @@ mod identity;
 mod on_demand;
 mod quotas;
 mod session;
+mod session_path;
 mod sessions;
 
 #[cfg(test)]
@@ -32,7 +34,8 @@ use std::ops::RangeInclusive;
 pub(crate) use identity::Identity;
 pub(crate) use on_demand::Opening;
 pub(crate) use session::{EndReason, Outcome, Trust};
-pub(crate) use sessions::{Role, SessionPath, Sessions, State};
+pub(crate) use session_path::SessionPath;
+pub(crate) use sessions::{Role, Sessions, State};
 
 /// Bytes that a record adds to a packet: header, explicit nonce and tag of DTLS 1.2 (RFC 6347
 /// §4.1, RFC 5288 §3), which needs more than DTLS 1.3.

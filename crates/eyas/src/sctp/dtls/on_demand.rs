@@ -8,7 +8,7 @@ use eyas_sctp::io::PeerIdentity;
 
 use super::identity::Identity;
 use super::session::Trust;
-use super::sessions::SessionPath;
+use super::session_path::SessionPath;
 
 /// The maximum number of packets that wait for the session of their path: a HEARTBEAT or two, and
 /// what is sent with them. More are lost, as on any path.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
-use super::sessions::SessionPath;
+use super::session_path::SessionPath;
 use crate::sockets::subscriber;
 
 /// The maximum number of sessions that clients may open at one socket.

@@ -18,6 +18,7 @@ use super::identity::Identity;
 use super::on_demand::{OnDemand, Opening};
 use super::quotas::Quotas;
 use super::session::{Authentication, EndReason, Outcome, Session, Stage, Trust, config};
+use super::session_path::SessionPath;
 
 /// A session on which nothing is received for this long is closed; an association sends heartbeats
 /// more often.
@@ -55,19 +56,6 @@ impl Role {
             Self::Client | Self::Server(_) => Authentication::OneSided,
             Self::ClientOfPaths(_) | Self::ServerOfPaths(..) => Authentication::Mutual,
         }
-    }
-}
-
-/// The addresses of a session. The local one is `None` where there is one session for each peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct SessionPath {
-    pub(crate) remote: SocketAddr,
-    pub(crate) local: Option<IpAddr>,
-}
-
-impl From<SocketAddr> for SessionPath {
-    fn from(remote: SocketAddr) -> Self {
-        Self { remote, local: None }
     }
 }
 

@@ -8,7 +8,8 @@ use rustls::Error as TlsError;
 
 use super::super::on_demand::Opening;
 use super::super::session::{Outcome, Stage};
-use super::{Entry, SessionPath, Sessions};
+use super::super::session_path::SessionPath;
+use super::{Entry, Sessions};
 
 impl Sessions {
     /// Opens the session of a path, if sessions are opened on demand and it has not failed just
