@@ -249,9 +249,9 @@ impl Old {
         }
         loop {
             match self.dtls.poll_output(&mut self.buffer) {
-                Output::Packet(datagram) => out.datagrams.push(BytesMut::from(&datagram[..])),
+                Output::Packet(datagram) => out.datagrams.push(BytesMut::from(datagram)),
                 Output::ApplicationData(packet) => {
-                    out.packets.push(BytesMut::from(&packet[..]));
+                    out.packets.push(BytesMut::from(packet));
                 }
                 Output::Connected => self.state = State::Up("DTLSv1.2"),
                 Output::CloseNotify => break self.end(),

@@ -120,6 +120,8 @@ pub(super) struct Session {
     authentication: Authentication,
     /// The certificate of the peer, once it is verified.
     certificate: Option<CertificateDer<'static>>,
+    /// Who the peer is, if both ends show certificates.
+    identity: Option<PeerIdentity>,
     /// Why the certificate of the peer is refused, until that can be reported to the peer.
     refusal: Option<TlsError>,
     stage: Stage,
@@ -212,6 +214,7 @@ impl Session {
             check,
             authentication,
             certificate: None,
+            identity: None,
             refusal: None,
             stage,
             timeout: None,
@@ -224,14 +227,9 @@ impl Session {
         self.certificate.as_ref()
     }
 
-    /// Returns who the peer is, if both ends show certificates: the hash of its key, of which 128
-    /// bits cannot be imitated with another key.
+    /// Returns who the peer is, if both ends show certificates.
     pub(super) fn identity(&self) -> Option<PeerIdentity> {
-        if self.authentication == Authentication::OneSided {
-            return None;
-        }
-        let key = KeyFingerprint::of(self.certificate.as_ref()?)?;
-        key.as_bytes().first_chunk().map(|half| PeerIdentity(*half))
+        self.identity
     }
 
     pub(super) fn stage(&self) -> &Stage {
@@ -341,6 +339,12 @@ impl Session {
                 Output::PeerCert(certificate) => {
                     let certificate = CertificateDer::from(certificate);
                     verified = verify(&self.check, &certificate);
+                    if verified == Some(Ok(())) && self.authentication == Authentication::Mutual {
+                        self.identity = identity_of(&certificate);
+                        if self.identity.is_none() {
+                            verified = Some(Err(CertificateError::BadEncoding.into()));
+                        }
+                    }
                     if verified == Some(Ok(())) {
                         self.certificate = Some(certificate.into_owned());
                     }
@@ -398,6 +402,13 @@ impl Session {
             self.stage = Stage::Over(EndReason::Failed(TlsError::NoCertificatesPresented));
         }
     }
+}
+
+/// Returns who has this certificate: the hash of its key, of which 128 bits cannot be imitated with
+/// another key.
+fn identity_of(certificate: &CertificateDer<'_>) -> Option<PeerIdentity> {
+    let key = KeyFingerprint::of(certificate)?;
+    key.as_bytes().first_chunk().map(|half| PeerIdentity(*half))
 }
 
 /// Returns the result of the verification, if certificates are verified at all.
