@@ -63,7 +63,7 @@ def test_invalid_plans(tmp_path: Path) -> None:
         eyas.lab.load("cmt-dely")
     with pytest.raises(ValueError, match="sped"):
         eyas.lab.load({**MINE, "sped": 1})
-    with pytest.raises(eyas.Error, match="no plan"):
+    with pytest.raises(eyas.Error, match="not a plan"):
         eyas.lab.load({**MINE, "about": None})
     with pytest.raises(eyas.lab.PlanError, match="--set path..delay"):
         eyas.lab.run(MINE, set={"path..delay": 1}, out=tmp_path)
