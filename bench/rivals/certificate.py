@@ -1,4 +1,4 @@
-"""Makes an authority and the certificate of the server: certificate.py DIRECTORY."""
+"""Creates a certificate authority and the server's certificate: certificate.py DIRECTORY."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-LIFE = datetime.timedelta(days=30)
+LIFETIME = datetime.timedelta(days=30)
 
 
 def builder(subject: str, issuer: str, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
@@ -24,15 +24,15 @@ def builder(subject: str, issuer: str, key: ec.EllipticCurvePrivateKey) -> x509.
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + LIFE)
+        .not_valid_after(now + LIFETIME)
     )
 
 
-def usage(certificates: bool) -> x509.KeyUsage:
+def key_usage(ca: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
-        digital_signature=not certificates,
-        key_cert_sign=certificates,
-        crl_sign=certificates,
+        digital_signature=not ca,
+        key_cert_sign=ca,
+        crl_sign=ca,
         content_commitment=False,
         key_encipherment=False,
         data_encipherment=False,
@@ -50,7 +50,7 @@ def main() -> None:
     authority = (
         builder("bench authority", "bench authority", authority_key)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(usage(certificates=True), critical=True)
+        .add_extension(key_usage(ca=True), critical=True)
         .add_extension(
             x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key()), critical=False
         )
@@ -65,7 +65,7 @@ def main() -> None:
     certificate = (
         builder("localhost", "bench authority", key)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(usage(certificates=False), critical=True)
+        .add_extension(key_usage(ca=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .add_extension(
@@ -77,9 +77,9 @@ def main() -> None:
     pem = serialization.Encoding.PEM
     (directory / "authority.pem").write_bytes(authority.public_bytes(pem))
     (directory / "server.pem").write_bytes(certificate.public_bytes(pem))
-    secret = directory / "server.key"
-    secret.touch(mode=0o600)
-    secret.write_bytes(
+    key_file = directory / "server.key"
+    key_file.touch(mode=0o600)
+    key_file.write_bytes(
         key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
 

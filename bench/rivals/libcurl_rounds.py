@@ -1,7 +1,7 @@
-"""libcurl: one fresh connection and one fresh TLS session in every round.
+"""libcurl, with a new connection and a new TLS session in every round.
 
-The time is libcurl's own, from the start of the transfer to the first byte of the answer, so what
-Python costs is not in it. Addresses are told, so that the time holds no look-up:
+The time is measured by libcurl, from the start of the transfer to the first byte of the response, so it excludes the
+cost of Python. Addresses are arguments, so that it excludes DNS lookups as well:
 libcurl_rounds.py AUTHORITY.pem [HOST:PORT:ADDRESS,ADDRESS]...
 """
 
@@ -17,11 +17,11 @@ VERSIONS = {
     "h1": pycurl.CURL_HTTP_VERSION_1_1,
     "h2": pycurl.CURL_HTTP_VERSION_2TLS,
     "h3": pycurl.CURL_HTTP_VERSION_3ONLY,
-    # HTTP/3 first, HTTP over TCP some time later, and the first that connects is taken.
+    # HTTP/3 first, HTTP over TCP a little later, and the first that connects is used.
     "race": pycurl.CURL_HTTP_VERSION_3,
 }
-# What libcurl says afterwards of a connection over that version.
-SPOKEN = {
+# The version that libcurl reports afterwards.
+USED = {
     "h1": pycurl.CURL_HTTP_VERSION_1_1,
     "h2": pycurl.CURL_HTTP_VERSION_2_0,
     "h3": pycurl.CURL_HTTP_VERSION_3,
@@ -29,16 +29,16 @@ SPOKEN = {
 
 
 def main() -> None:
-    authority, *told = sys.argv[1:]
+    authority, *addresses = sys.argv[1:]
     handle = pycurl.Curl()
 
     def one_round(mode: str, url: str) -> float:
-        # libcurl remembers nothing of a failure, so a later request is as any other.
+        # libcurl does not remember failures, so later requests do not differ.
         mode = "race" if mode == "later" else mode
         handle.setopt(pycurl.URL, url)
         handle.setopt(pycurl.HTTP_VERSION, VERSIONS[mode])
         handle.setopt(pycurl.CAINFO, authority)
-        handle.setopt(pycurl.RESOLVE, told)
+        handle.setopt(pycurl.RESOLVE, addresses)
         handle.setopt(pycurl.FRESH_CONNECT, 1)
         handle.setopt(pycurl.FORBID_REUSE, 1)
         handle.setopt(pycurl.SSL_SESSIONID_CACHE, 0)
@@ -49,9 +49,9 @@ def main() -> None:
         status = handle.getinfo(pycurl.RESPONSE_CODE)
         if status != 200:
             raise ValueError(f"the status is {status}")
-        spoken = handle.getinfo(pycurl.INFO_HTTP_VERSION)
-        if mode != "race" and spoken != SPOKEN[mode]:
-            raise ValueError(f"{mode} was asked for, and the answer is of version {spoken}")
+        used = handle.getinfo(pycurl.INFO_HTTP_VERSION)
+        if mode != "race" and used != USED[mode]:
+            raise ValueError(f"{mode} was requested, but the response is of version {used}")
         seconds = handle.getinfo(pycurl.STARTTRANSFER_TIME)
         handle.reset()
         return seconds

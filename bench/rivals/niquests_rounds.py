@@ -1,7 +1,7 @@
-"""niquests: a new session, and so a fresh connection and a fresh TLS session, in every round.
+"""niquests: every round has its own session, and so a new connection and a new TLS session.
 
-`race` is niquests' own way to HTTP/3: it is told that the server speaks it, tries it, and falls
-back. `later` is a fresh connection of a session that has been through that before.
+`race` is niquests' own mechanism for HTTP/3: it is configured to expect HTTP/3, tries it, and falls back. `later` is a
+new connection in a session that has already done that.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import niquests
 
 from rounds import serve
 
-WITHOUT = {
+OPTIONS = {
     "h1": {"disable_http2": True, "disable_http3": True},
     "h2": {"disable_http1": True, "disable_http3": True},
     "h3": {"disable_http1": True, "disable_http2": True},
@@ -26,7 +26,7 @@ def main() -> None:
     authority = sys.argv[1]
 
     def session_for(mode: str, url: str) -> niquests.Session:
-        session = niquests.Session(**WITHOUT[mode])
+        session = niquests.Session(**OPTIONS[mode])
         session.verify = authority
         session.trust_env = False
         if mode in ("h3", "race"):
@@ -36,23 +36,23 @@ def main() -> None:
 
     def get(session: niquests.Session, url: str) -> float:
         started = time.perf_counter()
-        answer = session.get(url, stream=True, timeout=10)
+        response = session.get(url, stream=True, timeout=10)
         seconds = time.perf_counter() - started
-        answer.raise_for_status()
-        answer.content
+        response.raise_for_status()
+        response.content
         return seconds
 
-    experienced: dict[str, niquests.Session] = {}
+    warmed_up: dict[str, niquests.Session] = {}
 
     def one_round(mode: str, url: str) -> float:
         if mode == "later":
-            if url not in experienced:
-                experienced[url] = session_for("race", url)
-                get(experienced[url], url)
-            # The adapters close their connections; what the session has learnt stays.
-            for adapter in experienced[url].adapters.values():
+            if url not in warmed_up:
+                warmed_up[url] = session_for("race", url)
+                get(warmed_up[url], url)
+            # The adapters close their connections; the session keeps what it has learnt.
+            for adapter in warmed_up[url].adapters.values():
                 adapter.poolmanager.clear()
-            return get(experienced[url], url)
+            return get(warmed_up[url], url)
         with session_for(mode, url) as session:
             return get(session, url)
 

@@ -1,9 +1,9 @@
 """Clients for Python: python_rounds.py CLIENT AUTHORITY.pem [HOST:PORT:ADDRESS,ADDRESS]...
 
-A round is one request over a fresh connection with a fresh TLS session, timed until the head of the
-answer is there; `reuse` is many requests, one after another, over one connection. Clients and what
-they trust are made before the clock starts, wherever their API lets them. eyas is told the addresses,
-for it would ask DNS for an HTTPS record as well, and there is none to ask; the others have the hosts file.
+A round is one request over a new connection with a new TLS session, timed until the head of the response has arrived;
+`reuse` is many requests, one after another, over one connection. Clients and their trusted roots are created before the
+clock starts, wherever the API allows it. eyas gets the addresses as arguments, because it would also query DNS for an
+HTTPS record, and there is no DNS server; the others use the hosts file.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from typing import Any
 
 from rounds import serve
 
-#: Fetches a URL and gives the seconds until the head of the answer.
+#: Fetches a URL; returns the seconds until the head of the response.
 Get = Callable[[str], float]
 AsyncGet = Callable[[str], Awaitable[float]]
 
-H1_ALONE = {"h1": "HTTP/1.1"}
-#: What the answer has to come over.
-SPOKEN = {"h1": "HTTP/1.1", "h2": "HTTP/2", "h3": "HTTP/3"}
+ONLY_H1 = {"h1": "HTTP/1.1"}
+#: The expected version of the response.
+EXPECTED = {"h1": "HTTP/1.1", "h2": "HTTP/2", "h3": "HTTP/3"}
 
 
-def settings(known: dict[str, Any], mode: str) -> Any:
-    if mode not in known:
-        raise ValueError(f"this client does not know {mode}")
-    return known[mode]
+def settings(modes: dict[str, Any], mode: str) -> Any:
+    if mode not in modes:
+        raise ValueError(f"unknown mode {mode}")
+    return modes[mode]
 
 
-def spoken(mode: str, version: str) -> None:
-    if SPOKEN.get(mode, version) != version:
-        raise ValueError(f"{mode} was asked for, and the answer came over {version}")
+def check_version(mode: str, version: str) -> None:
+    if EXPECTED.get(mode, version) != version:
+        raise ValueError(f"{mode} was requested, but the response is of version {version}")
 
 
 EYAS = {
@@ -52,12 +52,12 @@ EYAS = {
 
 
 def endpoint(authority: str) -> Any:
-    """One that remembers nothing, and has no TLS session yet."""
+    """Returns a new endpoint without a memory or TLS sessions."""
     import eyas
 
-    told = (argument.split(":", 2) for argument in sys.argv[3:])
-    known = {f"{host}:{port}": addresses.split(",") for host, port, addresses in told}
-    return eyas.Endpoint(verify=authority, memory=False, resolve=known)
+    arguments = (argument.split(":", 2) for argument in sys.argv[3:])
+    resolve = {f"{host}:{port}": addresses.split(",") for host, port, addresses in arguments}
+    return eyas.Endpoint(verify=authority, memory=False, resolve=resolve)
 
 
 def eyas_client(authority: str) -> Callable[[str], AbstractContextManager[Get]]:
@@ -74,7 +74,7 @@ def eyas_client(authority: str) -> Callable[[str], AbstractContextManager[Get]]:
                     seconds = time.perf_counter() - started
                     response.raise_for_status()
                     response.read()
-                spoken(mode, response.http_version)
+                check_version(mode, response.http_version)
                 return seconds
 
             yield get
@@ -88,8 +88,8 @@ def eyas_asyncio(authority: str) -> Callable[[str], AbstractAsyncContextManager[
     @asynccontextmanager
     async def opened(mode: str) -> AsyncIterator[AsyncGet]:
         own = endpoint(authority)
-        of_mode = settings(EYAS, mode)
-        async with eyas.AsyncClient(endpoint=own, trust_env=False, **of_mode) as client:
+        options = settings(EYAS, mode)
+        async with eyas.AsyncClient(endpoint=own, trust_env=False, **options) as client:
 
             async def get(url: str) -> float:
                 started = time.perf_counter()
@@ -97,7 +97,7 @@ def eyas_asyncio(authority: str) -> Callable[[str], AbstractAsyncContextManager[
                     seconds = time.perf_counter() - started
                     response.raise_for_status()
                     await response.aread()
-                spoken(mode, response.http_version)
+                check_version(mode, response.http_version)
                 return seconds
 
             yield get
@@ -121,7 +121,7 @@ def httpx_client(authority: str) -> Callable[[str], AbstractContextManager[Get]]
                     seconds = time.perf_counter() - started
                     response.raise_for_status()
                     response.read()
-                spoken(mode, response.http_version)
+                check_version(mode, response.http_version)
                 return seconds
 
             yield get
@@ -134,7 +134,7 @@ def requests_client(authority: str) -> Callable[[str], AbstractContextManager[Ge
 
     @contextmanager
     def opened(mode: str) -> Iterator[Get]:
-        settings(H1_ALONE, mode)
+        settings(ONLY_H1, mode)
         with requests.Session() as session:
             session.verify = authority
             session.trust_env = False
@@ -159,7 +159,7 @@ def aiohttp_client(authority: str) -> Callable[[str], AbstractAsyncContextManage
 
     @asynccontextmanager
     async def opened(mode: str) -> AsyncIterator[AsyncGet]:
-        settings(H1_ALONE, mode)
+        settings(ONLY_H1, mode)
         connector = aiohttp.TCPConnector(ssl=trust)
         async with aiohttp.ClientSession(connector=connector) as session:
 
@@ -185,7 +185,7 @@ def curl_cffi_client(authority: str) -> Callable[[str], AbstractContextManager[G
         "h3": CurlHttpVersion.V3ONLY,
         "race": CurlHttpVersion.V3,
     }
-    asked = {"h1": CurlHttpVersion.V1_1, "h2": CurlHttpVersion.V2_0, "h3": CurlHttpVersion.V3}
+    expected = {"h1": CurlHttpVersion.V1_1, "h2": CurlHttpVersion.V2_0, "h3": CurlHttpVersion.V3}
 
     @contextmanager
     def opened(mode: str) -> Iterator[Get]:
@@ -193,13 +193,13 @@ def curl_cffi_client(authority: str) -> Callable[[str], AbstractContextManager[G
         with requests.Session(verify=authority, trust_env=False, http_version=version) as session:
 
             def get(url: str) -> float:
-                # With the few octets of the body: its streams take a thread each.
+                # Includes the few bytes of the body, because its streams need a thread each.
                 started = time.perf_counter()
                 response = session.get(url, timeout=20)
                 seconds = time.perf_counter() - started
                 response.raise_for_status()
-                if asked.get(mode, response.http_version) != response.http_version:
-                    raise ValueError(f"{mode}: the answer is of {response.http_version}")
+                if expected.get(mode, response.http_version) != response.http_version:
+                    raise ValueError(f"{mode}: the response is of version {response.http_version}")
                 return seconds
 
             yield get

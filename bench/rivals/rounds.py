@@ -1,4 +1,4 @@
-"""What every rival in Python does with its standard input and output."""
+"""The protocol of the Python programs on standard input and output."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 
-# No round may take longer, in seconds.
+# The time limit of a round, in seconds.
 LIMIT = float(os.environ.get("ROUND_LIMIT", "20"))
 
 
@@ -14,8 +14,8 @@ def serve(
     one_round: Callable[[str, str], float],
     reuse: Callable[[str, int, str], float] | None = None,
 ) -> None:
-    """Answers each line `MODE URL` with milliseconds, and with `reuse` also each `reuse MODE N URL`;
-    or with `error` and what went wrong.
+    """Answers each line `MODE URL`, and `reuse MODE N URL` if supported, with milliseconds, or with
+    `error` and the reason.
     """
     for line in sys.stdin:
         try:
@@ -25,8 +25,8 @@ def serve(
                 case [mode, url]:
                     seconds = one_round(mode, url)
                 case _:
-                    raise ValueError(f"this client does not know {line.strip()!r}")
+                    raise ValueError(f"unsupported line {line.strip()!r}")
             answer = f"{seconds * 1000:.4f}"
-        except Exception as error:  # whatever a rival raises is an outcome of the round
+        except Exception as error:  # any exception of a client is a result of the round
             answer = "error " + " ".join(f"{type(error).__name__}: {error}".split())
         print(answer, flush=True)

@@ -1,4 +1,4 @@
-"""urllib of Python's standard library: urllib_rounds.py AUTHORITY.pem. Proxies are those of the environment."""
+"""urllib of Python's standard library: urllib_rounds.py AUTHORITY.pem. It uses the proxies of the environment."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from rounds import LIMIT, serve
 
 
 def main() -> None:
-    security = ssl.create_default_context(cafile=sys.argv[1])
+    context = ssl.create_default_context(cafile=sys.argv[1])
 
     def one_round(mode: str, url: str) -> float:
         if mode != "h1":
-            raise ValueError(f"urllib does not know {mode}")
+            raise ValueError(f"unknown mode {mode}")
         started = time.perf_counter()
-        with urllib.request.urlopen(url, timeout=LIMIT, context=security) as answer:
+        with urllib.request.urlopen(url, timeout=LIMIT, context=context) as response:
             elapsed = time.perf_counter() - started
-            answer.read()
+            response.read()
         return elapsed
 
     serve(one_round)

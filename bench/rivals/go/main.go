@@ -1,5 +1,5 @@
-// Go's net/http and quic-go: a new transport, and so a fresh connection and a fresh TLS session, in
-// every round. Each line `MODE URL` is answered with milliseconds, or with `error` and the reason.
+// Go's net/http and quic-go: every round has its own transport, and so a new connection and a new TLS
+// session. Each line `MODE URL` is answered with milliseconds, or with `error` and the reason.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/quic-go/quic-go/http3"
 )
 
-// No round may take longer.
+// The time limit of a round.
 var limit = func() time.Duration {
 	if seconds, err := strconv.Atoi(os.Getenv("ROUND_LIMIT")); err == nil {
 		return time.Duration(seconds) * time.Second
@@ -31,33 +31,33 @@ type transport interface {
 	CloseIdleConnections()
 }
 
-// transportFor gives a transport that speaks one version of HTTP and has spoken to nobody yet.
+// transportFor returns a new transport for one version of HTTP.
 func transportFor(mode string, roots *x509.CertPool) (transport, error) {
-	security := &tls.Config{RootCAs: roots}
+	config := &tls.Config{RootCAs: roots}
 	switch mode {
 	case "h1":
 		protocols := new(http.Protocols)
 		protocols.SetHTTP1(true)
-		transport := &http.Transport{TLSClientConfig: security, Protocols: protocols}
+		transport := &http.Transport{TLSClientConfig: config, Protocols: protocols}
 		transport.Proxy = http.ProxyFromEnvironment
 		return transport, nil
 	case "h2":
 		protocols := new(http.Protocols)
 		protocols.SetHTTP2(true)
-		return &http.Transport{TLSClientConfig: security, Protocols: protocols}, nil
+		return &http.Transport{TLSClientConfig: config, Protocols: protocols}, nil
 	case "h3":
-		return &http3.Transport{TLSClientConfig: security}, nil
+		return &http3.Transport{TLSClientConfig: config}, nil
 	}
-	return nil, fmt.Errorf("Go does not know %s", mode)
+	return nil, fmt.Errorf("unknown mode %s", mode)
 }
 
 func round(mode, url string, roots *x509.CertPool) (time.Duration, error) {
-	chosen, err := transportFor(mode, roots)
+	transport, err := transportFor(mode, roots)
 	if err != nil {
 		return 0, err
 	}
-	defer chosen.CloseIdleConnections()
-	if closer, ok := chosen.(io.Closer); ok {
+	defer transport.CloseIdleConnections()
+	if closer, ok := transport.(io.Closer); ok {
 		defer closer.Close()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -66,18 +66,18 @@ func round(mode, url string, roots *x509.CertPool) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	client := &http.Client{Transport: chosen}
+	client := &http.Client{Transport: transport}
 	started := time.Now()
-	answer, err := client.Do(request)
+	response, err := client.Do(request)
 	elapsed := time.Since(started)
 	if err != nil {
 		return 0, err
 	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("the status is %d", answer.StatusCode)
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("the status is %d", response.StatusCode)
 	}
-	_, err = io.Copy(io.Discard, answer.Body)
+	_, err = io.Copy(io.Discard, response.Body)
 	return elapsed, err
 }
 

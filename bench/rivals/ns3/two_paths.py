@@ -1,10 +1,9 @@
-"""Two disjoint paths of 10 Mbit/s in ns-3, one TCP connection over each: what a simulated second costs.
+"""Measures the cost of a simulated second in ns-3: two disjoint paths of 10 Mbit/s, with a TCP connection over each.
 
     two_paths.py SECONDS
 
-Sender and receiver have one link of 1 Gbit/s to the first and the last router of each path; between
-the routers there are 10 Mbit/s, 10 ms and a queue of 100 packets, as in `cargo xtask bench sim`. The
-answer is one line of JSON.
+The sender has a link of 1 Gbit/s to the first router of each path, and the receiver to the last. The link between the
+routers has 10 Mbit/s, 10 ms and a queue of 100 packets, as in `cargo xtask bench sim`. The output is one line of JSON.
 """
 
 import json
@@ -27,10 +26,10 @@ def link(rate, delay, packets):
     return helper
 
 
-def route(node, to, by, interface):
-    """Each path has routes of its own: the shortest one alone would carry both connections."""
+def add_route(node, destination, next_hop, interface):
+    """Adds a static route: with shortest-path routing, both connections would use the same path."""
     ipv4 = node.GetObject[ns.Ipv4]()
-    ns.Ipv4StaticRoutingHelper().GetStaticRouting(ipv4).AddHostRouteTo(to, by, interface)
+    ns.Ipv4StaticRoutingHelper().GetStaticRouting(ipv4).AddHostRouteTo(destination, next_hop, interface)
 
 
 def main():
@@ -48,7 +47,7 @@ def main():
     stack = ns.InternetStackHelper()
     stack.Install(hosts)
     stack.Install(routers)
-    ends = []
+    destinations = []
     addresses = ns.Ipv4AddressHelper()
     for path in range(PATHS):
         first, last = routers.Get(2 * path), routers.Get(2 * path + 1)
@@ -57,42 +56,42 @@ def main():
             (bottleneck, first, last),
             (access, last, hosts.Get(1)),
         ]
-        there = []
+        links = []
         for number, (helper, near, far) in enumerate(hops):
             devices = helper.Install(near, far)
             addresses.SetBase(f"10.{path}.{number}.0", "255.255.255.0")
             interfaces = addresses.Assign(devices)
-            there.append((interfaces.GetAddress(0), interfaces.GetAddress(1)))
-            # Nothing waits but in the queues above.
+            links.append((interfaces.GetAddress(0), interfaces.GetAddress(1)))
+            # Packets are queued only in the queues above.
             ns.TrafficControlHelper().Uninstall(devices)
-        start, end = there[0][0], there[2][1]
-        route(hosts.Get(0), end, there[0][1], 1 + path)
-        route(first, end, there[1][1], 2)
-        route(hosts.Get(1), start, there[2][0], 1 + path)
-        route(last, start, there[1][0], 1)
-        ends.append(end)
+        source, destination = links[0][0], links[2][1]
+        add_route(hosts.Get(0), destination, links[0][1], 1 + path)
+        add_route(first, destination, links[1][1], 2)
+        add_route(hosts.Get(1), source, links[2][0], 1 + path)
+        add_route(last, source, links[1][0], 1)
+        destinations.append(destination)
     sinks = ns.ApplicationContainer()
-    for path, end in enumerate(ends):
-        address = ns.InetSocketAddress(end, PORT + path).ConvertTo()
+    for path, destination in enumerate(destinations):
+        address = ns.InetSocketAddress(destination, PORT + path).ConvertTo()
         sink = ns.PacketSinkHelper("ns3::TcpSocketFactory", address)
         sinks.Add(sink.Install(hosts.Get(1)))
-        source = ns.BulkSendHelper("ns3::TcpSocketFactory", address)
-        source.SetAttribute("SendSize", ns.UintegerValue(PAYLOAD))
-        source.Install(hosts.Get(0)).Start(ns.Seconds(1.0))
+        sender = ns.BulkSendHelper("ns3::TcpSocketFactory", address)
+        sender.SetAttribute("SendSize", ns.UintegerValue(PAYLOAD))
+        sender.Install(hosts.Get(0)).Start(ns.Seconds(1.0))
     ns.Simulator.Stop(ns.Seconds(seconds))
-    begin, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
+    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
     ns.Simulator.Run()
-    wall, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_SELF)
+    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF)
     received = sum(sinks.Get(path).GetTotalRx() for path in range(PATHS))
-    answer = {
+    output = {
         "simulated": seconds,
         "wall": wall,
-        "cpu": after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime,
+        "cpu": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
         "events": ns.Simulator.GetEventCount(),
         "bytes": received,
     }
     ns.Simulator.Destroy()
-    print(json.dumps(answer))
+    print(json.dumps(output))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-// pion/sctp as a rival: what src/command.rs of the rivals in Rust says of the command line and the
-// answer holds here too. In memory both ends share a process and a pair of channels.
+// pion/sctp. The arguments and the output are those of src/command.rs of the programs in Rust. In memory,
+// both ends share a process and a pair of channels.
 package main
 
 import (
@@ -20,17 +20,17 @@ import (
 const (
 	packet = 1472
 	window = 4 << 20
-	// What a receiver stays for what is still to be acknowledged.
+	// How long the receiver stays, so that it can acknowledge the last data.
 	linger = 500 * time.Millisecond
 )
 
-// answer is one line of JSON.
-func answer(messages, bytes int, cpu, wall time.Duration, memory float64) {
+// report prints one line of JSON.
+func report(messages, bytes int, cpu, wall time.Duration, memory float64) {
 	fmt.Printf("{\"messages\": %d, \"bytes\": %d, \"cpu\": %.6f, \"wall\": %.6f, \"memory\": %.0f}\n",
 		messages, bytes, cpu.Seconds(), wall.Seconds(), memory)
 }
 
-func processor() time.Duration {
+func cpuTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		panic(err)
@@ -50,7 +50,7 @@ func resident() float64 {
 	return pages * 4096
 }
 
-// channels is one end of a connection in memory that carries packets.
+// channels is one end of a packet connection in memory.
 type channels struct {
 	net.Conn
 	in, out chan []byte
@@ -93,17 +93,17 @@ func config(conn net.Conn) sctp.Config {
 	}
 }
 
-// pair sets one association up in memory.
+// pair opens an association in memory.
 func pair(queue int) (client, server *sctp.Association, err error) {
-	one, other := make(chan []byte, queue), make(chan []byte, queue)
-	came := make(chan error, 1)
+	toServer, toClient := make(chan []byte, queue), make(chan []byte, queue)
+	done := make(chan error, 1)
 	go func() {
 		var err error
-		server, err = sctp.Server(config(&channels{in: one, out: other, closed: make(chan struct{})}))
-		came <- err
+		server, err = sctp.Server(config(&channels{in: toServer, out: toClient, closed: make(chan struct{})}))
+		done <- err
 	}()
-	client, err = sctp.Client(config(&channels{in: other, out: one, closed: make(chan struct{})}))
-	return client, server, errors.Join(err, <-came)
+	client, err = sctp.Client(config(&channels{in: toClient, out: toServer, closed: make(chan struct{})}))
+	return client, server, errors.Join(err, <-done)
 }
 
 func send(association *sctp.Association, size, count int) error {
@@ -120,7 +120,7 @@ func send(association *sctp.Association, size, count int) error {
 	return nil
 }
 
-// receive takes that many messages; first is called when the first one is there.
+// receive receives that many messages, and calls first after the first one.
 func receive(association *sctp.Association, size, count int, first func()) error {
 	stream, err := association.AcceptStream()
 	if err != nil {
@@ -133,7 +133,7 @@ func receive(association *sctp.Association, size, count int, first func()) error
 			return err
 		}
 		if length != size {
-			return fmt.Errorf("a message of %d bytes", length)
+			return fmt.Errorf("unexpected message of %d bytes", length)
 		}
 		if index == 0 {
 			first()
@@ -147,13 +147,13 @@ func memory(size, count int) error {
 	if err != nil {
 		return err
 	}
-	cpu, wall := processor(), time.Now()
+	cpu, wall := cpuTime(), time.Now()
 	sent := make(chan error, 1)
 	go func() { sent <- send(client, size, count) }()
 	if err := receive(server, size, count, func() {}); err != nil {
 		return err
 	}
-	answer(count, count*size, processor()-cpu, time.Since(wall), 0)
+	report(count, count*size, cpuTime()-cpu, time.Since(wall), 0)
 	return <-sent
 }
 
@@ -161,7 +161,7 @@ func associations(count int) error {
 	type ends struct{ client, server *sctp.Association }
 	all := make([]ends, count)
 	before := resident()
-	cpu, wall := processor(), time.Now()
+	cpu, wall := cpuTime(), time.Now()
 	for index := range all {
 		client, server, err := pair(16)
 		if err != nil {
@@ -169,7 +169,7 @@ func associations(count int) error {
 		}
 		all[index] = ends{client, server}
 	}
-	cpu, took := processor()-cpu, time.Since(wall)
+	cpu, took := cpuTime()-cpu, time.Since(wall)
 	for _, it := range all {
 		if err := send(it.client, 64, 1); err != nil {
 			return err
@@ -178,18 +178,18 @@ func associations(count int) error {
 			return err
 		}
 	}
-	answer(count, 0, cpu, took, (resident()-before)/float64(count))
+	report(count, 0, cpu, took, (resident()-before)/float64(count))
 	runtime.KeepAlive(all)
 	return nil
 }
 
-// answering learns from the first packet where the peer is.
-type answering struct {
+// serverConn takes the peer's address from the first packet.
+type serverConn struct {
 	*net.UDPConn
 	peer *net.UDPAddr
 }
 
-func (a *answering) Read(buffer []byte) (int, error) {
+func (a *serverConn) Read(buffer []byte) (int, error) {
 	length, from, err := a.ReadFromUDP(buffer)
 	if a.peer == nil {
 		a.peer = from
@@ -197,16 +197,16 @@ func (a *answering) Read(buffer []byte) (int, error) {
 	return length, err
 }
 
-func (a *answering) Write(data []byte) (int, error) {
+func (a *serverConn) Write(data []byte) (int, error) {
 	return a.WriteToUDP(data, a.peer)
 }
 
-func sized(conn *net.UDPConn) error {
+func setBuffers(conn *net.UDPConn) error {
 	return errors.Join(conn.SetReadBuffer(window), conn.SetWriteBuffer(window))
 }
 
-func serve(where string, size, count int) error {
-	address, err := net.ResolveUDPAddr("udp", where)
+func serve(addr string, size, count int) error {
+	address, err := net.ResolveUDPAddr("udp", addr)
 	if err != nil {
 		return err
 	}
@@ -214,26 +214,26 @@ func serve(where string, size, count int) error {
 	if err != nil {
 		return err
 	}
-	if err := sized(conn); err != nil {
+	if err := setBuffers(conn); err != nil {
 		return err
 	}
 	fmt.Println("ready")
-	association, err := sctp.Server(config(&answering{UDPConn: conn}))
+	association, err := sctp.Server(config(&serverConn{UDPConn: conn}))
 	if err != nil {
 		return err
 	}
-	cpu, wall := processor(), time.Now()
-	first := func() { cpu, wall = processor(), time.Now() }
+	cpu, wall := cpuTime(), time.Now()
+	first := func() { cpu, wall = cpuTime(), time.Now() }
 	if err := receive(association, size, count, first); err != nil {
 		return err
 	}
-	answer(count, count*size, processor()-cpu, time.Since(wall), 0)
+	report(count, count*size, cpuTime()-cpu, time.Since(wall), 0)
 	time.Sleep(linger)
 	return nil
 }
 
-func transmit(where string, size, count int) error {
-	address, err := net.ResolveUDPAddr("udp", where)
+func transmit(addr string, size, count int) error {
+	address, err := net.ResolveUDPAddr("udp", addr)
 	if err != nil {
 		return err
 	}
@@ -241,45 +241,45 @@ func transmit(where string, size, count int) error {
 	if err != nil {
 		return err
 	}
-	if err := sized(conn); err != nil {
+	if err := setBuffers(conn); err != nil {
 		return err
 	}
 	association, err := sctp.Client(config(conn))
 	if err != nil {
 		return err
 	}
-	cpu, wall := processor(), time.Now()
+	cpu, wall := cpuTime(), time.Now()
 	if err := send(association, size, count); err != nil {
 		return err
 	}
 	for association.BufferedAmount() > 0 {
 		time.Sleep(2 * time.Millisecond)
 	}
-	answer(count, count*size, processor()-cpu, time.Since(wall), 0)
+	report(count, count*size, cpuTime()-cpu, time.Since(wall), 0)
 	return nil
 }
 
-func run(words []string) error {
+func run(args []string) error {
 	number := func(index int) int {
-		value, err := strconv.Atoi(words[index])
+		value, err := strconv.Atoi(args[index])
 		if err != nil || value <= 0 {
-			fmt.Fprintln(os.Stderr, "pion: not a number:", words[index])
+			fmt.Fprintln(os.Stderr, "pion: not a positive number:", args[index])
 			os.Exit(2)
 		}
 		return value
 	}
 	messages := func(size, bytes int) int { return (bytes + size - 1) / size }
 	switch {
-	case len(words) == 3 && words[0] == "memory":
+	case len(args) == 3 && args[0] == "memory":
 		return memory(number(1), messages(number(1), number(2)))
-	case len(words) == 2 && words[0] == "associations":
+	case len(args) == 2 && args[0] == "associations":
 		return associations(number(1))
-	case len(words) == 4 && words[0] == "receive":
-		return serve(words[1], number(2), messages(number(2), number(3)))
-	case len(words) == 4 && words[0] == "send":
-		return transmit(words[1], number(2), messages(number(2), number(3)))
+	case len(args) == 4 && args[0] == "receive":
+		return serve(args[1], number(2), messages(number(2), number(3)))
+	case len(args) == 4 && args[0] == "send":
+		return transmit(args[1], number(2), messages(number(2), number(3)))
 	}
-	return errors.New("memory SIZE BYTES | associations COUNT | receive or send ADDRESS SIZE BYTES")
+	return errors.New("usage: memory SIZE BYTES | associations COUNT | receive or send ADDRESS SIZE BYTES")
 }
 
 func main() {

@@ -1,6 +1,6 @@
-/* A program written for the SCTP of Linux: one-to-one sockets, and nothing of eyas. What
- * src/command.rs of the rivals in Rust says of the command line and the answer holds here too, for
- * `receive` and `send`; the other words are in the usage. */
+/* A program for Linux's SCTP: it uses one-to-one sockets and knows nothing of eyas. The arguments and the
+ * output of `receive` and `send` are those of src/command.rs of the programs in Rust; for the others see the
+ * usage message. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WINDOW = 2 << 20, ASKED = 64 };
+enum { WINDOW = 2 << 20, PING_SIZE = 64 };
 
 static void fail(const char *what) {
     fprintf(stderr, "sockets: %s: %s\n", what, strerror(errno));
@@ -37,7 +37,7 @@ static void start(void) {
     cpu_start = seconds(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-static void answer(uint64_t messages, uint64_t bytes) {
+static void report(uint64_t messages, uint64_t bytes) {
     printf("{\"messages\": %llu, \"bytes\": %llu, \"cpu\": %.6f, \"wall\": %.6f, \"memory\": 0}\n",
            (unsigned long long)messages, (unsigned long long)bytes,
            seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_start, seconds(CLOCK_MONOTONIC) - wall_start);
@@ -49,8 +49,8 @@ static void ready(void) {
     fflush(stdout);
 }
 
-/* Whoever started this has seen what it wanted to once it closes our standard input. */
-static void wait_for_end(void) {
+/* The parent process closes our standard input when it has finished its measurements. */
+static void wait_for_eof(void) {
     char byte;
     while (read(0, &byte, 1) > 0) continue;
 }
@@ -60,23 +60,23 @@ static struct sockaddr_in parse(const char *text) {
     uint16_t port;
     struct sockaddr_in address = {.sin_family = AF_INET};
     if (sscanf(text, "%63[^:]:%hu", host, &port) != 2 || inet_pton(AF_INET, host, &address.sin_addr) != 1)
-        fail("the address is not HOST:PORT");
+        fail("address must be HOST:PORT");
     address.sin_port = htons(port);
     return address;
 }
 
 static int new_socket(void) {
-    int made = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP), size = WINDOW, on = 1;
-    if (made < 0) fail("socket");
-    if (setsockopt(made, SOL_SOCKET, SO_RCVBUF, &size, sizeof size) < 0 ||
-        setsockopt(made, SOL_SOCKET, SO_SNDBUF, &size, sizeof size) < 0 ||
-        setsockopt(made, IPPROTO_SCTP, SCTP_NODELAY, &on, sizeof on) < 0)
+    int sock = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP), size = WINDOW, on = 1;
+    if (sock < 0) fail("socket");
+    if (setsockopt(sock, SOL_SOCKET, SO_RCVBUF, &size, sizeof size) < 0 ||
+        setsockopt(sock, SOL_SOCKET, SO_SNDBUF, &size, sizeof size) < 0 ||
+        setsockopt(sock, IPPROTO_SCTP, SCTP_NODELAY, &on, sizeof on) < 0)
         fail("setsockopt");
-    return made;
+    return sock;
 }
 
-static int listen_at(const char *where) {
-    struct sockaddr_in local = parse(where);
+static int listen_at(const char *address) {
+    struct sockaddr_in local = parse(address);
     int listening = new_socket();
     if (bind(listening, (struct sockaddr *)&local, sizeof local) < 0) fail("bind");
     if (listen(listening, 4096) < 0) fail("listen");
@@ -90,21 +90,21 @@ static int accept_one(int listening) {
     return peer;
 }
 
-static int connect_to(const char *where) {
-    struct sockaddr_in remote = parse(where);
-    int made = new_socket();
-    if (connect(made, (struct sockaddr *)&remote, sizeof remote) < 0) fail("connect");
-    return made;
+static int connect_to(const char *address) {
+    struct sockaddr_in remote = parse(address);
+    int sock = new_socket();
+    if (connect(sock, (struct sockaddr *)&remote, sizeof remote) < 0) fail("connect");
+    return sock;
 }
 
-static uint8_t *message_of(size_t size) {
+static uint8_t *new_message(size_t size) {
     uint8_t *message = malloc(size);
     if (message == NULL) fail("memory");
     memset(message, 0x5a, size);
     return message;
 }
 
-/* One message; false at the end. */
+/* Receives a message; returns false at the end. */
 static bool receive_one(int from, uint8_t *buffer, size_t size) {
     for (size_t length = 0;;) {
         struct iovec part = {buffer + length, size - length};
@@ -124,20 +124,20 @@ static void send_one(int to, const uint8_t *message, size_t size) {
     if (send(to, message, size, MSG_NOSIGNAL) != (ssize_t)size) fail("send");
 }
 
-static void receive(const char *where, size_t size, uint64_t bytes) {
-    int peer = accept_one(listen_at(where));
-    uint8_t *buffer = message_of(size);
+static void receive(const char *address, size_t size, uint64_t bytes) {
+    int peer = accept_one(listen_at(address));
+    uint8_t *buffer = new_message(size);
     uint64_t count = (bytes + size - 1) / size;
     for (uint64_t received = 0; received < count; received++) {
-        if (!receive_one(peer, buffer, size)) fail("the peer has closed");
+        if (!receive_one(peer, buffer, size)) fail("closed by the peer");
         if (received == 0) start();
     }
-    answer(count, count * size);
+    report(count, count * size);
 }
 
-static void transmit(const char *where, size_t size, uint64_t bytes) {
-    int to = connect_to(where);
-    uint8_t *message = message_of(size);
+static void transmit(const char *address, size_t size, uint64_t bytes) {
+    int to = connect_to(address);
+    uint8_t *message = new_message(size);
     uint64_t count = (bytes + size - 1) / size;
     start();
     for (uint64_t sent = 0; sent < count; sent++) send_one(to, message, size);
@@ -148,86 +148,86 @@ static void transmit(const char *where, size_t size, uint64_t bytes) {
         if (status.sstat_unackdata == 0 && status.sstat_penddata == 0) break;
         usleep(2000);
     }
-    answer(count, count * size);
+    report(count, count * size);
 }
 
-static void echo(const char *where, uint64_t count) {
-    int peer = accept_one(listen_at(where));
-    uint8_t *buffer = message_of(ASKED);
+static void echo(const char *address, uint64_t count) {
+    int peer = accept_one(listen_at(address));
+    uint8_t *buffer = new_message(PING_SIZE);
     start();
-    for (uint64_t answered = 0; answered < count; answered++) {
-        if (!receive_one(peer, buffer, ASKED)) fail("the peer has closed");
-        send_one(peer, buffer, ASKED);
+    for (uint64_t echoed = 0; echoed < count; echoed++) {
+        if (!receive_one(peer, buffer, PING_SIZE)) fail("closed by the peer");
+        send_one(peer, buffer, PING_SIZE);
     }
-    answer(count, count * ASKED);
+    report(count, count * PING_SIZE);
 }
 
-static void ping(const char *where, uint64_t count) {
-    int to = connect_to(where);
-    uint8_t *buffer = message_of(ASKED);
+static void ping(const char *address, uint64_t count) {
+    int to = connect_to(address);
+    uint8_t *buffer = new_message(PING_SIZE);
     start();
-    for (uint64_t asked = 0; asked < count; asked++) {
-        send_one(to, buffer, ASKED);
-        if (!receive_one(to, buffer, ASKED)) fail("the peer has closed");
+    for (uint64_t sent = 0; sent < count; sent++) {
+        send_one(to, buffer, PING_SIZE);
+        if (!receive_one(to, buffer, PING_SIZE)) fail("closed by the peer");
     }
-    answer(count, count * ASKED);
+    report(count, count * PING_SIZE);
 }
 
-static void no_limit(void) {
+static void raise_fd_limit(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0) fail("getrlimit");
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit) < 0) fail("setrlimit");
 }
 
-/* Accepts so many, and has all of them; an end of one is read at the end of all. */
-static void hold(const char *where, uint64_t count) {
-    no_limit();
-    int listening = listen_at(where);
+/* Accepts that many associations and keeps them open. */
+static void hold(const char *address, uint64_t count) {
+    raise_fd_limit();
+    int listening = listen_at(address);
     for (uint64_t i = 0; i < count; i++) {
         int peer = accept_one(listening);
         if (i == 0) start();
         (void)peer;
     }
-    answer(count, 0);
-    wait_for_end();
+    report(count, 0);
+    wait_for_eof();
 }
 
-static void open_all(const char *where, uint64_t count) {
-    no_limit();
+static void open_all(const char *address, uint64_t count) {
+    raise_fd_limit();
     start();
-    for (uint64_t i = 0; i < count; i++) connect_to(where);
-    answer(count, 0);
-    wait_for_end();
+    for (uint64_t i = 0; i < count; i++) connect_to(address);
+    report(count, 0);
+    wait_for_eof();
 }
 
-/* Accepts one after the other, reads each to its end and closes it, until it is killed. */
-static void take_turns(const char *where) {
-    int listening = listen_at(where);
-    uint8_t *buffer = message_of(ASKED);
+/* Accepts associations one after another, reads each to its end and closes it, until it is killed. */
+static void accept_in_turn(const char *address) {
+    int listening = listen_at(address);
+    uint8_t *buffer = new_message(PING_SIZE);
     for (;;) {
         int peer = accept_one(listening);
-        while (receive_one(peer, buffer, ASKED)) continue;
+        while (receive_one(peer, buffer, PING_SIZE)) continue;
         close(peer);
     }
 }
 
-/* Opens and closes so many, for each line of standard input. */
-static void open_and_close(const char *where, uint64_t count) {
+/* Opens and closes that many associations for each line of standard input. */
+static void open_and_close(const char *address, uint64_t count) {
     char line[64];
-    uint8_t *buffer = message_of(ASKED);
+    uint8_t *buffer = new_message(PING_SIZE);
     while (fgets(line, sizeof line, stdin) != NULL) {
         start();
         for (uint64_t i = 0; i < count; i++) {
-            int to = connect_to(where);
-            send_one(to, buffer, ASKED);
+            int to = connect_to(address);
+            send_one(to, buffer, PING_SIZE);
             close(to);
         }
-        answer(count, 0);
+        report(count, 0);
     }
 }
 
-/* sendmsg and recvmsg on TCP, both ends here: what a program without SCTP pays for the library. */
+/* sendmsg and recvmsg on TCP, with both ends in this process: the overhead of the library without SCTP. */
 static void tcp(uint64_t count) {
     struct sockaddr_in local = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof local;
@@ -239,41 +239,41 @@ static void tcp(uint64_t count) {
         setsockopt(to, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) < 0)
         fail("TCP");
     int peer = accept_one(listening);
-    uint8_t *buffer = message_of(ASKED);
-    struct iovec part = {buffer, ASKED};
+    uint8_t *buffer = new_message(PING_SIZE);
+    struct iovec part = {buffer, PING_SIZE};
     start();
     for (uint64_t i = 0; i < count; i++) {
         struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
-        if (sendmsg(to, &header, 0) != ASKED) fail("sendmsg");
-        if (recvmsg(peer, &header, MSG_WAITALL) != ASKED) fail("recvmsg");
+        if (sendmsg(to, &header, 0) != PING_SIZE) fail("sendmsg");
+        if (recvmsg(peer, &header, MSG_WAITALL) != PING_SIZE) fail("recvmsg");
     }
-    answer(count, count * ASKED);
+    report(count, count * PING_SIZE);
 }
 
 static uint64_t number(const char *word) {
     return strtoull(word, NULL, 10);
 }
 
-int main(int count, char **words) {
-    const char *word = count > 1 ? words[1] : "";
+int main(int count, char **args) {
+    const char *word = count > 1 ? args[1] : "";
     if (count == 5 && strcmp(word, "receive") == 0)
-        receive(words[2], number(words[3]), number(words[4]));
+        receive(args[2], number(args[3]), number(args[4]));
     else if (count == 5 && strcmp(word, "send") == 0)
-        transmit(words[2], number(words[3]), number(words[4]));
+        transmit(args[2], number(args[3]), number(args[4]));
     else if (count == 4 && strcmp(word, "echo") == 0)
-        echo(words[2], number(words[3]));
+        echo(args[2], number(args[3]));
     else if (count == 4 && strcmp(word, "ping") == 0)
-        ping(words[2], number(words[3]));
+        ping(args[2], number(args[3]));
     else if (count == 4 && strcmp(word, "hold") == 0)
-        hold(words[2], number(words[3]));
+        hold(args[2], number(args[3]));
     else if (count == 4 && strcmp(word, "open") == 0)
-        open_all(words[2], number(words[3]));
+        open_all(args[2], number(args[3]));
     else if (count == 3 && strcmp(word, "turns") == 0)
-        take_turns(words[2]);
+        accept_in_turn(args[2]);
     else if (count == 4 && strcmp(word, "churn") == 0)
-        open_and_close(words[2], number(words[3]));
+        open_and_close(args[2], number(args[3]));
     else if (count == 3 && strcmp(word, "tcp") == 0)
-        tcp(number(words[2]));
+        tcp(number(args[2]));
     else {
         fputs("receive or send ADDRESS SIZE BYTES | turns ADDRESS | echo, ping, hold, open or "
               "churn ADDRESS COUNT | tcp COUNT\n", stderr);

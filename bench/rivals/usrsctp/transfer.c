@@ -1,6 +1,6 @@
-/* usrsctp as a rival: what src/command.rs of the rivals in Rust says of the command line and the
- * answer holds here too. In memory both ends live in one thread (usrsctp_init_nothreads, AF_CONN);
- * over UDP each end is a process with the threads that usrsctp starts (RFC 6951). */
+/* usrsctp. The arguments and the output are those of src/command.rs of the programs in Rust. In memory, both
+ * ends run in one thread (usrsctp_init_nothreads, AF_CONN); over UDP (RFC 6951), each end is a process with
+ * the threads that usrsctp starts. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
@@ -33,14 +33,14 @@ static void start(void) {
     cpu_start = seconds(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-static void answer(uint64_t messages, uint64_t bytes, double cpu, double wall, double memory) {
+static void report(uint64_t messages, uint64_t bytes, double cpu, double wall, double memory) {
     printf("{\"messages\": %llu, \"bytes\": %llu, \"cpu\": %.6f, \"wall\": %.6f, \"memory\": %.0f}\n",
            (unsigned long long)messages, (unsigned long long)bytes, cpu, wall, memory);
     fflush(stdout);
 }
 
-static void answer_now(uint64_t messages, uint64_t bytes, double memory) {
-    answer(messages, bytes, seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_start,
+static void report_now(uint64_t messages, uint64_t bytes, double memory) {
+    report(messages, bytes, seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_start,
            seconds(CLOCK_MONOTONIC) - wall_start, memory);
 }
 
@@ -60,7 +60,7 @@ struct queue {
     size_t head, tail;
 };
 static struct queue queues[2];
-/* An end knows itself and its peer by one address of AF_CONN: that of its own letter box. */
+/* The AF_CONN addresses of the ends: an end uses that of its own queue for itself and for its peer. */
 static char ends[2];
 
 static int output(void *end, void *buffer, size_t length, uint8_t tos, uint8_t set_df) {
@@ -73,7 +73,7 @@ static int output(void *end, void *buffer, size_t length, uint8_t tos, uint8_t s
     return 0;
 }
 
-static bool carry(void) {
+static bool deliver_packets(void) {
     bool moved = false;
     for (int end = 1; end >= 0; end--) {
         struct queue *queue = &queues[end];
@@ -109,12 +109,12 @@ static struct socket *new_socket(int family) {
     return socket;
 }
 
-static void begin_memory(void) {
+static void init_memory(void) {
     for (int end = 0; end < 2; end++) {
         queues[end].packets = malloc((size_t)QUEUE * PACKET);
         queues[end].lengths = calloc(QUEUE, sizeof(size_t));
         if (queues[end].packets == NULL || queues[end].lengths == NULL) fail("memory");
-        /* Touched once, so that they do not count as memory of associations. */
+        /* Made resident, so that they do not count as memory of the associations. */
         memset(queues[end].packets, 0, (size_t)QUEUE * PACKET);
     }
     usrsctp_init_nothreads(0, output, NULL);
@@ -140,13 +140,13 @@ static void connect_pair(struct socket *listening, uint16_t port, struct socket 
     if (usrsctp_connect(pair[0], (struct sockaddr *)&remote, sizeof remote) < 0 &&
         errno != EINPROGRESS)
         fail("connect");
-    while (carry()) continue;
+    while (deliver_packets()) continue;
     pair[1] = usrsctp_accept(listening, NULL, NULL);
     if (pair[1] == NULL) fail("accept");
     usrsctp_set_non_blocking(pair[1], 1);
 }
 
-/* One message out of the socket; 0 if there is none. */
+/* Receives a message; returns 0 if there is none. */
 static ssize_t receive(struct socket *socket, uint8_t *buffer, size_t size) {
     size_t length = 0;
     for (;;) {
@@ -172,7 +172,7 @@ static bool send_one(struct socket *socket, const uint8_t *message, size_t size)
 }
 
 static void memory(size_t size, uint64_t bytes) {
-    begin_memory();
+    init_memory();
     struct socket *pair[2];
     connect_pair(listener(), PORT, pair);
     uint8_t *message = malloc(size), *buffer = malloc(size);
@@ -180,28 +180,28 @@ static void memory(size_t size, uint64_t bytes) {
     memset(message, 0x5a, size);
     uint64_t count = (bytes + size - 1) / size, sent = 0, received = 0;
     start();
-    double ticked = wall_start;
+    double last_tick = wall_start;
     while (received < count) {
         while (sent < count && send_one(pair[0], message, size)) sent++;
-        bool moved = carry();
+        bool moved = deliver_packets();
         for (ssize_t length; received < sent && (length = receive(pair[1], buffer, size)) > 0;) {
             if ((size_t)length != size) fail("length");
             received++;
             moved = true;
         }
         double now = seconds(CLOCK_MONOTONIC);
-        if (now - ticked >= 0.01 || !moved) {
-            /* What nothing else moves, a timer moves; nobody waits for the time to pass. */
-            uint32_t elapsed = (uint32_t)((now - ticked) * 1000);
+        if (now - last_tick >= 0.01 || !moved) {
+            /* If nothing was transferred, skip 10 ms ahead instead of waiting for a timer. */
+            uint32_t elapsed = (uint32_t)((now - last_tick) * 1000);
             usrsctp_handle_timers(elapsed > 0 ? elapsed : 10);
-            ticked = now;
+            last_tick = now;
         }
     }
-    answer_now(count, count * size, 0);
+    report_now(count, count * size, 0);
 }
 
 static void associations(uint64_t count) {
-    begin_memory();
+    init_memory();
     struct socket *listening = listener(), *(*pairs)[2] = calloc(count, sizeof *pairs);
     if (pairs == NULL) fail("memory");
     memset(pairs, 1, count * sizeof *pairs);
@@ -213,10 +213,10 @@ static void associations(uint64_t count) {
     double wall = seconds(CLOCK_MONOTONIC) - wall_start;
     for (uint64_t i = 0; i < count; i++) {
         if (!send_one(pairs[i][0], message, sizeof message)) fail("send");
-        while (carry()) continue;
-        if (receive(pairs[i][1], message, sizeof message) == 0) fail("a message is lost");
+        while (deliver_packets()) continue;
+        if (receive(pairs[i][1], message, sizeof message) == 0) fail("a message was lost");
     }
-    answer(count, 0, cpu, wall, (resident() - before) / (double)count);
+    report(count, 0, cpu, wall, (resident() - before) / (double)count);
 }
 
 /* ---- over UDP ---- */
@@ -225,20 +225,20 @@ static struct sockaddr_in parse(const char *text, uint16_t *port) {
     char host[64];
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(PORT)};
     if (sscanf(text, "%63[^:]:%hu", host, port) != 2 || inet_pton(AF_INET, host, &address.sin_addr) != 1)
-        fail("the address is not HOST:PORT");
+        fail("address must be HOST:PORT");
     return address;
 }
 
-static void begin_udp(uint16_t port) {
+static void init_udp(uint16_t port) {
     usrsctp_init(port, NULL, NULL);
     usrsctp_sysctl_set_sctp_ecn_enable(0);
     usrsctp_sysctl_set_sctp_blackhole(2);
 }
 
-static void serve(const char *where, size_t size, uint64_t bytes) {
+static void serve(const char *text, size_t size, uint64_t bytes) {
     uint16_t port;
-    struct sockaddr_in local = parse(where, &port);
-    begin_udp(port);
+    struct sockaddr_in local = parse(text, &port);
+    init_udp(port);
     struct socket *listening = new_socket(AF_INET);
     if (usrsctp_bind(listening, (struct sockaddr *)&local, sizeof local) < 0) fail("bind");
     if (usrsctp_listen(listening, 1) < 0) fail("listen");
@@ -253,15 +253,15 @@ static void serve(const char *where, size_t size, uint64_t bytes) {
         if ((size_t)receive(peer, buffer, size) != size) fail("length");
         if (received == 0) start();
     }
-    answer_now(count, count * size, 0);
-    /* For what is still to be acknowledged. */
+    report_now(count, count * size, 0);
+    /* To acknowledge the last data. */
     usleep(500000);
 }
 
-static void transmit(const char *where, size_t size, uint64_t bytes) {
+static void transmit(const char *text, size_t size, uint64_t bytes) {
     uint16_t port;
-    struct sockaddr_in remote = parse(where, &port);
-    begin_udp((uint16_t)(port + 1));
+    struct sockaddr_in remote = parse(text, &port);
+    init_udp((uint16_t)(port + 1));
     struct socket *socket = new_socket(AF_INET);
     struct sctp_udpencaps encapsulation = {.sue_port = htons(port)};
     encapsulation.sue_address.ss_family = AF_INET;
@@ -284,23 +284,23 @@ static void transmit(const char *where, size_t size, uint64_t bytes) {
         if (status.sstat_unackdata == 0 && status.sstat_penddata == 0) break;
         usleep(2000);
     }
-    answer_now(count, count * size, 0);
+    report_now(count, count * size, 0);
 }
 
-int main(int count, char **words) {
-    if (count == 4 && strcmp(words[1], "memory") == 0)
-        memory(strtoul(words[2], NULL, 10), strtoull(words[3], NULL, 10));
-    else if (count == 3 && strcmp(words[1], "associations") == 0)
-        associations(strtoull(words[2], NULL, 10));
-    else if (count == 5 && strcmp(words[1], "receive") == 0)
-        serve(words[2], strtoul(words[3], NULL, 10), strtoull(words[4], NULL, 10));
-    else if (count == 5 && strcmp(words[1], "send") == 0)
-        transmit(words[2], strtoul(words[3], NULL, 10), strtoull(words[4], NULL, 10));
+int main(int count, char **args) {
+    if (count == 4 && strcmp(args[1], "memory") == 0)
+        memory(strtoul(args[2], NULL, 10), strtoull(args[3], NULL, 10));
+    else if (count == 3 && strcmp(args[1], "associations") == 0)
+        associations(strtoull(args[2], NULL, 10));
+    else if (count == 5 && strcmp(args[1], "receive") == 0)
+        serve(args[2], strtoul(args[3], NULL, 10), strtoull(args[4], NULL, 10));
+    else if (count == 5 && strcmp(args[1], "send") == 0)
+        transmit(args[2], strtoul(args[3], NULL, 10), strtoull(args[4], NULL, 10));
     else {
         fputs("memory SIZE BYTES | associations COUNT | receive or send ADDRESS SIZE BYTES\n", stderr);
         return 2;
     }
-    /* The threads of usrsctp go with the process. */
+    /* Ends the threads of usrsctp as well. */
     fflush(stdout);
     _exit(0);
 }

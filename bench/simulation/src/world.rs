@@ -1,6 +1,6 @@
-//! What an event of a world costs, by the size of the world.
+//! The cost of an event in a world, depending on the size of the world.
 //!
-//! Each link has a host at either end, which sends a packet of 1,500 bytes a millisecond.
+//! Each link has a host at both ends, which sends a packet of 1,500 bytes every millisecond.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use eyas_netem::world::World;
 
 use crate::cpu;
 
-/// Between two packets of a host.
-const PACE: Duration = Duration::from_millis(1);
-/// Simulated time before anything is measured: queues and buffers have their size.
+/// The interval between two packets of a host.
+const INTERVAL: Duration = Duration::from_millis(1);
+/// Simulated time before the measurement, in which queues and buffers reach their final size.
 const WARM_UP: Duration = Duration::from_millis(100);
-/// Simulated time of a step: a look at the number of events costs little.
+/// Simulated time per step, after which the number of events is checked.
 const STEP: Duration = Duration::from_millis(10);
 
-/// Sends a packet at a fixed pace.
+/// Sends packets at a fixed rate.
 struct Metronome {
     packet: Packet,
     next: Duration,
@@ -32,7 +32,7 @@ impl Node for Metronome {
         if self.next > now {
             return NodeOutput::Timeout(Some(self.next));
         }
-        self.next += PACE;
+        self.next += INTERVAL;
         NodeOutput::Transmit { interface: 0, packet: self.packet.clone() }
     }
 }
@@ -48,26 +48,26 @@ fn world(links: u32) -> World<Metronome> {
         payload: Bytes::from_static(&[0; 1480]),
     };
     for link in 0..links {
-        // The hosts' turns are spread over the pace, and delays differ, so that the order of
-        // events is not that of the hosts.
-        let next = PACE * (link * 7919 % links) / links;
+        // Start times are spread over the interval, and delays differ, so that the order of events is not that of
+        // the hosts.
+        let next = INTERVAL * (link * 7919 % links) / links;
         let delay = Duration::from_micros(10_000 + u64::from(link * 104_729 % 5_000));
         let config = LinkConfig::new(100_000_000, delay);
-        let hosts = [next, next + PACE / 2]
+        let hosts = [next, next + INTERVAL / 2]
             .map(|next| world.add_node(Metronome { packet: packet.clone(), next }));
         world.connect((hosts[0], 0), (hosts[1], 0), config.clone(), config);
     }
     world
 }
 
-/// Runs a world of so many links for so many events, and gives the answer.
+/// Runs a world with `links` links for at least `events` events; returns the output.
 pub(crate) fn run(links: u32, events: u64) -> String {
     let mut world = world(links);
     world.run_until(WARM_UP);
-    let (before, begin) = (world.events(), cpu());
+    let (before, start) = (world.events(), cpu());
     while world.events() - before < events {
         world.run_until(world.now() + STEP);
     }
-    let (events, cpu) = (world.events() - before, cpu() - begin);
+    let (events, cpu) = (world.events() - before, cpu() - start);
     format!("{{\"links\": {links}, \"events\": {events}, \"cpu\": {cpu}}}")
 }

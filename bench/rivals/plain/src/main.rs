@@ -1,15 +1,14 @@
-//! Plain hyper over TCP and TLS, and plain quinn with h3: no race, no pool, no memory, one address.
-//! What eyas costs is measured against this. The package of `../noq` builds the same source with
-//! noq by the name of quinn.
+//! Plain hyper over TCP and TLS, and plain quinn with h3: no race, no pool, no memory, one address. It is the baseline
+//! for the overhead of eyas. The package `../noq` builds the same source with noq as quinn.
 //!
 //! | line on standard input | answer |
 //! | --- | --- |
-//! | `MODE URL` | milliseconds to the head of the answer over a fresh connection |
+//! | `MODE URL` | milliseconds to the head of the response over a new connection |
 //! | `many MODE N URL` | milliseconds for N such rounds, one after another; `*` in the URL is the number |
-//! | `hold MODE N URL` | opens N connections, asks once on each and keeps them; `*` as above |
+//! | `hold MODE N URL` | opens N connections, sends a request on each and keeps them; `*` as above |
 //! | `drop` | closes them |
 //!
-//! Every name is taken to be 127.0.0.1.
+//! Every name resolves to 127.0.0.1.
 
 mod stream;
 mod udp;
@@ -27,21 +26,21 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// What all connections share.
+/// The common state of all connections.
 struct Shared {
     http1: Arc<ClientConfig>,
     http2: Arc<ClientConfig>,
     quic: quinn::Endpoint,
 }
 
-/// A connection that is kept open, with nothing under way.
+/// An idle connection.
 enum Held {
     Http1(stream::Http1),
     Http2(stream::Http2),
     Http3(udp::Http3),
 }
 
-fn security(roots: &RootCertStore, alpn: &[u8]) -> ClientConfig {
+fn tls_config(roots: &RootCertStore, alpn: &[u8]) -> ClientConfig {
     let mut config =
         ClientConfig::builder().with_root_certificates(roots.clone()).with_no_client_auth();
     config.alpn_protocols = vec![alpn.to_vec()];
@@ -55,19 +54,19 @@ impl Shared {
         for certificate in CertificateDer::pem_file_iter(authority)? {
             roots.add(certificate?)?;
         }
-        let http3 = quinn::crypto::rustls::QuicClientConfig::try_from(security(&roots, b"h3"))?;
-        #[allow(unused_mut, reason = "quinn wants it so, noq does not")]
+        let http3 = quinn::crypto::rustls::QuicClientConfig::try_from(tls_config(&roots, b"h3"))?;
+        #[allow(unused_mut, reason = "needed with quinn, but not with noq")]
         let mut quic = quinn::Endpoint::client(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)))?;
         quic.set_default_client_config(quinn::ClientConfig::new(Arc::new(http3)));
         Ok(Self {
-            http1: Arc::new(security(&roots, b"http/1.1")),
-            http2: Arc::new(security(&roots, b"h2")),
+            http1: Arc::new(tls_config(&roots, b"http/1.1")),
+            http2: Arc::new(tls_config(&roots, b"h2")),
             quic,
         })
     }
 
-    /// Opens a connection and asks once; gives the time to the head, and the connection.
-    async fn ask(&self, mode: &str, url: &str) -> Result<(Duration, Held), Failure> {
+    /// Sends a request over a new connection; returns the time to the head of the response, and the connection.
+    async fn fetch(&self, mode: &str, url: &str) -> Result<(Duration, Held), Failure> {
         let uri: Uri = url.parse()?;
         let host = uri.host().ok_or("no host")?.to_owned();
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, uri.port_u16().unwrap_or(443)));
@@ -78,27 +77,27 @@ impl Shared {
                 let path = uri.path();
                 let authority = uri.authority().ok_or("no authority")?.as_str();
                 let request = Request::get(path).header("host", authority);
-                let answer = connection.send_request(request.body(stream::NOTHING)?).await?;
+                let response = connection.send_request(request.body(stream::EMPTY)?).await?;
                 let elapsed = started.elapsed();
-                stream::read(answer).await?;
+                stream::read(response).await?;
                 (elapsed, Held::Http1(connection))
             }
             "h2" => {
                 let mut connection = stream::http2(&self.http2, address, host).await?;
-                let request = Request::get(uri).body(stream::NOTHING)?;
-                let answer = connection.send_request(request).await?;
+                let request = Request::get(uri).body(stream::EMPTY)?;
+                let response = connection.send_request(request).await?;
                 let elapsed = started.elapsed();
-                stream::read(answer).await?;
+                stream::read(response).await?;
                 (elapsed, Held::Http2(connection))
             }
             "h3" => {
                 let mut connection = udp::http3(&self.quic, address, &host).await?;
-                let mut answer = connection.send(Request::get(uri).body(())?).await?;
+                let mut response = connection.send(Request::get(uri).body(())?).await?;
                 let elapsed = started.elapsed();
-                udp::read(&mut answer).await?;
+                udp::read(&mut response).await?;
                 (elapsed, Held::Http3(connection))
             }
-            _ => return Err(format!("plain hyper and quinn do not know {mode}").into()),
+            _ => return Err(format!("unknown mode {mode}").into()),
         })
     }
 
@@ -108,13 +107,13 @@ impl Shared {
             ["many", mode, count, url] => {
                 let started = Instant::now();
                 for number in 0..count.parse::<usize>()? {
-                    self.ask(mode, &numbered(url, number)).await?;
+                    self.fetch(mode, &numbered(url, number)).await?;
                 }
                 Ok(format!("{:.4}", started.elapsed().as_secs_f64() * 1000.0))
             }
             ["hold", mode, count, url] => {
                 for number in 0..count.parse::<usize>()? {
-                    held.push(self.ask(mode, &numbered(url, number)).await?.1);
+                    held.push(self.fetch(mode, &numbered(url, number)).await?.1);
                 }
                 Ok(held.len().to_string())
             }
@@ -125,10 +124,10 @@ impl Shared {
                 Ok("0".to_owned())
             }
             [mode, url] => {
-                let (elapsed, _) = self.ask(mode, url).await?;
+                let (elapsed, _) = self.fetch(mode, url).await?;
                 Ok(format!("{:.4}", elapsed.as_secs_f64() * 1000.0))
             }
-            _ => Err("no such line".into()),
+            _ => Err("invalid line".into()),
         }
     }
 }
@@ -138,7 +137,7 @@ fn numbered(url: &str, number: usize) -> String {
 }
 
 impl Held {
-    /// Says goodbye, as far as the protocol has words for it.
+    /// Closes the connection, gracefully if the protocol supports it.
     fn close(self) {
         match self {
             Self::Http1(connection) => drop(connection),

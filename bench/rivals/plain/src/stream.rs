@@ -19,10 +19,10 @@ use crate::Failure;
 pub type Http1 = conn::http1::SendRequest<Empty<Bytes>>;
 pub type Http2 = conn::http2::SendRequest<Empty<Bytes>>;
 
-/// The body of a request without one.
-pub const NOTHING: Empty<Bytes> = Empty::new();
+/// An empty request body.
+pub const EMPTY: Empty<Bytes> = Empty::new();
 
-async fn secure(
+async fn connect_tls(
     config: &Arc<ClientConfig>,
     address: SocketAddr,
     host: String,
@@ -38,7 +38,7 @@ pub async fn http1(
     address: SocketAddr,
     host: String,
 ) -> Result<Http1, Failure> {
-    let stream = secure(config, address, host).await?;
+    let stream = connect_tls(config, address, host).await?;
     let (sender, driver) = conn::http1::handshake(stream).await?;
     tokio::spawn(driver);
     Ok(sender)
@@ -49,18 +49,18 @@ pub async fn http2(
     address: SocketAddr,
     host: String,
 ) -> Result<Http2, Failure> {
-    let stream = secure(config, address, host).await?;
+    let stream = connect_tls(config, address, host).await?;
     let (sender, driver) = conn::http2::handshake(TokioExecutor::new(), stream).await?;
     tokio::spawn(driver);
     Ok(sender)
 }
 
-/// Reads an answer to its end.
-pub async fn read(answer: http::Response<Incoming>) -> Result<(), Failure> {
-    if answer.status() != http::StatusCode::OK {
-        return Err(format!("the status is {}", answer.status()).into());
+/// Reads the whole response.
+pub async fn read(response: http::Response<Incoming>) -> Result<(), Failure> {
+    if response.status() != http::StatusCode::OK {
+        return Err(format!("the status is {}", response.status()).into());
     }
-    let mut body = answer.into_body();
+    let mut body = response.into_body();
     while let Some(frame) = body.frame().await {
         frame?;
     }

@@ -8,13 +8,13 @@ use http::Request;
 
 use crate::Failure;
 
-/// A connection: the sender of requests, and the QUIC connection to close.
+/// A connection: the sender for requests, and the QUIC connection, to close it.
 pub struct Http3 {
     sender: SendRequest<h3_quinn::OpenStreams, Bytes>,
     connection: quinn::Connection,
 }
 
-pub type Answer = RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>;
+pub type ResponseStream = RequestStream<h3_quinn::BidiStream<Bytes>, Bytes>;
 
 pub async fn http3(
     endpoint: &quinn::Endpoint,
@@ -29,13 +29,13 @@ pub async fn http3(
 }
 
 impl Http3 {
-    /// Sends a request without a body and waits for the head of the answer.
-    pub async fn send(&mut self, request: Request<()>) -> Result<Answer, Failure> {
+    /// Sends a request without a body and waits for the head of the response.
+    pub async fn send(&mut self, request: Request<()>) -> Result<ResponseStream, Failure> {
         let mut stream = self.sender.send_request(request).await?;
         stream.finish().await?;
-        let answer = stream.recv_response().await?;
-        if answer.status() != http::StatusCode::OK {
-            return Err(format!("the status is {}", answer.status()).into());
+        let response = stream.recv_response().await?;
+        if response.status() != http::StatusCode::OK {
+            return Err(format!("the status is {}", response.status()).into());
         }
         Ok(stream)
     }
@@ -46,8 +46,8 @@ impl Http3 {
     }
 }
 
-/// Reads an answer to its end.
-pub async fn read(answer: &mut Answer) -> Result<(), Failure> {
-    while answer.recv_data().await?.is_some() {}
+/// Reads the whole response.
+pub async fn read(response: &mut ResponseStream) -> Result<(), Failure> {
+    while response.recv_data().await?.is_some() {}
     Ok(())
 }

@@ -1,8 +1,7 @@
-//! reqwest: a new client, and so a fresh connection and a fresh TLS session, in every round.
+//! reqwest: every round has its own client, and so a new connection and a new TLS session.
 //!
-//! Each line `MODE URL` is answered with milliseconds, or with `error` and the reason. Addresses
-//! are told, so that the time holds no look-up:
-//! `rival-reqwest AUTHORITY.pem [HOST:PORT:ADDRESS,ADDRESS]...`
+//! Each line `MODE URL` is answered with milliseconds, or with `error` and the reason. Addresses are arguments, so that
+//! the time excludes DNS lookups: `rival-reqwest AUTHORITY.pem [HOST:PORT:ADDRESS,ADDRESS]...`
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -14,25 +13,25 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// What every client is made with.
+/// The configuration of all clients.
 struct Shared {
     authority: Certificate,
-    /// Addresses by host; reqwest takes the port from the URL.
-    told: Vec<(String, Vec<SocketAddr>)>,
+    /// The addresses of each host; reqwest takes the port from the URL.
+    addresses: Vec<(String, Vec<SocketAddr>)>,
 }
 
-/// A client that has spoken to nobody yet.
+/// Returns a new client.
 fn client(mode: &str, shared: &Shared) -> Result<(Client, Version), Failure> {
     let authority = shared.authority.clone();
     let mut builder = Client::builder().tls_certs_only([authority]).no_proxy().timeout(LIMIT);
-    for (host, addresses) in &shared.told {
+    for (host, addresses) in &shared.addresses {
         builder = builder.resolve_to_addrs(host, addresses);
     }
     Ok(match mode {
         "h1" => (builder.http1_only().build()?, Version::HTTP_11),
         "h2" => (builder.build()?, Version::HTTP_2),
         "h3" => (builder.http3_prior_knowledge().build()?, Version::HTTP_3),
-        _ => return Err(format!("reqwest does not know {mode}").into()),
+        _ => return Err(format!("unknown mode {mode}").into()),
     })
 }
 
@@ -44,12 +43,12 @@ async fn round(line: &str, shared: &Shared) -> Result<Duration, Failure> {
         request = request.version(version);
     }
     let started = Instant::now();
-    let answer = request.send().await?;
+    let response = request.send().await?;
     let elapsed = started.elapsed();
-    if answer.version() != version {
-        return Err(format!("the answer came over {:?}", answer.version()).into());
+    if response.version() != version {
+        return Err(format!("the response is of version {:?}", response.version()).into());
     }
-    answer.error_for_status()?.bytes().await?;
+    response.error_for_status()?.bytes().await?;
     Ok(elapsed)
 }
 
@@ -63,23 +62,23 @@ async fn serve() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1).collect::<Vec<_>>().into_iter();
     let path = arguments.next().ok_or("the first argument is AUTHORITY.pem")?;
     let authority = Certificate::from_pem(&std::fs::read(path)?)?;
-    let told = arguments.map(|argument| told(&argument)).collect::<Result<_, _>>()?;
-    let shared = Shared { authority, told };
+    let addresses = arguments.map(|argument| parse(&argument)).collect::<Result<_, _>>()?;
+    let shared = Shared { authority, addresses };
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     while let Some(line) = lines.next_line().await? {
         match round(&line, &shared).await {
             Ok(elapsed) => println!("{:.4}", elapsed.as_secs_f64() * 1000.0),
-            Err(error) => println!("error {}", said(error.as_ref())),
+            Err(error) => println!("error {}", with_causes(error.as_ref())),
         }
     }
     Ok(())
 }
 
-/// Reads `HOST:PORT:ADDRESS,ADDRESS`.
-fn told(argument: &str) -> Result<(String, Vec<SocketAddr>), Failure> {
+/// Parses `HOST:PORT:ADDRESS,ADDRESS`.
+fn parse(argument: &str) -> Result<(String, Vec<SocketAddr>), Failure> {
     let mut parts = argument.splitn(3, ':');
     let host = parts.next().unwrap_or_default().to_owned();
-    let addresses = parts.nth(1).ok_or("told addresses are HOST:PORT:ADDRESS,ADDRESS")?;
+    let addresses = parts.nth(1).ok_or("addresses must be HOST:PORT:ADDRESS,ADDRESS")?;
     let addresses = addresses
         .split(',')
         .map(|address| address.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, 0)))
@@ -87,8 +86,8 @@ fn told(argument: &str) -> Result<(String, Vec<SocketAddr>), Failure> {
     Ok((host, addresses))
 }
 
-/// The error with its causes, in one line.
-fn said(error: &dyn std::error::Error) -> String {
+/// Formats an error and its causes in one line.
+fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {

@@ -1,4 +1,4 @@
-//! The words on the command line, and the answer: one line of JSON.
+//! The command line, and the output: one line of JSON.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -10,19 +10,19 @@ use crate::{link, memory, udp};
 
 pub type Failure = Box<dyn std::error::Error>;
 
-/// What was carried, and what it took.
+/// What was transferred, and at which cost.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Answer {
+pub struct Measurement {
     pub messages: u64,
     pub bytes: u64,
-    /// CPU time of this process, user and kernel.
+    /// The CPU time of this process, in user and kernel mode.
     pub cpu: Duration,
     pub wall: Duration,
-    /// Resident memory for each association, both ends, in bytes.
+    /// Resident memory per association, both ends, in bytes.
     pub memory: f64,
 }
 
-impl Answer {
+impl Measurement {
     fn print(&self) {
         println!(
             "{{\"messages\": {}, \"bytes\": {}, \"cpu\": {:.6}, \"wall\": {:.6}, \"memory\": {:.0}}}",
@@ -35,7 +35,7 @@ impl Answer {
     }
 }
 
-/// Both clocks at the beginning of what is measured.
+/// The start of a measurement, on both clocks.
 pub struct Start(Instant, Duration);
 
 impl Start {
@@ -43,31 +43,31 @@ impl Start {
         Self(Instant::now(), cpu())
     }
 
-    pub fn answer(&self, messages: u64, bytes: u64) -> Answer {
-        Answer { messages, bytes, cpu: cpu() - self.1, wall: self.0.elapsed(), memory: 0.0 }
+    pub fn finish(&self, messages: u64, bytes: u64) -> Measurement {
+        Measurement { messages, bytes, cpu: cpu() - self.1, wall: self.0.elapsed(), memory: 0.0 }
     }
 }
 
-/// CPU time of this process so far.
+/// Returns the CPU time of this process so far.
 fn cpu() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Resident memory of this process, in bytes.
+/// Returns the resident memory of this process, in bytes.
 pub fn resident() -> f64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = text.split_whitespace().nth(1).and_then(|word| word.parse::<f64>().ok());
     pages.unwrap_or(0.0) * 4096.0
 }
 
-/// Does what the command line says.
+/// Runs the command line.
 pub fn main<E: End>(
-    associations: fn(usize) -> Result<Answer, Failure>,
+    associations: fn(usize) -> Result<Measurement, Failure>,
 ) -> Result<(), Failure> {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let answer = match words.as_slice() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let measurement = match arguments.as_slice() {
         ["memory", size, bytes] => memory::transfer::<E>(size.parse()?, bytes.parse()?)?,
         ["associations", count] => associations(count.parse()?)?,
         ["receive", address, size, bytes] => {
@@ -82,8 +82,11 @@ pub fn main<E: End>(
             println!("{}", link::share::<E>()?);
             return Ok(());
         }
-        _ => return Err("memory SIZE BYTES | associations COUNT | link | receive or send ADDRESS SIZE BYTES".into()),
+        _ => return Err(
+            "memory SIZE BYTES | associations COUNT | link | receive or send ADDRESS SIZE BYTES"
+                .into(),
+        ),
     };
-    answer.print();
+    measurement.print();
     Ok(())
 }

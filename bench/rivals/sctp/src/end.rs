@@ -1,35 +1,35 @@
-//! What a stack has to be able to do.
+//! The interface of a stack.
 
 use std::collections::VecDeque;
 use std::time::Instant;
 
 use bytes::Bytes;
 
-/// The largest SCTP packet, in bytes: what is left of 1,500 after IPv4 and UDP.
+/// The maximum size of an SCTP packet, in bytes: 1,500 minus the headers of IPv4 and UDP.
 pub const PACKET: usize = 1472;
-/// The receive window, and the most that a sender keeps, in bytes.
+/// The size of the receive window and of the send buffer, in bytes.
 pub const WINDOW: usize = 4 << 20;
 
-/// One end of one association.
+/// One end of an association.
 pub trait End: Sized {
-    /// The end that opens the association.
+    /// Creates the end that opens the association.
     fn client(now: Instant) -> Self;
-    /// The end that waits for it.
+    /// Creates the end that waits for it.
     fn server(now: Instant) -> Self;
-    /// Takes a packet in.
+    /// Handles a received packet.
     fn handle(&mut self, now: Instant, packet: Bytes);
-    /// Does what is due.
+    /// Handles expired timers.
     fn tick(&mut self, now: Instant);
-    /// When something is due.
+    /// Returns when the next timer expires.
     fn timeout(&self) -> Option<Instant>;
-    /// Gives packets out.
+    /// Appends the packets to send.
     fn transmit(&mut self, now: Instant, packets: &mut VecDeque<Bytes>);
-    /// Whether the association is up.
-    fn is_up(&mut self) -> bool;
-    /// Queues a message; `false` if there is no room.
+    /// Returns whether the association is established.
+    fn is_established(&mut self) -> bool;
+    /// Queues a message; returns `false` if there is no room.
     fn send(&mut self, now: Instant, message: &Bytes) -> bool;
-    /// Takes out a message that came whole, and gives its length.
+    /// Returns the length of the next complete message, which is consumed.
     fn receive(&mut self) -> Option<usize>;
-    /// Whether the peer acknowledged everything.
+    /// Returns whether the peer has acknowledged everything.
     fn is_dry(&mut self) -> bool;
 }

@@ -1,13 +1,13 @@
-//! What the rivals without sockets of their own have in common: one trait for one end of an
-//! association, and the loops that carry its packets in memory or over UDP.
+//! The common part of the programs for stacks without sockets: a trait for one end of an association, and the loops
+//! that transfer its packets in memory or over UDP.
 //!
 //! | module | job |
 //! | --- | --- |
-//! | [`end`] | what a stack has to be able to do |
+//! | [`end`] | the interface of a stack |
 //! | [`memory`] | two ends in one thread |
-//! | [`link`] | two ends and a long path with losses, in virtual time |
+//! | [`link`] | two ends and a long path with packet loss, in virtual time |
 //! | [`udp`] | one end on a socket, one system call for each packet |
-//! | [`command`] | the words on the command line, and the answer |
+//! | [`command`] | the command line, and the output |
 
 pub mod command;
 pub mod end;

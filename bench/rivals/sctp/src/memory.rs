@@ -1,14 +1,14 @@
-//! Two ends in one thread; packets go from one queue to the other.
+//! Two ends in one thread, with queues of packets between them.
 
 use std::collections::VecDeque;
 use std::time::Instant;
 
 use bytes::Bytes;
 
-use crate::command::{Answer, Failure, Start};
+use crate::command::{Failure, Measurement, Start};
 use crate::end::End;
 
-/// Both ends, and what is under way between them.
+/// Both ends, and the packets in flight between them.
 pub struct Pair<E> {
     pub client: E,
     pub server: E,
@@ -17,23 +17,25 @@ pub struct Pair<E> {
 }
 
 impl<E: End> Pair<E> {
-    /// Sets an association up.
+    /// Opens an association.
     pub fn connect() -> Result<Self, Failure> {
         let now = Instant::now();
         let (client, server) = (E::client(now), E::server(now));
         let mut pair =
             Self { client, server, to_server: VecDeque::new(), to_client: VecDeque::new() };
-        while !(pair.client.is_up() && pair.server.is_up()) {
-            if !pair.turn(Instant::now()) && !(pair.client.is_up() && pair.server.is_up()) {
-                return Err("the handshake stands still".into());
+        while !(pair.client.is_established() && pair.server.is_established()) {
+            if !pair.turn(Instant::now())
+                && !(pair.client.is_established() && pair.server.is_established())
+            {
+                return Err("the handshake has stalled".into());
             }
         }
-        // What the handshake leaves to be said.
+        // The last packets of the handshake.
         while pair.turn(Instant::now()) {}
         Ok(pair)
     }
 
-    /// Carries what there is to carry, once each way; whether there was something.
+    /// Transfers the pending packets once in each direction; returns whether there were any.
     pub fn turn(&mut self, now: Instant) -> bool {
         self.client.tick(now);
         self.client.transmit(now, &mut self.to_server);
@@ -51,8 +53,8 @@ impl<E: End> Pair<E> {
     }
 }
 
-/// Carries messages of one size from the client to the server.
-pub fn transfer<E: End>(size: usize, bytes: u64) -> Result<Answer, Failure> {
+/// Sends messages of one size from the client to the server.
+pub fn transfer<E: End>(size: usize, bytes: u64) -> Result<Measurement, Failure> {
     let mut pair = Pair::<E>::connect()?;
     let message = Bytes::from(vec![0x5a; size]);
     let count = bytes.div_ceil(size as u64);
@@ -66,16 +68,16 @@ pub fn transfer<E: End>(size: usize, bytes: u64) -> Result<Answer, Failure> {
         let moved = pair.turn(now);
         while let Some(length) = pair.server.receive() {
             if length != size {
-                return Err(format!("a message of {length} bytes").into());
+                return Err(format!("unexpected message of {length} bytes").into());
             }
             received += 1;
         }
         if !moved {
-            // Only a timer can help: let it come.
+            // Nothing happens until the next timer expires.
             let due = [pair.client.timeout(), pair.server.timeout()].into_iter().flatten().min();
-            let due = due.ok_or("the transfer stands still")?;
+            let due = due.ok_or("the transfer has stalled")?;
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
         }
     }
-    Ok(start.answer(count, count * size as u64))
+    Ok(start.finish(count, count * size as u64))
 }

@@ -1,4 +1,4 @@
-//! One end on a UDP socket: one system call for each packet, as the stack's own examples do.
+//! One end on a UDP socket, with one system call per packet, like the stacks' own examples.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -9,17 +9,17 @@ use bytes::Bytes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::{Domain, Socket, Type};
 
-use crate::command::{Answer, Failure, Start};
+use crate::command::{Failure, Measurement, Start};
 use crate::end::{End, PACKET, WINDOW};
 
-/// Packets that are read before what they caused is sent.
+/// The maximum number of packets to read before sending.
 const BATCH: usize = 64;
-/// How long the receiver stays for what is still to be acknowledged.
+/// How long the receiver stays, so that it can acknowledge the last data.
 const LINGER: Duration = Duration::from_millis(500);
-/// The longest wait.
+/// The maximum time to wait.
 const IDLE: Duration = Duration::from_millis(100);
 
-struct Carrier<E> {
+struct Driver<E> {
     end: E,
     socket: UdpSocket,
     peer: Option<SocketAddr>,
@@ -36,12 +36,12 @@ fn socket(local: SocketAddr) -> Result<UdpSocket, Failure> {
     Ok(socket.into())
 }
 
-impl<E: End> Carrier<E> {
+impl<E: End> Driver<E> {
     fn new(end: E, socket: UdpSocket) -> Self {
         Self { end, socket, peer: None, packets: VecDeque::new(), buffer: vec![0; PACKET + 1] }
     }
 
-    /// Reads, lets the end answer, writes; whether there was something to do.
+    /// Reads packets, handles them, and sends packets; returns whether there were any.
     fn turn(&mut self) -> Result<bool, Failure> {
         let now = Instant::now();
         let mut moved = false;
@@ -74,70 +74,76 @@ impl<E: End> Carrier<E> {
         Ok(moved)
     }
 
-    /// Until the socket can be read, or a timer is due.
+    /// Waits until the socket is readable, or a timer expires.
     fn wait(&self) -> Result<(), Failure> {
-        let due = self.end.timeout().map_or(IDLE, |at| at.saturating_duration_since(Instant::now()));
-        let wanted = if self.packets.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
-        let mut sockets = [PollFd::new(&self.socket, wanted)];
+        let due =
+            self.end.timeout().map_or(IDLE, |at| at.saturating_duration_since(Instant::now()));
+        let events =
+            if self.packets.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
+        let mut sockets = [PollFd::new(&self.socket, events)];
         poll(&mut sockets, Some(&Timespec::try_from(due.min(IDLE))?))?;
         Ok(())
     }
 }
 
-/// Waits for an association and takes its messages.
-pub fn receive<E: End>(address: SocketAddr, size: usize, bytes: u64) -> Result<Answer, Failure> {
-    let mut carrier = Carrier::new(E::server(Instant::now()), socket(address)?);
+/// Waits for an association and receives its messages.
+pub fn receive<E: End>(
+    address: SocketAddr,
+    size: usize,
+    bytes: u64,
+) -> Result<Measurement, Failure> {
+    let mut driver = Driver::new(E::server(Instant::now()), socket(address)?);
     println!("ready");
     let count = bytes.div_ceil(size as u64);
     let mut start = Start::now();
     let mut received = 0;
-    let mut answer = None;
-    let mut over = None;
-    while over.is_none_or(|over| Instant::now() < over) {
-        let moved = carrier.turn()?;
-        while let Some(length) = carrier.end.receive() {
+    let mut measurement = None;
+    let mut deadline = None;
+    while deadline.is_none_or(|deadline| Instant::now() < deadline) {
+        let moved = driver.turn()?;
+        while let Some(length) = driver.end.receive() {
             if length != size {
-                return Err(format!("a message of {length} bytes").into());
+                return Err(format!("unexpected message of {length} bytes").into());
             }
             if received == 0 {
                 start = Start::now();
             }
             received += 1;
         }
-        if received == count && answer.is_none() {
-            answer = Some(start.answer(count, count * size as u64));
-            over = Some(Instant::now() + LINGER);
+        if received == count && measurement.is_none() {
+            measurement = Some(start.finish(count, count * size as u64));
+            deadline = Some(Instant::now() + LINGER);
         }
         if !moved {
-            carrier.wait()?;
+            driver.wait()?;
         }
     }
-    answer.ok_or_else(|| "nothing came".into())
+    measurement.ok_or_else(|| "no messages arrived".into())
 }
 
 /// Opens an association and sends messages until all are acknowledged.
-pub fn send<E: End>(address: SocketAddr, size: usize, bytes: u64) -> Result<Answer, Failure> {
+pub fn send<E: End>(address: SocketAddr, size: usize, bytes: u64) -> Result<Measurement, Failure> {
     let local = if address.is_ipv4() { "127.0.0.1:0" } else { "[::1]:0" };
-    let mut carrier = Carrier::new(E::client(Instant::now()), socket(local.parse()?)?);
-    carrier.socket.connect(address)?;
-    carrier.peer = Some(address);
-    while !carrier.end.is_up() {
-        if !carrier.turn()? {
-            carrier.wait()?;
+    let mut driver = Driver::new(E::client(Instant::now()), socket(local.parse()?)?);
+    driver.socket.connect(address)?;
+    driver.peer = Some(address);
+    while !driver.end.is_established() {
+        if !driver.turn()? {
+            driver.wait()?;
         }
     }
     let message = Bytes::from(vec![0x5a; size]);
     let count = bytes.div_ceil(size as u64);
     let start = Start::now();
     let mut sent = 0;
-    while sent < count || !carrier.end.is_dry() {
+    while sent < count || !driver.end.is_dry() {
         let now = Instant::now();
-        while sent < count && carrier.end.send(now, &message) {
+        while sent < count && driver.end.send(now, &message) {
             sent += 1;
         }
-        if !carrier.turn()? {
-            carrier.wait()?;
+        if !driver.turn()? {
+            driver.wait()?;
         }
     }
-    Ok(start.answer(count, count * size as u64))
+    Ok(start.finish(count, count * size as u64))
 }

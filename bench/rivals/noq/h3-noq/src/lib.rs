@@ -1,8 +1,7 @@
-//! HTTP/3 of the h3 crate over noq, for which nobody publishes it.
+//! An adapter for the h3 crate over noq, because there is no published one.
 //!
-//! Built like h3-quinn 0.0.10: the same boxes, kept as long, and the same calls into QUIC. So what
-//! differs between the two rivals is the QUIC below. Errors are less finely told apart, for the
-//! rival only prints them.
+//! It is built like h3-quinn 0.0.10, with the same boxes of the same lifetime and the same calls into QUIC, so that
+//! only the QUIC stacks differ in the benchmark. It distinguishes fewer errors, because they are only printed.
 
 mod stream;
 
@@ -19,10 +18,10 @@ use noq::{AcceptBi, AcceptUni, ConnectionError, OpenBi, OpenUni, VarInt};
 
 pub use stream::{BidiStream, RecvStream, SendStream};
 
-/// What a future of noq gives, again and again.
+/// A stream of the outputs of a future that is created again each time.
 type Repeated<F> = Pin<Box<dyn Stream<Item = <F as Future>::Output> + Send + Sync>>;
 
-/// A connection as h3 wants it.
+/// An [`h3::quic::Connection`] over noq.
 pub struct Connection {
     opener: OpenStreams,
     incoming_bi: Repeated<AcceptBi<'static>>,
@@ -30,7 +29,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Takes a connection that is ready.
+    /// Wraps an established connection.
     pub fn new(connection: noq::Connection) -> Self {
         let bi = unfold(connection.clone(), |it| async { Some((it.accept_bi().await, it)) });
         let uni = unfold(connection.clone(), |it| async { Some((it.accept_uni().await, it)) });
@@ -47,16 +46,17 @@ impl<B: Buf> quic::Connection<B> for Connection {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Self::RecvStream, ConnectionErrorIncoming>> {
-        let accepted = ready!(self.incoming_uni.poll_next_unpin(cx)).expect("it has no end");
-        Poll::Ready(accepted.map(RecvStream::new).map_err(lost))
+        let accepted =
+            ready!(self.incoming_uni.poll_next_unpin(cx)).expect("the stream is endless");
+        Poll::Ready(accepted.map(RecvStream::new).map_err(connection_error))
     }
 
     fn poll_accept_bidi(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Self::BidiStream, ConnectionErrorIncoming>> {
-        let accepted = ready!(self.incoming_bi.poll_next_unpin(cx)).expect("it has no end");
-        Poll::Ready(accepted.map(BidiStream::new).map_err(lost))
+        let accepted = ready!(self.incoming_bi.poll_next_unpin(cx)).expect("the stream is endless");
+        Poll::Ready(accepted.map(BidiStream::new).map_err(connection_error))
     }
 
     fn opener(&self) -> Self::OpenStreams {
@@ -87,7 +87,7 @@ impl<B: Buf> quic::OpenStreams<B> for Connection {
     }
 }
 
-/// What opens streams on a connection.
+/// Opens streams on a connection.
 pub struct OpenStreams {
     connection: noq::Connection,
     opening_bi: Option<Repeated<OpenBi<'static>>>,
@@ -106,8 +106,8 @@ impl<B: Buf> quic::OpenStreams<B> for OpenStreams {
             let connection = self.connection.clone();
             Box::pin(unfold(connection, |it| async { Some((it.open_bi().await, it)) }))
         });
-        let opened = ready!(opening.poll_next_unpin(cx)).expect("it has no end");
-        Poll::Ready(opened.map(BidiStream::new).map_err(stream_lost))
+        let opened = ready!(opening.poll_next_unpin(cx)).expect("the stream is endless");
+        Poll::Ready(opened.map(BidiStream::new).map_err(stream_error))
     }
 
     fn poll_open_send(
@@ -118,12 +118,12 @@ impl<B: Buf> quic::OpenStreams<B> for OpenStreams {
             let connection = self.connection.clone();
             Box::pin(unfold(connection, |it| async { Some((it.open_uni().await, it)) }))
         });
-        let opened = ready!(opening.poll_next_unpin(cx)).expect("it has no end");
-        Poll::Ready(opened.map(SendStream::new).map_err(stream_lost))
+        let opened = ready!(opening.poll_next_unpin(cx)).expect("the stream is endless");
+        Poll::Ready(opened.map(SendStream::new).map_err(stream_error))
     }
 
     fn close(&mut self, code: Code, reason: &[u8]) {
-        let code = VarInt::from_u64(code.value()).expect("a code of HTTP/3 fits");
+        let code = VarInt::from_u64(code.value()).expect("HTTP/3 error codes fit");
         self.connection.close(code, reason);
     }
 }
@@ -134,7 +134,7 @@ impl Clone for OpenStreams {
     }
 }
 
-fn lost(error: ConnectionError) -> ConnectionErrorIncoming {
+fn connection_error(error: ConnectionError) -> ConnectionErrorIncoming {
     match error {
         ConnectionError::ApplicationClosed(close) => {
             ConnectionErrorIncoming::ApplicationClose { error_code: close.error_code.into() }
@@ -144,6 +144,6 @@ fn lost(error: ConnectionError) -> ConnectionErrorIncoming {
     }
 }
 
-fn stream_lost(error: ConnectionError) -> StreamErrorIncoming {
-    StreamErrorIncoming::ConnectionErrorIncoming { connection_error: lost(error) }
+fn stream_error(error: ConnectionError) -> StreamErrorIncoming {
+    StreamErrorIncoming::ConnectionErrorIncoming { connection_error: connection_error(error) }
 }

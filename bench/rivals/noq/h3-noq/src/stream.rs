@@ -1,4 +1,4 @@
-//! Streams of noq as h3 wants them.
+//! The streams of h3 over noq.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -8,9 +8,9 @@ use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, Wri
 use noq::{ReadError, VarInt, WriteError};
 use tokio_util::sync::ReusableBoxFuture;
 
-use crate::stream_lost;
+use crate::stream_error;
 
-/// Both directions.
+/// A bidirectional stream.
 pub struct BidiStream<B: Buf> {
     send: SendStream<B>,
     recv: RecvStream,
@@ -74,16 +74,16 @@ impl<B: Buf> quic::SendStream<B> for BidiStream<B> {
 
 type Reading = ReusableBoxFuture<'static, (noq::RecvStream, Result<Option<Bytes>, ReadError>)>;
 
-/// What the peer sends.
+/// The receiving half of a stream.
 pub struct RecvStream {
-    /// Not there while a read is under way.
+    /// `None` while a read is in progress.
     stream: Option<noq::RecvStream>,
     reading: Reading,
 }
 
 impl RecvStream {
     pub(crate) fn new(stream: noq::RecvStream) -> Self {
-        // Nobody polls it: each read sets another one first.
+        // Never polled: each read replaces it first.
         Self { stream: Some(stream), reading: ReusableBoxFuture::new(async { unreachable!() }) }
     }
 }
@@ -107,23 +107,23 @@ impl quic::RecvStream for RecvStream {
             ReadError::Reset(code) => {
                 StreamErrorIncoming::StreamTerminated { error_code: code.into_inner() }
             }
-            ReadError::ConnectionLost(error) => stream_lost(error),
+            ReadError::ConnectionLost(error) => stream_error(error),
             error => StreamErrorIncoming::Unknown(Box::new(error)),
         }))
     }
 
     fn stop_sending(&mut self, error_code: u64) {
-        let code = VarInt::from_u64(error_code).expect("a code of HTTP/3 fits");
-        // A stream that has ended already needs no stop.
-        let _ = self.stream.as_mut().expect("no read is under way").stop(code);
+        let code = VarInt::from_u64(error_code).expect("HTTP/3 error codes fit");
+        // This fails only if the stream has already ended.
+        let _ = self.stream.as_mut().expect("no read is in progress").stop(code);
     }
 
     fn recv_id(&self) -> StreamId {
-        identifier(self.stream.as_ref().expect("no read is under way").id())
+        stream_id(self.stream.as_ref().expect("no read is in progress").id())
     }
 }
 
-/// What is sent to the peer.
+/// The sending half of a stream.
 pub struct SendStream<B: Buf> {
     stream: noq::SendStream,
     writing: Option<WriteBuf<B>>,
@@ -140,7 +140,7 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
         if let Some(data) = &mut self.writing {
             while data.has_remaining() {
                 let stream = Pin::new(&mut self.stream);
-                let written = ready!(stream.poll_write(cx, data.chunk())).map_err(unwritten)?;
+                let written = ready!(stream.poll_write(cx, data.chunk())).map_err(write_error)?;
                 data.advance(written);
             }
         }
@@ -150,8 +150,8 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
 
     fn send_data<D: Into<WriteBuf<B>>>(&mut self, data: D) -> Result<(), StreamErrorIncoming> {
         if self.writing.is_some() {
-            let said = "data are sent while others wait".to_owned();
-            let connection_error = ConnectionErrorIncoming::InternalError(said);
+            let message = "data was sent before the previous data was written".to_owned();
+            let connection_error = ConnectionErrorIncoming::InternalError(message);
             return Err(StreamErrorIncoming::ConnectionErrorIncoming { connection_error });
         }
         self.writing = Some(data.into());
@@ -164,25 +164,25 @@ impl<B: Buf> quic::SendStream<B> for SendStream<B> {
     }
 
     fn reset(&mut self, reset_code: u64) {
-        // A stream that has ended already needs no reset.
+        // This fails only if the stream has already ended.
         let _ = self.stream.reset(VarInt::from_u64(reset_code).unwrap_or(VarInt::MAX));
     }
 
     fn send_id(&self) -> StreamId {
-        identifier(self.stream.id())
+        stream_id(self.stream.id())
     }
 }
 
-fn unwritten(error: WriteError) -> StreamErrorIncoming {
+fn write_error(error: WriteError) -> StreamErrorIncoming {
     match error {
         WriteError::Stopped(code) => {
             StreamErrorIncoming::StreamTerminated { error_code: code.into_inner() }
         }
-        WriteError::ConnectionLost(error) => stream_lost(error),
+        WriteError::ConnectionLost(error) => stream_error(error),
         error => StreamErrorIncoming::Unknown(Box::new(error)),
     }
 }
 
-fn identifier(id: noq::StreamId) -> StreamId {
-    u64::from(id).try_into().expect("both count as RFC 9000 says")
+fn stream_id(id: noq::StreamId) -> StreamId {
+    u64::from(id).try_into().expect("stream IDs are those of RFC 9000")
 }

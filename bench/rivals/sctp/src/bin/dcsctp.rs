@@ -1,4 +1,4 @@
-//! dcsctp, as it is: it writes every packet as hexadecimal text for a log, even if nobody logs.
+//! dcsctp, unmodified: it formats every packet as hexadecimal text for the log, even if logging is disabled.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -8,11 +8,11 @@ use dcsctp::api::{
     DcSctpSocket, Message, Options, PpId, SendOptions, SocketEvent, SocketState, SocketTime,
     StreamId,
 };
-use rival_sctp::command::{self, Answer, Failure, Start, resident};
+use rival_sctp::command::{self, Failure, Measurement, Start, resident};
 use rival_sctp::end::{End, PACKET, WINDOW};
 use rival_sctp::memory::Pair;
 
-/// A socket and what it wants to be sent.
+/// A socket with its time origin.
 struct Node {
     socket: Box<dyn DcSctpSocket>,
     created: Instant,
@@ -77,7 +77,7 @@ impl End for Node {
         }
     }
 
-    fn is_up(&mut self) -> bool {
+    fn is_established(&mut self) -> bool {
         self.socket.state() == SocketState::Connected
     }
 
@@ -101,8 +101,8 @@ impl End for Node {
     }
 }
 
-/// Sets up that many, one after the other, and sends one message on each.
-fn associations(count: usize) -> Result<Answer, Failure> {
+/// Opens associations one after another, and sends one message on each.
+fn associations(count: usize) -> Result<Measurement, Failure> {
     let message = Bytes::from_static(&[0x5a; 64]);
     let mut pairs = Vec::with_capacity(count);
     let before = resident();
@@ -110,15 +110,15 @@ fn associations(count: usize) -> Result<Answer, Failure> {
     for _ in 0..count {
         pairs.push(Pair::<Node>::connect()?);
     }
-    let mut answer = start.answer(count as u64, 0);
+    let mut measurement = start.finish(count as u64, 0);
     for pair in &mut pairs {
         let now = Instant::now();
         pair.client.send(now, &message);
         while pair.turn(now) {}
-        pair.server.receive().ok_or("a message is lost")?;
+        pair.server.receive().ok_or("a message was lost")?;
     }
-    answer.memory = (resident() - before) / count as f64;
-    Ok(answer)
+    measurement.memory = (resident() - before) / count as f64;
+    Ok(measurement)
 }
 
 fn main() -> Result<(), Failure> {

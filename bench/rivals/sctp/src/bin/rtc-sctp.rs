@@ -1,4 +1,4 @@
-//! rtc-sctp (webrtc-rs), driven as its own example does.
+//! rtc-sctp (webrtc-rs), driven like its own example.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use rival_sctp::command::{self, Answer, Failure, Start, resident};
+use rival_sctp::command::{self, Failure, Measurement, Start, resident};
 use rival_sctp::end::{End, PACKET, WINDOW};
 use rtc_sctp::{
     Association, AssociationHandle, ClientConfig, DatagramEvent, Endpoint, EndpointConfig, Event,
@@ -14,8 +14,8 @@ use rtc_sctp::{
 };
 use rtc_shared::TransportProtocol;
 
-/// What its own example keeps in the send buffer. With 4 MiB of messages of 64 bytes more than
-/// 65,536 would be under way, and their stream sequence numbers could not be told apart.
+/// The limit for the send buffer in its own example. With 4 MiB, more than 65,536 messages of 64 bytes would be in
+/// flight, and their stream sequence numbers would be ambiguous.
 const SEND_BUFFER: usize = 1 << 20;
 const CLIENT: &str = "127.0.0.1:5000";
 const SERVER: &str = "127.0.0.1:5001";
@@ -24,10 +24,10 @@ fn transport() -> TransportConfig {
     TransportConfig::default().with_max_receive_buffer_size(WINDOW as u32)
 }
 
-fn endpoint(local: &str, takes_in: bool) -> Endpoint {
+fn endpoint(local: &str, accepts: bool) -> Endpoint {
     let mut config = EndpointConfig::default();
     config.max_payload_size(max_payload_size_for_mtu(PACKET as u32));
-    let server = takes_in.then(|| Arc::new(ServerConfig::new(transport())));
+    let server = accepts.then(|| Arc::new(ServerConfig::new(transport())));
     Endpoint::new(address(local), TransportProtocol::UDP, Arc::new(config), server)
 }
 
@@ -35,21 +35,21 @@ fn address(text: &str) -> SocketAddr {
     text.parse().expect("an address")
 }
 
-/// An endpoint with one association.
+/// An endpoint with a single association.
 struct Node {
     endpoint: Endpoint,
     peer: SocketAddr,
     handle: Option<AssociationHandle>,
     association: Option<Association>,
-    is_up: bool,
+    is_established: bool,
     has_stream: bool,
 }
 
 impl Node {
-    fn events(&mut self) {
+    fn poll_events(&mut self) {
         let Some(association) = self.association.as_mut() else { return };
         while let Some(event) = association.poll() {
-            self.is_up |= matches!(event, Event::Connected);
+            self.is_established |= matches!(event, Event::Connected);
         }
         while let Some(event) = association.poll_endpoint_event() {
             if let Some(handle) = self.handle {
@@ -66,12 +66,19 @@ impl End for Node {
         let (handle, association) =
             endpoint.connect(now, ClientConfig::new(transport()), peer).expect("connect");
         let (handle, association) = (Some(handle), Some(association));
-        Self { endpoint, peer, handle, association, is_up: false, has_stream: false }
+        Self { endpoint, peer, handle, association, is_established: false, has_stream: false }
     }
 
     fn server(_: Instant) -> Self {
         let (endpoint, peer) = (endpoint(SERVER, true), address(CLIENT));
-        Self { endpoint, peer, handle: None, association: None, is_up: false, has_stream: false }
+        Self {
+            endpoint,
+            peer,
+            handle: None,
+            association: None,
+            is_established: false,
+            has_stream: false,
+        }
     }
 
     fn handle(&mut self, now: Instant, packet: Bytes) {
@@ -94,7 +101,7 @@ impl End for Node {
         {
             association.handle_timeout(now);
         }
-        self.events();
+        self.poll_events();
     }
 
     fn timeout(&self) -> Option<Instant> {
@@ -110,9 +117,9 @@ impl End for Node {
         }
     }
 
-    fn is_up(&mut self) -> bool {
-        self.events();
-        self.is_up
+    fn is_established(&mut self) -> bool {
+        self.poll_events();
+        self.is_established
     }
 
     fn send(&mut self, now: Instant, message: &Bytes) -> bool {
@@ -144,7 +151,7 @@ impl End for Node {
     }
 }
 
-/// Many associations of two endpoints.
+/// An endpoint with many associations.
 struct Many {
     endpoint: Endpoint,
     peer: SocketAddr,
@@ -177,10 +184,10 @@ impl Many {
     }
 }
 
-/// Sets up that many, one after the other, and sends one message on each.
-fn associations(count: usize) -> Result<Answer, Failure> {
-    let many = |local, peer, takes_in| Many {
-        endpoint: endpoint(local, takes_in),
+/// Opens associations one after another, and sends one message on each.
+fn associations(count: usize) -> Result<Measurement, Failure> {
+    let many = |local, peer, accepts| Many {
+        endpoint: endpoint(local, accepts),
         peer: address(peer),
         associations: HashMap::new(),
     };
@@ -193,43 +200,48 @@ fn associations(count: usize) -> Result<Answer, Failure> {
     let start = Start::now();
     for _ in 0..count {
         let now = Instant::now();
-        let (handle, association) = client.endpoint.connect(now, config.clone(), address(SERVER))?;
+        let (handle, association) =
+            client.endpoint.connect(now, config.clone(), address(SERVER))?;
         client.associations.insert(handle, association);
         exchange(now, handle, &mut client, &mut server);
         handles.push(handle);
     }
-    let mut answer = start.answer(count as u64, 0);
+    let mut measurement = start.finish(count as u64, 0);
     for handle in handles {
         let now = Instant::now();
-        let association = client.associations.get_mut(&handle).ok_or("an association is lost")?;
+        let association = client.associations.get_mut(&handle).ok_or("an association was lost")?;
         association.open_stream(0, PayloadProtocolIdentifier::Binary)?;
         association.stream(0)?.write_sctp(now, &message, PayloadProtocolIdentifier::Binary)?;
         exchange(now, handle, &mut client, &mut server);
     }
-    answer.memory = (resident() - before) / count as f64;
-    let mut came = 0;
+    measurement.memory = (resident() - before) / count as f64;
+    let mut received = 0;
     for association in server.associations.values_mut() {
-        came += usize::from(association.accept_stream().is_some());
+        received += usize::from(association.accept_stream().is_some());
     }
-    if came == count { Ok(answer) } else { Err(format!("{came} of {count} came up").into()) }
+    if received == count {
+        Ok(measurement)
+    } else {
+        Err(format!("{received} of {count} messages arrived").into())
+    }
 }
 
-/// Carries packets to and fro until there are none.
-fn exchange(now: Instant, ours: AssociationHandle, client: &mut Many, server: &mut Many) {
-    let (mut there, mut back) = (Vec::new(), Vec::new());
-    let mut theirs = None;
+/// Exchanges packets in both directions until there are none.
+fn exchange(now: Instant, client_handle: AssociationHandle, client: &mut Many, server: &mut Many) {
+    let (mut to_server, mut to_client) = (Vec::new(), Vec::new());
+    let mut server_handle = None;
     loop {
-        client.transmit(now, ours, &mut there);
-        if there.is_empty() {
+        client.transmit(now, client_handle, &mut to_server);
+        if to_server.is_empty() {
             return;
         }
-        for packet in there.drain(..) {
-            theirs = server.handle(now, packet).or(theirs);
+        for packet in to_server.drain(..) {
+            server_handle = server.handle(now, packet).or(server_handle);
         }
-        if let Some(theirs) = theirs {
-            server.transmit(now, theirs, &mut back);
+        if let Some(handle) = server_handle {
+            server.transmit(now, handle, &mut to_client);
         }
-        for packet in back.drain(..) {
+        for packet in to_client.drain(..) {
             client.handle(now, packet);
         }
     }
