@@ -185,7 +185,7 @@ def restart(tunnels: Tunnels, check) -> None:
     ran = tunnels.run(*tunnels.client("-L", f"18080:localhost:{WEB}")[2:])
     check("tunnel", "a second tunnel on the same port", ran.returncode == 45, str(ran)[-300:])
     tunnels.server.stop()
-    noticed = wait_for(lambda: "it is connected again" in client.tail())
+    noticed = wait_for(lambda: "; reconnecting" in client.tail())
     tunnels.serve()
     output = curl("http://localhost:18080/page")
     check("tunnel", "the server restarts, and the client reconnects", noticed and PAGE in output, output[-200:])

@@ -90,7 +90,7 @@ def suspended(ends: Ends, client, check) -> None:
     time.sleep(SUSPENDED_FOR)
     client.process.send_signal(signal.SIGCONT)
     ran = inside(ends, "curl", "-sS", "--max-time", str(PATIENCE), f"http://localhost:{LOCAL}/page.html")
-    good = ran.stdout == PAGE and "it is connected again" in client.tail()
+    good = ran.stdout == PAGE and "; reconnecting" in client.tail()
     check("tunnel", "a suspended client", good, f"{ran.stdout[:60]} {ran.stderr} {client.tail()[-200:]}")
 
 

@@ -66,6 +66,7 @@ pub(crate) use error::attempt_failure;
 pub use json::{AssociationJson, EventJson};
 pub use listener::{SctpListenParameters, SctpListener, SctpOverIp};
 pub use messages::SctpMessages;
+pub use own_addresses::UnannouncedAddresses;
 pub use stream::SctpStream;
 pub use streams::SctpStreams;
 // For the supervisor, which has a protocol endpoint of its own: not part of the public API.

@@ -1,6 +1,7 @@
 //! The local addresses that may be announced to an endpoint's peers, and their changes.
 
 use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::carrier::Wire;
@@ -9,6 +10,40 @@ use crate::network::{Watcher, own_addresses};
 /// Changes come in bursts (link, then addresses, then routes); the addresses are read when they
 /// pause.
 const SETTLE_TIME: Duration = Duration::from_millis(50);
+
+/// The addresses of all [`UnannouncedAddresses`].
+static UNANNOUNCED: Mutex<Vec<IpAddr>> = Mutex::new(Vec::new());
+
+/// Addresses of this host that no association of this process announces to its peer, until this is
+/// dropped: those of an interface whose packets an association carries, which would otherwise get a
+/// path through itself. An address that a socket is bound to is announced all the same.
+#[derive(Debug)]
+pub struct UnannouncedAddresses(Vec<IpAddr>);
+
+impl UnannouncedAddresses {
+    /// Stops announcing these addresses. Associations that have announced one keep it until the
+    /// addresses of this host change.
+    pub fn new(addresses: impl IntoIterator<Item = IpAddr>) -> Self {
+        let addresses: Vec<IpAddr> = addresses.into_iter().collect();
+        unannounced().extend(&addresses);
+        Self(addresses)
+    }
+}
+
+impl Drop for UnannouncedAddresses {
+    fn drop(&mut self) {
+        let mut all = unannounced();
+        for address in &self.0 {
+            if let Some(place) = all.iter().position(|one| one == address) {
+                all.swap_remove(place);
+            }
+        }
+    }
+}
+
+fn unannounced() -> MutexGuard<'static, Vec<IpAddr>> {
+    UNANNOUNCED.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The addresses that the sockets of an endpoint are bound to.
 #[derive(Clone, Debug)]
@@ -40,9 +75,13 @@ impl BoundAddresses {
         };
         let loopback = self.0.iter().filter(|one| one.is_loopback());
         let bound = self.0.iter().filter(|one| !one.is_loopback() && present.contains(one));
-        let others = present
-            .iter()
-            .filter(|one| !one.is_loopback() && !self.0.contains(one) && serves_all(**one));
+        let hidden = unannounced();
+        let others = present.iter().filter(|one| {
+            !one.is_loopback()
+                && !self.0.contains(one)
+                && serves_all(**one)
+                && !hidden.contains(one)
+        });
         loopback.chain(bound).chain(others).copied().collect()
     }
 }
@@ -133,5 +172,15 @@ mod tests {
         assert_eq!(served(&bound, &["10.0.0.1", "10.0.1.1", "10.0.9.1"]), ["10.0.1.1", "10.0.0.1"]);
         assert_eq!(served(&["127.0.0.1", "127.0.0.2"], &["127.0.0.1"]), ["127.0.0.1", "127.0.0.2"]);
         assert_eq!(served(&["10.0.1.1", "0.0.0.0"], &["10.0.1.1"]), ["10.0.1.1"]);
+    }
+
+    #[test]
+    fn the_addresses_of_an_interface_that_is_carried_are_not_announced() {
+        let present = ["10.0.0.1", "10.77.0.1"];
+        let carried = UnannouncedAddresses::new([IpAddr::from([10, 77, 0, 1])]);
+        assert_eq!(served(&["0.0.0.0"], &present), ["10.0.0.1"]);
+        assert_eq!(served(&["10.77.0.1"], &present), ["10.77.0.1"]);
+        drop(carried);
+        assert_eq!(served(&["0.0.0.0"], &present), present);
     }
 }

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use bytes::Bytes;
+use eyas::sctp::UnannouncedAddresses;
 use ipnet::IpNet;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -48,6 +49,8 @@ pub struct Interface {
 struct Shared {
     device: Device,
     config: InterfaceConfig,
+    /// No session has a path through the interface that it carries.
+    _unannounced: UnannouncedAddresses,
     routes: RwLock<Routes<Peer>>,
     epoch: Instant,
 }
@@ -84,8 +87,10 @@ impl Interface {
     /// # Errors
     /// If the device cannot be registered with the runtime.
     pub fn new(device: OwnedFd, config: InterfaceConfig) -> io::Result<Self> {
+        let addresses = config.addresses.iter().map(IpNet::addr);
         let shared = Arc::new(Shared {
             device: Device::new(device)?,
+            _unannounced: UnannouncedAddresses::new(addresses),
             config,
             routes: RwLock::default(),
             epoch: Instant::now(),

@@ -214,7 +214,7 @@ impl Association {
                         self.packets.push_back(rest.split_to(length));
                     }
                 }
-                Output::Event(id, event) => self.handle_event(id, &event),
+                Output::Event(id, event) => self.handle_sctp_event(id, &event),
                 Output::Timeout(at) => {
                     self.timeout = at;
                     self.receive_messages();
@@ -228,7 +228,7 @@ impl Association {
         }
     }
 
-    fn handle_event(&mut self, id: AssociationId, event: &SctpEvent) {
+    fn handle_sctp_event(&mut self, id: AssociationId, event: &SctpEvent) {
         match event {
             SctpEvent::Up { .. } => {
                 self.id = Some(id);
