@@ -208,7 +208,7 @@ mod tests {
             Measured { by_lines: vec![first, Figures::default()], loopback: Figures::default() };
         let rows: String = measured.expectations().iter().map(Expectation::row).collect();
         for row in [
-            "| tunnel, 20/10 + 5/80: bulk at least 0.9 × 24.0 Mbit/s | 0.92 | yes |",
+            "| tunnel, 20/10 + 5/80: bulk at least 0.9 × 23.7 Mbit/s | 0.93 | yes |",
             "| tunnel, 20/10 + 5/80: a keystroke within 30 ms | 31.00 ms | **no** |",
             "| tunnel, 20/10 + 5/80: first line fails: at most 500 ms of silence | 300 ms | yes |",
             "| tunnel, 10/10 + 10/100: a keystroke within 30 ms | – | not measured |",
