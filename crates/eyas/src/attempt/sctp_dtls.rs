@@ -37,7 +37,11 @@ pub(super) async fn run(
         false => clients.open_dtls(address, hints, &identity, trust).await,
         true => clients.open_dtls_paths(address, hints, identity, trust).await,
     };
-    let opened = opened.map_err(|error| dtls_failure(&error))?;
+    let opened = opened.map_err(|error| match error {
+        // The peer verifies our certificate last, when the handshake is already complete here.
+        DtlsError::Session(EndReason::Closed) if has_certificate => rejected(),
+        error => dtls_failure(&error),
+    })?;
     let DtlsAssociation { association, version, session } = opened;
     let mut info = attempt.info();
     info.timings.security = Some(attempt.origin.elapsed());
@@ -46,10 +50,7 @@ pub(super) async fn run(
     info.peer_certificates.extend(session.certificate());
     tokio::select! {
         established = establish(&association, start, &mut attempt, reporter, &mut info) => established?,
-        () = session.ended() => {
-            let detail = "the peer ended the DTLS session: it does not accept our certificate";
-            return Err(failure(Cause::Tls, Level::Answered, detail));
-        }
+        () = session.ended() => return Err(rejected()),
     }
     let stream =
         association.stream(STREAM).map_err(|error| attempt_failure(&error, Level::Transport))?;
@@ -58,6 +59,11 @@ pub(super) async fn run(
         info,
         read_ahead: Bytes::new(),
     })
+}
+
+fn rejected() -> Failure {
+    let detail = "the peer ended the DTLS session: it does not accept our certificate";
+    failure(Cause::Tls, Level::Answered, detail)
 }
 
 fn dtls_failure(error: &DtlsError) -> Failure {
