@@ -178,9 +178,9 @@ fn run_notebook(directory: &Path) -> Result<(), String> {
     let python = environment(&removed(&directory.join("notebook"))?)?;
     let tests = format!("{PACKAGE}/tests");
     install(&python, &["-r", &format!("{tests}/requirements-notebook.txt")])?;
-    let directory = removed(&directory.join("notebook-runs"))?;
+    let runs = removed(&directory.join("notebook-runs"))?;
     let mut run = command(&python.to_string_lossy(), &["-B", &format!("{tests}/notebook.py")]);
-    check(run.arg(directory.join("wheels")).arg(directory))
+    check(run.arg(directory.join("wheels")).arg(runs))
 }
 
 /// Runs the other type checker, which requires Node.

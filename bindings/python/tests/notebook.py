@@ -23,6 +23,7 @@ FIGURES = 2
 def main(wheels: Path, directory: Path) -> None:
     installed = {distribution.name for distribution in importlib.metadata.distributions()}
     assert "eyas" not in installed, "the notebook must install it"
+    assert list(wheels.glob("eyas-*.whl")), f"no wheel to install in {wheels}"
     # The same layout as in the repository, with the wheel that `cargo xtask python` has built.
     (directory / "docs").mkdir(parents=True)
     (directory / "target" / "python").mkdir(parents=True)
