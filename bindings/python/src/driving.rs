@@ -8,10 +8,10 @@ use std::{
     future::Future,
     io,
     sync::{
-        Arc, Condvar, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        Arc, OnceLock,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
-    thread,
+    thread::{self, Thread},
     time::Duration,
 };
 
@@ -29,10 +29,8 @@ pub(crate) struct Driving {
     begun: AtomicU64,
     /// Tells the background thread, which drives the runtime, that a call has begun.
     wanted: Notify,
-    /// Whether the background thread sleeps until no call is under way.
-    sleeps: AtomicBool,
-    lock: Mutex<()>,
-    idle: Condvar,
+    /// The background thread, which is parked while a long call is under way.
+    background: OnceLock<Thread>,
 }
 
 impl Driving {
@@ -44,12 +42,12 @@ impl Driving {
             calls: AtomicUsize::new(0),
             begun: AtomicU64::new(0),
             wanted: Notify::new(),
-            sleeps: AtomicBool::new(false),
-            lock: Mutex::new(()),
-            idle: Condvar::new(),
+            background: OnceLock::new(),
         });
-        let background = Arc::clone(&driving);
-        thread::Builder::new().name("eyas".into()).spawn(move || background.drive())?;
+        let driven = Arc::clone(&driving);
+        let background =
+            thread::Builder::new().name("eyas".into()).spawn(move || driven.drive())?;
+        driving.background.get_or_init(|| background.thread().clone());
         Ok(driving)
     }
 
@@ -87,17 +85,11 @@ impl Driving {
             if self.calls.load(Ordering::SeqCst) == 0 {
                 return;
             }
-            // The same calls are still under way: they may be long ones.
-            self.sleep_while_called();
+            // The same calls are still under way: they may be long ones. The last one unparks this thread.
+            while self.calls.load(Ordering::SeqCst) != 0 {
+                thread::park();
+            }
         }
-    }
-
-    fn sleep_while_called(&self) {
-        let guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        self.sleeps.store(true, Ordering::SeqCst);
-        let is_called = |(): &mut ()| self.calls.load(Ordering::SeqCst) != 0;
-        let _guard = self.idle.wait_while(guard, is_called);
-        self.sleeps.store(false, Ordering::SeqCst);
     }
 }
 
@@ -114,11 +106,9 @@ impl Call<'_> {
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        let left = self.0.calls.fetch_sub(1, Ordering::SeqCst) - 1;
-        if left == 0 && self.0.sleeps.load(Ordering::SeqCst) {
-            // With the lock, so that it does not go to sleep just now.
-            let _guard = self.0.lock.lock().unwrap_or_else(PoisonError::into_inner);
-            self.0.idle.notify_one();
+        let is_last = self.0.calls.fetch_sub(1, Ordering::SeqCst) == 1;
+        if is_last && let Some(background) = self.0.background.get() {
+            background.unpark();
         }
     }
 }
