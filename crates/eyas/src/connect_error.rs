@@ -9,6 +9,7 @@ use eyas_race::io::RaceFailure;
 use eyas_race::target::{Host, Target};
 use eyas_race::trace::Trace;
 
+use crate::failure::CERTIFICATE_REJECTED;
 use crate::security::CertificateFault;
 
 /// The maximum number of candidates listed in a message; the trace has them all.
@@ -65,6 +66,17 @@ impl ConnectError {
         let mut faults =
             failures.filter_map(|failure| Some((CertificateFault::of(failure)?, failure)));
         faults.next()
+    }
+
+    /// Returns the failure of the first attempt whose peer rejected our certificate during the
+    /// handshake, if nothing was wrong with the certificate of any peer. With TLS 1.3, a peer can
+    /// also do so after its handshake, on the connection.
+    pub fn rejected_by_peer(&self) -> Option<&Failure> {
+        if self.certificate().is_some() {
+            return None;
+        }
+        let mut failures = self.attempts().into_iter().filter_map(|(_, failure)| failure);
+        failures.find(|one| one.cause == Cause::Tls && one.detail.ends_with(CERTIFICATE_REJECTED))
     }
 
     /// Returns the most informative cause: one reported by the peer itself (certificate, TLS,

@@ -155,6 +155,9 @@ pub(crate) fn alert_cause(code: u8) -> Cause {
     }
 }
 
+/// The end of the detail of a failure that means that the peer rejected our certificate.
+pub(crate) const CERTIFICATE_REJECTED: &str = "it does not accept our certificate";
+
 /// Returns the readable name of a TLS alert.
 pub(crate) fn alert_name(code: u8) -> String {
     match AlertDescription::from(code) {
@@ -167,7 +170,7 @@ pub(crate) fn alert_name(code: u8) -> String {
         AlertDescription::CertificateRevoked => "it says that our certificate was revoked".into(),
         AlertDescription::BadCertificate
         | AlertDescription::UnsupportedCertificate
-        | AlertDescription::CertificateUnknown => "it does not accept our certificate".into(),
+        | AlertDescription::CertificateUnknown => CERTIFICATE_REJECTED.into(),
         AlertDescription::UnrecognisedName => "it does not serve this name".into(),
         alert => format!("TLS alert {alert:?}"),
     }

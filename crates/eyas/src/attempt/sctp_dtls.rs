@@ -11,7 +11,7 @@ use super::sctp::{STREAM, establish};
 use super::{Attempt, Established, Reporter};
 use crate::byte_stream::ByteTransport;
 use crate::connector::{Connector, Dtls};
-use crate::failure::{failure, io_failure, tls_failure};
+use crate::failure::{CERTIFICATE_REJECTED, failure, io_failure, tls_failure};
 use crate::sctp::attempt_failure;
 use crate::sctp::client::{DtlsAssociation, DtlsError, PeerHints};
 use crate::sctp::dtls::{EndReason, Trust};
@@ -62,7 +62,7 @@ pub(super) async fn run(
 }
 
 fn rejected() -> Failure {
-    let detail = "the peer ended the DTLS session: it does not accept our certificate";
+    let detail = format!("the peer ended the DTLS session: {CERTIFICATE_REJECTED}");
     failure(Cause::Tls, Level::Answered, detail)
 }
 

@@ -1,7 +1,6 @@
 //! One session with a server.
 
 use eyas::race::candidate::Transport;
-use eyas::race::evidence::Cause;
 use eyas::race::policy::{Policy, SctpSecurity};
 use eyas::race::target::Target;
 use eyas::{ConnectError, Connection, Endpoint, KeyFingerprint};
@@ -57,8 +56,8 @@ pub async fn reach(
     // DTLS protects messages as well as streams, and a session for each path hides SCTP's headers.
     let policy = Policy { sctp_security: SctpSecurity::Dtls, ..policy.clone() };
     let connected = endpoint.preconnection(target.clone()).policy(policy).connect().await;
-    let connection = connected.map_err(|error| match refusal(&error) {
-        Some(text) => TunnelError::NotAccepted(End::Lost(text)),
+    let connection = connected.map_err(|error| match error.rejected_by_peer() {
+        Some(failure) => TunnelError::NotAccepted(End::Lost(failure.detail.clone())),
         None => error.into(),
     })?;
     let key = connection.info().peer_certificates.first().and_then(KeyFingerprint::of);
@@ -70,15 +69,6 @@ pub async fn reach(
         TunnelError::NotAccepted(End::Lost(text))
     };
     Ok((SessionTransport::new(connection).map_err(closed)?, key))
-}
-
-/// Returns what a server said that refused our key during a handshake, as it does inside DTLS.
-fn refusal(error: &ConnectError) -> Option<String> {
-    let attempts = error.attempts().into_iter().filter(|_| error.certificate().is_none());
-    let mut failures = attempts.filter_map(|(_, failure)| failure);
-    let is_refusal = |detail: &str| detail.ends_with("does not accept our certificate");
-    let found = failures.find(|one| one.cause == Cause::Tls && is_refusal(&one.detail));
-    found.map(|failure| failure.detail.clone())
 }
 
 /// A session with a server.
