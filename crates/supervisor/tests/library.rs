@@ -13,7 +13,7 @@ use std::time::Duration;
 use echo::Echo;
 use eyas_supervisor::local::ENVIRONMENT;
 use eyas_supervisor::{Library, Place, Supervisor};
-use programs::PROGRAM;
+use programs::{PROGRAM, name_of};
 
 /// Runs a program, if this process was started as one.
 #[test]
@@ -36,7 +36,7 @@ fn run(program: &str) -> Vec<u64> {
 fn under(program: &str, library: &Library, supervisor: &Arc<Supervisor<Echo>>) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["--exact", "--nocapture", "programs_have_unique_names"])
+        .args(["--exact", "--nocapture", name_of(programs_have_unique_names)])
         .env(PROGRAM, program)
         .env("LD_PRELOAD", library.path())
         .env(ENVIRONMENT, supervisor.address())

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use echo::Echo;
 use eyas_supervisor::{Address, Place, Supervisor, Trap, Trapped};
-use programs::PROGRAM;
+use programs::{PROGRAM, name_of};
 use tokio::process::{Child, Command};
 use tokio::runtime::Runtime;
 
@@ -37,7 +37,7 @@ impl Run {
         let runtime_context = runtime.enter();
         let supervisor = Supervisor::start(Echo::default(), &Place::Private).unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "--nocapture", "programs_have_unique_names"]);
+        command.args(["--exact", "--nocapture", name_of(programs_have_unique_names)]);
         command.env(PROGRAM, program).stdout(Stdio::null()).kill_on_drop(true);
         let trap = match Trap::set(&mut command) {
             Ok(trap) => trap,

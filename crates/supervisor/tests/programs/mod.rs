@@ -31,6 +31,11 @@ const PROGRAMS: [(&str, fn()); 15] = [
     ("ended", ended),
 ];
 
+/// Returns the name of a test function, by which a test binary runs itself.
+pub(crate) fn name_of<T: Fn()>(_: T) -> &'static str {
+    std::any::type_name::<T>().rsplit("::").next().unwrap()
+}
+
 /// Runs a program, if this process was started as one.
 pub(crate) fn begin() {
     let count = |wanted: &str| PROGRAMS.iter().filter(|(name, _)| *name == wanted).count();
