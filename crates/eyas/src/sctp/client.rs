@@ -283,12 +283,9 @@ fn first_timeout(rtt: Duration) -> Duration {
 /// packets, which need no checksum of their own (RFC 9653). There is one path: its ECN marks are
 /// hidden by DTLS, and it fails when the association does.
 pub(super) fn over_dtls(config: &AssociationConfig) -> AssociationConfig {
-    let mut config = config.clone();
-    config.packet_overhead = MAX_OVERHEAD;
+    let mut config = over_dtls_paths(config);
     config.path_max_retrans = config.association_max_retrans;
-    config.extensions.zero_checksum = true;
     config.extensions.dynamic_addresses = false;
-    config.extensions.ecn = false;
     config.max_peer_addresses = 0;
     config
 }

@@ -146,6 +146,13 @@ impl Shared {
         self.changed.notify_waiters();
     }
 
+    /// Changes the sessions, and has what they queue sent.
+    fn change<T>(&self, change: impl FnOnce(&mut Inner) -> T) -> T {
+        let result = change(&mut self.lock());
+        self.arrived.notify_one();
+        result
+    }
+
     /// Opens a session with a server.
     pub(crate) fn open(
         &self,
@@ -154,20 +161,18 @@ impl Shared {
         trust: Trust,
         initial_rto: Option<Duration>,
     ) {
-        let mut inner = self.lock();
-        let out = inner.sessions.open(Instant::now(), remote, identity, trust, initial_rto);
-        inner.queue(remote.into(), out, Fragmentation::Avoided);
-        drop(inner);
-        self.arrived.notify_one();
+        self.change(|inner| {
+            let out = inner.sessions.open(Instant::now(), remote, identity, trust, initial_rto);
+            inner.queue(remote.into(), out, Fragmentation::Avoided);
+        });
     }
 
     /// Opens the first session of an association with several paths.
     pub(crate) fn open_first(&self, path: SessionPath) {
-        let mut inner = self.lock();
-        let out = inner.sessions.open_path(Instant::now(), path, None);
-        inner.queue(path, out, Fragmentation::Avoided);
-        drop(inner);
-        self.arrived.notify_one();
+        self.change(|inner| {
+            let out = inner.sessions.open_path(Instant::now(), path, None);
+            inner.queue(path, out, Fragmentation::Avoided);
+        });
     }
 
     /// Waits until the handshake on this path has completed or failed.
@@ -209,12 +214,11 @@ impl Shared {
 
     /// Closes the sessions with an address that the peer no longer has.
     pub(super) fn close_to(&self, remote: SocketAddr) {
-        let mut inner = self.lock();
-        for (path, out) in inner.sessions.close_to(remote) {
-            inner.queue(path, out, Fragmentation::Avoided);
-        }
-        drop(inner);
-        self.arrived.notify_one();
+        self.change(|inner| {
+            for (path, out) in inner.sessions.close_to(remote) {
+                inner.queue(path, out, Fragmentation::Avoided);
+            }
+        });
     }
 
     /// Returns whether there is a session for each path.
@@ -229,13 +233,11 @@ impl Shared {
 
     /// Opens the session of a path if it is missing. Returns whether it is up.
     pub(super) fn open_missing(&self, path: SessionPath, peer: PeerIdentity) -> bool {
-        let mut inner = self.lock();
-        let out = inner.sessions.open_missing(Instant::now(), path, peer);
-        inner.queue(path, out, Fragmentation::Avoided);
-        let is_up = matches!(inner.sessions.state(path), State::Up(_));
-        drop(inner);
-        self.arrived.notify_one();
-        is_up
+        self.change(|inner| {
+            let out = inner.sessions.open_missing(Instant::now(), path, peer);
+            inner.queue(path, out, Fragmentation::Avoided);
+            matches!(inner.sessions.state(path), State::Up(_))
+        })
     }
 }
 

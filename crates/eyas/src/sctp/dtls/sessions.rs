@@ -129,8 +129,7 @@ impl Sessions {
 
     /// Returns the addresses by which the session of these is found.
     pub(crate) fn path(&self, local: Option<IpAddr>, remote: SocketAddr) -> SessionPath {
-        let is_mutual = self.role.authentication() == Authentication::Mutual;
-        SessionPath { remote, local: local.filter(|_| is_mutual) }
+        SessionPath { remote, local: local.filter(|_| self.role.has_paths()) }
     }
 
     /// Opens a session with this server; replaces an earlier one.
