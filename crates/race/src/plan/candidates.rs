@@ -85,6 +85,10 @@ fn add_service(
         }
         return;
     }
+    let addresses = address::order(request, service, denied);
+    if addresses.is_empty() {
+        return;
+    }
     let only_http3 = available.iter().all(|(_, transport)| transport.has_http3());
     let offers: Vec<_> = available
         .iter()
@@ -92,7 +96,7 @@ fn add_service(
             (*rank, *transport, offer(request, service, *transport, only_http3))
         })
         .collect();
-    for ordered in address::order(request, service, denied) {
+    for ordered in addresses {
         for (rank, transport, offer) in &offers {
             let position = position(request, service, at, *rank, &ordered);
             let requested = request.target.security;
@@ -284,16 +288,18 @@ fn service_reasons(
 ) -> Vec<Reason> {
     let mut reasons = vec![];
     let records = || request.services.iter().filter_map(|other| other.priority());
-    let name = service.name.clone();
+    let name = || service.name.clone();
     match service.kind {
         ServiceKind::Record(priority) => {
             let shuffled = records().filter(|other| *other == priority).count() > 1;
-            reasons.push(Reason::Service { name, priority, shuffled });
+            reasons.push(Reason::Service { name: name(), priority, shuffled });
         }
-        _ if is_beside_records(request, service) => reasons.push(Reason::BesideRecords { name }),
-        ServiceKind::Alias => reasons.push(Reason::Alias { name }),
+        _ if is_beside_records(request, service) => {
+            reasons.push(Reason::BesideRecords { name: name() });
+        }
+        ServiceKind::Alias => reasons.push(Reason::Alias { name: name() }),
         ServiceKind::Origin if records().next().is_some() => {
-            reasons.push(Reason::NoRecordLeadsHere { name });
+            reasons.push(Reason::NoRecordLeadsHere { name: name() });
         }
         ServiceKind::Origin => {}
     }

@@ -23,6 +23,14 @@ struct Due {
     after: Duration,
 }
 
+/// What other attempts at the address of an attempt show.
+struct HeardFromHost {
+    /// The round-trip time, as measured by one of them or as remembered.
+    rtt: Option<Duration>,
+    /// Whether one of them was refused.
+    has_refused: bool,
+}
+
 impl Race {
     /// Starts the second try that is due.
     pub(super) fn start_second_try(&mut self) {
@@ -64,8 +72,11 @@ impl Race {
             return None;
         }
         let floor = self.attempts.last()?.started.saturating_add(ATTEMPT_DELAY_FLOOR);
+        let best = self.contenders().map(|complete| self.rank(complete)).min();
         let firsts = self.first_on_network..self.attempts.len();
-        let due = firsts.filter_map(|first| self.second_try_due(first, floor)).min()?;
+        let useful =
+            firsts.filter(|first| best.is_none_or(|best| self.rank(&self.attempts[*first]) < best));
+        let due = useful.filter_map(|first| self.second_try_due(first, floor)).min()?;
         (due.at < self.deadline()).then_some(due)
     }
 
@@ -95,13 +106,14 @@ impl Race {
             second_tries += 1;
             last = retry;
         }
-        if second_tries >= self.setup.policy.second_tries
-            || self.contenders().any(|complete| self.rank(complete) <= self.rank(attempt))
-            || self.is_host_refusing(attempt)
-        {
+        if second_tries >= self.setup.policy.second_tries {
             return None;
         }
-        let after = self.patience(attempt).saturating_mul(1 << second_tries);
+        let heard = self.heard_from_host(attempt);
+        if heard.has_refused {
+            return None;
+        }
+        let after = self.patience(heard.rtt).saturating_mul(1 << second_tries);
         let at = last.started.saturating_add(after).max(floor);
         Some(Due { at, first, after })
     }
@@ -112,10 +124,10 @@ impl Race {
         self.attempts.iter().filter(move |one| one.id == first || one.again_of == Some(first))
     }
 
-    /// Returns how long to wait for the first attempt at a candidate.
-    fn patience(&self, attempt: &Attempt) -> Duration {
+    /// Returns how long to wait for the first attempt at a candidate whose round-trip time is this.
+    fn patience(&self, rtt: Option<Duration>) -> Duration {
         let unknown = self.plan.second_try_delay;
-        let Some(rtt) = self.round_trip_to(attempt) else { return unknown };
+        let Some(rtt) = rtt else { return unknown };
         let known = patience_for(rtt);
         match self.plan.is_lossy {
             // Not longer than for an unknown host, provided that the answer can have arrived.
@@ -124,21 +136,19 @@ impl Race {
         }
     }
 
-    /// Returns the round-trip time to its host, as measured by another attempt or as remembered.
-    fn round_trip_to(&self, attempt: &Attempt) -> Option<Duration> {
+    /// Returns what the attempts on this network show about the host of this one.
+    fn heard_from_host(&self, attempt: &Attempt) -> HeardFromHost {
         let ip = attempt.candidate.address.ip();
-        let here = self.attempts[self.first_on_network..].iter();
-        let measured = here.filter_map(|one| Some((one.rtt?, one.candidate.address.ip())));
-        let seen = measured.filter(|(_, of)| *of == ip).map(|(rtt, _)| rtt);
-        seen.min().or(attempt.initial_rtt)
-    }
-
-    fn is_host_refusing(&self, attempt: &Attempt) -> bool {
-        let ip = attempt.candidate.address.ip();
-        self.attempts[self.first_on_network..].iter().any(|other| {
-            other.failure().is_some_and(|failure| failure.cause == Cause::Refused)
-                && other.candidate.address.ip() == ip
-        })
+        let mut heard = HeardFromHost { rtt: None, has_refused: false };
+        for other in &self.attempts[self.first_on_network..] {
+            let refused = other.failure().is_some_and(|failure| failure.cause == Cause::Refused);
+            if (refused || other.rtt.is_some()) && other.candidate.address.ip() == ip {
+                heard.has_refused |= refused;
+                heard.rtt = heard.rtt.into_iter().chain(other.rtt).min();
+            }
+        }
+        heard.rtt = heard.rtt.or(attempt.initial_rtt);
+        heard
     }
 
     fn launch_second_try(&mut self, due: Due) {
@@ -146,7 +156,7 @@ impl Race {
         let Some(purpose) = first.purpose() else { return };
         let mut reasons = first.reasons.clone();
         reasons.push(Reason::SecondTry { after: due.after });
-        let initial_rtt = self.round_trip_to(first);
+        let initial_rtt = self.heard_from_host(first).rtt;
         let retry = Attempt { again_of: Some(first.id), reasons, initial_rtt, ..first.clone() };
         self.launch(retry, purpose);
     }
