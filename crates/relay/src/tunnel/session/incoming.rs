@@ -91,20 +91,19 @@ impl Session {
     fn handle_open(&mut self, lane: Lane, id: u32, purpose: Purpose) -> Result<(), Broken> {
         let is_own = self.is_own(id);
         let is_there = self.channels.contains_key(&id);
-        let excess: usize = self.lanes.values().map(|lane| lane.excess.len()).sum();
+        let theirs = self.channels.keys().filter(|id| !self.is_own(**id)).count();
         let Some(state) = self.lanes.get_mut(&lane) else { return Ok(()) };
         if is_own || is_there || id < state.next {
             return Err(Broken("a channel with an invalid number"));
         }
         state.next = id.checked_add(2).ok_or(Broken("there are no more numbers"))?;
-        let theirs = self.channels.keys().filter(|id| !self.is_own(**id)).count();
         if theirs >= self.limits.channels {
-            if excess >= self.limits.channels {
+            // On each stream, because one may be far ahead of another that has the RESETs of channels
+            // that the peer opened before.
+            if state.excess.len() >= self.limits.channels {
                 return Err(Broken("too many requests for channels without reading the answers"));
             }
-            if let Some(state) = self.lanes.get_mut(&lane) {
-                state.excess.push_back(id);
-            }
+            state.excess.push_back(id);
             return Ok(());
         }
         self.insert(id, lane, purpose.clone());

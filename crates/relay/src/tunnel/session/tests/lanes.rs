@@ -107,6 +107,25 @@ fn a_protocol_error_on_a_further_stream_ends_the_session() {
     }
 }
 
+/// A stream may be far ahead of another one with the RESETs of channels that the peer opened before.
+#[test]
+fn channels_that_are_to_be_refused_are_limited_on_each_stream() {
+    let mut peer = Scripted::new(Side::Server);
+    let hello = Frame::Hello { version: VERSION, window: 100 };
+    assert!(peer.session.add_lane(Lane(1)));
+    peer.sends_on(Lane(1), 0, &hello);
+    let mut ids = (1..).step_by(2);
+    let mut opens = |peer: &mut Scripted, lane, count| {
+        ids.by_ref().take(count).for_each(|id| peer.sends_on(lane, id, &Frame::Open(somewhere())));
+    };
+    opens(&mut peer, Lane::FIRST, limits().channels);
+    opens(&mut peer, Lane::FIRST, limits().channels);
+    opens(&mut peer, Lane(1), limits().channels);
+    assert_eq!(peer.session.end(), None);
+    opens(&mut peer, Lane(1), 1);
+    assert!(matches!(peer.session.end(), Some(End::Broken(_))), "{:?}", peer.session.end());
+}
+
 /// Returns after how many turns a keystroke arrives that is sent during a bulk copy, if in these turns the
 /// packets of the copy's stream are lost. A lost packet arrives three turns later, and delays those after it on
 /// the same stream. Without further streams both channels are on the first one.
