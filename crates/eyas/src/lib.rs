@@ -114,7 +114,7 @@ pub use eyas_race::candidate::{Alpn, Candidate, Security, Transport};
 pub use eyas_race::target::{Host, Target};
 
 /// Compiles the example of the README.
-#[cfg(all(doctest, feature = "quic"))]
+#[cfg(all(doctest, feature = "quic", feature = "sqlite"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
