@@ -55,7 +55,8 @@ pub(super) struct LaneState {
     pub(super) channels: usize,
     /// How many channels had ended, on all streams, when the last one on this stream did.
     pub(super) left_at: u64,
-    /// Channels of the other end that are refused because there are too many.
+    /// Channels of the other end that are refused because there are too many: at most
+    /// [`SessionLimits::channels`](super::SessionLimits::channels).
     pub(super) excess: VecDeque<u32>,
 }
 
