@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::candidate::Candidate;
 use crate::io::NetworkView;
-use crate::memory::View;
+use crate::memory::{Verdict, View};
 use crate::policy::Policy;
 use crate::resolve::ServiceInfo;
 use crate::target::Target;
@@ -128,6 +128,8 @@ struct Draft {
     position: Position,
     /// The remembered round-trip time to its address, over this transport or else another.
     rtt: Option<Duration>,
+    /// What the memory knows about it.
+    verdict: Verdict,
     reasons: Vec<Reason>,
 }
 
@@ -176,9 +178,9 @@ pub fn plan(request: &PlanRequest<'_>) -> Plan {
     let mut notes = request.notes.to_vec();
     notes.extend(found.notes);
     let wait_times = second_try::wait_times(request);
-    notes.extend(wait_times.note.clone());
     let entries = schedule::entries(request.policy, &wait_times, assessed);
     let (second_try_delay, is_lossy) = (wait_times.second_try_delay, wait_times.is_lossy);
+    notes.extend(wait_times.note);
     Plan { entries, dropped, notes, second_try_delay, is_lossy }
 }
 

@@ -67,8 +67,7 @@ impl Memory {
     /// Returns what a race with this host on this network, under this trust, needs to know.
     pub fn view(&self, network: &NetworkId, host: &Host, trust: &Trust, now: Duration) -> View {
         let rows = self.rows_of_host(network, host).chain(self.paths_of(network));
-        let rows = rows.map(|(key, entry)| (key.clone(), entry.clone()));
-        View::from_rows(rows, trust, now, &self.config)
+        View::of_rows(rows, trust, now, &self.config)
     }
 
     /// Returns every row, ordered by key.

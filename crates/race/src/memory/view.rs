@@ -89,28 +89,68 @@ impl View {
         now: Duration,
         config: &Config,
     ) -> Self {
-        let mut view = Self { config: config.clone(), trust: trust.clone(), ..Self::default() };
+        let mut view = Self::without_rows(trust, config);
         let live = rows.into_iter().filter(|(_, entry)| !entry.is_expired(now, config));
-        for (key, entry) in live.take(config.max_rows) {
-            match (key.subject, entry) {
-                (Subject::Peer { transport, security, address, .. }, Entry::Peer(mut entry)) => {
-                    entry.secured.truncate(PeerEntry::MAX_SET_UPS);
-                    entry.secured.retain(|secured| secured.set_up.trust == *trust);
-                    view.peers.insert((transport, security, without_flow_label(address)), entry);
-                }
-                (Subject::Path { transport, family, port }, Entry::Path(entry)) => {
-                    view.paths.insert((transport, family, port), entry);
-                }
-                // A row whose key and entry disagree is damaged: skip it.
-                _ => {}
-            }
-        }
+        live.take(config.max_rows).for_each(|(key, entry)| view.insert(&key.subject, entry));
         view
+    }
+
+    /// Creates a view as [`View::from_rows`] does, from rows that remain with the memory.
+    pub(super) fn of_rows<'a>(
+        rows: impl Iterator<Item = (&'a Key, &'a Entry)>,
+        trust: &Trust,
+        now: Duration,
+        config: &Config,
+    ) -> Self {
+        let mut view = Self::without_rows(trust, config);
+        let live = rows.filter(|(_, entry)| !entry.is_expired(now, config));
+        live.take(config.max_rows).for_each(|(key, entry)| {
+            view.insert(&key.subject, entry.clone());
+        });
+        view
+    }
+
+    fn without_rows(trust: &Trust, config: &Config) -> Self {
+        Self { config: config.clone(), trust: trust.clone(), ..Self::default() }
+    }
+
+    fn insert(&mut self, subject: &Subject, entry: Entry) {
+        match (subject, entry) {
+            (Subject::Peer { transport, security, address, .. }, Entry::Peer(mut entry)) => {
+                entry.secured.truncate(PeerEntry::MAX_SET_UPS);
+                entry.secured.retain(|secured| secured.set_up.trust == self.trust);
+                self.peers.insert((*transport, *security, without_flow_label(*address)), entry);
+            }
+            (Subject::Path { transport, family, port }, Entry::Path(entry)) => {
+                self.paths.insert((*transport, *family, *port), entry);
+            }
+            // A row whose key and entry disagree is damaged: skip it.
+            _ => {}
+        }
     }
 
     /// Returns the verdict about this candidate at `now`.
     pub fn verdict(&self, candidate: &Candidate, now: Duration) -> Verdict {
-        let Some(entry) = self.peer(candidate) else {
+        self.verdict_from(self.peer(candidate), candidate, now)
+    }
+
+    /// Returns what [`View::verdict`] and [`View::round_trip`] return.
+    pub(crate) fn verdict_and_round_trip(
+        &self,
+        candidate: &Candidate,
+        now: Duration,
+    ) -> (Verdict, Option<RoundTrip>) {
+        let entry = self.peer(candidate);
+        (self.verdict_from(entry, candidate, now), round_trip_from(entry, now))
+    }
+
+    fn verdict_from(
+        &self,
+        entry: Option<&PeerEntry>,
+        candidate: &Candidate,
+        now: Duration,
+    ) -> Verdict {
+        let Some(entry) = entry else {
             return self.network_verdict(candidate, now);
         };
         // On a network that often loses packets, a single silence is not significant.
@@ -153,7 +193,7 @@ impl View {
     /// Returns the round-trip times of earlier handshakes with this candidate. They outlive the
     /// verdict, because distances change more slowly than firewalls.
     pub fn round_trip(&self, candidate: &Candidate, now: Duration) -> Option<RoundTrip> {
-        self.peer(candidate).filter(|entry| is_credible(entry.at, now))?.round_trip
+        round_trip_from(self.peer(candidate), now)
     }
 
     /// Returns the loss of this network, if it is lossy.
@@ -189,6 +229,10 @@ impl View {
             None => Verdict::Unknown,
         }
     }
+}
+
+fn round_trip_from(entry: Option<&PeerEntry>, now: Duration) -> Option<RoundTrip> {
+    entry.filter(|entry| is_credible(entry.at, now))?.round_trip
 }
 
 /// The serialised form: lists instead of maps, since JSON has only strings for keys.

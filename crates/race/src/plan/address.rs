@@ -44,10 +44,10 @@ pub(super) fn order<'a>(
     sorted.sort_by_key(|(rank, _, _)| *rank);
     let Some((_, best, _)) = sorted.first() else { return Vec::new() };
     let mut first = Family::of(best.ip);
-    let has_ipv4 = sorted
-        .iter()
-        .any(|(_, address, _)| address.ip.is_ipv4() && request.network.can_try(address.ip));
-    if request.policy.prefer_ipv4 && has_ipv4 {
+    let can_try_ipv4 = |(_, address, _): &(Rank, &ServiceAddress, Option<Duration>)| {
+        address.ip.is_ipv4() && request.network.can_try(address.ip)
+    };
+    if request.policy.prefer_ipv4 && sorted.iter().any(can_try_ipv4) {
         first = Family::V4;
     }
     let count = request.policy.preferred_family_count;
@@ -100,11 +100,11 @@ fn history(
         candidate.transport = *transport;
         for security in securities(request.policy, *transport, request.target.security) {
             candidate.security = security;
-            if let Some(round_trip) = request.view.round_trip(&candidate, request.now) {
-                smallest =
-                    Some(smallest.map_or(round_trip.smoothed, |rtt| rtt.min(round_trip.smoothed)));
-            }
-            used |= matches!(request.view.verdict(&candidate, request.now), Verdict::Good { .. });
+            let (verdict, round_trip) =
+                request.view.verdict_and_round_trip(&candidate, request.now);
+            let rtt = round_trip.map(|round_trip| round_trip.smoothed);
+            smallest = smallest.into_iter().chain(rtt).min();
+            used |= matches!(verdict, Verdict::Good { .. });
         }
     }
     (smallest, used)

@@ -7,6 +7,7 @@ use super::address::{self, Ordered};
 use super::{Draft, Dropped, MAX_CANDIDATES, PlanRequest, Position};
 use crate::candidate::{Alpn, Candidate, Family, Origin, Security, Transport};
 use crate::io::UnavailableTransport;
+use crate::memory::Verdict;
 use crate::nat64;
 use crate::policy::{Policy, SctpSecurity};
 use crate::reason::Reason;
@@ -215,14 +216,15 @@ fn add(
     // ECH.
     let follows_records = is_beside_records(request, service);
     let uses_same_path = |known: &Candidate| {
-        let path = |one: &Candidate| (one.address, one.transport, one.security);
-        path(known) == path(&candidate)
+        known.transport == candidate.transport
+            && known.security == candidate.security
+            && known.address == candidate.address
     };
     let is_duplicate = |draft: &Draft| {
-        let known = &draft.candidate;
-        known.is_same_attempt(&candidate) || (follows_records && uses_same_path(known))
+        uses_same_path(&draft.candidate)
+            && (follows_records || draft.candidate.is_same_attempt(&candidate))
     };
-    if found.drafts.iter().chain(&found.unroutable).any(is_duplicate) {
+    if found.drafts.iter().any(is_duplicate) || found.unroutable.iter().any(is_duplicate) {
         return;
     }
     if found.len() >= MAX_CANDIDATES {
@@ -238,11 +240,12 @@ fn add(
         return;
     }
     found.dropped.retain(|dropped| !was_dropped(dropped));
-    let mut draft = Draft { candidate, position, rtt: ordered.rtt, reasons };
-    let own_rtt = (!request.policy.ignore_memory)
-        .then(|| request.view.round_trip(&draft.candidate, request.now))
-        .flatten();
-    draft.rtt = own_rtt.map(|round_trip| round_trip.smoothed).or(draft.rtt);
+    let (verdict, round_trip) = match request.policy.ignore_memory {
+        true => (Verdict::Unknown, None),
+        false => request.view.verdict_and_round_trip(&candidate, request.now),
+    };
+    let rtt = round_trip.map(|round_trip| round_trip.smoothed).or(ordered.rtt);
+    let mut draft = Draft { candidate, position, rtt, verdict, reasons };
     if request.network.can_try(ordered.address.ip) {
         found.drafts.push(draft);
         return;

@@ -19,6 +19,8 @@ pub(super) struct Assessed {
     pub(super) draft: Draft,
     pub(super) from_memory: bool,
     pub(super) retest: bool,
+    /// When it starts, counted from the start of the first attempt; set by the schedule.
+    pub(super) start: Duration,
     /// When the back-off ended; zero for a candidate that is due without one.
     due_since: Duration,
     class: Class,
@@ -34,45 +36,39 @@ enum Class {
     Bad,
 }
 
-/// Looks up each candidate in the memory and returns them in blocks to be run one after another.
-/// None is left out: one that worked may have stopped working, and packets that the network dropped
-/// may now pass.
-pub(super) fn assess(request: &PlanRequest<'_>, drafts: Vec<Draft>) -> Vec<Vec<Assessed>> {
+/// Classifies each candidate by what the memory knows, and returns them by
+/// [block](Assessed::block), in the order in which the blocks run. None is left out: one that worked
+/// may have stopped working, and packets that the network dropped may now pass.
+pub(super) fn assess(request: &PlanRequest<'_>, drafts: Vec<Draft>) -> Vec<Assessed> {
     let mut assessed: Vec<Assessed> =
         drafts.into_iter().map(|draft| Assessed::new(request, draft)).collect();
-    assessed.sort_by_key(|one| one.key());
+    if !assessed.is_sorted_by_key(Assessed::key) {
+        assessed.sort_by_cached_key(Assessed::key);
+    }
     if !request.policy.exhaustive {
         mark_retests(&mut assessed);
         mark_more_preferred(&mut assessed);
     }
-    let mut blocks: Vec<Vec<Assessed>> = Vec::new();
-    for one in assessed {
-        match blocks.last_mut() {
-            Some(block) if block.last().is_some_and(|last| last.block() == one.block()) => {
-                block.push(one);
-            }
-            _ => blocks.push(alloc::vec![one]),
-        }
-    }
-    blocks
+    assessed
 }
 
 impl Assessed {
     fn new(request: &PlanRequest<'_>, mut draft: Draft) -> Self {
-        let verdict = if request.policy.ignore_memory {
-            Verdict::Unknown
-        } else {
-            request.view.verdict(&draft.candidate, request.now)
-        };
-        let due_since = verdict.due_since();
-        let (class, reasons) = classify(request, &draft, verdict);
-        draft.reasons.splice(0..0, reasons);
-        Self { from_memory: class == Class::Good, retest: false, due_since, draft, class }
+        let due_since = draft.verdict.due_since();
+        let class = classify(request, &mut draft);
+        Self {
+            from_memory: class == Class::Good,
+            retest: false,
+            start: Duration::ZERO,
+            due_since,
+            draft,
+            class,
+        }
     }
 
     /// Returns the block: working and untried candidates keep their priority; the others follow all
     /// of them.
-    fn block(&self) -> (Class, (u8, u32), Class) {
+    pub(super) fn block(&self) -> impl Ord + use<> {
         let group = match self.class {
             Class::Good | Class::Untried => Class::Good,
             class => class,
@@ -90,29 +86,30 @@ impl Assessed {
     }
 }
 
-fn classify(request: &PlanRequest<'_>, draft: &Draft, verdict: Verdict) -> (Class, Vec<Reason>) {
+/// Returns the class of a candidate, and puts the reasons for it first.
+fn classify(request: &PlanRequest<'_>, draft: &mut Draft) -> Class {
     let (transport, address) = (draft.candidate.transport, draft.candidate.address);
-    match verdict {
-        Verdict::Unknown => (Class::Untried, Vec::new()),
-        Verdict::Good { rtt } => (Class::Good, alloc::vec![Reason::KnownGood { rtt }]),
+    let (class, reason) = match draft.verdict {
+        Verdict::Unknown => return Class::Untried,
+        Verdict::Good { rtt } => (Class::Good, Reason::KnownGood { rtt }),
         Verdict::Bad { cause, until } => {
             let retest_in = until.saturating_sub(request.now);
-            (Class::Bad, alloc::vec![Reason::KnownBad { cause, retest_in }])
+            (Class::Bad, Reason::KnownBad { cause, retest_in })
         }
-        Verdict::RetestDue { cause, .. } => {
-            (Class::Retest, alloc::vec![Reason::RetestDue { cause }])
-        }
+        Verdict::RetestDue { cause, .. } => (Class::Retest, Reason::RetestDue { cause }),
         Verdict::NetworkBad { silent_hosts, probe_one_in } => {
+            let draw = seed::draw(request.seed, b"probe of a silent network");
+            let is_probe = draw.is_multiple_of(u64::from(probe_one_in.max(1)));
+            if is_probe {
+                draft.reasons.insert(0, Reason::Probe { one_in: probe_one_in });
+            }
             let (family, port) = (Family::of(address.ip()), path_port(&draft.candidate));
             let silent = Reason::NetworkSilent { transport, family, port, silent_hosts };
-            let draw = seed::draw(request.seed, b"probe of a silent network");
-            if draw.is_multiple_of(u64::from(probe_one_in.max(1))) {
-                (Class::Retest, alloc::vec![silent, Reason::Probe { one_in: probe_one_in }])
-            } else {
-                (Class::Bad, alloc::vec![silent])
-            }
+            (if is_probe { Class::Retest } else { Class::Bad }, silent)
         }
-    }
+    };
+    draft.reasons.insert(0, reason);
+    class
 }
 
 /// Marks as retests the candidates that have been due longest, one for each way to connect: one is

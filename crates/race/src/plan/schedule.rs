@@ -33,43 +33,60 @@ struct Remembered {
     position: (u8, u32),
 }
 
-/// An attempt with its start time.
-struct Timed {
+/// The end of what has been scheduled: the start of the last attempt, and the remembered round-trip
+/// time to its address.
+#[derive(Clone, Copy)]
+struct Last {
     start: Duration,
-    assessed: Assessed,
+    rtt: Option<Duration>,
+}
+
+impl Last {
+    const fn of(assessed: &Assessed) -> Self {
+        Self { start: assessed.start, rtt: assessed.draft.rtt }
+    }
 }
 
 /// Returns the entries in the order in which they start.
 pub(super) fn entries(
     policy: &Policy,
     wait_times: &WaitTimes,
-    blocks: Vec<Vec<Assessed>>,
+    mut assessed: Vec<Assessed>,
 ) -> Vec<Entry> {
-    let mut timed: Vec<Timed> = Vec::new();
+    let mut last: Option<Last> = None;
     let mut remembered = None;
-    for block in blocks {
-        let base = timed.last().map(|last| {
-            let (delay, rtt) = attempt_delay(policy, last.assessed.draft.rtt);
+    for block in assessed.chunk_by_mut(|one, next| one.block() == next.block()) {
+        let base = last.map(|last| {
+            let (delay, rtt) = attempt_delay(policy, last.rtt);
             (last.start.saturating_add(delay), Reason::AttemptDelay { delay, rtt })
         });
         let beside = remembered.filter(|one: &Remembered| {
             block.first().is_some_and(|first| first.draft.position.block() == one.position)
         });
-        let lanes = lanes(policy, wait_times, (base, beside), block);
-        remembered = lanes.first().filter(|first| first.assessed.from_memory).map(|first| {
-            let draft = &first.assessed.draft;
+        schedule_lanes(policy, wait_times, (base, beside), block);
+        // Of two that start together, the more preferred transport comes first.
+        last = block.iter().max_by_key(|one| one.start).map(Last::of);
+        let first = block.iter().min_by_key(|one| one.start);
+        remembered = first.filter(|first| first.from_memory).map(|first| {
+            let draft = &first.draft;
             let (transport, position) = (draft.candidate.transport, draft.position.block());
             Remembered { transport, start: first.start, rtt: draft.rtt, position }
         });
-        timed.extend(lanes);
     }
     // A lane timed by a remembered candidate may start before other lanes of its block, but never
     // before that candidate.
-    timed.sort_by_key(|one| one.start);
+    if !assessed.is_sorted_by_key(|one| one.start) {
+        assessed.sort_by_cached_key(|one| one.start);
+    }
+    in_order(policy, assessed)
+}
+
+/// Returns the entries for attempts in the order in which they start.
+fn in_order(policy: &Policy, assessed: Vec<Assessed>) -> Vec<Entry> {
     let mut previous: Option<Duration> = None;
-    timed
+    assessed
         .into_iter()
-        .map(|Timed { start, assessed }| {
+        .map(|Assessed { draft, from_memory, retest, start, .. }| {
             let start = match previous {
                 None => start,
                 Some(previous) if policy.simultaneous => previous,
@@ -77,7 +94,6 @@ pub(super) fn entries(
             };
             let delay = start.saturating_sub(previous.unwrap_or(start));
             previous = Some(start);
-            let Assessed { draft, from_memory, retest, .. } = assessed;
             Entry {
                 candidate: draft.candidate,
                 delay,
@@ -92,33 +108,29 @@ pub(super) fn entries(
 
 /// Schedules the attempts of one block: each transport is a lane, and each lane starts after the
 /// head starts of those before it.
-fn lanes(
+fn schedule_lanes(
     policy: &Policy,
     wait_times: &WaitTimes,
     (base, remembered): (Option<(Duration, Reason)>, Option<Remembered>),
-    block: Vec<Assessed>,
-) -> Vec<Timed> {
+    block: &mut [Assessed],
+) {
     let (mut lane_start, mut first_reason) = match base {
         Some((start, reason)) => (start, Some(reason)),
         None => (Duration::ZERO, None),
     };
-    let mut timed: Vec<Timed> = Vec::with_capacity(block.len());
     let mut opener_rtt: Option<Duration> = None;
+    let mut previous: Option<(Transport, Last)> = None;
     // The candidates of a block are sorted by transport, so a lane ends where the transport
     // changes.
-    for mut assessed in block {
+    for assessed in block {
         let transport = assessed.draft.candidate.transport;
-        let previous = timed.last().map(|last| {
-            let draft = &last.assessed.draft;
-            (draft.candidate.transport, last.start, draft.rtt)
-        });
-        let opens_lane = previous.is_none_or(|(of, _, _)| of != transport);
+        let opens_lane = previous.is_none_or(|(of, _)| of != transport);
         let (mut start, mut reason) = match previous {
-            Some((same, start, rtt)) if same == transport => {
-                let (delay, rtt) = attempt_delay(policy, rtt);
-                (start.saturating_add(delay), Reason::AttemptDelay { delay, rtt })
+            Some((same, last)) if same == transport => {
+                let (delay, rtt) = attempt_delay(policy, last.rtt);
+                (last.start.saturating_add(delay), Reason::AttemptDelay { delay, rtt })
             }
-            Some((of, _, _)) => {
+            Some((of, _)) => {
                 let (delay, reason) = head_start(wait_times, (of, opener_rtt), &assessed.draft);
                 (lane_start.saturating_add(delay), reason)
             }
@@ -137,11 +149,9 @@ fn lanes(
             opener_rtt = assessed.draft.rtt;
         }
         assessed.draft.reasons.push(reason);
-        timed.push(Timed { start, assessed });
+        assessed.start = start;
+        previous = Some((transport, Last::of(assessed)));
     }
-    // The sort is stable: of two that start together, the more preferred transport comes first.
-    timed.sort_by_key(|one| one.start);
-    timed
 }
 
 /// Returns why the very first attempt uses this transport.
