@@ -14,8 +14,7 @@ pub const MAX_BACKGROUND: usize = 4;
 impl Race {
     /// Starts the background attempt that is due.
     pub(super) fn start_background(&mut self) {
-        let Some(entry) =
-            self.next_in_background().and_then(|(_, place)| self.waiting.remove(place))
+        let Some(entry) = self.next_in_background().and_then(|(_, place)| self.waiting.take(place))
         else {
             return;
         };
@@ -46,7 +45,7 @@ impl Race {
         let earliest = self.background_pace(at).max(self.now);
         let best_rank = self.rank(&self.attempts[index(best)]);
         let due = self.waiting.iter().enumerate().filter_map(|(place, waiting)| {
-            let entry = &self.plan.entries[*waiting];
+            let entry = &self.plan.entries[waiting];
             let transport = entry.candidate.transport;
             let verdict = self.setup.view.verdict(&entry.candidate, self.planned_at);
             let upgrade = policy.rank(transport).filter(|rank| {

@@ -4,7 +4,7 @@
 use alloc::{sync::Arc, vec::Vec};
 use core::time::Duration;
 
-use super::{Attempt, AttemptState, Purpose, Race, Stage};
+use super::{Attempt, AttemptState, Purpose, Race, Stage, Waiting};
 use crate::candidate::Candidate;
 use crate::evidence::{Cause, Failure};
 use crate::io::{CloseReason, NetworkChange, Output, RaceFailure};
@@ -200,7 +200,7 @@ impl Race {
                 self.first_on_network = self.attempts.len();
                 self.lookup.restart(&self.setup, self.now);
                 self.plan = Plan::default();
-                self.waiting.clear();
+                self.waiting = Waiting::default();
             }
             Stage::Won { .. } => self.end(),
             Stage::Over => {}

@@ -10,8 +10,15 @@ impl Race {
             "more attempts in flight than the policy allows"
         );
         debug_assert!(
-            self.waiting.iter().all(|place| *place < self.plan.entries.len()),
+            self.waiting.iter().all(|place| place < self.plan.entries.len()),
             "a waiting candidate is not in the plan"
+        );
+        debug_assert_eq!(
+            self.waiting.has_untried(),
+            self.waiting
+                .next()
+                .is_some_and(|next| self.turns_of(&self.plan.entries[next].candidate) == 0),
+            "the next candidate has had a turn, or one that had none is not next"
         );
         let usable =
             || self.attempts.iter().filter(|one| matches!(one.state, AttemptState::Usable(_)));

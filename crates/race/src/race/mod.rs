@@ -99,6 +99,7 @@ mod rules;
 mod schedule;
 mod second_try;
 mod turns;
+mod waiting;
 mod winner;
 
 #[cfg(test)]
@@ -122,6 +123,7 @@ use inbox::Inbox;
 use lookup::Lookup;
 use schedule::CandidateState;
 use turns::Slots;
+use waiting::Waiting;
 
 /// The parameters of a race. Together with the inputs they determine every output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -170,9 +172,7 @@ pub struct Race {
     plan: Plan,
     /// When the plan was made, which is when the memory was evaluated.
     planned_at: Duration,
-    /// The indices of the plan's entries that wait for a turn: first those that were not tried, in
-    /// order, then those that made room, in the order in which they ended.
-    waiting: VecDeque<usize>,
+    waiting: Waiting,
     /// In the order of starting: the index is the identifier.
     attempts: Vec<Attempt>,
     /// The index of the first attempt on the current network.
@@ -201,7 +201,7 @@ impl Race {
             lookup,
             plan: Plan::default(),
             planned_at: now,
-            waiting: VecDeque::new(),
+            waiting: Waiting::default(),
             attempts: Vec::new(),
             first_on_network: 0,
             slots: Slots::default(),
@@ -330,16 +330,16 @@ impl Race {
     fn adopt(&mut self, plan: Plan) {
         self.plan = plan;
         self.planned_at = self.now;
+        let mut untried = VecDeque::with_capacity(self.plan.entries.len());
         let mut returning = Vec::new();
-        self.waiting.clear();
         for (index, entry) in self.plan.entries.iter().enumerate() {
             match self.candidate_state(&entry.candidate) {
-                CandidateState::Untried => self.waiting.push_back(index),
+                CandidateState::Untried => untried.push_back(index),
                 CandidateState::MadeRoom(last) => returning.push((last, index)),
                 CandidateState::Spent => {}
             }
         }
         returning.sort_unstable();
-        self.waiting.extend(returning.into_iter().map(|(_, index)| index));
+        self.waiting = Waiting::new(untried, returning.into_iter().map(|(_, index)| index));
     }
 }

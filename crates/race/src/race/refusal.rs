@@ -51,7 +51,7 @@ impl Race {
     fn only_unanswered_left(&self) -> bool {
         self.stage == Stage::Racing
             && self.lookup.is_complete()
-            && !self.is_anything_untried()
+            && !self.waiting.has_untried()
             && !self.runs(Attempt::is_answered)
     }
 

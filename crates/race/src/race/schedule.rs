@@ -17,7 +17,7 @@ impl Race {
     /// Starts the attempt that is due, once there is room for it.
     pub(super) fn start_due(&mut self) {
         if (self.may_start() || self.make_room())
-            && let Some(index) = self.waiting.pop_front()
+            && let Some(index) = self.waiting.take_next()
         {
             self.start(index, Purpose::Win);
         }
@@ -26,7 +26,7 @@ impl Race {
     /// Returns when the next attempt that may win is due, or another one must make room for it;
     /// `None` if there is none, or if it does not depend on time alone.
     pub(super) fn next_start(&self) -> Option<Duration> {
-        let entry = &self.plan.entries[*self.waiting.front()?];
+        let entry = &self.plan.entries[self.waiting.next()?];
         if self.stage != Stage::Racing || self.first_complete().is_some() {
             return None;
         }
@@ -57,7 +57,7 @@ impl Race {
         let delay = match entry.delay {
             // An entry inserted before those already started has no delay of its own, and
             // candidates that have been tried are not urgent.
-            delay if delay.is_zero() || !self.is_anything_untried() => policy.attempt_delay,
+            delay if delay.is_zero() || !self.waiting.has_untried() => policy.attempt_delay,
             delay if self.is_crowded() => delay.min(policy.attempt_delay_min),
             delay => delay,
         };

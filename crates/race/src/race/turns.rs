@@ -98,8 +98,10 @@ impl Race {
             self.close(index, CloseReason::MadeRoom);
             let entries = &mut self.plan.entries.iter();
             // If DNS withdrew its address, it is no longer in the plan.
-            self.waiting
-                .extend(entries.position(|entry| entry.candidate.is_same_attempt(&candidate)));
+            let place = entries.position(|entry| entry.candidate.is_same_attempt(&candidate));
+            if let Some(place) = place {
+                self.waiting.push_returning(place);
+            }
         }
         self.slots.released = self.slots.are_fewer_than(1);
         !self.slots.released
@@ -111,14 +113,6 @@ impl Race {
             .iter()
             .filter(|attempt| attempt.made_room() && attempt.candidate.is_same_attempt(candidate));
         u32::try_from(made_room.count()).unwrap_or(u32::MAX)
-    }
-
-    /// Returns whether a candidate waits that has not been tried at all. Those come before all
-    /// others.
-    pub(super) fn is_anything_untried(&self) -> bool {
-        self.waiting
-            .front()
-            .is_some_and(|first| self.turns_of(&self.plan.entries[*first].candidate) == 0)
     }
 
     /// Returns whether as many candidates have been tried as may be in flight, and none has won.
