@@ -14,7 +14,6 @@ use crate::policy::ATTEMPT_DELAY_FLOOR;
 use crate::reason::Reason;
 
 /// A second try that is due at some time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Due {
     at: Duration,
     /// The index of the first attempt at the same candidate.
@@ -66,8 +65,7 @@ impl Race {
         let is_enabled = policy.second_tries > 0
             && self.stage == Stage::Racing
             && !policy.simultaneous
-            && !policy.exhaustive
-            && self.may_start();
+            && !policy.exhaustive;
         if !is_enabled || self.is_room_reserved() {
             return None;
         }
@@ -76,11 +74,13 @@ impl Race {
         let firsts = self.first_on_network..self.attempts.len();
         let useful =
             firsts.filter(|first| best.is_none_or(|best| self.rank(&self.attempts[*first]) < best));
-        let due = useful.filter_map(|first| self.second_try_due(first, floor)).min()?;
+        let due = useful
+            .filter_map(|first| self.second_try_due(first, floor))
+            .min_by_key(|due| due.at)?;
         (due.at < self.deadline()).then_some(due)
     }
 
-    /// Returns whether the remaining room is needed for candidates that wait for a turn.
+    /// Returns whether no room remains but for candidates that wait for a turn.
     fn is_room_reserved(&self) -> bool {
         self.in_flight().saturating_add(self.waiting.len()) >= self.setup.policy.max_in_flight
             || self.slots.are_fewer_than(2)
