@@ -1,6 +1,6 @@
 //! How far an attempt got, and how it failed: the input of the memory.
 
-use alloc::string::String;
+use alloc::{string::String, sync::Arc};
 use core::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
@@ -108,7 +108,7 @@ impl core::error::Error for Failure {}
 /// 7556). Evidence never crosses networks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct NetworkId(pub String);
+pub struct NetworkId(pub Arc<str>);
 
 /// The trust of an attempt. Evidence from the security level up is kept separate for each trust:
 /// what fails under one may work under another.

@@ -69,7 +69,7 @@ impl Identity {
             hardware_address(neighbours, &gateway.to_string(), interface)
         });
         let is_provisional = gateway.is_some() && hardware.is_none();
-        let hash = |text: &str| NetworkId(secret.name("network", text.as_bytes()));
+        let hash = |text: &str| NetworkId(secret.name("network", text.as_bytes()).into());
         let provisional_id = hash(&base);
         let id = match &hardware {
             Some(hardware) => hash(&format!("{base} at {hardware}")),

@@ -169,7 +169,7 @@ impl FromStr for Key {
     fn from_str(text: &str) -> Result<Self, MalformedKey> {
         let mut parts = text.split('/');
         let mut next = || parts.next().ok_or(MalformedKey);
-        let network = NetworkId(unescaped(next()?)?);
+        let network = NetworkId(unescaped(next()?)?.into());
         let subject = match next()? {
             "peer" => Subject::Peer {
                 host: parse_host(next()?)?,

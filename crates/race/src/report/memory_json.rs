@@ -94,7 +94,8 @@ fn names(records: &[Record]) -> BTreeMap<NetworkId, String> {
 
 /// Converts a record; one whose key and entry disagree is damaged and ignored.
 fn rows_of(record: &Record, now: Duration, config: &Config) -> Vec<MemoryRowJson> {
-    let mut row = MemoryRowJson { network: record.key.network.0.clone(), ..Default::default() };
+    let mut row =
+        MemoryRowJson { network: record.key.network.0.as_ref().into(), ..Default::default() };
     match (&record.key.subject, &record.entry) {
         (Subject::Peer { host, transport, security, address }, Entry::Peer(peer)) => {
             row.host = Some(host.to_string());

@@ -70,7 +70,7 @@ proptest! {
         let mut candidate = quic();
         candidate.address = address.into();
         candidate.transport = transport;
-        let network = NetworkId(network);
+        let network = NetworkId(network.into());
         let (peer, path) = (Key::peer(&network, &host, &candidate), Key::path(&network, &candidate));
         for key in [peer, path, Key::network(&network)] {
             prop_assert_eq!(key.to_string().parse::<Key>(), Ok(key));
