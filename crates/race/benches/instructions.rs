@@ -33,10 +33,13 @@ use eyas_race::resolve::Resolution;
 use eyas_race::target::{Host, Target};
 
 /// The cases, with a description of one operation.
-const CASES: [(&str, Case, &str); 4] = [
+const CASES: [(&str, Case, &str); 7] = [
     ("event", event, "one input to a race of four attempts, and draining it"),
     ("race-2", race_of_2, "a whole race of 2 candidates: DNS, starts, win, end"),
     ("race-20", race_of_20, "a whole race of 20 candidates of which the last one works"),
+    ("event-once", event_once, "event, without second tries"),
+    ("race-2-once", race_of_2_once, "race-2, without second tries"),
+    ("race-20-once", race_of_20_once, "race-20, without second tries"),
     ("plan-10000", plan_10000, "a view of a memory of 10,000 rows, and a plan of 20 candidates"),
 ];
 
@@ -91,10 +94,15 @@ fn host(number: u32) -> Host {
     Host::Name(format!("host{number}.test"))
 }
 
-fn setup(view: View) -> Setup {
+fn setup(policy: Policy) -> Setup {
     let target = Target::plain(host(0), 443, TRANSPORTS.to_vec(), Security::Tls);
-    let policy = Policy { max_in_flight: 20, ..Policy::default() };
-    Setup { target, policy, view, network: network(), seed: 1 }
+    let policy = Policy { max_in_flight: 20, ..policy };
+    Setup { target, policy, view: View::empty(), network: network(), seed: 1 }
+}
+
+/// A policy under which each candidate is tried once.
+fn once() -> Policy {
+    Policy { second_tries: 0, ..Policy::default() }
 }
 
 /// Answers with this many A records, and with none of the other types.
@@ -137,7 +145,15 @@ fn run(race: &mut Race, mut now: Duration, addresses: u8, starts: u32) -> Durati
 }
 
 fn event(repetitions: u64) {
-    let mut race = Race::new(setup(View::empty()), NOW);
+    events(&Policy::default(), repetitions);
+}
+
+fn event_once(repetitions: u64) {
+    events(&once(), repetitions);
+}
+
+fn events(policy: &Policy, repetitions: u64) {
+    let mut race = Race::new(setup(policy.clone()), NOW);
     let now = run(&mut race, NOW, 2, 4);
     for n in 0..repetitions {
         let now = now + Duration::from_nanos(n);
@@ -147,8 +163,8 @@ fn event(repetitions: u64) {
     }
 }
 
-fn whole_race(addresses: u8, candidates: u32) {
-    let mut race = Race::new(setup(View::empty()), NOW);
+fn whole_race(policy: Policy, addresses: u8, candidates: u32) {
+    let mut race = Race::new(setup(policy), NOW);
     let mut now = run(&mut race, NOW, addresses, candidates);
     now += Duration::from_millis(5);
     for id in 0..candidates - 1 {
@@ -163,11 +179,19 @@ fn whole_race(addresses: u8, candidates: u32) {
 }
 
 fn race_of_2(repetitions: u64) {
-    (0..repetitions).for_each(|_| whole_race(1, 2));
+    (0..repetitions).for_each(|_| whole_race(Policy::default(), 1, 2));
 }
 
 fn race_of_20(repetitions: u64) {
-    (0..repetitions).for_each(|_| whole_race(10, 20));
+    (0..repetitions).for_each(|_| whole_race(Policy::default(), 10, 20));
+}
+
+fn race_of_2_once(repetitions: u64) {
+    (0..repetitions).for_each(|_| whole_race(once(), 1, 2));
+}
+
+fn race_of_20_once(repetitions: u64) {
+    (0..repetitions).for_each(|_| whole_race(once(), 10, 20));
 }
 
 fn memory(rows: u32) -> Memory {
@@ -204,7 +228,7 @@ fn memory(rows: u32) -> Memory {
 
 fn plan_10000(repetitions: u64) {
     let memory = memory(10_000);
-    let setup = setup(View::empty());
+    let setup = setup(Policy::default());
     let Setup { target, policy, network, seed, .. } = &setup;
     let mut resolution = Resolution::new(target, network, policy, *seed, NOW);
     while let Some(query) = resolution.poll_query() {
