@@ -131,13 +131,13 @@ impl QueuedMessage {
 #[derive(Debug)]
 pub(super) struct Messages {
     slots: Vec<QueuedMessage>,
-    is_free: MessageId,
+    first_free: MessageId,
     count: Count,
 }
 
 impl Messages {
     pub(super) fn new() -> Self {
-        Self { slots: Vec::new(), is_free: NONE, count: Count::default() }
+        Self { slots: Vec::new(), first_free: NONE, count: Count::default() }
     }
 
     /// Returns the number of messages.
@@ -148,9 +148,9 @@ impl Messages {
     #[inline]
     pub(super) fn insert(&mut self, message: QueuedMessage) -> MessageId {
         self.count.add_one();
-        let id = self.is_free;
+        let id = self.first_free;
         if let Some(slot) = self.slots.get_mut(id.0 as usize) {
-            self.is_free = slot.next;
+            self.first_free = slot.next;
             *slot = message;
             return id;
         }
@@ -181,8 +181,8 @@ impl Messages {
             debug_assert!(!slot.is_free, "a message is removed twice");
             slot.data = Bytes::new();
             slot.is_free = true;
-            slot.next = self.is_free;
-            self.is_free = id;
+            slot.next = self.first_free;
+            self.first_free = id;
             self.count.take_one();
         }
     }
