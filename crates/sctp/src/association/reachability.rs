@@ -56,10 +56,13 @@ impl Association {
         self.paths.permit_verification(now, permitted);
     }
 
-    /// Returns the number of addresses verified since the last call, and the peer's primary
+    /// Returns the number of addresses verified since the last call, if any, and the peer's primary
     /// address.
-    pub(crate) fn take_verified(&mut self) -> (u8, Option<IpAddr>) {
-        (self.paths.take_verified(), self.primary_address())
+    pub(crate) fn take_verified(&mut self) -> Option<(u8, IpAddr)> {
+        match self.paths.take_verified() {
+            0 => None,
+            verified => Some((verified, self.primary_address()?)),
+        }
     }
 
     fn primary_address(&self) -> Option<IpAddr> {

@@ -10,6 +10,16 @@ use crate::identifier::VerificationTag;
 use crate::io::{Input, Received, Unreachable};
 use crate::wire::{Checksum, Chunk, ChunkType, Chunks, Header, Malformed, UnreadPacket};
 
+/// The association of a packet.
+#[derive(Clone, Copy)]
+struct Found {
+    slot: u32,
+    accepts_zero_checksum: bool,
+}
+
+/// A packet has the tag of an association whose peer did not send it.
+struct NotFromPeer;
+
 impl Endpoint {
     /// Processes an input. Call [`Self::poll_output`] afterwards until it returns a timeout.
     pub fn handle_input(&mut self, now: Duration, input: Input) {
@@ -42,15 +52,15 @@ impl Endpoint {
             self.counters.malformed_packets += 1;
             return;
         };
-        if self.is_of_another_peer(&header, arrival) {
+        let Ok(found) = self.find(&header, arrival) else {
             self.counters.bad_tags += 1;
             return;
-        }
+        };
         let first = packet.first_type();
-        let slot = self.find(&header, arrival);
+        let slot = found.map(|found| found.slot);
         // Packets of a handshake always have their checksum (RFC 9653 §5.2).
         let opens = matches!(first, Some(ChunkType::INIT | ChunkType::COOKIE_ECHO));
-        let zero = !opens && slot.is_some_and(|slot| self.accepts_zero_checksum(slot));
+        let zero = !opens && found.is_some_and(|found| found.accepts_zero_checksum);
         let check = if zero { Checksum::Zero } else { Checksum::Crc32c };
         let (header, mut chunks) = match packet.open(check) {
             Ok(parsed) => parsed,
@@ -91,11 +101,10 @@ impl Endpoint {
             let counters = &mut self.counters;
             entry.association.handle_packet(self.now, arrival, chunks, false, counters);
             // The verified addresses belong to the peer: their permits are refunded.
-            let (verified, source) = entry.association.take_verified();
-            for source in source.iter().cycle().take(verified.into()) {
-                self.probes.refund(*source);
+            if let Some((verified, source)) = entry.association.take_verified() {
+                (0..verified).for_each(|_| self.probes.refund(source));
             }
-            self.mark_pending(slot);
+            entry.mark_pending(slot, &mut self.pending);
         }
     }
 
@@ -124,16 +133,23 @@ impl Endpoint {
         }
     }
 
-    /// Returns the association whose tag the packet carries, if ports and address match too.
-    fn find(&mut self, header: &Header, arrival: &Arrival) -> Option<u32> {
+    /// Returns the association whose tag the packet carries, if ports and address match too; an
+    /// error if its peer, according to the layer below, did not send the packet. Neither the
+    /// contents nor the source of the packet then matter.
+    fn find(&mut self, header: &Header, arrival: &Arrival) -> Result<Option<Found>, NotFromPeer> {
         if header.tag == VerificationTag::ZERO {
-            return None;
+            return Ok(None);
         }
-        let slot = self.registry.by_tag(header.tag.0)?;
-        let association = &self.registry.entry(slot)?.association;
+        let Some(slot) = self.registry.by_tag(header.tag.0) else { return Ok(None) };
+        let Some(entry) = self.registry.entry(slot) else { return Ok(None) };
+        let association = &entry.association;
+        if !association.is_from_peer(arrival) {
+            return Err(NotFromPeer);
+        }
         let fits = association.has_ports(header.destination_port, header.source_port)
             && association.accepts_from(arrival.remote.ip());
-        fits.then_some(slot)
+        let accepts_zero_checksum = association.accepts_zero_checksum();
+        Ok(fits.then_some(Found { slot, accepts_zero_checksum }))
     }
 
     /// Returns the association with this peer between these ports, regardless of the tag.
@@ -146,21 +162,6 @@ impl Endpoint {
         })?;
         let is_from_peer = self.registry.entry(slot)?.association.is_from_peer(arrival);
         is_from_peer.then_some(slot)
-    }
-
-    /// Returns whether the packet has the tag of an association whose peer, according to the layer
-    /// below, did not send it. Neither its contents nor its source then matter.
-    fn is_of_another_peer(&mut self, header: &Header, arrival: &Arrival) -> bool {
-        if header.tag == VerificationTag::ZERO {
-            return false;
-        }
-        let slot = self.registry.by_tag(header.tag.0);
-        let entry = slot.and_then(|slot| self.registry.entry(slot));
-        entry.is_some_and(|entry| !entry.association.is_from_peer(arrival))
-    }
-
-    fn accepts_zero_checksum(&self, slot: u32) -> bool {
-        self.registry.entry(slot).is_some_and(|entry| entry.association.accepts_zero_checksum())
     }
 
     /// Handles a packet without the tag of an association.

@@ -21,6 +21,7 @@ impl Endpoint {
     pub fn accept_with(&mut self, association: AssociationConfig) {
         self.config.association = association;
         self.accepting = Arc::new(self.config.association.clone());
+        self.update_ample_memory();
     }
 
     /// Returns the configuration of an association, if it exists.

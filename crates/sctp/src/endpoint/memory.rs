@@ -5,6 +5,7 @@
 use core::time::Duration;
 
 use super::Endpoint;
+use crate::config::EndpointConfig;
 use crate::receive::window::MEMORY_FACTOR;
 
 /// The fraction of the free memory that one association may use.
@@ -28,27 +29,35 @@ pub(super) struct Memory {
     due: Duration,
     /// Bytes queued since the last count.
     queued_since_count: usize,
+    /// How many associations with full buffers fit into the memory.
+    ample_for: usize,
 }
 
-impl Default for Memory {
-    fn default() -> Self {
-        Self { allowance: usize::MAX, due: Duration::ZERO, queued_since_count: 0 }
+impl Memory {
+    pub(super) fn new(config: &EndpointConfig) -> Self {
+        let ample_for = ample_for(config);
+        Self { allowance: usize::MAX, due: Duration::ZERO, queued_since_count: 0, ample_for }
     }
+}
+
+fn ample_for(config: &EndpointConfig) -> usize {
+    let buffers = &config.association;
+    let each = buffers.send_buffer + buffers.receive_buffer.saturating_mul(MEMORY_FACTOR);
+    config.memory / each.max(1)
 }
 
 impl Endpoint {
     /// Updates each association's share of the free memory, if it is time.
     pub(super) fn share_memory(&mut self) {
-        let (config, count) = (&self.accepting, self.registry.len());
-        let largest_buffer = config.send_buffer.max(config.receive_buffer);
-        let association_memory =
-            config.send_buffer + config.receive_buffer.saturating_mul(MEMORY_FACTOR);
-        let is_ample = count.saturating_mul(association_memory) <= self.config.memory;
-        let is_much = self.memory.queued_since_count > self.config.memory / UNCOUNTED_FRACTION;
-        let is_due = is_much || self.now >= self.memory.due;
-        if !is_due || (is_ample && self.memory.allowance == usize::MAX) {
+        let count = self.registry.len();
+        if count <= self.memory.ample_for && self.memory.allowance == usize::MAX {
             return;
         }
+        let is_much = self.memory.queued_since_count > self.config.memory / UNCOUNTED_FRACTION;
+        if !is_much && self.now < self.memory.due {
+            return;
+        }
+        let largest_buffer = self.accepting.send_buffer.max(self.accepting.receive_buffer);
         let each = RECOUNT_INTERVAL_PER_ASSOCIATION
             .saturating_mul(u32::try_from(count).unwrap_or(u32::MAX));
         self.memory.due = self.now.saturating_add(RECOUNT_INTERVAL.max(each));
@@ -66,6 +75,11 @@ impl Endpoint {
                 self.mark_pending(slot);
             }
         }
+    }
+
+    /// Adapts to another configuration of the associations that peers open.
+    pub(super) fn update_ample_memory(&mut self) {
+        self.memory.ample_for = ample_for(&self.config);
     }
 
     /// Records bytes that a user queues.

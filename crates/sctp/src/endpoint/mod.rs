@@ -131,7 +131,7 @@ impl Endpoint {
             probes: SourceLimits::new(config.max_probes_per_source, &mut limits),
             train: Train::new(config.packets),
             local_addresses: config.addresses.clone(),
-            memory: Memory::default(),
+            memory: Memory::new(&config),
             config,
         }
     }
@@ -208,9 +208,10 @@ impl Endpoint {
     pub fn receive(&mut self, now: Duration, id: AssociationId) -> Option<Message> {
         self.advance_time(now);
         let slot = self.registry.slot(id)?;
-        let message = self.registry.entry_mut(slot)?.association.receive();
+        let entry = self.registry.entry_mut(slot)?;
+        let message = entry.association.receive();
         // The window may have opened, or the last message of an ended association gone.
-        self.mark_pending(slot);
+        entry.mark_pending(slot, &mut self.pending);
         message
     }
 
@@ -324,11 +325,7 @@ impl Endpoint {
     /// Marks the association in `slot` as possibly having output.
     fn mark_pending(&mut self, slot: u32) {
         if let Some(entry) = self.registry.entry_mut(slot) {
-            entry.drained = false;
-            if !entry.pending {
-                entry.pending = true;
-                self.pending.push_back(slot);
-            }
+            entry.mark_pending(slot, &mut self.pending);
         }
     }
 

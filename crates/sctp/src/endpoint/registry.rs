@@ -1,8 +1,12 @@
 //! Lookup of the association of a packet (RFC 9260 §8.5, §1.3): by our verification tag, or by the
 //! peer's address and the ports.
 
-use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
-use core::{net::SocketAddr, time::Duration};
+use alloc::{
+    boxed::Box,
+    collections::{BTreeMap, VecDeque},
+    vec::Vec,
+};
+use core::{cmp::Ordering, net::SocketAddr, time::Duration};
 
 use crate::association::Association;
 use crate::identifier::AssociationId;
@@ -22,9 +26,34 @@ pub(crate) struct Peer {
     pub(crate) identity: Option<PeerIdentity>,
 }
 
-/// A [`Peer`] in two numbers, which compare fast: the address; then family, scope, UDP port and
-/// both SCTP ports. Then the identity.
-type PeerKey = (u128, u128, Option<PeerIdentity>);
+/// A [`Peer`] in numbers, which compare fast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PeerKey {
+    address: u128,
+    /// Family, scope, UDP port and both SCTP ports.
+    rest: u128,
+    identity: Option<PeerIdentity>,
+}
+
+impl Ord for PeerKey {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        if self.address != other.address {
+            return self.address.cmp(&other.address);
+        }
+        if self.rest != other.rest {
+            return self.rest.cmp(&other.rest);
+        }
+        self.identity.cmp(&other.identity)
+    }
+}
+
+impl PartialOrd for PeerKey {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 impl Peer {
     fn key(&self) -> PeerKey {
@@ -34,7 +63,7 @@ impl Peer {
         };
         let ports = [self.remote.port(), self.remote_port, self.local_port];
         let rest = ports.iter().fold(u128::from(scope), |sum, port| sum << 16 | u128::from(*port));
-        (address, rest, self.identity)
+        PeerKey { address, rest, identity: self.identity }
     }
 }
 
@@ -52,6 +81,18 @@ pub(crate) struct Entry {
     tag: u32,
     /// The addresses by which it is indexed.
     peers: Vec<PeerKey>,
+}
+
+impl Entry {
+    /// Marks it as possibly having output, in the list of those that may.
+    #[inline]
+    pub(super) fn mark_pending(&mut self, slot: u32, pending: &mut VecDeque<u32>) {
+        self.drained = false;
+        if !self.pending {
+            self.pending = true;
+            pending.push_back(slot);
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -167,10 +208,12 @@ impl Registry {
     }
 
     pub(crate) fn by_peer(&self, peer: &Peer) -> Option<u32> {
-        let of_it = self.by_peer.get(&peer.key());
+        if let Some(slot) = self.by_peer.get(&peer.key()) {
+            return Some(*slot);
+        }
         // One that waits for an INIT ACK does not know yet who its peer is.
-        let unknown = || self.by_peer.get(&Peer { identity: None, ..*peer }.key());
-        of_it.or_else(unknown).copied()
+        peer.identity?;
+        self.by_peer.get(&Peer { identity: None, ..*peer }.key()).copied()
     }
 
     /// Returns whether an association has this address and these ports, whoever its peer is.
