@@ -85,8 +85,8 @@ pub struct Path {
     state: PathState,
     errors: u32,
     mtu: Mtu,
-    /// Bytes that a layer below adds to each packet.
-    packet_overhead: u8,
+    /// Bytes that the layers below add to each packet.
+    overhead: usize,
     heartbeats: HeartbeatTimer,
     /// Only set while the path has failed.
     additional: Option<Box<AdditionalHeartbeats>>,
@@ -155,7 +155,7 @@ impl Path {
             doubt: Doubt::default(),
             is_lean: false,
             mtu,
-            packet_overhead: config.packet_overhead,
+            overhead: overhead(remote, config),
             granted: 0,
             window_was_full: false,
             acknowledged: false,
@@ -183,9 +183,7 @@ impl Path {
     /// between these and SCTP.
     #[must_use]
     pub fn overhead(&self) -> usize {
-        let ip = if self.remote.is_ipv4() { 20 } else { 40 };
-        let udp = if self.is_encapsulated() { UDP_HEADER } else { 0 };
-        ip + udp + usize::from(self.packet_overhead)
+        self.overhead
     }
 
     /// Returns whether packets are encapsulated in UDP (RFC 6951).
@@ -199,6 +197,14 @@ impl Path {
     pub fn last_sent(&self) -> Option<Duration> {
         self.last_sent
     }
+}
+
+/// Returns the bytes of all headers below SCTP on the way to `remote`. A NAT may change its port,
+/// but not whether there is one.
+fn overhead(remote: SocketAddr, config: &AssociationConfig) -> usize {
+    let ip = if remote.is_ipv4() { 20 } else { 40 };
+    let udp = if remote.port() == 0 { 0 } else { UDP_HEADER };
+    ip + udp + usize::from(config.packet_overhead)
 }
 
 #[cfg(test)]

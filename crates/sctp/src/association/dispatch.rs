@@ -4,7 +4,6 @@ use core::time::Duration;
 
 use super::authentication::Admission;
 use super::state::State;
-use super::transfer::cause_of;
 use super::{Arrival, Association};
 use crate::counters::Counters;
 use crate::identifier::PathId;
@@ -14,9 +13,9 @@ use crate::wire::{Chunk, Chunks};
 
 /// A packet that belongs to the association: when and where it arrived.
 #[derive(Clone, Copy, Debug)]
-struct Incoming {
+struct Incoming<'a> {
     now: Duration,
-    arrival: Arrival,
+    arrival: &'a Arrival,
     path: PathId,
 }
 
@@ -32,7 +31,7 @@ impl Association {
         counters: &mut Counters,
     ) {
         let path = self.path_of(arrival);
-        let incoming = Incoming { now, arrival: *arrival, path };
+        let incoming = Incoming { now, arrival, path };
         let size = chunks.remaining();
         let mut first_tsn: Option<Tsn> = None;
         for chunk in chunks {
@@ -53,8 +52,8 @@ impl Association {
 
     /// Dispatches one chunk; the only place that knows every chunk type. Returns whether to
     /// continue with the packet.
-    fn handle_chunk(&mut self, at: &Incoming, chunk: Chunk, counters: &mut Counters) -> bool {
-        let &Incoming { now, ref arrival, path } = at;
+    fn handle_chunk(&mut self, at: &Incoming<'_>, chunk: Chunk, counters: &mut Counters) -> bool {
+        let &Incoming { now, arrival, path } = at;
         if self.state.is_opening() && !is_allowed_before_established(&chunk) {
             counters.unexpected_chunks += 1;
             return true;
@@ -135,7 +134,7 @@ impl Association {
             _ => Ok(()),
         };
         if let Err(violation) = outcome {
-            self.abort_for_violation(cause_of(violation));
+            self.abort_for_data(violation);
         }
         outcome.is_ok()
     }
@@ -143,7 +142,7 @@ impl Association {
     /// Completes a packet after all of its chunks have been processed.
     fn end_of_packet(
         &mut self,
-        at: &Incoming,
+        at: &Incoming<'_>,
         first_tsn: Option<Tsn>,
         size: usize,
         counters: &mut Counters,

@@ -80,7 +80,8 @@ impl Association {
         let sends_data = self.state.sends_data();
         let data = if sends_data { self.path_for_data(now) } else { None };
         let sack_due = self.receiver.sack_wanted(now);
-        let answers = self.receiver.sack_path(now, &self.paths);
+        let has_sack = sack_due || self.receiver.sack_pending();
+        let answers = if has_sack { self.receiver.sack_path(now, &self.paths) } else { None };
         let default_path = || self.paths.for_data(None).unwrap_or(self.paths.primary());
         let path = match (self.queues.control.front(), sack_due, data) {
             (Some(control), _, _) => control
@@ -169,9 +170,10 @@ impl Association {
         }
         self.sign(&mut packet);
         let fits_mtu = packet.finish(self.checksum()) <= mtu;
-        let ecn = match self.paths.get_mut(load.path) {
-            Some(path) if self.agreed.ecn && bytes > 0 => path.ecn_codepoint(),
-            _ => Ecn::NotCapable,
+        let ecn = if self.agreed.ecn && bytes > 0 {
+            self.paths.get_mut(load.path).map_or(Ecn::NotCapable, |path| path.ecn_codepoint())
+        } else {
+            Ecn::NotCapable
         };
         let fragmentation = if fits_mtu { Fragmentation::Avoided } else { Fragmentation::Allowed };
         self.route(load.path, ecn, fragmentation)

@@ -36,10 +36,8 @@ impl Association {
 
     /// Sends SHUTDOWN or SHUTDOWN ACK once all data has been acknowledged.
     pub(crate) fn advance_shutdown(&mut self, now: Duration, counters: &mut Counters) {
-        if !self.sender.is_drained() {
-            return;
-        }
         match self.state {
+            _ if !self.state.waits_for_drain() || !self.sender.is_drained() => {}
             State::ShutdownPending => {
                 let (path, timers) = self.start_shutdown_timers(now);
                 self.state = State::ShutdownSent(timers);

@@ -157,6 +157,11 @@ impl State {
         !self.is_opening() && !matches!(self, Self::Closed)
     }
 
+    /// Returns whether the shutdown goes on once all data has been acknowledged.
+    pub(crate) fn waits_for_drain(&self) -> bool {
+        matches!(self, Self::ShutdownPending | Self::ShutdownReceived)
+    }
+
     /// Returns whether the handshake is under way.
     pub(crate) fn is_opening(&self) -> bool {
         matches!(self, Self::CookieWait(_) | Self::Held(_) | Self::CookieEchoed(_))

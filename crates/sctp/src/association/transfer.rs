@@ -9,7 +9,7 @@ use super::{Association, Ending};
 use crate::counters::Counters;
 use crate::error::Error;
 use crate::event::{Event, LossReason};
-use crate::identifier::PathId;
+use crate::identifier::{PathId, StreamId};
 use crate::message::{Message, SendInfo};
 use crate::receive::{DataOutcome, Violation};
 use crate::serial::Tsn;
@@ -66,15 +66,30 @@ impl Association {
         match self.receiver.handle_data(data, counters) {
             DataOutcome::Accepted | DataOutcome::Duplicate | DataOutcome::OverWindow => true,
             DataOutcome::InvalidStream(stream) => {
-                let causes = Cause::InvalidStream { stream }.into();
-                self.queues.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
+                self.report_invalid_stream(path, stream, counters);
                 true
             }
             DataOutcome::Violation(violation) => {
-                self.abort_for_violation(cause_of(violation));
+                self.abort_for_data(violation);
                 false
             }
         }
+    }
+
+    #[cold]
+    fn report_invalid_stream(&mut self, path: PathId, stream: StreamId, counters: &mut Counters) {
+        let causes = Cause::InvalidStream { stream }.into();
+        self.queues.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
+    }
+
+    /// Ends the association because of data, or an end of data, that contradicts the protocol.
+    #[cold]
+    pub(super) fn abort_for_data(&mut self, violation: Violation) {
+        self.abort_for_violation(match violation {
+            Violation::NoUserData(tsn) => Cause::NoUserData { tsn },
+            Violation::WrongKind => Cause::violation("DATA and I-DATA mixed"),
+            Violation::Inconsistent => Cause::violation("fragments that do not fit together"),
+        });
     }
 
     /// Handles a SACK or NR-SACK.
@@ -124,14 +139,5 @@ impl Association {
         if self.state.is_up() && self.paths.is_peer_unreachable(&self.config) {
             self.end(Ending::DiscardQueued, Event::Lost(LossReason::PeerUnreachable));
         }
-    }
-}
-
-/// Returns the error cause for a protocol violation.
-pub(super) fn cause_of(violation: Violation) -> Cause {
-    match violation {
-        Violation::NoUserData(tsn) => Cause::NoUserData { tsn },
-        Violation::WrongKind => Cause::violation("DATA and I-DATA mixed"),
-        Violation::Inconsistent => Cause::violation("fragments that do not fit together"),
     }
 }

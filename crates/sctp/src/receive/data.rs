@@ -215,6 +215,13 @@ impl Receiver {
     /// Handles an advance of the cumulative TSN.
     #[inline]
     pub(super) fn drop_stranded(&mut self, counters: &mut Counters) -> Result<(), Contradiction> {
+        if self.reassembly.is_empty() && !self.skipped {
+            return Ok(());
+        }
+        self.drop_stranded_data(counters)
+    }
+
+    fn drop_stranded_data(&mut self, counters: &mut Counters) -> Result<(), Contradiction> {
         let result = if self.reassembly.is_empty() {
             Ok(())
         } else {

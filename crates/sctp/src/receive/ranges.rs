@@ -64,11 +64,13 @@ impl Ranges {
     }
 
     /// Adds one position.
+    #[inline]
     pub(crate) fn insert(&mut self, position: Position) {
         self.insert_range(Range { first: position, last: position });
     }
 
     /// Adds all positions of a range.
+    #[inline]
     pub(crate) fn insert_range(&mut self, new: Range) {
         match self.ranges.back_mut() {
             Some(range) if new.first > range.last + 1 => self.ranges.push_back(new),

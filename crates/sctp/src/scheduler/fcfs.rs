@@ -20,7 +20,14 @@ impl Scheduler for Fcfs {
 
     #[inline]
     fn next(&mut self, eligible: &mut dyn FnMut(StreamSlot) -> bool) -> Option<StreamSlot> {
-        for (index, stream) in self.messages.iter().enumerate() {
+        // Nearly always the first one may send.
+        if let Some(&first) = self.messages.front()
+            && eligible(first)
+        {
+            self.chosen = 0;
+            return Some(first);
+        }
+        for (index, stream) in self.messages.iter().enumerate().skip(1) {
             if eligible(*stream) {
                 self.chosen = index;
                 return Some(*stream);

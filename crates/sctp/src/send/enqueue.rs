@@ -49,14 +49,15 @@ impl Sender {
         if length > limit {
             return Err(Error::MessageTooLarge { limit });
         }
-        if !self.is_writable(length) {
-            self.make_room(now, info.reliability, length, paths);
+        if self.is_writable(length) {
+            return Ok(());
         }
-        if !self.is_writable(length) {
-            self.queue.wait_for_room(length);
-            return Err(Error::Full);
+        self.make_room(now, info.reliability, length, paths);
+        if self.is_writable(length) {
+            return Ok(());
         }
-        Ok(())
+        self.queue.wait_for_room(length);
+        Err(Error::Full)
     }
 
     /// Requests [`Event::Writable`] once a message of `length` bytes would be accepted.

@@ -51,8 +51,15 @@ impl Sender {
     }
 
     /// Abandons queued messages whose lifetime has expired.
+    #[inline]
     pub(super) fn abandon_expired(&mut self, now: Duration, paths: &mut Paths) {
-        let Some(over) = self.queue.expired_messages(now) else { return };
+        if self.queue.has_expired(now) {
+            self.abandon_all_expired(now, paths);
+        }
+    }
+
+    fn abandon_all_expired(&mut self, now: Duration, paths: &mut Paths) {
+        let over = self.queue.expired_messages(now);
         for id in over {
             self.abandon(id, paths);
         }

@@ -120,7 +120,10 @@ impl Sender {
         if !is_wanted {
             return;
         }
-        let mut wait = path.rto.smoothed().map_or(TIMEOUT_WITHOUT_RTT, |smoothed| smoothed * 2);
+        let mut wait = path
+            .rto
+            .smoothed()
+            .map_or(TIMEOUT_WITHOUT_RTT, |smoothed| smoothed.saturating_add(smoothed));
         if flight.has_one_packet() {
             wait = wait.saturating_add(sack_delay);
         }
@@ -159,9 +162,8 @@ impl Sender {
 impl Flight {
     /// Returns whether everything in flight was sent in one packet.
     pub(super) fn has_one_packet(&self) -> bool {
-        let mut runs = self.runs();
-        let Some(first) = runs.next() else { return false };
-        runs.next_back().is_none_or(|last| last.packet == first.packet)
+        let ends = self.oldest_and_newest_run();
+        ends.is_some_and(|(oldest, newest)| oldest.packet == newest.packet)
     }
 
     /// Returns the most recently sent chunk that is in flight.

@@ -185,6 +185,12 @@ impl Flight {
         self.runs.iter()
     }
 
+    /// Returns the first and the last run, which may be the same.
+    #[inline]
+    pub(in crate::send) fn oldest_and_newest_run(&self) -> Option<(&Run, &Run)> {
+        Some((self.runs.front()?, self.runs.back()?))
+    }
+
     /// Adds a chunk to be retransmitted on this path.
     pub(super) fn add_retransmission(&mut self, tsn: Tsn) {
         self.unsorted |= self.retransmissions.back().is_some_and(|last| last.is_after(tsn));

@@ -42,16 +42,19 @@ impl SendQueue {
         self.lifetimes.next.filter(|_| self.lifetimes.count() > 0 && self.unsent() > 0)
     }
 
+    /// Returns whether the lifetime of a queued message may have expired.
+    #[inline]
+    pub(in crate::send) fn has_expired(&self, now: Duration) -> bool {
+        self.lifetimes.count() > 0 && self.lifetimes.next.is_some_and(|next| next <= now)
+    }
+
     /// Returns the queued messages whose lifetime has expired, for the caller to abandon and then
-    /// to call [`Self::find_next_deadline`]; `None` while there cannot be any.
-    pub(in crate::send) fn expired_messages(&self, now: Duration) -> Option<Vec<MessageId>> {
-        if self.lifetimes.count() == 0 || self.lifetimes.next.is_none_or(|next| next > now) {
-            return None;
-        }
+    /// to call [`Self::find_next_deadline`].
+    pub(in crate::send) fn expired_messages(&self, now: Duration) -> Vec<MessageId> {
         let is_expired_message =
             |message: &QueuedMessage| deadline_of(message).is_some_and(|at| at <= now);
         let expired = self.messages.iter().filter(|(_, message)| is_expired_message(message));
-        Some(expired.map(|(id, _)| id).collect())
+        expired.map(|(id, _)| id).collect()
     }
 
     /// Updates the earliest deadline.
