@@ -188,6 +188,7 @@ impl Association {
     ///
     /// Packets for a closed association are out of the blue: a peer that waits for our SHUTDOWN
     /// COMPLETE gets it even while the user has not read the last messages.
+    #[inline]
     pub(crate) fn accepts_from(&self, source: IpAddr) -> bool {
         match self.state {
             State::CookieWait(_) => true,

@@ -52,6 +52,7 @@ impl Association {
 
     /// Dispatches one chunk; the only place that knows every chunk type. Returns whether to
     /// continue with the packet.
+    #[inline(always)]
     fn handle_chunk(&mut self, at: &Incoming<'_>, chunk: Chunk, counters: &mut Counters) -> bool {
         let &Incoming { now, arrival, path } = at;
         if self.state.is_opening() && !is_allowed_before_established(&chunk) {

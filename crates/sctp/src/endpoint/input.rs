@@ -96,6 +96,7 @@ impl Endpoint {
         }
     }
 
+    #[inline(always)]
     fn dispatch(&mut self, slot: u32, arrival: &Arrival, chunks: Chunks<'_>) {
         if let Some(entry) = self.registry.entry_mut(slot) {
             let counters = &mut self.counters;

@@ -50,7 +50,10 @@ impl Endpoint {
             self.count(&transmit);
             return transmit.into();
         }
-        Output::Timeout(self.timers.next().into_iter().chain(self.memory_timeout()).min())
+        Output::Timeout(match (self.timers.next(), self.memory_timeout()) {
+            (Some(timer), Some(memory)) => Some(timer.min(memory)),
+            (timer, memory) => timer.or(memory),
+        })
     }
 
     fn count(&mut self, trainload: &Trainload) {

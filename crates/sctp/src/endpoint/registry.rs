@@ -218,9 +218,9 @@ impl Registry {
 
     /// Returns whether an association has this address and these ports, whoever its peer is.
     pub(crate) fn is_taken(&self, peer: &Peer) -> bool {
-        let most = Peer { identity: Some(PeerIdentity([u8::MAX; 16])), ..*peer };
-        let least = Peer { identity: None, ..*peer };
-        self.by_peer.range(least.key()..=most.key()).next().is_some()
+        let least = Peer { identity: None, ..*peer }.key();
+        let next = self.by_peer.range(least..).next();
+        next.is_some_and(|(key, _)| (key.address, key.rest) == (least.address, least.rest))
     }
 
     /// Returns the associations that have a path to this address.
@@ -247,6 +247,9 @@ impl Registry {
             self.by_tag.insert(tag, slot);
             entry.tag = tag;
             self.last = None;
+        }
+        if entry.association.peers().map(|peer| peer.key()).eq(entry.peers.iter().copied()) {
+            return;
         }
         for peer in entry.peers.drain(..) {
             self.by_peer.remove(&peer);

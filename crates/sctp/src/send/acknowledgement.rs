@@ -183,7 +183,7 @@ impl Sender {
     }
 
     /// Handles the arrival of a chunk, given its previous state: updates its path.
-    #[inline]
+    #[inline(always)]
     fn on_chunk_arrived(
         &mut self,
         tsn: Tsn,

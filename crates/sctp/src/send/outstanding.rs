@@ -136,6 +136,7 @@ impl Outstanding {
     }
 
     /// Returns the index of a path's flight, if it has one.
+    #[inline]
     pub(super) fn number_on(&self, path: PathId) -> Option<u8> {
         let known = self.flights.iter().position(|flight| flight.path == Some(path))?;
         u8::try_from(known).ok()
@@ -143,6 +144,7 @@ impl Outstanding {
 
     /// Returns the index of a path's flight, creating one if necessary. At most [`MAX_PATHS`] paths
     /// have one at a time.
+    #[inline]
     pub(super) fn number_for(&mut self, path: PathId) -> Option<u8> {
         if let Some(known) = self.number_on(path) {
             return Some(known);

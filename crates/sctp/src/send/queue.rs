@@ -220,6 +220,7 @@ impl SendQueue {
     ///
     /// # Errors
     /// If the stream cannot exist.
+    #[inline]
     pub(super) fn push(
         &mut self,
         now: Duration,
@@ -375,12 +376,11 @@ impl SendQueue {
     /// Removes a complete message.
     #[inline]
     pub(super) fn remove_message(&mut self, id: MessageId) {
-        match self.messages.get(id).map(|message| message.limit) {
+        match self.messages.remove(id) {
             Some(Limit::Deadline(_)) => self.lifetimes.remove(),
             Some(Limit::Priority(_)) => self.prioritised.take_one(),
             _ => {}
         }
-        self.messages.remove(id);
     }
 
     /// Reports room in the send buffer, once for each wait.

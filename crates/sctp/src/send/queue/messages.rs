@@ -174,17 +174,17 @@ impl Messages {
         slots.map(|(at, message)| (MessageId(at as u32), message))
     }
 
-    /// Removes a message.
+    /// Removes a message, and returns when it would have been abandoned.
     #[inline]
-    pub(super) fn remove(&mut self, id: MessageId) {
-        if let Some(slot) = self.slots.get_mut(id.0 as usize) {
-            debug_assert!(!slot.is_free, "a message is removed twice");
-            slot.data = Bytes::new();
-            slot.is_free = true;
-            slot.next = self.first_free;
-            self.first_free = id;
-            self.count.take_one();
-        }
+    pub(super) fn remove(&mut self, id: MessageId) -> Option<Limit> {
+        let slot = self.slots.get_mut(id.0 as usize)?;
+        debug_assert!(!slot.is_free, "a message is removed twice");
+        slot.data = Bytes::new();
+        slot.is_free = true;
+        slot.next = self.first_free;
+        self.first_free = id;
+        self.count.take_one();
+        Some(slot.limit)
     }
 
     /// Frees memory, if there are no messages.
