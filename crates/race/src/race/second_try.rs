@@ -80,7 +80,7 @@ impl Race {
         (due.at < self.deadline()).then_some(due)
     }
 
-    /// Returns whether no room remains but for candidates that wait for a turn.
+    /// Returns whether there is no room, or no more than candidates that wait for a turn need.
     fn is_room_reserved(&self) -> bool {
         self.in_flight().saturating_add(self.waiting.len()) >= self.setup.policy.max_in_flight
             || self.slots.are_fewer_than(2)
