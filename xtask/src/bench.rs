@@ -7,7 +7,7 @@
 //! | `lab` | one sweep on one machine, on executors and in shards, for `docs/clusters.md` |
 //! | `cost` | CPU and memory per connection compared with plain hyper and quinn, and noq |
 //! | `verdict` | whether the expected ratios hold, as text |
-//! | `race` | instructions per operation of the race engine |
+//! | `instructions` | instructions per operation of the race engine and of SCTP |
 //! | `sctp` | messages over an association compared with other stacks, in interleaved rounds |
 //! | `sockets` | programs for the kernel's SCTP under `eyas sctp run`, compared with usrsctp's API and our driver |
 //! | `sim` | the cost of a simulated second compared with ns-3 |
@@ -25,11 +25,11 @@ mod arena;
 mod cost;
 mod front;
 mod http;
+mod instructions;
 mod lab;
 mod page;
 mod programs;
 mod python;
-mod race;
 mod relay;
 mod rival;
 mod sctp;
@@ -44,14 +44,17 @@ mod versions;
 pub(crate) fn main(options: &[&str]) -> Result<(), String> {
     match options {
         ["http", rest @ ..] => http::main(rest),
+        ["instructions", rest @ ..] => instructions::main(rest),
         ["lab", rest @ ..] => lab::main(rest),
         ["python", rest @ ..] => python::main(rest),
-        ["race", rest @ ..] => race::main(rest),
         ["relay", rest @ ..] => relay::main(rest),
         ["sctp", rest @ ..] => sctp::main(rest),
         ["sim", rest @ ..] => sim::main(rest),
         ["sockets", rest @ ..] => sockets::main(rest),
-        _ => Err("the benchmarks are http, lab, python, race, relay, sctp, sim and sockets".into()),
+        _ => {
+            let known = "http, instructions, lab, python, relay, sctp, sim and sockets";
+            Err(format!("the benchmarks are {known}"))
+        }
     }
 }
 

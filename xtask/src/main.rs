@@ -34,11 +34,12 @@ cargo xtask COMMAND
                         compare the public API with the reviewed lists; with --bless, write these lists
   bench http [--rounds N] [--quick] [--dry]
                         time to first byte compared with other clients, into docs/benchmarks.md
+  bench instructions [--dry]
+                        instructions per operation of races and of SCTP, into docs/benchmarks.md
   bench lab [--quick] [--dry]
                         one sweep on one machine, on executors and in shards, into docs/clusters.md
   bench python [--rounds N] [--quick] [--dry]
                         the Python package compared with other clients, into docs/benchmarks.md
-  bench race [--dry]    instructions per operation of the race engine, into docs/benchmarks.md
   bench relay [--rounds N] [--quick] [--dry]
                         eyas proxy, serve --upstream and tunnel compared with others, into docs/benchmarks.md
   bench sctp [--rounds N] [--quick] [--dry]

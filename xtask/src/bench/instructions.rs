@@ -1,5 +1,5 @@
-//! `cargo xtask bench race`: instructions per operation of the race engine, and of a whole connect
-//! with it, counted by callgrind.
+//! `cargo xtask bench instructions`: instructions per operation of the race engine, of a whole
+//! connect with it, and of SCTP, counted by callgrind.
 //!
 //! Unlike a time, a count is the same in every run, even on a busy machine. Each case runs with two
 //! numbers of repetitions; the difference excludes the start-up.
@@ -12,9 +12,10 @@ use super::{Options, page};
 use crate::run::{command, output, works};
 
 /// Additional repetitions of the longer run.
-const REPETITIONS: u64 = 50;
+const REPETITIONS: u64 = 500;
 /// The programs with the cases: package and name.
-const BENCHES: [(&str, &str); 2] = [("eyas-race", "instructions"), ("eyas", "connect")];
+const BENCHES: [(&str, &str); 3] =
+    [("eyas-race", "instructions"), ("eyas", "connect"), ("eyas-sctp", "instructions")];
 
 /// Runs the benchmark and writes its table.
 pub(super) fn main(args: &[&str]) -> Result<(), String> {
@@ -22,7 +23,7 @@ pub(super) fn main(args: &[&str]) -> Result<(), String> {
     if !works("valgrind", &["--version"]) {
         return Err("valgrind is missing (Debian: valgrind)".into());
     }
-    let mut text = page::circumstances("cargo xtask bench race");
+    let mut text = page::circumstances("cargo xtask bench instructions");
     text.push_str("\n| case | instructions per operation |\n| --- | ---: |\n");
     for (package, bench) in BENCHES {
         let binary = build(package, bench)?;
@@ -41,7 +42,7 @@ pub(super) fn main(args: &[&str]) -> Result<(), String> {
     if options.build {
         return Ok(());
     }
-    page::publish("race", &text, options.dry)
+    page::publish("instructions", &text, options.dry)
 }
 
 /// Builds the benchmark and returns where cargo has placed it.

@@ -5,7 +5,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use crate::measure::{Answer, Start, resident};
-use crate::memory::Pair;
+use crate::pair::Pair;
 
 /// Establishes `count` associations in turn, and sends one message on each.
 pub(crate) fn open(count: u64) -> Result<Answer, Box<dyn std::error::Error>> {

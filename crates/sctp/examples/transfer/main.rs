@@ -20,6 +20,7 @@ mod channel;
 mod link;
 mod measure;
 mod memory;
+mod pair;
 mod side;
 
 use std::error::Error;

@@ -1,38 +1,11 @@
 //! Messages from one side to the other, as fast as possible.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 
 use crate::measure::{Answer, Start};
-use crate::side::{CLIENT, SERVER, Side, config};
-
-/// Both sides.
-pub(crate) struct Pair {
-    pub(crate) client: Side,
-    pub(crate) server: Side,
-}
-
-impl Pair {
-    pub(crate) fn new() -> Self {
-        Self { client: Side::new(CLIENT, &config()), server: Side::new(SERVER, &config()) }
-    }
-
-    /// Transfers all pending packets once in each direction; returns whether there were any.
-    pub(crate) fn turn(&mut self, now: Duration) -> Result<bool, String> {
-        self.client.drain(now)?;
-        let mut moved = !self.client.packets.is_empty();
-        for transmit in self.client.packets.drain(..) {
-            self.server.handle(now, CLIENT, transmit);
-        }
-        self.server.drain(now)?;
-        moved |= !self.server.packets.is_empty();
-        for transmit in self.server.packets.drain(..) {
-            self.client.handle(now, SERVER, transmit);
-        }
-        Ok(moved)
-    }
-}
+use crate::pair::Pair;
 
 /// Carries messages of one size from the client to the server.
 pub(crate) fn transfer(size: usize, bytes: u64) -> Result<Answer, Box<dyn std::error::Error>> {
