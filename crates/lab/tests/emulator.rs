@@ -129,7 +129,7 @@ fn losses_are_counted_and_links_change() {
     client.send_to(&[5], to).unwrap();
     assert_eq!(next(), [5]);
     let forward = emulator.counters().unwrap().paths[0].forward.clone();
-    assert_eq!(forward.link.dropped_in_all().packets, 3);
+    assert_eq!(forward.link.total_dropped().packets, 3);
     let known = emulator.change_link("lte", Direction::Forward, LinkChange::Up).unwrap_err();
     assert_eq!(known.to_string(), "there is no path \"lte\"; there are wifi");
 }

@@ -108,12 +108,12 @@ mod tests {
         ];
         let payload = proptest::collection::vec(any::<u8>(), 0..64);
         (ends, any::<u8>(), 0..4_u8, any::<bool>(), payload).prop_map(
-            |([source, destination], protocol, ecn, cut, payload)| Packet {
+            |([source, destination], protocol, ecn, dont_fragment, payload)| Packet {
                 source,
                 destination,
                 protocol,
                 ecn,
-                dont_fragment: cut || source.is_ipv6(),
+                dont_fragment: dont_fragment || source.is_ipv6(),
                 payload: payload.into(),
             },
         )

@@ -87,7 +87,7 @@ pub struct Link<P = Packet> {
     counters: LinkCounters,
     /// The transmission time of the last size: most packets are as large as the last one, and a
     /// division costs more than everything else.
-    timed: Option<(usize, Nanos)>,
+    last_transmission: Option<(usize, Nanos)>,
 }
 
 impl<P: LinkPacket> Link<P> {
@@ -119,7 +119,7 @@ impl<P: LinkPacket> Link<P> {
             flight: VecDeque::new(),
             last_arrival: 0,
             counters: LinkCounters::default(),
-            timed: None,
+            last_transmission: None,
         }
     }
 
@@ -156,7 +156,7 @@ impl<P: LinkPacket> Link<P> {
             }
             LinkChange::Rate(rate) => {
                 self.rate = rate;
-                self.timed = None;
+                self.last_transmission = None;
                 self.free_at = self.free_at.max(now);
                 self.advance(now);
             }
@@ -301,7 +301,7 @@ impl<P: LinkPacket> Link<P> {
         if let Some(config) = &self.bit_error {
             let wire = self.wire_bytes(&packet);
             match bit_error::pass(config, &mut self.streams.bit_error, &mut packet, wire) {
-                Passage::Whole => {}
+                Passage::Intact => {}
                 Passage::Corrupted => self.counters.corrupted.add(length),
                 Passage::Dropped => {
                     self.counters.drop(DropCause::BitError, length);
@@ -311,13 +311,13 @@ impl<P: LinkPacket> Link<P> {
         }
         if self.streams.duplication.chance(self.duplication) {
             self.counters.duplicated.add(length);
-            self.fly(end, packet.clone());
+            self.propagate(end, packet.clone());
         }
-        self.fly(end, packet);
+        self.propagate(end, packet);
     }
 
     /// Propagates a packet that left the transmitter at `end`.
-    fn fly(&mut self, end: Nanos, packet: P) {
+    fn propagate(&mut self, end: Nanos, packet: P) {
         let mut arrives = end.saturating_add(self.delay);
         if self.jitter > 0 {
             let jitter = self.streams.jitter.below(self.jitter.saturating_add(1));
@@ -346,11 +346,11 @@ impl<P: LinkPacket> Link<P> {
     fn transmission(&mut self, packet: &P) -> Nanos {
         let Some(rate) = self.rate.filter(|rate| *rate > 0) else { return 0 };
         let bytes = self.wire_bytes(packet);
-        match self.timed {
+        match self.last_transmission {
             Some((known, time)) if known == bytes => time,
             _ => {
                 let time = transmission(bytes as u64, rate);
-                self.timed = Some((bytes, time));
+                self.last_transmission = Some((bytes, time));
                 time
             }
         }

@@ -24,14 +24,14 @@ struct Route {
 pub struct Router<B = Bytes> {
     /// Longest prefixes first; of equal length, in the order of adding.
     routes: Vec<Route>,
-    leaving: VecDeque<(u32, Packet<B>)>,
+    outgoing: VecDeque<(u32, Packet<B>)>,
     forwarded: u64,
     unroutable: u64,
 }
 
 impl<B> Default for Router<B> {
     fn default() -> Self {
-        Self { routes: Vec::new(), leaving: VecDeque::new(), forwarded: 0, unroutable: 0 }
+        Self { routes: Vec::new(), outgoing: VecDeque::new(), forwarded: 0, unroutable: 0 }
     }
 }
 
@@ -78,15 +78,17 @@ impl<B: Payload> Router<B> {
 
 impl Route {
     fn matches(&self, destination: IpAddr) -> bool {
-        let (here, there, bits) = match (self.prefix, destination) {
-            (IpAddr::V4(here), IpAddr::V4(there)) => {
-                (u128::from(here.to_bits()), u128::from(there.to_bits()), 32)
+        let (prefix, destination, bits) = match (self.prefix, destination) {
+            (IpAddr::V4(prefix), IpAddr::V4(destination)) => {
+                (u128::from(prefix.to_bits()), u128::from(destination.to_bits()), 32)
             }
-            (IpAddr::V6(here), IpAddr::V6(there)) => (here.to_bits(), there.to_bits(), 128),
+            (IpAddr::V6(prefix), IpAddr::V6(destination)) => {
+                (prefix.to_bits(), destination.to_bits(), 128)
+            }
             _ => return false,
         };
         let ignored = bits - u32::from(self.length).min(bits);
-        (here ^ there).checked_shr(ignored).unwrap_or(0) == 0
+        (prefix ^ destination).checked_shr(ignored).unwrap_or(0) == 0
     }
 }
 
@@ -96,7 +98,7 @@ impl<B: Payload> Node<B> for Router<B> {
             match self.interface_to(packet.destination) {
                 Some(interface) => {
                     self.forwarded += 1;
-                    self.leaving.push_back((interface, packet));
+                    self.outgoing.push_back((interface, packet));
                 }
                 None => self.unroutable += 1,
             }
@@ -104,7 +106,7 @@ impl<B: Payload> Node<B> for Router<B> {
     }
 
     fn poll_output(&mut self, _now: Duration) -> NodeOutput<B> {
-        match self.leaving.pop_front() {
+        match self.outgoing.pop_front() {
             Some((interface, packet)) => NodeOutput::Transmit { interface, packet },
             None => NodeOutput::Timeout(None),
         }

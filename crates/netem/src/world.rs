@@ -26,7 +26,7 @@ use crate::node::{Node, NodeInput, NodeOutput};
 use crate::packet::{Packet, Payload};
 use crate::random;
 use crate::time::{Nanos, nanos};
-use action::Planned;
+use action::Scheduled;
 use agenda::Agenda;
 use observation::{Observers, Tap};
 
@@ -96,8 +96,8 @@ pub struct World<N, B = Bytes> {
     nodes: Vec<NodeSlot<N>>,
     links: Vec<LinkSlot<B>>,
     agenda: Agenda,
-    actions: BinaryHeap<Planned<N, B>>,
-    planned: u64,
+    actions: BinaryHeap<Scheduled<N, B>>,
+    scheduled: u64,
     counters: WorldCounters,
     observers: Observers,
 }
@@ -122,7 +122,7 @@ impl<N: Node<B>, B: Payload> World<N, B> {
             links: Vec::new(),
             agenda: Agenda::default(),
             actions: BinaryHeap::new(),
-            planned: 0,
+            scheduled: 0,
             counters: WorldCounters::default(),
             observers: Observers::default(),
         }
@@ -186,9 +186,9 @@ impl<N: Node<B>, B: Payload> World<N, B> {
     /// Schedules an action, at the current time if `time` has passed. Actions are executed before
     /// events at the same time.
     pub fn at(&mut self, time: Duration, action: Action<N, B>) {
-        self.planned += 1;
+        self.scheduled += 1;
         let time = nanos(time).max(self.now);
-        self.actions.push(Planned { time, turn: self.planned, action });
+        self.actions.push(Scheduled { time, sequence: self.scheduled, action });
     }
 
     /// Runs up to and including `time`.
@@ -205,24 +205,24 @@ impl<N: Node<B>, B: Payload> World<N, B> {
 
     /// Executes the next event up to and including `until`; returns whether there was one.
     fn step_by(&mut self, until: Nanos) -> bool {
-        let action = self.actions.peek().map(|planned| planned.time);
+        let action = self.actions.peek().map(|scheduled| scheduled.time);
         match (action, self.agenda.first()) {
             (Some(time), first) if first.is_none_or(|(next, _)| time <= next) => {
                 if time > until {
                     return false;
                 }
                 self.now = self.now.max(time);
-                if let Some(planned) = self.actions.pop() {
+                if let Some(scheduled) = self.actions.pop() {
                     self.counters.events += 1;
-                    self.act(planned.action);
+                    self.execute(scheduled.action);
                 }
             }
             (_, Some((time, entity))) if time <= until => {
                 self.now = self.now.max(time);
                 if entity % 2 == 0 {
-                    self.wake(entity / 2);
+                    self.wake_node(entity / 2);
                 } else {
-                    self.carry(entity / 2);
+                    self.deliver_arrivals(entity / 2);
                 }
             }
             _ => return false,
@@ -306,7 +306,7 @@ impl<N: Node<B>, B: Payload> World<N, B> {
     }
 
     fn next(&self) -> Option<Nanos> {
-        let action = self.actions.peek().map(|planned| planned.time);
+        let action = self.actions.peek().map(|scheduled| scheduled.time);
         let event = self.agenda.first().map(|(time, _)| time);
         match (action, event) {
             (Some(action), Some(event)) => Some(action.min(event)),
@@ -314,7 +314,7 @@ impl<N: Node<B>, B: Payload> World<N, B> {
         }
     }
 
-    fn act(&mut self, action: Action<N, B>) {
+    fn execute(&mut self, action: Action<N, B>) {
         match action {
             Action::Link { link, direction, change } => self.change_link(link, direction, &change),
             Action::Node(id, change) => {
@@ -329,7 +329,7 @@ impl<N: Node<B>, B: Payload> World<N, B> {
     }
 
     /// Wakes a node whose timer has expired.
-    fn wake(&mut self, node: u32) {
+    fn wake_node(&mut self, node: u32) {
         let slot = &mut self.nodes[node as usize];
         let input = if slot.started { NodeInput::Timer } else { NodeInput::Start };
         slot.started = true;
@@ -339,7 +339,7 @@ impl<N: Node<B>, B: Payload> World<N, B> {
     }
 
     /// Delivers the packets that have arrived at the end of a link.
-    fn carry(&mut self, direction: u32) {
+    fn deliver_arrivals(&mut self, direction: u32) {
         let index = direction as usize;
         let (node, interface) = self.links[index].to;
         while let Some(packet) = self.links[index].link.poll_at(self.now) {

@@ -18,7 +18,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 struct Metronome {
     packet: Packet,
     next: Duration,
-    pace: Duration,
+    interval: Duration,
     arrived: u64,
 }
 
@@ -31,7 +31,7 @@ impl Node for Metronome {
         if self.next > now {
             return NodeOutput::Timeout(Some(self.next));
         }
-        self.next += self.pace;
+        self.next += self.interval;
         NodeOutput::Transmit { interface: 0, packet: self.packet.clone() }
     }
 }
@@ -50,7 +50,7 @@ fn packets_need_no_allocation() {
             payload: Bytes::from_static(&[0; 1480]),
         },
         next: Duration::ZERO,
-        pace: Duration::from_micros(1100),
+        interval: Duration::from_micros(1100),
         arrived: 0,
     };
     let (a, b) = (world.add_node(Box::new(host(0))), world.add_node(Box::new(host(1))));

@@ -57,7 +57,7 @@
 //! // Meanwhile the network gets worse.
 //! let worse = LinkConfig { loss: LossConfig::Probability(0.05), ..link };
 //! emulator.change("wifi", Direction::Forward, worse)?;
-//! let lost = emulator.counters()?.paths[0].forward.link.dropped_in_all();
+//! let lost = emulator.counters()?.paths[0].forward.link.total_dropped();
 //! server.kill()?;
 //! # Ok(())
 //! # }

@@ -144,7 +144,7 @@ impl Network {
                 name: name.clone(),
                 packets: counters.delivered.packets,
                 bytes: counters.delivered.bytes,
-                dropped: counters.dropped_in_all().packets,
+                dropped: counters.total_dropped().packets,
             }
         };
         self.bottlenecks.iter().map(count).collect()

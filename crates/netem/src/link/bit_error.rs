@@ -9,7 +9,7 @@ use crate::random::Stream;
 /// The result for a packet.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Passage {
-    Whole,
+    Intact,
     Corrupted,
     Dropped,
 }
@@ -23,22 +23,22 @@ pub(super) fn pass<P: LinkPacket>(
 ) -> Passage {
     let errors = errors(config.probability, wire as u64 * 8, random);
     if errors == 0 {
-        return Passage::Whole;
+        return Passage::Intact;
     }
     if config.effect == BitErrorEffect::Drop {
         return Passage::Dropped;
     }
-    let behind = (packet.len() - packet.header_len()) as u64 * 8;
-    let elsewhere = wire as u64 * 8 - behind;
-    let mut wrong = Vec::new();
+    let payload_bits = (packet.len() - packet.header_len()) as u64 * 8;
+    let other_bits = wire as u64 * 8 - payload_bits;
+    let mut inverted = Vec::new();
     for _ in 0..errors {
-        let bit = random.below(elsewhere + behind);
-        match bit.checked_sub(elsewhere) {
+        let bit = random.below(other_bits + payload_bits);
+        match bit.checked_sub(other_bits) {
             None => return Passage::Dropped,
-            Some(bit) => wrong.push(bit),
+            Some(bit) => inverted.push(bit),
         }
     }
-    packet.corrupt(&wrong);
+    packet.corrupt(&inverted);
     Passage::Corrupted
 }
 
@@ -122,7 +122,7 @@ mod tests {
         for _ in 0..1000 {
             let mut packet = before.clone();
             match pass(&config, &mut random, &mut packet, 1500) {
-                Passage::Whole => seen[0] += u32::from(packet == before),
+                Passage::Intact => seen[0] += u32::from(packet == before),
                 Passage::Corrupted => {
                     assert_eq!(packet.payload.len(), 1480);
                     seen[1] += u32::from(packet.payload.iter().any(|octet| *octet != 0));

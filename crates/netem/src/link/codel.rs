@@ -14,7 +14,7 @@ pub(super) struct Head {
     /// How long it has been queued.
     pub(super) sojourn: Nanos,
     /// Bytes queued behind it.
-    pub(super) left: usize,
+    pub(super) bytes_behind: usize,
 }
 
 /// The state of the controller (RFC 8289 §5.3).
@@ -60,7 +60,7 @@ impl CoDel {
 
     /// Returns whether the packet that leaves the queue is to be dropped or marked. After a drop,
     /// call it again for the next packet.
-    pub(super) fn leave(&mut self, now: Nanos, head: &Head, length: usize) -> bool {
+    pub(super) fn should_drop(&mut self, now: Nanos, head: &Head, length: usize) -> bool {
         self.largest = self.largest.max(length);
         let too_long = self.is_above(now, head);
         if !too_long {
@@ -93,7 +93,7 @@ impl CoDel {
 
     /// Returns whether the delay has been above the target for an interval (§5.4).
     fn is_above(&mut self, now: Nanos, head: &Head) -> bool {
-        if head.sojourn < self.target || head.left <= self.largest {
+        if head.sojourn < self.target || head.bytes_behind <= self.largest {
             self.first_above = None;
             return false;
         }
@@ -118,12 +118,12 @@ mod tests {
 
     /// Milliseconds at which a packet is dropped, if one packet leaves per millisecond after
     /// having waited this long.
-    fn drops(sojourn: Nanos, left: usize, milliseconds: u64) -> Vec<u64> {
+    fn drops(sojourn: Nanos, bytes_behind: usize, milliseconds: u64) -> Vec<u64> {
         let mut codel = CoDel::new(&CoDelConfig::default());
         let mut drops = Vec::new();
         for now in 0..milliseconds {
-            let head = Head { sojourn: sojourn * MILLISECOND, left };
-            while codel.leave(now * MILLISECOND, &head, 1500) {
+            let head = Head { sojourn: sojourn * MILLISECOND, bytes_behind };
+            while codel.should_drop(now * MILLISECOND, &head, 1500) {
                 drops.push(now);
             }
         }
@@ -146,8 +146,8 @@ mod tests {
     fn a_second_drop_phase_resumes_the_rate_of_the_first() {
         let mut codel = CoDel::new(&CoDelConfig::default());
         let mut at = |now: u64, sojourn: u64| {
-            let head = Head { sojourn: sojourn * MILLISECOND, left: 30_000 };
-            codel.leave(now * MILLISECOND, &head, 1500)
+            let head = Head { sojourn: sojourn * MILLISECOND, bytes_behind: 30_000 };
+            codel.should_drop(now * MILLISECOND, &head, 1500)
         };
         let first: Vec<_> = (0..400).filter(|now| at(*now, 20)).collect();
         assert_eq!(first.len(), 5);

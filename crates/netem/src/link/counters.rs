@@ -98,7 +98,7 @@ impl LinkCounters {
 
     /// Returns the packets dropped for any cause.
     #[must_use]
-    pub fn dropped_in_all(&self) -> Count {
+    pub fn total_dropped(&self) -> Count {
         self.dropped.iter().fold(Count::default(), |all, one| all.plus(*one))
     }
 

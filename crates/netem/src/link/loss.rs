@@ -48,8 +48,8 @@ impl Loss {
             Model::None => false,
             Model::Probability(probability) => random.chance(*probability),
             Model::GilbertElliott { config, bad } => {
-                let turn = if *bad { config.to_good } else { config.to_bad };
-                *bad ^= random.chance(turn);
+                let transition = if *bad { config.to_good } else { config.to_bad };
+                *bad ^= random.chance(transition);
                 random.chance(if *bad { config.loss_bad } else { config.loss_good })
             }
             Model::List { lost, next, seen } => {

@@ -112,8 +112,8 @@ impl<P: LinkPacket> Queue<P> {
             let Waiting { since, mut packet } = self.waiting.pop_front()?;
             self.bytes -= packet.len();
             if let Discipline::CoDel(codel) = &mut self.discipline {
-                let head = Head { sojourn: now.saturating_sub(since), left: self.bytes };
-                if codel.leave(now, &head, packet.len()) {
+                let head = Head { sojourn: now.saturating_sub(since), bytes_behind: self.bytes };
+                if codel.should_drop(now, &head, packet.len()) {
                     if codel.ecn() && packet.is_ecn_capable() {
                         mark(&mut packet, counters);
                     } else {
@@ -133,9 +133,9 @@ impl<P: LinkPacket> Queue<P> {
     pub(super) fn passed(&mut self, now: Nanos, packet: &P) {
         match &mut self.discipline {
             Discipline::CoDel(codel) => {
-                let head = Head { sojourn: 0, left: 0 };
+                let head = Head { sojourn: 0, bytes_behind: 0 };
                 // Without a delay nothing is dropped; the model learns that the queue is short.
-                let dropped = codel.leave(now, &head, packet.len());
+                let dropped = codel.should_drop(now, &head, packet.len());
                 debug_assert!(!dropped, "a packet that did not wait");
             }
             Discipline::Red(red) => red.on_empty(now),

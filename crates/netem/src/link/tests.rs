@@ -126,15 +126,15 @@ fn lost_packets_still_take_transmission_time() {
 fn jitter_alone_does_not_reorder() {
     let jittery = LinkConfig { jitter: micros(20_000), ..config() };
     let mut link = Link::new(jittery.clone(), 1);
-    let mut wild = Link::new(LinkConfig { reordering: Reordering::ByJitter, ..jittery }, 1);
+    let mut reordering = Link::new(LinkConfig { reordering: Reordering::ByJitter, ..jittery }, 1);
     for packet in 0..50 {
         link.offer(micros(0), numbered(packet, 1250)).unwrap();
-        wild.offer(micros(0), numbered(packet, 1250)).unwrap();
+        reordering.offer(micros(0), numbered(packet, 1250)).unwrap();
     }
     let arrived = arrivals(&mut link);
     assert!(arrived.is_sorted_by_key(|(_, number)| *number));
     assert!(arrived.is_sorted_by_key(|(at, _)| *at));
-    let overtaken = arrivals(&mut wild);
+    let overtaken = arrivals(&mut reordering);
     assert_eq!(overtaken.len(), 50);
     assert!(overtaken.is_sorted_by_key(|(at, _)| *at));
     assert!(!overtaken.is_sorted_by_key(|(_, number)| *number));
@@ -253,7 +253,7 @@ fn overload(queue: QueueConfig, mark: u8) -> (u64, u64, u64) {
         }
     }
     let counters = link.counters();
-    (waits / arrived, counters.marked.packets, counters.dropped_in_all().packets)
+    (waits / arrived, counters.marked.packets, counters.total_dropped().packets)
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn ecn_capable_packets_are_marked() {
     assert!(marked > 20 && dropped == 0, "{marked} {dropped}");
     let (_, marked, _) = overload(QueueConfig::Red(RedConfig::default()), ecn::CAPABLE_1);
     assert!(marked > 10, "{marked}");
-    let deaf = QueueConfig::CoDel(CoDelConfig { ecn: false, ..CoDelConfig::default() });
-    let (_, marked, dropped) = overload(deaf, ecn::CAPABLE_0);
+    let without_ecn = QueueConfig::CoDel(CoDelConfig { ecn: false, ..CoDelConfig::default() });
+    let (_, marked, dropped) = overload(without_ecn, ecn::CAPABLE_0);
     assert!(marked == 0 && dropped > 20);
 }

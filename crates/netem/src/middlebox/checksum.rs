@@ -38,13 +38,13 @@ impl Sum {
     }
 
     fn without_address(self, address: IpAddr) -> Self {
-        let less = |sum: Self, bytes: &[u8]| {
+        let subtract = |sum: Self, bytes: &[u8]| {
             let words = bytes.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
             words.fold(sum, Self::without)
         };
         match address {
-            IpAddr::V4(address) => less(self, &address.octets()),
-            IpAddr::V6(address) => less(self, &address.octets()),
+            IpAddr::V4(address) => subtract(self, &address.octets()),
+            IpAddr::V6(address) => subtract(self, &address.octets()),
         }
     }
 

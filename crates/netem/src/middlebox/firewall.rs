@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::flow::ports;
-use super::{Leaving, Middlebox, MiddleboxCounters, Side};
+use super::{Middlebox, MiddleboxCounters, Outgoing, Side};
 use crate::packet::{Packet, protocol};
 
 /// What a firewall passes.
@@ -22,14 +22,14 @@ pub enum Policy {
 #[derive(Clone, Debug)]
 pub struct Firewall {
     policy: Policy,
-    leaving: Leaving,
+    outgoing: Outgoing,
 }
 
 impl Firewall {
     /// Creates a firewall with this policy, in both directions.
     #[must_use]
     pub fn new(policy: Policy) -> Self {
-        Self { policy, leaving: Leaving::default() }
+        Self { policy, outgoing: Outgoing::default() }
     }
 
     /// Creates a firewall without support for SCTP: protocol 132 is dropped.
@@ -65,14 +65,14 @@ impl Firewall {
 impl Middlebox for Firewall {
     fn handle(&mut self, _now: Duration, from: Side, packet: Packet) {
         let passes = self.admits(&packet);
-        self.leaving.pass_or_drop(from, packet, passes);
+        self.outgoing.pass_or_drop(from, packet, passes);
     }
 
     fn poll(&mut self, _now: Duration) -> Option<(Side, Packet)> {
-        self.leaving.next()
+        self.outgoing.next()
     }
 
     fn counters(&self) -> MiddleboxCounters {
-        self.leaving.counters
+        self.outgoing.counters
     }
 }

@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use core::time::Duration;
 
 use super::flow::{Flow, opens};
-use super::{Leaving, Middlebox, MiddleboxCounters, Side};
+use super::{Middlebox, MiddleboxCounters, Outgoing, Side};
 use crate::packet::Packet;
 use crate::time::{Nanos, nanos};
 
@@ -30,15 +30,15 @@ pub struct IdleTimeout {
     refresh: RefreshBehavior,
     /// When the inside last sent something on each flow.
     flows: BTreeMap<Flow, Nanos>,
-    leaving: Leaving,
+    outgoing: Outgoing,
 }
 
 impl IdleTimeout {
     /// Creates a box that forgets a flow after this time without packets.
     #[must_use]
     pub fn new(timeout: Duration, refresh: RefreshBehavior) -> Self {
-        let (timeout, leaving) = (nanos(timeout), Leaving::default());
-        Self { timeout, refresh, flows: BTreeMap::new(), leaving }
+        let (timeout, outgoing) = (nanos(timeout), Outgoing::default());
+        Self { timeout, refresh, flows: BTreeMap::new(), outgoing }
     }
 
     fn admits(&mut self, now: Nanos, from: Side, packet: &Packet) -> bool {
@@ -72,14 +72,14 @@ impl IdleTimeout {
 impl Middlebox for IdleTimeout {
     fn handle(&mut self, now: Duration, from: Side, packet: Packet) {
         let passes = self.admits(nanos(now), from, &packet);
-        self.leaving.pass_or_drop(from, packet, passes);
+        self.outgoing.pass_or_drop(from, packet, passes);
     }
 
     fn poll(&mut self, _now: Duration) -> Option<(Side, Packet)> {
-        self.leaving.next()
+        self.outgoing.next()
     }
 
     fn counters(&self) -> MiddleboxCounters {
-        self.leaving.counters
+        self.outgoing.counters
     }
 }

@@ -7,7 +7,7 @@ use core::time::Duration;
 use bytes::Bytes;
 
 use super::checksum::of_transport;
-use super::{Leaving, Middlebox, MiddleboxCounters, Side, Sum};
+use super::{Middlebox, MiddleboxCounters, Outgoing, Side, Sum};
 use crate::header;
 use crate::packet::{Packet, ecn, protocol};
 
@@ -33,14 +33,14 @@ pub enum Answer {
 pub struct MtuLimit {
     mtu: usize,
     answer: Answer,
-    leaving: Leaving,
+    outgoing: Outgoing,
 }
 
 impl MtuLimit {
     /// Creates a limit, in bytes of IP packets.
     #[must_use]
     pub fn new(mtu: usize, answer: Answer) -> Self {
-        Self { mtu, answer, leaving: Leaving::default() }
+        Self { mtu, answer, outgoing: Outgoing::default() }
     }
 
     /// Creates a limit without answers.
@@ -91,24 +91,24 @@ fn too_big(from: IpAddr, mtu: usize, packet: &Packet) -> Option<Packet> {
 
 impl Middlebox for MtuLimit {
     fn handle(&mut self, _now: Duration, from: Side, packet: Packet) {
-        self.leaving.counters.received += 1;
+        self.outgoing.counters.received += 1;
         if packet.len() <= self.mtu {
-            self.leaving.pass(from, packet);
+            self.outgoing.pass(from, packet);
             return;
         }
-        self.leaving.drop(&packet);
+        self.outgoing.drop(&packet);
         if let Answer::TooBig(address) = self.answer
             && let Some(answer) = too_big(address, self.mtu, &packet)
         {
-            self.leaving.make(from, answer);
+            self.outgoing.generate(from, answer);
         }
     }
 
     fn poll(&mut self, _now: Duration) -> Option<(Side, Packet)> {
-        self.leaving.next()
+        self.outgoing.next()
     }
 
     fn counters(&self) -> MiddleboxCounters {
-        self.leaving.counters
+        self.outgoing.counters
     }
 }

@@ -14,7 +14,7 @@ use bytes::{Bytes, BytesMut};
 
 use super::checksum::updated;
 use super::flow::{Endpoint, Flow};
-use super::{Leaving, Middlebox, MiddleboxCounters, Side};
+use super::{Middlebox, MiddleboxCounters, Outgoing, Side};
 use crate::packet::{Packet, protocol};
 use crate::time::{Nanos, nanos};
 
@@ -101,7 +101,7 @@ pub struct Nat {
     mappings: BTreeMap<(u8, u16), Mapping>,
     /// Where the search for a free port continues.
     next_port: u16,
-    leaving: Leaving,
+    outgoing: Outgoing,
 }
 
 impl Nat {
@@ -110,7 +110,7 @@ impl Nat {
     pub fn new(config: NatConfig) -> Self {
         let next_port = *config.ports.start();
         let (ports, mappings) = (BTreeMap::new(), BTreeMap::new());
-        Self { config, ports, mappings, next_port, leaving: Leaving::default() }
+        Self { config, ports, mappings, next_port, outgoing: Outgoing::default() }
     }
 
     /// Returns the number of mappings, including expired ones that have not been removed yet.
@@ -170,12 +170,12 @@ impl Nat {
 
     /// Creates a mapping: with the host's own port if it is available, otherwise the next free one.
     fn open(&mut self, now: Nanos, key: Key) -> Option<u16> {
-        let (protocol, (_, own), _) = key;
-        self.expire(now, protocol, own);
+        let (protocol, (_, host_port), _) = key;
+        self.expire(now, protocol, host_port);
         let is_sctp = protocol == protocol::SCTP;
-        let is_ours = is_sctp || self.config.ports.contains(&own);
-        let port = if is_ours && !self.mappings.contains_key(&(protocol, own)) {
-            own
+        let is_in_range = is_sctp || self.config.ports.contains(&host_port);
+        let port = if is_in_range && !self.mappings.contains_key(&(protocol, host_port)) {
+            host_port
         } else if is_sctp {
             return None;
         } else {
@@ -259,7 +259,7 @@ fn translated(packet: &Packet, from: Side, old: Endpoint, new: Endpoint) -> Opti
 
 impl Middlebox for Nat {
     fn handle(&mut self, now: Duration, from: Side, packet: Packet) {
-        self.leaving.counters.received += 1;
+        self.outgoing.counters.received += 1;
         let now = nanos(now);
         let translated = match from {
             _ if !self.translates(packet.protocol) => None,
@@ -267,16 +267,16 @@ impl Middlebox for Nat {
             Side::Outside => self.translate_inwards(now, &packet),
         };
         match translated {
-            Some(packet) => self.leaving.pass(from, packet),
-            None => self.leaving.drop(&packet),
+            Some(packet) => self.outgoing.pass(from, packet),
+            None => self.outgoing.drop(&packet),
         }
     }
 
     fn poll(&mut self, _now: Duration) -> Option<(Side, Packet)> {
-        self.leaving.next()
+        self.outgoing.next()
     }
 
     fn counters(&self) -> MiddleboxCounters {
-        self.leaving.counters
+        self.outgoing.counters
     }
 }

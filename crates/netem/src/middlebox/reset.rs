@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::checksum::of_transport;
 use super::flow::ports;
-use super::{Leaving, Middlebox, MiddleboxCounters, Side};
+use super::{Middlebox, MiddleboxCounters, Outgoing, Side};
 use crate::packet::{Packet, ecn, protocol};
 
 /// Bytes of a TCP header without options (RFC 9293 §3.1).
@@ -32,7 +32,7 @@ pub enum Trigger {
 pub struct ResetInjector {
     trigger: Trigger,
     drops: bool,
-    leaving: Leaving,
+    outgoing: Outgoing,
 }
 
 /// The fields that a reset is made from.
@@ -49,7 +49,7 @@ impl ResetInjector {
     /// Creates a box with this trigger, which drops or passes the segment itself.
     #[must_use]
     pub fn new(trigger: Trigger, drops: bool) -> Self {
-        Self { trigger, drops, leaving: Leaving::default() }
+        Self { trigger, drops, outgoing: Outgoing::default() }
     }
 
     fn is_match(&self, segment: &Segment, packet: &Packet) -> bool {
@@ -133,27 +133,27 @@ fn reset(
 
 impl Middlebox for ResetInjector {
     fn handle(&mut self, _now: Duration, from: Side, packet: Packet) {
-        self.leaving.counters.received += 1;
+        self.outgoing.counters.received += 1;
         let segment = Segment::of(&packet).filter(|segment| segment.flags & RST == 0);
         let Some(segment) = segment.filter(|segment| self.is_match(segment, &packet)) else {
-            self.leaving.pass(from, packet);
+            self.outgoing.pass(from, packet);
             return;
         };
         // The reset goes first, so that the receiver accepts it before the segment.
-        self.leaving.make(from.opposite(), segment.to_receiver(&packet));
-        self.leaving.make(from, segment.to_sender(&packet));
+        self.outgoing.generate(from.opposite(), segment.to_receiver(&packet));
+        self.outgoing.generate(from, segment.to_sender(&packet));
         if self.drops {
-            self.leaving.drop(&packet);
+            self.outgoing.drop(&packet);
         } else {
-            self.leaving.pass(from, packet);
+            self.outgoing.pass(from, packet);
         }
     }
 
     fn poll(&mut self, _now: Duration) -> Option<(Side, Packet)> {
-        self.leaving.next()
+        self.outgoing.next()
     }
 
     fn counters(&self) -> MiddleboxCounters {
-        self.leaving.counters
+        self.outgoing.counters
     }
 }

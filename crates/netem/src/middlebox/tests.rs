@@ -80,7 +80,7 @@ fn sctp(from: (&str, u16), to: (&str, u16), tag: u32) -> Packet {
 }
 
 /// The packets that leave the box when this one arrives.
-fn through(
+fn process(
     middlebox: &mut impl Middlebox,
     now: Duration,
     from: Side,
@@ -91,23 +91,23 @@ fn through(
 }
 
 /// The single packet that leaves on the other side, if any.
-fn one(
+fn forwarded(
     middlebox: &mut impl Middlebox,
     now: Duration,
     from: Side,
     packet: Packet,
 ) -> Option<Packet> {
-    let mut left = through(middlebox, now, from, packet);
-    assert!(left.len() <= 1 && left.iter().all(|(to, _)| *to == from.opposite()));
-    left.pop().map(|(_, packet)| packet)
+    let mut outgoing = process(middlebox, now, from, packet);
+    assert!(outgoing.len() <= 1 && outgoing.iter().all(|(to, _)| *to == from.opposite()));
+    outgoing.pop().map(|(_, packet)| packet)
 }
 
-fn out(middlebox: &mut impl Middlebox, now: u64, packet: Packet) -> Option<Packet> {
-    one(middlebox, seconds(now), Side::Inside, packet)
+fn outbound(middlebox: &mut impl Middlebox, now: u64, packet: Packet) -> Option<Packet> {
+    forwarded(middlebox, seconds(now), Side::Inside, packet)
 }
 
-fn back(middlebox: &mut impl Middlebox, now: u64, packet: Packet) -> Option<Packet> {
-    one(middlebox, seconds(now), Side::Outside, packet)
+fn inbound(middlebox: &mut impl Middlebox, now: u64, packet: Packet) -> Option<Packet> {
+    forwarded(middlebox, seconds(now), Side::Outside, packet)
 }
 
 /// ```text
@@ -118,18 +118,18 @@ fn back(middlebox: &mut impl Middlebox, now: u64, packet: Packet) -> Option<Pack
 fn a_nat_gives_each_host_a_port_and_updates_checksums() {
     let mut nat = Nat::new(NatConfig::new(address(NAT)));
     let server = (SERVER, 53);
-    let first = out(&mut nat, 0, udp((HOST, 5000), server, b"abc"));
+    let first = outbound(&mut nat, 0, udp((HOST, 5000), server, b"abc"));
     assert_eq!(first, Some(udp((NAT, 5000), server, b"abc")));
-    let second = out(&mut nat, 0, udp((OTHER, 5000), server, b"abcd"));
+    let second = outbound(&mut nat, 0, udp((OTHER, 5000), server, b"abcd"));
     assert_eq!(second, Some(udp((NAT, 1024), server, b"abcd")));
-    let answer = back(&mut nat, 1, udp(server, (NAT, 1024), b"xyz"));
+    let answer = inbound(&mut nat, 1, udp(server, (NAT, 1024), b"xyz"));
     assert_eq!(answer, Some(udp(server, (OTHER, 5000), b"xyz")));
-    let segment = out(&mut nat, 1, tcp((HOST, 5000), (SERVER, 80), 2, b""));
+    let segment = outbound(&mut nat, 1, tcp((HOST, 5000), (SERVER, 80), 2, b""));
     assert_eq!(segment, Some(tcp((NAT, 5000), (SERVER, 80), 2, b"")));
     // A datagram without a checksum keeps none.
     let bare = packet(protocol::UDP, (HOST, 5000), server, &[0, 9, 0, 0, 7]);
     let bare_outside = packet(protocol::UDP, (NAT, 5000), server, &[0, 9, 0, 0, 7]);
-    assert_eq!(out(&mut nat, 1, bare), Some(bare_outside));
+    assert_eq!(outbound(&mut nat, 1, bare), Some(bare_outside));
     assert_eq!(nat.counters().passed, 5);
     assert_eq!(nat.mappings(), 3);
 }
@@ -139,39 +139,39 @@ fn a_nat_admits_only_contacted_peers() {
     let server = (SERVER, 53);
     let stranger = ("198.51.100.8", 53);
     let mut strict = Nat::new(NatConfig::new(address(NAT)));
-    out(&mut strict, 0, udp((HOST, 5000), server, b"")).unwrap();
-    assert_eq!(back(&mut strict, 0, udp(stranger, (NAT, 5000), b"")), None);
-    assert!(back(&mut strict, 0, udp(server, (NAT, 5000), b"")).is_some());
+    outbound(&mut strict, 0, udp((HOST, 5000), server, b"")).unwrap();
+    assert_eq!(inbound(&mut strict, 0, udp(stranger, (NAT, 5000), b"")), None);
+    assert!(inbound(&mut strict, 0, udp(server, (NAT, 5000), b"")).is_some());
     let open = NatConfig { filtering: Dependence::Independent, ..NatConfig::new(address(NAT)) };
     let mut open = Nat::new(open);
-    out(&mut open, 0, udp((HOST, 5000), server, b"")).unwrap();
-    assert!(back(&mut open, 0, udp(stranger, (NAT, 5000), b"")).is_some());
-    assert_eq!(back(&mut open, 0, udp(stranger, (NAT, 5001), b"")), None);
-    assert_eq!(open.counters().dropped.in_all(), 1);
+    outbound(&mut open, 0, udp((HOST, 5000), server, b"")).unwrap();
+    assert!(inbound(&mut open, 0, udp(stranger, (NAT, 5000), b"")).is_some());
+    assert_eq!(inbound(&mut open, 0, udp(stranger, (NAT, 5001), b"")), None);
+    assert_eq!(open.counters().dropped.total(), 1);
 }
 
 #[test]
 fn a_nat_with_mappings_by_peer_gives_each_peer_another_port() {
     let mapping = Dependence::AddressAndPort;
     let mut nat = Nat::new(NatConfig { mapping, ..NatConfig::new(address(NAT)) });
-    let first = out(&mut nat, 0, udp((HOST, 5000), (SERVER, 53), b"")).unwrap();
-    let second = out(&mut nat, 0, udp((HOST, 5000), (SERVER, 54), b"")).unwrap();
+    let first = outbound(&mut nat, 0, udp((HOST, 5000), (SERVER, 53), b"")).unwrap();
+    let second = outbound(&mut nat, 0, udp((HOST, 5000), (SERVER, 54), b"")).unwrap();
     assert_ne!(first.payload[..2], second.payload[..2]);
-    assert!(back(&mut nat, 0, udp((SERVER, 53), (NAT, 5000), b"")).is_some());
-    assert_eq!(back(&mut nat, 0, udp((SERVER, 54), (NAT, 5000), b"")), None);
+    assert!(inbound(&mut nat, 0, udp((SERVER, 53), (NAT, 5000), b"")).is_some());
+    assert_eq!(inbound(&mut nat, 0, udp((SERVER, 54), (NAT, 5000), b"")), None);
 }
 
 #[test]
 fn a_nat_removes_idle_mappings() {
     let server = (SERVER, 53);
     let mut nat = Nat::new(NatConfig::new(address(NAT)));
-    out(&mut nat, 0, udp((HOST, 5000), server, b"")).unwrap();
-    assert!(back(&mut nat, 300, udp(server, (NAT, 5000), b"")).is_some());
+    outbound(&mut nat, 0, udp((HOST, 5000), server, b"")).unwrap();
+    assert!(inbound(&mut nat, 300, udp(server, (NAT, 5000), b"")).is_some());
     // Packets from the outside keep no mapping alive (RFC 4787 §4.3).
-    assert_eq!(back(&mut nat, 301, udp(server, (NAT, 5000), b"")), None);
+    assert_eq!(inbound(&mut nat, 301, udp(server, (NAT, 5000), b"")), None);
     assert_eq!(nat.mappings(), 0);
-    out(&mut nat, 400, udp((OTHER, 5000), server, b"")).unwrap();
-    let again = out(&mut nat, 400, udp((HOST, 5000), server, b"")).unwrap();
+    outbound(&mut nat, 400, udp((OTHER, 5000), server, b"")).unwrap();
+    let again = outbound(&mut nat, 400, udp((HOST, 5000), server, b"")).unwrap();
     assert_ne!(again.payload[..2], 5000_u16.to_be_bytes());
 }
 
@@ -180,29 +180,29 @@ fn a_nat_without_a_free_port_drops() {
     let config = NatConfig { ports: 2000..=2001, ..NatConfig::new(address(NAT)) };
     let mut nat = Nat::new(config);
     for port in [7, 8] {
-        assert!(out(&mut nat, 0, udp((HOST, port), (SERVER, 53), b"")).is_some());
+        assert!(outbound(&mut nat, 0, udp((HOST, port), (SERVER, 53), b"")).is_some());
     }
-    assert_eq!(out(&mut nat, 0, udp((HOST, 9), (SERVER, 53), b"")), None);
+    assert_eq!(outbound(&mut nat, 0, udp((HOST, 9), (SERVER, 53), b"")), None);
     // TCP has ports of its own, and those of UDP come back.
-    assert!(out(&mut nat, 0, tcp((HOST, 9), (SERVER, 80), 2, b"")).is_some());
-    assert!(out(&mut nat, 301, udp((HOST, 9), (SERVER, 53), b"")).is_some());
+    assert!(outbound(&mut nat, 0, tcp((HOST, 9), (SERVER, 80), 2, b"")).is_some());
+    assert!(outbound(&mut nat, 301, udp((HOST, 9), (SERVER, 53), b"")).is_some());
 }
 
 #[test]
 fn a_nat_drops_sctp_or_only_changes_its_address() {
     let server = (SERVER, 5001);
     let mut plain = Nat::new(NatConfig::new(address(NAT)));
-    assert_eq!(out(&mut plain, 0, sctp((HOST, 5000), server, 7)), None);
+    assert_eq!(outbound(&mut plain, 0, sctp((HOST, 5000), server, 7)), None);
     let aware = SctpTranslation::AddressOnly;
     let mut nat = Nat::new(NatConfig { sctp: aware, ..NatConfig::new(address(NAT)) });
-    let first = out(&mut nat, 0, sctp((HOST, 5000), server, 7));
+    let first = outbound(&mut nat, 0, sctp((HOST, 5000), server, 7));
     assert_eq!(first, Some(sctp((NAT, 5000), server, 7)));
-    let answer = back(&mut nat, 0, sctp(server, (NAT, 5000), 8));
+    let answer = inbound(&mut nat, 0, sctp(server, (NAT, 5000), 8));
     assert_eq!(answer, Some(sctp(server, (HOST, 5000), 8)));
     // Another host with the same port is blocked.
-    assert_eq!(out(&mut nat, 0, sctp((OTHER, 5000), server, 7)), None);
+    assert_eq!(outbound(&mut nat, 0, sctp((OTHER, 5000), server, 7)), None);
     // Other protocols have no ports that could be changed.
-    assert_eq!(out(&mut nat, 0, packet(47, (HOST, 0), (SERVER, 0), &[])), None);
+    assert_eq!(outbound(&mut nat, 0, packet(47, (HOST, 0), (SERVER, 0), &[])), None);
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn firewalls_follow_their_rules() {
             tcp((HOST, 5000), (SERVER, 443), 2, b""),
             tcp((HOST, 5000), (SERVER, 80), 2, b""),
         ]
-        .map(|packet| out(&mut firewall, 0, packet).is_some())
+        .map(|packet| outbound(&mut firewall, 0, packet).is_some())
     };
     assert_eq!(passes(Firewall::without_sctp()), [false, true, true, true, true]);
     assert_eq!(passes(Firewall::without_udp()), [true, false, false, true, true]);
@@ -224,48 +224,48 @@ fn firewalls_follow_their_rules() {
     assert_eq!(passes(web), [false, false, false, true, true]);
     // Answers come from the port instead of going to it.
     let answer = udp((SERVER, 443), (HOST, 5000), b"");
-    assert!(back(&mut Firewall::only_443(), 0, answer).is_some());
+    assert!(inbound(&mut Firewall::only_443(), 0, answer).is_some());
 }
 
 #[test]
 fn an_idle_flow_is_forgotten() {
     let mut guard = IdleTimeout::new(seconds(30), RefreshBehavior::Any);
     let (to, from) = (udp((HOST, 1), (SERVER, 2), b""), udp((SERVER, 2), (HOST, 1), b""));
-    assert_eq!(back(&mut guard, 0, from.clone()), None);
-    assert!(out(&mut guard, 0, to.clone()).is_some());
-    assert!(back(&mut guard, 30, from.clone()).is_some());
-    assert_eq!(back(&mut guard, 61, from.clone()), None);
-    assert!(out(&mut guard, 62, to).is_some());
-    assert!(back(&mut guard, 63, from).is_some());
+    assert_eq!(inbound(&mut guard, 0, from.clone()), None);
+    assert!(outbound(&mut guard, 0, to.clone()).is_some());
+    assert!(inbound(&mut guard, 30, from.clone()).is_some());
+    assert_eq!(inbound(&mut guard, 61, from.clone()), None);
+    assert!(outbound(&mut guard, 62, to).is_some());
+    assert!(inbound(&mut guard, 63, from).is_some());
 }
 
 #[test]
 fn a_strict_firewall_blocks_a_forgotten_connection() {
     let mut guard = IdleTimeout::new(seconds(30), RefreshBehavior::Opening);
     let (client, server) = ((HOST, 1), (SERVER, 2));
-    assert_eq!(out(&mut guard, 0, tcp(client, server, 0x10, b"")), None);
-    assert!(out(&mut guard, 0, tcp(client, server, 0x02, b"")).is_some());
-    assert!(out(&mut guard, 1, tcp(client, server, 0x10, b"")).is_some());
-    assert_eq!(out(&mut guard, 40, tcp(client, server, 0x10, b"")), None);
-    assert!(out(&mut guard, 41, sctp(client, server, 0)).is_some());
-    assert!(out(&mut guard, 42, sctp(client, server, 5)).is_some());
-    assert_eq!(out(&mut guard, 90, sctp(client, server, 5)), None);
+    assert_eq!(outbound(&mut guard, 0, tcp(client, server, 0x10, b"")), None);
+    assert!(outbound(&mut guard, 0, tcp(client, server, 0x02, b"")).is_some());
+    assert!(outbound(&mut guard, 1, tcp(client, server, 0x10, b"")).is_some());
+    assert_eq!(outbound(&mut guard, 40, tcp(client, server, 0x10, b"")), None);
+    assert!(outbound(&mut guard, 41, sctp(client, server, 0)).is_some());
+    assert!(outbound(&mut guard, 42, sctp(client, server, 5)).is_some());
+    assert_eq!(outbound(&mut guard, 90, sctp(client, server, 5)), None);
 }
 
 #[test]
 fn a_black_hole_sends_nothing() {
     let mut hole = MtuLimit::black_hole(100);
-    assert!(out(&mut hole, 0, udp((HOST, 1), (SERVER, 2), &[0; 72])).is_some());
-    assert_eq!(out(&mut hole, 0, udp((HOST, 1), (SERVER, 2), &[0; 73])), None);
-    assert_eq!(hole.counters().dropped.in_all(), 1);
+    assert!(outbound(&mut hole, 0, udp((HOST, 1), (SERVER, 2), &[0; 72])).is_some());
+    assert_eq!(outbound(&mut hole, 0, udp((HOST, 1), (SERVER, 2), &[0; 73])), None);
+    assert_eq!(hole.counters().dropped.total(), 1);
 }
 
 #[test]
 fn a_limit_answers_with_its_mtu() {
     let mut limit = MtuLimit::new(1300, Answer::TooBig(address("203.0.113.1")));
     let large = udp((HOST, 1), (SERVER, 2), &[7; 1400]);
-    let left = through(&mut limit, seconds(0), Side::Inside, large.clone());
-    let [(Side::Inside, error)] = &left[..] else { panic!("{left:?}") };
+    let outgoing = process(&mut limit, seconds(0), Side::Inside, large.clone());
+    let [(Side::Inside, error)] = &outgoing[..] else { panic!("{outgoing:?}") };
     assert_eq!((error.protocol, error.destination), (protocol::ICMP, address(HOST)));
     // Type 3, code 4, and the MTU at the end of the header (RFC 1191 §4).
     assert_eq!((error.payload[0], error.payload[1]), (3, 4));
@@ -274,10 +274,10 @@ fn a_limit_answers_with_its_mtu() {
     assert_eq!(Sum::default().bytes(&error.payload).finish(), 0);
     // There can be no answer of the other family.
     let mut limit = MtuLimit::new(1300, Answer::TooBig(address("2001:db8::1")));
-    assert!(through(&mut limit, seconds(0), Side::Inside, large).is_empty());
+    assert!(process(&mut limit, seconds(0), Side::Inside, large).is_empty());
     let large = udp(("2001:db8::5", 1), ("2001:db8::6", 2), &[7; 1400]);
-    let left = through(&mut limit, seconds(0), Side::Outside, large);
-    let [(Side::Outside, error)] = &left[..] else { panic!("{left:?}") };
+    let outgoing = process(&mut limit, seconds(0), Side::Outside, large);
+    let [(Side::Outside, error)] = &outgoing[..] else { panic!("{outgoing:?}") };
     assert_eq!(error.len(), 1280);
     assert_eq!((error.protocol, error.payload[0]), (protocol::ICMPV6, 2));
     assert_eq!(error.payload[4..8], 1300_u32.to_be_bytes());
@@ -292,13 +292,13 @@ fn a_limit_answers_with_its_mtu() {
 fn a_reset_is_sent_to_both_ends() {
     let (client, server) = ((HOST, 5000), (SERVER, 443));
     let mut middlebox = ResetInjector::new(Trigger::Contains(b"evil".to_vec()), false);
-    assert!(out(&mut middlebox, 0, tcp(client, server, 0x10, b"good")).is_some());
+    assert!(outbound(&mut middlebox, 0, tcp(client, server, 0x10, b"good")).is_some());
     let bad = tcp(client, server, 0x18, b"some evil");
-    let left = through(&mut middlebox, seconds(0), Side::Inside, bad.clone());
+    let outgoing = process(&mut middlebox, seconds(0), Side::Inside, bad.clone());
     let [(Side::Outside, to_server), (Side::Inside, to_client), (Side::Outside, itself)] =
-        &left[..]
+        &outgoing[..]
     else {
-        panic!("{left:?}")
+        panic!("{outgoing:?}")
     };
     assert_eq!(itself, &bad);
     // In the name of the client, with its sequence number.
@@ -310,20 +310,23 @@ fn a_reset_is_sent_to_both_ends() {
         assert_eq!(reset.payload[13], 0x04);
         assert_eq!(of_transport(reset), 0);
         // A reset is not answered by another one.
-        assert_eq!(through(&mut middlebox, seconds(0), Side::Inside, reset.clone()).len(), 1);
+        assert_eq!(process(&mut middlebox, seconds(0), Side::Inside, reset.clone()).len(), 1);
     }
-    assert_eq!(middlebox.counters().made, 2);
+    assert_eq!(middlebox.counters().generated, 2);
 }
 
 #[test]
 fn a_syn_is_refused_with_the_address_of_the_server() {
     let (client, server) = ((HOST, 5000), (SERVER, 80));
     let mut middlebox = ResetInjector::new(Trigger::Port(80), true);
-    let left = through(&mut middlebox, seconds(0), Side::Inside, tcp(client, server, 0x02, b""));
-    let [(Side::Outside, _), (Side::Inside, refusal)] = &left[..] else { panic!("{left:?}") };
+    let outgoing =
+        process(&mut middlebox, seconds(0), Side::Inside, tcp(client, server, 0x02, b""));
+    let [(Side::Outside, _), (Side::Inside, refusal)] = &outgoing[..] else {
+        panic!("{outgoing:?}")
+    };
     assert_eq!(refusal.payload[13], 0x14);
     assert_eq!(refusal.payload[8..12], 1001_u32.to_be_bytes());
-    assert!(out(&mut middlebox, 0, udp(client, server, b"")).is_some());
+    assert!(outbound(&mut middlebox, 0, udp(client, server, b"")).is_some());
 }
 
 #[test]
@@ -341,11 +344,11 @@ fn truncated_packets_never_panic() {
                 for side in [Side::Inside, Side::Outside] {
                     let mut short = packet(protocol, (HOST, 1), (SERVER, 2), &[0xff; 40]);
                     short.payload = short.payload.slice(..length);
-                    through(middlebox, seconds(0), side, short);
+                    process(middlebox, seconds(0), side, short);
                 }
             }
         }
         let counters = middlebox.counters();
-        assert_eq!(counters.received, counters.passed + counters.dropped.in_all());
+        assert_eq!(counters.received, counters.passed + counters.dropped.total());
     }
 }

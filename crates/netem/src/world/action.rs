@@ -53,33 +53,33 @@ impl<N, B> Action<N, B> {
 }
 
 /// An action with its sequence number: of equal times, the one scheduled first comes first.
-pub(super) struct Planned<N, B> {
+pub(super) struct Scheduled<N, B> {
     pub(super) time: Nanos,
-    pub(super) turn: u64,
+    pub(super) sequence: u64,
     pub(super) action: Action<N, B>,
 }
 
-impl<N, B> Planned<N, B> {
+impl<N, B> Scheduled<N, B> {
     const fn key(&self) -> (Nanos, u64) {
-        (self.time, self.turn)
+        (self.time, self.sequence)
     }
 }
 
-impl<N, B> PartialEq for Planned<N, B> {
+impl<N, B> PartialEq for Scheduled<N, B> {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
 
-impl<N, B> Eq for Planned<N, B> {}
+impl<N, B> Eq for Scheduled<N, B> {}
 
-impl<N, B> PartialOrd for Planned<N, B> {
+impl<N, B> PartialOrd for Scheduled<N, B> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<N, B> Ord for Planned<N, B> {
+impl<N, B> Ord for Scheduled<N, B> {
     /// Reversed, because a `BinaryHeap` returns the greatest element first.
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(&self.key())

@@ -15,7 +15,7 @@ const NOWHERE: u32 = u32::MAX;
 const ENTITY_BITS: u32 = 24;
 /// Bits of an entry that hold its sequence number. It wraps after 10^12 settings, and two entities
 /// that requested the same time across that point are swapped.
-const TURN_BITS: u32 = 64 - ENTITY_BITS;
+const SEQUENCE_BITS: u32 = 64 - ENTITY_BITS;
 
 /// The maximum number of entities: nodes and directions of links.
 pub(super) const MAX_ENTITIES: u32 = 1 << ENTITY_BITS;
@@ -26,9 +26,9 @@ pub(super) const MAX_ENTITIES: u32 = 1 << ENTITY_BITS;
 struct Entry(u128);
 
 impl Entry {
-    const fn new(time: Nanos, turn: u64, entity: u32) -> Self {
-        let turn = turn & ((1 << TURN_BITS) - 1);
-        Self((time as u128) << 64 | (turn as u128) << ENTITY_BITS | entity as u128)
+    const fn new(time: Nanos, sequence: u64, entity: u32) -> Self {
+        let sequence = sequence & ((1 << SEQUENCE_BITS) - 1);
+        Self((time as u128) << 64 | (sequence as u128) << ENTITY_BITS | entity as u128)
     }
 
     const fn time(self) -> Nanos {
@@ -158,14 +158,14 @@ mod tests {
         ) {
             let mut agenda = Agenda::default();
             let mut list: Vec<(u64, usize, u32)> = Vec::new();
-            for (turn, (entity, time)) in settings.into_iter().enumerate() {
+            for (sequence, (entity, time)) in settings.into_iter().enumerate() {
                 agenda.set(entity, time);
                 let old = list.iter().position(|(_, _, other)| *other == entity);
                 if old.map(|old| list[old].0) != time {
                     if let Some(old) = old {
                         list.swap_remove(old);
                     }
-                    list.extend(time.map(|time| (time, turn, entity)));
+                    list.extend(time.map(|time| (time, sequence, entity)));
                 }
                 let first = list.iter().min().map(|(time, _, entity)| (*time, *entity));
                 prop_assert_eq!(agenda.first(), first);

@@ -37,7 +37,7 @@ fn packet(bytes: usize) -> Packet {
 struct Host {
     to_send: VecDeque<(Duration, u32, Packet)>,
     echoes: bool,
-    leaving: VecDeque<(u32, Packet)>,
+    outgoing: VecDeque<(u32, Packet)>,
     arrived: Vec<(Duration, u32, usize)>,
     starts: u32,
     timers: u32,
@@ -64,14 +64,14 @@ impl Node for Host {
             NodeInput::Arrived { interface, packet } => {
                 self.arrived.push((now, interface, packet.len()));
                 if self.echoes {
-                    self.leaving.push_back((interface, packet));
+                    self.outgoing.push_back((interface, packet));
                 }
             }
         }
     }
 
     fn poll_output(&mut self, now: Duration) -> NodeOutput {
-        if let Some((interface, packet)) = self.leaving.pop_front() {
+        if let Some((interface, packet)) = self.outgoing.pop_front() {
             return NodeOutput::Transmit { interface, packet };
         }
         match self.to_send.front() {

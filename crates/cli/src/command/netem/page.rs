@@ -20,7 +20,7 @@ pub(super) fn lines(counters: &Counters, style: OutputStyle) -> Vec<Line> {
     let row = |name: &str, arrow: &str, of: &DirectionCounters| -> Vec<(Paint, String)> {
         let dropped = |cause| of.link.dropped(cause).packets;
         let (lost, full) = (dropped(DropCause::Loss), dropped(DropCause::QueueFull));
-        let other = of.link.dropped_in_all().packets - lost - full + of.unwritten;
+        let other = of.link.total_dropped().packets - lost - full + of.unwritten;
         let in_transit = of.queued.packets + of.in_flight.packets;
         let share = |count: u64| match count as f64 / of.link.offered.packets.max(1) as f64 {
             _ if count == 0 => "0".to_owned(),
@@ -72,7 +72,7 @@ fn middleboxes(counters: &Counters, style: OutputStyle) -> Vec<Line> {
             packets.received.to_string(),
             packets.passed.to_string(),
             by_protocol(&packets.dropped),
-            packets.made.to_string(),
+            packets.generated.to_string(),
         ]
         .map(|text| (Paint::Plain, text))
         .to_vec()
@@ -96,7 +96,7 @@ fn by_protocol(dropped: &ByProtocol) -> String {
     let each: Vec<String> = each.map(|(name, count)| format!("{count} {name}")).collect();
     match each.is_empty() {
         true => "0".to_owned(),
-        false => format!("{} ({})", dropped.in_all(), each.join(", ")),
+        false => format!("{} ({})", dropped.total(), each.join(", ")),
     }
 }
 
@@ -151,8 +151,8 @@ pub(super) fn object(counters: &Counters) -> Value {
             json!({
                 "kind": of.kind, "rule": of.rule,
                 "received": of.packets.received, "passed": of.packets.passed,
-                "dropped": of.packets.dropped.in_all(), "dropped_by_protocol": dropped,
-                "made": of.packets.made,
+                "dropped": of.packets.dropped.total(), "dropped_by_protocol": dropped,
+                "made": of.packets.generated,
             })
         });
         let mut object = json!({ "name": path.name });

@@ -132,7 +132,7 @@ impl Network {
             PathTraffic {
                 bytes: link.delivered.bytes,
                 packets: link.delivered.packets,
-                dropped: link.dropped_in_all().packets,
+                dropped: link.total_dropped().packets,
             }
         };
         Ok(self.names.iter().map(traffic).collect())

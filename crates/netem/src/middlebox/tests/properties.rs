@@ -19,17 +19,17 @@ proptest! {
     /// Outgoing packets have the NAT's address and a valid checksum; an answer reaches the host
     /// that sent first, with its own address; two hosts never share a port.
     #[test]
-    fn replies_reach_the_host_that_asked(
+    fn replies_reach_the_host_that_sent_first(
         mapping in dependence(),
         filtering in dependence(),
         last_port in 2000_u16..2040,
-        talks in prop::collection::vec(flow(), 1..100),
+        flows in prop::collection::vec(flow(), 1..100),
     ) {
         let ports = 2000..=last_port;
         let config = NatConfig { mapping, filtering, ports, ..NatConfig::new(address(NAT)) };
         let mut nat = Nat::new(config);
         let mut now = 0;
-        for (host, port, peer, peer_port, is_tcp, wait) in talks {
+        for (host, port, peer, peer_port, is_tcp, wait) in flows {
             now += wait;
             let (host, peer) = (std::format!("10.0.0.{host}"), std::format!("198.51.100.{peer}"));
             let make = |from: (&str, u16), to: (&str, u16)| {
@@ -37,12 +37,12 @@ proptest! {
             };
             let (host, peer) = ((host.as_str(), port), (peer.as_str(), peer_port));
             // There may be no port left.
-            let Some(outside) = out(&mut nat, now, make(host, peer)) else { continue };
+            let Some(outside) = outbound(&mut nat, now, make(host, peer)) else { continue };
             let given = u16::from_be_bytes([outside.payload[0], outside.payload[1]]);
             prop_assert!((2000..=last_port).contains(&given));
             prop_assert_eq!(&outside, &make((NAT, given), peer));
             prop_assert_eq!(of_transport(&outside), 0);
-            let answer = back(&mut nat, now, make(peer, (NAT, given)));
+            let answer = inbound(&mut nat, now, make(peer, (NAT, given)));
             prop_assert_eq!(answer, Some(make(peer, host)));
         }
         prop_assert!(nat.mappings() <= 2 * usize::from(last_port - 1999));
@@ -64,7 +64,7 @@ proptest! {
             Box::new(ResetInjector::new(Trigger::Contains(Vec::from([0])), true)),
         ]);
         for middlebox in &mut boxes {
-            let (mut now, mut left) = (0, 0);
+            let (mut now, mut outgoing) = (0, 0);
             for (payload, protocol, inside, wait) in &packets {
                 now += wait;
                 let (from, to, side) = if *inside {
@@ -76,12 +76,12 @@ proptest! {
                     payload: Bytes::copy_from_slice(payload),
                     ..packet(*protocol, (from, 1), (to, 2), &[])
                 };
-                left += through(middlebox, seconds(now), side, packet).len() as u64;
+                outgoing += process(middlebox, seconds(now), side, packet).len() as u64;
             }
             let counters = middlebox.counters();
             prop_assert_eq!(counters.received, packets.len() as u64);
-            prop_assert_eq!(counters.received, counters.passed + counters.dropped.in_all());
-            prop_assert_eq!(left, counters.passed + counters.made);
+            prop_assert_eq!(counters.received, counters.passed + counters.dropped.total());
+            prop_assert_eq!(outgoing, counters.passed + counters.generated);
         }
     }
 }

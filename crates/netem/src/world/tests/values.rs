@@ -39,15 +39,15 @@ impl Payload for Value {
 
 /// Sends its packets, and stores those that arrive.
 #[derive(Default)]
-struct End<P> {
+struct Endpoint<P> {
     to_send: Vec<P>,
-    came: Vec<P>,
+    received: Vec<P>,
 }
 
-impl<P: Payload> Node<P> for End<P> {
+impl<P: Payload> Node<P> for Endpoint<P> {
     fn handle_input(&mut self, _now: Duration, input: NodeInput<P>) {
         if let NodeInput::Arrived { packet, .. } = input {
-            self.came.push(packet.payload);
+            self.received.push(packet.payload);
         }
     }
 
@@ -62,7 +62,7 @@ impl<P: Payload> Node<P> for End<P> {
 }
 
 enum Station<P> {
-    End(End<P>),
+    Endpoint(Endpoint<P>),
     Router(Router<P>),
     Limit(MiddleboxNode<MtuLimit>),
 }
@@ -70,7 +70,7 @@ enum Station<P> {
 impl<P: Payload> Node<P> for Station<P> {
     fn handle_input(&mut self, now: Duration, input: NodeInput<P>) {
         match self {
-            Self::End(end) => end.handle_input(now, input),
+            Self::Endpoint(end) => end.handle_input(now, input),
             Self::Router(router) => router.handle_input(now, input),
             Self::Limit(limit) => limit.handle_input(now, input),
         }
@@ -78,7 +78,7 @@ impl<P: Payload> Node<P> for Station<P> {
 
     fn poll_output(&mut self, now: Duration) -> NodeOutput<P> {
         match self {
-            Self::End(end) => end.poll_output(now),
+            Self::Endpoint(end) => end.poll_output(now),
             Self::Router(router) => router.poll_output(now),
             Self::Limit(limit) => limit.poll_output(now),
         }
@@ -88,16 +88,17 @@ impl<P: Payload> Node<P> for Station<P> {
 /// The arrivals through two nodes on the path, the recorded events, and a capture.
 fn through<P: Payload>(
     to_send: Vec<P>,
-    box_in_the_way: Option<usize>,
+    middlebox_mtu: Option<usize>,
     errors: f64,
 ) -> (Vec<P>, Vec<Record>, Vec<u8>) {
     let mut world: World<Station<P>, P> = World::new(7);
-    let sender = world.add_node(Station::End(End { to_send, came: Vec::new() }));
-    let middle = world.add_node(match box_in_the_way {
+    let sender = world.add_node(Station::Endpoint(Endpoint { to_send, received: Vec::new() }));
+    let middle = world.add_node(match middlebox_mtu {
         Some(mtu) => Station::Limit(MiddleboxNode(MtuLimit::new(mtu, Answer::Nothing))),
         None => Station::Router(Router::new().host(B, 1)),
     });
-    let receiver = world.add_node(Station::End(End { to_send: Vec::new(), came: Vec::new() }));
+    let receiver =
+        world.add_node(Station::Endpoint(Endpoint { to_send: Vec::new(), received: Vec::new() }));
     let last = LinkConfig {
         bit_error: Some(BitErrorConfig { probability: errors, effect: BitErrorEffect::Corrupt }),
         ..link()
@@ -107,10 +108,10 @@ fn through<P: Payload>(
     world.keep_records(1000);
     world.tap(tapped, TapPoint::Receiver, "last");
     world.run_until(milliseconds(1000));
-    let Station::End(end) = world.node_mut(receiver) else { unreachable!("an end was added") };
-    let came = core::mem::take(&mut end.came);
+    let Station::Endpoint(end) = world.node_mut(receiver) else { unreachable!("an end was added") };
+    let received = core::mem::take(&mut end.received);
     let records = world.records().to_vec();
-    (came, records, world.capture_mut().map(crate::capture::Capture::take).unwrap_or_default())
+    (received, records, world.capture_mut().map(crate::capture::Capture::take).unwrap_or_default())
 }
 
 #[test]
@@ -118,9 +119,9 @@ fn values_behave_like_their_bytes() {
     let values: Vec<Value> = (0..40).map(|n| Value::Number(n, 100 * usize::from(n))).collect();
     let bytes: Vec<Bytes> = values.iter().map(Value::to_bytes).collect();
     for (limit, errors) in [(None, 0.0), (Some(1500), 0.0), (None, 1e-4), (Some(1500), 1e-4)] {
-        let (values, happened, captured) = through(values.clone(), limit, errors);
+        let (values, records, captured) = through(values.clone(), limit, errors);
         let (bytes, expected, written) = through(bytes.clone(), limit, errors);
-        assert_eq!(happened, expected);
+        assert_eq!(records, expected);
         assert!(captured == written, "what a capture shows");
         assert_eq!(values.iter().map(Value::to_bytes).collect::<Vec<_>>(), bytes);
         // Only nodes that need the bytes have encoded the payload.
