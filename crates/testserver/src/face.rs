@@ -37,7 +37,7 @@ pub struct Face {
     /// The certificate that it presents.
     pub credentials: Credentials,
     /// Whether it supports none of the application protocols that an HTTP client offers.
-    pub speaks_nothing: bool,
+    pub no_common_alpn: bool,
 }
 
 /// Whether and how a transport can be reached.
@@ -49,7 +49,7 @@ pub enum Reach {
     Open,
     /// Packets from the client are delayed by this much.
     Slow(Duration),
-    /// Accepts (TCP) or does not, and never answers.
+    /// Connections are accepted over TCP, and then nothing is ever sent.
     Silent,
     /// Nothing is answered, not even a SYN.
     Swallowed,

@@ -12,8 +12,8 @@ use crate::{Authority, Credentials, Face, Faces, Reach, SctpFace, TestServer};
 pub enum Personality {
     /// HTTP/1.1, 2 and 3 without a fault.
     Healthy,
-    /// Datagrams to the port are dropped: no answer, no ICMP error. Alt-Svc promises HTTP/3
-    /// nevertheless, as if a firewall drops UDP.
+    /// Datagrams to the port are dropped, with neither an answer nor an ICMP error, as behind a
+    /// firewall that drops UDP. Alt-Svc announces HTTP/3 nevertheless.
     UdpSwallowed,
     /// Nothing listens on UDP, which the kernel reports by ICMP; no Alt-Svc.
     TcpOnly,
@@ -44,8 +44,8 @@ pub enum Personality {
     WrongName(Side),
     /// This transport supports none of HTTP's ALPN names.
     NoCommonAlpn(Side),
-    /// HTTP/1.1 over SCTP inside UDP and over TCP; no QUIC. Packets sent directly over IP are
-    /// dropped, as if a firewall drops protocol 132.
+    /// HTTP/1.1 over SCTP inside UDP and over TCP; no QUIC. SCTP packets sent directly over IP are
+    /// dropped, as behind a firewall that drops protocol 132.
     SctpInsideUdp,
     /// Bodies longer than `after` bytes are never completed: the connection (TCP) or stream (QUIC)
     /// is reset.
@@ -103,10 +103,12 @@ impl Personality {
             Self::TcpSlow { by } => reach(Reach::Slow(by), Reach::Open),
             Self::QuicSlow { by } => reach(Reach::Open, Reach::Slow(by)),
             Self::TcpSilent => reach(Reach::Silent, Reach::Open),
-            Self::WrongCertificate(side) => shown(side, Credentials::UnknownIssuer),
-            Self::ExpiredCertificate(side) => shown(side, Credentials::Expired),
-            Self::WrongName(side) => shown(side, Credentials::WrongName),
-            Self::NoCommonAlpn(side) => on(side, Face { speaks_nothing: true, ..Face::default() }),
+            Self::WrongCertificate(side) => with_credentials(side, Credentials::UnknownIssuer),
+            Self::ExpiredCertificate(side) => with_credentials(side, Credentials::Expired),
+            Self::WrongName(side) => with_credentials(side, Credentials::WrongName),
+            Self::NoCommonAlpn(side) => {
+                on_side(side, Face { no_common_alpn: true, ..Face::default() })
+            }
             Self::SctpInsideUdp => {
                 Faces { sctp: SctpFace::InsideUdp, ..reach(Reach::Open, Reach::Refused) }
             }
@@ -122,12 +124,12 @@ impl Personality {
     }
 }
 
-fn shown(side: Side, credentials: Credentials) -> Faces {
-    on(side, Face { credentials, ..Face::default() })
+fn with_credentials(side: Side, credentials: Credentials) -> Faces {
+    on_side(side, Face { credentials, ..Face::default() })
 }
 
 /// Returns this face on one side and a healthy one on the other.
-fn on(side: Side, face: Face) -> Faces {
+fn on_side(side: Side, face: Face) -> Faces {
     let mut faces = Faces::default();
     if side != Side::Quic {
         faces.tcp = face;
@@ -141,7 +143,7 @@ fn on(side: Side, face: Face) -> Faces {
 impl fmt::Display for Personality {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Healthy => f.write_str("all well"),
+            Self::Healthy => f.write_str("healthy"),
             Self::UdpSwallowed => f.write_str("UDP swallowed"),
             Self::TcpOnly => f.write_str("TCP only"),
             Self::Http3Only => f.write_str("HTTP/3 only"),

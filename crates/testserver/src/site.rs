@@ -121,17 +121,17 @@ impl Site {
         };
         match (first, rest) {
             ("", None) if self.directory.is_none() => {
-                fetch(&request, || page::respond(client, request.version()))
+                get_or_head(&request, || page::respond(client, request.version()))
             }
-            ("eyas", None) => fetch(&request, || page::respond(client, request.version())),
-            ("bytes", Some(count)) => fetch(&request, || bytes(&request, count)),
+            ("eyas", None) => get_or_head(&request, || page::respond(client, request.version())),
+            ("bytes", Some(count)) => get_or_head(&request, || bytes(&request, count)),
             ("echo", None) => echo::respond(&client.peer, request),
             ("slow", None) => slow(&request).await,
-            ("status", Some(code)) => fetch(&request, || status(code)),
-            ("redirect", Some(count)) => fetch(&request, || redirects(count)),
+            ("status", Some(code)) => get_or_head(&request, || status(code)),
+            ("redirect", Some(count)) => get_or_head(&request, || redirects(count)),
             ("*", None) if request.method() == Method::OPTIONS => reply::options(&[Method::GET]),
             _ => match &self.directory {
-                Some(root) => match refusal(&request, &FETCHING) {
+                Some(root) => match refusal(&request, &READ_METHODS) {
                     None => files::respond(&self.listings, root, client, &request).await,
                     Some(refusal) => refusal,
                 },
@@ -168,14 +168,14 @@ impl Service<Request<RequestBody>> for Site {
     }
 }
 
-const FETCHING: [Method; 2] = [Method::GET, Method::HEAD];
+const READ_METHODS: [Method; 2] = [Method::GET, Method::HEAD];
 
 const ROUTES: &str = "Not found. The routes are: / (or /eyas), /bytes/N, /echo, /slow?ms=N, \
                       /status/CODE, /redirect/N.";
 
 /// Answers GET and HEAD, and refuses other methods.
-fn fetch(request: &Request<RequestBody>, answer: impl FnOnce() -> Reply) -> Reply {
-    refusal(request, &FETCHING).unwrap_or_else(answer)
+fn get_or_head(request: &Request<RequestBody>, answer: impl FnOnce() -> Reply) -> Reply {
+    refusal(request, &READ_METHODS).unwrap_or_else(answer)
 }
 
 fn bytes(request: &Request<RequestBody>, count: &str) -> Reply {
@@ -195,7 +195,7 @@ fn bytes(request: &Request<RequestBody>, count: &str) -> Reply {
 }
 
 async fn slow(request: &Request<RequestBody>) -> Reply {
-    if let Some(refusal) = refusal(request, &FETCHING) {
+    if let Some(refusal) = refusal(request, &READ_METHODS) {
         return refusal;
     }
     let query = request.uri().query().unwrap_or_default();

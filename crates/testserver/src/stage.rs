@@ -85,12 +85,13 @@ impl TestServer {
         address: SocketAddr,
         tcp: TcpListener,
     ) -> Result<(), ServeError> {
-        let cannot = |cause| ServeError::Bind { address, cause };
+        let bind_error = |cause| ServeError::Bind { address, cause };
         match faces.tcp.reach {
             Reach::Open => self.serve_tcp(authority, faces, address, tcp),
             Reach::Slow(by) => {
-                let listener = TcpListener::bind(free_port_at(address)).await.map_err(cannot)?;
-                let inner = listener.local_addr().map_err(cannot)?;
+                let listener =
+                    TcpListener::bind(free_port_at(address)).await.map_err(bind_error)?;
+                let inner = listener.local_addr().map_err(bind_error)?;
                 self.serve_tcp(authority, faces, address, listener)?;
                 self.tasks.spawn(tcp_shim::run(tcp, inner, by));
                 Ok(())
@@ -100,7 +101,7 @@ impl TestServer {
                 Ok(())
             }
             Reach::Swallowed => {
-                let full = silent::fill(tcp).await.map_err(cannot)?;
+                let full = silent::fill(tcp).await.map_err(bind_error)?;
                 self.tasks.spawn(silent::keep_alive(full));
                 Ok(())
             }
@@ -108,7 +109,7 @@ impl TestServer {
                 drop(tcp);
                 // Bound but not listening: connections are refused, and no other program gets the
                 // port.
-                let held = silent::hold(address).map_err(cannot)?;
+                let held = silent::hold(address).map_err(bind_error)?;
                 self.tasks.spawn(silent::keep_alive(held));
                 Ok(())
             }
@@ -122,15 +123,15 @@ impl TestServer {
         address: SocketAddr,
         udp: UdpSocket,
     ) -> Result<(), ServeError> {
-        let cannot = |cause| ServeError::Bind { address, cause };
+        let bind_error = |cause| ServeError::Bind { address, cause };
         match faces.quic.reach {
             Reach::Open => self.serve_quic(authority, faces, address, udp),
             Reach::Slow(by) => {
-                let socket = UdpSocket::bind(free_port_at(address)).map_err(cannot)?;
-                socket.set_nonblocking(true).map_err(cannot)?;
-                let inner = socket.local_addr().map_err(cannot)?;
+                let socket = UdpSocket::bind(free_port_at(address)).map_err(bind_error)?;
+                socket.set_nonblocking(true).map_err(bind_error)?;
+                let inner = socket.local_addr().map_err(bind_error)?;
                 self.serve_quic(authority, faces, inner, socket)?;
-                let outer = tokio::net::UdpSocket::from_std(udp).map_err(cannot)?;
+                let outer = tokio::net::UdpSocket::from_std(udp).map_err(bind_error)?;
                 self.tasks.spawn(udp_shim::run(outer, inner, by));
                 Ok(())
             }
@@ -140,7 +141,7 @@ impl TestServer {
             }
             Reach::Refused => {
                 self.tasks
-                    .spawn(silent::keep_alive(silent::ignore_datagrams(udp).map_err(cannot)?));
+                    .spawn(silent::keep_alive(silent::ignore_datagrams(udp).map_err(bind_error)?));
                 Ok(())
             }
         }
@@ -194,7 +195,7 @@ fn free_port_at(address: SocketAddr) -> SocketAddr {
 fn builder(authority: &Authority, face: &Face, faces: &Faces) -> Result<ServerBuilder, ServeError> {
     let builder = Server::builder().service(Site::new());
     let mut builder = builder.tls(authority.identity(face.credentials)?);
-    if face.speaks_nothing {
+    if face.no_common_alpn {
         builder = builder.alpn(vec![UNSUPPORTED_ALPN.to_vec()]);
     }
     if let Some(fault) = faces.fault {

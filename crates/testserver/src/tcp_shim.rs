@@ -54,15 +54,19 @@ async fn try_forward(client: TcpStream, inner: SocketAddr, by: Duration) -> io::
     let (from_client, mut to_client) = client.into_split();
     let (mut from_server, to_server) = server.into_split();
     let (queue, pieces) = mpsc::channel(MAX_PIECES);
-    let back = async {
+    let responses = async {
         tokio::io::copy(&mut from_server, &mut to_client).await?;
         to_client.shutdown().await
     };
-    tokio::try_join!(gather(from_client, queue, by), deliver(pieces, to_server), back)?;
+    tokio::try_join!(
+        delay_requests(from_client, queue, by),
+        deliver_requests(pieces, to_server),
+        responses
+    )?;
     Ok(())
 }
 
-async fn gather(
+async fn delay_requests(
     mut from: OwnedReadHalf,
     queue: mpsc::Sender<(Instant, Bytes)>,
     by: Duration,
@@ -78,7 +82,7 @@ async fn gather(
     }
 }
 
-async fn deliver(
+async fn deliver_requests(
     mut pieces: mpsc::Receiver<(Instant, Bytes)>,
     mut to: OwnedWriteHalf,
 ) -> io::Result<()> {

@@ -56,13 +56,13 @@ async fn forward(
     mut datagrams: mpsc::Receiver<(Instant, Bytes)>,
 ) {
     let Ok(upstream) = connected(inner).await else { return };
-    let there = async {
+    let to_server = async {
         while let Ok(Some((due, datagram))) = timeout(CLIENT_IDLE, datagrams.recv()).await {
             sleep_until(due).await;
             let _ = upstream.send(&datagram).await;
         }
     };
-    let back = async {
+    let to_client = async {
         let mut buffer = vec![0; DATAGRAM];
         loop {
             if let Ok(length) = upstream.recv(&mut buffer).await {
@@ -71,8 +71,8 @@ async fn forward(
         }
     };
     tokio::select! {
-        () = there => {}
-        () = back => {}
+        () = to_server => {}
+        () = to_client => {}
     }
 }
 

@@ -86,7 +86,7 @@ fn failure(outcome: Fetched) -> String {
 }
 
 #[tokio::test]
-async fn healthy() {
+async fn a_healthy_server_answers_over_every_version() {
     let stage = stage(Personality::Healthy).await;
     stage.tcp_works().await;
     stage.quic_works().await;
@@ -95,7 +95,7 @@ async fn healthy() {
 }
 
 #[tokio::test]
-async fn udp_swallowed() {
+async fn a_server_behind_dropped_udp_announces_http3_but_never_answers_quic() {
     let stage = stage(Personality::UdpSwallowed).await;
     stage.tcp_works().await;
     let response = stage.over_tcp(Version::HTTP_2, get("/")).await.unwrap();
@@ -106,7 +106,7 @@ async fn udp_swallowed() {
 }
 
 #[tokio::test]
-async fn tcp_only() {
+async fn a_tcp_only_server_refuses_udp_and_sends_no_alt_svc() {
     let stage = stage(Personality::TcpOnly).await;
     stage.tcp_works().await;
     let response = stage.over_tcp(Version::HTTP_2, get("/")).await.unwrap();
@@ -119,7 +119,7 @@ async fn tcp_only() {
 }
 
 #[tokio::test]
-async fn http3_only() {
+async fn an_http3_only_server_refuses_tcp() {
     let stage = stage(Personality::Http3Only).await;
     stage.quic_works().await;
     let error = TcpStream::connect(stage.server.local_addr()).await.unwrap_err();
@@ -128,7 +128,7 @@ async fn http3_only() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn tcp_swallowed() {
+async fn dropped_syns_leave_quic_working() {
     let stage = stage(Personality::TcpSwallowed).await;
     let tcp = TcpStream::connect(stage.server.local_addr());
     assert!(timeout(PATIENCE, tcp).await.is_err(), "no answer at all");
@@ -137,7 +137,7 @@ async fn tcp_swallowed() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn all_swallowed() {
+async fn nothing_answers_if_everything_is_dropped() {
     let stage = stage(Personality::AllSwallowed).await;
     let tcp = TcpStream::connect(stage.server.local_addr());
     assert!(timeout(PATIENCE, tcp).await.is_err(), "no answer at all");
@@ -146,7 +146,7 @@ async fn all_swallowed() {
 }
 
 #[tokio::test]
-async fn tcp_slow() {
+async fn slow_tcp_delays_the_handshake_but_completes() {
     let by = Duration::from_millis(200);
     let stage = stage(Personality::TcpSlow { by }).await;
     let start = Instant::now();
@@ -157,7 +157,7 @@ async fn tcp_slow() {
 }
 
 #[tokio::test]
-async fn quic_slow() {
+async fn slow_quic_delays_the_handshake_but_completes() {
     let by = Duration::from_millis(200);
     let stage = stage(Personality::QuicSlow { by }).await;
     let start = Instant::now();
@@ -168,7 +168,7 @@ async fn quic_slow() {
 }
 
 #[tokio::test]
-async fn tcp_silent() {
+async fn silent_tcp_accepts_and_sends_nothing() {
     let stage = stage(Personality::TcpSilent).await;
     assert!(TcpStream::connect(stage.server.local_addr()).await.is_ok());
     let tls = tls_to(stage.server.local_addr(), stage.authority.root(), b"h2");
@@ -178,7 +178,7 @@ async fn tcp_silent() {
 
 /// Checks that the personality fails on its side with this word in the error, and works on the
 /// other.
-async fn fails(personality: impl Fn(Side) -> Personality, word: &str) {
+async fn assert_fails_on_each_side(personality: impl Fn(Side) -> Personality, word: &str) {
     let on_tcp = stage(personality(Side::Tcp)).await;
     let error = failure(on_tcp.over_tcp(Version::HTTP_2, get("/")).await);
     assert!(error.contains(word), "{error}");
@@ -197,22 +197,22 @@ async fn fails(personality: impl Fn(Side) -> Personality, word: &str) {
 }
 
 #[tokio::test]
-async fn wrong_certificate() {
-    fails(Personality::WrongCertificate, "UnknownIssuer").await;
+async fn an_untrusted_issuer_is_rejected_on_its_side_only() {
+    assert_fails_on_each_side(Personality::WrongCertificate, "UnknownIssuer").await;
 }
 
 #[tokio::test]
-async fn expired_certificate() {
-    fails(Personality::ExpiredCertificate, "expired").await;
+async fn an_expired_certificate_is_rejected_on_its_side_only() {
+    assert_fails_on_each_side(Personality::ExpiredCertificate, "expired").await;
 }
 
 #[tokio::test]
-async fn wrong_name() {
-    fails(Personality::WrongName, "not valid for name").await;
+async fn a_certificate_for_another_name_is_rejected_on_its_side_only() {
+    assert_fails_on_each_side(Personality::WrongName, "not valid for name").await;
 }
 
 #[tokio::test]
-async fn no_common_alpn() {
+async fn a_server_without_a_common_protocol_sends_the_alert() {
     // 120 is the alert's number (RFC 7301); QUIC adds 0x100.
     let both = stage(Personality::NoCommonAlpn(Side::Both)).await;
     let error = failure(both.over_tcp(Version::HTTP_2, get("/")).await);
@@ -222,7 +222,7 @@ async fn no_common_alpn() {
 }
 
 #[tokio::test]
-async fn reset_in_body() {
+async fn a_reset_body_ends_with_an_error_in_every_version() {
     let stage = stage(Personality::ResetInBody { after: 5000 }).await;
     stage.tcp_works().await;
     stage.quic_works().await;
@@ -235,7 +235,7 @@ async fn reset_in_body() {
 }
 
 #[tokio::test]
-async fn truncated_body() {
+async fn a_truncated_body_ends_early_in_every_version() {
     let stage = stage(Personality::TruncatedBody { after: 5000 }).await;
     stage.tcp_works().await;
     stage.quic_works().await;

@@ -30,7 +30,7 @@ enum Found {
     File(Located),
     Directory(PathBuf),
     /// A directory, requested without the trailing slash that relative links need.
-    Slashless,
+    MissingSlash,
 }
 
 /// A regular file below the root that could be opened. It is not kept open until its bytes can be
@@ -84,22 +84,23 @@ pub(super) async fn respond(
 ) -> Reply {
     let path = request.uri().path();
     let Some(relative) = relative(path) else {
-        return error(StatusCode::NOT_FOUND, NOT_HERE);
+        return error(StatusCode::NOT_FOUND, NO_SUCH_FILE);
     };
-    let (root, is_slashed) = (Arc::clone(root), path.ends_with('/'));
-    let found = tokio::task::spawn_blocking(move || find(&root, &relative, is_slashed)).await;
+    let (root, has_trailing_slash) = (Arc::clone(root), path.ends_with('/'));
+    let found =
+        tokio::task::spawn_blocking(move || find(&root, &relative, has_trailing_slash)).await;
     match found {
         Ok(Ok(Found::File(file))) => self::file(request.headers(), file, client),
         Ok(Ok(Found::Directory(directory))) => {
             page(ListingBody::new(listings, client.share(), path, directory))
         }
-        Ok(Ok(Found::Slashless)) => {
+        Ok(Ok(Found::MissingSlash)) => {
             let query = request.uri().query().map(|query| format!("?{query}"));
             // Two leading slashes would name another host.
             let path = format!("/{}/{}", path.trim_start_matches('/'), query.unwrap_or_default());
             redirect(StatusCode::MOVED_PERMANENTLY, &path)
         }
-        Ok(Err(cause)) if is_missing(&cause) => error(StatusCode::NOT_FOUND, NOT_HERE),
+        Ok(Err(cause)) if is_missing(&cause) => error(StatusCode::NOT_FOUND, NO_SUCH_FILE),
         Ok(Err(cause)) if cause.kind() == io::ErrorKind::PermissionDenied => {
             error(StatusCode::FORBIDDEN, "The server may not read this file.")
         }
@@ -121,7 +122,7 @@ fn page(listing: ListingBody) -> Reply {
     reply
 }
 
-const NOT_HERE: &str = "No such file.";
+const NO_SUCH_FILE: &str = "No such file.";
 
 /// Returns whether the error means that there is nothing to serve under this name.
 fn is_missing(cause: &io::Error) -> bool {
@@ -159,15 +160,15 @@ fn os_string(name: Vec<u8>) -> Option<OsString> {
 }
 
 /// Returns the file or directory below `root`, which must be canonical.
-fn find(root: &Arc<Path>, relative: &Path, is_slashed: bool) -> io::Result<Found> {
+fn find(root: &Arc<Path>, relative: &Path, has_trailing_slash: bool) -> io::Result<Found> {
     let path = inside(root, &root.join(relative))?;
     let metadata = fs::metadata(&path)?;
     if !metadata.is_dir() {
         // `name/` is not the same as `name`.
-        return if is_slashed { Err(missing()) } else { open(root, path) };
+        return if has_trailing_slash { Err(missing()) } else { open(root, path) };
     }
-    if !is_slashed {
-        return Ok(Found::Slashless);
+    if !has_trailing_slash {
+        return Ok(Found::MissingSlash);
     }
     match inside(root, &path.join(INDEX)).and_then(|index| open(root, index)) {
         Err(cause) if is_missing(&cause) => {
@@ -248,8 +249,8 @@ fn file(headers: &HeaderMap, file: Located, client: &Client) -> Reply {
     // otherwise everything.
     let is_same = !headers.contains_key(header::IF_RANGE)
         || (modified.is_some() && date(headers, header::IF_RANGE) == modified);
-    let nothing = HeaderMap::new();
-    let headers = if is_same { headers } else { &nothing };
+    let no_headers = HeaderMap::new();
+    let headers = if is_same { headers } else { &no_headers };
     let media_type = mime_guess::from_path(&file.path).first_or_octet_stream();
     let share = Arc::clone(client.share());
     let content = |start, end| MeteredBody::of(FileBody::new(file, share, start, end));
@@ -303,7 +304,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_path_climbs(path in "(/|\\\\|\\.|%2e|%2F|%5c|%00|a|\u{e4}|%){0,12}") {
+        fn no_path_leaves_the_root(path in "(/|\\\\|\\.|%2e|%2F|%5c|%00|a|\u{e4}|%){0,12}") {
             if let Some(relative) = relative(&path) {
                 let is_plain = |part| matches!(part, std::path::Component::Normal(_));
                 proptest::prop_assert!(relative.components().all(is_plain), "{relative:?}");

@@ -141,7 +141,7 @@ enum State {
     Unread(PathBuf),
     Reading(AbortOnDropHandle<Result<Arc<Snapshot>, BoxError>>),
     Items(Arc<Snapshot>, usize),
-    Over,
+    Done,
 }
 
 impl ListingBody {
@@ -178,7 +178,7 @@ impl Source for ListingBody {
         _: usize,
     ) -> Poll<Option<Result<Piece, BoxError>>> {
         loop {
-            match std::mem::replace(&mut self.state, State::Over) {
+            match std::mem::replace(&mut self.state, State::Done) {
                 State::Unread(directory) => {
                     let (listings, share) = (Arc::clone(&self.listings), Arc::clone(&self.share));
                     let reading = async move { listings.read(directory, share).await };
@@ -202,7 +202,7 @@ impl Source for ListingBody {
                     }
                     return Poll::Ready(Some(Ok(self.piece(text))));
                 }
-                State::Over => return Poll::Ready(None),
+                State::Done => return Poll::Ready(None),
             }
         }
     }

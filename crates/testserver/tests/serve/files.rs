@@ -46,7 +46,7 @@ async fn files_have_their_type_and_length() {
 }
 
 #[tokio::test]
-async fn parts_of_files() {
+async fn ranges_of_files_are_served() {
     let (_home, running) = directory().await;
     let with = |range: &str, since: Option<&header::HeaderValue>| {
         let mut request = get("/note.txt");

@@ -85,7 +85,7 @@ async fn send_get(send: &mut Sender, path: &str) -> ResponseFuture {
 }
 
 #[tokio::test]
-async fn windows_of_a_byte_hold_little() {
+async fn one_byte_windows_limit_what_the_server_buffers() {
     let (_home, running) = server_with(|_| {}).await;
     let (mut send, _pings) = h2_with(&running, 1).await;
     let mut bodies = Vec::new();
@@ -156,7 +156,7 @@ async fn a_window_update_of_one_byte_is_not_progress() {
 }
 
 #[tokio::test]
-async fn requests_above_the_limit_are_refused_and_the_first_never() {
+async fn requests_above_the_limit_are_refused_but_never_the_first() {
     let (_home, running) = server_with(|limits| limits.requests = 0).await;
     let (mut send, _pings) = h2_with(&running, 65_535).await;
     let first = send_get(&mut send, "/slow?ms=2000").await;
@@ -202,7 +202,7 @@ async fn h3_with(running: &Running, window: u32) -> (quinn::Connection, H3Sender
 }
 
 #[tokio::test]
-async fn streams_of_http3_that_stall_hold_little() {
+async fn stalled_http3_streams_limit_what_the_server_buffers() {
     let (_home, running) = secure_with(|_| {}).await;
     let (_conn, mut send) = h3_with(&running, 100).await;
     let mut streams = Vec::new();
@@ -242,7 +242,7 @@ async fn a_stalled_stream_of_http3_is_reset_and_others_continue() {
 }
 
 #[tokio::test]
-async fn without_a_budget_everything_still_arrives() {
+async fn responses_are_complete_without_a_budget() {
     let (_home, running) = server_with(|limits| {
         limits.buffered_bytes = 0;
         limits.open_files = 0;

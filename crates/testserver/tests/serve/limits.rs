@@ -49,7 +49,7 @@ async fn invalid_requests_are_answered_400() {
 }
 
 #[tokio::test]
-async fn big_heads_are_answered_431() {
+async fn large_heads_are_answered_431() {
     let big = "x".repeat(40 * 1024);
     let running = start(builder().plain()).await;
     let head = format!("GET / HTTP/1.1\r\nHost: a\r\nX-Big: {big}\r\n\r\n");
@@ -89,7 +89,7 @@ async fn an_endless_head_over_http3_is_cut_off() {
 }
 
 #[tokio::test]
-async fn big_bodies_are_refused_or_cut() {
+async fn large_bodies_are_refused_or_cut_off() {
     let running = start(builder().limits(changed(|limits| limits.body_bytes = 1000))).await;
     for speak in Speak::SECURE {
         let small = request(Method::POST, "/echo", Bytes::from(vec![1; 1000]));

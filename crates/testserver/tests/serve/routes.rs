@@ -129,7 +129,7 @@ async fn slow_waits_as_long_as_requested() {
 }
 
 #[tokio::test]
-async fn statuses_and_redirections() {
+async fn statuses_and_redirections_are_as_requested() {
     let running = server().await;
     for speak in Speak::SECURE {
         for code in [200, 204, 304, 404, 418, 503, 599] {
@@ -148,7 +148,7 @@ async fn statuses_and_redirections() {
 }
 
 #[tokio::test]
-async fn not_found_and_method_not_allowed() {
+async fn unknown_paths_and_methods_are_rejected() {
     let running = server().await;
     for speak in Speak::SECURE {
         let response = fetch(&running, speak, get("/none")).await;

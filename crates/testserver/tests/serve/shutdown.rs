@@ -30,7 +30,7 @@ fn assert_body(response: &Response<Bytes>, text: &str) {
 }
 
 #[tokio::test]
-async fn running_responses_over_tcp_finish() {
+async fn responses_in_flight_over_tcp_are_completed() {
     for version in [Version::HTTP_11, Version::HTTP_2] {
         // A port that nothing else uses afterwards.
         let address = (Ipv4Addr::LOCALHOST, own_port()).into();
@@ -69,7 +69,7 @@ async fn a_response_in_flight_survives_a_graceful_shutdown() {
 }
 
 #[tokio::test]
-async fn a_deadline_cuts_unfinished_responses() {
+async fn a_deadline_cuts_off_unfinished_responses() {
     let running = server().await;
     let (_conn, mut driver, mut send) = quic(&running).await;
     tokio::spawn(async move { std::future::poll_fn(|cx| driver.poll_close(cx)).await });
