@@ -18,7 +18,7 @@ from .load import cases as load
 from .multipath import cases as multipath
 from .netem import run as netem
 from .network import Network, NoNamespaces
-from .process import READY_WITHIN, Peer
+from .process import READY_TIMEOUT, Peer
 from .report import Report, Skip
 from .sctp import memory
 from .sctp.run import NAMES
@@ -109,7 +109,7 @@ class ParallelRun:
         if self.peer.process.poll() is None:
             self.peer.process.send_signal(signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.peer.process.wait(READY_WITHIN)
+                self.peer.process.wait(READY_TIMEOUT)
         self.peer.stop()
 
 
@@ -186,8 +186,8 @@ def run(world: World, only: list[str], times: Timings) -> None:
         with times.of(f"others: {name}"):
             try:
                 case(world)
-            except Skip as why:
-                world.report.skip(peer, name, str(why))
+            except Skip as reason:
+                world.report.skip(peer, name, str(reason))
             except Exception as error:  # one broken case must not hide the others
                 world.report.failed(peer, name, f"{type(error).__name__}: {error}")
             world.network.heal()

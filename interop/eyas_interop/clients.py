@@ -10,9 +10,9 @@ import urllib.parse
 from .report import Skip
 
 # The time limit of Chromium for one page, in seconds.
-PAGE_WITHIN = 60
+PAGE_TIMEOUT = 60
 # The time limit of libcurl for one body, in seconds.
-BODY_WITHIN = 120
+BODY_TIMEOUT = 120
 
 
 class Page:
@@ -70,10 +70,10 @@ def load(scratch: pathlib.Path, arguments: list[str], inside: list[str] | None =
     try:
         return subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-            timeout=PAGE_WITHIN, check=False,
+            timeout=PAGE_TIMEOUT, check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise RuntimeError(f"Chromium did not end within {PAGE_WITHIN} s") from error
+        raise RuntimeError(f"Chromium did not end within {PAGE_TIMEOUT} s") from error
     finally:
         shutil.rmtree(profile, ignore_errors=True)
 
@@ -101,7 +101,7 @@ def libcurl(url: str, host: str, address: str, authority: pathlib.Path, version:
         str(authority), version,
     ]
     done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=BODY_WITHIN,
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=BODY_TIMEOUT,
         check=False,
     )
     if done.returncode != 0:

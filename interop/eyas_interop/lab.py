@@ -9,7 +9,7 @@ import time
 from .report import Report
 
 # The time limit of each wait, in seconds: far more than needed.
-PATIENCE = 60
+TIMEOUT = 60
 # A run that does not end by itself within the limit.
 ENDLESS = ["--set", "live.duration=600 s", "--set", "live.warm_up=0 s"]
 PEER = pathlib.Path("sctp/usrsctp/peer")
@@ -33,10 +33,10 @@ def used_namespaces() -> set[str]:
 
 
 def wait_until(what: str, holds) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not holds():
         if time.monotonic() > deadline:
-            raise RuntimeError(f"not within {PATIENCE} s: {what}")
+            raise RuntimeError(f"not within {TIMEOUT} s: {what}")
         time.sleep(0.05)
 
 
@@ -60,7 +60,7 @@ def interrupt(eyas: pathlib.Path, stack: str, signal_to_send: signal.Signals, ou
         # Until it has produced some data.
         time.sleep(0.5)
         run.send_signal(signal_to_send)
-        status = run.wait(PATIENCE)
+        status = run.wait(TIMEOUT)
         wait_until("the namespaces are empty", lambda: not hosts & used_namespaces())
         left = [str(file.name) for file in out.rglob("*") if file.is_file()]
         # Only finished runs may leave results, and no run has finished.

@@ -43,8 +43,8 @@ def run(directory: pathlib.Path, eyas: pathlib.Path, report: Report) -> None:
     """The association survives the server's answer on its second path."""
     name = "an association over IPv6, with IPv4 behind a NAT"
     try:
-        ran = fetch(directory, eyas)
-        good = ran.status == 0 and ran.winner.get("transport") == "sctp-udp"
-        report.check("nat", name, good, ran.outline())
+        completed = fetch(directory, eyas)
+        good = completed.status == 0 and completed.winner.get("transport") == "sctp-udp"
+        report.check("nat", name, good, completed.outline())
     except Exception as error:  # one broken case must not hide the others
         report.failed("nat", name, f"{type(error).__name__}: {error}")

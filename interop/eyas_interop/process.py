@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 
 # How long a peer may take to become ready, in seconds.
-READY_WITHIN = 60
+READY_TIMEOUT = 60
 # How long a peer may take to end after a SIGTERM, in seconds.
-END_WITHIN = 5
+END_TIMEOUT = 5
 
 
 class Peer:
@@ -25,7 +25,7 @@ class Peer:
 
     def wait_until(self, ready: Callable[[], bool]) -> "Peer":
         """Waits until it is ready; the error contains the end of its output."""
-        deadline = time.monotonic() + READY_WITHIN
+        deadline = time.monotonic() + READY_TIMEOUT
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 raise RuntimeError(f"{self.name} ended with {self.process.returncode}: {self.tail()}")
@@ -33,7 +33,7 @@ class Peer:
                 return self
             time.sleep(0.1)
         self.stop()
-        raise RuntimeError(f"{self.name} was not ready within {READY_WITHIN} s: {self.tail()}")
+        raise RuntimeError(f"{self.name} was not ready within {READY_TIMEOUT} s: {self.tail()}")
 
     def output(self) -> str:
         """Returns all of its output."""
@@ -48,7 +48,7 @@ class Peer:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(END_WITHIN)
+                self.process.wait(END_TIMEOUT)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()

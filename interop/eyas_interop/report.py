@@ -31,8 +31,8 @@ class Report:
     def failed(self, peer: str, name: str, detail: str) -> None:
         self._line("failed", "FAIL", peer, name, detail)
 
-    def skip(self, peer: str, name: str, why: str) -> None:
-        self._line("skipped", "SKIP", peer, name, why)
+    def skip(self, peer: str, name: str, reason: str) -> None:
+        self._line("skipped", "SKIP", peer, name, reason)
 
     def finish(self) -> int:
         """Prints the closing line; returns the exit status of the run."""

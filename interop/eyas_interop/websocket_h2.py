@@ -9,7 +9,7 @@ from h2.connection import H2Connection
 from h2.events import DataReceived, RemoteSettingsChanged, ResponseReceived, StreamEnded, StreamReset
 
 # The time limit of a socket operation, in seconds.
-WITHIN = 30
+TIMEOUT = 30
 
 
 class Received:
@@ -26,7 +26,7 @@ def connect(port: int, authority: pathlib.Path, path: str, data: bytes) -> Recei
     """Opens a WebSocket, sends this, and reads until its end."""
     context = ssl.create_default_context(cafile=str(authority))
     context.set_alpn_protocols(["h2"])
-    with socket.create_connection(("127.0.0.1", port), timeout=WITHIN) as tcp:
+    with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT) as tcp:
         with context.wrap_socket(tcp, server_hostname="localhost") as tls:
             return run(tls, H2Connection(H2Configuration(header_encoding=None)), path, data)
 

@@ -15,7 +15,7 @@ INITIAL_WINDOW_SIZE = 4
 # Why a stream is reset: it is no longer wanted (RFC 9113 §7).
 CANCEL = 8
 # The time limit of each operation, in seconds.
-PATIENCE = 20
+TIMEOUT = 20
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
@@ -31,7 +31,7 @@ class Connection:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
         context.set_alpn_protocols(["h2"])
-        tcp = socket.create_connection(("127.0.0.1", port), PATIENCE)
+        tcp = socket.create_connection(("127.0.0.1", port), TIMEOUT)
         self.tls = context.wrap_socket(tcp, server_hostname="localhost")
         self.encoder = hpack.Encoder()
         self.next = 1

@@ -8,7 +8,7 @@ import threading
 from eyas_interop.hostile.stage import Server, Stage
 
 # The time limit of one answer, in seconds.
-PATIENCE = 20
+TIMEOUT = 20
 LOCALHOST = "127.0.0.1"
 
 
@@ -19,7 +19,7 @@ class Echo:
         self.port = 0
         self._ready = threading.Event()
         threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True).start()
-        if not self._ready.wait(PATIENCE):
+        if not self._ready.wait(TIMEOUT):
             raise RuntimeError("the echo server did not start")
 
     async def _run(self) -> None:
@@ -54,7 +54,7 @@ def request(port: int) -> bytes:
 
 def echo_through_proxy(proxy_port: int, port: int) -> None:
     """Connects to the echo server through the proxy, and checks the echo."""
-    with socket.create_connection((LOCALHOST, proxy_port), PATIENCE) as client:
+    with socket.create_connection((LOCALHOST, proxy_port), TIMEOUT) as client:
         client.sendall(request(port))
         client.sendall(b"there and back")
         expect(client, 2 + 10, b"\x05\x00\x05\x00")

@@ -10,7 +10,7 @@ DATA, INIT, INIT_ACK, SACK, HEARTBEAT, HEARTBEAT_ACK, ABORT, COOKIE_ECHO, COOKIE
     0, 1, 2, 3, 4, 5, 6, 10, 11)
 COOKIE = 7
 # The smallest window that an INIT may announce (RFC 9260 §3.3.2).
-LEAST_WINDOW = 1500
+MIN_WINDOW = 1500
 FIRST_TSN = 1
 
 
@@ -88,7 +88,7 @@ class Crowd:
     def open(self, port: int) -> None:
         """Opens an association from this SCTP port."""
         tag = self.ours.setdefault(port, secrets.randbelow(0xFFFFFFFF) + 1)
-        init = struct.pack(">IIHHI", tag, LEAST_WINDOW, 10, 10, FIRST_TSN)
+        init = struct.pack(">IIHHI", tag, MIN_WINDOW, 10, 10, FIRST_TSN)
         self._send(packet(port, self.sctp_port, 0, chunk(INIT, 0, init)))
 
     def serve(self, seconds: float) -> None:

@@ -15,16 +15,16 @@ from eyas_interop.hostile.stage import Stage, main
 # The size of the client's download, in bytes.
 RESPONSE = 60_000_000
 # The number of the server's datagrams before the first forged one, during the response.
-UNDER_WAY = 500
+GENUINE_DATAGRAMS = 500
 # The number of forged datagrams, and the pause between them, in seconds.
-FORGED = 50
+FORGED_DATAGRAMS = 50
 PAUSE = 0.02
 
 
 def forge(relay: _dtls.Relay, stop: threading.Event) -> None:
-    while relay.answers < UNDER_WAY and not stop.wait(0.005):
+    while relay.answers < GENUINE_DATAGRAMS and not stop.wait(0.005):
         pass
-    for number in range(FORGED):
+    for number in range(FORGED_DATAGRAMS):
         relay.forge(_dtls.client_hello() if number % 2 else _dtls.junk())
         if stop.wait(PAUSE):
             return
@@ -46,12 +46,12 @@ def attack(stage: Stage) -> None:
     ):
         forger.start()
         start = time.monotonic()
-        ran = Command(stage.eyas, Path(home), []).run(*arguments)
+        completed = Command(stage.eyas, Path(home), []).run(*arguments)
         elapsed = time.monotonic() - start
         stop.set()
         forger.join()
-    transport = ran.json["connection"]["transport"] if ran.status == 0 else str(ran)
-    complete = ran.status == 0 and transport == "sctp-udp"
+    transport = completed.json["connection"]["transport"] if completed.status == 0 else str(completed)
+    complete = completed.status == 0 and transport == "sctp-udp"
     stage.check("the download completed", complete,
                 f"{transport}, {elapsed:.1f} s, {relay.answers} datagrams")
 

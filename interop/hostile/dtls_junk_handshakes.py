@@ -16,9 +16,9 @@ RATE = 2000
 DURATION = 12
 SOCKETS = 400
 # The number of connections before the attack, for comparison.
-BEFORE = 5
+BASELINE_CONNECTIONS = 5
 # The time limit of a client, in seconds.
-PATIENCE = 20
+TIMEOUT = 20
 
 
 def connect(stage: Stage, server: Server) -> float:
@@ -26,10 +26,10 @@ def connect(stage: Stage, server: Server) -> float:
     start = time.monotonic()
     command = [str(stage.eyas), "pipe", "--memory", "none", "--messages", "-v", "-k",
                "--sctp-udp-port", str(server.sctp_udp_port), f"sctp-udp://127.0.0.1:{server.port}"]
-    ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE,
-                         check=False)
-    if ran.returncode or b"under dtls" not in ran.stderr:
-        raise RuntimeError(f"status {ran.returncode}: {ran.stderr[-300:]!r}")
+    completed = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT,
+                               check=False)
+    if completed.returncode or b"under dtls" not in completed.stderr:
+        raise RuntimeError(f"status {completed.returncode}: {completed.stderr[-300:]!r}")
     return time.monotonic() - start
 
 
@@ -54,7 +54,7 @@ def flood(port: int, stop: threading.Event) -> None:
 
 def attack(stage: Stage) -> None:
     server = stage.serve()
-    before = [connect(stage, server) for _ in range(BEFORE)]
+    before = [connect(stage, server) for _ in range(BASELINE_CONNECTIONS)]
     stop = threading.Event()
     attacker = threading.Thread(target=flood, args=(server.sctp_udp_port, stop), daemon=True)
     during: list[float] = []
@@ -72,7 +72,7 @@ def attack(stage: Stage) -> None:
     detail = failed or f"{len(during)} connected"
     stage.check("honest clients", bool(during) and not failed, detail)
     # A handshake waits one second for each lost flight; two may be lost.
-    stage.within("the slowest honest client", max(during, default=PATIENCE), 2 * max(before) + 2, "s")
+    stage.within("the slowest honest client", max(during, default=TIMEOUT), 2 * max(before) + 2, "s")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from eyas_interop.hostile.stage import Stage, main
 # More than can arrive before the signal: a gigabyte did, in less than a second.
 BODY = b"HTTP/1.1 200 OK\r\ncontent-length: 1000000000000000\r\n\r\n"
 # How long a process may take to end after a signal, in seconds: one second, and time for a busy machine.
-SOON = 10
+TIMEOUT = 10
 
 
 def attack(stage: Stage) -> None:
@@ -48,7 +48,7 @@ def check_signal(stage: Stage, name: str, number: signal.Signals, *arguments: st
     code, _ = _answers.finish(process)
     elapsed = time.monotonic() - start
     left = [path.name for path in stage.directory.iterdir() if path.name != "pipe"]
-    good = code == 128 + number.value and elapsed < SOON and not left
+    good = code == 128 + number.value and elapsed < TIMEOUT and not left
     stage.check(name, good,
                 f"status {code} after {elapsed:.1f} s, files: {' '.join(left) or 'none'}")
 

@@ -9,7 +9,7 @@ import threading
 import time
 import urllib.request
 
-from _relay import LOCALHOST, PATIENCE
+from _relay import LOCALHOST, TIMEOUT
 from eyas_interop.hostile.stage import Stage, main
 
 CLIENTS = 400
@@ -49,7 +49,7 @@ def attack(stage: Stage) -> None:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def brief() -> None:
-        with opener.open(f"http://{LOCALHOST}:{victim.port}/", timeout=PATIENCE) as response:
+        with opener.open(f"http://{LOCALHOST}:{victim.port}/", timeout=TIMEOUT) as response:
             if response.read() != b"brief":
                 raise RuntimeError("unexpected response")
 
@@ -57,14 +57,14 @@ def attack(stage: Stage) -> None:
     with stage.watched(victim.process) as watch:
         with stage.repeat(brief) as honest:
             for _ in range(CLIENTS):
-                client = socket.create_connection((LOCALHOST, victim.port), PATIENCE)
+                client = socket.create_connection((LOCALHOST, victim.port), TIMEOUT)
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
                 client.sendall(b"GET /endless HTTP/1.1\r\nHost: a\r\n\r\n")
                 clients.append(client)
             time.sleep(HOLD)
         for client in clients:
             client.close()
-        gone = stage.wait_for_usage(victim.process, PATIENCE, lambda usage: usage.descriptors < 100)
+        gone = stage.wait_for_usage(victim.process, TIMEOUT, lambda usage: usage.descriptors < 100)
     stage.alive(victim)
     stage.check("their connections are closed", gone)
     stage.memory_within(watch, 150)

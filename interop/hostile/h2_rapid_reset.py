@@ -15,9 +15,9 @@ FILE = 64 * 1024 * 1024
 CONNECTIONS = 8
 STREAMS = 20_000
 # Streams in one write: a server may have read them all before it processes any.
-AT_ONCE = 100
+STREAMS_PER_WRITE = 100
 # Streams that a connection may reset before it is ended, including those in flight.
-MOST = 2_000
+MAX_RESETS = 2_000
 # How long the waiting clients continue, in seconds, and the pause of each.
 HOLD = 6
 PAUSE = 0.002
@@ -30,8 +30,8 @@ def reset_in_bursts(port: int, ended: list[tuple[int, int | None]]) -> None:
     attacker = _h2.Connection(port, window=65_535)
     opened = 0
     while opened < STREAMS and attacker.is_open:
-        attacker.request_and_reset("/large", AT_ONCE)
-        opened += AT_ONCE
+        attacker.request_and_reset("/large", STREAMS_PER_WRITE)
+        opened += STREAMS_PER_WRITE
     ended.append((opened, attacker.goaway()))
 
 
@@ -60,7 +60,7 @@ def attack(stage: Stage) -> None:
         in_parallel(reset_one_by_one, server.port, time.monotonic() + HOLD)
     calmed = sum(reason == ENHANCE_YOUR_CALM for _, reason in ended)
     stage.check("ENHANCE_YOUR_CALM", calmed == CONNECTIONS, f"{calmed} of {CONNECTIONS}: {ended}")
-    stage.within("streams until then", max((opened for opened, _ in ended), default=STREAMS), MOST)
+    stage.within("streams until then", max((opened for opened, _ in ended), default=STREAMS), MAX_RESETS)
 
 
 if __name__ == "__main__":

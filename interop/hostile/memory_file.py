@@ -13,7 +13,7 @@ import subprocess
 from eyas_interop.hostile.stage import Server, Stage, main
 
 # Programs that start at the same moment.
-AT_ONCE = 8
+CONCURRENT_PROGRAMS = 8
 # How many times a memory is damaged.
 ROUNDS = 3
 # The time limit of one run of the command, in seconds.
@@ -117,14 +117,14 @@ def set_aside(stage: Stage, server: Server) -> None:
         memory.write_bytes(damaged[-1])
         for suffix in ("-wal", "-shm"):
             memory.with_name(f"memory{suffix}").unlink(missing_ok=True)
-        runs = [finish(running) for running in [get(stage, server, memory) for _ in range(AT_ONCE)]]
+        runs = [finish(running) for running in [get(stage, server, memory) for _ in range(CONCURRENT_PROGRAMS)]]
         fetched += sum(status == 0 for status, _ in runs)
     # SQLite's auxiliary files are set aside with the memory.
     auxiliary = ("-journal", "-wal", "-shm")
     files = [path for path in home.glob("memory.damaged-*") if not path.name.endswith(auxiliary)]
     contents_aside = [path.read_bytes() for path in files]
     lost = sum(contents not in contents_aside for contents in damaged)
-    requests = ROUNDS * AT_ONCE
+    requests = ROUNDS * CONCURRENT_PROGRAMS
     stage.check("damaged, fetched", fetched == requests, f"{fetched} of {requests}")
     stage.within("damaged and lost", lost, 0)
     undamaged = [f"{path.name}: {path.stat().st_size} bytes" for path in files if path.read_bytes() not in damaged]

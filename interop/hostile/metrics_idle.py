@@ -12,7 +12,7 @@ from eyas_interop.hostile.stage import Stage, main
 CONNECTIONS = 64
 REQUESTS = 5
 # The time limit of one answer, in seconds.
-PATIENCE = 3
+TIMEOUT = 3
 
 
 def attack(stage: Stage) -> None:
@@ -22,10 +22,10 @@ def attack(stage: Stage) -> None:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with stage.attacked(server, ("/bytes/1000",), memory=40, descriptors=60):
         for _ in range(CONNECTIONS):
-            idle.append(socket.create_connection(("127.0.0.1", port), PATIENCE))
+            idle.append(socket.create_connection(("127.0.0.1", port), TIMEOUT))
         for _ in range(REQUESTS):
             try:
-                with opener.open(server.metrics, timeout=PATIENCE) as page:
+                with opener.open(server.metrics, timeout=TIMEOUT) as page:
                     answered += b"eyas_requests_total" in page.read()
             except (urllib.error.URLError, OSError) as error:
                 error_text = str(error)

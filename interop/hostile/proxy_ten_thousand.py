@@ -8,17 +8,17 @@ import asyncio
 import contextlib
 import resource
 
-from _relay import LOCALHOST, PATIENCE, Echo, echo_through_proxy, proxy, request
+from _relay import LOCALHOST, TIMEOUT, Echo, echo_through_proxy, proxy, request
 from eyas_interop.hostile.stage import Stage, main
 from eyas_interop.report import Skip
 
 CLIENTS = 10_000
 # The number of clients that connect at the same time.
-AT_ONCE = 200
+CONCURRENT_CONNECTS = 200
 # A client takes two descriptors of the proxy, and two of this program, which has both ends. Some more are spare.
-EACH, SPARE = 2, 400
+DESCRIPTORS_PER_CLIENT, SPARE_DESCRIPTORS = 2, 400
 # The minimum number of clients for this attack.
-LEAST = 1000
+MIN_CLIENTS = 1000
 # MiB for all clients: the goal is 32 KiB for each, with room for the allocator.
 MEMORY = 400
 
@@ -29,7 +29,7 @@ async def echo_word(client: Client, word: bytes) -> bool:
     """Returns whether a word is echoed."""
     reader, writer = client
     writer.write(word)
-    return await asyncio.wait_for(reader.readexactly(len(word)), PATIENCE) == word
+    return await asyncio.wait_for(reader.readexactly(len(word)), TIMEOUT) == word
 
 
 async def connect(port: int, to: int, limit: asyncio.Semaphore) -> Client:
@@ -37,7 +37,7 @@ async def connect(port: int, to: int, limit: asyncio.Semaphore) -> Client:
     async with limit:
         reader, writer = await asyncio.open_connection(LOCALHOST, port, limit=64)
         writer.write(request(to))
-        reply = await asyncio.wait_for(reader.readexactly(12), PATIENCE)
+        reply = await asyncio.wait_for(reader.readexactly(12), TIMEOUT)
         if reply[:4] != b"\x05\x00\x05\x00":
             raise RuntimeError(f"received {reply!r}")
         return reader, writer
@@ -45,7 +45,7 @@ async def connect(port: int, to: int, limit: asyncio.Semaphore) -> Client:
 
 async def crowd(count: int, port: int, to: int) -> tuple[int, int]:
     """Returns how many were connected simultaneously, and how many of them received both echoes."""
-    limit = asyncio.Semaphore(AT_ONCE)
+    limit = asyncio.Semaphore(CONCURRENT_CONNECTS)
     results = await asyncio.gather(*(connect(port, to, limit) for _ in range(count)), return_exceptions=True)
     clients = [client for client in results if isinstance(client, tuple)]
     for word in (b"one", b"two"):
@@ -56,20 +56,20 @@ async def crowd(count: int, port: int, to: int) -> tuple[int, int]:
 
 
 def attack(stage: Stage) -> None:
-    needed = EACH * CLIENTS + SPARE
+    needed = DESCRIPTORS_PER_CLIENT * CLIENTS + SPARE_DESCRIPTORS
     # root may raise its limit; the proxy inherits it.
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (needed, needed))
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    count = min(CLIENTS, (limit - SPARE) // EACH)
-    if count < LEAST:
+    count = min(CLIENTS, (limit - SPARE_DESCRIPTORS) // DESCRIPTORS_PER_CLIENT)
+    if count < MIN_CLIENTS:
         raise Skip(f"{needed} descriptors are needed, and the limit is {limit} (ulimit -n)")
     echo = Echo()
     victim = proxy(stage, "--max-connections", str(count + 100))
     with stage.watched(victim.process) as watch:
         with stage.repeat(lambda: echo_through_proxy(victim.port, echo.port)) as honest:
             connected, echoed = asyncio.run(crowd(count, victim.port, echo.port))
-        gone = stage.wait_for_usage(victim.process, PATIENCE, lambda usage: usage.descriptors < 100)
+        gone = stage.wait_for_usage(victim.process, TIMEOUT, lambda usage: usage.descriptors < 100)
     stage.alive(victim)
     stage.check("all are served", connected == echoed == count, f"{connected} connected, {echoed} received the echo")
     stage.check("their connections are closed", gone)

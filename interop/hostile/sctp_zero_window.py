@@ -12,7 +12,7 @@ from eyas_interop.hostile.stage import Server, Stage, main
 # More than the default limit of 2,048 per address.
 ASSOCIATIONS = 3600
 # Opened at a time.
-AT_ONCE = 20
+CONCURRENT_HANDSHAKES = 20
 # Fits the send buffer of an association, so that HTTP finishes with it at once.
 RESPONSE = 900_000
 # How long they are held, in seconds.
@@ -37,8 +37,8 @@ def attack(stage: Stage) -> None:
         for _ in range(2):
             # Repeats the unanswered ones.
             missing = [port for port in PORTS if port not in crowd.theirs]
-            for begin in range(0, len(missing), AT_ONCE):
-                for port in missing[begin:begin + AT_ONCE]:
+            for begin in range(0, len(missing), CONCURRENT_HANDSHAKES):
+                for port in missing[begin:begin + CONCURRENT_HANDSHAKES]:
                     crowd.open(port)
                 crowd.serve(0.05)
             crowd.serve(3)

@@ -17,14 +17,14 @@ ADDRESSES = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 HEAD = b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n"
 # How long the uploads continue, in seconds.
 HOLD = 8
-PATIENCE = 5
+TIMEOUT = 5
 
 
 def open_uploads(address: str, port: int, count: int, into: list[socket.socket]) -> None:
     """Opens connections from an address and starts an upload on each."""
     for _ in range(count):
         with contextlib.suppress(OSError):
-            upload = socket.create_connection(("127.0.0.1", port), PATIENCE, source_address=(address, 0))
+            upload = socket.create_connection(("127.0.0.1", port), TIMEOUT, source_address=(address, 0))
             upload.sendall(HEAD)
             into.append(upload)
 

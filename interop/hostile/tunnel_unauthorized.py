@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 
-from _relay import LOCALHOST, PATIENCE, Echo, expect
+from _relay import LOCALHOST, TIMEOUT, Echo, expect
 from eyas_interop.hostile.stage import Server, Stage, main
 
 # More than the limit of simultaneous handshakes; each closed one is replaced.
@@ -55,9 +55,9 @@ class Ends:
 
     def connect_and_echo(self, port: int, over: str) -> None:
         """Opens a new tunnel with the authorized key to the echo server, which closes the connection when this end does."""
-        ran = self.run(*self.client("--stdio", f"{LOCALHOST}:{port}", over=over))
-        if ran.returncode != 0:
-            raise RuntimeError(f"over {over}: {ran.returncode} {ran.stderr.decode(errors='replace')[-200:]}")
+        completed = self.run(*self.client("--stdio", f"{LOCALHOST}:{port}", over=over))
+        if completed.returncode != 0:
+            raise RuntimeError(f"over {over}: {completed.returncode} {completed.stderr.decode(errors='replace')[-200:]}")
 
 
 def flood(ends: Ends, stop: threading.Event) -> None:
@@ -65,7 +65,7 @@ def flood(ends: Ends, stop: threading.Event) -> None:
     connections: list[socket.socket] = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         while not stop.wait(0.005):
-            connection = socket.create_connection((LOCALHOST, ends.port), PATIENCE)
+            connection = socket.create_connection((LOCALHOST, ends.port), TIMEOUT)
             connections.append(connection)
             with contextlib.suppress(OSError):
                 connection.sendall(BEGINNINGS[len(connections) % len(BEGINNINGS)])
@@ -81,13 +81,14 @@ def flood(ends: Ends, stop: threading.Event) -> None:
 def attack(stage: Stage) -> None:
     echo = Echo()
     ends = Ends(stage)
-    here = free_port(socket.SOCK_STREAM)
-    client = stage.start([str(stage.eyas), "tunnel", *ends.client("-L", f"{here}:{LOCALHOST}:{echo.port}")])
+    local_port = free_port(socket.SOCK_STREAM)
+    client = stage.start([str(stage.eyas), "tunnel", *ends.client("-L", f"{local_port}:{LOCALHOST}:{echo.port}")])
     client.wait_until(lambda: "leads to" in client.tail())
     stop = threading.Event()
     attackers = threading.Thread(target=flood, args=(ends, stop))
     turns = iter(range(1_000_000))
-    with socket.create_connection((LOCALHOST, here), PATIENCE) as program, stage.watched(ends.victim.process) as watch:
+    with socket.create_connection((LOCALHOST, local_port), TIMEOUT) as program, \
+            stage.watched(ends.victim.process) as watch:
         attackers.start()
         try:
             with stage.repeat(lambda: ends.connect_and_echo(echo.port, TRANSPORTS[next(turns) % len(TRANSPORTS)])) as honest:
@@ -100,7 +101,7 @@ def attack(stage: Stage) -> None:
         finally:
             stop.set()
             attackers.join()
-        gone = stage.wait_for_usage(ends.victim.process, PATIENCE, lambda usage: usage.descriptors < 60)
+        gone = stage.wait_for_usage(ends.victim.process, TIMEOUT, lambda usage: usage.descriptors < 60)
     stage.alive(ends.victim)
     stage.check("an unauthorized key", refused.returncode == 58, str(refused)[-200:])
     stage.check("the open session is not disturbed", "reconnect" not in client.tail(), client.tail()[-200:])

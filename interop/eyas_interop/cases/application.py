@@ -13,7 +13,7 @@ from .case import about
 
 HOST = "application.eyas.test"
 # The time limit of one request, in seconds.
-WITHIN = 30
+TIMEOUT = 30
 
 
 class Application:
@@ -60,7 +60,7 @@ def case_application_over_h1_and_h2(world: World) -> None:
 def run(command: list[str], stdin: str) -> str:
     """Returns what a program prints for this input."""
     done = subprocess.run(
-        command, input=stdin, capture_output=True, text=True, timeout=WITHIN, check=False
+        command, input=stdin, capture_output=True, text=True, timeout=TIMEOUT, check=False
     )
     return done.stdout if done.returncode == 0 else f"status {done.returncode}: {done.stderr}"
 
@@ -84,14 +84,14 @@ def case_application_over_sctp(world: World) -> None:
     """`eyas get --prefer sctp` uses SCTP, over IP or over UDP."""
     with Application(world) as app:
         page = world.file("page")
-        ran = world.eyas.run(
+        completed = world.eyas.run(
             "get", f"https://localhost:{app.port}/", "--prefer", "sctp", "--json",
             "--memory", "none", "--output", str(page), "--cacert", str(app.certificate),
         )
     body = page.read_text() if page.exists() else ""
-    good = ran.status == 0 and "this is HTTP/1.1 over sctp" in body
-    good = good and str(ran.winner.get("transport")).startswith("sctp")
-    world.report.check("eyas", "an axum page over SCTP", good, f"{body.strip()} {ran.outline()}")
+    good = completed.status == 0 and "this is HTTP/1.1 over sctp" in body
+    good = good and str(completed.winner.get("transport")).startswith("sctp")
+    world.report.check("eyas", "an axum page over SCTP", good, f"{body.strip()} {completed.outline()}")
 
 
 CASES = [

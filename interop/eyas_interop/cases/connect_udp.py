@@ -16,7 +16,7 @@ EYAS_PORT, MASQUE_PORT, SOCKS_PORT = 8443, 9443, 1080
 USER = "ada:love"
 LENGTHS = (5, 0, 1000)
 # The time limit for one datagram to return, in seconds.
-PATIENCE = 10
+TIMEOUT = 10
 
 
 def masque(world: World) -> pathlib.Path:
@@ -74,14 +74,14 @@ def case_client(world: World) -> None:
         for user, is_granted in ((USER, True), ("ada:hate", False)):
             command = [str(program), "client", NAME, str(EYAS_PORT), f"127.0.0.1:{echo.port}",
                        str(world.authority.file), user]
-            ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-            back = [int(line.split()[1]) for line in ran.stdout.splitlines()]
+            completed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+            back = [int(line.split()[1]) for line in completed.stdout.splitlines()]
             if is_granted:
-                good = ran.returncode == 0 and back == list(LENGTHS)
+                good = completed.returncode == 0 and back == list(LENGTHS)
             else:
-                good = ran.returncode != 0 and "407" in ran.stderr
+                good = completed.returncode != 0 and "407" in completed.stderr
             name = "client" if is_granted else "client with a wrong password"
-            world.report.check("masque-go", name, good, f"returned: {back} {ran.stderr.strip()[-200:]}")
+            world.report.check("masque-go", name, good, f"returned: {back} {completed.stderr.strip()[-200:]}")
     finally:
         proxy.stop()
         echo.stop()
@@ -112,7 +112,7 @@ def case_proxy(world: World) -> None:
 
 def through_socks(port: int) -> list[int]:
     """Sends datagrams by UDP ASSOCIATE (RFC 1928 §7); returns the lengths of those that return."""
-    with socket.create_connection(("127.0.0.1", SOCKS_PORT), PATIENCE) as tcp, \
+    with socket.create_connection(("127.0.0.1", SOCKS_PORT), TIMEOUT) as tcp, \
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         tcp.sendall(bytes([5, 1, 0, 5, 3, 0, 1, 0, 0, 0, 0, 0, 0]))
         reply = b""
@@ -123,7 +123,7 @@ def through_socks(port: int) -> list[int]:
             reply += read
         association = (socket.inet_ntoa(reply[6:10]), int.from_bytes(reply[10:12], "big"))
         head = bytes([0, 0, 0, 1]) + socket.inet_aton("127.0.0.1") + port.to_bytes(2, "big")
-        udp.settimeout(PATIENCE)
+        udp.settimeout(TIMEOUT)
         back = []
         for length in LENGTHS:
             sent = head + b"x" * length

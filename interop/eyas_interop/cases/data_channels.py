@@ -22,9 +22,9 @@ BYTES = (2 * 16 + 8) * (64 << 10) + 2 * 8 * (256 << 10)
 CHANNELS = 6
 WORDS = 5
 # The time limit of the page with all its messages, in seconds.
-WITHIN = 120
+TIMEOUT = 120
 # The time limit of compiling str0m, in seconds.
-BUILD_WITHIN = 1800
+BUILD_TIMEOUT = 1800
 
 
 @about("chromium")
@@ -52,9 +52,9 @@ def visit(world: World, flags: list[str]) -> dict | str:
         server.wait_until(lambda: server.tail().startswith("http://"))
         url = server.tail().split()[0]
         page = Peer("chromium", [*browser, *CANDIDATES, *flags, url], world.file("log"))
-        status, output = server.process.wait(WITHIN), server.tail().splitlines()[-1]
+        status, output = server.process.wait(TIMEOUT), server.tail().splitlines()[-1]
     except subprocess.TimeoutExpired:
-        status, output = -1, f"no end within {WITHIN} s"
+        status, output = -1, f"no end within {TIMEOUT} s"
     finally:
         server.stop()
         if page is not None:
@@ -95,7 +95,7 @@ def str0m(what: str) -> subprocess.CompletedProcess:
         raise Skip("str0m is not fetched; run interop/install str0m to see why")
     script = pathlib.Path(__file__).parents[2] / "peers" / "str0m" / "run"
     done = subprocess.run(
-        [str(script), what], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=BUILD_WITHIN,
+        [str(script), what], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=BUILD_TIMEOUT,
         check=False,
     )
     if what == "program" and done.returncode != 0:

@@ -48,13 +48,13 @@ def case_own_downloads(world: World) -> None:
     expected = pattern_hash(LENGTH)
     for flag in ("--http1.1", "--http2", "--http3-only"):
         file = world.file("bytes")
-        ran = world.eyas.run(
+        completed = world.eyas.run(
             "get", URL, flag, "--json", "--memory", "none", "--output", str(file), *world.trust
         )
         same = file.exists() and hashlib.sha256(file.read_bytes()).hexdigest() == expected
         file.unlink(missing_ok=True)
         name = f"100 MiB by eyas get {flag}"
-        world.report.check("eyas", name, ran.status == 0 and same, ran.outline())
+        world.report.check("eyas", name, completed.status == 0 and same, completed.outline())
 
 
 CASES = [case_libcurl_downloads, case_own_downloads]

@@ -16,14 +16,14 @@ def case_get(world: World, peer: str) -> None:
     world.server(peer)
     for flag, transport, names in VERSIONS:
         page = world.file("page")
-        ran = world.eyas.run(
+        completed = world.eyas.run(
             "get", f"https://{peer}.eyas.test/", flag, "--json", "--memory", "none",
             "--output", str(page), *world.trust,
         )
         body = page.read_text() if page.exists() else ""
         has_version = any(f"{peer} {name} GET" in body for name in names)
-        good = ran.status == 0 and has_version and ran.winner.get("transport") == transport
-        world.report.check(peer, f"get {flag}", good, f"{body} {ran.outline()}")
+        good = completed.status == 0 and has_version and completed.winner.get("transport") == transport
+        world.report.check(peer, f"get {flag}", good, f"{body} {completed.outline()}")
 
 
 def case_get_by_race(world: World, peer: str) -> None:
@@ -31,53 +31,53 @@ def case_get_by_race(world: World, peer: str) -> None:
     world.server(peer)
     for _ in range(3):
         page = world.file("page")
-        ran = world.eyas.run(
+        completed = world.eyas.run(
             "get", f"https://{peer}.eyas.test/", "--json", "--memory", "none",
             "--output", str(page), *world.trust,
         )
         body = page.read_text() if page.exists() else ""
-        good = ran.status == 0 and f"{peer} HTTP/3" in body
+        good = completed.status == 0 and f"{peer} HTTP/3" in body
         if good:
             break
-    world.report.check(peer, "get", good, f"{body} {ran.outline()}")
+    world.report.check(peer, "get", good, f"{body} {completed.outline()}")
 
 
 def case_post(world: World, peer: str) -> None:
     """A body is uploaded over HTTP/3."""
     world.server(peer)
     data = "x" * 100_000
-    ran = world.eyas.run(
+    completed = world.eyas.run(
         "get", f"https://{peer}.eyas.test/", "--http3-only", "--memory", "none", "--data", data,
         "--output", "-", *world.trust,
     )
-    good = ran.status == 0 and " POST" in ran.stdout
+    good = completed.status == 0 and " POST" in completed.stdout
     if peer == "hypercorn":
-        good = good and f"POST {len(data)}" in ran.stdout
-    world.report.check(peer, "post over h3", good, str(ran))
+        good = good and f"POST {len(data)}" in completed.stdout
+    world.report.check(peer, "post over h3", good, str(completed))
 
 
 def case_race_all(world: World, peer: str) -> None:
     """Every transport works on both address families, and the race reports it."""
     world.server(peer)
-    ran = world.eyas.run(
+    completed = world.eyas.run(
         "race", "--all", "--json", "--memory", "none", f"https://{peer}.eyas.test/", *world.trust
     )
     up = {
         (it["transport"], "6" if it["address"].startswith("[") else "4")
-        for it in ran.attempts
+        for it in completed.attempts
         if it.get("outcome") in ("won", "lost", "upgraded")
     }
     expected = {(transport, family) for transport in ("tcp", "quic") for family in "46"}
-    good = ran.status == 0 and expected <= up
-    world.report.check(peer, "race --all", good, ran.outline())
+    good = completed.status == 0 and expected <= up
+    world.report.check(peer, "race --all", good, completed.outline())
 
 
 def case_race_wrong_trust(world: World, peer: str) -> None:
     """Without the CA certificate no attempt wins, and the exit code names the certificate as the cause."""
     world.server(peer)
-    ran = world.eyas.run("race", "--json", "--memory", "none", f"https://{peer}.eyas.test/")
-    good = ran.status == 60 and not ran.winner
-    world.report.check(peer, "race without trust", good, f"{ran.outline()}")
+    completed = world.eyas.run("race", "--json", "--memory", "none", f"https://{peer}.eyas.test/")
+    good = completed.status == 60 and not completed.winner
+    world.report.check(peer, "race without trust", good, f"{completed.outline()}")
 
 
 CASES = [*for_each_server(

@@ -10,7 +10,7 @@ from .case import about
 from .gateway import HOST, gateway
 
 # The time limits of h2spec and of each of its cases, in seconds; all of it usually takes a second.
-H2SPEC_WITHIN, H2SPEC_CASE = 120, 5
+H2SPEC_TIMEOUT, H2SPEC_CASE = 120, 5
 
 
 def with_h2spec(world: World, kind: str) -> None:
@@ -22,7 +22,7 @@ def with_h2spec(world: World, kind: str) -> None:
             "--timeout", str(H2SPEC_CASE),
         ]
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=H2SPEC_WITHIN, check=False,
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=H2SPEC_TIMEOUT, check=False,
         )
     summary = re.search(r"^(\d+) tests, (\d+) passed, (\d+) skipped, (\d+) failed$", done.stdout, re.MULTILINE)
     good = done.returncode == 0 and summary is not None and int(summary.group(2)) > 100

@@ -10,11 +10,11 @@ def fetch(world: World, name: str, *flags: str):
     world.server("caddy")
     world.server("hypercorn")
     page = world.file("page")
-    ran = world.eyas.run(
+    completed = world.eyas.run(
         "get", f"https://{name}.eyas.test/", "--json", "--memory", "none",
         "--output", str(page), *flags, *world.trust,
     )
-    return ran, page.read_text() if page.exists() else ""
+    return completed, page.read_text() if page.exists() else ""
 
 
 def address_prefixes(host: int) -> tuple[str, str]:
@@ -30,15 +30,15 @@ TRIES = 3
 def expect(world: World, name: str, server: str, transport: str | None, host: int) -> None:
     """Checks that the page of a name comes from this server, over this transport."""
     for _ in range(TRIES):
-        ran, body = fetch(world, name)
-        winner = ran.winner
-        good = ran.status == 0 and body.startswith(server)
+        completed, body = fetch(world, name)
+        winner = completed.winner
+        good = completed.status == 0 and body.startswith(server)
         good = good and str(winner.get("address", "")).startswith(address_prefixes(host))
         if not good or transport in (None, winner.get("transport")):
             break
     else:
         good = False
-    world.report.check("coredns", name, good, f"{body} {ran.outline()}")
+    world.report.check("coredns", name, good, f"{body} {completed.outline()}")
 
 
 @about("coredns")
@@ -66,45 +66,45 @@ def case_records(world: World) -> None:
 @about("coredns")
 def case_record_without_h3_starts_no_quic(world: World) -> None:
     """A record with only h2: no QUIC packet is sent."""
-    ran, _ = fetch(world, "no-h3")
-    transports = [it["transport"] for it in ran.attempts]
-    good = ran.status == 0 and transports != [] and "quic" not in transports
-    world.report.check("coredns", "no-h3 starts no quic", good, ran.outline())
+    completed, _ = fetch(world, "no-h3")
+    transports = [it["transport"] for it in completed.attempts]
+    good = completed.status == 0 and transports != [] and "quic" not in transports
+    world.report.check("coredns", "no-h3 starts no quic", good, completed.outline())
 
 
 @about("coredns")
 def case_port_is_followed(world: World) -> None:
     """The port of the record is used, not the URL's."""
-    ran, body = fetch(world, "port")
-    good = ran.status == 0 and str(ran.winner.get("address")).endswith(":8443")
-    world.report.check("coredns", "port 8443 is used", good, f"{body} {ran.outline()}")
+    completed, body = fetch(world, "port")
+    good = completed.status == 0 and str(completed.winner.get("address")).endswith(":8443")
+    world.report.check("coredns", "port 8443 is used", good, f"{body} {completed.outline()}")
 
 
 @about("coredns")
 def case_priority_order(world: World) -> None:
     """The service with the lower number is tried first, and the next one although the first does not answer."""
-    ran, _ = fetch(world, "priority")
-    first = ran.attempts[0]["address"] if ran.attempts else ""
-    good = ran.status == 0 and first.startswith(address_prefixes(BLACKHOLE))
-    world.report.check("coredns", "priority 1 is tried before 2", good, ran.outline())
+    completed, _ = fetch(world, "priority")
+    first = completed.attempts[0]["address"] if completed.attempts else ""
+    good = completed.status == 0 and first.startswith(address_prefixes(BLACKHOLE))
+    world.report.check("coredns", "priority 1 is tried before 2", good, completed.outline())
 
 
 @about("coredns")
 def case_circle(world: World) -> None:
     """An alias loop ends early, in an error that names the host."""
-    ran, _ = fetch(world, "circle")
-    output = ran.stdout + ran.stderr
-    good = ran.status == 6 and "circle" in output and ran.elapsed < 20
-    world.report.check("coredns", "alias loop", good, f"{ran} after {ran.elapsed:.1f} s")
+    completed, _ = fetch(world, "circle")
+    output = completed.stdout + completed.stderr
+    good = completed.status == 6 and "circle" in output and completed.elapsed < 20
+    world.report.check("coredns", "alias loop", good, f"{completed} after {completed.elapsed:.1f} s")
 
 
 @about("coredns")
 def case_unknown_name(world: World) -> None:
     """A name that does not exist: curl's exit code for it, and the name in the message."""
-    ran, _ = fetch(world, "not-there")
-    output = ran.stdout + ran.stderr
-    good = ran.status == 6 and "not-there.eyas.test" in output
-    world.report.check("coredns", "unknown name", good, str(ran))
+    completed, _ = fetch(world, "not-there")
+    output = completed.stdout + completed.stderr
+    good = completed.status == 6 and "not-there.eyas.test" in output
+    world.report.check("coredns", "unknown name", good, str(completed))
 
 
 CASES = [

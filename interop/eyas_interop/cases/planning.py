@@ -12,14 +12,14 @@ def url(peer: str) -> str:
 def case_plan(world: World, peer: str) -> None:
     """The plan has QUIC and TCP on both families, QUIC first, and each entry has its reasons."""
     world.server(peer)
-    ran = world.eyas.run("plan", "--json", "--memory", "none", url(peer))
-    entries = ran.json.get("entries") or []
+    completed = world.eyas.run("plan", "--json", "--memory", "none", url(peer))
+    entries = completed.json.get("entries") or []
     candidates = [entry.get("candidate", entry) for entry in entries]
     kinds = {(it.get("transport"), "[" in str(it.get("address"))) for it in candidates}
     expected = {(transport, is_ipv6) for transport in ("quic", "tcp") for is_ipv6 in (True, False)}
-    good = ran.status == 0 and expected <= kinds and candidates[0]["transport"] == "quic"
+    good = completed.status == 0 and expected <= kinds and candidates[0]["transport"] == "quic"
     good = good and all(entry.get("reasons") for entry in entries)
-    world.report.check(peer, "plan", good, str(ran))
+    world.report.check(peer, "plan", good, str(completed))
 
 
 def case_memory(world: World, peer: str) -> None:

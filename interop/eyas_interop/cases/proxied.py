@@ -19,7 +19,7 @@ URL = f"https://{NAME}"
 # An address that accepts connections and sends nothing.
 SILENT = ipv6(DNS)
 NETWORKS = (("dead IPv6", ipv6(BLACKHOLE)), ("IPv6 that accepts and stays silent", SILENT))
-LISTENS = "import socket, time; s = socket.create_server(('{}', 443), family=socket.AF_INET6); time.sleep(3600)"
+LISTENER_SCRIPT = "import socket, time; s = socket.create_server(('{}', 443), family=socket.AF_INET6); time.sleep(3600)"
 MODULE = "example.org/thing"
 WHEEL = "thing-1.2.3-py3-none-any.whl"
 # As installed by `interop/install`.
@@ -130,7 +130,7 @@ def static(files: pathlib.Path) -> tuple[list[str], str]:
 
 # Programs that also run without proxy variables, with `--all-traffic`.
 WITHOUT_PROXY_VARIABLES = (wget, static)
-NEEDS = {static: "go", python: sys.executable, pip: sys.executable, deno: DENO, node: NODE}
+REQUIRED_PROGRAMS = {static: "go", python: sys.executable, pip: sys.executable, deno: DENO, node: NODE}
 # The exit code where no namespace can be created.
 NO_NAMESPACE = 113
 
@@ -154,7 +154,7 @@ def environment(world: World, home: pathlib.Path) -> dict[str, str]:
 def case_programs(world: World) -> None:
     """Each program on each of the two networks, without memory; some also without proxy variables."""
     world.server("eyas")
-    silent = Peer("silent", world.network.on_server([sys.executable, "-c", LISTENS.format(SILENT)]),
+    silent = Peer("silent", world.network.on_server([sys.executable, "-c", LISTENER_SCRIPT.format(SILENT)]),
                   world.directory / "silent.log")
     runs = [(program, []) for program in PROGRAMS] + [(program, ["--all-traffic"]) for program in WITHOUT_PROXY_VARIABLES]
     try:
@@ -163,31 +163,31 @@ def case_programs(world: World) -> None:
                 name = " ".join([program.__name__, *flags, f"past {network}"])
                 try:
                     world.report.check("proxy", name, *through(world, program, flags, address))
-                except Skip as why:
-                    world.report.skip("proxy", name, str(why))
+                except Skip as reason:
+                    world.report.skip("proxy", name, str(reason))
     finally:
         silent.stop()
 
 
 def through(world: World, program, flags: list[str], address: str) -> tuple[bool, str]:
     """Runs a program; returns whether it got the expected output over IPv4, and details."""
-    needed = NEEDS.get(program, program.__name__)
+    needed = REQUIRED_PROGRAMS.get(program, program.__name__)
     if shutil.which(needed) is None:
         raise Skip(f"{needed} is not installed")
     command, expected = program(world.directory / "files")
     proxy = [str(world.eyas_binary), "proxy", "run", *flags, "--json", "--memory", "none",
              "--resolve", f"{NAME}:443:{address},{ipv4(EYAS)}", "--", *command]
     home = world.file("home")
-    ran = subprocess.run(proxy, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-                         timeout=60, env=environment(world, home), cwd=home, check=False)
-    if ran.returncode == NO_NAMESPACE:
+    completed = subprocess.run(proxy, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+                               timeout=60, env=environment(world, home), cwd=home, check=False)
+    if completed.returncode == NO_NAMESPACE:
         raise Skip("no namespaces can be created here")
-    lines = [json.loads(line) for line in ran.stdout.splitlines()]
+    lines = [json.loads(line) for line in completed.stdout.splitlines()]
     reached = [line["connection"] for line in lines if line["connection"]]
-    good = ran.returncode == 0 and expected in ran.stderr and bool(reached)
+    good = completed.returncode == 0 and expected in completed.stderr and bool(reached)
     good = good and all(it["address"] == f"{ipv4(EYAS)}:443" for it in reached)
     times = ", ".join(f"{it['spoke_ms']} ms" for it in reached)
-    return good, f"status {ran.returncode}, answered after {times or 'nothing'}" + ("" if good else f"; {ran.stderr[-300:]}")
+    return good, f"status {completed.returncode}, answered after {times or 'nothing'}" + ("" if good else f"; {completed.stderr[-300:]}")
 
 
 CASES = [case_programs]

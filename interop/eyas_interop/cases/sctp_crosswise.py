@@ -6,7 +6,7 @@ import importlib.util
 import shutil
 import sys
 
-from ..process import READY_WITHIN, Peer
+from ..process import READY_TIMEOUT, Peer
 from ..world import World
 from .case import about
 from .sctp_pair_runs import common_values, run_to_end, wait_until
@@ -91,7 +91,7 @@ def run_pair(world: World, carrier: str, listener: Listener, client: Client) -> 
         wait_until(lambda: listener.ready in server.output())
         sending = fill(client.command, {**common_values(world), "log": str(server.log)})
         status, output = run_to_end(sctp_run(world, carrier, ["sh", "-c", sending]))
-        wait_until(lambda: listener.prints in server.output(), READY_WITHIN / 6)
+        wait_until(lambda: listener.prints in server.output(), READY_TIMEOUT / 6)
         if listener.prints not in server.output() or status != client.status:
             return f"{client.program}: status {status}, {output[-150:]}; listener: {server.output()[-150:]}"
         return ""

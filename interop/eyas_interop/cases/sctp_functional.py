@@ -14,7 +14,7 @@ from .sctp_sockets import CARRIERS
 PROGRAMS = 43
 PASSES = 426
 # The time limit of one program, in seconds; some sleep for most of it.
-WITHIN = 60
+TIMEOUT = 60
 # They mostly wait. Each has its own network, because they all use the same ports.
 PARALLEL = 8
 OWN_NETWORK = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
@@ -25,10 +25,10 @@ def run(world: World, carrier: str, program: pathlib.Path) -> tuple[int, str]:
     command = [*OWN_NETWORK, str(world.eyas_binary), "sctp", "run", carrier, "--", str(program)]
     try:
         done = subprocess.run(
-            command, timeout=WITHIN, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+            command, timeout=TIMEOUT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
         )
     except subprocess.TimeoutExpired:
-        return 0, f"{program.name}: no end within {WITHIN} s"
+        return 0, f"{program.name}: no end within {TIMEOUT} s"
     bad = [line for line in done.stdout.splitlines() if " BROK :" in line or " FAIL :" in line]
     if done.returncode != 0:
         bad = bad or [f"{program.name}: status {done.returncode}"]

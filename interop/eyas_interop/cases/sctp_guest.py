@@ -78,8 +78,8 @@ def both_directions(world: World, linux: Linux, pair: Pair) -> None:
         try:
             outcome = with_retry(lambda: linux.run_pair(pair, guest_listens), lambda: None)
             world.report.check(pair.peer, name, outcome.passed, outcome.detail)
-        except Skip as why:
-            world.report.skip(pair.peer, name, str(why))
+        except Skip as reason:
+            world.report.skip(pair.peer, name, str(reason))
 
     common_values(world)
     if pair.uses_tcp_port or pair.needs_two_hosts:

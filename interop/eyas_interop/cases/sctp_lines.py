@@ -13,14 +13,14 @@ from .case import about
 from .sctp_sockets import on_terminal, require
 
 # The time limit of one program, in seconds.
-WITHIN = 30
+TIMEOUT = 30
 # The bytes after which a line counts as used.
-USED = 1_000_000
+MIN_USED_BYTES = 1_000_000
 # Mbit/s of each of two lines.
 RATES = ([10.0, 10.0], [10.0, 100.0])
 # The required share of the capacity of both lines.
 TARGET = 0.9
-LISTENING = ["iperf3", "-s", "-1", "-p", "5201", "--forceflush"]
+IPERF_SERVER = ["iperf3", "-s", "-1", "-p", "5201", "--forceflush"]
 
 
 def listener(world: World, command: list[str]) -> Peer:
@@ -39,17 +39,17 @@ def case_socket_lines_failing(world: World) -> None:
     except NoNamespaces as missing:
         raise Skip(str(missing)) from missing
     try:
-        server = listener(world, network.inside(network.theirs, [*eyas, *LISTENING]))
+        server = listener(world, network.inside(network.theirs, [*eyas, *IPERF_SERVER]))
         command = [*eyas, "iperf3", "--sctp", "-c", theirs(CABLES[0]), "-p", "5201", "-t", "4"]
         client = Peer("iperf3", network.inside(network.ours, command), world.file("log"))
-        client.wait_until(lambda: network.carried(CABLES)[0][0] > USED)
+        client.wait_until(lambda: network.carried(CABLES)[0][0] > MIN_USED_BYTES)
         # iperf3's TCP control connection stays.
         network.lose(CABLES[0], 1)
         lost = network.carried(CABLES)[0]
-        good = client.process.wait(WITHIN) == 0 and server.process.wait(WITHIN) == 0
+        good = client.process.wait(TIMEOUT) == 0 and server.process.wait(TIMEOUT) == 0
         after = network.carried(CABLES)[0]
         detail = f"{after[1] - lost[1]} bytes on the other line then" if good else client.tail()
-        world.report.check("iperf3", "a line fails, --ip", good and after[1] - lost[1] > USED, detail)
+        world.report.check("iperf3", "a line fails, --ip", good and after[1] - lost[1] > MIN_USED_BYTES, detail)
     finally:
         network.remove()
 
@@ -101,21 +101,21 @@ def case_socket_lines_multipath(world: World) -> None:
         except NoNamespaces as missing:
             raise Skip(str(missing)) from missing
         try:
-            server = listener(world, lines.inside(lines.there, [*eyas, *LISTENING]))
+            server = listener(world, lines.inside(lines.server, [*eyas, *IPERF_SERVER]))
             command = [*eyas, "iperf3", "--sctp", "-c", lines.all[0].address(2), "-p", "5201", "-O", "1", "-t", "3", "-J"]
             done = subprocess.run(
-                lines.inside(lines.here, command), timeout=WITHIN, capture_output=True, text=True, check=False
+                lines.inside(lines.client, command), timeout=TIMEOUT, capture_output=True, text=True, check=False
             )
             rate_lines = [line for line in done.stdout.splitlines() if "bits_per_second" in line]
             rate = float(rate_lines[-1].split(":")[1].strip(" ,")) / 1e6 if rate_lines else 0.0
-            server.process.wait(WITHIN)
+            server.process.wait(TIMEOUT)
             sent = lines.sent()
         finally:
             lines.remove()
         ceiling = sum(line.ceiling("ip") for line in lines.all)
         detail = f"{rate:.2f} of {ceiling:.2f} Mbit/s" if rate_lines else done.stderr[-300:]
         name = f"--multipath, {' + '.join(map(str, rates))} Mbit/s"
-        if world.report.check("iperf3", f"{name}: both are used", min(sent.values()) > USED, f"{sent}; {detail}"):
+        if world.report.check("iperf3", f"{name}: both are used", min(sent.values()) > MIN_USED_BYTES, f"{sent}; {detail}"):
             world.report.figure("iperf3", f"{name}: {TARGET:.0%} of the ceiling", rate >= TARGET * ceiling, detail)
 
 

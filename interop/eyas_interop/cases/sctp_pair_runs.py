@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from ..process import READY_WITHIN, Peer
+from ..process import READY_TIMEOUT, Peer
 from ..report import Skip
 from ..sctp.guest import Guest, Program
 from ..sctp.network import SctpNetwork
@@ -19,9 +19,9 @@ from .sctp_pairs import Pair, fill
 from .sctp_sockets import in_parallel, on_terminal, sctp_run
 
 # The time limit of the connecting program, in seconds.
-WITHIN = 60
+TIMEOUT = 60
 # How long the listener may take to print what it has received, in seconds.
-PRINTED_WITHIN = 15
+OUTPUT_TIMEOUT = 15
 # The message of `eyas` where the calls of a static program cannot be intercepted.
 NO_SECCOMP = "cannot intercept the calls"
 JAVA = pathlib.Path(__file__).parents[2] / "peers" / "java" / "Channels.java"
@@ -55,10 +55,10 @@ class GuestHost:
 
     def run(self, words: list[str]) -> tuple[int, str]:
         program = Program(self.guest, words)
-        wait_until(lambda: program.status() is not None, WITHIN)
+        wait_until(lambda: program.status() is not None, TIMEOUT)
         if program.status() is None:
             program.stop()
-            return -1, f"no end within {WITHIN} s: {program.output()}"
+            return -1, f"no end within {TIMEOUT} s: {program.output()}"
         return program.status(), program.output()
 
 
@@ -78,7 +78,7 @@ def run_pair(world: World, pair: Pair, listener: Host, connector: Host, addresse
     try:
         wait_until(lambda: pair.ready in server.output())
         status, output = connector.run(shell(fill(pair.connect_command, {**values, "log": str(server.log)})))
-        wait_until(lambda: matches_all(pair.listener_prints, server.output()), PRINTED_WITHIN)
+        wait_until(lambda: matches_all(pair.listener_prints, server.output()), OUTPUT_TIMEOUT)
     finally:
         server.stop()
     if NO_SECCOMP in output:
@@ -110,7 +110,7 @@ def shell(words: str) -> list[str]:
     return ["sh", "-c", words if any(sign in words for sign in "|;&") else f"exec {words}"]
 
 
-def wait_until(condition: Callable[[], bool], within: float = READY_WITHIN) -> None:
+def wait_until(condition: Callable[[], bool], within: float = READY_TIMEOUT) -> None:
     """Waits for a condition, for a limited time."""
     deadline = time.monotonic() + within
     while not condition() and time.monotonic() < deadline:
@@ -122,10 +122,10 @@ def run_to_end(command: list[str]) -> tuple[int, str]:
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            errors="replace", timeout=WITHIN, check=False,
+            errors="replace", timeout=TIMEOUT, check=False,
         )
-    except subprocess.TimeoutExpired as late:
-        return -1, f"no end within {WITHIN} s: {late.stdout}"
+    except subprocess.TimeoutExpired as error:
+        return -1, f"no end within {TIMEOUT} s: {error.stdout}"
     return done.returncode, done.stdout
 
 
@@ -159,8 +159,8 @@ def report_pair(world: World, where: str, pair: Pair, run: Callable[[Pair, str],
         name = f"{where}, {pair.name}, {carrier}"
         try:
             world.report.check(pair.peer, name, *run(pair, carrier))
-        except Skip as why:
-            world.report.skip(pair.peer, name, str(why))
+        except Skip as reason:
+            world.report.skip(pair.peer, name, str(reason))
 
     # Computed once, before both carriers need it.
     common_values(world)

@@ -17,7 +17,7 @@ MOUNTED = "/run/sctp"
 GROUP = 2000
 # The users of the containers differ from the folder's owner and from each other.
 SIDECAR, PROGRAM = 65534, 1000
-WITHIN = 20
+TIMEOUT = 20
 
 
 class Pod:
@@ -71,7 +71,7 @@ def case_socket_service_pod(world: World) -> None:
         try:
             server.wait_until(lambda: "listening on" in server.tail())
             sending = pod.program(["socat", "-u", "STDIN", "SCTP:127.0.0.1:5000"])
-            done = subprocess.run(sending, input=b"hello\n", timeout=WITHIN, capture_output=True, check=False)
+            done = subprocess.run(sending, input=b"hello\n", timeout=TIMEOUT, capture_output=True, check=False)
             server.wait_until(lambda: "hello\n" in server.log.read_text(errors="replace"))
             world.report.check("socat", "hello in the example pod", done.returncode == 0, str(done.stderr))
         finally:

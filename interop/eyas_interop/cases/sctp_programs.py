@@ -13,12 +13,12 @@ ADDRESSES = {
 
 
 # Additional addresses of this host, for programs that do not use loopback addresses.
-OWN = {"server": "192.0.2.201", "client": "192.0.2.202"}
+ADDITIONAL_ADDRESSES = {"server": "192.0.2.201", "client": "192.0.2.202"}
 
 
 def on_one_host(world: World, pairs: list[Pair]) -> None:
     def run(pair: Pair, carrier: str) -> tuple[bool, str]:
-        addresses = ADDRESSES if pair.loopback else OWN
+        addresses = ADDRESSES if pair.loopback else ADDITIONAL_ADDRESSES
         return run_pair(world, pair, OurHost(world, carrier), OurHost(world, carrier), addresses)
 
     for pair in pairs:
@@ -41,7 +41,7 @@ def case_socket_languages(world: World) -> None:
 @about("sctp")
 def case_socket_signalling(world: World) -> None:
     """Programs of telephone networks."""
-    for address in OWN.values():
+    for address in ADDITIONAL_ADDRESSES.values():
         ip("address", "replace", f"{address}/32", "dev", "lo")
     on_one_host(world, SIGNALLING)
 

@@ -12,9 +12,9 @@ from ..world import World
 from .case import about
 
 # The time limit of one program, in seconds.
-WITHIN = 20
-LISTENING = ["socat", "-d", "-d", "-u", "SCTP-LISTEN:5000,bind=127.0.0.1", "STDOUT"]
-SENDING = ["socat", "-d", "-d", "-u", "STDIN", "SCTP:127.0.0.1:5000"]
+TIMEOUT = 20
+SOCAT_LISTENER = ["socat", "-d", "-d", "-u", "SCTP-LISTEN:5000,bind=127.0.0.1", "STDOUT"]
+SOCAT_SENDER = ["socat", "-d", "-d", "-u", "STDIN", "SCTP:127.0.0.1:5000"]
 # A container: its own namespaces, except for processes and the shared folder.
 CONTAINER = ["unshare", "--net", "--mount", "--uts", "--ipc"]
 
@@ -44,7 +44,7 @@ class Service:
     def status(self) -> dict:
         """Returns its status."""
         command = [self.eyas, "sctp", "status", "--json", "--socket", str(self.socket)]
-        shown = subprocess.run(command, timeout=WITHIN, capture_output=True, check=True)
+        shown = subprocess.run(command, timeout=TIMEOUT, capture_output=True, check=True)
         return json.loads(shown.stdout)["supervisors"][0]
 
     def __enter__(self) -> "Service":
@@ -57,7 +57,7 @@ class Service:
 def exit_status(peer: Peer) -> int | None:
     """Returns the exit status of a program that ends by itself; none if it hangs."""
     try:
-        return peer.process.wait(WITHIN)
+        return peer.process.wait(TIMEOUT)
     except subprocess.TimeoutExpired:
         peer.stop()
         return None
@@ -70,9 +70,9 @@ def case_socket_service_containers(world: World) -> None:
     for carrier in ("--udp", "--ip"):
         capture = world.file("pcapng")
         with Service(world, carrier, "--capture", str(capture)) as service:
-            server = service.start(LISTENING, "listening on")
+            server = service.start(SOCAT_LISTENER, "listening on")
             client = subprocess.Popen(
-                service.joined(SENDING), stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+                service.joined(SOCAT_SENDER), stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
             )
             client.stdin.write("hello\n")
             client.stdin.flush()
@@ -82,7 +82,7 @@ def case_socket_service_containers(world: World) -> None:
             sockets = sorted(it["state"] for it in shown["sockets"])
             measured = [path["smoothed_rtt_ms"] for it in shown["associations"] for path in it["paths"]]
             client.stdin.close()
-            done = (client.wait(WITHIN), exit_status(server))
+            done = (client.wait(TIMEOUT), exit_status(server))
             check("socat", f"hello between containers, {carrier}", done == (0, 0), f"{done}")
             seen = states == ["ESTABLISHED"] * 2 and sockets.count("connected") == 2 and any(measured)
             check("socat", f"eyas sctp status, {carrier}", seen, f"{states}, {sockets}, round trips {measured} ms")
@@ -99,9 +99,9 @@ def dissect(capture: pathlib.Path) -> tuple[str, str]:
     """Returns the text of the messages in a capture, and the packets that tshark reports as wrong."""
     read = ["tshark", "-r", str(capture), "-o", "sctp.checksum:TRUE", "-o", "udp.check_checksum:TRUE"]
     fields = [*read, "-Y", "sctp.chunk_type == 0", "-T", "fields", "-e", "data.data"]
-    data = subprocess.run(fields, timeout=WITHIN, capture_output=True, text=True, check=True).stdout
+    data = subprocess.run(fields, timeout=TIMEOUT, capture_output=True, text=True, check=True).stdout
     wrong = ["-Y", "sctp.checksum.status == 0 || udp.checksum.status == 0 || _ws.malformed"]
-    errors = subprocess.run([*read, *wrong], timeout=WITHIN, capture_output=True, text=True, check=True)
+    errors = subprocess.run([*read, *wrong], timeout=TIMEOUT, capture_output=True, text=True, check=True)
     return bytes.fromhex(data.replace("\n", "")).decode(errors="replace"), errors.stdout
 
 
@@ -110,7 +110,7 @@ def case_socket_service_killed(world: World) -> None:
     """When the service is killed, its programs get errors; the next service replaces the stale socket."""
     check = world.report.check
     with Service(world, "--udp") as service:
-        waiting = service.start(LISTENING, "listening on")
+        waiting = service.start(SOCAT_LISTENER, "listening on")
         service.peer.process.kill()
         service.peer.process.wait()
         status = exit_status(waiting)
@@ -118,10 +118,10 @@ def case_socket_service_killed(world: World) -> None:
         command = [service.eyas, "sctp", "serve", "--udp", "--socket", str(service.socket)]
         restarted = Peer("eyas sctp serve", command, world.file("log"))
         restarted.wait_until(lambda: "serving" in restarted.tail())
-        refused = subprocess.run(command, timeout=WITHIN, capture_output=True, text=True, check=False)
+        refused = subprocess.run(command, timeout=TIMEOUT, capture_output=True, text=True, check=False)
         message = refused.stderr.strip()
         check("socat", "a second service at the same socket is refused", refused.returncode == 45, message[:120])
-        program = service.start(LISTENING, "listening on")
+        program = service.start(SOCAT_LISTENER, "listening on")
         restarted.process.send_signal(signal.SIGTERM)
         status = (exit_status(restarted), exit_status(program))
         gone = not service.socket.exists()

@@ -14,7 +14,7 @@ from .case import about
 
 CARRIERS = ("--udp", "--ip")
 # The time limit of one program, in seconds.
-WITHIN = 40
+TIMEOUT = 40
 
 
 def sctp_run(world: World, carrier: str, command: list[str]) -> list[str]:
@@ -46,7 +46,7 @@ class Server:
     def ends_well(self) -> bool:
         """Returns whether it ends by itself, with status 0."""
         try:
-            return self.peer.process.wait(WITHIN) == 0
+            return self.peer.process.wait(TIMEOUT) == 0
         except subprocess.TimeoutExpired:
             return False
 
@@ -61,11 +61,11 @@ def client(world: World, carrier: str, command: list[str], stdin: str = "") -> t
     """Returns the status and all output of a program under eyas that ends by itself."""
     try:
         done = subprocess.run(
-            sctp_run(world, carrier, command), input=stdin, timeout=WITHIN, text=True,
+            sctp_run(world, carrier, command), input=stdin, timeout=TIMEOUT, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace", check=False,
         )
-    except subprocess.TimeoutExpired as late:
-        return -1, f"no end within {WITHIN} s: {late.stdout}"
+    except subprocess.TimeoutExpired as error:
+        return -1, f"no end within {TIMEOUT} s: {error.stdout}"
     return done.returncode, done.stdout
 
 
@@ -110,7 +110,7 @@ def case_socket_calls_killed(world: World) -> None:
         for child in children(sender.process.pid):
             os.kill(child, signal.SIGKILL)
         check("socat", "a program is killed: its peer sees the end", server.ends_well(), server.output()[-80:])
-        sender.process.wait(WITHIN)
+        sender.process.wait(TIMEOUT)
     with Server(world, "--udp", listening, "listening on") as server:
         programs = children(server.peer.process.pid)
         server.peer.process.kill()

@@ -7,7 +7,7 @@ from .case import about, for_each_server
 
 RETEST_AFTER = 2
 # How soon HTTP/3 must be used after UDP works again, in seconds.
-FOUND_WITHIN = 10
+SEARCH_TIMEOUT = 10
 
 
 def case_swallowed(world: World, peer: str) -> None:
@@ -31,17 +31,17 @@ def case_swallowed(world: World, peer: str) -> None:
     world.network.heal()
     healed = time.monotonic()
     runs = 0
-    while time.monotonic() - healed < FOUND_WITHIN:
+    while time.monotonic() - healed < SEARCH_TIMEOUT:
         time.sleep(RETEST_AFTER / 2)
         runs += 1
-        ran = world.eyas.run(*get)
-        if ran.status != 0:
+        completed = world.eyas.run(*get)
+        if completed.status != 0:
             break
-        if ran.winner.get("transport") == "quic":
+        if completed.winner.get("transport") == "quic":
             break
     elapsed = time.monotonic() - healed
-    detail = f"after {elapsed:.1f} s and {runs} runs; {ran.outline()}"
-    good = ran.status == 0 and ran.winner.get("transport") == "quic"
+    detail = f"after {elapsed:.1f} s and {runs} runs; {completed.outline()}"
+    good = completed.status == 0 and completed.winner.get("transport") == "quic"
     world.report.check(peer, "udp works again: h3 is rediscovered", good, detail)
 
 
@@ -61,13 +61,13 @@ def case_network_is_learnt(world: World) -> None:
             "get", f"https://{name}.eyas.test/", "--json", "--output", str(world.file("page")),
             *memory, *world.trust,
         )
-    ran = world.eyas.run(
+    completed = world.eyas.run(
         "get", "https://hypercorn.eyas.test/", "--json", "--output", str(world.file("page")),
         *memory, *world.trust,
     )
-    good = ran.status == 0 and ran.winner.get("transport") == "tcp"
-    good = good and bool(ran.attempts) and ran.attempts[0]["transport"] == "tcp"
-    world.report.check("hypercorn", "a new host on a network without udp", good, ran.outline())
+    good = completed.status == 0 and completed.winner.get("transport") == "tcp"
+    good = good and bool(completed.attempts) and completed.attempts[0]["transport"] == "tcp"
+    world.report.check("hypercorn", "a new host on a network without udp", good, completed.outline())
 
 
 @about("caddy")
@@ -75,12 +75,12 @@ def case_http3_only_swallowed(world: World) -> None:
     """HTTP/3 only, on a network that drops it: an error with curl's exit code for a timeout."""
     world.server("caddy")
     world.network.swallow_udp()
-    ran = world.eyas.run(
+    completed = world.eyas.run(
         "get", "https://caddy.eyas.test/", "--http3-only", "--json", "--memory", "none", "--connect-timeout", "2s",
         *world.trust,
     )
-    good = ran.status == 28 and not ran.winner and ran.elapsed < 20
-    world.report.check("caddy", "h3 only, udp swallowed", good, f"{ran} after {ran.elapsed:.1f} s")
+    good = completed.status == 28 and not completed.winner and completed.elapsed < 20
+    world.report.check("caddy", "h3 only, udp swallowed", good, f"{completed} after {completed.elapsed:.1f} s")
 
 
 CASES = [*for_each_server(case_swallowed), case_network_is_learnt, case_http3_only_swallowed]

@@ -23,7 +23,7 @@ SERVE = [sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1", str(W
 # Each transport on its own, and all of them.
 TRANSPORTS = ("tcp", "quic", "sctp-udp")
 # The time limit of each wait, in seconds.
-PATIENCE = 20
+TIMEOUT = 20
 
 
 class Tunnels:
@@ -76,12 +76,13 @@ class Tunnels:
 
 
 def curl(*arguments: str) -> str:
-    ran = subprocess.run(["curl", "-sS", "--max-time", "20", *arguments], capture_output=True, text=True, check=False)
-    return ran.stdout + ran.stderr
+    command = ["curl", "-sS", "--max-time", "20", *arguments]
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    return completed.stdout + completed.stderr
 
 
 def wait_for(condition) -> bool:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while time.monotonic() < deadline:
         if condition():
             return True
@@ -105,8 +106,8 @@ def case_tunnel(world: World) -> None:
         stdio(tunnels, check)
         try:
             check("tunnel", "ssh by ProxyCommand", *ssh(tunnels))
-        except Skip as why:
-            world.report.skip("tunnel", "ssh by ProxyCommand", str(why))
+        except Skip as reason:
+            world.report.skip("tunnel", "ssh by ProxyCommand", str(reason))
         keys(tunnels, check)
         restart(tunnels, check)
     finally:
@@ -116,19 +117,20 @@ def case_tunnel(world: World) -> None:
 def forwards(tunnels: Tunnels, check) -> None:
     """-L, -R and -D over each transport."""
     # A port for each client: the server releases the previous one a moment after that client has ended.
-    for there_at, over in enumerate(TRANSPORTS, 18091):
+    for remote_port, over in enumerate(TRANSPORTS, 18091):
         client = tunnels.start("client", tunnels.client(
-            "-L", f"18080:localhost:{WEB}", "-R", f"{there_at}:127.0.0.1:{WEB}", "-D", "18082", over=over))
+            "-L", f"18080:localhost:{WEB}", "-R", f"{remote_port}:127.0.0.1:{WEB}", "-D", "18082", over=over))
         client.wait_until(lambda client=client: "connected over" in client.tail()
                           and client.tail().count(" leads to ") == 3)
-        there, here = f"{PAGE}, there", f"{PAGE}, here"
+        page_at_server, page_at_client = f"{PAGE}, there", f"{PAGE}, here"
         output = curl("http://localhost:18080/page")
-        check("tunnel", f"-L over {over}", there in output, output[-200:])
+        check("tunnel", f"-L over {over}", page_at_server in output, output[-200:])
         output = curl("-x", "socks5h://localhost:18082", f"http://localhost:{WEB}/page")
-        check("tunnel", f"-D over {over}", there in output, output[-200:])
-        fetch = tunnels.world.network.on_server(["curl", "-sS", "--max-time", "20", f"http://localhost:{there_at}/page"])
+        check("tunnel", f"-D over {over}", page_at_server in output, output[-200:])
+        command = ["curl", "-sS", "--max-time", "20", f"http://localhost:{remote_port}/page"]
+        fetch = tunnels.world.network.on_server(command)
         done = subprocess.run(fetch, capture_output=True, text=True, check=False)
-        check("tunnel", f"-R over {over}", here in done.stdout, (done.stdout + done.stderr)[-200:])
+        check("tunnel", f"-R over {over}", page_at_client in done.stdout, (done.stdout + done.stderr)[-200:])
         check("tunnel", f"the client over {over} ends cleanly", client.stop() == 0, client.tail()[-200:])
 
 
@@ -136,10 +138,10 @@ def stdio(tunnels: Tunnels, check) -> None:
     """--stdio, to a listening port and to a closed one."""
     request = b"GET /page HTTP/1.0\r\n\r\n"
     command = tunnels.client("--stdio", f"localhost:{WEB}")[2:]
-    ran = tunnels.run(*command, stdin=request)
-    check("tunnel", "--stdio", ran.returncode == 0 and PAGE.encode() in ran.stdout, str(ran)[-300:])
-    ran = tunnels.run(*tunnels.client("--stdio", "localhost:9")[2:])
-    check("tunnel", "--stdio to a closed port", ran.returncode == 7, str(ran)[-300:])
+    completed = tunnels.run(*command, stdin=request)
+    check("tunnel", "--stdio", completed.returncode == 0 and PAGE.encode() in completed.stdout, str(completed)[-300:])
+    completed = tunnels.run(*tunnels.client("--stdio", "localhost:9")[2:])
+    check("tunnel", "--stdio to a closed port", completed.returncode == 7, str(completed)[-300:])
 
 
 def ssh(tunnels: Tunnels) -> tuple[bool, str]:
@@ -148,15 +150,15 @@ def ssh(tunnels: Tunnels) -> tuple[bool, str]:
     tunnels.start("sshd", tunnels.world.network.on_server(openssh.server()))
     proxy = tunnels.client("--stdio", f"localhost:{SSH}")
     command = [*openssh.client(proxy), "root@tunnel.test", "echo through ssh"]
-    ran = None
+    completed = None
 
     def answers() -> bool:
-        nonlocal ran
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=60, env=tunnels.environment,
-                             stdin=subprocess.DEVNULL, check=False)
-        return "through ssh" in ran.stdout
+        nonlocal completed
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=60, env=tunnels.environment,
+                                   stdin=subprocess.DEVNULL, check=False)
+        return "through ssh" in completed.stdout
 
-    return wait_for(answers), (ran.stdout + ran.stderr)[-300:]
+    return wait_for(answers), (completed.stdout + completed.stderr)[-300:]
 
 
 def keys(tunnels: Tunnels, check) -> None:
@@ -164,17 +166,17 @@ def keys(tunnels: Tunnels, check) -> None:
     tunnels.keygen("unknown.pem")
     to = ("--stdio", f"localhost:{WEB}")
     for over in TRANSPORTS:
-        ran = tunnels.run(*tunnels.client(*to, over=over, key="unknown.pem")[2:])
-        good = ran.returncode == 58 and b"authorized_keys" in ran.stderr
-        check("tunnel", f"an unknown key, over {over}", good, str(ran)[-300:])
+        completed = tunnels.run(*tunnels.client(*to, over=over, key="unknown.pem")[2:])
+        good = completed.returncode == 58 and b"authorized_keys" in completed.stderr
+        check("tunnel", f"an unknown key, over {over}", good, str(completed)[-300:])
     wrong = tunnels.keygen("other.pem")
-    ran = tunnels.run(*tunnels.client(*to, "--host-key", wrong)[2:])
-    check("tunnel", "a server with an unexpected key", ran.returncode == 60, str(ran)[-300:])
+    completed = tunnels.run(*tunnels.client(*to, "--host-key", wrong)[2:])
+    check("tunnel", "a server with an unexpected key", completed.returncode == 60, str(completed)[-300:])
     line = tunnels.keys.read_text()
     tunnels.keys.write_text(f'permit-open="localhost:1" {line}')
-    ran = tunnels.run(*tunnels.client(*to)[2:])
-    good = ran.returncode == 7 and b"permit-open" in ran.stderr
-    check("tunnel", "a destination that the key does not permit", good, str(ran)[-300:])
+    completed = tunnels.run(*tunnels.client(*to)[2:])
+    good = completed.returncode == 7 and b"permit-open" in completed.stderr
+    check("tunnel", "a destination that the key does not permit", good, str(completed)[-300:])
     tunnels.keys.write_text(line)
 
 
@@ -182,8 +184,8 @@ def restart(tunnels: Tunnels, check) -> None:
     """The server restarts while a client is connected, then with another key."""
     client = tunnels.start("client", tunnels.client("-L", f"18080:localhost:{WEB}"))
     client.wait_until(lambda: "connected over" in client.tail())
-    ran = tunnels.run(*tunnels.client("-L", f"18080:localhost:{WEB}")[2:])
-    check("tunnel", "a second tunnel on the same port", ran.returncode == 45, str(ran)[-300:])
+    completed = tunnels.run(*tunnels.client("-L", f"18080:localhost:{WEB}")[2:])
+    check("tunnel", "a second tunnel on the same port", completed.returncode == 45, str(completed)[-300:])
     tunnels.server.stop()
     noticed = wait_for(lambda: "; reconnecting" in client.tail())
     tunnels.serve()
@@ -192,9 +194,9 @@ def restart(tunnels: Tunnels, check) -> None:
     client.stop()
     tunnels.server.stop()
     tunnels.serve("other.pem")
-    ran = tunnels.run(*tunnels.client("--stdio", f"localhost:{WEB}")[2:])
-    good = ran.returncode == 60 and b"known_hosts" in ran.stderr
-    check("tunnel", "the server restarts with another key", good, str(ran)[-300:])
+    completed = tunnels.run(*tunnels.client("--stdio", f"localhost:{WEB}")[2:])
+    good = completed.returncode == 60 and b"known_hosts" in completed.stderr
+    check("tunnel", "the server restarts with another key", good, str(completed)[-300:])
 
 
 CASES = [case_tunnel]

@@ -19,22 +19,22 @@ from .case import about
 
 PORT, WEB, IPERF, RSYNC = 4433, 8099, 5201, 8730
 # The ports at which the client listens for those.
-HERE = {IPERF: 15201, RSYNC: 18730}
+CLIENT_PORTS = {IPERF: 15201, RSYNC: 18730}
 # The server's port for each client: it releases a port a moment after its client has ended.
-BOTH, BLOCKED = 18091, 18092
+BOTH_LINES_PORT, BLOCKED_LINE_PORT = 18091, 18092
 # Mbit/s of the lines, and an amount that takes some seconds on both.
 RATES = [20, 10]
 AMOUNT = 6_000_000
 # The minimum share of the bytes on each line that counts as used.
 SHARE = 0.15
 # The minimum bytes that iperf3 must transfer, even on a slow machine.
-LEAST = 100_000
+MIN_TRANSFER = 100_000
 # When the second line fails, in seconds from the start.
 FAILS_AFTER = 0.7
 # The time limit of a download, and of a line until it is used, in seconds.
-PATIENCE = 40
+TIMEOUT = 40
 # The client's new host number on the second line.
-OTHER = 7
+NEW_HOST_NUMBER = 7
 
 
 class Ends:
@@ -77,7 +77,7 @@ class Ends:
 
     def wait_for_lines(self, condition) -> tuple[bool, str]:
         """Waits until the active lines meet a condition; returns whether they do, and the lines."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not condition(active := self.active()) and time.monotonic() < deadline:
             time.sleep(0.2)
         return condition(active), str(active)
@@ -87,41 +87,42 @@ class Ends:
         key = subprocess.run(self.eyas("keygen", "--key", str(self.directory / "key.pem")),
                              capture_output=True, text=True, check=True).stdout
         (self.directory / "authorized_keys").write_text(f"{options} {key}")
-        server = self.start(self.lines.there, "server", self.eyas(
+        server = self.start(self.lines.server, "server", self.eyas(
             "serve", "--listen", f"0.0.0.0:{PORT}", "--key", str(self.directory / "host.pem"), "--multipath",
             "--authorized-keys", str(self.directory / "authorized_keys"), *flags))
         server.wait_until(lambda: "listening on" in server.tail())
 
     def serve_web(self) -> None:
         """Starts a web server at the client."""
-        web = self.start(self.lines.here, "web", [
+        web = self.start(self.lines.client, "web", [
             sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1", str(WEB),
             "--directory", str(self.directory)])
         web.wait_until(lambda: "Serving HTTP" in web.tail())
 
     def client(self, to: str, *flags: str) -> Peer:
-        return self.start(self.lines.here, "client", self.eyas(
+        return self.start(self.lines.client, "client", self.eyas(
             f"{to}{self.lines.all[0].address(2)}:{PORT}", "--memory", "none", "--multipath",
             "--key", str(self.directory / "key.pem"), "--known-hosts", str(self.directory / "known_hosts"), *flags))
 
-    def connect(self, to: str, there: int) -> Peer:
+    def connect(self, to: str, remote_port: int) -> Peer:
         """Starts the client, with ports at both ends."""
-        client = self.client(to, "-R", f"{there}:127.0.0.1:{WEB}",
-                             *(word for port, here in HERE.items() for word in ("-L", f"{here}:127.0.0.1:{port}")))
+        client = self.client(to, "-R", f"{remote_port}:127.0.0.1:{WEB}",
+                             *(word for port, local_port in CLIENT_PORTS.items()
+                               for word in ("-L", f"{local_port}:127.0.0.1:{port}")))
         client.wait_until(lambda: "leads to" in client.tail())
         return client
 
-    def fetch(self, there: int) -> tuple[bool, float]:
+    def fetch(self, remote_port: int) -> tuple[bool, float]:
         """Downloads the file at the server's end; returns whether it is complete, and the duration."""
-        command = ["curl", "-sS", "--max-time", str(PATIENCE), f"http://localhost:{there}/file"]
+        command = ["curl", "-sS", "--max-time", str(TIMEOUT), f"http://localhost:{remote_port}/file"]
         began = time.monotonic()
-        ran = subprocess.run(self.lines.inside(self.lines.there, command), capture_output=True, check=False)
-        is_whole = hashlib.sha256(ran.stdout).digest() == hashlib.sha256(self.bytes).digest()
+        completed = subprocess.run(self.lines.inside(self.lines.server, command), capture_output=True, check=False)
+        is_whole = hashlib.sha256(completed.stdout).digest() == hashlib.sha256(self.bytes).digest()
         return is_whole, time.monotonic() - began
 
     def block_udp(self) -> None:
         rules = "table inet noudp { chain in { type filter hook prerouting priority -300; meta l4proto udp drop; }; }\n"
-        subprocess.run(self.lines.inside(self.lines.there, ["nft", "-f", "-"]), input=rules, text=True,
+        subprocess.run(self.lines.inside(self.lines.server, ["nft", "-f", "-"]), input=rules, text=True,
                        capture_output=True, check=True)
 
     def stop(self) -> None:
@@ -146,24 +147,24 @@ def case_tunnel_lines(world: World) -> None:
 def both(ends: Ends, world: World) -> None:
     """A session over one line, over a second one that appears and changes its address, and without it again."""
     check = world.report.check
-    client = ends.connect("sctp-udp://", BOTH)
+    client = ends.connect("sctp-udp://", BOTH_LINES_PORT)
     second = ends.lines.all[1]
     ends.lines.add_addresses(second)
     appeared = ends.wait_for_lines(lambda active: len({remote for _, remote in active}) == len(ends.lines.all))
     check("tunnel", "a line appears", *appeared)
-    is_used(ends, check, "a file over both lines", lambda: ends.fetch(BOTH)[0])
+    is_used(ends, check, "a file over both lines", lambda: ends.fetch(BOTH_LINES_PORT)[0])
     iperf(ends, world)
     rsync(ends, world)
-    old, new = second.address(1), second.address(OTHER)
+    old, new = second.address(1), second.address(NEW_HOST_NUMBER)
     # The kernel removes other addresses of the same network with the first of them.
-    ip("-n", ends.lines.here, "address", "delete", f"{old}/24", "dev", second.name)
-    ip("-n", ends.lines.here, "address", "add", f"{new}/24", "dev", second.name)
+    ip("-n", ends.lines.client, "address", "delete", f"{old}/24", "dev", second.name)
+    ip("-n", ends.lines.client, "address", "add", f"{new}/24", "dev", second.name)
     moved = ends.wait_for_lines(lambda active: (new, second.address(2)) in active)
     check("tunnel", "a line changes its address", *moved)
-    is_used(ends, check, "a file after that", lambda: ends.fetch(BOTH)[0])
+    is_used(ends, check, "a file after that", lambda: ends.fetch(BOTH_LINES_PORT)[0])
     failure = threading.Timer(FAILS_AFTER, lambda: ends.lines.cut(second))
     failure.start()
-    is_whole, elapsed = ends.fetch(BOTH)
+    is_whole, elapsed = ends.fetch(BOTH_LINES_PORT)
     failure.join()
     check("tunnel", "a line fails in the middle", is_whole, f"{elapsed:.1f} s; {client.tail()[-200:]}")
     client.stop()
@@ -184,16 +185,16 @@ def iperf(ends: Ends, world: World) -> None:
     if shutil.which("iperf3") is None:
         world.report.skip("tunnel", "iperf3 by -L", "iperf3 is not installed")
         return
-    server = ends.start(ends.lines.there, "iperf3", [
+    server = ends.start(ends.lines.server, "iperf3", [
         "iperf3", "-s", "-1", "-p", str(IPERF), "-B", "127.0.0.1", "--forceflush"])
     server.wait_until(lambda: "listening on" in server.tail())
-    command = ["iperf3", "-c", "127.0.0.1", "-p", str(HERE[IPERF]), "-t", "2", "-J"]
+    command = ["iperf3", "-c", "127.0.0.1", "-p", str(CLIENT_PORTS[IPERF]), "-t", "2", "-J"]
 
     def transfers() -> bool:
-        ran = subprocess.run(ends.lines.inside(ends.lines.here, command), capture_output=True, check=False,
-                             timeout=PATIENCE)
-        result = json.loads(ran.stdout)
-        return ran.returncode == 0 and result["end"]["sum_received"]["bytes"] >= LEAST
+        completed = subprocess.run(ends.lines.inside(ends.lines.client, command), capture_output=True, check=False,
+                                   timeout=TIMEOUT)
+        result = json.loads(completed.stdout)
+        return completed.returncode == 0 and result["end"]["sum_received"]["bytes"] >= MIN_TRANSFER
 
     is_used(ends, world.report.check, "iperf3 by -L over both lines", transfers)
 
@@ -205,27 +206,27 @@ def rsync(ends: Ends, world: World) -> None:
         return
     config = ends.directory / "rsyncd.conf"
     config.write_text(f"use chroot = no\n[files]\npath = {ends.directory}\nread only = yes\n")
-    server = ends.start(ends.lines.there, "rsync", [
+    server = ends.start(ends.lines.server, "rsync", [
         "rsync", "--daemon", "--no-detach", "--address", "127.0.0.1", "--port", str(RSYNC), f"--config={config}"])
     copy = ends.directory / "copy"
-    command = ["rsync", f"rsync://127.0.0.1:{HERE[RSYNC]}/files/file", str(copy)]
-    deadline = time.monotonic() + PATIENCE
+    command = ["rsync", f"rsync://127.0.0.1:{CLIENT_PORTS[RSYNC]}/files/file", str(copy)]
+    deadline = time.monotonic() + TIMEOUT
     # It does not report when it listens.
     while True:
-        ran = subprocess.run(ends.lines.inside(ends.lines.here, command), capture_output=True, check=False)
-        if ran.returncode == 0 or time.monotonic() > deadline:
+        completed = subprocess.run(ends.lines.inside(ends.lines.client, command), capture_output=True, check=False)
+        if completed.returncode == 0 or time.monotonic() > deadline:
             break
         time.sleep(0.2)
-    good = ran.returncode == 0 and copy.read_bytes() == ends.bytes
-    world.report.check("tunnel", "rsync by -L", good, ran.stderr.decode(errors="replace")[-200:])
+    good = completed.returncode == 0 and copy.read_bytes() == ends.bytes
+    world.report.check("tunnel", "rsync by -L", good, completed.stderr.decode(errors="replace")[-200:])
     server.stop()
 
 
 def blocked(ends: Ends, check) -> None:
     """Where UDP is blocked, TCP is used."""
     ends.block_udp()
-    client = ends.connect("", BLOCKED)
-    is_whole, elapsed = ends.fetch(BLOCKED)
+    client = ends.connect("", BLOCKED_LINE_PORT)
+    is_whole, elapsed = ends.fetch(BLOCKED_LINE_PORT)
     good = is_whole and "connected over tcp" in client.tail()
     check("tunnel", "no UDP gets through", good, f"{elapsed:.1f} s; {client.tail()[-300:]}")
 

@@ -13,7 +13,7 @@ from ..openssh import OpenSsh
 from ..report import Skip
 from ..world import World
 from .case import about
-from .tunnel_lines import PATIENCE, PORT, Ends, is_used
+from .tunnel_lines import PORT, TIMEOUT, Ends, is_used
 
 WEB, SOCKS, LOCAL = 8098, 18082, 18080
 # Longer than an end waits for the other one before it gives the session up, in seconds.
@@ -35,7 +35,7 @@ def case_tunnel_programs(world: World) -> None:
         site.mkdir()
         (site / "page.html").write_text(PAGE)
         (site / "part.js").write_text(PART)
-        web = ends.start(ends.lines.there, "web", [
+        web = ends.start(ends.lines.server, "web", [
             sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1", str(WEB), "--directory", str(site)])
         web.wait_until(lambda: "Serving HTTP" in web.tail())
         client = ends.client("sctp-udp://", "-D", str(SOCKS), "-L", f"{LOCAL}:127.0.0.1:{WEB}")
@@ -43,8 +43,8 @@ def case_tunnel_programs(world: World) -> None:
         for name, program in (("a browser's page by -D", browser), ("ssh and rsync by --stdio", ssh_and_rsync)):
             try:
                 program(ends, check)
-            except Skip as why:
-                world.report.skip("tunnel", name, str(why))
+            except Skip as reason:
+                world.report.skip("tunnel", name, str(reason))
         suspended(ends, client, check)
     finally:
         ends.stop()
@@ -54,23 +54,23 @@ def browser(ends: Ends, check) -> None:
     """Chromium, which lets the proxy resolve names; `localhost` is the server's loopback here."""
     scratch = ends.directory / "browser"
     scratch.mkdir()
-    inside = ends.lines.inside(ends.lines.here, [])
-    ran = clients.chromium_by_socks(f"http://localhost:{WEB}/page.html", f"127.0.0.1:{SOCKS}", scratch, inside)
-    check("tunnel", "a browser's page by -D over two lines", LOADED in ran.stdout, ran.stdout[-200:])
+    inside = ends.lines.inside(ends.lines.client, [])
+    completed = clients.chromium_by_socks(f"http://localhost:{WEB}/page.html", f"127.0.0.1:{SOCKS}", scratch, inside)
+    check("tunnel", "a browser's page by -D over two lines", LOADED in completed.stdout, completed.stdout[-200:])
 
 
 def ssh_and_rsync(ends: Ends, check) -> None:
     """ssh with a ProxyCommand, and rsync over that."""
     openssh = OpenSsh(ends.directory)
-    sshd = ends.start(ends.lines.there, "sshd", openssh.server())
+    sshd = ends.start(ends.lines.server, "sshd", openssh.server())
     sshd.wait_until(lambda: "Server listening" in sshd.tail())
     proxy = ends.eyas(f"sctp-udp://{ends.lines.all[0].address(2)}:{PORT}", "--memory", "none", "--multipath",
                       "--key", str(ends.directory / "key.pem"),
                       "--known-hosts", str(ends.directory / "known_hosts"), "--stdio", f"localhost:{SSH}")
     command = openssh.client(proxy)
-    ran = inside(ends, *command, "root@tunnel.test", f"sha256sum {ends.directory / 'file'}")
-    good = ran.returncode == 0 and str(ends.directory / "file") in ran.stdout
-    check("tunnel", "ssh by ProxyCommand over two lines", good, (ran.stdout + ran.stderr)[-200:])
+    completed = inside(ends, *command, "root@tunnel.test", f"sha256sum {ends.directory / 'file'}")
+    good = completed.returncode == 0 and str(ends.directory / "file") in completed.stdout
+    check("tunnel", "ssh by ProxyCommand over two lines", good, (completed.stdout + completed.stderr)[-200:])
     if shutil.which("rsync") is None:
         raise Skip("rsync is not installed (Debian: rsync)")
     copy = ends.directory / "copy"
@@ -78,8 +78,8 @@ def ssh_and_rsync(ends: Ends, check) -> None:
     def copied() -> bool:
         # ssh arguments contain spaces; rsync splits the string like a shell.
         words = " ".join(f"'{word}'" for word in command)
-        ran = inside(ends, "rsync", "-e", words, str(ends.directory / "file"), f"root@tunnel.test:{copy}")
-        return ran.returncode == 0 and copy.read_bytes() == ends.bytes
+        completed = inside(ends, "rsync", "-e", words, str(ends.directory / "file"), f"root@tunnel.test:{copy}")
+        return completed.returncode == 0 and copy.read_bytes() == ends.bytes
 
     is_used(ends, check, "rsync by ssh over both lines", copied)
 
@@ -89,15 +89,15 @@ def suspended(ends: Ends, client, check) -> None:
     client.process.send_signal(signal.SIGSTOP)
     time.sleep(SUSPENDED_FOR)
     client.process.send_signal(signal.SIGCONT)
-    ran = inside(ends, "curl", "-sS", "--max-time", str(PATIENCE), f"http://localhost:{LOCAL}/page.html")
-    good = ran.stdout == PAGE and "; reconnecting" in client.tail()
-    check("tunnel", "a suspended client", good, f"{ran.stdout[:60]} {ran.stderr} {client.tail()[-200:]}")
+    completed = inside(ends, "curl", "-sS", "--max-time", str(TIMEOUT), f"http://localhost:{LOCAL}/page.html")
+    good = completed.stdout == PAGE and "; reconnecting" in client.tail()
+    check("tunnel", "a suspended client", good, f"{completed.stdout[:60]} {completed.stderr} {client.tail()[-200:]}")
 
 
 def inside(ends: Ends, *command: str) -> subprocess.CompletedProcess:
     """Runs a command at the client."""
-    return subprocess.run(ends.lines.inside(ends.lines.here, list(command)), capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, timeout=2 * PATIENCE, env=ends.environment(), check=False)
+    return subprocess.run(ends.lines.inside(ends.lines.client, list(command)), capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=2 * TIMEOUT, env=ends.environment(), check=False)
 
 
 CASES = [case_tunnel_programs]

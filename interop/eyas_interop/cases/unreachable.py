@@ -17,10 +17,10 @@ REFUSALS = (
 )
 # Earlier than any transport's first retransmission, in ms. A busy machine may need several tries to
 # show it.
-AT_ONCE = 900.0
+IMMEDIATE_MS = 900.0
 TRIES = 3
 # What follows where the sender of the message is known.
-NAMED = " (ICMP from "
+SENDER_PREFIX = " (ICMP from "
 # Exists where the kernel supports MPTCP.
 MPTCP = pathlib.Path("/proc/sys/net/mptcp/enabled")
 
@@ -33,7 +33,7 @@ def case_unreachable(world: World) -> None:
         try:
             for address in (f"[{ipv6(REFUSING)}]", ipv4(REFUSING)):
                 for transport in ("quic", "tcp"):
-                    check(world, f"{transport}://{address}:443", cause, f"{words}{NAMED}")
+                    check(world, f"{transport}://{address}:443", cause, f"{words}{SENDER_PREFIX}")
         finally:
             world.network.stop_refusing()
 
@@ -43,7 +43,7 @@ def case_unreachable_far_away(world: World) -> None:
     """A router that answers after connect() has returned: MPTCP fails as early, but without the sender."""
     with FarRouter():
         for address in (f"[{BEHIND6}]", BEHIND4):
-            words = f"no host responds at this address{NAMED}"
+            words = f"no host responds at this address{SENDER_PREFIX}"
             check(world, f"tcp://{address}:443", "unreachable", words)
             if MPTCP.exists():
                 check(world, f"mptcp://{address}:443", "unreachable", "No route to host")
@@ -52,17 +52,17 @@ def case_unreachable_far_away(world: World) -> None:
 def check(world: World, target: str, cause: str, words: str) -> None:
     """Checks that one attempt fails early, with this cause and these words."""
     for _ in range(TRIES):
-        ran = world.eyas.run("race", target, "--json", "--memory", "none", *world.trust)
-        attempts = ran.attempts
-        good = ran.status != 0 and bool(attempts) and all(
+        completed = world.eyas.run("race", target, "--json", "--memory", "none", *world.trust)
+        attempts = completed.attempts
+        good = completed.status != 0 and bool(attempts) and all(
             str(it.get("reason")).startswith(f"{cause}: {words}")
-            and float(it.get("ended_ms") or AT_ONCE) < AT_ONCE
+            and float(it.get("ended_ms") or IMMEDIATE_MS) < IMMEDIATE_MS
             for it in attempts
         )
         if good:
             break
     detail = "; ".join(f"{it.get('ended_ms')} ms {it.get('reason')}" for it in attempts)
-    world.report.check("router", f"{target}: {words}", good, detail or str(ran))
+    world.report.check("router", f"{target}: {words}", good, detail or str(completed))
 
 
 CASES = [case_unreachable, case_unreachable_far_away]

@@ -69,6 +69,6 @@ class HonestClient(Repeater):
 
     def _fetch(self) -> None:
         arguments = ["get", self.url, "--memory", "none", "--output", "/dev/null", "--fail", *self.flags]
-        ran = self._command.run(*arguments)
-        if ran.status != 0:
-            raise RuntimeError(f"{' '.join(self.flags)}: {ran}")
+        completed = self._command.run(*arguments)
+        if completed.status != 0:
+            raise RuntimeError(f"{' '.join(self.flags)}: {completed}")

@@ -202,8 +202,8 @@ def main(attack: Callable[[Stage], None]) -> None:
         stage = Stage(eyas, pathlib.Path(directory), report, name)
         try:
             attack(stage)
-        except Skip as why:
-            report.skip(PEER, name, str(why))
+        except Skip as reason:
+            report.skip(PEER, name, str(reason))
         except Exception as error:  # shown as one line, like any other failure
             report.failed(PEER, name, f"{type(error).__name__}: {error}")
         finally:

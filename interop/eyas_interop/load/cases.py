@@ -11,13 +11,13 @@ import subprocess
 
 from ..command import Command
 from ..report import Report
-from .h2load import BEYOND, SECONDS, WARM_UP, Measured
+from .h2load import EXTRA_TIME, SECONDS, WARM_UP, Measured
 from .h2load import run as run_h2load
 
 # The maximum relative difference of the figures.
 TOLERANCE = 0.05
 # Milliseconds before the server answers.
-WAIT = 100
+RESPONSE_DELAY = 100
 # Name, whether TLS, connections, requests a second, flags of h2load, flags of eyas load.
 LOADS = (
     ("HTTP/1.1, 50 kept", False, 50, 250, ["--h1"], ["--http1.1"]),
@@ -42,7 +42,7 @@ class Server:
             if line == "}\n":
                 break
         scheme = "https" if tls else "http"
-        self.url = f"{scheme}://{json.loads(text)['address']}/slow?ms={WAIT}"
+        self.url = f"{scheme}://{json.loads(text)['address']}/slow?ms={RESPONSE_DELAY}"
 
     def stop(self) -> None:
         """Kills it."""

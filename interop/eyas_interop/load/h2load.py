@@ -9,7 +9,7 @@ WARM_UP = 2
 # The measured time after the warm-up, in seconds.
 SECONDS = 10
 # How much longer a run may take, in seconds.
-BEYOND = 60
+EXTRA_TIME = 60
 
 
 class Measured:
@@ -37,7 +37,7 @@ def run(
     ]
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=WARM_UP + SECONDS + BEYOND, check=False,
+        timeout=WARM_UP + SECONDS + EXTRA_TIME, check=False,
     )
     if done.returncode != 0:
         raise RuntimeError(f"h2load ended with {done.returncode}: {done.stderr[-300:]}")

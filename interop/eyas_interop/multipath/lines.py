@@ -53,20 +53,20 @@ class Line:
 
 
 class Lines:
-    """The namespaces `here` and `there` with all lines between them."""
+    """The namespaces of the client and the server, with all lines between them."""
 
     def __init__(self, rates: list[float], without_addresses: tuple[int, ...] = ()) -> None:
-        self.here = f"eyas-lines-a-{os.getpid()}"
-        self.there = f"eyas-lines-b-{os.getpid()}"
+        self.client = f"eyas-lines-a-{os.getpid()}"
+        self.server = f"eyas-lines-b-{os.getpid()}"
         self.all = [Line(number, rate) for number, rate in enumerate(rates)]
         try:
-            for namespace in (self.here, self.there):
+            for namespace in (self.client, self.server):
                 ip("netns", "add", namespace)
         except (OSError, subprocess.CalledProcessError) as error:
             self.remove()
             raise NoNamespaces(f"no network namespaces here: {error}") from error
         try:
-            for namespace in (self.here, self.there):
+            for namespace in (self.client, self.server):
                 ip("-n", namespace, "link", "set", "lo", "up")
             for line in self.all:
                 self._join(line)
@@ -77,10 +77,10 @@ class Lines:
             raise RuntimeError(f"{' '.join(error.cmd)}: {error.stderr}") from error
 
     def _join(self, line: Line) -> None:
-        ip("-n", self.here, "link", "add", line.name, "type", "veth",
-           "peer", "name", line.name, "netns", self.there)
+        ip("-n", self.client, "link", "add", line.name, "type", "veth",
+           "peer", "name", line.name, "netns", self.server)
         queue = QUEUE * (FRAME_HEADER + MTU)
-        for namespace in (self.here, self.there):
+        for namespace in (self.client, self.server):
             ip("-n", namespace, "link", "set", line.name, "up")
             # Without offload, which would make a train of packets count as one frame.
             offload = ["ethtool", "-K", line.name, "gso", "off", "tso", "off", "gro", "off"]
@@ -91,7 +91,7 @@ class Lines:
 
     def add_addresses(self, line: Line) -> None:
         """Gives both hosts their addresses on a line."""
-        for host, namespace in ((1, self.here), (2, self.there)):
+        for host, namespace in ((1, self.client), (2, self.server)):
             ip("-n", namespace, "address", "add", f"{line.address(host)}/24", "dev", line.name)
 
     def cut(self, line: Line) -> None:
@@ -100,13 +100,13 @@ class Lines:
             "table inet cut { chain in { type filter hook prerouting priority -300;"
             f" iifname {line.name} drop; }}; }}\n"
         )
-        for namespace in (self.here, self.there):
+        for namespace in (self.client, self.server):
             command = self.inside(namespace, ["nft", "-f", "-"])
             subprocess.run(command, input=rules, text=True, capture_output=True, check=True)
 
     def sent(self) -> dict[int, int]:
-        """Returns the bytes that have left `here` on each line."""
-        command = ["ip", "-n", self.here, "-j", "-s", "link"]
+        """Returns the bytes that the client has sent on each line."""
+        command = ["ip", "-n", self.client, "-j", "-s", "link"]
         output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         counts = {link["ifname"]: link["stats64"]["tx"]["bytes"] for link in json.loads(output)}
         return {line.number: counts[line.name] for line in self.all}
@@ -117,7 +117,7 @@ class Lines:
 
     def remove(self) -> None:
         """Removes the namespaces, and with them their lines."""
-        for namespace in (self.here, self.there):
+        for namespace in (self.client, self.server):
             try:
                 subprocess.run(["ip", "netns", "delete", namespace], capture_output=True, check=False)
             except OSError:

@@ -7,19 +7,19 @@ import subprocess
 import threading
 import time
 
-from ..process import READY_WITHIN
+from ..process import READY_TIMEOUT
 from .lines import Lines
 
 PORT = 5000
 # The block size, in bytes.
 BLOCK = 64 * 1024
 # A transfer may take this many times the expected duration.
-PATIENCE = 4
+TIMEOUT_FACTOR = 4
 # The shares of the bytes between which the rate is measured: after slow start, and before a path
 # runs out of data.
-FROM, TO = 0.2, 0.85
+MEASURED_FROM, MEASURED_TO = 0.2, 0.85
 # The range around these shares in which a moment without reordered data is searched.
-AROUND = 0.1
+SEARCH_RANGE = 0.1
 
 
 class Sender(threading.Thread):
@@ -59,17 +59,17 @@ class Transfer:
         ceiling = sum(line.ceiling(self.carrier) for line in self.lines.all)
         self.amount = int(ceiling * 1e6 / 8 * seconds)
         pipe = [str(self.eyas), "pipe", "--plain", "-v", *flags]
-        listen = self._start(self.lines.there, [*pipe, "--listen", f"0.0.0.0:{PORT}"], "listen")
+        listen = self._start(self.lines.server, [*pipe, "--listen", f"0.0.0.0:{PORT}"], "listen")
         listen.stdin.close()
         try:
             self._wait_ready()
             scheme = "sctp" if self.carrier == "raw" else "sctp-udp"
             to = f"{scheme}://{self.lines.all[0].address(2)}:{PORT}"
-            send = self._start(self.lines.here, [*pipe, to], "send")
+            send = self._start(self.lines.client, [*pipe, to], "send")
             try:
                 Sender(send.stdin, self.amount).start()
                 self._watch(listen, seconds, midway)
-                send.wait(READY_WITHIN)
+                send.wait(READY_TIMEOUT)
             finally:
                 send.kill()
         finally:
@@ -88,14 +88,14 @@ class Transfer:
         return (self.directory / f"multipath-{name}.log").read_text(errors="replace")
 
     def _wait_ready(self) -> None:
-        deadline = time.monotonic() + READY_WITHIN
+        deadline = time.monotonic() + READY_TIMEOUT
         while "listening" not in self.log("listen"):
             if time.monotonic() > deadline:
                 raise RuntimeError(f"eyas does not listen: {self.log('listen')[-300:]}")
             time.sleep(0.01)
 
     def _watch(self, listen: subprocess.Popen, seconds: float, midway) -> None:
-        deadline = time.monotonic() + PATIENCE * seconds + 10
+        deadline = time.monotonic() + TIMEOUT_FACTOR * seconds + 10
         selector = selectors.DefaultSelector()
         selector.register(listen.stdout, selectors.EVENT_READ)
         while True:
@@ -110,13 +110,13 @@ class Transfer:
                 midway()
                 midway = None
 
-    def rate(self, begin: float = FROM, end: float = TO) -> float:
+    def rate(self, begin: float = MEASURED_FROM, end: float = MEASURED_TO) -> float:
         """Returns the Mbit/s of user data between two shares of all bytes. Data that arrives early on one
         path is held back, so the moments with the least held back around both shares are used."""
         pace = sum(line.ceiling(self.carrier) for line in self.lines.all) * 1e6 / 8
 
         def moment_at(share: float) -> tuple[float, int]:
-            near = [mark for mark in self.marks if abs(mark[1] / self.amount - share) <= AROUND]
+            near = [mark for mark in self.marks if abs(mark[1] / self.amount - share) <= SEARCH_RANGE]
             return max(near, key=lambda mark: mark[1] - pace * mark[0])
 
         (start, before), (stop, after) = moment_at(begin), moment_at(end)

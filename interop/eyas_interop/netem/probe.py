@@ -17,7 +17,7 @@ import time
 _TIMESTAMP = 35
 _ECHO, _REPLY = 8, 0
 # How long it waits for answers after the last echo, in seconds.
-_PATIENCE = 2.0
+_TIMEOUT = 2.0
 
 
 def checksum(data: bytes) -> int:
@@ -71,7 +71,7 @@ def run(address: str, count: int, per_second: float, size: int) -> dict[int, tup
         except BlockingIOError:
             del sent[number]
         read()
-    end = time.monotonic() + _PATIENCE
+    end = time.monotonic() + _TIMEOUT
     while time.monotonic() < end and len(received) < len(sent):
         select.select([link], [], [], 0.1)
         read()

@@ -146,8 +146,8 @@ def run(directory: pathlib.Path, eyas: pathlib.Path, report: Report) -> None:
     check_targets(rows["eyas netem"], report)
     try:
         rows["sch_netem"] = measure_linux(directory, report)
-    except (Skip, NoNamespaces) as why:
-        report.skip("netem", "sch_netem", str(why))
+    except (Skip, NoNamespaces) as reason:
+        report.skip("netem", "sch_netem", str(reason))
     table(rows)
 
 

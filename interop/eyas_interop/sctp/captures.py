@@ -10,7 +10,7 @@ from ..report import Skip
 # The time limit of tshark for one capture, in seconds.
 LIMIT = 60
 # tshark's value for a verified checksum.
-GOOD = "1"
+VERIFIED = "1"
 
 
 @dataclasses.dataclass
@@ -38,7 +38,7 @@ def read(capture: pathlib.Path, our_addresses: set[str]) -> Packets:
     for line in done.stdout.splitlines():
         number, malformed, checksum, ipv4, ipv6, info = line.split("\t")
         packets.count += 1
-        if malformed or checksum != GOOD:
+        if malformed or checksum != VERIFIED:
             problem = malformed or f"checksum {checksum or 'not verified'}"
             problems = packets.ours if {ipv4, ipv6} & our_addresses else packets.theirs
             problems.append(f"{ipv4 or ipv6} {capture.name} {number}: {info} ({problem})")

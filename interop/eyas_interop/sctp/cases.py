@@ -148,8 +148,8 @@ def add_address(exchange: Exchange) -> Result:
     addresses, or its answers to the new address would come from an unknown one; and as the connector it
     removes the second address, because it keeps sending from the first but would not receive there.
     """
-    here = ours if exchange.we_connect else theirs
-    first, second = (here(link) for link in exchange.peer.links)
+    local = ours if exchange.we_connect else theirs
+    first, second = (local(link) for link in exchange.peer.links)
     by_route = exchange.peer.name == "usrsctp" and exchange.carrier == "udp"
     removed = second if by_route and not exchange.we_connect else first
     steps = ["send:20:1000:1", "dry", f"add:{second}", "sleep:700", "send:20:1000:1", "dry",
@@ -234,7 +234,7 @@ def multipath(exchange: Exchange) -> Result:
 
 
 # For every peer, for peers with full SCTP, and for pion only.
-EVERYWHERE = [
+ALL_PEERS = [
     sizes, bulk, many_streams, echo, unordered, listener_shuts_down, connector_aborts,
     listener_aborts, reset, partial_reliability, losses, interleaving,
 ]

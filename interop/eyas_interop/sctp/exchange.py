@@ -18,11 +18,11 @@ class Exchange:
     """The peer, the carrier and the direction of associations."""
 
     def __init__(
-        self, network: SctpNetwork, us: Host, peer: Host, carrier: str, we_connect: bool,
+        self, network: SctpNetwork, our_host: Host, peer: Host, carrier: str, we_connect: bool,
         directory: pathlib.Path,
     ) -> None:
         self.network = network
-        self.us = us
+        self.our_host = our_host
         self.peer = peer
         self.carrier = carrier
         self.we_connect = we_connect
@@ -71,7 +71,7 @@ class Exchange:
             # The listener first.
             for connects in (False, True):
                 we = connects == self.we_connect
-                host, kind = (self.us, "ours") if we else (self.peer, "theirs")
+                host, kind = (self.our_host, "ours") if we else (self.peer, "theirs")
                 chosen = [*options, *(our_options if we else ())]
                 chosen += [] if connects else listener_options
                 own_paths = paths if connects else listener_paths or paths
@@ -91,7 +91,7 @@ class Exchange:
 
     def side(self, we: bool, steps: list[str], *, options: tuple[str, ...] = ()) -> Running:
         """Starts only one side."""
-        host = self.us if we else self.peer
+        host = self.our_host if we else self.peer
         arguments = self.arguments(we, steps, list(options), paths=1, ipv6=False)
         return host.start(arguments, self.log("ours" if we else "theirs"))
 

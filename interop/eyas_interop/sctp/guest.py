@@ -14,11 +14,11 @@ from .network import TAPS, SctpNetwork, prefixes, theirs
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The time limit of booting the guest, in seconds.
-UP_WITHIN = 30
+BOOT_TIMEOUT = 30
 # The time limit of a command in the guest, in seconds.
 LIMIT = 60
 # How long a program in the guest may take to end after a signal, in seconds.
-END_WITHIN = 5
+END_TIMEOUT = 5
 SETTINGS = (
     "net.sctp.addip_enable=1", "net.sctp.auth_enable=1", "net.sctp.reconf_enable=1",
     "net.sctp.intl_enable=1", "net.sctp.udp_port=9899", "net.core.rmem_max=33554432",
@@ -76,7 +76,7 @@ class Guest:
             )
 
     def _wait_until_up(self) -> None:
-        deadline = time.monotonic() + UP_WITHIN
+        deadline = time.monotonic() + BOOT_TIMEOUT
         while not (self.share / "ready").exists():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.stop()
@@ -153,6 +153,6 @@ class Program:
         for signal_name in ("TERM", "KILL"):
             if self.status() is None:
                 self.guest.run(f"kill -{signal_name} -$(cat /host/{self.number}.pid); true")
-                deadline = time.monotonic() + END_WITHIN
+                deadline = time.monotonic() + END_TIMEOUT
                 while self.status() is None and time.monotonic() < deadline:
                     time.sleep(0.02)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from .captures import fields
 from .guest import Guest
 from .network import TAPS, SctpNetwork, ours, theirs
-from .peers import READY_WITHIN
+from .peers import READY_TIMEOUT
 from .retry import Result
 
 PORT = 5443
@@ -101,7 +101,7 @@ class Running:
 
     def wait_for_output(self, word: str) -> None:
         """Waits until it has printed this, on standard output or error."""
-        deadline = time.monotonic() + READY_WITHIN
+        deadline = time.monotonic() + READY_TIMEOUT
         while word not in self.stderr() and word.encode() not in self.stdout():
             if self.status() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"no {word!r} from eyas: {self.stderr()[-300:]}")
@@ -180,7 +180,7 @@ class Command:
 
     def wait_until_listening(self, running: Running) -> None:
         """Waits for the listener's SCTP socket: with --json a pipe prints nothing before it ends."""
-        deadline = time.monotonic() + READY_WITHIN
+        deadline = time.monotonic() + READY_TIMEOUT
         while not self.is_listening():
             if running.status() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"the listener does not listen: {summary_of_pipe(running)}")
@@ -361,7 +361,7 @@ def summary(answer: dict) -> str:
     return "; ".join([*attempts, (answer.get("error") or {}).get("message", "")])
 
 
-EVERYWHERE: list[Callable[[Command], Result]] = [
+ALL_PEERS: list[Callable[[Command], Result]] = [
     race, fetch, pipe_bytes, pipe_bytes_over_ipv6, pipe_tls, pipe_other_stream, pipe_messages, refused_port,
 ]
 # Only between two hosts, whose network can fail.

@@ -13,7 +13,7 @@ from .guest import Guest
 from .network import SctpNetwork
 
 # How long a listener may take to become ready, in seconds.
-READY_WITHIN = 60
+READY_TIMEOUT = 60
 
 
 class Running:
@@ -87,7 +87,7 @@ class Host:
 
 def wait_ready(peer: Running | RunningInGuest) -> None:
     """Waits until a listener listens."""
-    deadline = time.monotonic() + READY_WITHIN
+    deadline = time.monotonic() + READY_TIMEOUT
     while "ready" not in peer.output():
         if peer.has_ended() or time.monotonic() > deadline:
             raise RuntimeError(f"the listener does not listen: {peer.output()[-300:]}")

@@ -38,8 +38,8 @@ class Cells:
         start = time.monotonic()
         try:
             outcome = with_retry(case, heal)
-        except Skip as why:
-            report.skip(peer, f"{where}: {name}", str(why))
+        except Skip as reason:
+            report.skip(peer, f"{where}: {name}", str(reason))
             self.cells[name, column] = "skip"
             return
         elapsed = time.monotonic() - start
@@ -79,7 +79,7 @@ class Sctp:
         self.report = report
         self.binaries = pathlib.Path(os.environ["EYAS_PEERS"]) / "sctp"
         self.network = SctpNetwork()
-        self.us = Host("eyas", self.network, example, namespace=self.network.ours)
+        self.our_host = Host("eyas", self.network, example, namespace=self.network.ours)
         self.guest: Guest | None = None
         # Why there is no guest; starting it is tried once.
         self.no_guest: Skip | None = None
@@ -110,13 +110,13 @@ class Sctp:
                 continue
             try:
                 peer = self.peer(name)
-            except Skip as why:
-                self.report.skip(name, "sctp", str(why))
+            except Skip as reason:
+                self.report.skip(name, "sctp", str(reason))
                 continue
             for carrier in carriers:
                 for we_connect in (True, False):
-                    exchange = Exchange(self.network, self.us, peer, carrier, we_connect, self.directory)
-                    for case in cases.EVERYWHERE + (cases.PION_ONLY if name == "pion" else cases.FULL_SCTP):
+                    exchange = Exchange(self.network, self.our_host, peer, carrier, we_connect, self.directory)
+                    for case in cases.ALL_PEERS + (cases.PION_ONLY if name == "pion" else cases.FULL_SCTP):
                         if is_case_selected(f"{name} {carrier} {case.__name__}", words):
                             self.run_case(exchange, case)
                     self.captures += [(f"{name}, {exchange.name}", it) for it in exchange.captures]
@@ -137,12 +137,12 @@ class Sctp:
         """The command over the kernel's SCTP."""
         try:
             self.peer("linux")
-        except Skip as why:
-            self.report.skip("kernel", "sctp", str(why))
+        except Skip as reason:
+            self.report.skip("kernel", "sctp", str(reason))
             return
         for listener, connector in kernel.PAIRS:
             command = kernel.Command(self.network, self.guest, self.eyas, listener, connector)
-            for case in kernel.EVERYWHERE + ([] if listener == connector else kernel.BETWEEN_HOSTS):
+            for case in kernel.ALL_PEERS + ([] if listener == connector else kernel.BETWEEN_HOSTS):
                 if is_case_selected(f"kernel {case.__name__}", words):
                     self.cells.run(
                         self.report, "kernel", f"kernel {kernel.ARROWS[listener, connector]}", command.name,
@@ -158,8 +158,8 @@ class Sctp:
         for name, files in by_exchange.items():
             try:
                 results = [captures.read(file, our_addresses()) for file in files]
-            except Skip as why:
-                self.report.skip("tshark", name, str(why))
+            except Skip as reason:
+                self.report.skip("tshark", name, str(reason))
                 continue
             packets = sum(it.count for it in results)
             bad = [first for it in results for first in it.ours]

@@ -10,7 +10,7 @@ use crate::link::{Impairments, Link};
 use crate::side::{Failure, Outgoing, Side, SideEvent};
 
 /// The time limit of an exchange, in virtual time.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 /// A step of a side.
 #[derive(Clone, Debug)]
@@ -247,7 +247,7 @@ impl Exchange {
             let next = next.ok_or_else(|| self.stuck("no timer is running"))?;
             // Time advances, even if a timer is in the past.
             self.now = next.max(self.now + Duration::from_micros(1));
-            if self.now > PATIENCE {
+            if self.now > TIME_LIMIT {
                 return Err(self.stuck("the exchange takes too long"));
             }
         }

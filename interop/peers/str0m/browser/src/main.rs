@@ -20,7 +20,7 @@ use crate::session::Session;
 /// The time limit of the page's report.
 const LIMIT: Duration = Duration::from_secs(90);
 /// The polling interval of the page's requests and the session's packets.
-const PATIENCE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let server = Server::http("127.0.0.1:0").map_err(|error| error as Box<dyn Error>)?;
@@ -35,8 +35,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             return Ok(());
         }
         match &mut session {
-            Some(session) => session.step(PATIENCE)?,
-            None => std::thread::sleep(PATIENCE),
+            Some(session) => session.step(POLL_INTERVAL)?,
+            None => std::thread::sleep(POLL_INTERVAL),
         }
     }
     let state = session.map_or("the page was not requested".into(), |session| session.report());
