@@ -44,8 +44,8 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Creates a file of which at most `limit` bytes are buffered at a time; further packets are
-    /// dropped and counted.
+    /// Creates a file that buffers at most `limit` bytes; further packets are dropped and
+    /// counted.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         let mut capture = Self {

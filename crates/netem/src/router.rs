@@ -46,8 +46,8 @@ impl<B: Payload> Router<B> {
     /// sent on `interface`. A length of 0 is the default route of the family.
     #[must_use]
     pub fn route(mut self, prefix: IpAddr, length: u8, interface: u32) -> Self {
-        let place = self.routes.partition_point(|other| other.length >= length);
-        self.routes.insert(place, Route { prefix, length, interface });
+        let index = self.routes.partition_point(|other| other.length >= length);
+        self.routes.insert(index, Route { prefix, length, interface });
         self
     }
 

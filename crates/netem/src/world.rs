@@ -89,7 +89,7 @@ struct LinkSlot<B> {
 /// Nodes, links, and the time.
 ///
 /// `N` is the type of all nodes: an enum, or `Box<dyn Node>`. `B` is the type of packet payloads:
-/// bytes, or values of which the world knows only the length.
+/// bytes, or values with a length, the only property that the world uses.
 pub struct World<N, B = Bytes> {
     now: Nanos,
     seed: u64,

@@ -136,10 +136,10 @@ impl Nat {
     /// Forgets the mapping if nothing has used it for too long.
     fn expire(&mut self, now: Nanos, protocol: u8, port: u16) {
         let idle = self.idle(protocol);
-        let place = (protocol, port);
+        let external = (protocol, port);
         let is_old = |mapping: &Mapping| now.saturating_sub(mapping.last) > idle;
-        if self.mappings.get(&place).is_some_and(is_old)
-            && let Some(mapping) = self.mappings.remove(&place)
+        if self.mappings.get(&external).is_some_and(is_old)
+            && let Some(mapping) = self.mappings.remove(&external)
         {
             self.ports.remove(&mapping.key);
         }
@@ -164,8 +164,8 @@ impl Nat {
             }
             mapping.peers.insert(flow.outside);
         }
-        let place = (self.config.address, port);
-        translated(packet, Side::Inside, flow.inside, place)
+        let external = (self.config.address, port);
+        translated(packet, Side::Inside, flow.inside, external)
     }
 
     /// Creates a mapping: with the host's own port if it is available, otherwise the next free one.

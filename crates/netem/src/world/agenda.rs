@@ -45,9 +45,9 @@ impl Entry {
 pub(super) struct Agenda {
     heap: Vec<Entry>,
     /// The position of each entity in the heap.
-    places: Vec<u32>,
+    positions: Vec<u32>,
     /// The sequence number: of equal times, the one that was set first comes first.
-    settings: u64,
+    sequence: u64,
 }
 
 impl Agenda {
@@ -61,63 +61,67 @@ impl Agenda {
     pub(super) fn set(&mut self, entity: u32, time: Option<Nanos>) {
         debug_assert!(entity < MAX_ENTITIES, "entity {entity}");
         let index = entity as usize;
-        if index >= self.places.len() {
+        if index >= self.positions.len() {
             if time.is_none() {
                 return;
             }
-            self.places.resize(index + 1, NOWHERE);
+            self.positions.resize(index + 1, NOWHERE);
         }
-        let place = self.places[index];
-        match (place, time) {
+        let position = self.positions[index];
+        match (position, time) {
             (NOWHERE, None) => {}
             (NOWHERE, Some(time)) => {
                 let entry = self.entry(time, entity);
                 self.heap.push(entry);
                 self.rise(self.heap.len() - 1, entry);
             }
-            (place, None) => self.remove(place as usize),
-            (place, Some(time)) => {
-                let place = place as usize;
-                let old = self.heap[place];
+            (position, None) => self.remove(position as usize),
+            (position, Some(time)) => {
+                let position = position as usize;
+                let old = self.heap[position];
                 if old.time() != time {
                     let entry = self.entry(time, entity);
-                    if entry < old { self.rise(place, entry) } else { self.sink(place, entry) }
+                    if entry < old {
+                        self.rise(position, entry)
+                    } else {
+                        self.sink(position, entry)
+                    }
                 }
             }
         }
     }
 
     const fn entry(&mut self, time: Nanos, entity: u32) -> Entry {
-        self.settings += 1;
-        Entry::new(time, self.settings, entity)
+        self.sequence += 1;
+        Entry::new(time, self.sequence, entity)
     }
 
-    fn remove(&mut self, place: usize) {
-        let removed = self.heap[place];
-        self.places[removed.entity() as usize] = NOWHERE;
-        if let Some(last) = self.heap.pop().filter(|_| place < self.heap.len()) {
-            if last < removed { self.rise(place, last) } else { self.sink(place, last) }
+    fn remove(&mut self, position: usize) {
+        let removed = self.heap[position];
+        self.positions[removed.entity() as usize] = NOWHERE;
+        if let Some(last) = self.heap.pop().filter(|_| position < self.heap.len()) {
+            if last < removed { self.rise(position, last) } else { self.sink(position, last) }
         }
     }
 
-    /// Puts `entry` at `place`, or moves it up.
-    fn rise(&mut self, mut place: usize, entry: Entry) {
-        while place > 0 {
-            let parent = (place - 1) / CHILDREN;
+    /// Puts `entry` at `position`, or moves it up.
+    fn rise(&mut self, mut position: usize, entry: Entry) {
+        while position > 0 {
+            let parent = (position - 1) / CHILDREN;
             let above = self.heap[parent];
             if above < entry {
                 break;
             }
-            self.put(place, above);
-            place = parent;
+            self.put(position, above);
+            position = parent;
         }
-        self.put(place, entry);
+        self.put(position, entry);
     }
 
-    /// Puts `entry` at `place`, or moves it down.
-    fn sink(&mut self, mut place: usize, entry: Entry) {
+    /// Puts `entry` at `position`, or moves it down.
+    fn sink(&mut self, mut position: usize, entry: Entry) {
         loop {
-            let first = place * CHILDREN + 1;
+            let first = position * CHILDREN + 1;
             let end = (first + CHILDREN).min(self.heap.len());
             let Some((head, others)) = self.heap.get(first..end).and_then(<[_]>::split_first)
             else {
@@ -132,15 +136,15 @@ impl Agenda {
             if smallest > entry {
                 break;
             }
-            self.put(place, smallest);
-            place = child;
+            self.put(position, smallest);
+            position = child;
         }
-        self.put(place, entry);
+        self.put(position, entry);
     }
 
-    fn put(&mut self, place: usize, entry: Entry) {
-        self.heap[place] = entry;
-        self.places[entry.entity() as usize] = place as u32;
+    fn put(&mut self, position: usize, entry: Entry) {
+        self.heap[position] = entry;
+        self.positions[entry.entity() as usize] = position as u32;
     }
 }
 

@@ -1,5 +1,5 @@
-//! A world whose packets carry values: outwardly the same as one of bytes; nodes that need the
-//! bytes get bytes.
+//! A world with packets of values behaves like one with packets of bytes, and nodes that need the
+//! bytes get them.
 
 use super::*;
 use crate::link::{BitErrorConfig, BitErrorEffect};
