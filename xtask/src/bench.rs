@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options() {
+    fn options_are_parsed() {
         let options = Options::parse(&["--rounds", "7", "--dry"]).unwrap();
         assert_eq!((options.rounds, options.dry), (Some(7), true));
         let options = Options::parse(&[]).unwrap();

@@ -77,20 +77,20 @@ fn choose(options: &[&str]) -> Result<Vec<&'static Step>, String> {
             }
         };
         let name = *rest.next().ok_or_else(|| format!("{option} needs the name of a step"))?;
-        if !known().any(|step| step.name == name) {
-            let names: Vec<_> = known().map(|step| step.name).collect();
+        if !known_steps().any(|step| step.name == name) {
+            let names: Vec<_> = known_steps().map(|step| step.name).collect();
             return Err(format!("there is no step {name}; steps are {}", names.join(", ")));
         }
         list.push(name);
     }
     let chosen = match only.is_empty() {
         true => STEPS.iter().collect(),
-        false => known().filter(|step| only.contains(&step.name)).collect::<Vec<_>>(),
+        false => known_steps().filter(|step| only.contains(&step.name)).collect::<Vec<_>>(),
     };
     Ok(chosen.into_iter().filter(|step| !skip.contains(&step.name)).collect())
 }
 
-fn known() -> impl Iterator<Item = &'static Step> {
+fn known_steps() -> impl Iterator<Item = &'static Step> {
     STEPS.iter().chain(ON_REQUEST)
 }
 
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn every_step_has_its_own_name() {
-        let mut names: Vec<_> = known().map(|step| step.name).collect();
+        let mut names: Vec<_> = known_steps().map(|step| step.name).collect();
         names.sort_unstable();
         let before = names.len();
         names.dedup();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn only_and_skip_choose() {
+    fn only_and_skip_select_steps() {
         let all = choose(&[]).unwrap();
         assert_eq!(all.len(), STEPS.len());
         let one = choose(&["--only", "tidy"]).unwrap();

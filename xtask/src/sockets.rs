@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_minutes() {
+    fn options_are_parsed_as_minutes() {
         let of =
             |args: &[&str]| Options::parse(args).map(|options| (options.minutes, options.fuzz));
         assert_eq!(of(&[]), Ok((30, 10)));

@@ -63,7 +63,7 @@ impl Finding {
 pub(crate) fn main() -> Result<(), String> {
     let root = workspace();
     let files = tracked_files()?;
-    let places = documents::places(&files);
+    let paths = documents::paths(&files);
     let index = fs::read_to_string(root.join(conformance::INDEX)).unwrap_or_default();
     let mut findings = dependencies::check()?;
     findings.extend(features::check()?);
@@ -74,13 +74,13 @@ pub(crate) fn main() -> Result<(), String> {
         let Ok(text) = String::from_utf8(bytes) else { continue };
         findings.extend(check_file(file, &text));
         if file.ends_with(".md") {
-            findings.extend(documents::check(file, &text, &places));
+            findings.extend(documents::check(file, &text, &paths));
             let read = |path: &str| fs::read_to_string(root.join(path)).ok();
             findings.extend(definitions::check(file, &text, read));
             findings.extend(surface::check(file, &text, read));
             findings.extend(conformance::check(file, &text, &index));
         }
-        findings.extend(documents::check_map(file, &text, &places));
+        findings.extend(documents::check_map(file, &text, &paths));
         if file.ends_with(".rs") {
             sources.insert(file.clone(), text);
         }

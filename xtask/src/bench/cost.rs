@@ -11,9 +11,9 @@ use super::programs::{NOQ, PLAIN, Programs};
 use super::rival::Rival;
 
 /// Connections of one measurement of CPU time; the kernel counts it in hundredths of a second.
-const MANY: u32 = 1000;
+const CONNECTIONS: u32 = 1000;
 /// The same with `--quick`.
-const QUICK_MANY: u32 = 300;
+const QUICK_CONNECTIONS: u32 = 300;
 /// Connections of one batch that is kept open; memory is measured with one batch and with two.
 const HELD: u32 = 500;
 /// How long a race still learns after it has been won: `Policy::dns_after_win`, and more.
@@ -61,7 +61,8 @@ struct Kind {
 
 /// Measures the clients in turn.
 pub(super) fn measure(programs: &Programs, arena: &Arena, quick: bool) -> Result<Vec<Row>, String> {
-    let (turns, many) = if quick { (QUICK_TURNS, QUICK_MANY) } else { (TURNS, MANY) };
+    let (turns, connections) =
+        if quick { (QUICK_TURNS, QUICK_CONNECTIONS) } else { (TURNS, CONNECTIONS) };
     let mut rows = Vec::new();
     for mode in MODES {
         println!("cost of {mode}");
@@ -70,11 +71,11 @@ pub(super) fn measure(programs: &Programs, arena: &Arena, quick: bool) -> Result
         let mut noq = Vec::new();
         for _ in 0..turns {
             // New processes, because memory that an allocator has retained would hide new allocations.
-            eyas.push(one(&mut programs.start_eyas(arena)?, mode, many)?);
-            plain.push(one(&mut programs.start_plain(arena)?, mode, many)?);
+            eyas.push(measure_client(&mut programs.start_eyas(arena)?, mode, connections)?);
+            plain.push(measure_client(&mut programs.start_plain(arena)?, mode, connections)?);
             let mut other = programs.start_noq(arena)?;
             if other.is_for(mode) {
-                noq.push(one(&mut other, mode, many)?);
+                noq.push(measure_client(&mut other, mode, connections)?);
             }
         }
         let noq = (!noq.is_empty()).then(|| smallest(&noq));
@@ -83,7 +84,7 @@ pub(super) fn measure(programs: &Programs, arena: &Arena, quick: bool) -> Result
     Ok(rows)
 }
 
-fn one(client: &mut Rival, mode: &str, many: u32) -> Result<Cost, String> {
+fn measure_client(client: &mut Rival, mode: &str, connections: u32) -> Result<Cost, String> {
     // The first connections create what all later ones share.
     client.query(&format!("many {mode} 20 {}", HEALTHY.many_urls()))?;
     // Memory that the first batch needed to connect is reused by the second, as in a long-running
@@ -97,8 +98,8 @@ fn one(client: &mut Rival, mode: &str, many: u32) -> Result<Cost, String> {
     let memory = (after[1] - after[0]) / f64::from(HELD);
     client.query("drop")?;
     let before = cpu_time(client.id())?;
-    client.query(&format!("many {mode} {many} {}", HEALTHY.many_urls()))?;
-    let cpu_time = (cpu_time(client.id())? - before) / f64::from(many);
+    client.query(&format!("many {mode} {connections} {}", HEALTHY.many_urls()))?;
+    let cpu_time = (cpu_time(client.id())? - before) / f64::from(connections);
     Ok(Cost { cpu_time, memory })
 }
 
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios() {
+    fn a_ratio_is_compared_with_its_limit() {
         let cost = |cpu_time, memory| Cost { cpu_time, memory };
         let row = Row {
             mode: "h3",

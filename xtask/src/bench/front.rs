@@ -29,7 +29,7 @@ pub(super) fn table(results: &Results, versions: &Versions) -> String {
         };
         for (_, column) in COLUMNS {
             let median = results.get(&(client, column)).and_then(|rounds| rounds.median());
-            let _ = write!(text, " {} |", median.map_or("–".into(), shown));
+            let _ = write!(text, " {} |", median.map_or("–".into(), formatted));
         }
         text.push('\n');
     }
@@ -37,7 +37,7 @@ pub(super) fn table(results: &Results, versions: &Versions) -> String {
 }
 
 /// Formats milliseconds with two or three digits.
-fn shown(milliseconds: f64) -> String {
+fn formatted(milliseconds: f64) -> String {
     match milliseconds {
         time if time < 10.0 => format!("{time:.1} ms"),
         time if time < 1000.0 => format!("{time:.0} ms"),

@@ -93,14 +93,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn summary_of_callgrind() {
+    fn the_summary_of_callgrind_is_parsed() {
         assert_eq!(summary("events: Ir\nsummary: 1234\n"), Some(1234));
         assert_eq!(summary("events: Ir\ntotals: 77\n"), Some(77));
         assert_eq!(summary("events: Ir\n"), None);
     }
 
     #[test]
-    fn digits_in_threes() {
+    fn digits_are_grouped_in_threes() {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1000), "1,000");

@@ -176,7 +176,7 @@ fn expectations(results: &Results, rates: &Rates) -> Vec<Expectation> {
     let rate = |client: &'static str, mode: &'static str| {
         rates.get(&(client, mode)).and_then(Rounds::median)
     };
-    let most = |mode: &'static str| {
+    let highest_rate = |mode: &'static str| {
         OTHERS.into_iter().filter_map(|other| rate(other, mode)).max_by(f64::total_cmp)
     };
     let mut expectations = Vec::new();
@@ -187,7 +187,7 @@ fn expectations(results: &Results, rates: &Rates) -> Vec<Expectation> {
     for (mode, least) in [("h1", 1.0 / RATIO), ("h2", 1.0 / RATIO), ("h3", 1.0)] {
         let target =
             format!("{mode}, requests per second: at least {least:.2} × the best of the others");
-        expectations.push(verdict::rate(target, rate("eyas", mode), most(mode), least));
+        expectations.push(verdict::rate(target, rate("eyas", mode), highest_rate(mode), least));
     }
     let first = of("eyas", "no UDP, first");
     expectations.push(verdict::bound(format!("no UDP, first: within {FIRST} ms"), first, FIRST));
@@ -198,22 +198,25 @@ fn expectations(results: &Results, rates: &Rates) -> Vec<Expectation> {
 mod tests {
     use super::*;
 
-    fn one(number: f64) -> Rounds {
+    fn single_round(number: f64) -> Rounds {
         Rounds { times: vec![number], errors: Vec::new() }
     }
 
     #[test]
     fn eyas_is_compared_with_the_fastest_of_the_others() {
         let results = Results::from([
-            (("eyas", "h1"), one(1.1)),
-            (("httpx", "h1"), one(3.0)),
-            (("requests", "h1"), one(1.0)),
-            (("eyas", "h3"), one(2.0)),
-            (("niquests", "h3"), one(1.9)),
+            (("eyas", "h1"), single_round(1.1)),
+            (("httpx", "h1"), single_round(3.0)),
+            (("requests", "h1"), single_round(1.0)),
+            (("eyas", "h3"), single_round(2.0)),
+            (("niquests", "h3"), single_round(1.9)),
             // Another client of ours does not count as a rival.
-            (("eyas, asyncio", "h3"), one(0.1)),
+            (("eyas, asyncio", "h3"), single_round(0.1)),
         ]);
-        let rates = Rates::from([(("eyas", "h1"), one(950.0)), (("aiohttp", "h1"), one(1000.0))]);
+        let rates = Rates::from([
+            (("eyas", "h1"), single_round(950.0)),
+            (("aiohttp", "h1"), single_round(1000.0)),
+        ]);
         let text = verdict::table(&expectations(&results, &rates));
         assert!(text.contains("1.10 ms / 1.00 ms = 1.10 | yes |"), "{text}");
         assert!(text.contains("2.00 ms / 1.90 ms = 1.05 | **no** |"), "{text}");
@@ -223,7 +226,7 @@ mod tests {
 
     #[test]
     fn rates_have_a_cell_for_every_version() {
-        let rates = Rates::from([(("eyas", "h2"), one(1234.4))]);
+        let rates = Rates::from([(("eyas", "h2"), single_round(1234.4))]);
         let text = rates_table(&["eyas"], &rates);
         assert_eq!(text.lines().last(), Some("| eyas | – | 1234 | – |"));
     }

@@ -128,8 +128,8 @@ impl Amounts {
 fn raise_limit() {
     let id = std::process::id().to_string();
     let hard = crate::run::output(&mut command("sh", &["-c", "ulimit -Hn"]));
-    let most = hard.map(|text| format!("--nofile={}", text.trim())).unwrap_or_default();
-    if !works("prlimit", &["--pid", &id, &most]) {
+    let limit = hard.map(|text| format!("--nofile={}", text.trim())).unwrap_or_default();
+    if !works("prlimit", &["--pid", &id, &limit]) {
         println!("the limit of descriptors cannot be raised: fewer connections are measured");
     }
 }

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers() {
+    fn answers_are_parsed() {
         assert_eq!(parse("1.25\n"), Ok(1.25));
         assert_eq!(parse("error the status is 404\n"), Err("the status is 404".into()));
         assert!(parse("NaN\n").is_err());

@@ -20,7 +20,7 @@ use super::sctp::programs::usrsctp;
 use super::sctp::run::Answer;
 use super::{Options, page};
 use crate::run::{check, command};
-use run::{AfterClosing, Many};
+use run::{AfterClosing, ConcurrentAssociations};
 
 /// The default number of rounds.
 const ROUNDS: usize = 5;
@@ -30,7 +30,7 @@ const SIZES: [usize; 3] = [1024, 16_384, 65_536];
 /// Messages below this size, in bytes, are small.
 const SMALL: usize = 4096;
 /// The target number of concurrent associations.
-const AT_ONCE: u64 = 20_000;
+const ASSOCIATIONS: u64 = 20_000;
 /// Descriptors that a process needs for other things, with a margin.
 const OTHER_DESCRIPTORS: u64 = 200;
 
@@ -76,7 +76,7 @@ struct Amounts {
 impl Amounts {
     fn of(options: &Options) -> Self {
         let (bytes, round_trips, tcp) = (256 << 20, 20_000, 200_000);
-        let (associations, turns, seconds) = (AT_ONCE, 10_000, 5);
+        let (associations, turns, seconds) = (ASSOCIATIONS, 10_000, 5);
         let all = Self { rounds: ROUNDS, bytes, round_trips, tcp, associations, turns, seconds };
         let (bytes, round_trips, tcp) = (8 << 20, 300, 20_000);
         let (associations, turns, seconds) = (300, 300, 1);
@@ -139,17 +139,17 @@ pub(super) fn main(args: &[&str]) -> Result<(), String> {
     }
     let results = measure(&programs, &amounts)?;
     println!("{} associations at once", amounts.associations);
-    let many: Many = run::many(&programs, amounts.associations)?;
+    let concurrent: ConcurrentAssociations = run::concurrent(&programs, amounts.associations)?;
     println!("{} associations opened and closed", amounts.turns);
-    let after_closing: AfterClosing = run::opened_and_closed(&programs, amounts.turns)?;
+    let after_closing: AfterClosing = run::open_and_close(&programs, amounts.turns)?;
     let line = format!("cargo xtask bench sockets --rounds {}", amounts.rounds);
     let mut text = page::circumstances(&line);
     for table in [
         tables::messages(&results),
         tables::answers(&results),
-        tables::many(&many),
+        tables::concurrent(&concurrent),
         tables::after_closing(&after_closing),
-        tables::expectations(&results, &many, &after_closing),
+        tables::expectations(&results, &concurrent, &after_closing),
     ] {
         text.push('\n');
         text.push_str(&table);

@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn nearest_rank() {
+    fn percentiles_use_the_nearest_rank() {
         let hundred: Vec<f64> = (1..=100).rev().map(f64::from).collect();
         assert_eq!(rounds(&hundred, 0).median(), Some(50.0));
         assert_eq!(rounds(&hundred, 0).p95(), Some(95.0));

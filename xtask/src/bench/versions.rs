@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_of_a_lock_file() {
+    fn versions_are_read_from_a_lock_file() {
         let text = "[[package]]\nname = \"a\"\nversion = \"1.2.3\"\n\n\
                     [[package]]\nname = \"ab\"\nversion = \"4.5.6\"\n";
         assert_eq!(in_lock(text, "a"), ["1.2.3"]);
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_of_a_program_in_go() {
+    fn versions_are_read_from_a_go_program() {
         let output = "/x/rival: go1.26.8\n\tpath\tx\n\tmod\tx\t(devel)\t\n\
                     \tdep\tgithub.com/pion/sctp\tv1.12.1\th1:abc=\n";
         let found = in_program(output, &["github.com/pion/sctp"]).unwrap();
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_of_a_program_in_go_itself() {
+    fn a_go_program_names_its_own_version() {
         let output = "caddy: go1.26.8\n\tmod\tgithub.com/caddyserver/caddy/v2\tv2.11.9\th1:abc=\n";
         let found = in_program(output, &["github.com/caddyserver/caddy/v2"]);
         assert_eq!(found.as_deref(), Some("caddy 2.11.9, Go 1.26.8"));

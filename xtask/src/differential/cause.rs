@@ -50,29 +50,29 @@ impl Cause {
 
 /// Returns the cause, and the first lines that differ; `None` if both decided the same.
 pub(super) fn of(old: &World, new: &World) -> Option<(Cause, String)> {
-    let place = (0..old.lines.len().max(new.lines.len()))
-        .find(|place| old.lines.get(*place) != new.lines.get(*place))?;
-    let line = |world: &'_ World| world.lines.get(place).cloned();
+    let index = (0..old.lines.len().max(new.lines.len()))
+        .find(|index| old.lines.get(*index) != new.lines.get(*index))?;
+    let line = |world: &'_ World| world.lines.get(index).cloned();
     let (was, is) = (line(old), line(new));
     let difference = format!(
         "was `{}`, is `{}`",
         was.as_deref().unwrap_or("nothing"),
         is.as_deref().unwrap_or("nothing")
     );
-    Some((classify(old, new, place), difference))
+    Some((classify(old, new, index), difference))
 }
 
-fn classify(old: &World, new: &World, place: usize) -> Cause {
+fn classify(old: &World, new: &World, index: usize) -> Cause {
     let (was, is) =
-        (old.lines.get(place).map(String::as_str), new.lines.get(place).map(String::as_str));
-    let before = &new.lines[..place.min(new.lines.len())];
+        (old.lines.get(index).map(String::as_str), new.lines.get(index).map(String::as_str));
+    let before = &new.lines[..index.min(new.lines.len())];
     if before.iter().any(|line| event(line) == "finished") {
         return Cause::AfterTheEnd;
     }
     if is.is_some_and(|is| Some(is.trim_end_matches(" background")) == was) {
         return Cause::Background;
     }
-    if is_of_the_plan(old, new, place) {
+    if is_of_the_plan(old, new, index) {
         return Cause::Plan;
     }
     let at = time(is);
@@ -91,7 +91,7 @@ fn classify(old: &World, new: &World, place: usize) -> Cause {
     if same_instant(new, "MadeRoom") || starts("start ") && is_crowded(new, before) {
         return Cause::Turns;
     }
-    if is_second_try(old, place) || is_second_try(new, place) {
+    if is_second_try(old, index) || is_second_try(new, index) {
         return Cause::SecondTry;
     }
     // Giving up on a refusing host starts with what is learnt.
@@ -117,9 +117,9 @@ const DEADLINE: u64 = 30_000;
 
 /// Returns whether the two plans differ up to this instant, inclusive: a plan is printed after its
 /// consequences.
-fn is_of_the_plan(old: &World, new: &World, place: usize) -> bool {
-    let at = time(old.lines.get(place).map(String::as_str))
-        .min(time(new.lines.get(place).map(String::as_str)));
+fn is_of_the_plan(old: &World, new: &World, index: usize) -> bool {
+    let at = time(old.lines.get(index).map(String::as_str))
+        .min(time(new.lines.get(index).map(String::as_str)));
     let plans = |world: &World| -> Vec<String> {
         let until = |line: &&String| {
             time(Some(line)) <= at && event(line).split(' ').next() == Some("plan")
@@ -127,18 +127,18 @@ fn is_of_the_plan(old: &World, new: &World, place: usize) -> bool {
         world.lines.iter().filter(until).cloned().collect()
     };
     let queries =
-        |world: &World| world.lines.get(place).is_some_and(|line| event(line).starts_with("ask "));
+        |world: &World| world.lines.get(index).is_some_and(|line| event(line).starts_with("ask "));
     queries(old) || queries(new) || plans(old) != plans(new)
 }
 
 /// Returns whether an attempt starts here whose candidate was started before.
-fn is_second_try(world: &World, place: usize) -> bool {
+fn is_second_try(world: &World, index: usize) -> bool {
     let started = |line: &String| {
         let mut words = event(line).split(' ');
         (words.next() == Some("start")).then(|| words.nth(1).map(str::to_owned)).flatten()
     };
-    let Some(candidate) = world.lines.get(place).and_then(started) else { return false };
-    world.lines[..place].iter().filter_map(started).any(|other| other == candidate)
+    let Some(candidate) = world.lines.get(index).and_then(started) else { return false };
+    world.lines[..index].iter().filter_map(started).any(|other| other == candidate)
 }
 
 /// Returns whether as many attempts had started as may be in flight.

@@ -9,19 +9,19 @@ const ROOTS: [&str; 9] =
     ["crates/", "bindings/", "xtask/", "interop/", "bench/", "fuzz/", "docs/", ".ci/", ".cargo/"];
 
 /// Returns every file that git knows, and every directory above one.
-pub(super) fn places(files: &[String]) -> BTreeSet<String> {
-    let mut places = BTreeSet::new();
+pub(super) fn paths(files: &[String]) -> BTreeSet<String> {
+    let mut paths = BTreeSet::new();
     for file in files {
         for (at, _) in file.match_indices('/') {
-            places.insert(file[..at].to_owned());
+            paths.insert(file[..at].to_owned());
         }
-        places.insert(file.clone());
+        paths.insert(file.clone());
     }
-    places
+    paths
 }
 
 /// Checks the paths in one document.
-pub(super) fn check(file: &str, content: &str, places: &BTreeSet<String>) -> Vec<Finding> {
+pub(super) fn check(file: &str, content: &str, paths: &BTreeSet<String>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut fenced = false;
     for (index, line) in content.lines().enumerate() {
@@ -30,7 +30,7 @@ pub(super) fn check(file: &str, content: &str, places: &BTreeSet<String>) -> Vec
             continue;
         }
         for quoted in line.split('`').skip(1).step_by(2) {
-            if is_path(quoted) && !places.contains(quoted.trim_end_matches('/')) {
+            if is_path(quoted) && !paths.contains(quoted.trim_end_matches('/')) {
                 findings.push(Finding::error(file, index + 1, format!("{quoted} does not exist")));
             }
         }
@@ -40,7 +40,7 @@ pub(super) fn check(file: &str, content: &str, places: &BTreeSet<String>) -> Vec
 
 /// Checks the tables at the top of a crate, which map documents to files. Their paths are relative to the
 /// file that contains them.
-pub(super) fn check_map(file: &str, content: &str, places: &BTreeSet<String>) -> Vec<Finding> {
+pub(super) fn check_map(file: &str, content: &str, paths: &BTreeSet<String>) -> Vec<Finding> {
     let Some(source) = file.strip_suffix("lib.rs").filter(|_| file.starts_with("crates/")) else {
         return Vec::new();
     };
@@ -48,9 +48,9 @@ pub(super) fn check_map(file: &str, content: &str, places: &BTreeSet<String>) ->
     for (index, line) in content.lines().enumerate().filter(|(_, line)| line.starts_with("//! |")) {
         for quoted in line.split('`').skip(1).step_by(2) {
             let is_path = quoted.ends_with(".rs") || quoted.ends_with('/');
-            let place = format!("{source}{}", quoted.trim_end_matches('/'));
-            if is_path && !places.contains(&place) && !places.contains(quoted) {
-                findings.push(Finding::error(file, index + 1, format!("{place} does not exist")));
+            let path = format!("{source}{}", quoted.trim_end_matches('/'));
+            if is_path && !paths.contains(&path) && !paths.contains(quoted) {
+                findings.push(Finding::error(file, index + 1, format!("{path} does not exist")));
             }
         }
     }
@@ -72,12 +72,12 @@ mod tests {
 
     fn messages(content: &str) -> Vec<String> {
         let files = ["crates/race/src/lib.rs".to_owned(), "xtask/src/main.rs".to_owned()];
-        let found = check("A.md", content, &places(&files));
+        let found = check("A.md", content, &paths(&files));
         found.into_iter().map(|finding| finding.message).collect()
     }
 
     #[test]
-    fn existing_files_and_directories() {
+    fn existing_paths_are_accepted() {
         let content = "`crates/race/src/lib.rs`, `crates/race/src`, `crates/race/` and `xtask/src`";
         assert_eq!(messages(content), [""; 0]);
     }
@@ -93,14 +93,14 @@ mod tests {
     #[test]
     fn paths_in_the_map_of_a_crate_are_checked() {
         let files = ["crates/a/src/lib.rs".to_owned(), "crates/a/src/b/c.rs".to_owned()];
-        let places = places(&files);
+        let paths = paths(&files);
         let map = "//! | chapter | `b/c.rs`, `b/` |\n//! | other | `b/d.rs` |\n//! `x.rs`\n";
-        let found = check_map("crates/a/src/lib.rs", map, &places);
+        let found = check_map("crates/a/src/lib.rs", map, &paths);
         assert_eq!(
             found,
             [Finding::error("crates/a/src/lib.rs", 2, "crates/a/src/b/d.rs does not exist")]
         );
-        assert_eq!(check_map("xtask/src/lib.rs", map, &places), []);
+        assert_eq!(check_map("xtask/src/lib.rs", map, &paths), []);
     }
 
     #[test]

@@ -27,10 +27,10 @@ pub(super) fn check(
 
 /// Returns the word before the first occurrence of this one, without punctuation.
 fn word_before<'a>(line: &'a str, word: &str) -> Option<&'a str> {
-    let bare = |one: &'a str| one.trim_matches(|c: char| !c.is_alphanumeric());
+    let bare = |word: &'a str| word.trim_matches(|c: char| !c.is_alphanumeric());
     let words: Vec<&str> = line.split_whitespace().map(bare).collect();
-    let place = words.iter().position(|one| *one == word)?;
-    words.get(place.checked_sub(1)?).copied()
+    let index = words.iter().position(|one| *one == word)?;
+    words.get(index.checked_sub(1)?).copied()
 }
 
 #[cfg(test)]

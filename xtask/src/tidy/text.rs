@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn spaces_and_tabs() {
+    fn trailing_spaces_and_tabs_are_found() {
         assert_eq!(messages("a.rs", "let a; \n").len(), 1);
         assert_eq!(messages("a.rs", "\tlet a;\n").len(), 1);
         assert_eq!(messages("a.rs", "let a;\r\n"), [""; 0], "lines() takes the pair as one end");
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_one_machine() {
+    fn paths_of_one_machine_are_found() {
         for path in MACHINE_PATHS {
             assert_eq!(messages("a.sh", &format!("cd {path}x\n")).len(), 1, "{path}");
             assert_eq!(messages("a.sh", &format!("cd \"{path}x\"\n")).len(), 1, "{path}");

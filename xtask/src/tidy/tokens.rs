@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_tests_and_dead_code() {
+    fn hidden_tests_and_dead_code_are_found() {
         assert_eq!(found("#[test]\n#[ignore]\nfn a() {}\n").len(), 1);
         assert_eq!(found("#[test]\n#[ignore = \"slow\"]\nfn a() {}\n").len(), 1);
         assert_eq!(found("#![allow(dead_code)]\n").len(), 1);

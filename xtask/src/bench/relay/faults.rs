@@ -93,7 +93,7 @@ pub(super) fn measure(
 }
 
 fn fault(word: &str) -> Result<(Fault, &'static str, &'static str), String> {
-    let found = FAULTS.iter().find(|(_, known, ..)| *known == word);
+    let found = FAULTS.iter().find(|(_, name, ..)| *name == word);
     let (fault, _, first, second) = found.ok_or_else(|| format!("unknown fault {word}"))?;
     Ok((*fault, first, second))
 }

@@ -149,10 +149,10 @@ fn start(programs: &Programs, arena: &Arena) -> Result<Vec<Proxy>, String> {
 }
 
 /// Returns the configuration of HAProxy: the address of the server, and by default all cores.
-fn configuration(most: usize) -> String {
+fn configuration(max_connections: usize) -> String {
     format!(
-        "global\n  maxconn {most}\n\
-         defaults\n  mode tcp\n  maxconn {most}\n  timeout connect 5s\n  timeout client 1h\n  \
+        "global\n  maxconn {max_connections}\n\
+         defaults\n  mode tcp\n  maxconn {max_connections}\n  timeout connect 5s\n  timeout client 1h\n  \
          timeout server 1h\n\
          listen passing\n  bind {HAPROXY_AT}\n  server it 127.0.0.1:{PORT}\n\
          listen holding\n  bind {HAPROXY_HOLDING_AT}\n  server it 127.0.0.1:{HOLDING}\n"
@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn descriptors_of_a_table_of_limits() {
+    fn the_limit_of_descriptors_is_parsed() {
         let text = "Limit  Soft Limit  Hard Limit  Units\nMax processes  5  6  processes\n\
                     Max open files            1024                 20000                files\n";
         assert_eq!(limit(text), Some(1024));

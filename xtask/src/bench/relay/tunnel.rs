@@ -171,8 +171,13 @@ impl Measured {
             let share = of(BULK).map(|speed| speed / ceiling);
             add(target, share, Bound::AtLeast(MIN_SHARE), "");
             let trip = lines.iter().map(|(_, trip)| f64::from(*trip)).fold(f64::INFINITY, f64::min);
-            let most = trip + MAX_ADDED;
-            add(format!("a keystroke within {most} ms"), of(KEYSTROKE), Bound::AtMost(most), "ms");
+            let max_delay = trip + MAX_ADDED;
+            add(
+                format!("a keystroke within {max_delay} ms"),
+                of(KEYSTROKE),
+                Bound::AtMost(max_delay),
+                "ms",
+            );
             for column in [FIRST_FAILS, SECOND_FAILS] {
                 let line = column.split_once(',').map_or(column, |(line, _)| line);
                 let target = format!("{line}: at most {MAX_SILENCE} ms of silence");

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers() {
+    fn answers_are_parsed() {
         let line = r#"{"messages": 10, "bytes": 1000000, "cpu": 0.5, "wall": 2, "memory": 0}"#;
         let answer = Answer::parse(line).unwrap();
         assert_eq!((answer.messages, answer.cost(), answer.speed()), (10, 500.0, 4.0));

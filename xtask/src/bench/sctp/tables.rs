@@ -81,9 +81,10 @@ pub(super) fn associations(names: &[&'static str], results: &Results) -> String 
     );
     for name in names {
         let figure = |of| median(results, name, Column::Associations, of);
-        let shown = |figure: Option<f64>| figure.map_or("–".into(), |it| format!("{it:.0}"));
+        let formatted =
+            |figure: Option<f64>| figure.map_or("–".into(), |figure| format!("{figure:.0}"));
         let (rate, memory) = (figure(Answer::rate), figure(|answer| answer.memory / 2.0));
-        let _ = writeln!(text, "| {name} | {} | {} |", shown(rate), shown(memory));
+        let _ = writeln!(text, "| {name} | {} | {} |", formatted(rate), formatted(memory));
     }
     text
 }
@@ -91,8 +92,8 @@ pub(super) fn associations(names: &[&'static str], results: &Results) -> String 
 /// Returns the same over sockets, including everything besides the protocol.
 pub(super) fn sockets(results: &Results) -> String {
     let figure = |of| {
-        let shown: Option<f64> = median(results, OURS, Column::Sockets, of);
-        shown.map_or("–".into(), |it| format!("{it:.0}"))
+        let figure: Option<f64> = median(results, OURS, Column::Sockets, of);
+        figure.map_or("–".into(), |figure| format!("{figure:.0}"))
     };
     let speed = figure(|answer| answer.messages as f64 / answer.wall);
     let (rate, memory) = (figure(Answer::rate), figure(|answer| answer.memory / 2.0));
@@ -119,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians() {
+    fn a_median_needs_every_run() {
         assert_eq!(middle(&mut []), None);
         assert_eq!(middle(&mut [3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(middle(&mut [4.0, 1.0]), Some(2.5));

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers() {
+    fn answers_are_parsed() {
         let answer = Answer::parse(r#"{"cpu": 0.5, "events": 1000000, "simulated": 20}"#).unwrap();
         assert_eq!((answer.nanoseconds(), answer.speed(), answer.bytes), (500.0, 40.0, 0.0));
         assert!(Answer::parse("").is_err());

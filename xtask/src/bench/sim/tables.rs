@@ -77,7 +77,7 @@ pub(super) fn streams(rows: &[(u32, Vec<Answer>)]) -> String {
     for (count, answers) in rows {
         let relative = ratio(answers, &rows[0].1, Answer::nanoseconds).unwrap_or(f64::NAN);
         let (cpu, cost) =
-            (median_of(answers, |it| it.cpu), median_of(answers, Answer::nanoseconds));
+            (median_of(answers, |answer| answer.cpu), median_of(answers, Answer::nanoseconds));
         let _ = writeln!(text, "| {count} | {cpu:.2} | {cost:.0} | {relative:.2} |");
     }
     text

@@ -27,7 +27,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 const TIMED: &str = "\"$@\"; times";
 
 /// Concurrent associations.
-pub(super) struct Many {
+pub(super) struct ConcurrentAssociations {
     pub(super) count: u64,
     /// Seconds until the last one was established.
     pub(super) wall: f64,
@@ -93,12 +93,15 @@ pub(super) fn iperf(programs: &Programs, seconds: u32) -> Result<Answer, String>
     let number =
         |name: &str| received[name].as_f64().ok_or(format!("iperf3 does not report {name}"));
     let (bytes, wall) = (number("bytes")?, number("seconds")?);
-    let cpu = cpu(times)? + cpu(&server.rest()?)?;
+    let cpu = cpu(times)? + cpu(&server.remaining_output()?)?;
     Ok(Answer { bytes: bytes as u64, wall, cpu, ..Answer::default() })
 }
 
 /// Opens this number of concurrent associations.
-pub(super) fn many(programs: &Programs, count: u64) -> Result<Many, String> {
+pub(super) fn concurrent(
+    programs: &Programs,
+    count: u64,
+) -> Result<ConcurrentAssociations, String> {
     let (sockets, number) = (text(&programs.sockets), count.to_string());
     let mut accepting = Process::start(&mut direct(programs, &sockets, &["hold", BOUND, &number]))?;
     let before = resident(accepting.id())?;
@@ -106,17 +109,17 @@ pub(super) fn many(programs: &Programs, count: u64) -> Result<Many, String> {
         Process::spawn(&mut direct(programs, &sockets, &["open", BOUND, &number]))?;
     let opened = Answer::parse(connecting.line()?.trim())?;
     accepting.line()?;
-    let each = |after: f64| (after - before) / count as f64;
-    Ok(Many {
+    let per_association = |after: f64| (after - before) / count as f64;
+    Ok(ConcurrentAssociations {
         count,
         wall: opened.wall,
-        accepting: each(resident(accepting.id())?),
-        connecting: each(resident(connecting.id())?),
+        accepting: per_association(resident(accepting.id())?),
+        connecting: per_association(resident(connecting.id())?),
     })
 }
 
 /// Opens and closes this number of associations one after the other, twice.
-pub(super) fn opened_and_closed(programs: &Programs, count: u64) -> Result<AfterClosing, String> {
+pub(super) fn open_and_close(programs: &Programs, count: u64) -> Result<AfterClosing, String> {
     let (sockets, number) = (text(&programs.sockets), count.to_string());
     let accepting = Process::start(&mut direct(programs, &sockets, &["turns", BOUND]))?;
     let churn = ["churn", BOUND, &number];
@@ -126,7 +129,7 @@ pub(super) fn opened_and_closed(programs: &Programs, count: u64) -> Result<After
         connecting.send("again\n")?;
         Answer::parse(connecting.line()?.trim())?;
         for id in [accepting.id(), connecting.id()] {
-            after_closing.descriptors[series] += settled_descriptors(id)?;
+            after_closing.descriptors[series] += stable_descriptors(id)?;
             after_closing.memory[series] += resident(id)?;
         }
     }
@@ -135,15 +138,15 @@ pub(super) fn opened_and_closed(programs: &Programs, count: u64) -> Result<After
 
 /// Returns the number of descriptors of a process once it no longer decreases: the last associations end
 /// in the background.
-fn settled_descriptors(id: u32) -> Result<usize, String> {
-    let mut last = descriptors(id)?;
+fn stable_descriptors(id: u32) -> Result<usize, String> {
+    let mut previous = descriptors(id)?;
     for _ in 0..MAX_CHECKS {
         std::thread::sleep(CHECK_INTERVAL);
-        let now = descriptors(id)?;
-        if now >= last {
+        let current = descriptors(id)?;
+        if current >= previous {
             break;
         }
-        last = now;
+        previous = current;
     }
     descriptors(id)
 }
@@ -155,8 +158,8 @@ fn descriptors(id: u32) -> Result<usize, String> {
 
 /// Returns a program for this stack that prints the CPU time of its processes after its report.
 fn timed(programs: &Programs, stack: Stack, args: &[&str]) -> Command {
-    let (word, rest) = args.split_first().expect("a word for what to do");
-    let with = |address| [&[*word, address][..], rest].concat();
+    let (action, options) = args.split_first().expect("an action");
+    let with = |address| [&[*action, address][..], options].concat();
     let usrsctp = programs.usrsctp.as_deref().map(text).unwrap_or_default();
     with_times(match stack {
         Stack::Usrsctp => limited(&usrsctp, &with(DRIVEN)),
@@ -250,14 +253,14 @@ impl Process {
         }
     }
 
-    fn rest(&mut self) -> Result<String, String> {
+    fn remaining_output(&mut self) -> Result<String, String> {
         let mut text = String::new();
         self.stdout.read_to_string(&mut text).map_err(|error| error.to_string())?;
         Ok(text)
     }
 
     fn end(&mut self) -> Result<Answer, String> {
-        reported(&self.rest()?)
+        reported(&self.remaining_output()?)
     }
 }
 

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::super::sctp::run::Answer;
 use super::super::sctp::tables::middle;
-use super::run::{AfterClosing, Many};
-use super::{AT_ONCE, Column, Results, SIZES, Stack};
+use super::run::{AfterClosing, ConcurrentAssociations};
+use super::{ASSOCIATIONS, Column, Results, SIZES, Stack};
 
 /// The stacks with their names in the tables.
 const STACKS: [(Stack, &str); 4] = [
@@ -33,7 +33,7 @@ fn median(results: &Results, key: (Stack, Column), figure: fn(&Answer) -> f64) -
     middle(&mut results.get(&key)?.iter().map(figure).collect::<Vec<_>>())
 }
 
-fn shown(figure: Option<f64>, digits: usize) -> String {
+fn formatted(figure: Option<f64>, digits: usize) -> String {
     figure.map_or("–".into(), |figure| format!("{figure:.digits$}"))
 }
 
@@ -51,7 +51,8 @@ pub(super) fn messages(results: &Results) -> String {
         for figure in [Answer::speed, Answer::cost] {
             for size in SIZES {
                 let found = median(results, (stack, Column::Messages(size)), figure);
-                let _ = write!(text, " {} |", shown(found, if found > Some(20.0) { 0 } else { 2 }));
+                let _ =
+                    write!(text, " {} |", formatted(found, if found > Some(20.0) { 0 } else { 2 }));
             }
         }
         text.push('\n');
@@ -75,7 +76,7 @@ fn tcp(results: &Results, stack: Stack) -> Option<f64> {
 /// Returns a table of round trips, and of calls on TCP.
 pub(super) fn answers(results: &Results) -> String {
     let cells = |of: fn(&Results, Stack) -> Option<f64>| {
-        [Stack::Sockets, Stack::Driver].map(|stack| shown(of(results, stack), 2))
+        [Stack::Sockets, Stack::Driver].map(|stack| formatted(of(results, stack), 2))
     };
     let [under, driver] = cells(median_round_trip);
     let [with, without] = cells(tcp);
@@ -87,8 +88,8 @@ pub(super) fn answers(results: &Results) -> String {
 }
 
 /// Returns a table of concurrent associations.
-pub(super) fn many(many: &Many) -> String {
-    let Many { count, wall, accepting, connecting } = many;
+pub(super) fn concurrent(concurrent: &ConcurrentAssociations) -> String {
+    let ConcurrentAssociations { count, wall, accepting, connecting } = concurrent;
     format!(
         "| concurrent associations | set up per second | KiB each, accepting side | KiB each, connecting side |\n\
          | ---: | ---: | ---: | ---: |\n\
@@ -113,7 +114,11 @@ pub(super) fn after_closing(after_closing: &AfterClosing) -> String {
 }
 
 /// Returns a table of the targets and whether they are met.
-pub(super) fn expectations(results: &Results, many: &Many, after_closing: &AfterClosing) -> String {
+pub(super) fn expectations(
+    results: &Results,
+    concurrent: &ConcurrentAssociations,
+    after_closing: &AfterClosing,
+) -> String {
     let mut text = String::from("| target | measured | met |\n| --- | --- | --- |\n");
     let mut row = |target: String, measured: Option<f64>, digits, holds: Holds, of| {
         let verdict = match measured {
@@ -121,12 +126,12 @@ pub(super) fn expectations(results: &Results, many: &Many, after_closing: &After
             Some(measured) if holds(measured, of) => "yes",
             Some(_) => "**no**",
         };
-        let _ = writeln!(text, "| {target} | {} | {verdict} |", shown(measured, digits));
+        let _ = writeln!(text, "| {target} | {} | {verdict} |", formatted(measured, digits));
     };
-    let least: Holds = |measured, of| measured >= of;
-    let most: Holds = |measured, of| measured <= of;
+    let min: Holds = |measured, of| measured >= of;
+    let max: Holds = |measured, of| measured <= of;
     let speed = |stack, size| median(results, (stack, Column::Messages(size)), Answer::speed);
-    let ratio = |one: Option<f64>, other: Option<f64>| Some(one? / other?);
+    let ratio = |ours: Option<f64>, other: Option<f64>| Some(ours? / other?);
     for size in SIZES {
         let ours = speed(Stack::Sockets, size);
         let of = ratio(ours, speed(Stack::Usrsctp, size));
@@ -134,22 +139,16 @@ pub(super) fn expectations(results: &Results, many: &Many, after_closing: &After
             format!("{size} B: at least {MIN_OF_USRSCTP} × usrsctp's API"),
             of,
             2,
-            least,
+            min,
             MIN_OF_USRSCTP,
         );
         let of = ratio(ours, speed(Stack::Driver, size));
-        row(
-            format!("{size} B: at least {MIN_OF_DRIVER} × the driver"),
-            of,
-            2,
-            least,
-            MIN_OF_DRIVER,
-        );
+        row(format!("{size} B: at least {MIN_OF_DRIVER} × the driver"), of, 2, min, MIN_OF_DRIVER);
     }
     let of = ratio(speed(Stack::Iperf, 65_536), speed(Stack::Usrsctp, 65_536));
-    row(format!("iperf3: at least {MIN_OF_USRSCTP} × usrsctp's API"), of, 2, least, MIN_OF_USRSCTP);
+    row(format!("iperf3: at least {MIN_OF_USRSCTP} × usrsctp's API"), of, 2, min, MIN_OF_USRSCTP);
     let of = ratio(speed(Stack::Iperf, 65_536), speed(Stack::Driver, 65_536));
-    row(format!("iperf3: at least {MIN_OF_DRIVER} × the driver"), of, 2, least, MIN_OF_DRIVER);
+    row(format!("iperf3: at least {MIN_OF_DRIVER} × the driver"), of, 2, min, MIN_OF_DRIVER);
     let later =
         median_round_trip(results, Stack::Sockets).zip(median_round_trip(results, Stack::Driver));
     let later = later.map(|(ours, driver)| ours - driver);
@@ -157,27 +156,21 @@ pub(super) fn expectations(results: &Results, many: &Many, after_closing: &After
         format!("a round trip: at most {MAX_ADDED} µs more than the driver's"),
         later,
         1,
-        most,
+        max,
         MAX_ADDED,
     );
-    let count = Some(many.count as f64);
-    row(format!("{AT_ONCE} concurrent associations"), count, 0, least, AT_ONCE as f64);
-    let rate = Some(many.count as f64 / many.wall);
-    row(format!("at least {MIN_RATE} set up per second"), rate, 0, least, MIN_RATE);
-    let each = Some(many.accepting.max(many.connecting));
-    row(format!("an association: at most {MAX_MEMORY} KiB"), each, 1, most, MAX_MEMORY);
+    let count = Some(concurrent.count as f64);
+    row(format!("{ASSOCIATIONS} concurrent associations"), count, 0, min, ASSOCIATIONS as f64);
+    let rate = Some(concurrent.count as f64 / concurrent.wall);
+    row(format!("at least {MIN_RATE} set up per second"), rate, 0, min, MIN_RATE);
+    let each = Some(concurrent.accepting.max(concurrent.connecting));
+    row(format!("an association: at most {MAX_MEMORY} KiB"), each, 1, max, MAX_MEMORY);
     let more = after_closing.descriptors[1].saturating_sub(after_closing.descriptors[0]);
-    row("no more descriptors after as many again".into(), Some(more as f64), 0, most, 0.0);
+    row("no more descriptors after as many again".into(), Some(more as f64), 0, max, 0.0);
     let more = after_closing.memory[1] - after_closing.memory[0];
-    row(format!("at most {MAX_GROWTH} KiB more after that"), Some(more), 0, most, MAX_GROWTH);
+    row(format!("at most {MAX_GROWTH} KiB more after that"), Some(more), 0, max, MAX_GROWTH);
     let slower = ratio(tcp(results, Stack::Sockets), tcp(results, Stack::Driver));
-    row(
-        format!("TCP: at most {MAX_SLOWDOWN} × without the library"),
-        slower,
-        3,
-        most,
-        MAX_SLOWDOWN,
-    );
+    row(format!("TCP: at most {MAX_SLOWDOWN} × without the library"), slower, 3, max, MAX_SLOWDOWN);
     text
 }
 
@@ -192,10 +185,11 @@ mod tests {
         for (stack, bytes) in [(Stack::Sockets, 5), (Stack::Usrsctp, 1), (Stack::Driver, 10)] {
             results.insert((stack, Column::Messages(1024)), vec![answer(bytes)]);
         }
-        let many = Many { count: 20_000, wall: 10.0, accepting: 12.0, connecting: 17.0 };
+        let concurrent =
+            ConcurrentAssociations { count: 20_000, wall: 10.0, accepting: 12.0, connecting: 17.0 };
         let after_closing =
             AfterClosing { count: 10, descriptors: [20, 21], memory: [1000.0, 1100.0] };
-        let text = expectations(&results, &many, &after_closing);
+        let text = expectations(&results, &concurrent, &after_closing);
         for line in [
             "| 1024 B: at least 3 × usrsctp's API | 5.00 | yes |",
             "| 1024 B: at least 0.6 × the driver | 0.50 | **no** |",
