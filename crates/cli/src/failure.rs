@@ -182,11 +182,11 @@ impl Kind {
             Self::Timeout => "Nothing answered, or --connect-timeout or --max-time passed.",
             Self::Tls => "The TLS handshake failed: alert, version, no common ALPN.",
             Self::Listen => {
-                "The server cannot listen on the address, or the interface of a tunnel cannot be made."
+                "The server cannot listen on the address, or the interface of a tunnel cannot be created."
             }
             Self::Redirect => "More redirects than --max-redirs allows, or a redirect to nowhere.",
             Self::Protocol => {
-                "The server violated HTTP, sent a response that was not asked for, or reset the connection in mid-response."
+                "The server violated HTTP, sent an unrequested response, or reset the connection in mid-response."
             }
             Self::Identity => "A certificate, key or trust file given by the user cannot be used.",
             Self::Certificate => {
@@ -199,7 +199,7 @@ impl Kind {
                 "No claim of an experiment was refused, but one is undecided because its confidence \
                  interval spans its bound, and --check was given."
             }
-            Self::Emulator => "The emulator cannot be made (subcommands netem and lab).",
+            Self::Emulator => "The emulator cannot be started (subcommands netem and lab).",
             Self::NotExecutable => {
                 "The command exists but cannot be run (netem, proxy), as in a shell: no permission, a directory."
             }
@@ -277,26 +277,26 @@ impl Failure {
     }
 
     /// Creates the failure of a write to this place.
-    pub(crate) fn write(place: &str, cause: &io::Error) -> Self {
+    pub(crate) fn write(file: &str, cause: &io::Error) -> Self {
         match cause.kind() {
             io::ErrorKind::BrokenPipe => {
                 Self::new(Kind::BrokenPipe, "the reader has closed the pipe")
             }
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                Self::new(Kind::Write, format!("cannot write {place}: {cause}"))
+                Self::new(Kind::Write, format!("cannot write {file}: {cause}"))
                     .hint("free some space, or write elsewhere with -o")
             }
             io::ErrorKind::NotFound => {
-                Self::new(Kind::Write, format!("cannot write {place}: {cause}"))
+                Self::new(Kind::Write, format!("cannot write {file}: {cause}"))
                     .hint("does the directory exist?")
             }
-            _ => Self::new(Kind::Write, format!("cannot write {place}: {cause}")),
+            _ => Self::new(Kind::Write, format!("cannot write {file}: {cause}")),
         }
     }
 
     /// Creates the failure of a read from this file.
-    pub(crate) fn read(place: &str, cause: &io::Error) -> Self {
-        Self::new(Kind::Read, format!("cannot read {place}: {cause}"))
+    pub(crate) fn read(file: &str, cause: &io::Error) -> Self {
+        Self::new(Kind::Read, format!("cannot read {file}: {cause}"))
     }
 
     /// Returns the object that `--json` prints: `error` and other members.

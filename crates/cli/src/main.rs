@@ -88,5 +88,8 @@ fn report(failure: &Failure, common: &CommonFlags, silent: bool) {
         return;
     }
     let style = OutputStyle::of_stderr(common.color);
-    output::aside(&output::message_lines(failure, style, std::io::stderr().is_terminal()), style);
+    output::print_to_stderr(
+        &output::message_lines(failure, style, std::io::stderr().is_terminal()),
+        style,
+    );
 }

@@ -51,13 +51,13 @@ pub enum Measure {
      share, ceiling, bound, slowest, path.NAME, dropped.NAME, rival.NAME and gap, and for live \
      runs mean.COLUMN, deviation.COLUMN, count.COLUMN, least.COLUMN, most.COLUMN and p50.COLUMN"
 )]
-pub struct NotAMeasure(String);
+pub struct ParseMeasureError(String);
 
 impl FromStr for Measure {
-    type Err = NotAMeasure;
+    type Err = ParseMeasureError;
 
-    fn from_str(text: &str) -> Result<Self, NotAMeasure> {
-        let refused = || NotAMeasure(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, ParseMeasureError> {
+        let refused = || ParseMeasureError(text.to_owned());
         let Some((word, rest)) = text.split_once('.') else {
             return match text {
                 "throughput" => Ok(Self::Throughput),
@@ -209,8 +209,8 @@ fn column_label(statistic: Statistic, column: &str) -> String {
         Statistic::Percentile(50) => "median".to_owned(),
         Statistic::Percentile(percent) => format!("{percent}th percentile"),
     };
-    let what = live::columns().find(|(name, _)| *name == column);
-    match what {
+    let labelled = live::columns().find(|(name, _)| *name == column);
+    match labelled {
         Some((_, label)) => format!("{label}, {of}"),
         None => format!("{column}, {of}"),
     }

@@ -124,7 +124,7 @@ pub struct Results {
     /// Points that were left out, by what they would have required.
     pub skipped: BTreeMap<String, BTreeSet<String>>,
     /// The number of concurrent runs.
-    pub at_once: usize,
+    pub concurrent_runs: usize,
 }
 
 impl Results {

@@ -33,7 +33,7 @@ use crate::simulation;
 use crate::situation::{Point, Situation};
 
 pub use merge::{MergeError, Merged, merge};
-pub use shard::{NotAShard, Shard, ShardFile};
+pub use shard::{ParseShardError, Shard, ShardFile};
 pub use task::{Task, TaskError, TaskOutcome};
 pub use version::code_version;
 pub use worklist::{KeepError, Worklist};
@@ -68,11 +68,11 @@ pub enum Event<'a> {
     /// The progress: at the start, and after each run.
     Progress(Progress),
     /// The first run that was skipped because this machine lacks a certain requirement.
-    LeftOut {
+    Skipped {
         /// The point.
         point: &'a str,
         /// A description of what is missing.
-        lacking: &'a str,
+        missing: &'a str,
     },
 }
 
@@ -121,7 +121,11 @@ pub fn run(
     let seeds = seeds(plan, job.seed);
     let all = in_rounds(plan, &seeds).collect();
     let (store, skipped) = execute(plan, all, job, stop, report)?;
-    Ok(Results { skipped, at_once: at_once(plan, job), ..collect(plan, &seeds, &store) })
+    Ok(Results {
+        skipped,
+        concurrent_runs: concurrent_runs(plan, job),
+        ..collect(plan, &seeds, &store)
+    })
 }
 
 /// Returns the finished runs of each point, in the order of their seeds.
@@ -162,10 +166,10 @@ pub fn run_shard(
     };
     file.claim(&job.out)?;
     let seeds = seeds(&plan, job.seed);
-    let dealt = in_rounds(&plan, &seeds).enumerate();
-    let mine = dealt.filter(|(place, _)| Shard::at(*place, shard.of()) == shard);
+    let numbered = in_rounds(&plan, &seeds).enumerate();
+    let own_runs = numbered.filter(|(index, _)| Shard::at(*index, shard.of()) == shard);
     let mut last = Progress::default();
-    execute(&plan, mine.map(|(_, run)| run).collect(), job, stop, |event| {
+    execute(&plan, own_runs.map(|(_, run)| run).collect(), job, stop, |event| {
         if let Event::Progress(now) = event {
             last = now;
         }
@@ -199,18 +203,18 @@ fn execute<'a>(
     report(Event::Progress(now));
     let mut skipped = Skipped::new();
     thread::scope(|scope| -> Result<(), RunError> {
-        for (point, seed, result) in begin(scope, &open, at_once(plan, job), stop) {
+        for (point, seed, result) in spawn_workers(scope, &open, concurrent_runs(plan, job), stop) {
             let kept = match result {
                 Ok(result) => store.keep(point, seed, result),
                 Err(LiveError::Stopped) => continue,
                 // Nothing is stored, because the missing requirement may be met the next time.
-                Err(LiveError::Missing(lacking)) => {
+                Err(LiveError::Missing(missing)) => {
                     // Many points may lack the same requirement; it is reported once, and the
                     // result names all of them.
-                    if !skipped.contains_key(&lacking) {
-                        report(Event::LeftOut { point, lacking: &lacking });
+                    if !skipped.contains_key(&missing) {
+                        report(Event::Skipped { point, missing: &missing });
                     }
-                    skipped.entry(lacking).or_default().insert(point.to_owned());
+                    skipped.entry(missing).or_default().insert(point.to_owned());
                     Ok(())
                 }
                 Err(cause) => {
@@ -235,24 +239,24 @@ fn execute<'a>(
 }
 
 /// The result of one run: its point, its seed, the result.
-type Ended<'a> = (&'a str, u64, Result<RunResult, LiveError>);
+type FinishedRun<'a> = (&'a str, u64, Result<RunResult, LiveError>);
 
-/// Starts runs on this number of threads, each of which takes the next run when it is done. Results
-/// are delivered as they are finished, and end when no more runs are started.
-fn begin<'scope, 'env: 'scope>(
+/// Starts runs on this number of threads; each takes the next run when it is done. Results are
+/// delivered in the order in which runs finish; the channel closes when no more runs are started.
+fn spawn_workers<'scope, 'env: 'scope>(
     scope: &'scope Scope<'scope, 'env>,
     open: &'env [Run<'env>],
-    at_once: usize,
+    concurrent_runs: usize,
     stop: &'env AtomicBool,
-) -> mpsc::IntoIter<Ended<'env>> {
+) -> mpsc::IntoIter<FinishedRun<'env>> {
     let (finished, results) = mpsc::channel();
     let next = Arc::new(AtomicUsize::new(0));
-    for _ in 0..at_once.min(open.len()) {
+    for _ in 0..concurrent_runs.min(open.len()) {
         let (finished, next) = (finished.clone(), Arc::clone(&next));
         scope.spawn(move || {
             while !stop.load(Ordering::Relaxed) {
-                let place = next.fetch_add(1, Ordering::Relaxed);
-                let Some((point, seed)) = open.get(place) else { break };
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some((point, seed)) = open.get(index) else { break };
                 let result = execute_run(&point.situation, *seed, stop);
                 if finished.send((point.id.as_str(), *seed, result)).is_err() {
                     break;
@@ -263,7 +267,7 @@ fn begin<'scope, 'env: 'scope>(
     results.into_iter()
 }
 
-fn at_once(plan: &Plan, job: &Job) -> usize {
+fn concurrent_runs(plan: &Plan, job: &Job) -> usize {
     match plan.grid.points.iter().any(|point| point.situation.runs_alone()) {
         true => 1,
         false => job.jobs.max(1),
@@ -287,8 +291,8 @@ fn execute_run(
 fn in_rounds<'a>(plan: &'a Plan, seeds: &'a [u64]) -> impl Iterator<Item = (&'a Point, u64)> {
     let scene = |point: &Point| plan.grid.scenes.iter().position(|scene| scene.id == point.scene);
     let mut points: Vec<&Point> = plan.grid.points.iter().collect();
-    points.sort_by(|one, other| {
-        scene(one).cmp(&scene(other)).then_with(|| one.x.total_cmp(&other.x))
+    points.sort_by(|left, right| {
+        scene(left).cmp(&scene(right)).then_with(|| left.x.total_cmp(&right.x))
     });
     seeds.iter().flat_map(move |seed| points.clone().into_iter().map(move |point| (point, *seed)))
 }

@@ -111,9 +111,9 @@ impl Statistic {
 #[must_use]
 pub fn percentile(sorted: &[f64], percent: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
-    let place = last as f64 * percent / 100.0;
-    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-    below + (above - below) * place.fract()
+    let rank = last as f64 * percent / 100.0;
+    let (below, above) = (sorted[rank.floor() as usize], sorted[rank.ceil() as usize]);
+    below + (above - below) * rank.fract()
 }
 
 /// A regression line by least squares.
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn statistics_of_trials() {
+    fn statistics_are_computed_from_trials() {
         let trials = [4.0, 1.0, 3.0, 2.0, 5.0];
         let of = |name: &str| name.parse::<Statistic>().unwrap().of(&trials);
         assert_eq!((of("mean"), of("p50"), of("count")), (3.0, 3.0, 5.0));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn lines() {
+    fn regression_lines_have_a_slope_and_a_fit() {
         let line = Line::through(&[1.0, 2.0, 3.0], &[3.0, 5.0, 7.0]).unwrap();
         assert!((line.slope - 2.0).abs() < 1e-12 && (line.r_squared - 1.0).abs() < 1e-12);
         let bent = Line::through(&[0.0, 1.0, 2.0], &[0.0, 1.0, 0.0]).unwrap();

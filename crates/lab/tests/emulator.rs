@@ -1,6 +1,6 @@
 //! Tests with real programs and sockets behind an emulated network. They require root, or a user
-//! namespace in which the user is root, for which a test executes itself rerun; where neither is
-//! allowed, they are skipped with a message.
+//! namespace in which the user is root, in which a test then executes itself again; where neither
+//! is allowed, they are skipped with a message.
 #![cfg(target_os = "linux")]
 
 use std::fs::OpenOptions;

@@ -83,13 +83,13 @@ fn all_answered(outcome: &Outcome, transport: Transport, version: &str) {
 #[test]
 fn every_version_is_carried_on_fresh_and_on_kept_connections() {
     let served = Served::start(builder());
-    let kept = Connections::Kept { most: 2, streams: 4 };
+    let kept = Connections::Persistent { max_connections: 2, streams: 4 };
     for (versions, transport, version) in [
         (Versions::HTTP_1, Transport::Tcp, "HTTP/1.1"),
         (Versions::HTTP_2, Transport::Tcp, "HTTP/2"),
         (Versions::HTTP_3, Transport::Quic, "HTTP/3"),
     ] {
-        for connections in [Connections::Fresh, kept] {
+        for connections in [Connections::PerRequest, kept] {
             let load = Load { versions, connections, ..served.load("https", "/bytes/1024") };
             let outcome = run_load(&load);
             all_answered(&outcome, transport, version);
@@ -106,7 +106,7 @@ fn http_1_0_keeps_connections_if_configured() {
     let served = Served::start(builder().plain());
     let mut load = served.load("http", "/bytes/10");
     load.http1_0 = true;
-    load.connections = Connections::Kept { most: 1, streams: 1 };
+    load.connections = Connections::Persistent { max_connections: 1, streams: 1 };
     let outcome = run_load(&load);
     all_answered(&outcome, Transport::Tcp, "HTTP/1.0");
     assert_eq!(outcome.tally.opened, 1);
@@ -136,7 +136,9 @@ fn no_association_stays_at_the_server() {
     let served = Served::start(builder().plain().sctp(SctpService::on_free_port()));
     let mut load = served.load("http", "/bytes/10");
     load.race.transports = vec![Transport::SctpUdp];
-    for connections in [Connections::Fresh, Connections::Kept { most: 2, streams: 1 }] {
+    for connections in
+        [Connections::PerRequest, Connections::Persistent { max_connections: 2, streams: 1 }]
+    {
         load.connections = connections;
         all_answered(&run_load(&load), Transport::SctpUdp, "HTTP/1.1");
         let listener = served.running().sctp().expect("it has SCTP");
@@ -181,7 +183,7 @@ fn times_count_from_the_intended_start() {
     let mut load = served.load("http", "/slow?ms=50");
     load.arrivals = Arrivals::constant(1_000.0);
     load.extent = Extent::of(5);
-    load.connections = Connections::Kept { most: 1, streams: 1 };
+    load.connections = Connections::Persistent { max_connections: 1, streams: 1 };
     let outcome = run_load(&load);
     // One connection, 50 ms each: the fifth request waits for the four others.
     let longest = Duration::from_nanos(outcome.tally.times.total.max());
@@ -207,7 +209,7 @@ fn threads_share_the_load_and_its_connections() {
     let served = Served::start(builder().plain());
     let mut load = served.load("http", "/bytes/10");
     load.threads = 3;
-    load.connections = Connections::Kept { most: 3, streams: 1 };
+    load.connections = Connections::Persistent { max_connections: 3, streams: 1 };
     let outcome = run_load(&load);
     all_answered(&outcome, Transport::Tcp, "HTTP/1.1");
     assert!(outcome.tally.opened <= 3);
@@ -228,7 +230,7 @@ fn refusals_failures_and_statuses_are_distinguished() {
     load.extent = Extent::of(3);
     let summary = run_load(&load).summary();
     assert_eq!((summary.answered, summary.failed), (0, 3));
-    assert_eq!(summary.troubles[0].kind, "connect");
+    assert_eq!(summary.errors[0].kind, "connect");
 }
 
 #[test]

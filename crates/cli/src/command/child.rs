@@ -20,7 +20,7 @@ const TERMINATION_TIMEOUT: Duration = Duration::from_secs(5);
 const SIGNAL_EXIT_BASE: i32 = 128;
 
 /// Returns the failure of a command that could not be run, with the exit codes of a shell.
-pub(super) fn not_run(program: &OsStr, cause: &io::Error) -> Failure {
+pub(super) fn start_failure(program: &OsStr, cause: &io::Error) -> Failure {
     let name = program.to_string_lossy();
     let is_path = name.contains('/');
     let failure = |kind, why: &str| Failure::new(kind, format!("cannot run {name}: {why}"));
@@ -41,7 +41,7 @@ pub(super) fn not_run(program: &OsStr, cause: &io::Error) -> Failure {
 }
 
 /// Returns the exit code, as a shell does.
-pub(super) fn code(status: ExitStatus) -> u8 {
+pub(super) fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| SIGNAL_EXIT_BASE + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }
@@ -75,7 +75,7 @@ impl SignalForwarder {
     }
 
     /// Waits for the next signal to forward to the command. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Next {
+    pub(super) async fn next(&mut self) -> ForwardedSignal {
         let kill_time = self.kill_at.unwrap_or_else(Instant::now);
         let signal = tokio::select! {
             // A terminal notifies the command itself.
@@ -93,11 +93,11 @@ impl SignalForwarder {
                 Some(Signal::KILL)
             }
         };
-        Next(signal)
+        ForwardedSignal(signal)
     }
 
     /// Waits for the end of the command, and forwards signals meanwhile.
-    pub(super) async fn until_end(mut self, child: &mut Child) -> io::Result<ExitStatus> {
+    pub(super) async fn wait(mut self, child: &mut Child) -> io::Result<ExitStatus> {
         loop {
             let next = tokio::select! {
                 status = child.wait() => return status,
@@ -109,9 +109,9 @@ impl SignalForwarder {
 }
 
 /// A signal for the command, if one must be sent.
-pub(super) struct Next(Option<Signal>);
+pub(super) struct ForwardedSignal(Option<Signal>);
 
-impl Next {
+impl ForwardedSignal {
     /// Sends it.
     pub(super) fn forward(self, child: &Child) {
         if let Some(signal) = self.0 {

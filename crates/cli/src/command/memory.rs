@@ -121,7 +121,7 @@ fn list(
     }
     let style = OutputStyle::of_stdout(common.color);
     let warn = |text: &String| Line::new().with(Paint::Warn, text);
-    output::aside(&warnings.iter().map(warn).collect::<Vec<_>>(), style);
+    output::print_to_stderr(&warnings.iter().map(warn).collect::<Vec<_>>(), style);
     if rows.is_empty() {
         let of = host.map(|host| format!(" of {host}")).unwrap_or_default();
         let line = Line::new()

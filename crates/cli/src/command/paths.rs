@@ -38,7 +38,7 @@ impl PathReporter {
     pub(crate) fn report(&self, association: &SctpAssociation, event: &Event) {
         self.paths(association);
         if let (Some(style), Some(text)) = (self.style, text(event)) {
-            output::aside(&[Line::new().with(Paint::Dim, text)], style);
+            output::print_to_stderr(&[Line::new().with(Paint::Dim, text)], style);
         }
     }
 
@@ -46,7 +46,7 @@ impl PathReporter {
     pub(crate) fn report_all(&self, paths: &[PathStatus]) {
         let Some(style) = self.style else { return };
         let line = |path: &PathStatus| Line::new().with(Paint::Dim, summary(path));
-        output::aside(&paths.iter().map(line).collect::<Vec<_>>(), style);
+        output::print_to_stderr(&paths.iter().map(line).collect::<Vec<_>>(), style);
     }
 
     /// Reports events until the association is over, and then waits forever.

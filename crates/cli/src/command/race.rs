@@ -60,7 +60,7 @@ pub(crate) async fn run(flags: &RaceFlags, common: &CommonFlags) -> Result<(), F
     }
     let association = connected.as_ref().ok().and_then(Connection::sctp);
     let paths = association.map(SctpAssociation::paths).unwrap_or_default();
-    let race_report = RaceReport::of(initiation.trace())?;
+    let race_report = RaceReport::from_trace(initiation.trace())?;
     if let Some(path) = &flags.trace {
         race_report::write(path, &race_report.trace)?;
     }
@@ -104,7 +104,7 @@ fn print(
 }
 
 /// Describes a race that found no connection, and the failure of each candidate.
-pub(super) fn of_failed(race_report: &RaceReport, style: OutputStyle) -> Vec<Line> {
+pub(super) fn failed_race_lines(race_report: &RaceReport, style: OutputStyle) -> Vec<Line> {
     let mut lines = heading(race_report);
     lines.extend(timeline::draw(&race_report.picture_with_dns(), style));
     lines.push(Line::new());

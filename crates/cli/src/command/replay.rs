@@ -13,7 +13,7 @@ use crate::timeline;
 
 /// Replays the race; a different decision is a failure that names the step.
 pub(crate) fn run(flags: &ReplayFlags, common: &CommonFlags) -> Result<(), Failure> {
-    let race_report = RaceReport::of(race_report::read(&flags.file)?)?;
+    let race_report = RaceReport::from_trace(race_report::read(&flags.file)?)?;
     if common.json {
         let target = race_report.trace.header.setup.target.to_string();
         let mut object = serde_json::json!({ "identical": true, "target": target });

@@ -54,7 +54,7 @@ impl RaceContext {
     }
 
     /// Like [`Self::new`], with these paths if SCTP wins.
-    pub(crate) async fn over(
+    pub(crate) async fn with_paths(
         paths: &PathFlags,
         (choice, reach, trust): (&ChoiceFlags, &ReachFlags, &TrustFlags),
         target: &Target,
@@ -77,7 +77,7 @@ impl RaceContext {
             .security(security(trust)?)
             .memory(memory.clone())
             .mptcp(choice.prefer == Some(Transport::Mptcp));
-        let endpoint = reaching(builder, reach, target)
+        let endpoint = with_reach(builder, reach, target)
             .await?
             .build()
             .map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))?;
@@ -89,12 +89,12 @@ impl RaceContext {
         let warning =
             |text: String| Line::new().with(Paint::Warn, "eyas: memory: ").with(Paint::Plain, text);
         let lines: Vec<Line> = self.memory.warnings().into_iter().map(warning).collect();
-        output::aside(&lines, OutputStyle::of_stderr(common.color));
+        output::print_to_stderr(&lines, OutputStyle::of_stderr(common.color));
     }
 }
 
 /// Applies the names, addresses and ports of the flags.
-pub(crate) async fn reaching(
+pub(crate) async fn with_reach(
     builder: EndpointBuilder,
     reach: &ReachFlags,
     target: &Target,
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn serial_attempts_if_requested() {
+    fn attempts_are_serial_if_requested() {
         let policy = policy_of("eyas --policy serial").expect("a policy");
         assert_eq!((policy.max_in_flight, policy.late_switch), (1, false));
         assert_ne!(policy_of("eyas").expect("a policy").max_in_flight, 1);

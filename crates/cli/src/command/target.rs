@@ -26,14 +26,14 @@ pub(crate) fn parse(
     if let Some(transports) =
         text.split_once("://").and_then(|(scheme, _)| Transport::from_scheme(scheme))
     {
-        return of_transports(text, transports, service);
+        return from_transports(text, transports, service);
     }
     if text.contains("://") {
         let url = url(text).map_err(|failure| match failure.hint.as_deref() {
             Some(SCHEMES) => failure.hint(SCHEMES_AND_TRANSPORTS),
             _ => failure,
         })?;
-        return of_url(&url, versions);
+        return from_url(&url, versions);
     }
     let (host, port) = host_and_port(text)?;
     let host = Host::parse(host).map_err(|cause| malformed(text, &cause))?;
@@ -53,7 +53,7 @@ pub(crate) fn parse(
 }
 
 /// Returns the target of a pipe: never HTTP.
-pub(crate) fn to_pipe(text: &str, service: &ServiceFlags) -> Result<Target, Failure> {
+pub(crate) fn for_pipe(text: &str, service: &ServiceFlags) -> Result<Target, Failure> {
     match text.contains("://") {
         true => {
             parse(text, service, VersionFlags::default()).and_then(|target| match target.service {
@@ -65,13 +65,13 @@ pub(crate) fn to_pipe(text: &str, service: &ServiceFlags) -> Result<Target, Fail
                 .hint("eyas get fetches it; a pipe goes to quic+tcp://host:port")),
             })
         }
-        false if service.plain => of_transports(text, vec![Transport::Tcp], service),
-        false => of_transports(text, vec![Transport::Quic, Transport::Tcp], service),
+        false if service.plain => from_transports(text, vec![Transport::Tcp], service),
+        false => from_transports(text, vec![Transport::Quic, Transport::Tcp], service),
     }
 }
 
 /// Returns the server of a tunnel, over all suitable transports unless some are named.
-pub(crate) fn to_tunnel(text: &str) -> Result<Target, Failure> {
+pub(crate) fn for_tunnel(text: &str) -> Result<Target, Failure> {
     let (named, rest) = match text.split_once("://") {
         Some((scheme, rest)) => (Some(scheme), rest.trim_end_matches('/')),
         None => (None, text),
@@ -93,7 +93,7 @@ pub(crate) fn to_tunnel(text: &str) -> Result<Target, Failure> {
 }
 
 /// Parses the target `sctp+tcp://host:port`.
-fn of_transports(
+fn from_transports(
     text: &str,
     transports: Vec<Transport>,
     service: &ServiceFlags,
@@ -114,7 +114,7 @@ fn of_transports(
 }
 
 /// Returns the target of a URL.
-pub(crate) fn of_url(url: &Url, versions: VersionFlags) -> Result<Target, Failure> {
+pub(crate) fn from_url(url: &Url, versions: VersionFlags) -> Result<Target, Failure> {
     let host = url.host_str().unwrap_or_default();
     let host = Host::parse(host).map_err(|cause| malformed(url.as_str(), &cause))?;
     let port = url.port_or_known_default().unwrap_or(HTTPS_PORT);

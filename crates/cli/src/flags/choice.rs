@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use eyas::race::candidate::Transport;
 
-use super::remember::MemoryChoice;
+use super::memory::MemoryChoice;
 use super::values;
 
 /// The versions of HTTP to try. Without any of these, all are raced.

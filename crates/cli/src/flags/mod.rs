@@ -2,24 +2,24 @@
 //! from the definitions in this module. Flags that curl has too have curl's names.
 
 mod choice;
-mod fetch;
 mod form;
 mod generate;
+mod get;
+mod implicit_get;
 mod lab;
-mod listen;
 mod load;
-mod narrow;
+mod memory;
 mod netem;
 mod paths;
 mod pipe;
 mod proxy;
 mod reach;
-mod remember;
 mod sctp;
-mod shortcut;
-mod slip;
+mod serve;
 mod tunnel;
+mod typo;
 mod values;
+mod width;
 
 #[cfg(test)]
 mod tests;
@@ -30,12 +30,12 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub(crate) use choice::{ChoiceFlags, PolicyName, RacePolicy, VersionFlags};
-pub(crate) use fetch::{GetFlags, RequestFlags};
 pub(crate) use form::{FieldContent, FormField};
 pub(crate) use generate::ManFlags;
+pub(crate) use get::{GetFlags, RequestFlags};
 pub(crate) use lab::{LabAction, LabFlags, LabMergeFlags, LabRunFlags, TableFormat};
-pub(crate) use listen::{LogFormat, ServeFlags};
 pub(crate) use load::{FileFlags, LoadChoiceFlags, LoadFlags};
+pub(crate) use memory::{MemoryAction, MemoryChoice, MemoryFlags};
 pub(crate) use netem::NetemFlags;
 #[cfg(target_os = "linux")]
 pub(crate) use netem::{
@@ -45,20 +45,20 @@ pub(crate) use paths::PathFlags;
 pub(crate) use pipe::{MessageFlags, PipeFlags};
 pub(crate) use proxy::ProxyFlags;
 #[cfg(unix)]
-pub(crate) use proxy::{ProxyAction, ProxyRunFlags, ProxyWayFlags};
+pub(crate) use proxy::{ProxyAction, ProxyDestinationFlags, ProxyRunFlags};
 pub(crate) use reach::{ReachFlags, TrustFlags};
-pub(crate) use remember::{MemoryAction, MemoryChoice, MemoryFlags};
 pub(crate) use sctp::SctpFlags;
 #[cfg(target_os = "linux")]
 pub(crate) use sctp::{
     SctpAction, SctpCarrierFlags, SctpRunFlags, SctpServeFlags, SctpStatusFlags,
 };
-pub(crate) use slip::nearest;
+pub(crate) use serve::{LogFormat, ServeFlags};
 pub(crate) use tunnel::TunnelFlags;
 #[cfg(unix)]
 pub(crate) use tunnel::{
     TunFlags, TunnelAction, TunnelKeyFlags, TunnelServeFlags, TunnelStatusFlags,
 };
+pub(crate) use typo::nearest;
 pub(crate) use values::{Addresses, ConnectTo, DnsServer};
 
 /// Connect over the best transport that works on the network.
@@ -91,13 +91,13 @@ impl Cli {
         line: impl IntoIterator<Item = OsString>,
         columns: usize,
     ) -> Result<Self, clap::Error> {
-        let mut root = narrow::fit(Self::command(), columns);
-        let line = shortcut::with_get(&root, line.into_iter().collect());
+        let mut root = width::fit(Self::command(), columns);
+        let line = implicit_get::with_get(&root, line.into_iter().collect());
         let read = root.try_get_matches_from_mut(line);
         let read = read.and_then(|mut matches| {
             Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut root))
         });
-        read.map_err(|error| slip::with_suggestion(error, &root))
+        read.map_err(|error| typo::with_suggestion(error, &root))
     }
 }
 
@@ -169,7 +169,7 @@ pub(crate) enum Command {
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoFlags),
     /// Fetch a URL over the best transport that works
-    #[command(after_help = fetch::EXAMPLES)]
+    #[command(after_help = get::EXAMPLES)]
     Get(Box<GetFlags>),
     /// Race to a URL or host:port and show how it went, without fetching anything
     #[command(after_help = RACE_EXAMPLES)]
@@ -183,10 +183,10 @@ pub(crate) enum Command {
     #[command(after_help = PLAN_EXAMPLES)]
     Plan(Box<PlanFlags>),
     /// Show or delete what eyas has learnt about your networks
-    #[command(after_help = remember::EXAMPLES)]
+    #[command(after_help = memory::EXAMPLES)]
     Memory(MemoryFlags),
     /// Serve files, test data or another web server over HTTP/1.1, 2 and 3
-    #[command(after_help = listen::EXAMPLES)]
+    #[command(after_help = serve::EXAMPLES)]
     Serve(Box<ServeFlags>),
     /// Let any program connect like eyas: a SOCKS and HTTP proxy
     #[command(after_help = proxy::EXAMPLES)]

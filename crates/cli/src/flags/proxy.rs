@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use eyas_relay::Via;
 use eyas_relay::rules::Pattern;
 
-use super::remember::MemoryChoice;
+use super::memory::MemoryChoice;
 use super::values::{self, Addresses, DnsServer};
 
 pub(super) const EXAMPLES: &str = "\
@@ -83,7 +83,7 @@ pub(crate) struct ProxyFlags {
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::listen)]
     pub(crate) metrics: Option<SocketAddr>,
     #[command(flatten)]
-    pub(crate) way: ProxyWayFlags,
+    pub(crate) destinations: ProxyDestinationFlags,
     /// The action, if any.
     #[command(subcommand)]
     pub(crate) action: Option<ProxyAction>,
@@ -109,7 +109,7 @@ pub(crate) struct ProxyRunFlags {
     #[arg(long)]
     pub(crate) all_traffic: bool,
     #[command(flatten)]
-    pub(crate) way: ProxyWayFlags,
+    pub(crate) destinations: ProxyDestinationFlags,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
@@ -117,7 +117,7 @@ pub(crate) struct ProxyRunFlags {
 
 /// Which destinations may be reached, and how.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct ProxyWayFlags {
+pub(crate) struct ProxyDestinationFlags {
     /// Print a line for each connection: where it went and what was tried
     ///
     /// It is printed on standard output, or on standard error with a command. With --json it is an

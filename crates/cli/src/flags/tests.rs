@@ -187,7 +187,7 @@ fn sizes_shares_and_ranges_are_parsed_as_people_write_them() {
 }
 
 #[test]
-fn rates_are_one_or_two() {
+fn a_rate_may_rise_to_a_second_one() {
     let rate = |text: &str| {
         let line = format!("eyas load -r {text} http://a/");
         let Command::Load(flags) = parse(&line).expect("parses").command else {

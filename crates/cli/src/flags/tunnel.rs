@@ -9,9 +9,9 @@ use eyas_relay::handshake::Destination;
 use eyas_relay::tunnel::forward::{self, Forward, Place};
 use ipnet::IpNet;
 
+use super::memory::MemoryChoice;
 use super::paths::PathFlags;
 use super::reach::ReachFlags;
-use super::remember::MemoryChoice;
 use super::values;
 
 pub(super) const EXAMPLES: &str = "\

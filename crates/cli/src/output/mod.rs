@@ -43,7 +43,7 @@ pub(crate) fn object(value: &Value) -> Result<(), Failure> {
 }
 
 /// Writes lines to standard error; a failure of that cannot be reported.
-pub(crate) fn aside(lines: &[Line], style: OutputStyle) {
+pub(crate) fn print_to_stderr(lines: &[Line], style: OutputStyle) {
     let text: String = lines.iter().map(|line| line.to_text(style.colour) + "\n").collect();
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }

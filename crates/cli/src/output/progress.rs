@@ -53,8 +53,8 @@ impl Progress {
         Self::on_stderr(bar, if length.is_some() { KNOWN } else { UNKNOWN }, color)
     }
 
-    /// Returns a bar for this number of runs, of which some are done already, if it is `wanted` and
-    /// shown on a terminal.
+    /// Returns a bar for this number of runs, some of them `done` already, if it is `wanted` and
+    /// standard error is a terminal.
     pub(crate) fn of_runs(total: usize, done: usize, wanted: bool, color: ColorChoice) -> Self {
         if !wanted || total == done || !std::io::stderr().is_terminal() {
             return Self(None);
@@ -112,7 +112,7 @@ impl Progress {
     }
 
     /// Prints something else while the bar is hidden.
-    pub(crate) fn beside(&self, print: impl FnOnce()) {
+    pub(crate) fn suspend(&self, print: impl FnOnce()) {
         match &self.0 {
             Some(bar) => bar.suspend(print),
             None => print(),

@@ -20,26 +20,27 @@ impl RaceReport {
     pub(crate) fn failure(&self) -> Option<Failure> {
         let setup = &self.trace.header.setup;
         let failure = self.report.failure.as_ref()?;
-        let failure = of_race(failure, &setup.target, setup.policy.exhaustive);
+        let failure = race_failure(failure, &setup.target, setup.policy.exhaustive);
         Some(failure.with_details(value(&RaceJson::from(&self.report))))
     }
 }
 
 /// Returns the failure; `is_explained` if the failures of all candidates are shown anyway.
-fn of_race(failure: &RaceFailure, target: &Target, is_explained: bool) -> Failure {
+fn race_failure(failure: &RaceFailure, target: &Target, is_explained: bool) -> Failure {
     match failure {
         RaceFailure::NoAddress(failures) => no_address(failures, target),
         RaceFailure::NoCandidate => {
             Failure::new(Kind::Connect, format!("no candidate is allowed for {target}"))
                 .hint("eyas plan with the same flags shows why each candidate is omitted")
         }
-        RaceFailure::AllFailed(tried) => {
-            let failures = tried.iter().map(|(candidate, failure)| (candidate, Some(failure)));
-            of_attempts(Kind::Connect, failures.collect(), target, is_explained)
+        RaceFailure::AllFailed(attempts) => {
+            let failures = attempts.iter().map(|(candidate, failure)| (candidate, Some(failure)));
+            attempts_failure(Kind::Connect, failures.collect(), target, is_explained)
         }
-        RaceFailure::Deadline(tried) => {
-            let failures = tried.iter().map(|(candidate, failure)| (candidate, failure.as_ref()));
-            of_attempts(Kind::Timeout, failures.collect(), target, is_explained)
+        RaceFailure::Deadline(attempts) => {
+            let failures =
+                attempts.iter().map(|(candidate, failure)| (candidate, failure.as_ref()));
+            attempts_failure(Kind::Timeout, failures.collect(), target, is_explained)
         }
         RaceFailure::NoNetwork => Failure::new(Kind::Connect, "there is no network")
             .hint("no address of this machine has a route; is it connected?"),
@@ -67,26 +68,27 @@ fn no_address(failures: &[(RecordType, DnsFailure)], target: &Target) -> Failure
         .hint(hint)
 }
 
-type Tried<'a> = Vec<(&'a Candidate, Option<&'a evidence::Failure>)>;
+type AttemptFailures<'a> = Vec<(&'a Candidate, Option<&'a evidence::Failure>)>;
 
-fn of_attempts(
+fn attempts_failure(
     default_kind: Kind,
-    mut tried: Tried<'_>,
+    mut attempts: AttemptFailures<'_>,
     target: &Target,
     is_explained: bool,
 ) -> Failure {
     // The candidate that came furthest is closest to success, so it is the most informative.
-    tried.sort_by_key(|(_, failure)| std::cmp::Reverse(failure.map_or((Level::Started, 0), rank)));
-    let furthest = tried.first().and_then(|(_, failure)| *failure);
+    attempts
+        .sort_by_key(|(_, failure)| std::cmp::Reverse(failure.map_or((Level::Started, 0), rank)));
+    let furthest = attempts.first().and_then(|(_, failure)| *failure);
     if let Some(failure) = furthest
         && let Some(fault) = CertificateFault::of(failure)
     {
         // A problem with the certificate is the same over every transport.
         let message = format!("cannot connect to {target}: {}", failure.detail);
-        return Failure::new(Kind::Certificate, message).hint(about_certificate(fault));
+        return Failure::new(Kind::Certificate, message).hint(certificate_hint(fault));
     }
     let kind = furthest.map_or(default_kind, kind);
-    let message = format!("cannot connect to {target}: {}", failures_of(&tried));
+    let message = format!("cannot connect to {target}: {}", failures_of(&attempts));
     let hint = match furthest.map(|failure| failure.cause) {
         Some(Cause::Certificate) => {
             "if it requires a client certificate: --cert FILE --key FILE".to_owned()
@@ -97,9 +99,9 @@ fn of_attempts(
 }
 
 /// Describes the failures of the candidates, combining equal ones.
-fn failures_of(tried: &Tried<'_>) -> String {
+fn failures_of(attempts: &AttemptFailures<'_>) -> String {
     let mut groups: Vec<(Vec<String>, String)> = Vec::new();
-    for (candidate, failure) in tried.iter().take(MAX_CANDIDATES) {
+    for (candidate, failure) in attempts.iter().take(MAX_CANDIDATES) {
         let what = match failure {
             None => "no answer in time".to_owned(),
             // The senders of the errors are shown only in a table.
@@ -116,8 +118,8 @@ fn failures_of(tried: &Tried<'_>) -> String {
     let reported =
         groups.iter().map(|(candidates, what)| format!("{}: {what}", candidates.join(", ")));
     let mut reported: Vec<String> = reported.collect();
-    if tried.len() > MAX_CANDIDATES {
-        reported.push(format!("and {} more", tried.len() - MAX_CANDIDATES));
+    if attempts.len() > MAX_CANDIDATES {
+        reported.push(format!("and {} more", attempts.len() - MAX_CANDIDATES));
     }
     reported.join("; ")
 }
@@ -174,7 +176,7 @@ fn as_argument(target: &Target) -> String {
 }
 
 /// Returns the advice about a certificate that is not accepted.
-pub(crate) const fn about_certificate(fault: CertificateFault) -> &'static str {
+pub(crate) const fn certificate_hint(fault: CertificateFault) -> &'static str {
     match fault {
         CertificateFault::Expired => {
             "the server needs a new one, or this machine's clock is wrong; -k accepts any"

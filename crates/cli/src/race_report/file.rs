@@ -13,8 +13,8 @@ const MAX_LINE: u64 = 1 << 20;
 
 /// Writes a trace, readable only by its owner because it contains host names.
 pub(crate) fn write(path: &Path, trace: &Trace) -> Result<(), Failure> {
-    let place = path.display().to_string();
-    write_lines(path, trace).map_err(|cause| Failure::write(&place, &cause))
+    let source = path.display().to_string();
+    write_lines(path, trace).map_err(|cause| Failure::write(&source, &cause))
 }
 
 fn write_lines(path: &Path, trace: &Trace) -> io::Result<()> {
@@ -37,36 +37,36 @@ fn write_lines(path: &Path, trace: &Trace) -> io::Result<()> {
 
 /// Reads a trace; `-` is standard input.
 pub(crate) fn read(path: &Path) -> Result<Trace, Failure> {
-    let place = path.display().to_string();
+    let source = path.display().to_string();
     if path == Path::new("-") {
         return parse(&mut io::stdin().lock(), "standard input");
     }
-    let file = fs::File::open(path).map_err(|cause| Failure::read(&place, &cause))?;
-    parse(&mut io::BufReader::new(file), &place)
+    let file = fs::File::open(path).map_err(|cause| Failure::read(&source, &cause))?;
+    parse(&mut io::BufReader::new(file), &source)
 }
 
-pub(super) fn parse(input: &mut dyn BufRead, place: &str) -> Result<Trace, Failure> {
-    let header = line(input, place)?.ok_or_else(|| not_a_trace(place, 1, &"it is empty"))?;
-    let version: HeaderVersion = object(&header, place, 1)?;
-    version.check().map_err(|unknown| not_a_trace(place, 1, &unknown))?;
-    let header: Header = object(&header, place, 1)?;
+pub(super) fn parse(input: &mut dyn BufRead, source: &str) -> Result<Trace, Failure> {
+    let header = line(input, source)?.ok_or_else(|| not_a_trace(source, 1, &"it is empty"))?;
+    let version: HeaderVersion = object(&header, source, 1)?;
+    version.check().map_err(|unknown| not_a_trace(source, 1, &unknown))?;
+    let header: Header = object(&header, source, 1)?;
     let mut steps = Vec::new();
-    while let Some(text) = line(input, place)? {
+    while let Some(text) = line(input, source)? {
         if steps.len() == MAX_STEPS {
-            return Err(not_a_trace(place, steps.len() + 2, &"it has too many steps"));
+            return Err(not_a_trace(source, steps.len() + 2, &"it has too many steps"));
         }
-        let step: Step = object(&text, place, steps.len() + 2)?;
+        let step: Step = object(&text, source, steps.len() + 2)?;
         steps.push(step);
     }
     Ok(Trace { header, steps })
 }
 
 /// Returns the next line that is not empty.
-fn line(input: &mut dyn BufRead, place: &str) -> Result<Option<String>, Failure> {
+fn line(input: &mut dyn BufRead, source: &str) -> Result<Option<String>, Failure> {
     loop {
         let mut text = String::new();
         let read = io::Read::take(&mut *input, MAX_LINE).read_line(&mut text);
-        match read.map_err(|cause| Failure::read(place, &cause))? {
+        match read.map_err(|cause| Failure::read(source, &cause))? {
             0 => return Ok(None),
             _ if text.trim().is_empty() => {}
             _ => return Ok(Some(text)),
@@ -76,13 +76,13 @@ fn line(input: &mut dyn BufRead, place: &str) -> Result<Option<String>, Failure>
 
 fn object<T: serde::de::DeserializeOwned>(
     text: &str,
-    place: &str,
+    source: &str,
     number: usize,
 ) -> Result<T, Failure> {
-    serde_json::from_str(text).map_err(|cause| not_a_trace(place, number, &cause))
+    serde_json::from_str(text).map_err(|cause| not_a_trace(source, number, &cause))
 }
 
-fn not_a_trace(place: &str, number: usize, cause: &dyn std::fmt::Display) -> Failure {
-    Failure::new(Kind::Replay, format!("{place} is not a trace: line {number}: {cause}"))
+fn not_a_trace(source: &str, number: usize, cause: &dyn std::fmt::Display) -> Failure {
+    Failure::new(Kind::Replay, format!("{source} is not a trace: line {number}: {cause}"))
         .hint("record one with eyas race --trace FILE TARGET")
 }

@@ -31,7 +31,7 @@ pub(crate) struct RaceReport {
 
 impl RaceReport {
     /// Reads a trace.
-    pub(crate) fn of(trace: Trace) -> Result<Self, Failure> {
+    pub(crate) fn from_trace(trace: Trace) -> Result<Self, Failure> {
         let race = replay(&trace)
             .map_err(|divergence| Failure::new(Kind::Replay, divergence.to_string()))?;
         Ok(Self { report: Report::of(&race, &trace), race, trace })

@@ -28,7 +28,7 @@ fn is_empty(directory: &Path) -> bool {
 }
 
 #[test]
-fn an_invalid_command_line() {
+fn an_invalid_command_line_is_refused() {
     for line in ["get", "get --no-such-flag x", "race --plain --alpn x y", "nonsense"] {
         let object = fails(Eyas::new(line), 2);
         assert_eq!(object["error"]["kind"], "usage", "{line}");
@@ -43,19 +43,19 @@ fn the_environment_does_not_appear_in_usage_errors() {
 
 #[test]
 fn a_misspelling_gets_a_suggestion() {
-    for (line, meant) in
+    for (line, expected) in
         [("gte https://a/", "get"), ("racee a", "race"), ("get --jsno a", "--json")]
     {
         let text = Eyas::new(line).run().exits(2).err;
-        assert!(text.contains(&format!("'{meant}'")), "{line}: {text}");
+        assert!(text.contains(&format!("'{expected}'")), "{line}: {text}");
         let object = fails(Eyas::new(line), 2);
         let hint = object["error"]["hint"].as_str().expect("a hint");
-        assert!(hint.starts_with("did you mean") && hint.contains(meant), "{line}: {hint}");
+        assert!(hint.starts_with("did you mean") && hint.contains(expected), "{line}: {hint}");
     }
 }
 
 #[test]
-fn a_malformed_url() {
+fn a_malformed_url_is_refused() {
     for url in ["https://", "https://exa mple/", "ftp://a/", "https://[::1", "http://a:99999/"] {
         let object = fails(Eyas::new("get").arg(url), 3);
         assert_eq!(object["error"]["kind"], "url", "{url}");
@@ -64,7 +64,7 @@ fn a_malformed_url() {
 }
 
 #[test]
-fn an_unknown_host() {
+fn an_unknown_host_is_named() {
     let dns = DnsStub::start(&[]);
     for command in ["get", "race", "plan"] {
         let line = format!("{command} unknown.test --dns-server {}", dns.address);
@@ -74,7 +74,7 @@ fn an_unknown_host() {
 }
 
 #[test]
-fn no_dns_at_all() {
+fn a_silent_dns_server_is_a_failed_lookup_or_a_timeout() {
     let (dns, _socket) = DnsStub::silent();
     let line = format!("get https://peer.test/ --dns-server {} --connect-timeout 2s", dns.address);
     let object = Eyas::new(&line).arg("--json").run();
@@ -93,7 +93,7 @@ fn names_are_resolved_by_the_given_server() {
 }
 
 #[test]
-fn refused() {
+fn refused_connections_are_reported() {
     let address = format!("127.0.0.1:{}", own_port());
     for command in ["get", "race"] {
         let line = format!("{command} https://{address}/ --connect-timeout 5s");
@@ -104,7 +104,7 @@ fn refused() {
 }
 
 #[test]
-fn silent() {
+fn silent_servers_are_reported_as_timeouts() {
     let peer = Peer::start(Personality::AllSwallowed);
     for command in ["get", "race"] {
         let line = format!("{command} {} --connect-timeout 1s", peer.url("/"));
@@ -134,7 +134,7 @@ const BAD_CERTIFICATES: [(Personality, &str, &str); 3] = [
 ];
 
 #[test]
-fn certificates_that_are_not_accepted() {
+fn rejected_certificates_are_explained() {
     for (personality, sentence, next) in BAD_CERTIFICATES {
         let peer = Peer::start(personality);
         for command in ["get", "race", "race --all --connect-timeout 5s"] {
@@ -182,7 +182,7 @@ fn a_certificate_error_of_one_transport_is_below_the_table() {
 }
 
 #[test]
-fn no_common_application_protocol() {
+fn a_server_without_a_common_protocol_is_a_tls_failure() {
     let peer = Peer::start(Personality::NoCommonAlpn(Side::Both));
     fails(peer.eyas(&format!("race {}", peer.url("/"))), 35);
 }
@@ -205,7 +205,7 @@ fn a_body_that_ends_early_leaves_no_file() {
 }
 
 #[test]
-fn faults_of_plain_http() {
+fn faults_of_plain_http_leave_no_file() {
     let cases = [(Faulty::Truncated, 18), (Faulty::Gibberish, 56), (Faulty::Reset, 18)];
     for (faulty, code) in cases {
         let directory = tempfile::tempdir().expect("a directory");
@@ -241,7 +241,7 @@ fn an_error_status_is_a_failure_only_if_asked() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk() {
+fn a_full_disk_is_a_write_error() {
     let peer = Peer::start(Personality::Healthy);
     let line = format!("get -o /dev/full {}", peer.url("/bytes/100000"));
     let object = fails(peer.eyas(&line), 23);
@@ -249,7 +249,7 @@ fn a_full_disk() {
 }
 
 #[test]
-fn files_that_cannot_be_read() {
+fn unreadable_files_have_their_own_exit_codes() {
     fails(Eyas::new("get --cacert /no/such/file https://a/"), 58);
     fails(Eyas::new("get -d @/no/such/file https://a/"), 26);
     fails(Eyas::new("replay /no/such/file"), 26);
@@ -259,7 +259,7 @@ fn files_that_cannot_be_read() {
 }
 
 #[test]
-fn an_address_that_is_taken() {
+fn serving_at_an_address_in_use_fails() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let line = format!("serve --listen {}", taken.local_addr().expect("an address"));
     fails(Eyas::new(&line), 45);

@@ -67,8 +67,8 @@ fn man_pages_fit_eighty_columns() {
             }
         }
         assert!(letters.contains("OPTIONS"), "{}: {letters}", file.display());
-        let wide = letters.lines().find(|line| line.chars().count() > 80);
-        assert_eq!(wide, None, "{}", file.display());
+        let too_long = letters.lines().find(|line| line.chars().count() > 80);
+        assert_eq!(too_long, None, "{}", file.display());
     }
 }
 

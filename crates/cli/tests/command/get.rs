@@ -31,9 +31,9 @@ fn every_version_uses_its_transport() {
 #[test]
 fn the_body_goes_to_standard_output_and_nothing_else_does() {
     let peer = Peer::start(Personality::Healthy);
-    let got = peer.eyas(&format!("get {}", peer.url("/bytes/5000"))).run().exits(0);
-    assert_eq!(got.length, 5000);
-    assert_eq!(got.err, "");
+    let finished = peer.eyas(&format!("get {}", peer.url("/bytes/5000"))).run().exits(0);
+    assert_eq!(finished.length, 5000);
+    assert_eq!(finished.err, "");
 }
 
 #[test]
@@ -47,11 +47,11 @@ fn a_url_alone_is_fetched() {
 #[test]
 fn verbose_draws_the_race_on_standard_error() {
     let peer = Peer::start(Personality::UdpSwallowed);
-    let got = peer.eyas(&format!("get -v {}", peer.url("/bytes/10"))).run().exits(0);
-    assert_eq!(got.length, 10);
+    let finished = peer.eyas(&format!("get -v {}", peer.url("/bytes/10"))).run().exits(0);
+    assert_eq!(finished.length, 10);
     for part in ["Race to peer.test", "quic 127.0.0.1", "won after", "> GET https", "< HTTP/2 200"]
     {
-        assert!(got.err.contains(part), "{part}: {}", got.err);
+        assert!(finished.err.contains(part), "{part}: {}", finished.err);
     }
 }
 
@@ -100,15 +100,15 @@ fn forms_and_files_are_sent_over_each_version() {
         let url = peer.url("/echo");
         let line =
             format!("get {version} -F title=bird -F notes=@notes.txt;type=text/x-bird {url}");
-        let got = peer.eyas(&line).run().exits(0);
+        let finished = peer.eyas(&line).run().exits(0);
         for part in ["name=\"title\"\r\n\r\nbird\r\n", "filename=\"notes.txt\"", "text/x-bird"] {
-            assert!(got.out.contains(part), "{version} {part}: {}", &got.out[..500]);
+            assert!(finished.out.contains(part), "{version} {part}: {}", &finished.out[..500]);
         }
-        assert!(got.length > 160_000, "{version}: {}", got.length);
+        assert!(finished.length > 160_000, "{version}: {}", finished.length);
         let line = format!("get {version} -v -T notes.txt {url}");
-        let got = peer.eyas(&line).run().exits(0);
-        assert_eq!(got.length, 160_000, "{version}");
-        assert!(got.err.contains("> PUT "), "{version}: {}", got.err);
+        let finished = peer.eyas(&line).run().exits(0);
+        assert_eq!(finished.length, 160_000, "{version}");
+        assert!(finished.err.contains("> PUT "), "{version}: {}", finished.err);
     }
     let line = format!("get -F a=1 -d b=2 {}", peer.url("/echo"));
     assert!(peer.eyas(&line).run().exits(2).err.contains("cannot be used with"));
@@ -117,10 +117,10 @@ fn forms_and_files_are_sent_over_each_version() {
 #[test]
 fn head_prints_only_headers() {
     let peer = Peer::start(Personality::Healthy);
-    let got =
+    let finished =
         peer.eyas(&format!("get -I --head-start 2s {}", peer.url("/bytes/1000"))).run().exits(0);
-    assert!(got.out.starts_with("HTTP/3 200"), "{}", got.out);
-    assert!(got.out.contains("content-length: 1000"), "{}", got.out);
+    assert!(finished.out.starts_with("HTTP/3 200"), "{}", finished.out);
+    assert!(finished.out.contains("content-length: 1000"), "{}", finished.out);
 }
 
 #[test]
@@ -144,11 +144,11 @@ fn each_redirect_is_shown() {
         let lines = text.lines().filter_map(|line| line.strip_prefix("* 30"));
         lines.filter_map(|line| line.split_once(' ')).map(|(_, hop)| hop.to_owned()).collect()
     };
-    let got = peer.eyas(&format!("get -v -L {first}")).run().exits(0);
-    let text: Vec<String> = hops(&got.err);
-    assert_eq!(text.len(), 2, "{}", got.err);
+    let finished = peer.eyas(&format!("get -v -L {first}")).run().exits(0);
+    let text: Vec<String> = hops(&finished.err);
+    assert_eq!(text.len(), 2, "{}", finished.err);
     assert_eq!(text[0], format!("{first} -> {second}"));
-    assert!(text[1].starts_with(&format!("{second} -> ")), "{}", got.err);
+    assert!(text[1].starts_with(&format!("{second} -> ")), "{}", finished.err);
     let aborted = peer.eyas(&format!("get -v -L --max-redirs 1 {first}")).run().exits(47);
     let text: Vec<String> = hops(&aborted.err);
     assert_eq!(text, [format!("{first} -> {second}")], "{}", aborted.err);

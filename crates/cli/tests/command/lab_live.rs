@@ -142,7 +142,7 @@ fn without_namespaces_the_hint_is_given_once() {
 
 /// Returns the server processes of a program.
 fn servers_of(parent: u32) -> Vec<PathBuf> {
-    let is_one = |process: &PathBuf| {
+    let is_server = |process: &PathBuf| {
         let read = |file: &str| fs::read_to_string(process.join(file)).unwrap_or_default();
         let status = read("status");
         let parent_line = status.lines().find_map(|line| line.strip_prefix("PPid:"));
@@ -150,7 +150,7 @@ fn servers_of(parent: u32) -> Vec<PathBuf> {
             && read("cmdline").contains("serve")
     };
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    processes.map(|entry| entry.path()).filter(is_one).collect()
+    processes.map(|entry| entry.path()).filter(is_server).collect()
 }
 
 #[test]

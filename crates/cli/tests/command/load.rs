@@ -22,7 +22,9 @@ fn a_load_is_reported_as_an_object_and_as_a_page() {
     assert_eq!(outcome["winners"][0]["transport"], "tcp");
     assert_eq!(object["load"]["connections"]["kept"], 4);
     let page = Eyas::new(&format!("load -n 20 -r 400 {url}")).run().exits(0).out;
-    for word in ["Poisson arrivals, 400/s, a connection each", "median", "whole response", "tcp"] {
+    for word in
+        ["Poisson arrivals, 400/s, one connection per request", "median", "whole response", "tcp"]
+    {
         assert!(page.contains(word), "{word}: {page}");
     }
 }

@@ -134,10 +134,10 @@ fn a_file_that_is_not_a_memory_is_left_alone() {
     let before = names();
     for file in ["notes", "link", "dangling"] {
         let line = format!("get --memory {file} {}", peer.url("/bytes/3"));
-        let got = peer.eyas(&line).run().exits(0);
-        assert_eq!(got.length, 3, "it is never fatal to a request");
-        assert!(got.err.contains("is not an eyas memory"), "{}", got.err);
-        assert!(got.err.contains("nothing was changed"), "{}", got.err);
+        let finished = peer.eyas(&line).run().exits(0);
+        assert_eq!(finished.length, 3, "it is never fatal to a request");
+        assert!(finished.err.contains("is not an eyas memory"), "{}", finished.err);
+        assert!(finished.err.contains("nothing was changed"), "{}", finished.err);
         for action in ["list", "clear", "forget peer.test"] {
             let line = format!("memory --memory {file} {action}");
             let verdicts = Eyas::new(&line).within(&peer.directory()).run().exits(110);
@@ -157,11 +157,11 @@ fn damaged_memories_are_set_aside_and_never_fatal() {
     peer.eyas(&line).run().exits(0);
     // Within about one second.
     for _ in 0..3 {
-        let whole = fs::read(&path).expect("reads");
-        fs::write(&path, &whole[..512]).expect("writes");
-        let got = peer.eyas(&line).run().exits(0);
-        assert_eq!(got.length, 3);
-        assert!(got.err.contains("set aside"), "{}", got.err);
+        let undamaged = fs::read(&path).expect("reads");
+        fs::write(&path, &undamaged[..512]).expect("writes");
+        let finished = peer.eyas(&line).run().exits(0);
+        assert_eq!(finished.length, 3);
+        assert!(finished.err.contains("set aside"), "{}", finished.err);
     }
     let next = peer.eyas(&line).run().exits(0);
     assert_eq!(next.err, "", "the new file is fine");
@@ -176,9 +176,9 @@ fn an_unwritable_directory_is_never_fatal() {
     let peer = Peer::start(Personality::Healthy);
     fs::write(peer.directory().join("file"), b"").expect("writes");
     let line = format!("get --memory file/memory.sqlite {}", peer.url("/bytes/3"));
-    let got = peer.eyas(&line).run().exits(0);
-    assert_eq!(got.length, 3);
-    assert!(got.err.contains("memory"), "{}", got.err);
+    let finished = peer.eyas(&line).run().exits(0);
+    assert_eq!(finished.length, 3);
+    assert!(finished.err.contains("memory"), "{}", finished.err);
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn an_unreachable_proxy_is_called_a_proxy() {
 }
 
 #[test]
-fn http_without_tls_at_a_tls_port() {
+fn http_at_a_tls_port_suggests_https() {
     let peer = Peer::start(Personality::Healthy);
     let line = format!("get {}", peer.url("/").replace("https://", "http://"));
     let text = peer.eyas(&line).run().exits(56).err;

@@ -58,7 +58,7 @@ fn an_unavailable_requirement_is_named() {
 }
 
 #[test]
-fn the_status_of_the_command_and_its_packet_counts() {
+fn the_status_and_the_packet_counts_of_the_command_are_reported() {
     if !is_possible() {
         return;
     }
@@ -89,8 +89,8 @@ fn each_middlebox_reports_what_it_dropped() {
     if !is_possible() {
         return;
     }
-    let place = tempfile::tempdir().expect("a directory");
-    let file = place.path().join("walled.toml");
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("walled.toml");
     let text = "[path.wifi]\n[[path.wifi.middlebox]]\nkind = 'nat'\n
                 [[path.wifi.middlebox]]\nkind = 'firewall'\ndrops = ['udp']\n";
     std::fs::write(&file, text).expect("it is written");
@@ -115,8 +115,8 @@ fn a_command_that_cannot_be_run_fails_as_in_a_shell() {
     if !is_possible() {
         return;
     }
-    let place = tempfile::tempdir().expect("a directory");
-    let script = place.path().join("script");
+    let directory = tempfile::tempdir().expect("a directory");
+    let script = directory.path().join("script");
     std::fs::write(&script, "#!/no/such/interpreter\n").expect("it is written");
     let script = script.display().to_string();
     let run =
@@ -151,13 +151,13 @@ fn a_run_is_changed_while_it_lasts() {
     }
     let (mut child, first_line) = started("--delay 1ms", "echo $EYAS_NETEM; sleep 1000");
     assert_eq!(first_line, child.id().to_string(), "the command knows its run");
-    let ask = |line: &str| Eyas::new(&format!("netem {line} --run {first_line}")).run();
-    ask("change --loss 100% --backward delay=2ms --state down").exits(0);
-    let shown = ask("show --json").exits(0).json();
+    let run_netem = |line: &str| Eyas::new(&format!("netem {line} --run {first_line}")).run();
+    run_netem("change --loss 100% --backward delay=2ms --state down").exits(0);
+    let shown = run_netem("show --json").exits(0).json();
     assert_eq!(shown["paths"][0]["forward"]["up"], false);
-    let refused = ask("change --path lte --loss 1%").exits(2);
+    let refused = run_netem("change --path lte --loss 1%").exits(2);
     assert!(refused.err.contains("there is no path \"lte\"; there are path"), "{}", refused.err);
-    ask("change").exits(2);
+    run_netem("change").exits(2);
     signal("-TERM", child.id());
     assert_eq!(child.wait().expect("a child").code(), Some(128 + 15), "the command got it");
 }

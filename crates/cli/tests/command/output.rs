@@ -13,8 +13,8 @@ use eyas_testserver::Personality;
 fn pipe() -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().expect("a directory");
     let pipe = directory.path().join("pipe");
-    let made = Command::new("mkfifo").arg(&pipe).status();
-    assert!(made.expect("mkfifo is there").success());
+    let created = Command::new("mkfifo").arg(&pipe).status();
+    assert!(created.expect("mkfifo is there").success());
     (directory, pipe)
 }
 
@@ -68,9 +68,9 @@ fn endings() -> Vec<(&'static str, i32)> {
 /// Returns whether a run handles SIGTERM, bit 14 of the caught signals.
 fn handles_sigterm(run: &Running) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/status", run.id())).unwrap_or_default();
-    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    caught.is_some_and(|mask| mask >> 14 & 1 == 1)
+    let caught_signals = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught_signals = caught_signals.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    caught_signals.is_some_and(|mask| mask >> 14 & 1 == 1)
 }
 
 #[test]

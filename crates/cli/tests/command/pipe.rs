@@ -12,14 +12,14 @@ const BOTH: &str = "--local-address 127.0.0.1,127.0.0.2";
 
 /// Runs both sides with these flags, the client with this scheme, and returns what each side
 /// received.
-fn talk(flags: &str, client: &str, scheme: &str) -> (String, String) {
+fn exchange(flags: &str, client: &str, scheme: &str) -> (String, String) {
     let (port, udp) = (own_port(), own_port());
     let line = format!("pipe {flags} --listen 127.0.0.1:{port} --sctp-udp-port {udp} --verbose");
     let listening = Eyas::new(&line).stdin("from the listener\n").start();
     listening.wait_for_stderr("listening");
     let line = format!("pipe {flags} {client} --sctp-udp-port {udp} {scheme}://127.0.0.1:{port}");
-    let there = Eyas::new(&line).stdin("from the client\n").start().end().exits(0);
-    (there.out, listening.end().exits(0).out)
+    let client_output = Eyas::new(&line).stdin("from the client\n").start().end().exits(0);
+    (client_output.out, listening.end().exits(0).out)
 }
 
 #[test]
@@ -40,17 +40,17 @@ fn both_sides_communicate_over_any_transport() {
         (&format!("--messages {BOTH} --stream 3"), "-k", "sctp-udp"),
         (&format!("--plain {BOTH}"), "", "sctp-udp"),
     ] {
-        let (there, here) = talk(flags, client, scheme);
-        assert_eq!(there, "from the listener\n", "{scheme} {flags}");
-        assert_eq!(here, "from the client\n", "{scheme} {flags}");
+        let (client_output, listener_output) = exchange(flags, client, scheme);
+        assert_eq!(client_output, "from the listener\n", "{scheme} {flags}");
+        assert_eq!(listener_output, "from the client\n", "{scheme} {flags}");
     }
 }
 
 /// The listener's generated certificate is trusted only for its name.
 #[test]
 fn the_other_side_trusts_the_certificate_that_was_saved() {
-    let place = tempfile::tempdir().expect("a directory");
-    let within = |line: &str| Eyas::new(line).within(place.path());
+    let directory = tempfile::tempdir().expect("a directory");
+    let within = |line: &str| Eyas::new(line).within(directory.path());
     for scheme in ["tcp", "quic", "sctp-udp"] {
         let (port, udp) = (own_port(), own_port());
         let line = format!(
@@ -65,8 +65,8 @@ fn the_other_side_trusts_the_certificate_that_was_saved() {
         assert!(refused.err.contains(sentence), "{scheme}: {}", refused.err);
         let named = format!("--cacert ca.pem --resolve peer.test:{port}:127.0.0.1");
         let line = format!("pipe {named} {}", to("peer.test"));
-        let there = within(&line).stdin("from the client\n").start().end().exits(0);
-        assert_eq!(there.out, "from the listener\n", "{scheme}");
+        let client_output = within(&line).stdin("from the client\n").start().end().exits(0);
+        assert_eq!(client_output.out, "from the listener\n", "{scheme}");
         listening.end().exits(0);
     }
 }
@@ -94,8 +94,8 @@ fn without_an_sctp_port_the_other_transports_are_served() {
     listening.wait_for_stderr("UDP port 9899 is taken by");
     listening.wait_for_stderr("listening");
     let line = format!("pipe --plain tcp://127.0.0.1:{port}");
-    let there = Eyas::new(&line).stdin("from the client\n").start().end().exits(0);
-    assert_eq!(there.out, "from the listener\n");
+    let client_output = Eyas::new(&line).stdin("from the client\n").start().end().exits(0);
+    assert_eq!(client_output.out, "from the listener\n");
     assert_eq!(listening.end().exits(0).out, "from the client\n");
 }
 
@@ -125,15 +125,16 @@ fn ends(flags: &str, listener: &str, client: &str) -> (Running, Eyas) {
 fn paths_are_reported() {
     let (listening, client) = ends(&format!("--plain {BOTH}"), "--verbose", "--json");
     listening.wait_for_stderr("listening");
-    let there = client.start().end().exits(0);
-    let object: Value = serde_json::from_str(&there.err).expect("one object on standard error");
+    let client_output = client.start().end().exits(0);
+    let object: Value =
+        serde_json::from_str(&client_output.err).expect("one object on standard error");
     validate("pipe", &object);
     let paths = object["paths"].as_array().expect("paths");
     let remotes: Vec<_> = paths.iter().map(|path| path["remote"].as_str()).collect();
     assert_eq!(remotes, [Some("127.0.0.1"), Some("127.0.0.2")], "{object:#}");
     assert_eq!(paths[0]["state"], "active");
-    let here = listening.end().exits(0);
-    assert!(here.err.contains("path to 127.0.0.1"), "{}", here.err);
+    let listener_output = listening.end().exits(0);
+    assert!(listener_output.err.contains("path to 127.0.0.1"), "{}", listener_output.err);
 }
 
 #[test]

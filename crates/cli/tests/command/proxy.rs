@@ -159,8 +159,8 @@ fn signals_go_to_the_command() {
 fn an_open_proxy_is_refused() {
     let refused = Eyas::new("proxy -l 0.0.0.0:0").run().exits(2);
     assert!(refused.err.contains("--users FILE"), "{}", refused.err);
-    let place = tempfile::tempdir().expect("a directory");
-    let users = place.path().join("users");
+    let directory = tempfile::tempdir().expect("a directory");
+    let users = directory.path().join("users");
     std::fs::write(
         &users, "invalid
 ",
@@ -173,8 +173,8 @@ fn an_open_proxy_is_refused() {
 
 #[test]
 fn users_must_authenticate() {
-    let place = tempfile::tempdir().expect("a directory");
-    let users = place.path().join("users");
+    let directory = tempfile::tempdir().expect("a directory");
+    let users = directory.path().join("users");
     std::fs::write(&users, "ada:lace\n").expect("writes");
     let mut proxy = Proxy::with(&format!("--users {}", users.display()));
     assert_eq!(proxy.object["users"], true);
@@ -208,12 +208,12 @@ fn it_stops_on_a_signal() {
     let id = proxy.child.id().to_string();
     Command::new("kill").args(["-s", "TERM", &id]).status().expect("kill is there");
     let mut proxy = proxy;
-    let began = Instant::now();
+    let started = Instant::now();
     let status = loop {
         if let Some(status) = proxy.child.try_wait().expect("a child") {
             break status;
         }
-        assert!(began.elapsed() < HANGS, "it still runs");
+        assert!(started.elapsed() < HANGS, "it still runs");
         std::thread::sleep(Duration::from_millis(10));
     };
     assert_eq!(status.code(), Some(0));
@@ -227,12 +227,12 @@ fn accepting_resumes_after_running_out_of_descriptors() {
         .arg(env!("CARGO_BIN_EXE_eyas"))
         .env("EYAS_MEMORY", "none");
     let mut proxy = Proxy::start(command);
-    let greedy: Vec<TcpStream> = (0..40).map(|_| proxy.connect()).collect();
+    let connections: Vec<TcpStream> = (0..40).map(|_| proxy.connect()).collect();
     let mut stderr = BufReader::new(proxy.child.stderr.take().expect("a pipe"));
     let mut line = String::new();
     stderr.read_line(&mut line).expect("reads");
     assert!(line.contains("no descriptors are left"), "{line}");
-    drop(greedy);
+    drop(connections);
     let mut client = proxy.connect();
     client.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("writes");
     let mut answer = String::new();

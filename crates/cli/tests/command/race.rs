@@ -54,8 +54,8 @@ fn all_reports_what_works_and_why_the_rest_does_not() {
 #[test]
 fn the_late_switch_is_reported() {
     // Enough for TCP to be ready first, but within the time of the late switch.
-    let by = std::time::Duration::from_millis(600);
-    let peer = Peer::start(Personality::QuicSlow { by });
+    let delay = std::time::Duration::from_millis(600);
+    let peer = Peer::start(Personality::QuicSlow { by: delay });
     let line = format!("race --json {}", peer.url("/"));
     let object = peer.eyas(&line).run().exits(0).json();
     validate("race", &object);
@@ -104,8 +104,8 @@ fn a_plan_gives_reasons_and_connects_to_nothing() {
     let entries = object["entries"].as_array().expect("entries");
     assert_eq!(entries.len(), 2);
     assert!(entries.iter().all(|entry| !entry["reasons"].as_array().expect("reasons").is_empty()));
-    let six = peer.eyas(&format!("plan -6 --json {}", peer.url("/"))).run().exits(6).json();
-    assert_eq!(six["entries"].as_array().map(Vec::len), Some(0), "{six}");
+    let ipv6 = peer.eyas(&format!("plan -6 --json {}", peer.url("/"))).run().exits(6).json();
+    assert_eq!(ipv6["entries"].as_array().map(Vec::len), Some(0), "{ipv6}");
     let text = peer.eyas(&format!("plan {}", peer.url("/"))).run().exits(0).out;
     assert!(text.contains("at once") && text.contains("quic 127.0.0.1"), "{text}");
 }

@@ -44,8 +44,8 @@ fn programs_join_the_server_at_a_path() {
     };
     let object = join(&format!("{EYAS} sctp status --json")).run().exits(0).json();
     validate("sctp-status", &object);
-    let place = path.to_str().expect("text");
-    assert_eq!(object["supervisors"][0]["serves"], place);
+    let socket = path.to_str().expect("text");
+    assert_eq!(object["supervisors"][0]["serves"], socket);
     assert_eq!(object["supervisors"].as_array().map(Vec::len), Some(1));
     let page = Eyas::new("sctp status").run().exits(0).out;
     assert!(page.contains("SCTP inside UDP, port "), "{page}");

@@ -50,11 +50,11 @@ impl Ends {
 
     /// Generates a key, and authorizes it if it is the default one.
     fn keygen(&self, name: &str) -> String {
-        let made = self.within(&format!("tunnel keygen --key {name}")).run().exits(0).out;
+        let public_key = self.within(&format!("tunnel keygen --key {name}")).run().exits(0).out;
         if name == "key.pem" {
-            fs::write(self.path("authorized_keys"), &made).expect("writes");
+            fs::write(self.path("authorized_keys"), &public_key).expect("writes");
         }
-        made
+        public_key
     }
 
     fn path(&self, name: &str) -> std::path::PathBuf {
@@ -236,9 +236,9 @@ fn a_client_resumes_after_running_out_of_descriptors() {
     let client = ends.client(&flags).descriptors(40).start();
     client.wait_for_stderr("leads to");
     let connect = || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("it listens");
-    let greedy: Vec<TcpStream> = (0..60).map(|_| connect()).collect();
+    let connections: Vec<TcpStream> = (0..60).map(|_| connect()).collect();
     client.wait_for_stderr("no descriptors are left");
-    drop(greedy);
+    drop(connections);
     let mut program = connect();
     program.write_all(b"there and back").expect("writes");
     program.shutdown(Shutdown::Write).expect("ends");

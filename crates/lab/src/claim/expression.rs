@@ -23,7 +23,7 @@ pub enum Expression {
         span: Span,
     },
     /// A binary operation.
-    Both(Operator, Box<Expression>, Box<Expression>),
+    Binary(Operator, Box<Expression>, Box<Expression>),
     /// A function call.
     Call(Function, Vec<Expression>),
 }
@@ -170,7 +170,7 @@ impl Expression {
                     Some(counts.then_some(number))
                 })
             }
-            Self::Both(operator, left, right) => {
+            Self::Binary(operator, left, right) => {
                 let (left, right) = (left.evaluate(basis, read)?, right.evaluate(basis, read)?);
                 left.with(&right, |left, right| operator.apply(left, right))
             }
@@ -214,7 +214,7 @@ impl Expression {
         match self {
             Self::Number(_) => {}
             Self::Read { .. } => reads.push(self),
-            Self::Both(_, left, right) => {
+            Self::Binary(_, left, right) => {
                 left.collect_reads(reads);
                 right.collect_reads(reads);
             }
@@ -265,8 +265,8 @@ fn call(function: Function, arguments: &[Series]) -> Option<Series> {
         Function::R2 => line()?.r_squared,
         Function::Reach => {
             let level = arguments.get(1)?.single()?;
-            let place = first.ys.iter().position(|y| y.is_some_and(|y| y >= level));
-            place.and_then(|place| first.xs.get(place)).copied().unwrap_or(f64::INFINITY)
+            let index = first.ys.iter().position(|y| y.is_some_and(|y| y >= level));
+            index.and_then(|index| first.xs.get(index)).copied().unwrap_or(f64::INFINITY)
         }
         Function::Min => return combine(arguments, f64::min),
         Function::Max => return combine(arguments, f64::max),
@@ -280,5 +280,5 @@ fn call(function: Function, arguments: &[Series]) -> Option<Series> {
 
 fn combine(arguments: &[Series], act: fn(f64, f64) -> f64) -> Option<Series> {
     let (first, rest) = arguments.split_first()?;
-    rest.iter().try_fold(first.clone(), |sofar, next| sofar.with(next, act))
+    rest.iter().try_fold(first.clone(), |so_far, next| so_far.with(next, act))
 }

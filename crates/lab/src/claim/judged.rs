@@ -51,7 +51,7 @@ impl Judged {
     }
 
     /// Describes for readers what is left out; `None` if nothing is.
-    pub(crate) fn left_out(&self, grid: &Grid, results: &Results) -> Option<String> {
+    pub(crate) fn excluded(&self, grid: &Grid, results: &Results) -> Option<String> {
         let of_scene = |scene| {
             grid.curves.iter().filter_map(move |curve| self.of(grid, results, scene, curve))
         };
@@ -62,14 +62,14 @@ impl Judged {
 
     /// Describes what is left out of one curve.
     fn of(&self, grid: &Grid, results: &Results, scene: &Named, curve: &Named) -> Option<String> {
-        let is_left_out = |point: &&Point| {
+        let is_excluded = |point: &&Point| {
             let read = |id: &str, measure: &Measure| {
                 let number = measure.of(&point.situation, &results.pooled(id));
                 (!number.is_nan()).then_some(number)
             };
             self.counts(&point.id, &read) == Some(false)
         };
-        let points = grid.along(&scene.id, &curve.id).filter(is_left_out);
+        let points = grid.along(&scene.id, &curve.id).filter(is_excluded);
         let places: Vec<String> = points.map(|point| point.x.to_string()).collect();
         let name = match scene.label.as_str() {
             "" => curve.label.clone(),

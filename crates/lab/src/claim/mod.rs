@@ -6,16 +6,16 @@
 //! | `basis` | the points that claims are about |
 //! | `expression` | the expressions to be evaluated |
 //! | `judged` | which points claims are judged by |
+//! | `parser` | parsing expressions |
 //! | `read` | access to measurements |
-//! | `reader` | parsing expressions |
 //! | `trials` | expressions over the trials of live runs |
 //! | `verdict` | outcomes of claims and checks |
 
 mod basis;
 mod expression;
 mod judged;
+mod parser;
 mod read;
-mod reader;
 mod trials;
 mod verdict;
 
@@ -80,7 +80,7 @@ pub struct Claim {
     pub published: String,
     /// A note for readers, such as why something does not reproduce.
     pub note: String,
-    /// The checks, all of which must hold.
+    /// The checks, which must all hold.
     pub checks: Vec<Check>,
 }
 
@@ -143,7 +143,7 @@ impl Bounds {
 
     /// Returns the bounds as text: `≥ 19`, `19 to 19.4`, `< 3`.
     #[must_use]
-    pub fn in_words(&self) -> String {
+    pub fn describe(&self) -> String {
         match (self.at_least, self.at_most) {
             (Some(low), Some(high)) => return format!("{low} to {high}"),
             (Some(low), None) if self.below.is_none() => return format!("≥ {low}"),

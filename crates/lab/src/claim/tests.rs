@@ -37,7 +37,7 @@ fn compute(text: &str, run: usize) -> Option<f64> {
 }
 
 #[test]
-fn numbers_and_places() {
+fn expressions_read_numbers_at_places() {
     assert_eq!(compute("1 + 2 * (3 - 1) / 4", 0), Some(2.0));
     assert_eq!(compute("throughput[c, 2 KiB]", 0), Some(6.0));
     assert_eq!(compute("throughput[c, largest] - throughput[c, 1 KiB]", 1), Some(9.0));
@@ -45,7 +45,7 @@ fn numbers_and_places() {
 }
 
 #[test]
-fn series() {
+fn series_are_reduced_by_functions() {
     assert!((compute("slope(throughput[c, ..])", 1).unwrap() - 3.0).abs() < 1e-12);
     assert!((compute("r2(throughput[c, ..])", 0).unwrap() - 1.0).abs() < 1e-12);
     assert_eq!(compute("reach(throughput[c, ..], 6)", 0), Some(2.0));
@@ -102,7 +102,7 @@ fn unjudged_points_are_left_out_of_series() {
 #[test]
 fn unjudged_points_are_listed() {
     let (plan, results) = partly_late();
-    let note = plan.judged.as_ref().unwrap().left_out(&plan.grid, &results);
+    let note = plan.judged.as_ref().unwrap().excluded(&plan.grid, &results);
     assert_eq!(note.unwrap(), "Not judged: C at 3; D at 2, 3: too late.");
     let none = Plan { judged: None, ..plan };
     let verdict = |plan: &Plan| {
@@ -173,7 +173,7 @@ fn a_share_of_all_trials_is_uncertain() {
 }
 
 #[test]
-fn unparsable_expressions() {
+fn invalid_expressions_are_reported() {
     let plan = plan("");
     let error = |text: &str| Expression::parse(text, &plan.grid).unwrap_err();
     assert!(error("speed[c, 1 KiB]").contains("measures are throughput,"));
@@ -206,8 +206,8 @@ fn verdicts_come_from_the_interval_of_the_mean_over_the_runs() {
 }
 
 #[test]
-fn bounds_in_words() {
-    let words = |text: &str| toml::from_str::<Bounds>(text).unwrap().in_words();
+fn bounds_are_described() {
+    let words = |text: &str| toml::from_str::<Bounds>(text).unwrap().describe();
     assert_eq!(words("at_least = 19"), "≥ 19");
     assert_eq!(words("at_least = 19\nat_most = 19.4"), "19 to 19.4");
     assert_eq!(words("below = 3"), "< 3");

@@ -98,22 +98,22 @@ impl<'a> Pools<'a> {
     /// expression at the ends of the share's interval.
     fn wilson(&self, value: &Expression, basis: Basis<'_>) -> Option<Interval> {
         let ends: [fn(Interval) -> f64; 2] = [|share| share.low, |share| share.high];
-        let [one, other] = ends.map(|end| self.evaluate(value, basis, Draw::End(end)));
-        let (one, other) = (one?, other?);
-        Some(Interval { low: one.min(other), high: one.max(other), method: Method::Wilson })
+        let [first, second] = ends.map(|end| self.evaluate(value, basis, Draw::End(end)));
+        let (first, second) = (first?, second?);
+        Some(Interval { low: first.min(second), high: first.max(second), method: Method::Wilson })
     }
 
     /// Returns the bootstrap interval; `None` if no column has two trials, because their variation
     /// is then unknown.
     fn bootstrap(&self, value: &Expression, basis: Basis<'_>) -> Option<Interval> {
-        let mut most = 0;
+        let mut max_trials = 0;
         value.for_each_read(basis.grid, &mut |point, measure| {
             let pool = self.0.get(point.id.as_str());
             if let (Some(pool), Measure::Column(_, column)) = (pool, measure) {
-                most = pool.all.columns.get(column).map_or(0, Vec::len).max(most);
+                max_trials = pool.all.columns.get(column).map_or(0, Vec::len).max(max_trials);
             }
         });
-        if most < 2 {
+        if max_trials < 2 {
             return None;
         }
         let replicate = |draw| self.evaluate(value, basis, Draw::Resampled(draw));

@@ -25,7 +25,7 @@ pub enum Outcome {
 impl Outcome {
     /// Returns a description.
     #[must_use]
-    pub const fn in_words(self) -> &'static str {
+    pub const fn describe(self) -> &'static str {
         match self {
             Self::Accepted => "accepted",
             Self::Refused => "refused",
@@ -35,7 +35,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the outcome of a claim, all of whose checks must hold.
+    /// Returns the outcome of a claim with these checks, which must all hold.
     pub(super) fn of_all(checks: &[CheckVerdict]) -> Self {
         let any = |outcome| checks.iter().any(|check| check.outcome == outcome);
         let order = [Self::Refused, Self::NotMeasured, Self::Undecided];

@@ -25,7 +25,7 @@ const WAITING: usize = 1024;
 struct Interfaces {
     path: usize,
     /// Indexed by [`Host`].
-    ends: [CaptureInterface; 2],
+    endpoints: [CaptureInterface; 2],
 }
 
 /// Records the packets of some paths, both where they are sent and where they arrive.
@@ -49,8 +49,9 @@ impl Recorder {
         let file = Destination::create(file).map_err(EmulatorError::Capture)?;
         let mut capture = Capture::new(LIMIT);
         let interfaces = |(number, name): &(usize, String)| {
-            let ends = Host::ALL.map(|host| capture.interface(&format!("{name} at the {host}")));
-            Interfaces { path: *number, ends }
+            let endpoints =
+                Host::ALL.map(|host| capture.interface(&format!("{name} at the {host}")));
+            Interfaces { path: *number, endpoints }
         };
         let paths = paths.iter().map(interfaces).collect();
         let (chunks, waiting) = sync_channel(WAITING);
@@ -65,7 +66,7 @@ impl Recorder {
     /// Records a packet that is sent by a host or arrives at it.
     pub(super) fn packet(&mut self, now: Duration, path: usize, host: Host, ip: &[u8]) {
         let Some(own) = self.paths.iter().find(|own| own.path == path) else { return };
-        self.capture.bytes(self.epoch + now, own.ends[host as usize], ip, None);
+        self.capture.bytes(self.epoch + now, own.endpoints[host as usize], ip, None);
         if self.capture.contents().len() >= CHUNK {
             self.pass_to_writer();
         }
@@ -90,10 +91,10 @@ impl Recorder {
 
     /// Writes the rest and closes the file.
     pub(super) fn finish(mut self) -> Result<(), EmulatorError> {
-        let (chunks, rest) = (self.chunks.take(), self.capture.take());
+        let (chunks, remainder) = (self.chunks.take(), self.capture.take());
         if let Some(chunks) = chunks {
             // This fails only if the writer has failed, which is reported below.
-            let _ = chunks.send(rest);
+            let _ = chunks.send(remainder);
         }
         let ended = self.writer.take().map(JoinHandle::join);
         match ended {

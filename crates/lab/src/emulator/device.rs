@@ -26,17 +26,17 @@ pub(super) enum Arrival {
     /// A packet.
     Packet(Frame),
     /// Something that is not an IP packet.
-    Nothing,
+    NotIp,
     /// There is nothing to read at the moment.
-    Empty,
+    WouldBlock,
     /// There is nothing more to read, because the interface was deleted.
-    Gone,
+    Closed,
 }
 
 /// A buffer for reading, shared by all devices.
-pub(super) struct Scratch(Vec<u8>);
+pub(super) struct ReadBuffer(Vec<u8>);
 
-impl Scratch {
+impl ReadBuffer {
     pub(super) fn new() -> Self {
         Self(vec![0; LARGEST])
     }
@@ -56,14 +56,12 @@ impl Device {
     }
 
     /// Reads the next packet that the host sends.
-    pub(super) fn read(&self, scratch: &mut Scratch) -> Arrival {
-        match rustix::io::read(&self.tun, &mut scratch.0[..]) {
-            Ok(length) => {
-                Frame::read(&scratch.0[..length]).map_or(Arrival::Nothing, Arrival::Packet)
-            }
-            Err(rustix::io::Errno::INTR) => Arrival::Nothing,
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::IO) => Arrival::Empty,
-            Err(_) => Arrival::Gone,
+    pub(super) fn read(&self, buffer: &mut ReadBuffer) -> Arrival {
+        match rustix::io::read(&self.tun, &mut buffer.0[..]) {
+            Ok(length) => Frame::read(&buffer.0[..length]).map_or(Arrival::NotIp, Arrival::Packet),
+            Err(rustix::io::Errno::INTR) => Arrival::NotIp,
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::IO) => Arrival::WouldBlock,
+            Err(_) => Arrival::Closed,
         }
     }
 

@@ -13,7 +13,7 @@ use super::error::EmulatorError;
 use super::guard::Guard;
 use super::host::Host;
 use super::kernel::{self, TunKind};
-use super::namespace::{OWN, disable_background_traffic, run_ip};
+use super::namespace::{CURRENT_NAMESPACE, disable_background_traffic, run_ip};
 use super::user_namespace::not_allowed;
 
 /// The interface inside.
@@ -23,11 +23,11 @@ const MTU: u32 = 65_535;
 
 /// The environment inside an enclosure.
 #[derive(Clone, Debug)]
-pub struct Surroundings {
+pub struct EnclosureConfig {
     /// The addresses inside. Packets for others go to the device.
     pub addresses: (Ipv4Addr, Ipv6Addr),
     /// Files that replace others: the replacement and the path where it is seen.
-    pub covers: Vec<(PathBuf, PathBuf)>,
+    pub file_overrides: Vec<(PathBuf, PathBuf)>,
 }
 
 /// A network namespace with its own view of the files, both unnamed. Processes that are still
@@ -47,18 +47,19 @@ impl Enclosure {
     ///
     /// # Panics
     /// If `work` panics, with the same message.
-    pub fn make<T: Send>(
-        surroundings: &Surroundings,
+    pub fn create<T: Send>(
+        config: &EnclosureConfig,
         work: impl FnOnce(OwnedFd) -> T + Send,
     ) -> Result<(Self, T), EmulatorError> {
         let (created, namespace) = mpsc::channel();
-        let (guarded, proceed) = mpsc::channel();
+        let (guard_started, proceed) = mpsc::channel();
         let inside = move || {
-            let (namespace, device) = prepare(surroundings)?;
-            let ended = |_| EmulatorError::Ended("the guard of the namespace has ended".to_owned());
-            created.send(namespace).map_err(|_| ended(mpsc::RecvError))?;
+            let (namespace, device) = prepare(config)?;
+            let guard_ended =
+                |_| EmulatorError::Ended("the guard of the namespace has ended".to_owned());
+            created.send(namespace).map_err(|_| guard_ended(mpsc::RecvError))?;
             // Nothing is started in it before the guard that kills it is running.
-            proceed.recv().map_err(ended)?;
+            proceed.recv().map_err(guard_ended)?;
             Ok(work(device))
         };
         thread::scope(|scope| {
@@ -66,21 +67,21 @@ impl Enclosure {
             let guard = namespace.recv().ok().map(|namespace: File| {
                 let guard = Guard::start([&namespace, &namespace]);
                 if guard.is_ok() {
-                    let _ = guarded.send(());
+                    let _ = guard_started.send(());
                 }
                 guard
             });
-            drop(guarded);
-            let done = match thread.join() {
-                Ok(done) => done,
+            drop(guard_started);
+            let result = match thread.join() {
+                Ok(result) => result,
                 Err(panic) => std::panic::resume_unwind(panic),
             };
             match guard {
-                Some(Ok(guard)) => done.map(|done| (Self { _guard: guard }, done)),
+                Some(Ok(guard)) => result.map(|result| (Self { _guard: guard }, result)),
                 Some(Err(cause)) => {
                     Err(EmulatorError::Program { program: "sh", cause, package: "any shell" })
                 }
-                None => Err(done.err().unwrap_or_else(|| {
+                None => Err(result.err().unwrap_or_else(|| {
                     EmulatorError::Ended("the namespace could not be created".to_owned())
                 })),
             }
@@ -89,14 +90,15 @@ impl Enclosure {
 }
 
 /// Moves the calling thread into new namespaces and sets them up.
-fn prepare(surroundings: &Surroundings) -> Result<(File, OwnedFd), EmulatorError> {
+fn prepare(config: &EnclosureConfig) -> Result<(File, OwnedFd), EmulatorError> {
     kernel::unshare_network_namespace().map_err(|cause| not_allowed("network", cause))?;
     kernel::unshare_mount_namespace().map_err(|cause| not_allowed("mount", cause))?;
-    let namespace = File::open(OWN).map_err(EmulatorError::system("open a network namespace"))?;
+    let namespace =
+        File::open(CURRENT_NAMESPACE).map_err(EmulatorError::system("open a network namespace"))?;
     let refused = |cause| EmulatorError::Tun { name: INTERFACE.to_owned(), cause };
     let device = kernel::open_tun(INTERFACE, TunKind::Plain).map_err(refused)?;
     disable_background_traffic(INTERFACE);
-    let (v4, v6) = surroundings.addresses;
+    let (v4, v6) = config.addresses;
     run_ip(
         Host::Client,
         "-4",
@@ -120,10 +122,10 @@ fn prepare(surroundings: &Surroundings) -> Result<(File, OwnedFd), EmulatorError
     // Mounts made here must not be visible elsewhere.
     mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)
         .map_err(EmulatorError::system("make mounts private"))?;
-    for (replacement, original) in &surroundings.covers {
+    for (replacement, original) in &config.file_overrides {
         // A symbolic link leads to the file that is covered.
         let target = fs::canonicalize(original).unwrap_or_else(|_| original.clone());
-        mount_bind(replacement, &target).map_err(|cause| EmulatorError::Cover {
+        mount_bind(replacement, &target).map_err(|cause| EmulatorError::Replace {
             file: original.display().to_string(),
             cause: cause.into(),
         })?;

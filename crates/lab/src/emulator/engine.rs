@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use super::capture::Recorder;
 use super::counters::Counters;
-use super::device::{Arrival, Scratch};
+use super::device::{Arrival, ReadBuffer};
 use super::error::EmulatorError;
 use super::host::Host;
 use super::path::{Context, PathRun};
@@ -23,7 +23,7 @@ use super::path::{Context, PathRun};
 const BATCH: usize = 32;
 /// How long before a packet is due the thread stays awake: about the wake-up latency. It limits the
 /// time spent busy-waiting for each packet.
-const AWAKE: Duration = Duration::from_micros(60);
+const BUSY_WAIT: Duration = Duration::from_micros(60);
 
 /// A request to the thread.
 pub(super) enum Request {
@@ -76,39 +76,45 @@ pub(super) struct Engine {
     wakeup: Arc<OwnedFd>,
     started: Instant,
     epoch: Duration,
-    awake: Duration,
+    busy_wait: Duration,
     recorder: Option<Recorder>,
     uncaptured: u64,
 }
 
 impl Engine {
-    /// Creates an engine and its mailbox. `awake` determines whether it busy-waits before a packet
+    /// Creates an engine and its mailbox. `busy_wait` determines whether it busy-waits before a packet
     /// is due.
-    pub(super) fn new(paths: Vec<PathRun>, awake: bool) -> Result<(Self, Mailbox), EmulatorError> {
+    pub(super) fn new(
+        paths: Vec<PathRun>,
+        busy_wait: bool,
+    ) -> Result<(Self, Mailbox), EmulatorError> {
         let wakeup = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
             .map_err(EmulatorError::system("create an eventfd"))?;
         let (wakeup, (sender, requests)) = (Arc::new(wakeup), channel());
         let mailbox = Mailbox { requests: sender, wakeup: wakeup.clone() };
         let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let started = Instant::now();
-        let awake = if awake { AWAKE } else { Duration::ZERO };
+        let busy_wait = if busy_wait { BUSY_WAIT } else { Duration::ZERO };
         let (recorder, uncaptured) = (None, 0);
-        Ok((Self { paths, requests, wakeup, started, epoch, awake, recorder, uncaptured }, mailbox))
+        Ok((
+            Self { paths, requests, wakeup, started, epoch, busy_wait, recorder, uncaptured },
+            mailbox,
+        ))
     }
 
     /// Moves packets until it is stopped.
     pub(super) fn run(mut self) -> Result<(), EmulatorError> {
-        let mut scratch = Scratch::new();
+        let mut buffer = ReadBuffer::new();
         let mut ready = vec![false; self.paths.len() * 2];
-        let mut gone = ready.clone();
+        let mut closed = ready.clone();
         loop {
             let due = self.deliver();
             let woken = self
-                .wait(due, &mut ready, &gone)
+                .wait(due, &mut ready, &closed)
                 .map_err(EmulatorError::system("wait for packets"))?;
             for number in 0..ready.len() {
-                if ready[number] && !self.read(number, &mut scratch) {
-                    gone[number] = true;
+                if ready[number] && !self.read(number, &mut buffer) {
+                    closed[number] = true;
                 }
             }
             if woken && self.handle_requests() {
@@ -140,16 +146,16 @@ impl Engine {
 
     /// Waits until a packet is due, a host has sent something, or a request has arrived, and
     /// returns whether there is a request. Devices are numbered by path, then by host.
-    fn wait(&self, due: Option<Duration>, ready: &mut [bool], gone: &[bool]) -> io::Result<bool> {
+    fn wait(&self, due: Option<Duration>, ready: &mut [bool], closed: &[bool]) -> io::Result<bool> {
         let devices = self.paths.iter().flat_map(PathRun::devices);
         let watched = PollFlags::IN;
         let mut polled = Vec::with_capacity(ready.len() + 1);
         polled.push(PollFd::new(&*self.wakeup, watched));
-        polled.extend(devices.zip(gone).map(|(device, gone)| {
-            PollFd::new(device, if *gone { PollFlags::empty() } else { watched })
+        polled.extend(devices.zip(closed).map(|(device, closed)| {
+            PollFd::new(device, if *closed { PollFlags::empty() } else { watched })
         }));
         let timeout = due.map(|due| {
-            let left = due.saturating_sub(self.now()).saturating_sub(self.awake);
+            let left = due.saturating_sub(self.now()).saturating_sub(self.busy_wait);
             Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() }
         });
         match poll(&mut polled, timeout.as_ref()) {
@@ -157,25 +163,25 @@ impl Engine {
             Err(cause) => return Err(cause.into()),
         }
         for (number, ready) in ready.iter_mut().enumerate() {
-            *ready = !gone[number] && !polled[number + 1].revents().is_empty();
+            *ready = !closed[number] && !polled[number + 1].revents().is_empty();
         }
         Ok(!polled[0].revents().is_empty())
     }
 
     /// Reads what a host has sent, and returns whether the device still exists.
-    fn read(&mut self, number: usize, scratch: &mut Scratch) -> bool {
+    fn read(&mut self, number: usize, buffer: &mut ReadBuffer) -> bool {
         let path = &mut self.paths[number / 2];
         let host = Host::ALL[number % 2];
         for _ in 0..BATCH {
-            match path.devices()[host as usize].read(scratch) {
+            match path.devices()[host as usize].read(buffer) {
                 Arrival::Packet(frame) => {
                     let now = self.started.elapsed();
                     let mut context = Context { now, recorder: &mut self.recorder };
                     path.arrive(&mut context, host, frame);
                 }
-                Arrival::Nothing => {}
-                Arrival::Empty => return true,
-                Arrival::Gone => return false,
+                Arrival::NotIp => {}
+                Arrival::WouldBlock => return true,
+                Arrival::Closed => return false,
             }
         }
         true

@@ -32,18 +32,18 @@ pub enum EmulatorError {
     },
     /// The name is not valid for an interface.
     #[error("{0:?} is not a name for an interface: up to 15 letters, digits, '-', '_' and '.'")]
-    NoName(String),
+    InvalidName(String),
     /// An interface with this name already exists.
     #[error(
         "the interface {0} exists already; choose another name, or remove it (ip link delete {0})"
     )]
-    Taken(String),
+    AlreadyExists(String),
     /// This user may not create interfaces.
     #[error(
         "cannot create the interface {name}: {cause}; this requires root, or CAP_NET_ADMIN and, in a container, \
          the device /dev/net/tun"
     )]
-    NoInterfaces {
+    InterfaceNotAllowed {
         /// The interface to be created.
         name: String,
         /// The error from the kernel.
@@ -90,7 +90,7 @@ pub enum EmulatorError {
     },
     /// A file cannot be replaced.
     #[error("cannot replace {file} for the command: {cause}")]
-    Cover {
+    Replace {
         /// The file to be replaced.
         file: String,
         /// The error from the kernel.

@@ -11,7 +11,7 @@ use super::namespace::{disable_autoconfiguration, run_ip};
 
 pub use super::kernel::LONGEST_NAME as MAX_NAME;
 
-/// An interface owner packets are read and written by this process.
+/// An interface that this process reads packets from and writes packets to.
 #[derive(Clone, Debug)]
 pub struct InterfaceSetup {
     /// The name: up to [`MAX_NAME`] bytes.
@@ -31,23 +31,23 @@ impl InterfaceSetup {
     /// # Errors
     /// If there is an interface with this name, this user may not create one, or the kernel refuses
     /// an address or a route.
-    pub fn make(&self) -> Result<OwnedFd, EmulatorError> {
+    pub fn create(&self) -> Result<OwnedFd, EmulatorError> {
         let name = &self.name;
-        // It becomes a word of a line that another program parses.
+        // The name becomes part of a line that `ip` parses, so it must not contain spaces.
         let is_word = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
         if !name.starts_with(|letter: char| letter.is_ascii_alphanumeric())
             || !name.chars().all(is_word)
         {
-            return Err(EmulatorError::NoName(name.clone()));
+            return Err(EmulatorError::InvalidName(name.clone()));
         }
         let device = kernel::open_tun(name, TunKind::Plain).map_err(|cause| self.refused(cause))?;
         disable_autoconfiguration(name);
-        let owner = "tunnel";
-        run_ip(owner, "-4", &format!("link set dev {name} mtu {} multicast off up\n", self.mtu))?;
+        let host = "tunnel";
+        run_ip(host, "-4", &format!("link set dev {name} mtu {} multicast off up\n", self.mtu))?;
         for (family, ipv6) in [("-4", false), ("-6", true)] {
             let lines = self.lines(ipv6);
             if !lines.is_empty() {
-                run_ip(owner, family, &lines)?;
+                run_ip(host, family, &lines)?;
             }
         }
         Ok(device)
@@ -61,9 +61,9 @@ impl InterfaceSetup {
             networks.copied().collect::<Vec<_>>()
         };
         // No other host exists that could have the same address.
-        let more = if ipv6 { " nodad" } else { "" };
+        let flags = if ipv6 { " nodad" } else { "" };
         for (ip, bits) in of_family(&self.addresses) {
-            let _ = writeln!(lines, "addr add {ip}/{bits} dev {name}{more}");
+            let _ = writeln!(lines, "addr add {ip}/{bits} dev {name}{flags}");
         }
         for (ip, bits) in of_family(&self.routes) {
             let _ = writeln!(lines, "route add {ip}/{bits} dev {name}");
@@ -74,9 +74,9 @@ impl InterfaceSetup {
     fn refused(&self, cause: io::Error) -> EmulatorError {
         let name = self.name.clone();
         match cause.kind() {
-            io::ErrorKind::ResourceBusy => EmulatorError::Taken(name),
-            io::ErrorKind::InvalidInput => EmulatorError::NoName(name),
-            io::ErrorKind::PermissionDenied => EmulatorError::NoInterfaces { name, cause },
+            io::ErrorKind::ResourceBusy => EmulatorError::AlreadyExists(name),
+            io::ErrorKind::InvalidInput => EmulatorError::InvalidName(name),
+            io::ErrorKind::PermissionDenied => EmulatorError::InterfaceNotAllowed { name, cause },
             _ => EmulatorError::Tun { name, cause },
         }
     }
@@ -116,9 +116,12 @@ mod tests {
         assert!(message(rustix::io::Errno::NOENT).contains("module tun"));
         for name in ["", "a b", "eyas%d", "..", "-x", "a\naddr", "of-sixteen-bytes"] {
             let setup = InterfaceSetup { name: name.to_owned(), ..setup.clone() };
-            let refused = setup.make().map(drop);
+            let refused = setup.create().map(drop);
             assert!(
-                matches!(refused, Err(EmulatorError::NoName(_)) | Err(EmulatorError::Tun { .. })),
+                matches!(
+                    refused,
+                    Err(EmulatorError::InvalidName(_)) | Err(EmulatorError::Tun { .. })
+                ),
                 "{name:?}"
             );
         }

@@ -30,7 +30,7 @@ const TUN_NAPI: u16 = 0x0010;
 /// The longest name of an interface (`IFNAMSIZ` without the terminating zero).
 pub const LONGEST_NAME: usize = 15;
 
-/// `struct ifreq`: a name, and a union of which only the flags are used here.
+/// `struct ifreq`: a name, and a union; only its flags are used here.
 #[repr(C)]
 struct InterfaceRequest {
     name: [u8; LONGEST_NAME + 1],
@@ -79,12 +79,12 @@ pub(super) fn open_tun(name: &str, kind: TunKind) -> io::Result<OwnedFd> {
         .write(true)
         .custom_flags(OFlags::NONBLOCK.bits() as i32)
         .open("/dev/net/tun")?;
-    let more = match kind {
+    let mode = match kind {
         TunKind::Plain => 0,
         TunKind::Offload => TUN_HEADER,
         TunKind::OffloadThreaded => TUN_HEADER | TUN_NAPI,
     };
-    let flags = TUN_PLAIN | TUN_NEW | more;
+    let flags = TUN_PLAIN | TUN_NEW | mode;
     let mut request = InterfaceRequest { name: [0; LONGEST_NAME + 1], flags, rest: [0; 22] };
     let bytes = name.as_bytes();
     let fits = request.name.get_mut(..bytes.len()).filter(|_| bytes.len() <= LONGEST_NAME);

@@ -27,7 +27,7 @@ const KEYS: [&str; 11] = [
 
 /// Some properties of a link; the others remain unchanged.
 ///
-/// As text: `rate=10mbit,delay=20ms,loss=1%`. As TOML: the same keys, of which `loss` may also be a
+/// As text: `rate=10mbit,delay=20ms,loss=1%`. As TOML: the same keys; `loss` may also be a
 /// table as in a plan.
 ///
 /// | key | value | meaning |
@@ -65,15 +65,15 @@ enum Change {
 /// An invalid property.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {reason}")]
-pub struct NotALink {
+pub struct LinkSpecError {
     /// The key.
     pub key: String,
     /// What is wrong with the value.
     pub reason: String,
 }
 
-fn refused(key: &str, reason: impl fmt::Display) -> NotALink {
-    NotALink { key: key.to_owned(), reason: reason.to_string() }
+fn refused(key: &str, reason: impl fmt::Display) -> LinkSpecError {
+    LinkSpecError { key: key.to_owned(), reason: reason.to_string() }
 }
 
 impl LinkSpec {
@@ -93,7 +93,7 @@ impl LinkSpec {
     ///
     /// # Errors
     /// The first invalid property.
-    pub fn read(&mut self, text: &str) -> Result<(), NotALink> {
+    pub fn read(&mut self, text: &str) -> Result<(), LinkSpecError> {
         for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
             let (key, value) = pair
                 .split_once('=')
@@ -107,10 +107,10 @@ impl LinkSpec {
     ///
     /// # Errors
     /// If it is invalid.
-    pub fn set(&mut self, key: &str, value: &str) -> Result<(), NotALink> {
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), LinkSpecError> {
         let none = matches!(value, "none" | "0");
-        let wrong = |cause: crate::units::NotAnAmount| refused(key, cause);
-        let share = || -> Result<f64, NotALink> {
+        let wrong = |cause: crate::units::ParseAmountError| refused(key, cause);
+        let share = || -> Result<f64, LinkSpecError> {
             if none { Ok(0.0) } else { Ok(value.parse::<Part>().map_err(wrong)?.0) }
         };
         let time = || if none { Ok(Time::default()) } else { value.parse::<Time>().map_err(wrong) };
@@ -145,7 +145,7 @@ impl LinkSpec {
     ///
     /// # Errors
     /// The first invalid property.
-    pub fn read_table(&mut self, table: &Table) -> Result<(), NotALink> {
+    pub fn read_table(&mut self, table: &Table) -> Result<(), LinkSpecError> {
         for (key, value) in table {
             match value {
                 Value::String(text) => self.set(key, text)?,
@@ -205,7 +205,7 @@ fn queue(text: &str) -> Result<QueueConfig, String> {
     })
 }
 
-fn reordering(text: &str) -> Result<Reordering, NotALink> {
+fn reordering(text: &str) -> Result<Reordering, LinkSpecError> {
     let wrong = |reason: &dyn fmt::Display| refused("reorder", reason);
     match (text, text.split_once(" by ")) {
         ("none", _) => Ok(Reordering::Never),
@@ -218,14 +218,14 @@ fn reordering(text: &str) -> Result<Reordering, NotALink> {
     }
 }
 
-fn probability_of(text: &str) -> Result<f64, NotALink> {
+fn probability_of(text: &str) -> Result<f64, LinkSpecError> {
     let number = text.parse().ok().filter(|number| (0.0..=1.0).contains(number));
     number.ok_or_else(|| {
         refused("bit-errors", format!("{text:?} is not a probability, such as 1e-6"))
     })
 }
 
-fn yes_or_no(text: &str) -> Result<bool, NotALink> {
+fn yes_or_no(text: &str) -> Result<bool, LinkSpecError> {
     match text {
         "yes" | "true" => Ok(true),
         "no" | "false" => Ok(false),

@@ -90,7 +90,7 @@ use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 
 pub use counters::{Counters, DirectionCounters, MiddleboxCounters, PathCounters};
-pub use enclosure::{Enclosure, Surroundings};
+pub use enclosure::{Enclosure, EnclosureConfig};
 pub use error::EmulatorError;
 pub use eyas_netem::link::{
     BitErrorConfig, CoDelConfig, Count, DropCause, GilbertElliott, LinkChange, LinkConfig,
@@ -100,12 +100,12 @@ pub use eyas_netem::middlebox::ByProtocol;
 pub use eyas_netem::world::Direction;
 pub use host::Host;
 pub use interface::{InterfaceSetup, MAX_NAME};
-pub use link_spec::{LinkSpec, NotALink};
+pub use link_spec::{LinkSpec, LinkSpecError};
 pub use middlebox::MiddleboxConfig;
-pub use namespace::{Inside, Namespace};
+pub use namespace::{Namespace, NamespaceGuard};
 pub use scenario::{Scenario, ScenarioEvent, direction};
 pub use topology::{DEFAULT_MTU, MAX_PATHS, PathTopology, Topology};
-pub use user_namespace::{FormerUser, become_root};
+pub use user_namespace::{OriginalUser, become_root};
 
 use device::Device;
 use engine::{Engine, Mailbox, Request};
@@ -150,12 +150,12 @@ impl Emulator {
             PathRun::new(number, path, devices, topology.seed)
         });
         let paths = paths.collect::<Result<_, _>>()?;
-        let (engine, mailbox) = Engine::new(paths, topology.awake)?;
-        let (core, first) = (topology.core, topology.first);
+        let (engine, mailbox) = Engine::new(paths, topology.busy_wait)?;
+        let (core, real_time) = (topology.core, topology.real_time);
         let thread = thread::Builder::new()
             .name("eyas-netem".to_owned())
             .spawn(move || {
-                configure_scheduling(core, first)?;
+                configure_scheduling(core, real_time)?;
                 engine.run()
             })
             .map_err(EmulatorError::system("start a thread"))?;
@@ -297,8 +297,8 @@ impl Drop for Emulator {
 }
 
 /// Sets the scheduling of the calling thread: prompt wake-ups, and a fixed core.
-fn configure_scheduling(core: Option<usize>, first: bool) -> Result<(), EmulatorError> {
-    if first {
+fn configure_scheduling(core: Option<usize>, real_time: bool) -> Result<(), EmulatorError> {
+    if real_time {
         // Without permission, times are less exact.
         let _ = kernel::use_real_time_priority();
     }
@@ -325,9 +325,10 @@ pub(crate) fn pin_thread(thread: Option<Pid>, core: usize) -> Result<(), Emulato
 /// Returns the search path for system programs, including directories that are not in a user's
 /// path.
 fn search_path() -> OsString {
-    let own = std::env::var_os("PATH").unwrap_or_default();
+    let inherited = std::env::var_os("PATH").unwrap_or_default();
     let system = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"].map(PathBuf::from);
-    let all = std::env::split_paths(&own).filter(|path| path.is_absolute()).chain(system);
+    let directories =
+        std::env::split_paths(&inherited).filter(|path| path.is_absolute()).chain(system);
     // Only a path that contains a colon cannot be joined, and those were split above.
-    std::env::join_paths(all).unwrap_or(own)
+    std::env::join_paths(directories).unwrap_or(inherited)
 }

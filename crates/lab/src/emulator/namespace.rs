@@ -23,7 +23,7 @@ use super::{kernel, receiver};
 /// The number of the first path's routing table; those of the others follow.
 const FIRST_TABLE: usize = 100;
 /// The namespace of the calling thread.
-pub(super) const OWN: &str = "/proc/thread-self/ns/net";
+pub(super) const CURRENT_NAMESPACE: &str = "/proc/thread-self/ns/net";
 
 /// An unnamed network namespace: it exists as long as something holds it, runs in it or has an
 /// interface in it. Clones refer to the same one.
@@ -35,13 +35,13 @@ pub struct Namespace {
 
 /// Keeps the calling thread in a namespace until dropped.
 #[derive(Debug)]
-pub struct Inside {
+pub struct NamespaceGuard {
     before: File,
     /// It is tied to the thread that created it.
     _thread: PhantomData<*const ()>,
 }
 
-impl Drop for Inside {
+impl Drop for NamespaceGuard {
     fn drop(&mut self) {
         // The thread came from there, so it may return; if it cannot, it stays where it is.
         let _ = enter(&self.before);
@@ -80,11 +80,11 @@ impl Namespace {
     ///
     /// # Errors
     /// If the kernel refuses.
-    pub fn enter(&self) -> Result<Inside, EmulatorError> {
+    pub fn enter(&self) -> Result<NamespaceGuard, EmulatorError> {
         let refused = |cause| EmulatorError::Enter { host: self.host.to_string(), cause };
-        let before = File::open(OWN).map_err(refused)?;
+        let before = File::open(CURRENT_NAMESPACE).map_err(refused)?;
         enter(&self.file).map_err(refused)?;
-        Ok(Inside { before, _thread: PhantomData })
+        Ok(NamespaceGuard { before, _thread: PhantomData })
     }
 
     /// Runs this in a thread inside the namespace, and waits for it.
@@ -117,7 +117,7 @@ impl Namespace {
 }
 
 /// A namespace with its devices, one for each path.
-pub(super) struct Built {
+pub(super) struct HostNamespace {
     pub(super) namespace: Namespace,
     pub(super) tuns: Vec<OwnedFd>,
     /// The kernel threads that process received packets, if there are any.
@@ -125,10 +125,11 @@ pub(super) struct Built {
 }
 
 /// Creates the namespace of a host and the interfaces in it.
-pub(super) fn build(host: Host, topology: &Topology) -> Result<Built, EmulatorError> {
+pub(super) fn build(host: Host, topology: &Topology) -> Result<HostNamespace, EmulatorError> {
     let making = || {
         kernel::unshare_network_namespace().map_err(|cause| not_allowed("network", cause))?;
-        let file = File::open(OWN).map_err(EmulatorError::system("open a network namespace"))?;
+        let file = File::open(CURRENT_NAMESPACE)
+            .map_err(EmulatorError::system("open a network namespace"))?;
         let namespace = Namespace { host, file: Arc::new(file) };
         let core = topology.server_core.filter(|_| host == Host::Server);
         let tuns = interfaces(host, topology, core)?;
@@ -136,7 +137,7 @@ pub(super) fn build(host: Host, topology: &Topology) -> Result<Built, EmulatorEr
             Some(core) => receiver::start_threads(topology, core)?,
             None => Vec::new(),
         };
-        Ok(Built { namespace, tuns, receivers })
+        Ok(HostNamespace { namespace, tuns, receivers })
     };
     thread::scope(|scope| match scope.spawn(making).join() {
         Ok(built) => built,

@@ -22,7 +22,7 @@ use super::topology::PathTopology;
 const DIRECTION: u64 = 3;
 
 /// One direction: its link, and the packets that could not be delivered.
-struct Lane {
+struct DirectedLink {
     config: LinkConfig,
     link: Link<Frame>,
     unwritten: u64,
@@ -34,11 +34,11 @@ pub(super) struct PathRun {
     name: String,
     /// Indexed by [`Host`].
     devices: [Device; 2],
-    boxes: Vec<(Family, BoxedMiddlebox)>,
+    middleboxes: Vec<(Family, BoxedMiddlebox)>,
     /// The configurations of the boxes, each with the number of boxes built from it.
     configs: Vec<(MiddleboxConfig, usize)>,
     /// Indexed by [`Direction`].
-    lanes: [Lane; 2],
+    directed_links: [DirectedLink; 2],
     fragments: u64,
     identification: u16,
 }
@@ -76,25 +76,29 @@ impl PathRun {
         devices: [Device; 2],
         seed: u64,
     ) -> Result<Self, EmulatorError> {
-        let lane = |config: &LinkConfig, direction: Direction| {
+        let directed_link = |config: &LinkConfig, direction: Direction| {
             let seed = random::derive(seed, DIRECTION, number as u64 * 2 + direction as u64);
-            Lane { config: config.clone(), link: Link::new(config.clone(), seed), unwritten: 0 }
+            DirectedLink {
+                config: config.clone(),
+                link: Link::new(config.clone(), seed),
+                unwritten: 0,
+            }
         };
-        let (mut boxes, mut configs) = (Vec::new(), Vec::new());
+        let (mut middleboxes, mut configs) = (Vec::new(), Vec::new());
         for config in &topology.middleboxes {
-            let built = config.build(topology.nat_address(), &topology.addresses(Host::Server));
-            configs.push((config.clone(), built.len()));
-            boxes.extend(built);
+            let instances = config.build(topology.nat_address(), &topology.addresses(Host::Server));
+            configs.push((config.clone(), instances.len()));
+            middleboxes.extend(instances);
         }
         let path = Self {
             number,
             name: topology.name.clone(),
             devices,
-            boxes,
+            middleboxes,
             configs,
-            lanes: [
-                lane(&topology.forward, Direction::Forward),
-                lane(&topology.backward, Direction::Backward),
+            directed_links: [
+                directed_link(&topology.forward, Direction::Forward),
+                directed_link(&topology.backward, Direction::Backward),
             ],
             fragments: 0,
             identification: 0,
@@ -111,8 +115,8 @@ impl PathRun {
     pub(super) fn update_offload(&self, recorded: bool) -> Result<(), EmulatorError> {
         for direction in [Direction::Forward, Direction::Backward] {
             let offload = !recorded
-                && self.boxes.is_empty()
-                && is_plain(&self.lanes[direction as usize].config);
+                && self.middleboxes.is_empty()
+                && is_plain(&self.directed_links[direction as usize].config);
             self.devices[sender(direction) as usize].set_offload(offload)?;
         }
         Ok(())
@@ -124,67 +128,80 @@ impl PathRun {
             recorder.packet(context.now, self.number, host, frame.ip());
         }
         match host {
-            Host::Client => self.pass_boxes(context, Side::Inside, frame),
+            Host::Client => self.pass_middleboxes(context, Side::Inside, frame),
             Host::Server => self.offer(context.now, Direction::Backward, frame),
         }
     }
 
     /// Delivers all packets that are due.
     pub(super) fn deliver(&mut self, context: &mut Context<'_>) {
-        while let Some(frame) = self.lanes[Direction::Forward as usize].link.poll(context.now) {
-            self.hand_over(context, Host::Server, &frame);
+        while let Some(frame) =
+            self.directed_links[Direction::Forward as usize].link.poll(context.now)
+        {
+            self.write_to_host(context, Host::Server, &frame);
         }
-        while let Some(frame) = self.lanes[Direction::Backward as usize].link.poll(context.now) {
-            self.pass_boxes(context, Side::Outside, frame);
+        while let Some(frame) =
+            self.directed_links[Direction::Backward as usize].link.poll(context.now)
+        {
+            self.pass_middleboxes(context, Side::Outside, frame);
         }
         let now = context.now;
         let due = |until: Option<Duration>| until.is_some_and(|until| until <= now);
-        for number in 0..self.boxes.len() {
-            if due(self.boxes[number].1.next_timeout()) {
-                let outgoing = self.poll_box(now, number, None);
-                self.pass_on(context, outgoing);
+        for number in 0..self.middleboxes.len() {
+            if due(self.middleboxes[number].1.next_timeout()) {
+                let outgoing = self.poll_middlebox(now, number, None);
+                self.route_pending(context, outgoing);
             }
         }
     }
 
     /// Returns when something is due next.
     pub(super) fn next_timeout(&self) -> Option<Duration> {
-        let links = self.lanes.iter().filter_map(|lane| lane.link.next_timeout());
-        links.chain(self.boxes.iter().filter_map(|(_, middlebox)| middlebox.next_timeout())).min()
+        let links = self
+            .directed_links
+            .iter()
+            .filter_map(|directed_link| directed_link.link.next_timeout());
+        links
+            .chain(self.middleboxes.iter().filter_map(|(_, middlebox)| middlebox.next_timeout()))
+            .min()
     }
 
     fn offer(&mut self, now: Duration, direction: Direction, frame: Frame) {
         // Packets that are dropped at once are counted by the link.
-        let _ = self.lanes[direction as usize].link.offer(now, frame);
+        let _ = self.directed_links[direction as usize].link.offer(now, frame);
     }
 
-    fn hand_over(&mut self, context: &mut Context<'_>, host: Host, frame: &Frame) {
+    fn write_to_host(&mut self, context: &mut Context<'_>, host: Host, frame: &Frame) {
         if let Some(recorder) = context.recorder {
             recorder.packet(context.now, self.number, host, frame.ip());
         }
         if self.devices[host as usize].write(frame).is_err() {
             let direction =
                 if host == Host::Server { Direction::Forward } else { Direction::Backward };
-            self.lanes[direction as usize].unwritten += 1;
+            self.directed_links[direction as usize].unwritten += 1;
         }
     }
 
     /// Passes a packet through all boxes, from the client or from the link.
-    fn pass_boxes(&mut self, context: &mut Context<'_>, from: Side, frame: Frame) {
-        let gap = if from == Side::Inside { 0 } else { self.boxes.len() };
-        self.pass_on(context, VecDeque::from([(gap, from, frame)]));
+    fn pass_middleboxes(&mut self, context: &mut Context<'_>, from: Side, frame: Frame) {
+        let gap = if from == Side::Inside { 0 } else { self.middleboxes.len() };
+        self.route_pending(context, VecDeque::from([(gap, from, frame)]));
     }
 
     /// Passes on packets that are between two boxes, before the first or after the last.
-    fn pass_on(&mut self, context: &mut Context<'_>, mut pending: VecDeque<(usize, Side, Frame)>) {
+    fn route_pending(
+        &mut self,
+        context: &mut Context<'_>,
+        mut pending: VecDeque<(usize, Side, Frame)>,
+    ) {
         while let Some((gap, from, frame)) = pending.pop_front() {
             let number = match from {
-                Side::Inside if gap == self.boxes.len() => {
+                Side::Inside if gap == self.middleboxes.len() => {
                     self.offer(context.now, Direction::Forward, frame);
                     continue;
                 }
                 Side::Outside if gap == 0 => {
-                    self.hand_over(context, Host::Client, &frame);
+                    self.write_to_host(context, Host::Client, &frame);
                     continue;
                 }
                 Side::Inside => gap,
@@ -194,9 +211,13 @@ impl PathRun {
                 self.fragments += 1;
                 continue;
             };
-            if self.boxes[number].0.includes(packet.source) {
-                self.boxes[number].1.handle(context.now, from, packet.clone());
-                pending.extend(self.poll_box(context.now, number, Some((from, &frame, &packet))));
+            if self.middleboxes[number].0.includes(packet.source) {
+                self.middleboxes[number].1.handle(context.now, from, packet.clone());
+                pending.extend(self.poll_middlebox(
+                    context.now,
+                    number,
+                    Some((from, &frame, &packet)),
+                ));
             } else {
                 let beyond = if from == Side::Inside { gap + 1 } else { gap - 1 };
                 pending.push_back((beyond, from, frame));
@@ -205,14 +226,14 @@ impl PathRun {
     }
 
     /// Collects what leaves a box after `entered` has been passed to it.
-    fn poll_box(
+    fn poll_middlebox(
         &mut self,
         now: Duration,
         number: usize,
         entered: Option<(Side, &Frame, &Packet)>,
     ) -> VecDeque<(usize, Side, Frame)> {
         let mut outgoing = VecDeque::new();
-        while let Some((to, packet)) = self.boxes[number].1.poll(now) {
+        while let Some((to, packet)) = self.middleboxes[number].1.poll(now) {
             let frame = match entered {
                 Some((from, frame, before)) if to == from.opposite() => {
                     if *before == packet {
@@ -234,31 +255,31 @@ impl PathRun {
 
     /// Replaces the link of one direction.
     pub(super) fn reconfigure(&mut self, now: Duration, direction: Direction, config: LinkConfig) {
-        let lane = &mut self.lanes[direction as usize];
-        lane.link.reconfigure(now, config.clone());
-        lane.config = config;
+        let directed_link = &mut self.directed_links[direction as usize];
+        directed_link.link.reconfigure(now, config.clone());
+        directed_link.config = config;
     }
 
     /// Makes one change to one direction.
     pub(super) fn change(&mut self, now: Duration, direction: Direction, change: LinkChange) {
-        let lane = &mut self.lanes[direction as usize];
+        let directed_link = &mut self.directed_links[direction as usize];
         match &change {
-            LinkChange::Rate(rate) => lane.config.rate = *rate,
-            LinkChange::Delay(delay) => lane.config.delay = *delay,
-            LinkChange::Jitter(jitter) => lane.config.jitter = *jitter,
-            LinkChange::Loss(loss) => lane.config.loss = loss.clone(),
+            LinkChange::Rate(rate) => directed_link.config.rate = *rate,
+            LinkChange::Delay(delay) => directed_link.config.delay = *delay,
+            LinkChange::Jitter(jitter) => directed_link.config.jitter = *jitter,
+            LinkChange::Loss(loss) => directed_link.config.loss = loss.clone(),
             LinkChange::Up | LinkChange::Down => {}
         }
-        lane.link.change(now, change);
+        directed_link.link.change(now, change);
     }
 
     /// Returns the counters of each middlebox, whatever it consists of.
     fn middleboxes(&self) -> Vec<MiddleboxCounters> {
-        let mut boxes = self.boxes.iter().map(|(_, middlebox)| middlebox.counters());
+        let mut middleboxes = self.middleboxes.iter().map(|(_, middlebox)| middlebox.counters());
         let count = |(config, number): &(MiddleboxConfig, usize)| MiddleboxCounters {
             kind: config.kind(),
             rule: config.rule(),
-            packets: boxes
+            packets: middleboxes
                 .by_ref()
                 .take(*number)
                 .fold(Default::default(), |sum, own| sum.plus(own)),
@@ -268,14 +289,14 @@ impl PathRun {
 
     pub(super) fn counters(&mut self, now: Duration) -> PathCounters {
         let middleboxes = self.middleboxes();
-        let [forward, backward] = &mut self.lanes;
-        let direction = |lane: &mut Lane| DirectionCounters {
-            config: lane.config.clone(),
-            queued: lane.link.queued(now),
-            in_flight: lane.link.in_flight(),
-            link: *lane.link.counters(),
-            is_up: lane.link.is_up(),
-            unwritten: lane.unwritten,
+        let [forward, backward] = &mut self.directed_links;
+        let direction = |directed_link: &mut DirectedLink| DirectionCounters {
+            config: directed_link.config.clone(),
+            queued: directed_link.link.queued(now),
+            in_flight: directed_link.link.in_flight(),
+            link: *directed_link.link.counters(),
+            is_up: directed_link.link.is_up(),
+            unwritten: directed_link.unwritten,
         };
         PathCounters {
             name: self.name.clone(),

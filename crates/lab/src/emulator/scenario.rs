@@ -37,7 +37,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::error::EmulatorError;
-use super::link_spec::{LinkSpec, NotALink};
+use super::link_spec::{LinkSpec, LinkSpecError};
 use super::middlebox::MiddleboxConfig;
 use super::topology::{PathTopology, Topology};
 use crate::units::{Size, Time};
@@ -178,8 +178,8 @@ impl ProtocolName {
     }
 }
 
-fn refused(place: &str, reason: impl std::fmt::Display) -> EmulatorError {
-    EmulatorError::Topology(format!("{place}: {reason}"))
+fn refused(section: &str, reason: impl std::fmt::Display) -> EmulatorError {
+    EmulatorError::Topology(format!("{section}: {reason}"))
 }
 
 impl Scenario {
@@ -193,12 +193,12 @@ impl Scenario {
         let mut topology = Topology { core: file.core, ..Topology::default() };
         topology.seed = file.seed.unwrap_or(topology.seed);
         for (name, value) in &file.path {
-            let place = format!("path.{name}");
+            let section = format!("path.{name}");
             let Value::Table(table) = value else {
-                return Err(refused(&place, "write [path.NAME] and its keys below"));
+                return Err(refused(&section, "write [path.NAME] and its keys below"));
             };
             let number = topology.paths.len().min(usize::from(u8::MAX) - 1) as u8 + 1;
-            let path = read_path(&place, PathTopology::numbered(number, name), table.clone())?;
+            let path = read_path(&section, PathTopology::numbered(number, name), table.clone())?;
             topology.paths.push(path);
         }
         topology.check()?;
@@ -214,45 +214,47 @@ impl Scenario {
 
 /// Removes a key from a table and parses its value.
 fn take<T: serde::de::DeserializeOwned>(
-    place: &str,
+    section: &str,
     table: &mut Table,
     key: &str,
 ) -> Result<Option<T>, EmulatorError> {
-    let read =
-        |value: Value| value.try_into().map_err(|cause| refused(&format!("{place}.{key}"), cause));
+    let read = |value: Value| {
+        value.try_into().map_err(|cause| refused(&format!("{section}.{key}"), cause))
+    };
     table.remove(key).map(read).transpose()
 }
 
 fn read_path(
-    place: &str,
+    section: &str,
     mut path: PathTopology,
     mut table: Table,
 ) -> Result<PathTopology, EmulatorError> {
-    let wrong = |cause: NotALink| refused(place, cause);
-    let own = [("forward", Direction::Forward), ("backward", Direction::Backward)].map(
+    let wrong = |cause: LinkSpecError| refused(section, cause);
+    let directions = [("forward", Direction::Forward), ("backward", Direction::Backward)].map(
         |(key, direction)| -> Result<_, EmulatorError> {
-            Ok((direction, take::<Table>(place, &mut table, key)?.unwrap_or_default()))
+            Ok((direction, take::<Table>(section, &mut table, key)?.unwrap_or_default()))
         },
     );
-    let boxes: Vec<MiddleboxFile> = take(place, &mut table, "middlebox")?.unwrap_or_default();
-    for middlebox in boxes {
+    let middleboxes: Vec<MiddleboxFile> =
+        take(section, &mut table, "middlebox")?.unwrap_or_default();
+    for middlebox in middleboxes {
         let middlebox = middlebox.into_config();
-        path.middleboxes.push(middlebox.map_err(|cause| refused(place, cause))?);
+        path.middleboxes.push(middlebox.map_err(|cause| refused(section, cause))?);
     }
-    if let Some(mtu) = take::<u32>(place, &mut table, "interface-mtu")? {
+    if let Some(mtu) = take::<u32>(section, &mut table, "interface-mtu")? {
         path.mtu = mtu;
     }
-    if take(place, &mut table, "ipv4")? == Some(false) {
+    if take(section, &mut table, "ipv4")? == Some(false) {
         path.ipv4 = None;
     }
-    if take(place, &mut table, "ipv6")? == Some(false) {
+    if take(section, &mut table, "ipv6")? == Some(false) {
         path.ipv6 = None;
     }
     let mut spec = LinkSpec::default();
     spec.read_table(&table).map_err(wrong)?;
     spec.apply(&mut path.forward);
     spec.apply(&mut path.backward);
-    for direction_and_table in own {
+    for direction_and_table in directions {
         let (direction, table) = direction_and_table?;
         let mut spec = LinkSpec::default();
         spec.read_table(&table).map_err(wrong)?;
@@ -262,23 +264,23 @@ fn read_path(
 }
 
 fn read_event(topology: &Topology, mut table: Table) -> Result<ScenarioEvent, EmulatorError> {
-    let place = "event";
-    let at: Time = take(place, &mut table, "at")?
-        .ok_or_else(|| refused(place, "it has no time: at = \"10 s\""))?;
-    let path: String = take(place, &mut table, "path")?
+    let section = "event";
+    let at: Time = take(section, &mut table, "at")?
+        .ok_or_else(|| refused(section, "it has no time: at = \"10 s\""))?;
+    let path: String = take(section, &mut table, "path")?
         .or_else(|| topology.paths.first().map(|path| path.name.clone()))
         .unwrap_or_default();
     if topology.path(&path).is_none() {
         return Err(topology.no_such_path(&path));
     }
-    let directions = match take::<String>(place, &mut table, "direction")?.as_deref() {
+    let directions = match take::<String>(section, &mut table, "direction")?.as_deref() {
         None | Some("both") => BOTH.to_vec(),
-        Some(name) => vec![direction(name).map_err(|cause| refused(place, cause))?],
+        Some(name) => vec![direction(name).map_err(|cause| refused(section, cause))?],
     };
     let mut spec = LinkSpec::default();
-    spec.read_table(&table).map_err(|cause| refused(place, cause))?;
+    spec.read_table(&table).map_err(|cause| refused(section, cause))?;
     if spec.is_empty() {
-        return Err(refused(place, "it has no change: give loss, delay, rate, up, …"));
+        return Err(refused(section, "it has no change: give loss, delay, rate, up, …"));
     }
     Ok(ScenarioEvent { at: at.0, path, directions, spec })
 }

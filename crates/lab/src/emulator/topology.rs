@@ -96,10 +96,10 @@ pub struct Topology {
     /// Whether the thread is scheduled before all ordinary ones, as the kernel's own queues are, if
     /// the user may do so: root may, root of a user namespace may not. Without it, other busy
     /// programs delay packets.
-    pub first: bool,
+    pub real_time: bool,
     /// Whether the thread busy-waits for the last 60 µs before a packet is due. Without it, packets
     /// are late by the wake-up latency, but other programs on its core get the time.
-    pub awake: bool,
+    pub busy_wait: bool,
     /// The core on which a kernel thread processes packets received at the server, like an
     /// interrupt on a separate host, so that its CPU time can be measured
     /// ([`Emulator::receivers`](super::Emulator::receivers)). If `None`, the emulator's thread does
@@ -109,7 +109,14 @@ pub struct Topology {
 
 impl Default for Topology {
     fn default() -> Self {
-        Self { paths: Vec::new(), seed: 1, core: None, first: true, awake: true, server_core: None }
+        Self {
+            paths: Vec::new(),
+            seed: 1,
+            core: None,
+            real_time: true,
+            busy_wait: true,
+            server_core: None,
+        }
     }
 }
 

@@ -23,12 +23,12 @@ const SWITCHES: [(&str, &str, &str); 3] = [
 
 /// The identity of this program before it became root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FormerUser {
+pub struct OriginalUser {
     user: u32,
     group: u32,
 }
 
-impl FormerUser {
+impl OriginalUser {
     /// Makes a command run as this user instead of root.
     pub fn run(self, command: &mut Command) {
         kernel::start_as(command, self.user, self.group);
@@ -42,7 +42,7 @@ impl FormerUser {
 ///
 /// # Errors
 /// If the kernel does not allow it, or there is a second thread.
-pub fn become_root() -> Result<Option<FormerUser>, EmulatorError> {
+pub fn become_root() -> Result<Option<OriginalUser>, EmulatorError> {
     let may =
         |sets: rustix::thread::CapabilitySets| sets.effective.contains(CapabilitySet::SYS_ADMIN);
     if capabilities(None).is_ok_and(may) {
@@ -56,7 +56,7 @@ pub fn become_root() -> Result<Option<FormerUser>, EmulatorError> {
     map("/proc/self/setgroups", "deny".to_owned())?;
     map("/proc/self/uid_map", format!("0 {} 1", user.as_raw()))?;
     map("/proc/self/gid_map", format!("0 {} 1", group.as_raw()))?;
-    Ok(Some(FormerUser { user: user.as_raw(), group: group.as_raw() }))
+    Ok(Some(OriginalUser { user: user.as_raw(), group: group.as_raw() }))
 }
 
 /// Returns the error if a namespace of this kind cannot be created.

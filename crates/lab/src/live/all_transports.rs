@@ -15,7 +15,7 @@ use super::{LiveError, Run, testbed};
 use crate::emulator::{Host, MiddleboxConfig, Topology};
 use crate::load::{Arrivals, Extent, Load};
 use crate::run::RunResult;
-use crate::situation::live::{AllTransportsSetup, Between, RaceOf, Secured};
+use crate::situation::live::{AllTransportsSetup, MiddleboxKind, RacePolicyName, SctpSecurityName};
 
 /// The HTTPS port; the server has its own host, so all ports are free.
 const PORT: u16 = 443;
@@ -45,13 +45,17 @@ fn topology(setup: &AllTransportsSetup, seed: u64) -> Topology {
     let topology = testbed::topology(testbed::PATH, setup.link, seed);
     let firewall = |policy| MiddleboxConfig::Firewall(policy);
     match setup.middlebox {
-        Between::Nothing => topology,
-        Between::Nat => topology.with_middlebox(MiddleboxConfig::nat()),
-        Between::NoSctp => {
+        MiddleboxKind::Nothing => topology,
+        MiddleboxKind::Nat => topology.with_middlebox(MiddleboxConfig::nat()),
+        MiddleboxKind::NoSctp => {
             topology.with_middlebox(firewall(Firewall::AllBut(vec![protocol::SCTP])))
         }
-        Between::NoUdp => topology.with_middlebox(firewall(Firewall::AllBut(vec![protocol::UDP]))),
-        Between::OnlyWeb => topology.with_middlebox(firewall(Firewall::OnlyTcpPorts(vec![PORT]))),
+        MiddleboxKind::NoUdp => {
+            topology.with_middlebox(firewall(Firewall::AllBut(vec![protocol::UDP])))
+        }
+        MiddleboxKind::OnlyWeb => {
+            topology.with_middlebox(firewall(Firewall::OnlyTcpPorts(vec![PORT])))
+        }
     }
 }
 
@@ -63,8 +67,10 @@ fn load(setup: &AllTransportsSetup, server: Vec<IpAddr>, seed: u64) -> Result<Lo
     load.warm_up = setup.warm_up.0;
     load.extent = Extent::lasting(setup.warm_up.0 + setup.duration.0);
     let memory = match setup.race {
-        RaceOf::EyasRemembers => MemoryStore::in_memory(eyas::race::memory::Config::default()),
-        RaceOf::Naive | RaceOf::Eyas => MemoryStore::none(),
+        RacePolicyName::EyasRemembers => {
+            MemoryStore::in_memory(eyas::race::memory::Config::default())
+        }
+        RacePolicyName::Naive | RacePolicyName::Eyas => MemoryStore::none(),
     };
     let security = SecurityParameters::platform().accept_any_certificate().without_resumption();
     load.endpoint = Endpoint::builder()
@@ -91,15 +97,15 @@ impl AllTransportsSetup {
             only_family: (self.candidates == 1).then_some(Family::V4),
             max_in_flight: self.candidates.max(Policy::default().max_in_flight),
             sctp_security: match self.sctp_security {
-                Secured::Tls => SctpSecurity::Tls,
-                Secured::Dtls => SctpSecurity::Dtls,
+                SctpSecurityName::Tls => SctpSecurity::Tls,
+                SctpSecurityName::Dtls => SctpSecurity::Dtls,
             },
-            ignore_memory: self.race != RaceOf::EyasRemembers,
+            ignore_memory: self.race != RacePolicyName::EyasRemembers,
             ..Policy::default()
         };
         match self.race {
-            RaceOf::Naive => policy.naive(),
-            RaceOf::Eyas | RaceOf::EyasRemembers => policy,
+            RacePolicyName::Naive => policy.naive(),
+            RacePolicyName::Eyas | RacePolicyName::EyasRemembers => policy,
         }
     }
 }
@@ -113,9 +119,9 @@ mod tests {
         let setup = AllTransportsSetup {
             link: Default::default(),
             candidates,
-            race: RaceOf::Naive,
-            sctp_security: Secured::Dtls,
-            middlebox: Between::Nothing,
+            race: RacePolicyName::Naive,
+            sctp_security: SctpSecurityName::Dtls,
+            middlebox: MiddleboxKind::Nothing,
             rate: 1.0,
             warm_up: second,
             duration: second,

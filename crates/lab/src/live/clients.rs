@@ -9,12 +9,12 @@
 //! | `program` | the client's process |
 //! | `capture`, `packet` | reading a capture, and parsing its packets |
 //! | `measures` | deriving measures from packets |
-//! | `behind` | deriving whether the machine kept up |
+//! | `lateness` | deriving whether the machine kept up |
 //! | `lines` | packets as lines for readers |
 
 mod addresses;
-mod behind;
 mod capture;
+mod lateness;
 mod lines;
 mod measures;
 mod packet;
@@ -32,7 +32,7 @@ use super::testbed::Testbed;
 use super::{LiveError, Run, awake};
 use crate::emulator::{Host, LinkConfig, PathTopology, Topology};
 use crate::run::{Observed, RunResult};
-use crate::situation::live::{ClientsSetup, Late, Scheme};
+use crate::situation::live::{ClientsSetup, DelayedTraffic, Scheme};
 use measures::Measures;
 use packet::PacketInfo;
 use program::Program;
@@ -50,11 +50,11 @@ const AFTER: Duration = Duration::from_millis(20);
 impl Run for ClientsSetup {
     fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
         let _awake = awake::keep();
-        let testbed = Testbed::of(&topology(self, seed))?;
+        let testbed = Testbed::with_topology(&topology(self, seed))?;
         let name_server = testbed.server_address()?;
         let mut all = addresses::of_family(true, &self.ipv6);
         all.extend(addresses::of_family(false, &self.ipv4));
-        addresses::set_up(testbed.emulator().namespace(Host::Server), &all)?;
+        addresses::configure(testbed.emulator().namespace(Host::Server), &all)?;
         let zone = Zone { setup: self.clone(), addresses: all.iter().map(|(ip, _)| *ip).collect() };
         let setup = ServerSetup { name_server, zone, all, udp: self.udp };
         let (_servers, root) = Servers::start(&testbed, setup)?;
@@ -81,9 +81,12 @@ impl Run for ClientsSetup {
 fn topology(setup: &ClientsSetup, seed: u64) -> Topology {
     let by = setup.late.by.0;
     let (late_ipv4, late_ipv6) = match setup.late.what {
-        Late::Ipv6 => (Duration::ZERO, by),
-        Late::Everything => (by, by),
-        Late::Nothing | Late::A | Late::Aaaa | Late::Https => (Duration::ZERO, Duration::ZERO),
+        DelayedTraffic::Ipv6 => (Duration::ZERO, by),
+        DelayedTraffic::Everything => (by, by),
+        DelayedTraffic::Nothing
+        | DelayedTraffic::A
+        | DelayedTraffic::Aaaa
+        | DelayedTraffic::Https => (Duration::ZERO, Duration::ZERO),
     };
     let mut ipv4 = PathTopology { ipv6: None, ..PathTopology::numbered(1, IPV4_PATH) };
     let mut ipv6 = PathTopology { ipv4: None, ..PathTopology::numbered(2, IPV6_PATH) };
@@ -125,22 +128,22 @@ impl Trial<'_> {
                 return Err(LiveError::Stopped);
             }
             let (packets, ended) = self.fetch(directory, (&name, &url), &home, stop)?;
-            let Some(begin) = measures::beginning(&packets, &name) else {
+            let Some(begin) = measures::start_time(&packets, &name) else {
                 no_traffic = (fetch == 1).then(|| self.program.describe_silence(&home));
                 break;
             };
             let mut measures = measures::measure(&packets, &name, ended);
             let late = |record_type| self.setup.late.of_answer_at_client(record_type);
-            if let Some(behind) = behind::behind(&packets, late) {
-                measures.insert("behind", behind);
+            if let Some(lateness) = lateness::max_lateness(&packets, late) {
+                measures.insert("behind", lateness);
             }
             put(run, fetch, &measures);
             if self.number == 0 {
-                let what = match self.setup.fetches {
+                let title = match self.setup.fetches {
                     1 => url.clone(),
                     _ => format!("{url}, fetch {fetch}"),
                 };
-                observed.courses.push(lines::course(&what, &packets, begin));
+                observed.courses.push(lines::course(&title, &packets, begin));
             }
         }
         // Browsers leave many files behind, which are not needed any more.

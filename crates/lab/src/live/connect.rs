@@ -29,7 +29,7 @@ impl Run for ConnectSetup {
         let testbed = Testbed::start(learnt_over, seed)?;
         let servers = Servers::start(&testbed, &[Kind::Http3])?;
         let trial = Trial {
-            way: self.way,
+            strategy: self.strategy,
             policy: policy(self),
             give_up: self.give_up.0,
             url: format!("https://{}{OBJECT}", servers.addresses()[0]),
@@ -39,7 +39,7 @@ impl Run for ConnectSetup {
         let (outcomes, traffic) = testbed.in_client(|| {
             runtime()?.block_on(async {
                 let pace = self.pace.0;
-                let memories = self.memory.of_trials(self.trials, &trial, pace, stop).await?;
+                let memories = self.memory.for_trials(self.trials, &trial, pace, stop).await?;
                 testbed.change(self.link)?;
                 let before = testbed.traffic()?;
                 let pauses = self.second_after.iter().cycle();
@@ -57,7 +57,7 @@ impl Run for ConnectSetup {
 
 /// Returns the policy of the client's races.
 fn policy(setup: &ConnectSetup) -> Policy {
-    let mut policy = setup.way.race(setup.give_up.0);
+    let mut policy = setup.strategy.race(setup.give_up.0);
     policy.second_tries = setup.second_tries.unwrap_or(policy.second_tries);
     match setup.head_start {
         Some(head_start) => policy.with_head_start(head_start.0),

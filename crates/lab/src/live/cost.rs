@@ -12,7 +12,7 @@ use super::host::{self, Identity, Serve};
 use super::{LiveError, Run, testbed};
 use crate::emulator::{MiddleboxConfig, Topology};
 use crate::run::RunResult;
-use crate::situation::live::{CostSetup, SctpIn};
+use crate::situation::live::{CostSetup, SctpCarrier};
 
 /// The port that the server listens on; it has its own host, so all ports are free.
 const PORT: u16 = 8443;
@@ -39,8 +39,8 @@ fn topology(setup: &CostSetup, seed: u64) -> Topology {
         return topology;
     }
     let carrier = match setup.sctp {
-        SctpIn::Udp => protocol::UDP,
-        SctpIn::Ip => protocol::SCTP,
+        SctpCarrier::Udp => protocol::UDP,
+        SctpCarrier::Ip => protocol::SCTP,
     };
     topology.with_middlebox(MiddleboxConfig::Firewall(Firewall::AllBut(vec![carrier])))
 }

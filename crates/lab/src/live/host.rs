@@ -6,14 +6,14 @@
 //! | file | purpose |
 //! | --- | --- |
 //! | `server` | the server's process |
-//! | `used` | CPU time and memory of its host |
+//! | `usage` | CPU time and memory of its host |
 //! | `kernel_memory` | the kernel's memory for networking |
 //! | `columns` | the measurements of a run |
 
 mod columns;
 mod kernel_memory;
 mod server;
-mod used;
+mod usage;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ use crate::situation::live::Times;
 pub(super) use server::{Identity, Serve};
 
 use server::Server;
-use used::Used;
+use usage::HostUsage;
 
 /// How soon a run ends after it was asked to stop.
 const TIME_TO_STOP: Duration = Duration::from_millis(100);
@@ -38,7 +38,7 @@ pub(super) struct Observed {
     pub(super) outcome: Outcome,
     /// Whether its races ended below TLS.
     below_tls: bool,
-    used: Vec<Used>,
+    usage: Vec<HostUsage>,
     traffic: Traffic,
     duration: Duration,
 }
@@ -58,8 +58,8 @@ pub(super) fn run(
     topology.core = Some(CLIENT_CORE);
     topology.server_core = Some(SERVER_CORE);
     // The client needs its core as well.
-    topology.awake = false;
-    let testbed = Testbed::of(&topology)?;
+    topology.busy_wait = false;
+    let testbed = Testbed::with_topology(&topology)?;
     let server = Server::start(testbed.emulator(), serve, SERVER_CORE)?;
     let load = load(&testbed)?;
     kernel_memory::release_unused();
@@ -85,9 +85,9 @@ pub(super) fn run(
     if stop.load(Ordering::Relaxed) {
         return Err(LiveError::Stopped);
     }
-    let (used, traffic) = samples?;
+    let (usage, traffic) = samples?;
     let below_tls = load.races_below_tls;
-    Ok(Observed { outcome: outcome??, below_tls, used, traffic, duration: times.duration })
+    Ok(Observed { outcome: outcome??, below_tls, usage, traffic, duration: times.duration })
 }
 
 /// Runs the load on the client's core.
@@ -102,9 +102,9 @@ fn watch(
     server: &Server,
     testbed: &Testbed,
     stop: &AtomicBool,
-) -> Result<(Vec<Used>, Traffic), LiveError> {
+) -> Result<(Vec<HostUsage>, Traffic), LiveError> {
     let begin = Instant::now();
-    let mut used = Vec::new();
+    let mut usage = Vec::new();
     let mut before = Traffic::default();
     for sample in 0..=times.samples() {
         let at = begin + times.warm_up + times.sample * sample;
@@ -118,10 +118,10 @@ fn watch(
             }
             std::thread::sleep(left.min(TIME_TO_STOP));
         }
-        used.push(server.used()?);
+        usage.push(server.usage()?);
         if sample == 0 {
             before = testbed.traffic()?;
         }
     }
-    Ok((used, testbed.traffic()?.since(before)))
+    Ok((usage, testbed.traffic()?.since(before)))
 }

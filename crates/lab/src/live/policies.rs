@@ -23,8 +23,8 @@ fn kind(setup: &PoliciesSetup, seed: u64, trial: u32) -> Kind {
     match (chance(1, setup.http3), chance(2, setup.swallowed)) {
         (true, false) => Kind::Http3,
         (true, true) => Kind::Http3Swallowed,
-        (false, false) => Kind::Old,
-        (false, true) => Kind::OldSwallowed,
+        (false, false) => Kind::WithoutHttp3,
+        (false, true) => Kind::WithoutHttp3Swallowed,
     }
 }
 
@@ -34,14 +34,14 @@ impl Run for PoliciesSetup {
         let testbed = Testbed::start(self.link, seed)?;
         let servers = Servers::start(&testbed, &Kind::ALL)?;
         let name_server = (testbed.server_address()?, dns::PORT).into();
-        let name = match self.way {
+        let name = match self.strategy {
             ClientStrategy::HttpsRecords => format!("{}.{NAME}", dns::WITH_RECORDS),
             _ => NAME.to_owned(),
         };
         let kinds: Vec<Kind> = (0..self.trials).map(|trial| kind(self, seed, trial)).collect();
         let trial = |kind: Kind| Trial {
-            way: self.way,
-            policy: self.way.race(self.give_up.0),
+            strategy: self.strategy,
+            policy: self.strategy.race(self.give_up.0),
             give_up: self.give_up.0,
             url: format!("https://{name}:{}{OBJECT}", kind.port()),
             security: servers.trusted(),
@@ -51,7 +51,7 @@ impl Run for PoliciesSetup {
         let (outcomes, traffic) = testbed.in_client(|| {
             runtime()?.block_on(async {
                 let (pace, earlier) = (self.pace.0, trial(Kind::Http3));
-                let memories = self.memory.of_trials(self.trials, &earlier, pace, stop).await?;
+                let memories = self.memory.for_trials(self.trials, &earlier, pace, stop).await?;
                 let before = testbed.traffic()?;
                 let trials = kinds.iter().zip(memories);
                 let trials =

@@ -21,67 +21,68 @@ const OBSERVATION_TIME: Duration = Duration::from_millis(1_500);
 impl Memory {
     /// Returns the memory for each trial. What it should contain is learnt now, over the actual
     /// link, at the pace of the trials.
-    pub(super) async fn of_trials(
+    pub(super) async fn for_trials(
         self,
         trials: u32,
         trial: &Trial,
         pace: Duration,
         stop: &AtomicBool,
     ) -> Result<Vec<MemoryStore>, LiveError> {
-        let with =
+        let store_with =
             |rows: &[Record]| MemoryStore::in_memory_with(Config::default(), rows.iter().cloned());
-        let all_with = |rows: &[Record]| (0..trials).map(|_| with(rows)).collect::<Vec<_>>();
+        let stores_with =
+            |rows: &[Record]| (0..trials).map(|_| store_with(rows)).collect::<Vec<_>>();
         match self {
-            Self::Empty => Ok(all_with(&[])),
+            Self::Empty => Ok(stores_with(&[])),
             Self::Warm => {
-                let memories = all_with(&[]);
+                let memories = stores_with(&[]);
                 let trials =
                     memories.iter().map(|memory| (trial.clone(), memory.clone(), LEARNING_TIME));
-                let warm = warm(trials, pace, stop).await?;
-                warm.into_iter().collect::<Result<(), _>>()?;
+                let warm_up = warm_up(trials, pace, stop).await?;
+                warm_up.into_iter().collect::<Result<(), _>>()?;
                 Ok(memories)
             }
             Self::Network => {
-                let known = with(&[]);
+                let known = store_with(&[]);
                 let hosts = (0..HOSTS).map(|number| trial.at_another_host(number));
                 let hosts = hosts.collect::<Result<Vec<_>, _>>()?;
                 let hosts = hosts.into_iter().map(|host| (host, known.clone(), OBSERVATION_TIME));
                 // A host without a connection in time is evidence, too.
-                warm(hosts, pace, stop).await?;
-                Ok(all_with(&known.entries()))
+                warm_up(hosts, pace, stop).await?;
+                Ok(stores_with(&known.entries()))
             }
         }
     }
 }
 
 /// Opens one connection to each of these, and keeps it open for this time.
-async fn warm(
+async fn warm_up(
     trials: impl Iterator<Item = (Trial, MemoryStore, Duration)>,
     pace: Duration,
     stop: &AtomicBool,
 ) -> Result<Vec<Result<(), LiveError>>, LiveError> {
     // At the pace of the trials, so that the remembered round-trip times match theirs.
     let mut ticks = tokio::time::interval(pace.max(Duration::from_millis(1)));
-    let mut warming = JoinSet::new();
-    for (trial, memory, stay) in trials {
+    let mut connections = JoinSet::new();
+    for (trial, memory, open_for) in trials {
         ticks.tick().await;
         if stop.load(Ordering::Relaxed) {
             return Err(LiveError::Stopped);
         }
-        warming.spawn(async move { trial.warm(&memory, stay).await });
+        connections.spawn(async move { trial.warm_up(&memory, open_for).await });
     }
-    let mut warm = Vec::new();
-    while let Some(one) = warming.join_next().await {
-        warm.push(one.map_err(|cause| LiveError::Inside(cause.to_string()))?);
+    let mut warm_up = Vec::new();
+    while let Some(result) = connections.join_next().await {
+        warm_up.push(result.map_err(|cause| LiveError::Inside(cause.to_string()))?);
     }
-    Ok(warm)
+    Ok(warm_up)
 }
 
 impl Trial {
     /// Returns the same server under the name of another host.
     fn at_another_host(&self, number: usize) -> Result<Self, LiveError> {
-        let inside = |cause: &dyn std::fmt::Display| LiveError::Inside(cause.to_string());
-        let url: http::Uri = self.url.parse().map_err(|cause| inside(&cause))?;
+        let inside_error = |cause: &dyn std::fmt::Display| LiveError::Inside(cause.to_string());
+        let url: http::Uri = self.url.parse().map_err(|cause| inside_error(&cause))?;
         let (host, port) = (url.host().unwrap_or_default(), url.port_u16().unwrap_or_default());
         let name = format!("host-{number}.test");
         let resolver = match host.parse() {

@@ -8,23 +8,23 @@ pub(super) enum Kind {
     /// The server supports and announces HTTP/3, but the path swallows UDP.
     Http3Swallowed,
     /// The server does not support HTTP/3: UDP is refused.
-    Old,
+    WithoutHttp3,
     /// The server does not support HTTP/3, and the path swallows UDP.
-    OldSwallowed,
+    WithoutHttp3Swallowed,
 }
 
 impl Kind {
     /// All kinds.
     pub(super) const ALL: [Self; 4] =
-        [Self::Http3, Self::Http3Swallowed, Self::Old, Self::OldSwallowed];
+        [Self::Http3, Self::Http3Swallowed, Self::WithoutHttp3, Self::WithoutHttp3Swallowed];
 
     /// Returns its port; the server has its own host, so all ports are free.
     pub(super) const fn port(self) -> u16 {
         match self {
             Self::Http3 => 4431,
             Self::Http3Swallowed => 4432,
-            Self::Old => 4433,
-            Self::OldSwallowed => 4434,
+            Self::WithoutHttp3 => 4433,
+            Self::WithoutHttp3Swallowed => 4434,
         }
     }
 
@@ -34,6 +34,6 @@ impl Kind {
     }
 
     pub(super) const fn swallows_udp(self) -> bool {
-        matches!(self, Self::Http3Swallowed | Self::OldSwallowed)
+        matches!(self, Self::Http3Swallowed | Self::WithoutHttp3Swallowed)
     }
 }

@@ -30,11 +30,11 @@ impl Testbed {
     /// # Errors
     /// If this user may not create namespaces, or the machine does not support them.
     pub fn start(link: LinkSetup, seed: u64) -> Result<Self, LiveError> {
-        Self::of(&topology(PATH, link, seed))
+        Self::with_topology(&topology(PATH, link, seed))
     }
 
     /// Creates hosts and links according to a topology; the first path is the one reported on.
-    pub(super) fn of(topology: &Topology) -> Result<Self, LiveError> {
+    pub(super) fn with_topology(topology: &Topology) -> Result<Self, LiveError> {
         let path = topology.paths.first().map_or_else(String::new, |path| path.name.clone());
         let testbed = Self { emulator: Emulator::start(topology)?, path };
         for host in Host::ALL {
@@ -106,12 +106,12 @@ impl Testbed {
     pub fn traffic(&self) -> Result<Traffic, LiveError> {
         let counters = self.emulator.counters()?;
         let Some(path) = counters.path(&self.path) else { return Ok(Traffic::default()) };
-        let (out, back) = (path.forward.link.offered, path.backward.link.offered);
+        let (forward, backward) = (path.forward.link.offered, path.backward.link.offered);
         Ok(Traffic {
-            packets_out: out.packets,
-            bytes_out: out.bytes,
-            packets_in: back.packets,
-            bytes_in: back.bytes,
+            packets_out: forward.packets,
+            bytes_out: forward.bytes,
+            packets_in: backward.packets,
+            bytes_in: backward.bytes,
         })
     }
 }

@@ -26,7 +26,7 @@ const TIME_TO_STOP: Duration = Duration::from_millis(200);
 /// The parameters of a client.
 #[derive(Clone, Debug)]
 pub(super) struct Trial {
-    pub(super) way: ClientStrategy,
+    pub(super) strategy: ClientStrategy,
     pub(super) policy: Policy,
     pub(super) give_up: Duration,
     pub(super) url: String,
@@ -114,7 +114,7 @@ impl Trial {
             .map_err(|cause| LiveError::Inside(cause.to_string()))?;
         Client::builder()
             .endpoint(endpoint)
-            .policy(self.way.http())
+            .policy(self.strategy.http())
             .race(self.policy.clone())
             .proxy(Proxy::none())
             .build()
@@ -129,14 +129,18 @@ impl Trial {
     }
 
     /// Lets a memory learn from one connection that stays open for this time.
-    pub(super) async fn warm(&self, memory: &MemoryStore, stay: Duration) -> Result<(), LiveError> {
+    pub(super) async fn warm_up(
+        &self,
+        memory: &MemoryStore,
+        open_for: Duration,
+    ) -> Result<(), LiveError> {
         let client = self.client(memory)?;
-        let inside = |cause: &dyn std::fmt::Display| {
+        let inside_error = |cause: &dyn std::fmt::Display| {
             LiveError::Inside(format!("to warm the memory: {cause}"))
         };
         let done = timeout(self.give_up, self.request(&client)).await;
-        done.map_err(|cause| inside(&cause))?.map_err(|cause| inside(&cause))?;
-        sleep(stay).await;
+        done.map_err(|cause| inside_error(&cause))?.map_err(|cause| inside_error(&cause))?;
+        sleep(open_for).await;
         Ok(())
     }
 
@@ -153,7 +157,7 @@ impl Trial {
         let second = timeout(self.give_up, self.request(&client)).await;
         let mut second = second.ok().and_then(Result::ok);
         outcome.second_over_http3 = second.as_ref().map(is_over_http3);
-        if self.way == ClientStrategy::PublishedAltSvc && pause.is_zero() {
+        if self.strategy == ClientStrategy::PublishedAltSvc && pause.is_zero() {
             second = self.until_http3(&client, second).await;
         }
         let race = RaceTimes::of(&response.trace());

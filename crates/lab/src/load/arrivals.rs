@@ -134,7 +134,7 @@ impl Iterator for Schedule {
     type Item = Duration;
 
     fn next(&mut self) -> Option<Duration> {
-        if self.extent.requests.is_some_and(|most| self.returned >= most) {
+        if self.extent.requests.is_some_and(|limit| self.returned >= limit) {
             return None;
         }
         match self.arrivals.spacing {

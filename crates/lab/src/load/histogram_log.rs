@@ -91,14 +91,14 @@ mod tests {
     use hdrhistogram::serialization::Deserializer;
     use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
-    use super::super::tally::{Exchange, Tally, Trouble};
+    use super::super::tally::{Exchange, RequestError, Tally};
     use super::*;
 
     fn tally(millis: u64) -> Tally {
         let mut tally = Tally::default();
-        let end = Err(Trouble { kind: "connect", detail: String::new() });
+        let result = Err(RequestError { kind: "connect", detail: String::new() });
         let late = Duration::from_millis(millis);
-        tally.take(Exchange { late, total: late, is_hit: false, end });
+        tally.record(Exchange { late, total: late, is_hit: false, result });
         tally
     }
 

@@ -14,7 +14,7 @@
 //! | `prepare` | values derived from a load |
 //! | `worker`, `request` | one thread: starts requests, executes them, counts their outcomes |
 //! | `pool` | persistent connections |
-//! | `wake` | a timer with microsecond resolution |
+//! | `timer` | a timer with microsecond resolution |
 //! | `series`, `histogram_log` | results second by second, as CSV and as an HDR histogram log |
 //!
 //! ```no_run
@@ -46,7 +46,7 @@ mod prepare;
 mod request;
 mod series;
 mod tally;
-mod wake;
+mod timer;
 mod worker;
 
 use std::net::IpAddr;
@@ -67,9 +67,9 @@ pub use arrivals::{Arrivals, Extent, Rate, Schedule, Spacing};
 pub use attempts::Attempts;
 pub use draw::{Draw, Draws};
 pub use histogram_log::HistogramLog;
-pub use outcome::{Outcome, Percentiles, Summary, TroubleRow, WinnerRow};
+pub use outcome::{ErrorRow, Outcome, Percentiles, Summary, WinnerRow};
 pub use series::Series;
-pub use tally::{Answer, Exchange, Opening, Tally, Times, Trouble, Troubles, Winner};
+pub use tally::{Answer, ErrorGroup, Exchange, Opening, RequestError, Tally, Times, Winner};
 
 use prepare::Prepared;
 use worker::{Report, Worker};
@@ -78,11 +78,11 @@ use worker::{Report, Worker};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connections {
     /// Each request opens and closes its own.
-    Fresh,
+    PerRequest,
     /// They are kept open, and opened as needed.
-    Kept {
+    Persistent {
         /// The maximum number of connections; further requests wait.
-        most: usize,
+        max_connections: usize,
         /// Concurrent requests on an HTTP/2 or HTTP/3 connection.
         streams: usize,
     },
@@ -149,7 +149,7 @@ impl Load {
             arrivals: Arrivals::poisson(10.0),
             extent: Extent::lasting(Duration::from_secs(10)),
             warm_up: Duration::ZERO,
-            connections: Connections::Fresh,
+            connections: Connections::PerRequest,
             versions: Versions::ALL,
             http1_0: false,
             endpoint: Endpoint::builder()
@@ -242,7 +242,7 @@ impl Stop {
     }
 
     /// Returns whether the load has been stopped.
-    pub fn is_asked(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         self.0.is_cancelled()
     }
 }
@@ -306,9 +306,9 @@ fn workers(prepared: &Arc<Prepared>, stop: &Stop) -> Result<Vec<(Worker, Runtime
         .map(|number| {
             let endpoint = load.endpoint.clone().max_attempts_in_flight(attempts).build()?;
             let direct = Direct::new(endpoint.clone(), load.url.as_str(), load.versions)?;
-            let bare = Direct::new(endpoint.clone(), without_tls(&load.url), Versions::HTTP_1)?;
+            let plain = Direct::new(endpoint.clone(), without_tls(&load.url), Versions::HTTP_1)?;
             let runtime = Builder::new_current_thread().enable_all().build()?;
-            Ok((Worker::new(prepared, number, endpoint, [direct, bare], &stop.0), runtime))
+            Ok((Worker::new(prepared, number, endpoint, [direct, plain], &stop.0), runtime))
         })
         .collect()
 }
@@ -340,7 +340,7 @@ fn collect(
                 tally.add(&part);
                 (reported, in_flight) = (reported + 1, in_flight + now);
             }
-            Report::Finished(Ok(finished)) => outcome.take(&finished),
+            Report::Finished(Ok(finished)) => outcome.add(&finished),
             Report::Finished(Err(cause)) => {
                 stop.stop();
                 failed = Some(cause);
@@ -361,7 +361,7 @@ fn collect(
         }
     }
     outcome.tally.add(&tally);
-    outcome.is_interrupted = stop.is_asked();
+    outcome.is_interrupted = stop.is_requested();
     match failed {
         Some(cause) => Err(cause.into()),
         None => Ok(outcome),

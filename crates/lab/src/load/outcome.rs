@@ -46,7 +46,7 @@ impl Outcome {
         }
     }
 
-    pub(super) fn take(&mut self, finished: &Finished) {
+    pub(super) fn add(&mut self, finished: &Finished) {
         for (transport, attempts) in &finished.attempts {
             self.attempts.entry(*transport).or_default().add(attempts);
         }
@@ -103,7 +103,7 @@ impl Outcome {
             attempts: self.attempts.iter().map(|(t, row)| (t.name().to_owned(), *row)).collect(),
             attempts_per_connection: ratio(attempts.started, attempts.used),
             wasted_handshakes: attempts.completed.saturating_sub(attempts.used),
-            troubles: troubles(tally),
+            errors: errors(tally),
         }
     }
 }
@@ -157,7 +157,8 @@ pub struct Summary {
     /// Attempts that completed their handshakes but were not used.
     pub wasted_handshakes: u64,
     /// Requests without a response by kind, most frequent first.
-    pub troubles: Vec<TroubleRow>,
+    #[serde(rename = "troubles")]
+    pub errors: Vec<ErrorRow>,
 }
 
 /// The distribution of a time, in milliseconds.
@@ -218,7 +219,7 @@ pub struct WinnerRow {
 
 /// Requests that failed in the same way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TroubleRow {
+pub struct ErrorRow {
     /// The kind of failure, as `eyas get` names it; or `timeout`.
     pub kind: String,
     /// The number of requests.
@@ -240,13 +241,13 @@ fn winners(tally: &Tally) -> Vec<WinnerRow> {
     rows
 }
 
-fn troubles(tally: &Tally) -> Vec<TroubleRow> {
-    let row = |(kind, troubles): (&&str, &super::Troubles)| TroubleRow {
+fn errors(tally: &Tally) -> Vec<ErrorRow> {
+    let row = |(kind, errors): (&&str, &super::ErrorGroup)| ErrorRow {
         kind: (*kind).to_owned(),
-        count: troubles.count,
-        first: troubles.first.clone(),
+        count: errors.count,
+        first: errors.first.clone(),
     };
-    let mut rows: Vec<TroubleRow> = tally.troubles.iter().map(row).collect();
+    let mut rows: Vec<ErrorRow> = tally.errors.iter().map(row).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.count));
     rows
 }

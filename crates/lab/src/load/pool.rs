@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 #[derive(Debug)]
 pub(super) struct Pool {
     /// The maximum number of connections.
-    most: usize,
+    max_connections: usize,
     /// Concurrent requests on a connection that supports several.
     streams: usize,
     state: Mutex<State>,
@@ -25,7 +25,7 @@ struct State {
     shared: Vec<Shared>,
     /// Connections open, opening or in use.
     open: usize,
-    waiting: VecDeque<oneshot::Sender<Turn>>,
+    waiting: VecDeque<oneshot::Sender<Acquired>>,
     number: u64,
 }
 
@@ -38,7 +38,7 @@ struct Shared {
 
 /// What a request may do next.
 #[derive(Debug)]
-pub(super) enum Turn {
+pub(super) enum Acquired {
     /// Use this connection.
     Use(Lease),
     /// Open a connection.
@@ -63,7 +63,7 @@ enum Reuse {
     /// The connection ends with the request.
     Never,
     /// The connection is returned after the request.
-    InTurn(Slot),
+    Exclusive(Slot),
     /// The connection carries other requests as well.
     Shared { _part: Part },
 }
@@ -76,25 +76,29 @@ struct Part {
 }
 
 impl Pool {
-    pub(super) fn new(most: usize, streams: usize) -> Self {
-        Self { most: most.max(1), streams: streams.max(1), state: Mutex::default() }
+    pub(super) fn new(max_connections: usize, streams: usize) -> Self {
+        Self {
+            max_connections: max_connections.max(1),
+            streams: streams.max(1),
+            state: Mutex::default(),
+        }
     }
 
     /// Waits for a connection, or for the right to open one.
-    pub(super) async fn turn(self: &Arc<Self>) -> Turn {
+    pub(super) async fn acquire(self: &Arc<Self>) -> Acquired {
         loop {
             let waited = {
                 let mut state = self.lock();
-                if let Some(turn) = self.next(&mut state) {
-                    return turn;
+                if let Some(acquired) = self.next(&mut state) {
+                    return acquired;
                 }
                 let (sender, receiver) = oneshot::channel();
                 state.waiting.push_back(sender);
                 receiver
             };
             // Whoever removes a sender uses it, so this does not fail.
-            if let Ok(turn) = waited.await {
-                return turn;
+            if let Ok(acquired) = waited.await {
+                return acquired;
             }
         }
     }
@@ -102,10 +106,10 @@ impl Pool {
     /// Adds a connection that was opened with the right to a slot.
     pub(super) fn opened(self: &Arc<Self>, connection: DirectConnection, slot: Slot) -> Lease {
         if connection.version() < Version::HTTP_2 {
-            return Lease { connection, reuse: Reuse::InTurn(slot) };
+            return Lease { connection, reuse: Reuse::Exclusive(slot) };
         }
         let Some(handle) = connection.share() else {
-            return Lease { connection, reuse: Reuse::InTurn(slot) };
+            return Lease { connection, reuse: Reuse::Exclusive(slot) };
         };
         slot.keep();
         let mut state = self.lock();
@@ -119,11 +123,11 @@ impl Pool {
     }
 
     /// Returns what the next request may do at once, if anything.
-    fn next(self: &Arc<Self>, state: &mut State) -> Option<Turn> {
+    fn next(self: &Arc<Self>, state: &mut State) -> Option<Acquired> {
         while let Some(connection) = state.idle.pop() {
             let slot = self.slot();
             if !connection.is_closed() {
-                return Some(Turn::Use(Lease { connection, reuse: Reuse::InTurn(slot) }));
+                return Some(Acquired::Use(Lease { connection, reuse: Reuse::Exclusive(slot) }));
             }
             // The lock is held, so the slot is returned explicitly.
             slot.keep();
@@ -139,11 +143,11 @@ impl Pool {
         {
             shared.in_flight += 1;
             let part = Part { pool: Arc::clone(self), number: shared.number };
-            return Some(Turn::Use(Lease { connection, reuse: Reuse::Shared { _part: part } }));
+            return Some(Acquired::Use(Lease { connection, reuse: Reuse::Shared { _part: part } }));
         }
-        if state.open < self.most {
+        if state.open < self.max_connections {
             state.open += 1;
-            return Some(Turn::Open(self.slot()));
+            return Some(Acquired::Open(self.slot()));
         }
         None
     }
@@ -157,17 +161,17 @@ impl Pool {
     fn serve_waiting(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
         let mut unwanted = Vec::new();
         while !state.waiting.is_empty() {
-            let Some(turn) = self.next(&mut state) else { break };
+            let Some(acquired) = self.next(&mut state) else { break };
             let Some(first) = state.waiting.pop_front() else { break };
-            if let Err(turn) = first.send(turn) {
-                unwanted.push(turn);
+            if let Err(acquired) = first.send(acquired) {
+                unwanted.push(acquired);
             }
         }
         drop(state);
-        for turn in unwanted {
-            match turn {
-                Turn::Use(lease) => lease.return_to_pool(),
-                Turn::Open(slot) => drop(slot),
+        for acquired in unwanted {
+            match acquired {
+                Acquired::Use(lease) => lease.return_to_pool(),
+                Acquired::Open(slot) => drop(slot),
             }
         }
     }
@@ -213,13 +217,13 @@ impl Lease {
     /// Returns the connection after the response was read completely, so that another request can
     /// use it.
     pub(super) async fn release(mut self) {
-        if matches!(self.reuse, Reuse::InTurn(_)) && self.connection.ready().await {
+        if matches!(self.reuse, Reuse::Exclusive(_)) && self.connection.ready().await {
             self.return_to_pool();
         }
     }
 
     fn return_to_pool(self) {
-        if let Lease { connection, reuse: Reuse::InTurn(mut slot) } = self
+        if let Lease { connection, reuse: Reuse::Exclusive(mut slot) } = self
             && let Some(pool) = slot.pool.take()
         {
             let mut state = pool.lock();

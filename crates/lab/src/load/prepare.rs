@@ -54,9 +54,11 @@ impl Prepared {
 
     /// Returns the connections that a worker keeps, if any: its share of all.
     pub(super) fn pool(&self, worker: usize) -> Option<Arc<Pool>> {
-        let Connections::Kept { most, streams } = self.load.connections else { return None };
+        let Connections::Persistent { max_connections, streams } = self.load.connections else {
+            return None;
+        };
         let threads = self.load.threads.max(1);
-        let share = most / threads + usize::from(worker < most % threads);
+        let share = max_connections / threads + usize::from(worker < max_connections % threads);
         Some(Arc::new(Pool::new(share, streams)))
     }
 }

@@ -9,8 +9,8 @@ use eyas_http::{Body, DirectConnection, Error, version_name};
 use http::{HeaderMap, HeaderValue, Request, Version, header::CONNECTION, header::CONTENT_LENGTH};
 
 use super::draw::Draw;
-use super::pool::{Lease, Turn};
-use super::tally::{Answer, Opening, Trouble, Winner};
+use super::pool::{Acquired, Lease};
+use super::tally::{Answer, Opening, RequestError, Winner};
 use super::worker::{Running, lock};
 
 impl Running {
@@ -20,25 +20,25 @@ impl Running {
         at: Duration,
         draw: Draw,
         is_hit: &mut bool,
-    ) -> Result<(Answer, Lease), Trouble> {
-        let (mut lease, opened) = self.connection(draw, is_hit).await.map_err(trouble)?;
+    ) -> Result<(Answer, Lease), RequestError> {
+        let (mut lease, opened) = self.connection(draw, is_hit).await.map_err(error_of)?;
         let info = lease.connection.info();
         let opening = opened.then(|| opening(info));
         let (transport, security) = (info.transport, info.security);
         let family = Family::of(info.remote.ip());
         let request = self.request(draw, &lease.connection);
-        let response = lease.connection.send(request).await.map_err(trouble)?;
+        let response = lease.connection.send(request).await.map_err(error_of)?;
         let first_byte = self.now().saturating_sub(at);
         let (head, mut body) = response.into_parts();
         let announced = length(&head.headers);
         let mut bytes = 0;
-        while let Some(chunk) = body.chunk().await.map_err(trouble)? {
+        while let Some(chunk) = body.chunk().await.map_err(error_of)? {
             bytes += chunk.len() as u64;
         }
         if announced.is_some_and(|announced| announced != bytes) {
             let detail =
                 format!("{bytes} bytes were received, {} were announced", announced.unwrap_or(0));
-            return Err(Trouble { kind: "body-length", detail });
+            return Err(RequestError { kind: "body-length", detail });
         }
         // An HTTP/1.0 server reports its version itself; the other versions are those of the
         // connection.
@@ -53,9 +53,9 @@ impl Running {
         let Some(pool) = &self.pool else {
             return Ok((Lease::alone(self.open(draw, is_hit).await?), true));
         };
-        match pool.turn().await {
-            Turn::Use(lease) => Ok((lease, false)),
-            Turn::Open(slot) => {
+        match pool.acquire().await {
+            Acquired::Use(lease) => Ok((lease, false)),
+            Acquired::Open(slot) => {
                 let connection = self.open(draw, is_hit).await?;
                 Ok((pool.opened(connection, slot), true))
             }
@@ -86,8 +86,8 @@ impl Running {
     /// Runs handshakes of only the transports to completion and closes the connections, in the
     /// background.
     fn start_handshakes(&self, background: Policy) {
-        let bare = self.bare.clone();
-        tokio::spawn(async move { bare.open(&background).await.map(drop) });
+        let plain = self.plain.clone();
+        tokio::spawn(async move { plain.open(&background).await.map(drop) });
     }
 
     /// Returns the policy to which a memory would lead: only the transport and address family that
@@ -126,10 +126,10 @@ fn length(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-fn trouble(error: Error) -> Trouble {
+fn error_of(error: Error) -> RequestError {
     let detail = match error.candidate() {
         Some(candidate) => format!("[{candidate}] {}", error.detail()),
         None => error.detail().to_owned(),
     };
-    Trouble { kind: error.kind().name(), detail }
+    RequestError { kind: error.kind().name(), detail }
 }

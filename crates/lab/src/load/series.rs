@@ -60,15 +60,15 @@ impl<W: Write> Series<W> {
 mod tests {
     use std::time::Duration;
 
-    use super::super::tally::{Exchange, Tally, Trouble};
+    use super::super::tally::{Exchange, RequestError, Tally};
     use super::*;
 
     #[test]
     fn every_line_has_as_many_columns_as_the_first() {
         let mut tally = Tally::default();
-        let end = Err(Trouble { kind: "connect", detail: String::new() });
+        let result = Err(RequestError { kind: "connect", detail: String::new() });
         let zero = Duration::ZERO;
-        tally.take(Exchange { late: zero, total: zero, is_hit: false, end });
+        tally.record(Exchange { late: zero, total: zero, is_hit: false, result });
         let progress = Progress {
             elapsed: Duration::from_secs(1),
             interval: Duration::from_secs(1),

@@ -56,7 +56,7 @@ pub struct Answer {
 
 /// Why there was no response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
+pub struct RequestError {
     /// The kind of failure, such as `connect` or `timeout`.
     pub kind: &'static str,
     /// The message.
@@ -73,7 +73,7 @@ pub struct Exchange {
     /// Whether the memory was made to know the outcome.
     pub is_hit: bool,
     /// How it ended.
-    pub end: Result<Answer, Trouble>,
+    pub result: Result<Answer, RequestError>,
 }
 
 /// Times, each as a histogram of nanoseconds.
@@ -120,7 +120,7 @@ impl Times {
     }
 
     fn add(&mut self, other: &Self) {
-        let own = [
+        let recorders = [
             &mut self.late,
             &mut self.dns,
             &mut self.connect,
@@ -128,9 +128,9 @@ impl Times {
             &mut self.first_byte,
             &mut self.total,
         ];
-        for (own, (_, other)) in own.into_iter().zip(other.named()) {
+        for (recorder, (_, other)) in recorders.into_iter().zip(other.named()) {
             // All have the same bounds, so each value fits.
-            let _ = own.add(other);
+            let _ = recorder.add(other);
         }
     }
 }
@@ -164,7 +164,7 @@ pub struct Tally {
     /// Responses by connection type.
     pub winners: BTreeMap<Winner, u64>,
     /// Requests without a response, by kind.
-    pub troubles: BTreeMap<&'static str, Troubles>,
+    pub errors: BTreeMap<&'static str, ErrorGroup>,
     /// Requests cancelled when the load was stopped.
     pub unfinished: u64,
     /// The times.
@@ -173,7 +173,7 @@ pub struct Tally {
 
 /// Requests that failed in the same way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Troubles {
+pub struct ErrorGroup {
     /// The number of requests.
     pub count: u64,
     /// The message of the first one.
@@ -182,31 +182,31 @@ pub struct Troubles {
 
 impl Tally {
     /// Counts a request that was not started.
-    pub fn drop_one(&mut self) {
+    pub fn record_dropped(&mut self) {
         self.intended += 1;
         self.dropped += 1;
     }
 
     /// Counts a request that has ended.
-    pub fn take(&mut self, exchange: Exchange) {
+    pub fn record(&mut self, exchange: Exchange) {
         self.intended += 1;
         self.hits += u64::from(exchange.is_hit);
         record(&mut self.times.late, exchange.late);
-        match exchange.end {
-            Ok(answer) => self.take_answer(&answer, exchange.total),
-            Err(trouble) => self.take_trouble(trouble),
+        match exchange.result {
+            Ok(answer) => self.record_answer(&answer, exchange.total),
+            Err(error) => self.record_error(error),
         }
     }
 
     /// Counts cancelled requests.
-    pub fn give_up(&mut self, requests: u64) {
+    pub fn record_unfinished(&mut self, requests: u64) {
         self.intended += requests;
         self.unfinished += requests;
     }
 
     /// Returns the number of requests without a response, of all kinds.
     pub fn failed(&self) -> u64 {
-        self.troubles.values().map(|troubles| troubles.count).sum()
+        self.errors.values().map(|errors| errors.count).sum()
     }
 
     /// Returns the number of responses that report an error: 400 and above (RFC 9110 §15.5, §15.6).
@@ -229,17 +229,17 @@ impl Tally {
         for (winner, count) in &other.winners {
             *self.winners.entry(*winner).or_default() += count;
         }
-        for (kind, troubles) in &other.troubles {
-            let own = self
-                .troubles
+        for (kind, errors) in &other.errors {
+            let group = self
+                .errors
                 .entry(kind)
-                .or_insert_with(|| Troubles { count: 0, first: troubles.first.clone() });
-            own.count += troubles.count;
+                .or_insert_with(|| ErrorGroup { count: 0, first: errors.first.clone() });
+            group.count += errors.count;
         }
         self.times.add(&other.times);
     }
 
-    fn take_answer(&mut self, answer: &Answer, total: Duration) {
+    fn record_answer(&mut self, answer: &Answer, total: Duration) {
         self.answered += 1;
         self.bytes += answer.bytes;
         *self.statuses.entry(answer.status).or_default() += 1;
@@ -258,9 +258,9 @@ impl Tally {
         record(&mut self.times.total, total);
     }
 
-    fn take_trouble(&mut self, trouble: Trouble) {
-        let Trouble { kind, detail } = trouble;
-        self.troubles.entry(kind).or_insert_with(|| Troubles { count: 0, first: detail }).count +=
+    fn record_error(&mut self, error: RequestError) {
+        let RequestError { kind, detail } = error;
+        self.errors.entry(kind).or_insert_with(|| ErrorGroup { count: 0, first: detail }).count +=
             1;
     }
 }

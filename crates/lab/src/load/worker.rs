@@ -18,8 +18,8 @@ use super::attempts::Attempts;
 use super::draw::{Draw, Draws};
 use super::pool::Pool;
 use super::prepare::Prepared;
-use super::tally::{Exchange, Tally, Trouble};
-use super::wake::Wake;
+use super::tally::{Exchange, RequestError, Tally};
+use super::timer::Timer;
 
 /// How often a worker reports.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
@@ -52,7 +52,7 @@ pub(super) struct Worker {
     number: usize,
     endpoint: Endpoint,
     direct: Direct,
-    bare: Direct,
+    plain: Direct,
     stop: CancellationToken,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Running {
     pub(super) prepared: Arc<Prepared>,
     pub(super) direct: Direct,
     /// The same destination without TLS.
-    pub(super) bare: Direct,
+    pub(super) plain: Direct,
     pub(super) pool: Option<Arc<Pool>>,
     /// The winner of the last race.
     pub(super) known: Mutex<Option<(Transport, Family)>>,
@@ -83,11 +83,11 @@ impl Worker {
         prepared: &Arc<Prepared>,
         number: usize,
         endpoint: Endpoint,
-        [direct, bare]: [Direct; 2],
+        [direct, plain]: [Direct; 2],
         stop: &CancellationToken,
     ) -> Self {
         let (prepared, stop) = (Arc::clone(prepared), stop.clone());
-        Self { prepared, number, endpoint, direct, bare, stop }
+        Self { prepared, number, endpoint, direct, plain, stop }
     }
 
     /// Runs on this thread until the end of the load.
@@ -102,7 +102,7 @@ impl Worker {
         let running = Arc::new(Running {
             prepared: Arc::clone(&self.prepared),
             direct: self.direct.clone(),
-            bare: self.bare.clone(),
+            plain: self.plain.clone(),
             pool,
             known: Mutex::default(),
             endpoint: self.endpoint.clone(),
@@ -119,11 +119,11 @@ impl Worker {
         let reporter = tokio::spawn(report_intervals(Arc::clone(&running), sender.clone()));
         let arriving_until = self.generate(&running).await;
         tokio::select! {
-            () = running.drained() => {}
+            () = running.wait_until_drained() => {}
             () = self.stop.cancelled() => {}
         }
         reporter.abort();
-        running.give_up();
+        running.record_unfinished();
         running.report(sender);
         let attempts = running.attempts_since_warm_up();
         let last_end = *lock(&running.last_end);
@@ -159,19 +159,20 @@ impl Worker {
             self.prepared.objects.len(),
             load.seed,
         );
-        let wake = Wake::new()?;
-        let (mut last, mut behind) = (Duration::ZERO, 0);
-        let own = schedule.zip(draws).skip(self.number).step_by(self.prepared.load.threads.max(1));
-        for (at, draw) in own {
+        let timer = Timer::new()?;
+        let (mut last, mut late_requests) = (Duration::ZERO, 0);
+        let requests =
+            schedule.zip(draws).skip(self.number).step_by(self.prepared.load.threads.max(1));
+        for (at, draw) in requests {
             let wait = (running.start + at).saturating_duration_since(Instant::now());
             if wait.is_zero() {
-                behind += 1;
-                if behind % BURST == 0 {
+                late_requests += 1;
+                if late_requests % BURST == 0 {
                     tokio::task::yield_now().await;
                 }
             } else {
                 tokio::select! {
-                    expired = wake.after(wait) => expired?,
+                    expired = timer.after(wait) => expired?,
                     () = self.stop.cancelled() => {}
                 }
             }
@@ -179,7 +180,7 @@ impl Worker {
                 return Ok(running.now());
             }
             last = at;
-            running.arrive(at, draw);
+            running.start_request(at, draw);
         }
         Ok(match load.extent {
             Extent { duration: Some(end), requests: None } => end,
@@ -203,7 +204,7 @@ impl Running {
         self.start.elapsed()
     }
 
-    fn arrive(self: &Arc<Self>, at: Duration, draw: Draw) {
+    fn start_request(self: &Arc<Self>, at: Duration, draw: Draw) {
         let is_counted = at >= self.prepared.load.warm_up;
         if is_counted {
             self.attempts_before.get_or_init(|| self.attempts());
@@ -213,7 +214,7 @@ impl Running {
         let in_flight = self.in_flight.load(Relaxed);
         if in_flight >= self.prepared.most_in_flight() {
             if is_counted {
-                lock(&self.tally).drop_one();
+                lock(&self.tally).record_dropped();
             }
             return;
         }
@@ -235,17 +236,17 @@ impl Running {
             Ok(result) => result,
             Err(_) => {
                 let detail = format!("no whole response within {limit:?}");
-                Err(Trouble { kind: "timeout", detail })
+                Err(RequestError { kind: "timeout", detail })
             }
         };
         let ended = self.now();
-        let (end, lease) = match result {
+        let (result, lease) = match result {
             Ok((answer, lease)) => (Ok(answer), Some(lease)),
-            Err(trouble) => (Err(trouble), None),
+            Err(error) => (Err(error), None),
         };
         if is_counted {
             let (late, total) = (began.saturating_sub(at), ended.saturating_sub(at));
-            lock(&self.tally).take(Exchange { late, total, is_hit, end });
+            lock(&self.tally).record(Exchange { late, total, is_hit, result });
             *lock(&self.last_end) = ended;
         }
         if let Some(lease) = lease {
@@ -253,7 +254,7 @@ impl Running {
         }
     }
 
-    async fn drained(&self) {
+    async fn wait_until_drained(&self) {
         loop {
             let ended = self.ended.notified();
             if self.in_flight.load(Relaxed) == 0 {
@@ -263,8 +264,8 @@ impl Running {
         }
     }
 
-    fn give_up(&self) {
-        lock(&self.tally).give_up(self.counted.load(Relaxed) as u64);
+    fn record_unfinished(&self) {
+        lock(&self.tally).record_unfinished(self.counted.load(Relaxed) as u64);
     }
 
     fn report(&self, reports: &mpsc::Sender<Report>) {

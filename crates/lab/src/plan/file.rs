@@ -355,7 +355,7 @@ fn points(
     let mut points = Vec::new();
     for scene in scenes {
         for curve in &file.curve {
-            if curve.scenes.as_ref().is_some_and(|wanted| !wanted.contains(&scene.id)) {
+            if curve.scenes.as_ref().is_some_and(|scenes| !scenes.contains(&scene.id)) {
                 continue;
             }
             for value in values(file, scene, curve, options) {
@@ -363,8 +363,8 @@ fn points(
             }
         }
     }
-    let mut seen = BTreeSet::new();
-    match points.iter().find(|point| !seen.insert(point.id.as_str())) {
+    let mut ids = BTreeSet::new();
+    match points.iter().find(|point| !ids.insert(point.id.as_str())) {
         Some(duplicate) => Err(PlanError(format!("there are two points {}", duplicate.id))),
         None if points.is_empty() => Err(PlanError("no point is left to run".to_owned())),
         None => Ok(points),
@@ -447,14 +447,14 @@ fn point_id(scene: &str, curve: &str, value: &Value) -> String {
 fn check_identifiers(file: &File) -> Result<(), PlanError> {
     let scenes = file.scene.iter().map(|scene| ("scene", &scene.id));
     let curves = file.curve.iter().map(|curve| ("curve", &curve.id));
-    let mut seen = BTreeSet::new();
+    let mut ids = BTreeSet::new();
     for (what, id) in scenes.chain(curves).chain([("name", &file.name)]) {
         let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
         if id.is_empty() || !id.chars().all(is_allowed) {
             let message = format!("{what} {id:?}: use only letters, digits, '-' and '.'");
             return Err(PlanError(message));
         }
-        if !seen.insert((what, id)) {
+        if !ids.insert((what, id)) {
             return Err(PlanError(format!("there are two {what}s {id:?}")));
         }
     }
@@ -462,9 +462,9 @@ fn check_identifiers(file: &File) -> Result<(), PlanError> {
         return Err(PlanError("there is no [[curve]]; give at least one".to_owned()));
     }
     for curve in &file.curve {
-        let wanted = curve.scenes.iter().flatten();
+        let scenes = curve.scenes.iter().flatten();
         let unknown = |id: &&String| !file.scene.iter().any(|scene| scene.id == **id);
-        if let Some(id) = wanted.into_iter().find(unknown) {
+        if let Some(id) = scenes.into_iter().find(unknown) {
             return Err(PlanError(format!("curve {:?} names a scene {id:?}", curve.id)));
         }
     }
@@ -474,9 +474,10 @@ fn check_identifiers(file: &File) -> Result<(), PlanError> {
 fn check_quick_and_standard(file: &File) -> Result<(), PlanError> {
     let scenes: Vec<&str> = file.scene.iter().map(|scene| scene.id.as_str()).collect();
     let curves: Vec<&str> = file.curve.iter().map(|curve| curve.id.as_str()).collect();
-    let own = file.scene.iter().map(|scene| &scene.values);
-    let own = own.chain(file.curve.iter().map(|curve| &curve.values)).flatten().flatten();
-    let values: Vec<&Value> = file.sweep.values.iter().chain(own).collect();
+    let overrides = file.scene.iter().map(|scene| &scene.values);
+    let overrides =
+        overrides.chain(file.curve.iter().map(|curve| &curve.values)).flatten().flatten();
+    let values: Vec<&Value> = file.sweep.values.iter().chain(overrides).collect();
     file.quick.check("quick", &scenes, &curves, &values)?;
     file.standard.check("standard", &scenes, &curves, &values)
 }

@@ -106,13 +106,13 @@ fn live_plans_layer_their_settings() {
         ("100 ms".into(), "25 %".into())
     );
     assert_eq!(
-        (far.memory, far.way, far.trials),
+        (far.memory, far.strategy, far.trials),
         (live::Memory::Warm, live::ClientStrategy::Race, 200)
     );
-    assert_eq!(setup("near_published-race_3pc").way, live::ClientStrategy::PublishedRace);
+    assert_eq!(setup("near_published-race_3pc").strategy, live::ClientStrategy::PublishedRace);
     let refused = |set: &str| {
         let options = Options { set: vec![set.to_owned()], ..Options::default() };
-        let text = shipped().iter().find(|one| one.name == "h3-loss").unwrap().text;
+        let text = shipped().iter().find(|plan| plan.name == "h3-loss").unwrap().text;
         Plan::parse(text, &options).unwrap_err().to_string()
     };
     assert!(refused("live.trials=0").contains("from 1 to 500"), "{}", refused("live.trials=0"));

@@ -41,7 +41,7 @@ struct Bar {
 
 /// The layout of the bars of a picture.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Layout {
     left: f64,
     /// Units of the picture per unit of the measure.
     scale: f64,
@@ -49,7 +49,7 @@ struct Place {
     above: bool,
 }
 
-impl Place {
+impl Layout {
     fn row(self) -> f64 {
         if self.above { ROW + NAME } else { ROW }
     }
@@ -89,15 +89,15 @@ pub(super) fn draw(groups: &[Group], label: &str, width: u32) -> String {
     let above = names > width * NAMES;
     let left = if above { MARGIN } else { names };
     let right = width - longest(|bar| &bar.text) - 2.0 * MARGIN;
-    let most = bars().map(|bar| ends(bar).1).fold(f64::MIN_POSITIVE, f64::max);
-    let place = Place { left, scale: (right - left).max(MARGIN) / most, above };
-    let bottom = bars().count() as f64 * place.row() + groups.len() as f64 * HEADING;
+    let max = bars().map(|bar| ends(bar).1).fold(f64::MIN_POSITIVE, f64::max);
+    let layout = Layout { left, scale: (right - left).max(MARGIN) / max, above };
+    let bottom = bars().count() as f64 * layout.row() + groups.len() as f64 * HEADING;
     let mut svg = format!(
         "<svg viewBox=\"0 0 {width} {:.0}\" xmlns=\"http://www.w3.org/2000/svg\" \
          font-family=\"sans-serif\" font-size=\"13\" fill=\"var(--ink)\">\n",
         bottom + FOOT,
     );
-    svg.push_str(&lines_down(place, most, bottom));
+    svg.push_str(&grid_lines(layout, max, bottom));
     let mut y = 0.0;
     for group in groups {
         svg.push_str(&format!(
@@ -106,11 +106,11 @@ pub(super) fn draw(groups: &[Group], label: &str, width: u32) -> String {
             escape(&group.label),
         ));
         y += HEADING;
-        let end = y + group.bars.len() as f64 * place.row();
+        let end = y + group.bars.len() as f64 * layout.row();
         svg.push_str(&format!("<path d=\"M{left:.1} {y:.1}V{end:.1}\" stroke=\"var(--ink)\"/>\n"));
         for bar in &group.bars {
-            svg.push_str(&one(bar, y, place));
-            y += place.row();
+            svg.push_str(&bar_svg(bar, y, layout));
+            y += layout.row();
         }
     }
     svg.push_str(&format!(
@@ -123,11 +123,11 @@ pub(super) fn draw(groups: &[Group], label: &str, width: u32) -> String {
 }
 
 /// Draws the axis, with a grid line for each of its ticks.
-fn lines_down(place: Place, most: f64, bottom: f64) -> String {
-    let ticks = (most / step(most) * 1.000_001) as u32;
+fn grid_lines(layout: Layout, max: f64, bottom: f64) -> String {
+    let ticks = (max / step(max) * 1.000_001) as u32;
     let line = |tick: u32| {
-        let value = f64::from(tick) * step(most);
-        let x = place.left + value * place.scale;
+        let value = f64::from(tick) * step(max);
+        let x = layout.left + value * layout.scale;
         format!(
             "<path d=\"M{x:.1} 4V{bottom:.1}\" stroke=\"var(--faint)\"/><text x=\"{x:.1}\" \
              y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
@@ -144,7 +144,7 @@ fn ends(bar: &Bar) -> (f64, f64) {
     bar.summary.interval.map_or((value, value), |interval| (interval.low, interval.high))
 }
 
-fn one(bar: &Bar, y: f64, Place { left, scale, above }: Place) -> String {
+fn bar_svg(bar: &Bar, y: f64, Layout { left, scale, above }: Layout) -> String {
     let (low, high) = ends(bar);
     let at = |value: f64| left + value.max(0.0) * scale;
     let (end, low, high) = (at(bar.summary.value), at(low), at(high));

@@ -12,7 +12,7 @@ pub(super) fn section(document: &Document) -> String {
     let mut summary = format!("{} of {} accepted", count(Outcome::Accepted), document.claims.len());
     for outcome in [Outcome::Refused, Outcome::Undecided, Outcome::NotMeasured] {
         if count(outcome) > 0 {
-            summary.push_str(&format!(", {} {}", count(outcome), outcome.in_words()));
+            summary.push_str(&format!(", {} {}", count(outcome), outcome.describe()));
         }
     }
     let items: String = document.claims.iter().map(claim).collect();
@@ -27,7 +27,7 @@ pub(super) fn section(document: &Document) -> String {
 fn intervals(document: &Document) -> String {
     let checks = document.claims.iter().flat_map(|claim| &claim.checks);
     let mut methods: Vec<_> =
-        checks.filter_map(|check| Some(check.interval?.method.in_words())).collect();
+        checks.filter_map(|check| Some(check.interval?.method.describe())).collect();
     methods.sort_unstable();
     methods.dedup();
     if methods.is_empty() {
@@ -47,7 +47,7 @@ fn claim(verdict: &Verdict) -> String {
         Outcome::Undecided => ("undecided", "? "),
         Outcome::NotMeasured | Outcome::ShownOnly => ("open", ""),
     };
-    let word = format!("{sign}{}", verdict.outcome.in_words());
+    let word = format!("{sign}{}", verdict.outcome.describe());
     let rows: String = verdict.checks.iter().map(check).collect();
     let note = match verdict.note.is_empty() {
         true => String::new(),
@@ -73,7 +73,7 @@ fn check(check: &CheckVerdict) -> String {
     let about = if check.about.is_empty() { &check.value } else { &check.about };
     let bounds = match check.accept.is_empty() {
         true => "shown only".to_owned(),
-        false => format!("{} {}", check.accept.in_words(), check.unit).trim_end().to_owned(),
+        false => format!("{} {}", check.accept.describe(), check.unit).trim_end().to_owned(),
     };
     let mark = match check.outcome {
         Outcome::Accepted => "<b class=\"good\">✓</b>",

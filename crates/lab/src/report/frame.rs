@@ -13,11 +13,11 @@ const LABEL_LEFT: f64 = 4.0;
 
 /// Returns the label above an axis in a picture of this width, as SVG, and its height.
 pub(super) fn label_above(label: &str, width: u32) -> (String, f64) {
-    let room = ((f64::from(width) - 2.0 * LABEL_LEFT) / LETTER) as usize;
+    let max_letters = ((f64::from(width) - 2.0 * LABEL_LEFT) / LETTER) as usize;
     let mut lines = vec![String::new()];
     for word in label.split(' ') {
         let line = lines.last().map_or(0, |line| line.chars().count());
-        if line > 0 && line + 1 + word.chars().count() > room {
+        if line > 0 && line + 1 + word.chars().count() > max_letters {
             lines.push(String::new());
         }
         if let Some(line) = lines.last_mut() {
@@ -70,12 +70,12 @@ impl Frame {
     }
 
     /// Returns the height of the value axis.
-    pub(super) fn rise(&self) -> f64 {
+    pub(super) fn axis_height(&self) -> f64 {
         self.bottom() - self.top
     }
 
     /// Returns the width of the horizontal axis.
-    pub(super) fn room(&self) -> f64 {
+    pub(super) fn axis_width(&self) -> f64 {
         f64::from(self.width) - Self::LEFT - Self::MARGIN
     }
 
@@ -84,7 +84,7 @@ impl Frame {
         self.push(&format!(
             "<path d=\"M{left} {y:.1}H{:.1}\" stroke=\"var(--faint)\"/><text x=\"{:.1}\" y=\"{:.1}\" \
              text-anchor=\"end\">{}</text>\n",
-            Self::LEFT + self.room(),
+            Self::LEFT + self.axis_width(),
             Self::LEFT - 6.0,
             y + 4.0,
             number(value),
@@ -108,12 +108,13 @@ impl Frame {
 
     /// Draws the axes and finishes the picture.
     pub(super) fn end(mut self, x_label: &str) -> String {
-        let (left, top, bottom, room) = (Self::LEFT, self.top, self.bottom(), self.room());
+        let (left, top, bottom, axis_width) =
+            (Self::LEFT, self.top, self.bottom(), self.axis_width());
         self.push(&format!(
             "<path d=\"M{left} {top}V{bottom}H{:.1}\" fill=\"none\" stroke=\"var(--ink)\"/>\
              <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n</svg>\n",
-            left + room,
-            left + room / 2.0,
+            left + axis_width,
+            left + axis_width / 2.0,
             bottom + 40.0,
             escape(x_label),
         ));
@@ -138,7 +139,7 @@ mod tests {
             assert!(lines.iter().all(|line| line.len() as f64 * LETTER <= f64::from(width)));
             assert_eq!(height, LINE * wanted as f64);
             let frame = Frame::new((width, 320), label);
-            assert!(frame.rise() + height < frame.bottom(), "below the label");
+            assert!(frame.axis_height() + height < frame.bottom(), "below the label");
         }
     }
 }

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn about_four_digits() {
+    fn numbers_have_about_four_digits() {
         let cases = [
             (1234.5, "1234"),
             (19.27, "19.27"),

@@ -8,14 +8,14 @@ use crate::run::{PacketCourse, PacketLine};
 /// Returns the table; empty if the plan has none.
 pub(super) fn section(document: &Document) -> String {
     let Some(matrix) = &document.matrix else { return String::new() };
-    let has = |place: &usize| matrix.rows.iter().any(|row| row.cells[*place].run);
+    let has = |position: &usize| matrix.rows.iter().any(|row| row.cells[*position].run);
     let shown: Vec<usize> = (0..matrix.columns.len()).filter(has).collect();
-    let head: String = shown.iter().map(|place| column(&matrix.columns[*place])).collect();
+    let head: String = shown.iter().map(|position| column(&matrix.columns[*position])).collect();
     let rows: String = matrix.rows.iter().map(|line| row(line, &matrix.columns, &shown)).collect();
     let legend: String = shown
         .iter()
-        .map(|place| {
-            let column = &matrix.columns[*place];
+        .map(|position| {
+            let column = &matrix.columns[*position];
             format!("<dt>{}</dt><dd>{}</dd>", escape(&column.label), escape(&column.about))
         })
         .collect();
@@ -40,7 +40,7 @@ fn column(column: &MatrixColumn) -> String {
 
 fn row(line: &MatrixLine, columns: &[MatrixColumn], shown: &[usize]) -> String {
     let cells: String =
-        shown.iter().map(|place| cell(&line.cells[*place], &columns[*place])).collect();
+        shown.iter().map(|position| cell(&line.cells[*position], &columns[*position])).collect();
     format!(
         "<tr><th scope=\"row\">{}<small>{}</small></th>{cells}</tr>\n",
         escape(&line.label),
@@ -91,12 +91,12 @@ pub(super) fn packets(document: &Document) -> String {
 
 fn of(document: &Document, point: &PointRow) -> String {
     let label = |named: &[crate::situation::Named], id: &str| {
-        let found = named.iter().find(|one| one.id == id);
-        found.map_or_else(|| id.to_owned(), |one| one.label.clone())
+        let found = named.iter().find(|item| item.id == id);
+        found.map_or_else(|| id.to_owned(), |item| item.label.clone())
     };
     let (client, scene) =
         (label(&document.curves, &point.curve), label(&document.scenes, &point.scene));
-    let place = match point.x {
+    let position = match point.x {
         0.0 => String::new(),
         x => format!(", {} {}", short(x), document.axis.unit),
     };
@@ -107,18 +107,18 @@ fn of(document: &Document, point: &PointRow) -> String {
          name. Repetitions and queries for other names are omitted. <a href=\"#matrix\">Back to the table</a></p>\n{courses}</section>\n",
         anchor(&point.id),
         escape(&client),
-        escape(&format!("{scene}{place}")),
+        escape(&format!("{scene}{position}")),
     )
 }
 
 fn course(course: &PacketCourse) -> String {
     let lines: String = course.lines.iter().map(line).collect();
-    let more = match course.left_out {
+    let omission = match course.left_out {
         0 => String::new(),
         number => format!("<p class=\"method\">and {number} more</p>\n"),
     };
     format!(
-        "<h3><code>{}</code></h3>\n<table>\n<tbody>\n{lines}</tbody>\n</table>\n{more}",
+        "<h3><code>{}</code></h3>\n<table>\n<tbody>\n{lines}</tbody>\n</table>\n{omission}",
         escape(&course.what),
     )
 }

@@ -3,16 +3,16 @@
 use super::chart;
 use super::frame::Frame;
 use super::scale::step;
-use super::trials::{Boxed, MEDIAN, WHISKERS};
+use super::trials::{BoxPlot, MEDIAN, WHISKERS};
 
 /// Draws bars as SVG, grouped by place.
-pub(super) fn draw(bars: &[Boxed], x_label: &str, y_label: &str, size: (u32, u32)) -> String {
+pub(super) fn draw(bars: &[BoxPlot], x_label: &str, y_label: &str, size: (u32, u32)) -> String {
     let highest = bars.iter().map(|bar| bar.percentiles[WHISKERS[1]]).fold(0.0, f64::max);
     let step = step(highest.max(f64::MIN_POSITIVE));
     let top_value = (highest / step).ceil().max(1.0) * step;
     let mut frame = Frame::new(size, y_label);
-    let (bottom, rise) = (frame.bottom(), frame.rise());
-    let at = |value: f64| bottom - rise * value / top_value;
+    let (bottom, axis_height) = (frame.bottom(), frame.axis_height());
+    let at = |value: f64| bottom - axis_height * value / top_value;
     for line in 0..=(top_value / step).round() as u32 {
         let value = f64::from(line) * step;
         frame.line(value, at(value));
@@ -20,12 +20,12 @@ pub(super) fn draw(bars: &[Boxed], x_label: &str, y_label: &str, size: (u32, u32
     let places = places(bars);
     // Half a bar's width is left free on either side of each place.
     let slots = bars.len() + places.len();
-    let slot = frame.room() / slots.max(1) as f64;
+    let slot = frame.axis_width() / slots.max(1) as f64;
     let mut begin = Frame::LEFT;
     for place in places {
         let end = begin + slot * (place.len() + 1) as f64;
         for (rank, bar) in place.iter().enumerate() {
-            frame.push(&one(bar, begin + slot * (rank as f64 + 1.0), slot, bottom, &at));
+            frame.push(&bar_svg(bar, begin + slot * (rank as f64 + 1.0), slot, bottom, &at));
         }
         frame.place(&place[0].label, f64::midpoint(begin, end));
         begin = end;
@@ -34,11 +34,11 @@ pub(super) fn draw(bars: &[Boxed], x_label: &str, y_label: &str, size: (u32, u32
 }
 
 /// Returns the bars of each place.
-fn places(bars: &[Boxed]) -> Vec<&[Boxed]> {
-    bars.chunk_by(|one, other| one.label == other.label).collect()
+fn places(bars: &[BoxPlot]) -> Vec<&[BoxPlot]> {
+    bars.chunk_by(|left, right| left.label == right.label).collect()
 }
 
-fn one(bar: &Boxed, middle: f64, slot: f64, bottom: f64, at: &dyn Fn(f64) -> f64) -> String {
+fn bar_svg(bar: &BoxPlot, middle: f64, slot: f64, bottom: f64, at: &dyn Fn(f64) -> f64) -> String {
     let [low, median, high] = [WHISKERS[0], MEDIAN, WHISKERS[1]].map(|at| bar.percentiles[at]);
     let (low, median, high) = (at(low), at(median), at(high));
     let (width, cap) = (slot * 0.86, slot * 0.2);
@@ -59,9 +59,9 @@ fn one(bar: &Boxed, middle: f64, slot: f64, bottom: f64, at: &dyn Fn(f64) -> f64
 mod tests {
     use super::*;
 
-    fn bar(label: &str, colour: usize, middle: f64) -> Boxed {
+    fn bar(label: &str, colour: usize, middle: f64) -> BoxPlot {
         let percentiles = [middle * 0.9, middle, middle, middle, middle * 1.1];
-        Boxed { label: label.to_owned(), colour, percentiles, most: middle * 1.2 }
+        BoxPlot { label: label.to_owned(), colour, percentiles, most: middle * 1.2 }
     }
 
     #[test]

@@ -53,7 +53,7 @@ const FILE: &str = "report.html";
 /// # Errors
 /// If the file cannot be written.
 pub fn write(document: &Document, out: &Path) -> Result<(), ResultsError> {
-    crate::results::write_whole(&out.join(FILE), page(document))
+    crate::results::write_atomically(&out.join(FILE), page(document))
 }
 
 /// Returns the page as HTML.

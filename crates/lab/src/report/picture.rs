@@ -16,12 +16,12 @@ const NARROW: (u32, u32) = (360, 320);
 pub(super) fn section(document: &Document, figure: &Figure) -> String {
     let scenes = chosen(&document.scenes, &figure.scenes);
     match figure.each_scene {
-        false => places_of(document, figure, &scenes, &figure.title),
+        false => pictures(document, figure, &scenes, &figure.title),
         true => scenes
             .iter()
             .map(|scene| {
                 let title = format!("{}: {}", figure.title, scene.label);
-                places_of(document, figure, &[scene], &title)
+                pictures(document, figure, &[scene], &title)
             })
             .collect(),
     }
@@ -29,16 +29,16 @@ pub(super) fn section(document: &Document, figure: &Figure) -> String {
 
 /// Returns one picture for all places of the axis, or one for each place if it shows
 /// distributions.
-fn places_of(document: &Document, figure: &Figure, scenes: &[&Named], title: &str) -> String {
+fn pictures(document: &Document, figure: &Figure, scenes: &[&Named], title: &str) -> String {
     if figure.drawing != Drawing::Distribution {
-        return one(document, figure, scenes, title, None);
+        return picture(document, figure, scenes, title, None);
     }
     let mut places: Vec<f64> = document.points.iter().map(|point| point.x).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
     let picture = |place: &f64| {
         let title = format!("{title}, {} {}", number(*place), document.axis.unit);
-        one(document, figure, scenes, &title, Some(*place))
+        picture(document, figure, scenes, &title, Some(*place))
     };
     places.iter().map(picture).collect()
 }
@@ -47,7 +47,7 @@ fn chosen<'a>(all: &'a [Named], wanted: &[String]) -> Vec<&'a Named> {
     all.iter().filter(|named| wanted.is_empty() || wanted.contains(&named.id)).collect()
 }
 
-fn one(
+fn picture(
     document: &Document,
     figure: &Figure,
     scenes: &[&Named],
@@ -71,7 +71,7 @@ fn one(
         }
         Drawing::Boxes | Drawing::Medians => {
             let boxes = trials::boxes(document, scenes, &curves, &figure.measure);
-            let is_shown = |colour: usize| boxes.iter().any(|one| one.colour == colour);
+            let is_shown = |colour: usize| boxes.iter().any(|box_plot| box_plot.colour == colour);
             let shown = curves.iter().enumerate().filter(|(colour, _)| is_shown(*colour));
             let shown = shown.map(|(colour, curve)| Line {
                 label: curve.label.clone(),
@@ -93,7 +93,7 @@ fn one(
             return if groups.is_empty() {
                 String::new()
             } else {
-                in_frame(figure, title, &wide, &narrow, "")
+                figure_html(figure, title, &wide, &narrow, "")
             };
         }
         Drawing::Distribution => {
@@ -109,11 +109,11 @@ fn one(
     }
     let legend: String = legend.iter().map(key).collect();
     let legend = format!("<ul class=\"legend\">\n{legend}</ul>\n");
-    in_frame(figure, title, &wide, &narrow, &legend)
+    figure_html(figure, title, &wide, &narrow, &legend)
 }
 
 /// Returns both pictures; the page shows the one that fits.
-fn in_frame(figure: &Figure, title: &str, wide: &str, narrow: &str, legend: &str) -> String {
+fn figure_html(figure: &Figure, title: &str, wide: &str, narrow: &str, legend: &str) -> String {
     let classed = |class: &str, picture: &str| {
         picture.replacen("<svg ", &format!("<svg class=\"{class}\" role=\"img\" "), 1)
     };
@@ -187,7 +187,7 @@ fn bound(document: &Document, scene: &Named, named: bool) -> Line {
             None => places.push(Place { x: point.x, y: summary.value, bar: None }),
         }
     }
-    places.sort_by(|one, other| one.x.total_cmp(&other.x));
+    places.sort_by(|left, right| left.x.total_cmp(&right.x));
     let label = if named { format!("bound, {}", scene.label) } else { "bound".to_owned() };
     Line { label, colour: COLOURS - 1, dash: Dash::Dotted, marker: Marker::None, places }
 }
@@ -207,9 +207,12 @@ fn places(document: &Document, scene: &str, curve: &str, measure: &Measure) -> V
 
 /// Returns the values of a curve in the publication's tables.
 fn published(document: &Document, (scene, curve): (&str, &str), measure: &Measure) -> Vec<Place> {
-    let of_curve = document.tables.iter().filter(|one| one.scene == scene && one.curve == curve);
+    let of_curve =
+        document.tables.iter().filter(|table| table.scene == scene && table.curve == curve);
     of_curve
-        .filter_map(|table| Some((table, table.measures.iter().position(|one| one == measure)?)))
+        .filter_map(|table| {
+            Some((table, table.measures.iter().position(|shown| shown == measure)?))
+        })
         .flat_map(|(table, column)| {
             table.row.iter().filter_map(move |row| {
                 Some(Place { x: row.x, y: *row.published.get(column)?, bar: None })

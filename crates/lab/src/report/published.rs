@@ -7,7 +7,7 @@ use crate::plan::{PublishedRow, PublishedTable};
 use crate::results::{Document, PointRow};
 
 pub(super) fn section(document: &Document) -> String {
-    let tables: String = document.tables.iter().map(|one| table(document, one)).collect();
+    let tables: String = document.tables.iter().map(|shown| table(document, shown)).collect();
     match tables.is_empty() {
         true => tables,
         false => format!(

@@ -51,8 +51,8 @@ pub(super) fn ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
 /// ten, for about five lines.
 pub(super) fn step(most: f64) -> f64 {
     let power = 10_f64.powf((most / 5.0).log10().floor());
-    let wanted = most / 5.0 / power;
-    power * [1.0, 2.0, 5.0].into_iter().find(|step| wanted <= *step).unwrap_or(10.0)
+    let min_step = most / 5.0 / power;
+    power * [1.0, 2.0, 5.0].into_iter().find(|step| min_step <= *step).unwrap_or(10.0)
 }
 
 /// Keeps a value at the end of an axis on it, however its logarithm is rounded.

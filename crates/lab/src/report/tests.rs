@@ -135,9 +135,9 @@ fn every_cell_leads_to_its_packets() {
 fn no_response_is_bad_and_a_missing_run_is_blank() {
     let matrix = clients().matrix.unwrap();
     let grade = |curve: &str, label: &str| {
-        let place = matrix.columns.iter().position(|column| column.label == label).unwrap();
+        let index = matrix.columns.iter().position(|column| column.label == label).unwrap();
         let row = matrix.rows.iter().find(|row| row.curve == curve).unwrap();
-        row.cells[place].grade(&matrix.columns[place])
+        row.cells[index].grade(&matrix.columns[index])
     };
     assert_eq!(grade("node", "IPv6 swallowed"), Grade::Good);
     assert_eq!(grade("node", "IPv6 refused"), Grade::Slow);

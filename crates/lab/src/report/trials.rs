@@ -15,7 +15,7 @@ pub(super) const WHISKERS: [usize; 2] = [0, 4];
 
 /// The box of one point.
 #[derive(Clone, Debug)]
-pub(super) struct Boxed {
+pub(super) struct BoxPlot {
     /// The label below it.
     pub(super) label: String,
     pub(super) colour: usize,
@@ -30,7 +30,7 @@ pub(super) fn boxes(
     scenes: &[&Named],
     curves: &[&Named],
     measure: &Measure,
-) -> Vec<Boxed> {
+) -> Vec<BoxPlot> {
     let mut places: Vec<f64> = document.points.iter().map(|point| point.x).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
@@ -41,7 +41,7 @@ pub(super) fn boxes(
                 let mut points = document.along(&scene.id, &curve.id);
                 let Some(point) = points.find(|point| point.x == place) else { continue };
                 let Some(all) = percentiles(point, measure) else { continue };
-                boxes.push(Boxed {
+                boxes.push(BoxPlot {
                     label: super::number(place),
                     colour,
                     percentiles: BOX.map(|percent| all[percent]),
@@ -96,46 +96,46 @@ fn percentiles<'a>(point: &'a PointRow, measure: &Measure) -> Option<&'a Vec<f64
 
 /// Draws boxes side by side as SVG.
 pub(super) fn draw_boxes(
-    boxes: &[Boxed],
+    boxes: &[BoxPlot],
     x_label: &str,
     y_label: &str,
     size: (u32, u32),
 ) -> String {
-    let highest = boxes.iter().map(|one| one.most).fold(LEAST, f64::max).log10();
-    let lowest = boxes.iter().map(|one| one.percentiles[0]).fold(f64::MAX, f64::min);
+    let highest = boxes.iter().map(|plot| plot.most).fold(LEAST, f64::max).log10();
+    let lowest = boxes.iter().map(|plot| plot.percentiles[0]).fold(f64::MAX, f64::min);
     let lowest = lowest.max(LEAST).log10().floor();
     let mut frame = Frame::new(size, y_label);
-    let (bottom, rise) = (frame.bottom(), frame.rise());
-    let step = frame.room() / boxes.len().max(1) as f64;
-    let scale = rise / (highest * 1.02 - lowest).max(0.1);
+    let (bottom, axis_height) = (frame.bottom(), frame.axis_height());
+    let step = frame.axis_width() / boxes.len().max(1) as f64;
+    let scale = axis_height / (highest * 1.02 - lowest).max(0.1);
     let at = |value: f64| bottom - (value.max(LEAST).log10() - lowest).max(0.0) * scale;
     for value in scale::decades(lowest, highest) {
         frame.line(value, at(value));
     }
     let mut labelled = String::new();
-    for (rank, one) in boxes.iter().enumerate() {
+    for (rank, plot) in boxes.iter().enumerate() {
         let middle = Frame::LEFT + step * (rank as f64 + 0.5);
         let half = (step * 0.32).min(16.0);
-        frame.push(&one_box(one, middle, half, &at));
+        frame.push(&box_svg(plot, middle, half, &at));
         // One label for the boxes of one place.
-        if one.label != labelled {
-            let same = boxes[rank..].iter().take_while(|other| other.label == one.label).count();
-            frame.place(&one.label, Frame::LEFT + step * (rank as f64 + same as f64 / 2.0));
-            labelled.clone_from(&one.label);
+        if plot.label != labelled {
+            let same = boxes[rank..].iter().take_while(|other| other.label == plot.label).count();
+            frame.place(&plot.label, Frame::LEFT + step * (rank as f64 + same as f64 / 2.0));
+            labelled.clone_from(&plot.label);
         }
     }
     frame.end(x_label)
 }
 
-fn one_box(one: &Boxed, middle: f64, half: f64, at: &dyn Fn(f64) -> f64) -> String {
-    let [low, first, median, third, high] = one.percentiles.map(at);
-    let (left, width, colour) = (middle - half, half * 2.0, one.colour % chart::COLOURS);
+fn box_svg(plot: &BoxPlot, middle: f64, half: f64, at: &dyn Fn(f64) -> f64) -> String {
+    let [low, first, median, third, high] = plot.percentiles.map(at);
+    let (left, width, colour) = (middle - half, half * 2.0, plot.colour % chart::COLOURS);
     format!(
         "<g stroke=\"var(--c{colour})\" stroke-width=\"1.5\"><path d=\"M{middle:.1} {low:.1}V{high:.1}\"/>\
          <rect x=\"{left:.1}\" y=\"{third:.1}\" width=\"{width:.1}\" height=\"{:.1}\" \
          fill=\"var(--paper)\"/><path d=\"M{left:.1} {median:.1}h{width:.1}\" stroke-width=\"3\"/>\
          <circle cx=\"{middle:.1}\" cy=\"{:.1}\" r=\"2.5\" fill=\"var(--c{colour})\"/></g>\n",
         (first - third).max(1.0),
-        at(one.most),
+        at(plot.most),
     )
 }

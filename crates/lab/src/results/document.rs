@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ResultsError;
 use super::matrix::{self, MatrixTable};
-use super::store::{create_directory, read_file, write_whole};
+use super::store::{create_directory, read_file, write_atomically};
 use crate::claim::{self, Outcome, Verdict};
 use crate::measure::Measure;
 use crate::plan::{Extent, Figure, Plan, PublishedTable};
@@ -200,7 +200,7 @@ impl Document {
     /// If it cannot be written.
     pub fn write(&self, out: &Path) -> Result<(), ResultsError> {
         create_directory(out)?;
-        write_whole(&out.join(FILE), &self.to_json()?)
+        write_atomically(&out.join(FILE), &self.to_json()?)
     }
 
     /// Returns the methods by which its intervals were computed, for readers.
@@ -214,7 +214,7 @@ impl Document {
             summaries.filter_map(|summary| Some(summary.interval?.method)).collect()
         };
         let methods: BTreeSet<Method> = self.points.iter().flat_map(of_point).collect();
-        methods.into_iter().map(Method::in_words).collect()
+        methods.into_iter().map(Method::describe).collect()
     }
 
     /// Returns a sentence that states which claims this run does not decide, and why; `None` if it
@@ -224,7 +224,7 @@ impl Document {
         let of = |outcome: Outcome| {
             let claims = self.claims.iter().filter(|claim| claim.outcome == outcome);
             let ids: Vec<&str> = claims.map(|claim| claim.id.as_str()).collect();
-            (!ids.is_empty()).then(|| format!("{} ({})", ids.join(", "), outcome.in_words()))
+            (!ids.is_empty()).then(|| format!("{} ({})", ids.join(", "), outcome.describe()))
         };
         let parts = [Outcome::NotMeasured, Outcome::Undecided].into_iter().filter_map(of);
         let parts: Vec<String> = parts.collect();
@@ -265,7 +265,7 @@ fn row(point: &Point, results: &Results) -> PointRow {
         packets: runs
             .iter()
             .find_map(|run| run.observed.as_ref())
-            .map_or_else(Vec::new, |one| one.courses.clone()),
+            .map_or_else(Vec::new, |observed| observed.courses.clone()),
     }
 }
 
@@ -276,9 +276,9 @@ fn notes(plan: &Plan, results: &Results) -> Vec<String> {
         .skipped
         .iter()
         .map(|(what, points)| format!("Left out: {}. {what}.", left_out(plan, points).join(", ")));
-    let unjudged = plan.judged.as_ref().and_then(|rule| rule.left_out(&plan.grid, results));
-    let shared = (plan.is_live() && results.at_once > 1)
-        .then(|| format!("Up to {} concurrent runs shared the machine.", results.at_once));
+    let unjudged = plan.judged.as_ref().and_then(|rule| rule.excluded(&plan.grid, results));
+    let shared = (plan.is_live() && results.concurrent_runs > 1)
+        .then(|| format!("Up to {} concurrent runs shared the machine.", results.concurrent_runs));
     plan.notes.iter().cloned().chain(skipped).chain(unjudged).chain(shared).collect()
 }
 

@@ -25,7 +25,7 @@ pub use csv::to_csv;
 pub use document::{ChoiceRow, Document, PointRow, RunInfo, SCHEMA_VERSION};
 pub use matrix::{Grade, MatrixLine, MatrixNumber, MatrixTable};
 pub use store::Store;
-pub(crate) use store::{create_directory, read_file, write_whole};
+pub(crate) use store::{create_directory, read_file, write_atomically};
 pub use table::Table;
 
 /// Writes `result.csv` and `runs.csv` to an output directory.
@@ -33,8 +33,8 @@ pub use table::Table;
 /// # Errors
 /// If they cannot be written.
 pub fn write_tables(document: &Document, table: &Table, out: &Path) -> Result<(), ResultsError> {
-    write_whole(&out.join("result.csv"), to_csv(document))?;
-    write_whole(&out.join("runs.csv"), table.to_csv())
+    write_atomically(&out.join("result.csv"), to_csv(document))?;
+    write_atomically(&out.join("runs.csv"), table.to_csv())
 }
 
 /// Writes the table of all runs as a Parquet file.
@@ -42,7 +42,7 @@ pub fn write_tables(document: &Document, table: &Table, out: &Path) -> Result<()
 /// # Errors
 /// If it cannot be written.
 pub fn write_parquet(table: &Table, path: &Path) -> Result<(), ResultsError> {
-    write_whole(path, table.to_parquet())
+    write_atomically(path, table.to_parquet())
 }
 
 /// Why results could not be read or written.

@@ -95,7 +95,7 @@ impl Store {
             path: path.clone(),
             cause: cause.to_string(),
         })?;
-        write_whole(&path, &text)
+        write_atomically(&path, &text)
     }
 
     fn file(&self, point: &str) -> PathBuf {
@@ -104,7 +104,7 @@ impl Store {
 }
 
 /// Writes a file atomically.
-pub(crate) fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> Result<(), ResultsError> {
+pub(crate) fn write_atomically(path: &Path, content: impl AsRef<[u8]>) -> Result<(), ResultsError> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".new");
     let temporary = PathBuf::from(temporary);

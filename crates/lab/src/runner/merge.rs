@@ -26,14 +26,14 @@ pub enum MergeError {
         cause: PlanError,
     },
     /// A shard that was run by other code, whose measurements may differ from those of this code.
-    #[error("{} was run by another version of eyas ({version}); this one is {here}", directory.display())]
+    #[error("{} was run by another version of eyas ({version}); this one is {running}", directory.display())]
     OtherCode {
         /// The directory of the shard.
         directory: PathBuf,
         /// The code that ran it.
         version: String,
         /// This code.
-        here: String,
+        running: String,
     },
     /// A shard of other runs.
     #[error("{} and {} are not shards of the same runs: {difference}", first.display(), other.display())]
@@ -141,7 +141,7 @@ fn shards(directories: &[PathBuf], version: &str) -> Result<Vec<ShardDirectory>,
             return Err(MergeError::OtherCode {
                 directory: directory.clone(),
                 version: file.version,
-                here: version.to_owned(),
+                running: version.to_owned(),
             });
         }
         if let Some(first) = shards.first()
@@ -198,24 +198,24 @@ fn missing(
     shards: &[ShardDirectory],
 ) -> Option<MergeError> {
     let of = shards.first()?.file.shard.of();
-    let mut lacking: BTreeMap<Shard, (usize, usize)> = BTreeMap::new();
-    for (place, (point, seed)) in in_rounds(plan, seeds).enumerate() {
-        let (lacks, all) = lacking.entry(Shard::at(place, of)).or_default();
-        *all += 1;
-        *lacks += usize::from(!runs.contains_key(&(point.id.as_str(), seed)));
+    let mut counts: BTreeMap<Shard, (usize, usize)> = BTreeMap::new();
+    for (index, (point, seed)) in in_rounds(plan, seeds).enumerate() {
+        let (missing, total) = counts.entry(Shard::at(index, of)).or_default();
+        *total += 1;
+        *missing += usize::from(!runs.contains_key(&(point.id.as_str(), seed)));
     }
-    let missing: usize = lacking.values().map(|(lacks, _)| lacks).sum();
-    let total = lacking.values().map(|(_, all)| all).sum();
-    let describe = |(shard, (lacks, all)): (&Shard, &(usize, usize))| match shards
+    let missing: usize = counts.values().map(|(missing, _)| missing).sum();
+    let total = counts.values().map(|(_, total)| total).sum();
+    let describe = |(shard, (missing, total)): (&Shard, &(usize, usize))| match shards
         .iter()
         .find(|shard_directory| shard_directory.file.shard == *shard)
     {
         Some(shard_directory) => {
-            let place = shard_directory.directory.display();
-            format!("{place} (shard {shard}) lacks {lacks} of {all}")
+            let directory = shard_directory.directory.display();
+            format!("{directory} (shard {shard}) lacks {missing} of {total}")
         }
         None => format!("shard {shard} is not among them"),
     };
-    let details = lacking.iter().filter(|(_, (lacks, _))| *lacks > 0).map(describe).collect();
+    let details = counts.iter().filter(|(_, (missing, _))| *missing > 0).map(describe).collect();
     (missing > 0).then_some(MergeError::Incomplete { missing, total, details })
 }

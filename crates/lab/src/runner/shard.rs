@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::{Options, Plan, PlanError};
-use crate::results::{ResultsError, create_directory, read_file, write_whole};
+use crate::results::{ResultsError, create_directory, read_file, write_atomically};
 
 /// The file name in the output directory of a shard.
 const FILE: &str = "shard.json";
@@ -30,7 +30,7 @@ pub struct Shard {
 /// The text is not a [`Shard`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a shard: write 1/4 for the first of four")]
-pub struct NotAShard(String);
+pub struct ParseShardError(String);
 
 impl Shard {
     /// Returns the shard with this number, starting at 1.
@@ -59,10 +59,10 @@ impl fmt::Display for Shard {
 }
 
 impl FromStr for Shard {
-    type Err = NotAShard;
+    type Err = ParseShardError;
 
-    fn from_str(text: &str) -> Result<Self, NotAShard> {
-        let refused = || NotAShard(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, ParseShardError> {
+        let refused = || ParseShardError(text.to_owned());
         let (number, of) = text.split_once('/').ok_or_else(refused)?;
         let number_of = |part: &str| part.parse::<u32>().map_err(|_| refused());
         Self::new(number_of(number)?, number_of(of)?).ok_or_else(refused)
@@ -70,9 +70,9 @@ impl FromStr for Shard {
 }
 
 impl TryFrom<String> for Shard {
-    type Error = NotAShard;
+    type Error = ParseShardError;
 
-    fn try_from(text: String) -> Result<Self, NotAShard> {
+    fn try_from(text: String) -> Result<Self, ParseShardError> {
         text.parse()
     }
 }
@@ -133,7 +133,7 @@ impl ShardFile {
             path: path.clone(),
             cause: cause.to_string(),
         })?;
-        write_whole(&path, &(text + "\n"))
+        write_atomically(&path, &(text + "\n"))
     }
 
     /// Parses the plan, as it was run.
@@ -154,9 +154,11 @@ impl ShardFile {
             ("--runs", runs(&self.options), runs(&other.options)),
             ("--set", self.options.set.join(" "), other.options.set.join(" ")),
         ];
-        let reported = pairs.into_iter().find(|(_, one, other)| one != other);
+        let reported = pairs.into_iter().find(|(_, first, second)| first != second);
         match reported {
-            Some((what, one, other)) => Some(format!("{what} is {one:?} here and {other:?} there")),
+            Some((what, first, second)) => {
+                Some(format!("{what} is {first:?} in the first and {second:?} in the second"))
+            }
             None if self.plan != other.plan => {
                 Some(format!("the text of the plan {} was changed", self.name))
             }

@@ -43,12 +43,12 @@ pub(super) struct RunOutcome {
 #[non_exhaustive]
 pub enum TaskError {
     /// Other code, whose measurements may differ.
-    #[error("the runs are for eyas {wanted}, and this is eyas {here}")]
+    #[error("the runs are for eyas {required}, and this is eyas {running}")]
     OtherCode {
         /// The code that requests the runs.
-        wanted: String,
+        required: String,
         /// The code that executed them, or was to.
-        here: String,
+        running: String,
     },
     /// Live runs, which measure the machine that they run on.
     #[error(
@@ -95,7 +95,7 @@ impl Task {
         version: &str,
         mut before_each: impl FnMut() -> Result<(), E>,
     ) -> Result<TaskOutcome, E> {
-        same_code(&self.version, version)?;
+        check_version(&self.version, version)?;
         let mut runs = Vec::with_capacity(self.runs.len());
         for TaskRun { point, situation, seed } in &self.runs {
             before_each()?;
@@ -126,9 +126,9 @@ impl TaskOutcome {
 }
 
 /// Checks that two versions of the code, named as in [`Job`](super::Job), are the same.
-pub(super) fn same_code(wanted: &str, here: &str) -> Result<(), TaskError> {
-    if wanted == here {
+pub(super) fn check_version(required: &str, running: &str) -> Result<(), TaskError> {
+    if required == running {
         return Ok(());
     }
-    Err(TaskError::OtherCode { wanted: wanted.to_owned(), here: here.to_owned() })
+    Err(TaskError::OtherCode { required: required.to_owned(), running: running.to_owned() })
 }

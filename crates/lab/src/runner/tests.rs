@@ -12,7 +12,7 @@ fn timing_sensitive_runs_are_not_parallel() {
     let jobs = |name: &str| {
         let shipped = shipped().iter().find(|plan| plan.name == name).unwrap();
         let job = Job { out: PathBuf::new(), jobs: 4, seed: 1, version: String::new() };
-        at_once(&Plan::parse(shipped.text, &Options::default()).unwrap(), &job)
+        concurrent_runs(&Plan::parse(shipped.text, &Options::default()).unwrap(), &job)
     };
     assert_eq!(["h3-delay", "he-cost", "he-six", "h3-policies"].map(jobs), [1; 4]);
     assert_eq!(["cmt-live", "cmt-delay"].map(jobs), [4; 2]);
@@ -79,7 +79,7 @@ fn shards_give_the_same_result_as_one_program() {
     let mut reported = Vec::new();
     let report = |event: Event<'_>| match event {
         Event::Progress(now) => reported.push(now),
-        Event::LeftOut { point, .. } => panic!("{point} was left out"),
+        Event::Skipped { point, .. } => panic!("{point} was left out"),
     };
     run(&plan, &job(&root.path().join("kept"), "v"), &stop, report).unwrap();
     assert_eq!(reported, [Progress { done: 8, found: 8, total: 8 }]);
@@ -101,11 +101,15 @@ fn mismatched_shards_are_refused_with_a_reason() {
     let root = tempfile::tempdir().unwrap();
     let [one, two, four] = ["1/2", "2/2", "2/4"].map(|name| shard(root.path(), name));
     let error = |directories: &[&PathBuf], version: &str| {
-        let directories: Vec<PathBuf> = directories.iter().map(|one| (*one).clone()).collect();
+        let directories: Vec<PathBuf> =
+            directories.iter().map(|directory| (*directory).clone()).collect();
         merge(&directories, version).unwrap_err().to_string()
     };
     let other = error(&[&one, &four], "v");
-    assert!(other.contains("the number of shards is \"2\" here and \"4\" there"), "{other}");
+    assert!(
+        other.contains("the number of shards is \"2\" in the first and \"4\" in the second"),
+        "{other}"
+    );
     assert!(error(&[&one, &two], "w").contains("another version of eyas (v)"));
     assert!(error(&[&root.path().join("nowhere")], "v").contains("shard.json"));
     // Simulated runs are pure: with the same seed they cannot differ.

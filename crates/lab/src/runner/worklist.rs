@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::task::{RunOutcome, Task, TaskError, TaskOutcome, TaskRun, same_code};
+use super::task::{RunOutcome, Task, TaskError, TaskOutcome, TaskRun, check_version};
 use super::{Job, Progress, RunError, collect, in_rounds, seeds};
 use crate::plan::Plan;
 use crate::results::{ResultsError, Store};
@@ -101,7 +101,7 @@ impl Worklist {
     /// # Errors
     /// If it is of other code or another plan, or the output directory cannot be written.
     pub fn keep(&mut self, outcome: TaskOutcome) -> Result<Progress, KeepError> {
-        same_code(&self.version, &outcome.version)?;
+        check_version(&self.version, &outcome.version)?;
         let mut of_points: BTreeMap<usize, Vec<(u64, RunResult)>> = BTreeMap::new();
         for RunOutcome { point, seed, result } in outcome.runs {
             match self.points.get(&point) {

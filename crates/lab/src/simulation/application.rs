@@ -21,13 +21,13 @@ pub(super) struct SaturatedSender {
     share: usize,
     next: u16,
     /// A message to be refused.
-    blank: Bytes,
+    placeholder: Bytes,
 }
 
 impl SaturatedSender {
     pub(super) fn new(setup: ApplicationSetup, send_buffer: usize) -> Self {
         let share = send_buffer / usize::from(setup.streams.max(1));
-        Self { setup, share, next: 0, blank: vec![0; setup.message].into() }
+        Self { setup, share, next: 0, placeholder: vec![0; setup.message].into() }
     }
 
     /// Sends messages on the streams in turn until there is no room, and returns whether there were
@@ -39,21 +39,21 @@ impl SaturatedSender {
         endpoint: &mut Endpoint,
         id: AssociationId,
     ) -> bool {
-        let (mut left_out, mut any) = (0, false);
-        while left_out < self.setup.streams {
+        let (mut skipped, mut any) = (0, false);
+        while skipped < self.setup.streams {
             let stream = StreamId(self.next);
-            if self.leaves_out(endpoint, id, stream) {
-                left_out += 1;
+            if self.skips_stream(endpoint, id, stream) {
+                skipped += 1;
             } else {
                 let info = SendInfo { stream, ..SendInfo::default() };
                 // Most calls find no room, and creating a message takes time. One is offered and
                 // refused nevertheless, because an association does more for a waiting sender.
                 let has_room = endpoint.is_writable(id, self.setup.message);
-                let message = if has_room { self.message(now) } else { self.blank.clone() };
+                let message = if has_room { self.message(now) } else { self.placeholder.clone() };
                 if endpoint.send(now, id, &info, message).is_err() || !has_room {
                     return any;
                 }
-                (left_out, any) = (0, true);
+                (skipped, any) = (0, true);
             }
             self.next = (self.next + 1) % self.setup.streams;
         }
@@ -61,7 +61,7 @@ impl SaturatedSender {
     }
 
     /// Returns whether a stream has enough, according to the association's queue information.
-    fn leaves_out(&self, endpoint: &Endpoint, id: AssociationId, stream: StreamId) -> bool {
+    fn skips_stream(&self, endpoint: &Endpoint, id: AssociationId, stream: StreamId) -> bool {
         let queue = || endpoint.stream_queue(id, stream).unwrap_or_default();
         match self.setup.queue_info {
             QueueInfo::None => false,
@@ -71,7 +71,7 @@ impl SaturatedSender {
     }
 
     /// Returns whether it sends a message as soon as another one of its stream has left.
-    pub(super) fn follows_what_leaves(&self) -> bool {
+    pub(super) fn refills_immediately(&self) -> bool {
         self.setup.queue_info == QueueInfo::Unsent
     }
 

@@ -26,15 +26,15 @@ pub(super) struct Interface {
     /// The number in the world.
     pub(super) number: u32,
     /// This host's address.
-    pub(super) own: IpAddr,
+    pub(super) local: IpAddr,
     /// The peer's address on the same path.
     pub(super) peer: IpAddr,
 }
 
 impl Interface {
     /// Returns the interface at the other end of the path.
-    pub(super) const fn reversed(&self) -> Self {
-        Self { number: self.number, own: self.peer, peer: self.own }
+    pub(super) const fn mirrored(&self) -> Self {
+        Self { number: self.number, local: self.peer, peer: self.local }
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Host {
     is_up: bool,
     /// Added addresses that have not been announced to the peer yet.
     unannounced: Vec<IpAddr>,
-    leaving: VecDeque<(u32, Packet<Payload>)>,
+    outgoing: VecDeque<(u32, Packet<Payload>)>,
 }
 
 impl Host {
@@ -81,7 +81,7 @@ impl Host {
             association: None,
             is_up: false,
             unannounced: Vec::new(),
-            leaving: VecDeque::new(),
+            outgoing: VecDeque::new(),
         }
     }
 
@@ -104,7 +104,7 @@ impl Host {
     /// there is an association.
     pub(super) fn join(&mut self, now: Duration, interface: Interface) {
         self.interfaces.push(interface);
-        self.unannounced.push(interface.own);
+        self.unannounced.push(interface.local);
         if self.is_up {
             self.announce_addresses(now);
         }
@@ -158,12 +158,12 @@ impl Host {
         }
     }
 
-    /// Sends messages that may send_following the packets that have just left, and returns whether there
-    /// were any.
+    /// Sends messages that may follow the packets that have just left, and returns whether there were
+    /// any.
     fn send_following(&mut self, now: Duration) -> bool {
         let Some(id) = self.association.filter(|_| self.is_up) else { return false };
         match &mut self.role {
-            Role::Sender { application, .. } if application.follows_what_leaves() => {
+            Role::Sender { application, .. } if application.refills_immediately() => {
                 application.fill(now, &mut self.endpoint, id)
             }
             _ => false,
@@ -189,9 +189,9 @@ impl Host {
         let destination = transmit.remote.ip();
         let interface_to = self.interfaces.iter().find(|interface| interface.peer == destination);
         let Some(interface) = interface_to.copied() else { return };
-        let leaving = packets.map(|payload| {
+        let outgoing = packets.map(|payload| {
             let packet = Packet {
-                source: interface.own,
+                source: interface.local,
                 destination,
                 protocol: protocol::SCTP,
                 ecn: transmit.ecn.bits(),
@@ -200,7 +200,7 @@ impl Host {
             };
             (interface.number, packet)
         });
-        self.leaving.extend(leaving);
+        self.outgoing.extend(outgoing);
     }
 
     fn send_bytes(&mut self, transmit: &Transmit) {
@@ -249,7 +249,7 @@ impl Node<Payload> for Host {
 
     fn poll_output(&mut self, now: Duration) -> NodeOutput<Payload> {
         loop {
-            if let Some((interface, packet)) = self.leaving.pop_front() {
+            if let Some((interface, packet)) = self.outgoing.pop_front() {
                 return NodeOutput::Transmit { interface, packet };
             }
             match self.endpoint.poll_output(now) {

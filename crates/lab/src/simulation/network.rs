@@ -172,12 +172,13 @@ impl Network {
 fn pairs(setup: &Setup) -> Vec<Pair<'_>> {
     let numbered =
         || (0..).zip(&setup.path).map(|(number, (name, path))| (number, name.as_str(), path));
-    let mut own: Vec<_> = numbered().filter(|(_, name, _)| setup.association.uses(name)).collect();
+    let mut used_paths: Vec<_> =
+        numbered().filter(|(_, name, _)| setup.association.uses(name)).collect();
     // Paths are numbered in the order in which the hosts learn of them; the sort is stable.
-    own.sort_by_key(|(_, _, path)| path.joins);
+    used_paths.sort_by_key(|(_, _, path)| path.joins);
     let first = Pair {
         number: 0,
-        paths: own,
+        paths: used_paths,
         association: &setup.association,
         application: setup.application,
     };
@@ -240,7 +241,7 @@ fn add_hosts(
     };
     let sending: Vec<Interface> =
         known().map(|(rank, (path, ..))| interface(pair, rank, *path)).collect();
-    let receiving: Vec<Interface> = sending.iter().map(Interface::reversed).collect();
+    let receiving: Vec<Interface> = sending.iter().map(Interface::mirrored).collect();
     let mut connect = ConnectOptions::new((sending[0].peer, 0).into(), PORT);
     connect.remotes = sending.iter().map(|interface| (interface.peer, 0).into()).collect();
     connect.association = config.clone();
@@ -252,7 +253,7 @@ fn add_hosts(
     let endpoint = |interfaces: &[Interface], port: Option<u16>, config: AssociationConfig| {
         let mut options = EndpointConfig::default();
         options.listen_port = port;
-        options.addresses = interfaces.iter().map(|interface| interface.own).collect();
+        options.addresses = interfaces.iter().map(|interface| interface.local).collect();
         options.association = config;
         options.packets = payload::form(setup.mode);
         options
@@ -270,7 +271,7 @@ fn add_hosts(
 fn interface(pair: &Pair<'_>, rank: usize, path: u8) -> Interface {
     Interface {
         number: rank as u32,
-        own: address(path, pair.number * 2),
+        local: address(path, pair.number * 2),
         peer: address(path, pair.number * 2 + 1),
     }
 }
@@ -285,7 +286,7 @@ fn plan_joins(
     for (rank, (path, _, setup)) in pair.paths.iter().enumerate() {
         let Some(at) = setup.joins else { continue };
         let interface = interface(pair, rank, *path);
-        for (node, interface) in [(sender, interface), (receiver, interface.reversed())] {
+        for (node, interface) in [(sender, interface), (receiver, interface.mirrored())] {
             let join = move |station: &mut Station, now: Duration| {
                 if let Station::Host(host) = station {
                     host.join(now, interface);

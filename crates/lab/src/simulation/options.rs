@@ -98,10 +98,10 @@ fn stream_mapping(mapping: &Mapping, streams: u16, paths: &[&str]) -> StreamMapp
         Mapping::Modulo => StreamMapping::Modulo,
         Mapping::Automatic => StreamMapping::Automatic,
         Mapping::Table(names) => {
-            let place = |name: &String| paths.iter().position(|path| path == name);
+            let index = |name: &String| paths.iter().position(|path| path == name);
             let rows = (0..streams).zip(names.iter().cycle());
             StreamMapping::Table(
-                rows.filter_map(|(stream, name)| Some((StreamId(stream), place(name)?))).collect(),
+                rows.filter_map(|(stream, name)| Some((StreamId(stream), index(name)?))).collect(),
             )
         }
     }

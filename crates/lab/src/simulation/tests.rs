@@ -112,8 +112,8 @@ fn one_path_must_exist_from_the_start() {
     assert_eq!(one_path(joins).check(), Ok(()));
 }
 
-/// Returns a set-up with four streams over two paths, the second of which has 40 ms more delay, with
-/// the automatic mapping.
+/// Returns a set-up with four streams over two paths, the second with 40 ms more delay, and the
+/// automatic mapping.
 fn two_paths(more: &str) -> Setup {
     let text = format!(
         "time = {{ warm_up = '5 s', duration = '10 s' }}

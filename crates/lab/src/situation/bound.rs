@@ -147,7 +147,8 @@ impl Setup {
         buffer: Option<f64>,
     ) -> Phase {
         let up = || self.links().filter(|link| !down.contains(link));
-        let back = up().map(|link| paths[link].delay.0.as_secs_f64()).fold(f64::INFINITY, f64::min);
+        let return_delay =
+            up().map(|link| paths[link].delay.0.as_secs_f64()).fold(f64::INFINITY, f64::min);
         let mut links: Vec<LinkBound> = up()
             .map(|link| {
                 let path = &paths[link];
@@ -156,12 +157,13 @@ impl Setup {
                 LinkBound {
                     path: link.to_owned(),
                     capacity: self.payload_rate(path) * arriving,
-                    holding: (sending + path.delay.0.as_secs_f64() + back) / arriving.max(1e-9),
+                    holding: (sending + path.delay.0.as_secs_f64() + return_delay)
+                        / arriving.max(1e-9),
                     carried: 0.0,
                 }
             })
             .collect();
-        links.sort_by(|one, other| one.holding.total_cmp(&other.holding));
+        links.sort_by(|left, right| left.holding.total_cmp(&right.holding));
         let bits = buffer.map_or(f64::INFINITY, |bytes| bytes * 8.0);
         fill(&mut links, bits);
         let (mut low, mut high) = (0.0, bits);

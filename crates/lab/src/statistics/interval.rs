@@ -49,7 +49,7 @@ pub enum Method {
 impl Method {
     /// Returns a description for readers of a report.
     #[must_use]
-    pub const fn in_words(self) -> &'static str {
+    pub const fn describe(self) -> &'static str {
         match self {
             Self::StudentT => "Student’s t over the runs",
             Self::Wilson => "Wilson’s score for shares of trials",
@@ -128,11 +128,11 @@ impl Interval {
 /// Draws as many trials as there are, with replacement. The same seed draws the same indices for
 /// two columns of equal length.
 pub(crate) fn resample(trials: &[f64], seed: u64) -> Vec<f64> {
-    let place = |trial: usize| {
+    let position = |trial: usize| {
         let drawn = u128::from(derive(seed, 1, trial as u64)) * trials.len() as u128;
         (drawn >> 64) as usize
     };
-    (0..trials.len()).map(|trial| trials[place(trial)]).collect()
+    (0..trials.len()).map(|trial| trials[position(trial)]).collect()
 }
 
 /// Draws a plausible percentage for these trials of 0 and 100 from the Jeffreys posterior,

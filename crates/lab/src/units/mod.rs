@@ -12,5 +12,5 @@ mod queue;
 
 pub use loss::Loss;
 pub(crate) use quantity::parse as parse_amount;
-pub use quantity::{Kind, NotAnAmount, Part, Rate, Size, Time};
-pub use queue::{Framing, NotAQueue, Queue};
+pub use quantity::{Kind, ParseAmountError, Part, Rate, Size, Time};
+pub use queue::{Framing, ParseQueueError, Queue};

@@ -71,7 +71,7 @@ const UNITS: [(&str, Kind, f64); 24] = [
 /// The text is not an amount.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not {wanted}, such as {example:?}")]
-pub struct NotAnAmount {
+pub struct ParseAmountError {
     text: String,
     wanted: &'static str,
     example: &'static str,
@@ -81,9 +81,12 @@ pub struct NotAnAmount {
 ///
 /// # Errors
 /// If there is no number, or the unit is unknown.
-pub(crate) fn parse(text: &str) -> Result<(f64, Kind), NotAnAmount> {
-    let refused =
-        || NotAnAmount { text: text.to_owned(), wanted: "a number with a unit", example: "64 KiB" };
+pub(crate) fn parse(text: &str) -> Result<(f64, Kind), ParseAmountError> {
+    let refused = || ParseAmountError {
+        text: text.to_owned(),
+        wanted: "a number with a unit",
+        example: "64 KiB",
+    };
     let trimmed = text.trim();
     let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
     let number: f64 = trimmed[..split].parse().map_err(|_| refused())?;
@@ -100,10 +103,10 @@ fn parse_as(
     kind: Kind,
     wanted: &'static str,
     example: &'static str,
-) -> Result<f64, NotAnAmount> {
+) -> Result<f64, ParseAmountError> {
     match parse(text) {
         Ok((amount, found)) if found == kind => Ok(amount),
-        _ => Err(NotAnAmount { text: text.to_owned(), wanted, example }),
+        _ => Err(ParseAmountError { text: text.to_owned(), wanted, example }),
     }
 }
 
@@ -141,9 +144,9 @@ macro_rules! as_text {
 pub struct Rate(pub u64);
 
 impl FromStr for Rate {
-    type Err = NotAnAmount;
+    type Err = ParseAmountError;
 
-    fn from_str(text: &str) -> Result<Self, NotAnAmount> {
+    fn from_str(text: &str) -> Result<Self, ParseAmountError> {
         parse_as(text, Kind::Rate, "a rate", "10 Mbit/s").map(|amount| Self(amount.round() as u64))
     }
 }
@@ -161,9 +164,9 @@ as_text!(Rate);
 pub struct Time(pub Duration);
 
 impl FromStr for Time {
-    type Err = NotAnAmount;
+    type Err = ParseAmountError;
 
-    fn from_str(text: &str) -> Result<Self, NotAnAmount> {
+    fn from_str(text: &str) -> Result<Self, ParseAmountError> {
         let seconds = parse_as(text, Kind::Time, "a time", "50 ms")?;
         Ok(Self(Duration::from_nanos((seconds * 1e9).round() as u64)))
     }
@@ -182,9 +185,9 @@ as_text!(Time);
 pub struct Size(pub usize);
 
 impl FromStr for Size {
-    type Err = NotAnAmount;
+    type Err = ParseAmountError;
 
-    fn from_str(text: &str) -> Result<Self, NotAnAmount> {
+    fn from_str(text: &str) -> Result<Self, ParseAmountError> {
         parse_as(text, Kind::Size, "a size", "64 KiB").map(|amount| Self(amount.round() as usize))
     }
 }
@@ -202,12 +205,12 @@ as_text!(Size);
 pub struct Part(pub f64);
 
 impl FromStr for Part {
-    type Err = NotAnAmount;
+    type Err = ParseAmountError;
 
-    fn from_str(text: &str) -> Result<Self, NotAnAmount> {
+    fn from_str(text: &str) -> Result<Self, ParseAmountError> {
         match parse_as(text, Kind::Part, "a part of 100", "1.5 %")? {
             part if part <= 1.0 => Ok(Self(part)),
-            _ => Err(NotAnAmount {
+            _ => Err(ParseAmountError {
                 text: text.to_owned(),
                 wanted: "between 0 % and 100 %",
                 example: "1.5 %",
@@ -229,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_with_units() {
+    fn amounts_are_parsed_with_their_units() {
         assert_eq!("10 Mbit/s".parse(), Ok(Rate(10_000_000)));
         assert_eq!("2.5Gbit/s".parse(), Ok(Rate(2_500_000_000)));
         assert_eq!("10mbit".parse(), Ok(Rate(10_000_000)));

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::quantity::{Kind, NotAnAmount, Size, parse};
+use super::quantity::{Kind, ParseAmountError, Size, parse};
 
 /// Bytes that a link adds to each packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,10 +32,10 @@ impl Default for Queue {
 }
 
 impl FromStr for Queue {
-    type Err = NotAQueue;
+    type Err = ParseQueueError;
 
-    fn from_str(text: &str) -> Result<Self, NotAQueue> {
-        let refused = |_: NotAnAmount| NotAQueue(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, ParseQueueError> {
+        let refused = |_: ParseAmountError| ParseQueueError(text.to_owned());
         let (amount, discipline) = match text.trim().rsplit_once(' ') {
             Some((amount, "red")) => (amount, Self::Red as fn(usize) -> Self),
             Some((amount, "codel")) => (amount, Self::CoDel as fn(usize) -> Self),
@@ -46,7 +46,7 @@ impl FromStr for Queue {
             (count, Kind::Size) if count >= 1.0 && amount == text => {
                 Ok(Self::Bytes(count as usize))
             }
-            _ => Err(NotAQueue(text.to_owned())),
+            _ => Err(ParseQueueError(text.to_owned())),
         }
     }
 }
@@ -57,7 +57,7 @@ impl FromStr for Queue {
     "{0:?} is not a queue, such as \"100 packets\", \"64 KiB\", \"100 packets red\" or \
      \"1000 packets codel\""
 )]
-pub struct NotAQueue(String);
+pub struct ParseQueueError(String);
 
 impl fmt::Display for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn queues() {
+    fn queues_are_parsed_and_displayed() {
         for text in ["100 packets", "64 KiB", "100 packets red", "1000 packets codel"] {
             assert_eq!(text.parse::<Queue>().unwrap().to_string(), text);
         }

@@ -47,10 +47,10 @@ struct SceneResult {
 pub(crate) async fn run(flags: &DemoFlags, common: &CommonFlags) -> Result<(), Failure> {
     let style = OutputStyle::of_stdout(common.color);
     let page = Page { style, explain: flags.explain };
-    let authority = Authority::new([HOST]).map_err(|cause| no_server(&cause))?;
-    let mut shown = Vec::new();
+    let authority = Authority::new([HOST]).map_err(|cause| server_failure(&cause))?;
+    let mut results = Vec::new();
     if !common.json {
-        output::page(&page.opening(), style)?;
+        output::page(&page.introduction(), style)?;
     }
     for (number, scene) in SCENES.iter().enumerate() {
         if !common.json {
@@ -60,11 +60,11 @@ pub(crate) async fn run(flags: &DemoFlags, common: &CommonFlags) -> Result<(), F
         if !common.json {
             output::page(&page.races(&result), style)?;
         }
-        shown.push(result);
+        results.push(result);
     }
     match common.json {
-        true => output::object(&object(&shown)),
-        false => output::page(&page.closing(&shown), style),
+        true => output::object(&object(&results)),
+        false => output::page(&page.summary(&results), style),
     }
 }
 
@@ -73,7 +73,7 @@ async fn show(scene: &'static Scene, authority: &Authority) -> Result<SceneResul
     let Racer::Eyas { transports, personality } = scene.racer else {
         return proxied::show(scene, authority).await;
     };
-    let server = personality.start(authority).await.map_err(|cause| no_server(&cause))?;
+    let server = personality.start(authority).await.map_err(|cause| server_failure(&cause))?;
     let memory = MemoryStore::in_memory(Config::default());
     let first = race(transports, &server, authority, &memory).await?;
     let learnt = memory.entries();
@@ -81,7 +81,7 @@ async fn show(scene: &'static Scene, authority: &Authority) -> Result<SceneResul
     Ok(SceneResult { scene, first, second, learnt })
 }
 
-fn no_server(cause: &ServeError) -> Failure {
+fn server_failure(cause: &ServeError) -> Failure {
     Failure::new(Kind::Listen, format!("no server on loopback: {cause}"))
         .hint("the demo needs 127.0.0.1 with free TCP and UDP ports")
 }
@@ -116,13 +116,13 @@ async fn race(
     // A race that finds nothing is drawn as well.
     let connection = initiation.usable().await;
     let _ = tokio::time::timeout(WATCH_TIME, initiation.finished()).await;
-    let race_report = RaceReport::of(initiation.trace());
+    let race_report = RaceReport::from_trace(initiation.trace());
     drop(connection);
     race_report
 }
 
-fn object(shown: &[SceneResult]) -> Value {
-    let scenes: Vec<Value> = shown
+fn object(results: &[SceneResult]) -> Value {
+    let scenes: Vec<Value> = results
         .iter()
         .map(|result| {
             json!({

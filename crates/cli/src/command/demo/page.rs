@@ -20,7 +20,7 @@ pub(super) struct Page {
 
 impl Page {
     /// Returns the introduction, which explains the pictures.
-    pub(super) fn opening(&self) -> Vec<Line> {
+    pub(super) fn introduction(&self) -> Vec<Line> {
         let count = SCENES.len();
         let text = format!(
             "eyas races the ways to reach a server, takes the first that works, and remembers. \
@@ -65,14 +65,14 @@ impl Page {
     }
 
     /// Returns the summary, and suggestions for what to do next.
-    pub(super) fn closing(&self, shown: &[SceneResult]) -> Vec<Line> {
+    pub(super) fn summary(&self, results: &[SceneResult]) -> Vec<Line> {
         let header = ["network", "without memory", "with memory", "learnt"];
-        let rows = shown.iter().map(|scene| {
+        let rows = results.iter().map(|scene| {
             vec![
                 (Paint::Plain, scene.scene.short.to_owned()),
                 result(&scene.first),
                 result(&scene.second),
-                (Paint::Dim, learnt_shortly(&scene.learnt)),
+                (Paint::Dim, learnt_summary(&scene.learnt)),
             ]
         });
         let mut lines = vec![Line::new(), Line::new().with(Paint::Head, "Summary")];
@@ -136,8 +136,8 @@ fn learnt(rows: &[Record]) -> Vec<String> {
         Verdict::Good { rtt: Some(rtt) } => format!("{what} works, {} away", time(rtt)),
         Verdict::Good { rtt: None } => format!("{what} works"),
         Verdict::Bad { cause, until } => {
-            let again = time(until.saturating_sub(now));
-            format!("{what} does not work ({cause}), tested again in {again}")
+            let retest_delay = time(until.saturating_sub(now));
+            format!("{what} does not work ({cause}), tested again in {retest_delay}")
         }
         _ => format!("{what} is unknown"),
     };
@@ -145,7 +145,7 @@ fn learnt(rows: &[Record]) -> Vec<String> {
     if sentences.is_empty() { vec!["nothing".to_owned()] } else { sentences }
 }
 
-fn learnt_shortly(rows: &[Record]) -> String {
+fn learnt_summary(rows: &[Record]) -> String {
     let word = |(what, verdict): (String, Verdict)| match verdict {
         Verdict::Bad { cause, .. } => format!("{what} {cause}"),
         _ => format!("{what} works"),

@@ -13,7 +13,7 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::{sleep, timeout};
 
 use super::scenes::Scene;
-use super::{DEADLINE, HOST, SILENT_AFTER, SceneResult, WATCH_TIME, no_server};
+use super::{DEADLINE, HOST, SILENT_AFTER, SceneResult, WATCH_TIME, server_failure};
 use crate::failure::{Failure, Kind};
 use crate::race_report::RaceReport;
 
@@ -30,7 +30,7 @@ pub(super) async fn show(
     Ok(SceneResult { scene, first, second, learnt })
 }
 
-/// Starts a server at two addresses, of which the one that is tried first accepts and stays silent.
+/// Starts a server at two addresses. The one that is tried first accepts and stays silent.
 async fn server(authority: &Authority) -> Result<TestServer, Failure> {
     let silent = Face { reach: Reach::Silent, ..Face::default() };
     let silent = Faces { tcp: silent, ..Faces::default() };
@@ -41,7 +41,7 @@ async fn server(authority: &Authority) -> Result<TestServer, Failure> {
         // Without IPv6, another loopback address is used.
         Err(_) => {
             let with_ipv4 = [(IpAddr::from([127, 0, 0, 2]), silent), (working, Faces::default())];
-            TestServer::start(authority, &with_ipv4).await.map_err(|cause| no_server(&cause))
+            TestServer::start(authority, &with_ipv4).await.map_err(|cause| server_failure(&cause))
         }
     }
 }
@@ -76,7 +76,7 @@ async fn race(
     sleep(WATCH_TIME).await;
     let race = report.and_then(|report| report.race);
     let race = race.ok_or_else(|| Failure::new(Kind::Connect, "the proxy ran no race"))?;
-    RaceReport::of(race.trace())
+    RaceReport::from_trace(race.trace())
 }
 
 /// Fetches as a program with a proxy does: it passes the name to the proxy, and uses TLS with the

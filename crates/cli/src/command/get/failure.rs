@@ -3,27 +3,27 @@
 use eyas_http::{Error, Kind};
 
 use super::report;
-use crate::command::race::of_failed;
+use crate::command::race::failed_race_lines;
 use crate::failure::Failure;
 use crate::race_report::RaceReport;
 use crate::terminal::OutputStyle;
 
 /// Converts an error to a failure. If a race failed, its failure is more informative than the
 /// client's. With a style it also contains what led to it: the redirects and the race.
-pub(super) fn of(error: &Error, style: Option<OutputStyle>) -> Failure {
-    let race_report = error.trace().and_then(|trace| RaceReport::of(trace.clone()).ok());
+pub(super) fn from_error(error: &Error, style: Option<OutputStyle>) -> Failure {
+    let race_report = error.trace().and_then(|trace| RaceReport::from_trace(trace.clone()).ok());
     let raced = race_report.as_ref().and_then(RaceReport::failure);
     let mut below = report::hops(error.redirected());
     if let (Some(race_report), Some(style), true) = (&race_report, style, raced.is_some()) {
-        below.extend(of_failed(race_report, style));
+        below.extend(failed_race_lines(race_report, style));
     }
     let failure = raced.unwrap_or_else(|| {
-        let details = report::race_of(race_report.as_ref());
+        let details = report::race_members(race_report.as_ref());
         let failure = Failure::new(error.kind().into(), message(error));
         failure.hint(next_step(error)).with_details(details)
     });
     let failure = match error.kind() {
-        Kind::Proxy => of_proxy(failure),
+        Kind::Proxy => for_proxy(failure),
         _ => failure,
     };
     match style {
@@ -41,7 +41,7 @@ fn next_step(error: &Error) -> &'static str {
 }
 
 /// Adapts the failure for a proxy, whose name the user did not enter as the server.
-fn of_proxy(mut failure: Failure) -> Failure {
+fn for_proxy(mut failure: Failure) -> Failure {
     if !failure.message.contains("proxy") {
         failure.message.insert_str(0, "the proxy: ");
     }

@@ -74,29 +74,29 @@ async fn fetch(
     common: &CommonFlags,
     unfinished: &Unfinished,
 ) -> Result<Fetched, Failure> {
-    let began = Instant::now();
+    let started_at = Instant::now();
     let url = target::url(&flags.url)?;
-    let output = place(flags, &url)?;
+    let output = output_path(flags, &url)?;
     let sink = sink(output.as_ref(), common, unfinished).await?;
     let mut request = request::Request::read(flags, &url).await?;
-    let target = target::of_url(&url, flags.versions)?;
+    let target = target::from_url(&url, flags.versions)?;
     let context = RaceContext::new(&flags.choice, &flags.reach, &flags.trust, &target).await?;
-    let client = client((flags, common), &context, &target, began)?;
+    let client = client((flags, common), &context, &target, started_at)?;
     let sent = request.send(&client).await;
     context.warn(common);
     let mut response = match sent {
         Ok(response) => response,
         Err(error) => return Err(failed(&error, flags, common)),
     };
-    let headers_at = began.elapsed();
-    let race_report = RaceReport::of(response.trace());
+    let headers_at = started_at.elapsed();
+    let race_report = RaceReport::from_trace(response.trace());
     if let (Ok(race_report), true) = (&race_report, flags.output.verbose || flags.output.explain) {
         report::verbose(race_report, &request, &response, flags, common);
     }
     let status = response.status();
     if flags.output.fail && status.as_u16() >= FIRST_FAILURE {
         let failure = Failure::new(Kind::Status, format!("{} answered {status}", response.url()));
-        return Err(failure.with_details(report::race_of(race_report.as_ref().ok())));
+        return Err(failure.with_details(report::race_members(race_report.as_ref().ok())));
     }
     let mut shape = GetShape {
         url: without_password(&url),
@@ -111,7 +111,7 @@ async fn fetch(
         race: RaceJson::default(),
     };
     shape.bytes = body(&mut response, sink, flags, common).await?;
-    shape.timings.total_ms = millis(began.elapsed());
+    shape.timings.total_ms = millis(started_at.elapsed());
     Ok(Fetched { shape, response, context, client })
 }
 
@@ -124,7 +124,7 @@ fn finish(
     if let Some(path) = &flags.output.trace {
         race_report::write(path, &trace)?;
     }
-    let race_report = RaceReport::of(trace);
+    let race_report = RaceReport::from_trace(trace);
     if common.json {
         return report::object(shape, race_report.ok().as_ref(), flags.output.explain);
     }
@@ -135,7 +135,7 @@ fn finish(
 }
 
 /// Returns where the body is written, if not to standard output.
-fn place(flags: &GetFlags, url: &Url) -> Result<Option<PathBuf>, Failure> {
+fn output_path(flags: &GetFlags, url: &Url) -> Result<Option<PathBuf>, Failure> {
     match (&flags.output.output, flags.output.remote_name) {
         (Some(path), _) => Ok(Some(path.clone())),
         (None, true) => remote_name(url).map(Some),
@@ -145,11 +145,11 @@ fn place(flags: &GetFlags, url: &Url) -> Result<Option<PathBuf>, Failure> {
 
 /// Opens the destination of the body. With `--json` standard output is reserved for the object.
 async fn sink(
-    place: Option<&PathBuf>,
+    output_path: Option<&PathBuf>,
     common: &CommonFlags,
     unfinished: &Unfinished,
 ) -> Result<BodySink, Failure> {
-    match place {
+    match output_path {
         Some(path) if common.json && path.as_os_str() == "-" => {
             Err(Failure::new(Kind::Usage, "--json and the body cannot both go to standard output")
                 .hint("name a file with -o FILE"))
@@ -164,7 +164,7 @@ fn client(
     (flags, common): (&GetFlags, &CommonFlags),
     context: &RaceContext,
     target: &Target,
-    began: Instant,
+    started_at: Instant,
 ) -> Result<Client, Failure> {
     let request = &flags.request;
     let race_policy = match flags.policy {
@@ -190,7 +190,7 @@ fn client(
             None => Proxy::from_env(),
         });
     if let Some(limit) = flags.reach.max_time {
-        builder = builder.total_timeout(limit.saturating_sub(began.elapsed()));
+        builder = builder.total_timeout(limit.saturating_sub(started_at.elapsed()));
     }
     builder.build().map_err(|error| failed(&error, flags, common))
 }
@@ -214,7 +214,7 @@ fn failed(error: &eyas_http::Error, flags: &GetFlags, common: &CommonFlags) -> F
     {
         return failure;
     }
-    failure::of(error, flags.output.verbose.then(|| OutputStyle::of_stderr(common.color)))
+    failure::from_error(error, flags.output.verbose.then(|| OutputStyle::of_stderr(common.color)))
 }
 
 fn headers(response: &Response) -> Vec<HeaderShape> {
@@ -249,7 +249,9 @@ async fn body(
     let before = sink.written();
     let watched = !flags.output.silent && !common.json && !sink.is_terminal();
     let progress = Progress::new(response.content_length(), watched, common.color);
-    while let Some(piece) = response.chunk().await.map_err(|error| failure::of(&error, None))? {
+    while let Some(piece) =
+        response.chunk().await.map_err(|error| failure::from_error(&error, None))?
+    {
         progress.add(piece.len());
         sink.write(&piece).await?;
     }

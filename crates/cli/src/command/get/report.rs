@@ -30,17 +30,17 @@ pub(super) fn connection(info: &ConnectionInfo) -> ConnectionShape {
 
 /// Returns the status line and headers, as written by HTTP/1.1.
 pub(super) fn head(response: &Response) -> String {
-    head_of(response.status(), response.version(), response.headers())
+    format_head(response.status(), response.version(), response.headers())
 }
 
 /// Returns the heads of the redirects that led to a response, and its own.
 pub(super) fn heads(response: &Response) -> String {
     let previous = response.redirected().iter();
-    let previous = previous.map(|hop| head_of(hop.status, hop.version, &hop.headers));
+    let previous = previous.map(|hop| format_head(hop.status, hop.version, &hop.headers));
     previous.chain([head(response)]).collect()
 }
 
-fn head_of(status: StatusCode, version: Version, headers: &HeaderMap) -> String {
+fn format_head(status: StatusCode, version: Version, headers: &HeaderMap) -> String {
     let reason = status.canonical_reason().unwrap_or_default();
     let first = format!("{} {} {reason}", version_name(version), status.as_u16());
     let mut text = format!("{}\r\n", first.trim_end());
@@ -81,7 +81,7 @@ pub(super) fn verbose(
         lines.push(connection_line(response.connection()));
         lines.extend(exchange(request, response));
     }
-    output::aside(&lines, style);
+    output::print_to_stderr(&lines, style);
 }
 
 fn connection_line(info: &ConnectionInfo) -> Line {
@@ -117,14 +117,14 @@ fn exchange(request: &Request, response: &Response) -> Vec<Line> {
 pub(super) fn late_switch(race_report: &RaceReport, common: &CommonFlags) {
     if let Some(upgrade) = &race_report.report.upgraded_to {
         let transport = upgrade.transport.name();
-        let text = format!("{transport} was ready a moment later: the next request starts there");
+        let text = format!("{transport} was ready a moment later: the next request starts with it");
         let line = Line::new().with(Paint::Dim, "* ").with(Paint::Good, text);
-        output::aside(&[line], OutputStyle::of_stderr(common.color));
+        output::print_to_stderr(&[line], OutputStyle::of_stderr(common.color));
     }
 }
 
 /// Returns the members of an object that describe the race.
-pub(super) fn race_of(race_report: Option<&RaceReport>) -> Value {
+pub(super) fn race_members(race_report: Option<&RaceReport>) -> Value {
     race_report.map(|race_report| value(&RaceJson::from(&race_report.report))).unwrap_or_default()
 }
 

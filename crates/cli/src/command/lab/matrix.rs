@@ -13,19 +13,20 @@ const COLUMN_PADDING: usize = 4;
 /// is none.
 pub(super) fn lines(document: &Document, style: OutputStyle) -> Vec<Line> {
     let Some(matrix) = &document.matrix else { return Vec::new() };
-    let has = |place: &usize| matrix.rows.iter().any(|row| row.cells[*place].run);
+    let has = |index: &usize| matrix.rows.iter().any(|row| row.cells[*index].run);
     let shown: Vec<usize> = (0..matrix.columns.len()).filter(has).collect();
-    let heads: Vec<String> = shown.iter().map(|place| head(&matrix.columns[*place])).collect();
+    let headers: Vec<String> =
+        shown.iter().map(|index| header_text(&matrix.columns[*index])).collect();
     let first = matrix.rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> =
-        heads.iter().map(|head| head.chars().count() + COLUMN_PADDING).collect();
+        headers.iter().map(|header_text| header_text.chars().count() + COLUMN_PADDING).collect();
     let available = style.width.saturating_sub(first + COLUMN_PADDING);
     let mut lines = Vec::new();
     for part in parts(&widths, available) {
         let mut header = vec![""];
-        header.extend(heads[part.clone()].iter().map(String::as_str));
+        header.extend(headers[part.clone()].iter().map(String::as_str));
         let rows = matrix.rows.iter().map(|row| {
-            let of = |place: &usize| cell(&row.cells[*place], &matrix.columns[*place]);
+            let of = |index: &usize| cell(&row.cells[*index], &matrix.columns[*index]);
             let cells = shown[part.clone()].iter().map(of);
             [(Paint::Plain, row.label.clone())].into_iter().chain(cells).collect()
         });
@@ -35,7 +36,7 @@ pub(super) fn lines(document: &Document, style: OutputStyle) -> Vec<Line> {
     lines
 }
 
-fn head(column: &MatrixColumn) -> String {
+fn header_text(column: &MatrixColumn) -> String {
     let unit = if column.unit.is_empty() { "" } else { ", " };
     format!("{}{unit}{}", column.label, column.unit)
 }
@@ -44,10 +45,10 @@ fn head(column: &MatrixColumn) -> String {
 fn parts(widths: &[usize], available: usize) -> Vec<std::ops::Range<usize>> {
     let mut parts = Vec::new();
     let (mut begin, mut used) = (0, 0);
-    for (place, width) in widths.iter().enumerate() {
-        if place > begin && used + width > available {
-            parts.push(begin..place);
-            (begin, used) = (place, 0);
+    for (index, width) in widths.iter().enumerate() {
+        if index > begin && used + width > available {
+            parts.push(begin..index);
+            (begin, used) = (index, 0);
         }
         used += width;
     }

@@ -41,7 +41,7 @@ pub(super) fn run(flags: LabFlags, common: CommonFlags) -> Result<(), Failure> {
     match flags.action {
         LabAction::List => list(&common),
         LabAction::Show { name } => show(&name),
-        LabAction::Report { directory } => report_again(&directory, &common),
+        LabAction::Report { directory } => rewrite_report(&directory, &common),
         LabAction::Merge(flags) => shard::merge(&flags, &common),
         LabAction::Run(flags) => {
             let text = text(&flags.plan)?;
@@ -69,7 +69,7 @@ pub(super) fn run(flags: LabFlags, common: CommonFlags) -> Result<(), Failure> {
 /// Gives this program the privileges to create hosts and links.
 fn enable_networks() -> Result<(), Failure> {
     #[cfg(target_os = "linux")]
-    eyas_lab::emulator::become_root().map_err(super::netem::refused)?;
+    eyas_lab::emulator::become_root().map_err(super::netem::emulator_failure)?;
     Ok(())
 }
 
@@ -157,7 +157,7 @@ fn job(flags: &LabRunFlags, out: impl FnOnce() -> PathBuf) -> Job {
 
 async fn experiment(plan: Plan, flags: LabRunFlags, common: CommonFlags) -> Result<(), Failure> {
     let job = job(&flags, || plan.directory());
-    let (began, out) = (Instant::now(), job.out.clone());
+    let (started_at, out) = (Instant::now(), job.out.clone());
     let watcher = Watcher {
         out: out.clone(),
         watched: !common.json,
@@ -172,8 +172,8 @@ async fn experiment(plan: Plan, flags: LabRunFlags, common: CommonFlags) -> Resu
     });
     let (document, table) = work.await?;
     let outcome = Finished { document: &document, table: &table, format: flags.format };
-    publish(&outcome, &out, began, &common)?;
-    check_if(flags.check, &document)
+    publish(&outcome, &out, started_at, &common)?;
+    check_if_requested(flags.check, &document)
 }
 
 /// The results, and how their table is written.
@@ -187,16 +187,16 @@ struct Finished<'a> {
 fn publish(
     outcome: &Finished<'_>,
     out: &Path,
-    began: Instant,
+    started_at: Instant,
     common: &CommonFlags,
 ) -> Result<(), Failure> {
-    write(outcome, out).map_err(|cause| refused(&cause))?;
+    write_files(outcome, out).map_err(|cause| write_failure(&cause))?;
     if common.json {
         return output::object(&value(outcome.document)?);
     }
     let style = OutputStyle::of_stdout(common.color);
     let mut lines = page::document(outcome.document, style);
-    lines.extend(page::places(out, began.elapsed()));
+    lines.extend(page::locations(out, started_at.elapsed()));
     output::page(&lines, style)
 }
 
@@ -209,7 +209,7 @@ fn code_version() -> String {
     runner::code_version(COMMIT, &std::env::current_exe().unwrap_or_default())
 }
 
-fn write(outcome: &Finished<'_>, out: &Path) -> Result<(), ResultsError> {
+fn write_files(outcome: &Finished<'_>, out: &Path) -> Result<(), ResultsError> {
     let Finished { document, table, format } = *outcome;
     document.write(out)?;
     write_tables(document, table, out)?;
@@ -219,7 +219,7 @@ fn write(outcome: &Finished<'_>, out: &Path) -> Result<(), ResultsError> {
     report::write(document, out)
 }
 
-fn refused(cause: &ResultsError) -> Failure {
+fn write_failure(cause: &ResultsError) -> Failure {
     match cause {
         ResultsError::Io { path, cause } => Failure::write(&path.display().to_string(), cause)
             .hint("choose a writable directory with --out"),
@@ -227,7 +227,7 @@ fn refused(cause: &ResultsError) -> Failure {
     }
 }
 
-fn unreadable(cause: &ResultsError) -> Failure {
+fn read_failure(cause: &ResultsError) -> Failure {
     match cause {
         ResultsError::Io { path, cause } => Failure::read(&path.display().to_string(), cause),
         other => Failure::new(Kind::Read, other.to_string()),
@@ -239,21 +239,21 @@ fn value(document: &Document) -> Result<Value, Failure> {
         .map_err(|cause| Failure::new(Kind::Write, format!("cannot write JSON: {cause}")))
 }
 
-fn report_again(directory: &Path, common: &CommonFlags) -> Result<(), Failure> {
+fn rewrite_report(directory: &Path, common: &CommonFlags) -> Result<(), Failure> {
     let document = Document::read(directory).map_err(|cause| {
-        unreadable(&cause).hint("give the output directory of a finished 'eyas lab run'")
+        read_failure(&cause).hint("give the output directory of a finished 'eyas lab run'")
     })?;
-    report::write(&document, directory).map_err(|cause| refused(&cause))?;
+    report::write(&document, directory).map_err(|cause| write_failure(&cause))?;
     if common.json {
         return output::object(&value(&document)?);
     }
     let style = OutputStyle::of_stdout(common.color);
     let mut lines = page::document(&document, style);
-    lines.extend(page::report_place(directory));
+    lines.extend(page::report_location(directory));
     output::page(&lines, style)
 }
 
-fn check_if(is_requested: bool, document: &Document) -> Result<(), Failure> {
+fn check_if_requested(is_requested: bool, document: &Document) -> Result<(), Failure> {
     if is_requested { check(document) } else { Ok(()) }
 }
 

@@ -57,29 +57,29 @@ pub(super) fn document(document: &Document, style: OutputStyle) -> Vec<Line> {
 }
 
 fn numbers(document: &Document, figure: &Figure, style: OutputStyle) -> Vec<Line> {
-    let wanted = |names: &[String], id: &String| names.is_empty() || names.contains(id);
+    let is_wanted = |names: &[String], id: &String| names.is_empty() || names.contains(id);
     let mut lines = Vec::new();
-    for scene in document.scenes.iter().filter(|scene| wanted(&figure.scenes, &scene.id)) {
-        let curves = document.curves.iter().filter(|curve| wanted(&figure.curves, &curve.id));
+    for scene in document.scenes.iter().filter(|scene| is_wanted(&figure.scenes, &scene.id)) {
+        let curves = document.curves.iter().filter(|curve| is_wanted(&figure.curves, &curve.id));
         let curves: Vec<_> =
             curves.filter(|curve| document.along(&scene.id, &curve.id).next().is_some()).collect();
-        let mut places: Vec<f64> = curves
+        let mut positions: Vec<f64> = curves
             .iter()
             .flat_map(|curve| document.along(&scene.id, &curve.id).map(|point| point.x))
             .collect();
-        places.sort_by(f64::total_cmp);
-        places.dedup();
-        let places = spread(&places);
-        if places.is_empty() {
+        positions.sort_by(f64::total_cmp);
+        positions.dedup();
+        let positions = evenly_spaced(&positions);
+        if positions.is_empty() {
             continue;
         }
         let unit = &document.axis.unit;
         let name = if scene.label.is_empty() { &document.axis.label } else { &scene.label };
         let mut header = vec![name.clone()];
-        header.extend(places.iter().map(|x| format!("{} {unit}", number(*x))));
+        header.extend(positions.iter().map(|x| format!("{} {unit}", number(*x))));
         let rows = curves.iter().map(|curve| {
             let mut row = vec![(Paint::Plain, curve.label.clone())];
-            row.extend(places.iter().map(|x| {
+            row.extend(positions.iter().map(|x| {
                 let value = value(document, (&scene.id, &curve.id), *x, &figure.measure);
                 (Paint::Plain, value.map(number).unwrap_or_default())
             }));
@@ -96,13 +96,13 @@ fn value(document: &Document, (scene, curve): (&str, &str), x: f64, of: &Measure
     point.measures.get(of).map(|summary| summary.value)
 }
 
-/// Returns as many places as fit on a line, including the first and the last.
-fn spread(places: &[f64]) -> Vec<f64> {
-    if places.len() <= COLUMNS {
-        return places.to_vec();
+/// Returns as many positions on the axis as fit on a line, including the first and the last.
+fn evenly_spaced(positions: &[f64]) -> Vec<f64> {
+    if positions.len() <= COLUMNS {
+        return positions.to_vec();
     }
-    let last = places.len() - 1;
-    (0..COLUMNS).map(|column| places[column * last / (COLUMNS - 1)]).collect()
+    let last = positions.len() - 1;
+    (0..COLUMNS).map(|column| positions[column * last / (COLUMNS - 1)]).collect()
 }
 
 fn claims(claims: &[Verdict], style: OutputStyle) -> Vec<Line> {
@@ -114,7 +114,7 @@ fn claims(claims: &[Verdict], style: OutputStyle) -> Vec<Line> {
             Outcome::Undecided | Outcome::NotMeasured | Outcome::ShownOnly => Paint::Dim,
         };
         let mut heading = Line::new().with(Paint::Head, format!("  {:>2}  ", claim.id));
-        heading.push(paint, claim.outcome.in_words());
+        heading.push(paint, claim.outcome.describe());
         lines.extend(with_suffix(heading, &format!("  published: {}", claim.published), 6, style));
         lines.extend(wrapped(Paint::Plain, &claim.text, 6, style));
         lines.extend(claim.checks.iter().flat_map(|one| check(one, style)));
@@ -144,10 +144,10 @@ fn check(check: &CheckVerdict, style: OutputStyle) -> Vec<Line> {
     let bounds = if check.accept.is_empty() {
         String::new()
     } else {
-        let wanted = format!("{} {}", check.accept.in_words(), check.unit);
+        let is_wanted = format!("{} {}", check.accept.describe(), check.unit);
         let spans =
             if check.outcome == Outcome::Undecided { ", the interval spans it" } else { "" };
-        format!("  (wanted {}{spans})", wanted.trim_end())
+        format!("  (wanted {}{spans})", is_wanted.trim_end())
     };
     let about = if check.about.is_empty() { &check.value } else { &check.about };
     let paint = if check.outcome == Outcome::Refused { Paint::Bad } else { Paint::Dim };
@@ -155,15 +155,16 @@ fn check(check: &CheckVerdict, style: OutputStyle) -> Vec<Line> {
 }
 
 /// Returns the locations of the results.
-pub(super) fn places(out: &Path, took: Duration) -> Vec<Line> {
-    let took = format!("took {}; result.json and result.csv are in {}", time(took), out.display());
-    let mut lines = vec![Line::new(), Line::new().with(Paint::Dim, took)];
-    lines.extend(report_place(out));
+pub(super) fn locations(out: &Path, elapsed: Duration) -> Vec<Line> {
+    let elapsed =
+        format!("took {}; result.json and result.csv are in {}", time(elapsed), out.display());
+    let mut lines = vec![Line::new(), Line::new().with(Paint::Dim, elapsed)];
+    lines.extend(report_location(out));
     lines
 }
 
 /// Returns the location of the report.
-pub(super) fn report_place(out: &Path) -> Vec<Line> {
-    let place = out.join("report.html").display().to_string();
-    vec![Line::new().with(Paint::Dim, "report  ").with(Paint::Command, place)]
+pub(super) fn report_location(out: &Path) -> Vec<Line> {
+    let path = out.join("report.html").display().to_string();
+    vec![Line::new().with(Paint::Dim, "report  ").with(Paint::Command, path)]
 }

@@ -8,7 +8,7 @@ use eyas_lab::results::{Document, Table};
 use eyas_lab::runner::{self, Job, MergeError, Shard};
 use serde_json::json;
 
-use super::{COMMIT, Finished, Watcher, refused, unreadable};
+use super::{COMMIT, Finished, Watcher, read_failure, write_failure};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, LabMergeFlags};
 use crate::output;
@@ -25,7 +25,7 @@ pub(super) struct Assignment {
 impl Assignment {
     /// Runs the shard to completion, and reports the runs that can be merged.
     pub(super) async fn run(self, job: Job, common: CommonFlags) -> Result<(), Failure> {
-        let (began, out, shard) = (Instant::now(), job.out.clone(), self.shard);
+        let (started_at, out, shard) = (Instant::now(), job.out.clone(), self.shard);
         let watcher = Watcher {
             out: out.clone(),
             watched: !common.json,
@@ -42,7 +42,7 @@ impl Assignment {
             }));
         }
         let style = OutputStyle::of_stdout(common.color);
-        output::page(&summary(shard, finished.total, &out, began.elapsed()), style)
+        output::page(&summary(shard, finished.total, &out, started_at.elapsed()), style)
     }
 }
 
@@ -53,30 +53,31 @@ pub(super) fn directory(plan: &Plan, shard: Shard) -> PathBuf {
     directory.into()
 }
 
-fn summary(shard: Shard, runs: usize, out: &Path, took: Duration) -> Vec<Line> {
-    let place = out.display();
-    let finished = format!("shard {shard}: {runs} runs in {}, kept in {place}", time(took));
+fn summary(shard: Shard, runs: usize, out: &Path, elapsed: Duration) -> Vec<Line> {
+    let directory = out.display();
+    let finished = format!("shard {shard}: {runs} runs in {}, kept in {directory}", time(elapsed));
     let next = "eyas lab merge with the directories of all shards creates the result";
     vec![Line::new().with(Paint::Plain, finished), Line::new().with(Paint::Dim, next)]
 }
 
 /// Merges shards and reports as a single run would.
 pub(super) fn merge(flags: &LabMergeFlags, common: &CommonFlags) -> Result<(), Failure> {
-    let began = Instant::now();
+    let started_at = Instant::now();
     let version = super::code_version();
-    let merged = runner::merge(&flags.directories, &version).map_err(|cause| not_merged(&cause))?;
+    let merged =
+        runner::merge(&flags.directories, &version).map_err(|cause| merge_failure(&cause))?;
     let out = flags.out.clone().unwrap_or_else(|| merged.plan.directory());
-    merged.keep(&out, &version).map_err(|cause| refused(&cause))?;
+    merged.keep(&out, &version).map_err(|cause| write_failure(&cause))?;
     let table = Table::new(&merged.plan, &merged.results, &merged.seeds);
     let document = Document::new(&merged.plan, &merged.results, COMMIT, merged.seeds);
     let outcome = Finished { document: &document, table: &table, format: flags.format };
-    super::publish(&outcome, &out, began, common)?;
-    super::check_if(flags.check, &document)
+    super::publish(&outcome, &out, started_at, common)?;
+    super::check_if_requested(flags.check, &document)
 }
 
-fn not_merged(cause: &MergeError) -> Failure {
+fn merge_failure(cause: &MergeError) -> Failure {
     let what = match cause {
-        MergeError::Results(cause) => unreadable(cause),
+        MergeError::Results(cause) => read_failure(cause),
         _ => Failure::new(Kind::Read, cause.to_string()),
     };
     what.hint(match cause {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use eyas_lab::live::LiveError;
 use eyas_lab::runner::{Event, RunError};
 
-use super::refused;
+use super::write_failure;
 use crate::command;
 use crate::failure::{Failure, Kind};
 use crate::flags::ColorChoice;
@@ -48,12 +48,12 @@ impl Watcher {
                     bar = Some(Progress::of_runs(now.total, now.done, watched, color));
                 }
                 (Event::Progress(_), Some(bar)) => bar.add(1),
-                (Event::LeftOut { point, lacking }, bar) => {
+                (Event::Skipped { point, missing }, bar) => {
                     let line =
-                        Line::new().with(Paint::Plain, format!("SKIPPED {point}: {lacking}"));
-                    let print = || output::aside(&[line], OutputStyle::of_stderr(color));
+                        Line::new().with(Paint::Plain, format!("SKIPPED {point}: {missing}"));
+                    let print = || output::print_to_stderr(&[line], OutputStyle::of_stderr(color));
                     match bar {
-                        Some(bar) => bar.beside(print),
+                        Some(bar) => bar.suspend(print),
                         None => print(),
                     }
                 }
@@ -61,7 +61,7 @@ impl Watcher {
         });
         tokio::select! {
             finished = &mut work => match finished {
-                Ok(finished) => finished.map_err(|cause| not_run(&cause)),
+                Ok(finished) => finished.map_err(|cause| run_failure(&cause)),
                 Err(cause) => Err(Failure::new(Kind::Interrupted, cause.to_string())),
             },
             kind = interruption.next() => {
@@ -77,20 +77,20 @@ impl Watcher {
 
     fn interrupted(&self, kind: Kind) -> Failure {
         let message = format!(
-            "interrupted; finished runs are in {}; the same command continues from there",
+            "interrupted; finished runs are kept in {}; the same command continues the rest",
             self.out.display(),
         );
         if self.watched {
             let line = Line::new().with(Paint::Plain, &message);
-            output::aside(&[line], OutputStyle::of_stderr(self.color));
+            output::print_to_stderr(&[line], OutputStyle::of_stderr(self.color));
         }
         Failure::new(kind, message)
     }
 }
 
-fn not_run(cause: &RunError) -> Failure {
+fn run_failure(cause: &RunError) -> Failure {
     let kind = match cause {
-        RunError::Results(cause) => return refused(cause),
+        RunError::Results(cause) => return write_failure(cause),
         RunError::Plan(_) => return Failure::new(Kind::Usage, cause.to_string()),
         RunError::LiveShard => {
             return Failure::new(Kind::Usage, cause.to_string())

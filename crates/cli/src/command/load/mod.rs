@@ -106,22 +106,20 @@ fn print(
 /// Returns a failure if there was no response at all: then the measurements do not describe the
 /// server.
 fn failure_without_responses(url: &Url, summary: &Summary) -> Option<Failure> {
-    let trouble = summary.troubles.first()?;
+    let error = summary.errors.first()?;
     if summary.answered > 0 {
         return None;
     }
-    let kind = match trouble.kind.as_str() {
+    let kind = match error.kind.as_str() {
         "timeout" => Kind::Timeout,
         name => eyas_http::Kind::from_name(name).map_or(Kind::Protocol, Kind::from),
     };
     // For certificates the hint names flags.
     let cause = match kind {
-        Kind::Certificate => {
-            trouble.first.rsplit_once("; ").map_or(&*trouble.first, |(what, _)| what)
-        }
-        _ => &trouble.first,
+        Kind::Certificate => error.first.rsplit_once("; ").map_or(&*error.first, |(what, _)| what),
+        _ => &error.first,
     };
-    let text = match (summary.intended, trouble.count) {
+    let text = match (summary.intended, error.count) {
         (1, _) => format!("the only request was not answered: {cause}"),
         (all, count) if all == count => format!("none of {all} requests was answered: {cause}"),
         (all, count) => format!("none of {all} requests was answered; {count} of them: {cause}"),

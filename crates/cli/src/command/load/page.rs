@@ -15,7 +15,7 @@ const SPINNER: usize = 2;
 
 /// The times of the report, in chronological order.
 const TIMES: [(&str, &str); 6] = [
-    ("late", "begun late by"),
+    ("late", "late start"),
     ("dns", "DNS"),
     ("connect", "connect"),
     ("security", "security"),
@@ -34,7 +34,7 @@ pub(super) fn progress_line(progress: &Progress<'_>, width: usize) -> String {
     let rate = tally.answered as f64 / progress.interval.as_secs_f64().max(f64::MIN_POSITIVE);
     let mut parts = vec![(0, elapsed), (1, format!("{rate:.0}/s"))];
     if let Some(times) = Percentiles::of(&tally.times.total) {
-        let [p50, p90, p99] = [times.p50, times.p90, times.p99].map(of_millis);
+        let [p50, p90, p99] = [times.p50, times.p90, times.p99].map(format_millis);
         parts.extend([(4, format!("median {p50}")), (7, format!("90 % {p90}"))]);
         parts.push((5, format!("99 % {p99}")));
     }
@@ -80,7 +80,7 @@ pub(super) fn report(
     lines.extend(times(summary, style));
     lines.extend(winners(summary, style));
     lines.extend(attempts(summary, style));
-    lines.extend(troubles(summary, style));
+    lines.extend(errors(summary, style));
     lines
 }
 
@@ -127,7 +127,7 @@ fn times(summary: &Summary, style: OutputStyle) -> Vec<Line> {
         let Some(times) = summary.times_ms.get(name) else { continue };
         let mut row = vec![(Paint::Plain, label.to_owned())];
         let values = [times.p50, times.p90, times.p99, times.p999, times.max, times.mean];
-        row.extend(values.map(|value| (Paint::Plain, of_millis(value))));
+        row.extend(values.map(|value| (Paint::Plain, format_millis(value))));
         rows.push(row);
     }
     table_of_numbers(&["", "median", "90 %", "99 %", "99.9 %", "longest", "mean"], rows, style)
@@ -177,7 +177,7 @@ fn attempts(summary: &Summary, style: OutputStyle) -> Vec<Line> {
     lines
 }
 
-fn troubles(summary: &Summary, style: OutputStyle) -> Vec<Line> {
+fn errors(summary: &Summary, style: OutputStyle) -> Vec<Line> {
     let statuses = summary.statuses.iter().filter(|(status, _)| status.as_str() >= "400");
     let mut rows: Vec<_> = statuses
         .map(|(status, number)| {
@@ -188,11 +188,11 @@ fn troubles(summary: &Summary, style: OutputStyle) -> Vec<Line> {
             ]
         })
         .collect();
-    rows.extend(summary.troubles.iter().map(|trouble| {
+    rows.extend(summary.errors.iter().map(|error| {
         vec![
-            (Paint::Bad, trouble.kind.clone()),
-            (Paint::Plain, count(trouble.count)),
-            (Paint::Plain, trouble.first.clone()),
+            (Paint::Bad, error.kind.clone()),
+            (Paint::Plain, count(error.count)),
+            (Paint::Plain, error.first.clone()),
         ]
     }));
     if rows.is_empty() {
@@ -201,7 +201,7 @@ fn troubles(summary: &Summary, style: OutputStyle) -> Vec<Line> {
     [vec![Line::new()], table(&["failed", "", "the first of them"], rows, style)].concat()
 }
 
-fn of_millis(millis: f64) -> String {
+fn format_millis(millis: f64) -> String {
     time(Duration::from_secs_f64((millis / 1_000.0).max(0.0)))
 }
 

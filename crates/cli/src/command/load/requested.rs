@@ -27,7 +27,7 @@ pub(super) struct RequestedLoad {
 /// Reads the flags, and the files that they name.
 pub(super) async fn read(flags: &LoadFlags) -> Result<RequestedLoad, Failure> {
     let url = target::url(&flags.url)?;
-    let target = target::of_url(&url, flags.versions)?;
+    let target = target::from_url(&url, flags.versions)?;
     let (arrivals, connections) = (&flags.arrivals, &flags.connections);
     let mut security = setting::security(&flags.trust)?;
     if !connections.resume {
@@ -40,7 +40,7 @@ pub(super) async fn read(flags: &LoadFlags) -> Result<RequestedLoad, Failure> {
     let sources = connections.source.iter().flat_map(|range| range.0.iter().copied());
     let builder = Endpoint::builder().security(security).memory(memory).local_addresses(sources);
     let mut load = Load::new(url);
-    load.endpoint = setting::reaching(builder, &flags.reach, &target).await?;
+    load.endpoint = setting::with_reach(builder, &flags.reach, &target).await?;
     load.extent = Extent {
         duration: arrivals.duration.or(arrivals.requests.is_none().then_some(DEFAULT_DURATION)),
         requests: arrivals.requests,
@@ -51,10 +51,11 @@ pub(super) async fn read(flags: &LoadFlags) -> Result<RequestedLoad, Failure> {
     load.warm_up = arrivals.warm_up;
     load.objects = arrivals.size.iter().map(|size| format!("/bytes/{size}")).collect();
     load.connections = match connections.connections {
-        None => Connections::Fresh,
-        Some(most) => {
-            Connections::Kept { most: most as usize, streams: connections.streams as usize }
-        }
+        None => Connections::PerRequest,
+        Some(max_connections) => Connections::Persistent {
+            max_connections: max_connections as usize,
+            streams: connections.streams as usize,
+        },
     };
     load.http1_0 = flags.http1_0;
     load.versions =
@@ -112,8 +113,10 @@ impl RequestedLoad {
             Rate::Ramp { from, to, .. } => (from, to),
         };
         let connections = match load.connections {
-            Connections::Fresh => json!({ "kept": Value::Null, "streams": Value::Null }),
-            Connections::Kept { most, streams } => json!({ "kept": most, "streams": streams }),
+            Connections::PerRequest => json!({ "kept": Value::Null, "streams": Value::Null }),
+            Connections::Persistent { max_connections, streams } => {
+                json!({ "kept": max_connections, "streams": streams })
+            }
         };
         json!({
             "url": without_password(&load.url),
@@ -154,9 +157,13 @@ impl RequestedLoad {
             eyas_lab::load::Spacing::Constant => "constant",
         };
         let connections = match load.connections {
-            Connections::Fresh => "a connection each".to_owned(),
-            Connections::Kept { most: 1, .. } => "one kept connection".to_owned(),
-            Connections::Kept { most, .. } => format!("up to {most} kept connections"),
+            Connections::PerRequest => "one connection per request".to_owned(),
+            Connections::Persistent { max_connections: 1, .. } => {
+                "one persistent connection".to_owned()
+            }
+            Connections::Persistent { max_connections, .. } => {
+                format!("up to {max_connections} persistent connections")
+            }
         };
         format!("{spacing} arrivals, {rate}, {connections}")
     }

@@ -156,7 +156,7 @@ async fn serve_client(mut stream: tokio::net::UnixStream, requests: mpsc::Sender
 /// Runs `eyas netem change`.
 pub(super) fn change(flags: &NetemChangeFlags, common: &CommonFlags) -> Result<(), Failure> {
     // Invalid changes are reported here, not by the run.
-    let specs = LinkSpecs::of(&flags.link)?;
+    let specs = LinkSpecs::from_flags(&flags.link)?;
     let mut both: Vec<String> =
         flags.link.pairs().map(|(key, value)| format!("{key}={value}")).collect();
     if let Some(state) = flags.state {

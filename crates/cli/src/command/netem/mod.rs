@@ -25,7 +25,7 @@ use serde_json::json;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::child::{SignalForwarder, code, forward, not_run};
+use super::child::{SignalForwarder, exit_code, forward, start_failure};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, NetemAction, NetemFlags, NetemRunFlags};
 use crate::output;
@@ -43,7 +43,7 @@ pub(super) fn run(flags: NetemFlags, common: &CommonFlags) -> Result<ExitCode, F
         NetemAction::Run(flags) => {
             let scenario = network::scenario(&flags)?;
             // This must happen before the runtime starts threads.
-            emulator::become_root().map_err(refused)?;
+            emulator::become_root().map_err(emulator_failure)?;
             super::on_runtime(run_inside(&scenario, &flags, common))
         }
         NetemAction::Change(flags) => control::change(&flags, common).map(|()| ExitCode::SUCCESS),
@@ -52,7 +52,7 @@ pub(super) fn run(flags: NetemFlags, common: &CommonFlags) -> Result<ExitCode, F
 }
 
 /// Converts an error of the emulator to a failure.
-pub(super) fn refused(cause: EmulatorError) -> Failure {
+pub(super) fn emulator_failure(cause: EmulatorError) -> Failure {
     let kind = match cause {
         EmulatorError::Topology(_) | EmulatorError::NoSuchPath { .. } => Kind::Usage,
         _ => Kind::Emulator,
@@ -67,7 +67,7 @@ fn wait_failure(cause: io::Error) -> Failure {
 fn capture_failure(file: &Path, cause: EmulatorError) -> Failure {
     match cause {
         EmulatorError::Capture(cause) => Failure::write(&file.display().to_string(), &cause),
-        other => refused(other),
+        other => emulator_failure(other),
     }
 }
 
@@ -77,7 +77,7 @@ async fn run_inside(
     flags: &NetemRunFlags,
     common: &CommonFlags,
 ) -> Result<ExitCode, Failure> {
-    let emulator = Emulator::start(&scenario.topology).map_err(refused)?;
+    let emulator = Emulator::start(&scenario.topology).map_err(emulator_failure)?;
     if let Some(file) = &flags.pcapng {
         emulator.capture(None, file).map_err(|cause| capture_failure(file, cause))?;
     }
@@ -94,11 +94,11 @@ async fn run_inside(
     // behind.
     let mut signals = SignalForwarder::listen().map_err(wait_failure)?;
     let child = spawn(&emulator, Host::Client, program, arguments, common);
-    let mut child = child.map_err(|cause| not_run(program, &cause))?;
+    let mut child = child.map_err(|cause| start_failure(program, &cause))?;
     let events = &scenario.events;
     let status =
         wait_for_command(&emulator, &mut child, &mut control, &mut signals, events).await?;
-    let counters = emulator.counters().map_err(refused)?;
+    let counters = emulator.counters().map_err(emulator_failure)?;
     if let Some(server) = &mut server {
         end(server).await;
     }
@@ -108,7 +108,7 @@ async fn run_inside(
     }
     drop(emulator);
     print(&counters, status, flags, common)?;
-    Ok(ExitCode::from(code(status)))
+    Ok(ExitCode::from(exit_code(status)))
 }
 
 /// Starts a command inside, with the address of its peer in its environment.
@@ -148,7 +148,7 @@ async fn serve(emulator: &Emulator, line: &str, common: &CommonFlags) -> Result<
     })?;
     let namespace = emulator.namespace(Host::Server);
     let deadline = Instant::now() + SERVER_START_TIMEOUT;
-    while Instant::now() < deadline && !namespace.is_listening().map_err(refused)? {
+    while Instant::now() < deadline && !namespace.is_listening().map_err(emulator_failure)? {
         if let Ok(Some(status)) = server.try_wait() {
             return Err(Failure::new(Kind::Emulator, format!("the server has ended: {status}"))
                 .hint("--server takes one line for sh; its output is on standard error"));
@@ -188,7 +188,7 @@ async fn wait_for_command(
 
 fn apply_event(emulator: &Emulator, event: &ScenarioEvent) -> Result<(), Failure> {
     let apply = |direction: &emulator::Direction| {
-        emulator.apply(&event.path, *direction, &event.spec).map_err(refused)
+        emulator.apply(&event.path, *direction, &event.spec).map_err(emulator_failure)
     };
     event.directions.iter().try_for_each(apply)
 }
@@ -209,14 +209,14 @@ fn print(
 ) -> Result<(), Failure> {
     if common.json {
         let mut object = page::object(counters);
-        object["command"] = json!({ "exit_code": code(status) });
+        object["command"] = json!({ "exit_code": exit_code(status) });
         return output::object(&object);
     }
     if !flags.quiet {
         let style = OutputStyle::of_stderr(common.color);
         let mut lines = vec![Line::new()];
         lines.extend(page::lines(counters, style));
-        output::aside(&lines, style);
+        output::print_to_stderr(&lines, style);
     }
     Ok(())
 }
@@ -224,11 +224,11 @@ fn print(
 /// Parses a link specification.
 fn spec(flag: &str, text: &str) -> Result<LinkSpec, Failure> {
     let mut spec = LinkSpec::default();
-    spec.read(text).map_err(|cause| wrong(flag, &cause))?;
+    spec.read(text).map_err(|cause| invalid_flag(flag, &cause))?;
     Ok(spec)
 }
 
-fn wrong(flag: &str, cause: &dyn std::fmt::Display) -> Failure {
+fn invalid_flag(flag: &str, cause: &dyn std::fmt::Display) -> Failure {
     Failure::new(Kind::Usage, format!("{flag}: {cause}"))
         .hint("docs/netem.md has every key; an example: --rate 10mbit --forward loss=1%")
 }

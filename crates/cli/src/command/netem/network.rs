@@ -4,7 +4,7 @@ use std::fs;
 
 use eyas_lab::emulator::{Direction, LinkSpec, PathTopology, Scenario, Topology};
 
-use super::{refused, spec, wrong};
+use super::{emulator_failure, invalid_flag, spec};
 use crate::failure::Failure;
 use crate::flags::{LinkFlags, NetemRunFlags};
 
@@ -19,10 +19,11 @@ pub(super) struct LinkSpecs {
 }
 
 impl LinkSpecs {
-    pub(super) fn of(flags: &LinkFlags) -> Result<Self, Failure> {
+    pub(super) fn from_flags(flags: &LinkFlags) -> Result<Self, Failure> {
         let mut both = LinkSpec::default();
         for (key, value) in flags.pairs() {
-            both.set(key, value).map_err(|cause| wrong(&format!("--{key}"), &cause.reason))?;
+            both.set(key, value)
+                .map_err(|cause| invalid_flag(&format!("--{key}"), &cause.reason))?;
         }
         let forward = spec("--forward", flags.forward.as_deref().unwrap_or_default())?;
         let backward = spec("--backward", flags.backward.as_deref().unwrap_or_default())?;
@@ -43,17 +44,17 @@ impl LinkSpecs {
 pub(super) fn scenario(flags: &NetemRunFlags) -> Result<Scenario, Failure> {
     let mut scenario = match &flags.topology {
         Some(file) => {
-            let place = file.display().to_string();
-            let text = fs::read_to_string(file).map_err(|cause| Failure::read(&place, &cause))?;
+            let path = file.display().to_string();
+            let text = fs::read_to_string(file).map_err(|cause| Failure::read(&path, &cause))?;
             Scenario::parse(&text).map_err(|cause| {
-                let failure = refused(cause);
-                Failure::new(failure.kind, format!("{place}: {failure}"))
+                let failure = emulator_failure(cause);
+                Failure::new(failure.kind, format!("{path}: {failure}"))
                     .hint("docs/netem.md explains every key, with examples")
             })?
         }
         None => Scenario { topology: paths(&flags.path)?, events: Vec::new() },
     };
-    let specs = LinkSpecs::of(&flags.link)?;
+    let specs = LinkSpecs::from_flags(&flags.link)?;
     scenario.topology.paths.iter_mut().for_each(|path| specs.apply(path));
     if flags.topology.is_none() {
         // Settings of one path take precedence over those of all paths.
@@ -64,7 +65,7 @@ pub(super) fn scenario(flags: &NetemRunFlags) -> Result<Scenario, Failure> {
     let topology = &mut scenario.topology;
     topology.seed = flags.seed.unwrap_or(topology.seed);
     topology.core = flags.core.or(topology.core);
-    topology.check().map_err(refused)?;
+    topology.check().map_err(emulator_failure)?;
     Ok(scenario)
 }
 
@@ -74,7 +75,7 @@ fn paths(texts: &[String]) -> Result<Topology, Failure> {
     for name in names.chain(texts.is_empty().then_some(ONLY_PATH)) {
         topology = topology.with_path(name, Default::default(), Default::default());
     }
-    topology.check().map_err(refused)?;
+    topology.check().map_err(emulator_failure)?;
     Ok(topology)
 }
 
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn one_path_with_flags_for_both_directions_and_one() {
+    fn a_flag_of_one_direction_overrides_that_of_both() {
         let topology =
             scenario_of("--rate 10mbit --delay 10ms --forward delay=5ms").unwrap().topology;
         let [path] = &topology.paths[..] else { panic!("one path") };

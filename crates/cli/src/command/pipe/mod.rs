@@ -15,7 +15,7 @@ use eyas::{ByteStream, Connection, ListenParameters, Listener, ServerIdentity};
 use serde_json::json;
 
 use super::paths::{self, PathReporter};
-use super::race::of_failed;
+use super::race::failed_race_lines;
 use super::setting::{self, RaceContext};
 use super::target;
 use crate::failure::{Failure, Kind};
@@ -64,7 +64,10 @@ pub(crate) async fn run(flags: &PipeFlags, common: &CommonFlags) -> Result<(), F
             "received": transferred.received,
             "paths": paths::shapes(&transferred.paths),
         });
-        output::aside(&[Line::new().with(Paint::Plain, object.to_string())], plain(common));
+        output::print_to_stderr(
+            &[Line::new().with(Paint::Plain, object.to_string())],
+            plain(common),
+        );
     }
     Ok(())
 }
@@ -78,9 +81,9 @@ async fn connect(
     flags: &PipeFlags,
     common: &CommonFlags,
 ) -> Result<Connection, Failure> {
-    let target = target::to_pipe(target, &flags.service)?;
+    let target = target::for_pipe(target, &flags.service)?;
     let context = (&flags.choice, &flags.reach, &flags.trust);
-    let context = RaceContext::over(&flags.paths, context, &target).await?;
+    let context = RaceContext::with_paths(&flags.paths, context, &target).await?;
     let mut policy = setting::policy(flags.policy, &flags.choice, &flags.reach, &target)?;
     if flags.message.messages && !flags.paths.wants_several() {
         // DTLS preserves messages.
@@ -99,11 +102,11 @@ async fn connect(
             Ok(connection)
         }
         Err(error) => {
-            let race_report = RaceReport::of(initiation.trace())?;
+            let race_report = RaceReport::from_trace(initiation.trace())?;
             let failure = race_report.failure();
             let failure = failure.unwrap_or_else(|| Failure::new(Kind::Connect, error.to_string()));
             Err(match flags.verbose {
-                true => failure.with_below(of_failed(&race_report, plain(common))),
+                true => failure.with_below(failed_race_lines(&race_report, plain(common))),
                 false => failure,
             })
         }
@@ -131,11 +134,11 @@ async fn accept(flags: &PipeFlags, common: &CommonFlags) -> Result<Connection, F
     if let Some(why) = listener.sctp_missing() {
         let text = format!("no SCTP inside UDP: {why}; choose another with --sctp-udp-port");
         let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);
-        output::aside(&[line], plain(common));
+        output::print_to_stderr(&[line], plain(common));
     }
     if flags.verbose && !common.json {
         let text = format!("listening on {}", listener.local_addr());
-        output::aside(&[Line::new().with(Paint::Dim, text)], plain(common));
+        output::print_to_stderr(&[Line::new().with(Paint::Dim, text)], plain(common));
     }
     Ok(listener.accept().await)
 }
@@ -157,7 +160,7 @@ fn print_connected(connection: &Connection, common: &CommonFlags) {
         security => format!(" under {security}"),
     };
     let text = format!("{} with {}{security}", info.transport, info.remote);
-    output::aside(&[Line::new().with(Paint::Dim, text)], plain(common));
+    output::print_to_stderr(&[Line::new().with(Paint::Dim, text)], plain(common));
 }
 
 async fn exchange(

@@ -1,4 +1,4 @@
-//! A command in its own network namespace, all of whose connections go through the proxy.
+//! A command in its own network namespace, with all its connections through the proxy.
 
 use std::fs::Permissions;
 use std::io::{self, Write as _};
@@ -6,49 +6,49 @@ use std::net::{IpAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use eyas_lab::emulator::{Enclosure, FormerUser, Surroundings};
+use eyas_lab::emulator::{Enclosure, EnclosureConfig, OriginalUser};
 use eyas_relay::Running;
 use eyas_relay::interception::{HOST, PEER};
 use tempfile::NamedTempFile;
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 
-use super::super::netem::refused;
-use crate::command::child::not_run;
+use super::super::netem::emulator_failure;
+use crate::command::child::start_failure;
 use crate::failure::{Failure, Kind};
 
 const NAME_SERVERS: &str = "/etc/resolv.conf";
 /// Sockets of name service daemons outside, which would bypass the name server.
-const CACHES: [&str; 4] = [
+const CACHE_SOCKETS: [&str; 4] = [
     "/run/systemd/resolve/io.systemd.Resolve",
     "/run/systemd/resolve/io.systemd.Resolve.Monitor",
     "/run/nscd/socket",
     "/run/avahi-daemon/socket",
 ];
 /// The replacement of these files, at which nothing listens.
-const NOTHING: &str = "/dev/null";
+const DEV_NULL: &str = "/dev/null";
 
 /// Becomes root of a user namespace, if necessary. Must be called before a second thread is
 /// started.
-pub(super) fn become_root() -> Result<Option<FormerUser>, Failure> {
-    eyas_lab::emulator::become_root().map_err(refused)
+pub(super) fn become_root() -> Result<Option<OriginalUser>, Failure> {
+    eyas_lab::emulator::become_root().map_err(emulator_failure)
 }
 
 /// Starts the command. It ends when the returned value is dropped.
 pub(super) fn spawn(
     running: &Running,
     mut command: std::process::Command,
-    former: Option<FormerUser>,
+    original_user: Option<OriginalUser>,
 ) -> Result<(Enclosure, Child), Failure> {
     let failed = |cause: io::Error| {
         Failure::new(Kind::Emulator, format!("cannot set up a network for the command: {cause}"))
     };
     let name_servers = name_servers().map_err(failed)?;
-    let mut covers = vec![(name_servers.path().to_owned(), PathBuf::from(NAME_SERVERS))];
-    let caches = CACHES.into_iter().filter(|socket| Path::new(socket).exists());
-    covers.extend(caches.map(|socket| (PathBuf::from(NOTHING), PathBuf::from(socket))));
-    if let Some(former) = former {
-        former.run(&mut command);
+    let mut file_overrides = vec![(name_servers.path().to_owned(), PathBuf::from(NAME_SERVERS))];
+    let caches = CACHE_SOCKETS.into_iter().filter(|socket| Path::new(socket).exists());
+    file_overrides.extend(caches.map(|socket| (PathBuf::from(DEV_NULL), PathBuf::from(socket))));
+    if let Some(original_user) = original_user {
+        original_user.run(&mut command);
     }
     let runtime = Handle::current();
     let start = |device| {
@@ -60,10 +60,10 @@ pub(super) fn spawn(
         running.intercept(device, listeners).map_err(failed)?;
         let program = command.get_program().to_owned();
         let mut command = Command::from(command);
-        command.kill_on_drop(true).spawn().map_err(|cause| not_run(&program, &cause))
+        command.kill_on_drop(true).spawn().map_err(|cause| start_failure(&program, &cause))
     };
-    let surroundings = Surroundings { addresses: HOST, covers };
-    let (enclosure, child) = Enclosure::make(&surroundings, start).map_err(refused)?;
+    let config = EnclosureConfig { addresses: HOST, file_overrides };
+    let (enclosure, child) = Enclosure::create(&config, start).map_err(emulator_failure)?;
     Ok((enclosure, child?))
 }
 

@@ -16,7 +16,7 @@ use eyas_relay::{Ending, ProxyBuilder, Report, WonBy};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Kind};
-use crate::flags::{CommonFlags, ProxyWayFlags};
+use crate::flags::{CommonFlags, ProxyDestinationFlags};
 use crate::terminal::{Line, OutputStyle, Paint, count, time};
 
 /// The number of lines that can be queued.
@@ -26,16 +26,16 @@ const FINISH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The destination of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    Output,
-    Error,
+pub(super) enum OutputStream {
+    Stdout,
+    Stderr,
 }
 
 /// The format of a line.
 #[derive(Clone, Copy)]
-enum Form {
-    Words(OutputStyle),
-    Object,
+enum LineFormat {
+    Text(OutputStyle),
+    Json,
 }
 
 enum Message {
@@ -53,27 +53,27 @@ pub(super) struct Lines {
 
 impl Lines {
     pub(super) fn start(
-        way: &ProxyWayFlags,
+        destinations: &ProxyDestinationFlags,
         common: &CommonFlags,
-        place: Place,
+        stream: OutputStream,
     ) -> Result<Self, Failure> {
         let (end, ended) = channel();
         let dropped = Arc::default();
-        if !way.explain && !common.json {
+        if !destinations.explain && !common.json {
             return Ok(Self { messages: None, ended, dropped });
         }
-        let form = match (common.json, place) {
-            (true, _) => Form::Object,
-            (false, Place::Output) => Form::Words(OutputStyle::of_stdout(common.color)),
-            (false, Place::Error) => Form::Words(OutputStyle::of_stderr(common.color)),
+        let format = match (common.json, stream) {
+            (true, _) => LineFormat::Json,
+            (false, OutputStream::Stdout) => LineFormat::Text(OutputStyle::of_stdout(common.color)),
+            (false, OutputStream::Stderr) => LineFormat::Text(OutputStyle::of_stderr(common.color)),
         };
         let (messages, queue) = sync_channel(QUEUE_LENGTH);
         thread::Builder::new()
             .name("eyas-proxy-lines".to_owned())
             .spawn(move || {
-                let written = match place {
-                    Place::Output => write(io::stdout(), &queue, form),
-                    Place::Error => write(io::stderr(), &queue, form),
+                let written = match stream {
+                    OutputStream::Stdout => write(io::stdout(), &queue, format),
+                    OutputStream::Stderr => write(io::stderr(), &queue, format),
                 };
                 // The proxy continues without lines if they are not read.
                 drop(written);
@@ -111,7 +111,7 @@ impl Lines {
 
 /// Writes until the end, flushing what is available, so that a reader who follows the lines sees
 /// them.
-fn write(mut out: impl Write, messages: &Receiver<Message>, form: Form) -> io::Result<()> {
+fn write(mut out: impl Write, messages: &Receiver<Message>, format: LineFormat) -> io::Result<()> {
     loop {
         let mut text = String::new();
         let mut next = messages.recv().ok();
@@ -119,9 +119,9 @@ fn write(mut out: impl Write, messages: &Receiver<Message>, form: Form) -> io::R
         while let Some(message) = next {
             match message {
                 Message::Report(report) => {
-                    text.push_str(&match form {
-                        Form::Words(style) => text_line(&report).to_text(style.colour),
-                        Form::Object => shape(&report).to_string(),
+                    text.push_str(&match format {
+                        LineFormat::Text(style) => text_line(&report).to_text(style.colour),
+                        LineFormat::Json => shape(&report).to_string(),
                     });
                     text.push('\n');
                 }

@@ -27,10 +27,10 @@ use eyas_relay::users::Users;
 use eyas_relay::{Limits, Proxy, ProxyBuilder, ProxyError, Running};
 use serde_json::json;
 
-use self::lines::{Lines, Place};
+use self::lines::{Lines, OutputStream};
 use super::{identity, setting};
 use crate::failure::{Failure, Kind};
-use crate::flags::{CommonFlags, ProxyAction, ProxyFlags, ProxyRunFlags, ProxyWayFlags};
+use crate::flags::{CommonFlags, ProxyAction, ProxyDestinationFlags, ProxyFlags, ProxyRunFlags};
 use crate::output;
 use crate::terminal::{Line, OutputStyle, Paint};
 
@@ -51,7 +51,7 @@ pub(super) fn run(flags: &ProxyFlags, common: &CommonFlags) -> Result<ExitCode, 
 /// What has to be prepared before a second thread is started, for a command in its own namespace.
 struct Preparation {
     #[cfg(target_os = "linux")]
-    former: Option<eyas_lab::emulator::FormerUser>,
+    former: Option<eyas_lab::emulator::OriginalUser>,
 }
 
 #[cfg(target_os = "linux")]
@@ -96,10 +96,10 @@ async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> 
     let limits = Limits {
         connections: flags.max_connections as usize,
         connections_per_client: flags.max_per_client as usize,
-        ..limits(&flags.way)
+        ..limits(&flags.destinations)
     };
-    let lines = Lines::start(&flags.way, common, Place::Output)?;
-    let mut builder = lines.attach_to(builder(&flags.way, common)?.limits(limits));
+    let lines = Lines::start(&flags.destinations, common, OutputStream::Stdout)?;
+    let mut builder = lines.attach_to(builder(&flags.destinations, common)?.limits(limits));
     for address in &flags.listen {
         builder = builder.listen(*address);
     }
@@ -124,7 +124,7 @@ async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> 
     announce(flags, common, &running)?;
     interruption.next().await;
     if !common.json {
-        aside(common, Paint::Dim, "stopping once the connections have ended");
+        print_to_stderr(common, Paint::Dim, "stopping once the connections have ended");
     }
     tokio::select! {
         _ = running.shutdown() => {}
@@ -135,7 +135,7 @@ async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> 
 }
 
 /// Returns a proxy configured by these flags.
-fn builder(options: &ProxyWayFlags, common: &CommonFlags) -> Result<ProxyBuilder, Failure> {
+fn builder(options: &ProxyDestinationFlags, common: &CommonFlags) -> Result<ProxyBuilder, Failure> {
     let memory = setting::memory(options.memory.as_ref(), None)?;
     let resolver =
         setting::resolver(options.dns_server.as_ref(), options.doh_url.as_ref(), &options.resolve)?;
@@ -151,7 +151,7 @@ fn builder(options: &ProxyWayFlags, common: &CommonFlags) -> Result<ProxyBuilder
         .build()
         .map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))?;
     for warning in endpoint.memory().warnings() {
-        aside(common, Paint::Warn, &format!("eyas: memory: {warning}"));
+        print_to_stderr(common, Paint::Warn, &format!("eyas: memory: {warning}"));
     }
     let mut policy = Policy { transports: vec![Transport::Tcp], ..Policy::default() };
     if options.mptcp {
@@ -169,7 +169,7 @@ fn builder(options: &ProxyWayFlags, common: &CommonFlags) -> Result<ProxyBuilder
     let color = common.color;
     let notice = move |text: String| {
         let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);
-        output::aside(&[line], OutputStyle::of_stderr(color));
+        output::print_to_stderr(&[line], OutputStyle::of_stderr(color));
     };
     let builder = Proxy::builder(endpoint).policy(policy).rules(rules).limits(limits(options));
     let builder = builder.notices(notice);
@@ -179,7 +179,7 @@ fn builder(options: &ProxyWayFlags, common: &CommonFlags) -> Result<ProxyBuilder
     })
 }
 
-fn limits(options: &ProxyWayFlags) -> Limits {
+fn limits(options: &ProxyDestinationFlags) -> Limits {
     Limits {
         connect_time: options.connect_timeout,
         idle_time: options.idle_time,
@@ -188,14 +188,14 @@ fn limits(options: &ProxyWayFlags) -> Limits {
 }
 
 fn users(path: &Path, common: &CommonFlags) -> Result<Users, Failure> {
-    let place = path.display().to_string();
-    let text = fs::read_to_string(path).map_err(|cause| Failure::read(&place, &cause))?;
+    let file = path.display().to_string();
+    let text = fs::read_to_string(path).map_err(|cause| Failure::read(&file, &cause))?;
     let is_open = |mode: u32| mode & 0o077 != 0;
     if fs::metadata(path).is_ok_and(|found| is_open(found.permissions().mode())) {
-        let text = format!("eyas: others can read the passwords in {place}: chmod 600 {place}");
-        aside(common, Paint::Warn, &text);
+        let text = format!("eyas: others can read the passwords in {file}: chmod 600 {file}");
+        print_to_stderr(common, Paint::Warn, &text);
     }
-    Users::parse(&text).map_err(|cause| Failure::new(Kind::Usage, format!("{place}: {cause}")))
+    Users::parse(&text).map_err(|cause| Failure::new(Kind::Usage, format!("{file}: {cause}")))
 }
 
 fn failure(cause: &ProxyError) -> Failure {
@@ -212,8 +212,8 @@ fn failure(cause: &ProxyError) -> Failure {
     }
 }
 
-fn aside(common: &CommonFlags, paint: Paint, text: &str) {
-    output::aside(&[Line::new().with(paint, text)], OutputStyle::of_stderr(common.color));
+fn print_to_stderr(common: &CommonFlags, paint: Paint, text: &str) {
+    output::print_to_stderr(&[Line::new().with(paint, text)], OutputStyle::of_stderr(common.color));
 }
 
 /// Reports the address of the proxy once it is listening.
@@ -235,14 +235,14 @@ fn announce(flags: &ProxyFlags, common: &CommonFlags, running: &Running) -> Resu
         let label = format!("  {what:<12}");
         lines.push(Line::new().with(Paint::Dim, label).with(paint, value));
     };
-    let speaks = match flags.tls_cert.is_some() {
+    let protocols = match flags.tls_cert.is_some() {
         true => {
             "SOCKS5, SOCKS4a, HTTP CONNECT, CONNECT-UDP and HTTP, all over TLS; CONNECT and CONNECT-UDP over HTTP/2 and HTTP/3"
         }
         false => "SOCKS5 with UDP, SOCKS4a, HTTP CONNECT, CONNECT-UDP and HTTP",
     };
-    add_row("speaks", Paint::Plain, speaks.to_owned());
-    if let Some(via) = &flags.way.via {
+    add_row("speaks", Paint::Plain, protocols.to_owned());
+    if let Some(via) = &flags.destinations.via {
         add_row("through", Paint::Plain, via.to_string());
     }
     if let Some(path) = &flags.users {
@@ -251,9 +251,9 @@ fn announce(flags: &ProxyFlags, common: &CommonFlags, running: &Running) -> Resu
     if let Some(url) = metrics {
         add_row("metrics", Paint::Plain, url);
     }
-    let who = if flags.users.is_some() { "NAME:PASSWORD@" } else { "" };
+    let user_info = if flags.users.is_some() { "NAME:PASSWORD@" } else { "" };
     let scheme = if flags.tls_cert.is_some() { "https" } else { "socks5h" };
-    let command = format!("curl -x {scheme}://{who}{} https://example.org/", addresses[0]);
+    let command = format!("curl -x {scheme}://{user_info}{} https://example.org/", addresses[0]);
     add_row("try", Paint::Command, command);
     output::page(&lines, OutputStyle::of_stdout(common.color))
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use eyas_relay::Limits;
 
-use super::lines::{Lines, Place};
+use super::lines::{Lines, OutputStream};
 use super::{Preparation, builder, failure, limits};
-use crate::command::child::{SignalForwarder, code, not_run};
+use crate::command::child::{SignalForwarder, exit_code, start_failure};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, ProxyRunFlags};
 
@@ -39,10 +39,10 @@ pub(super) async fn run(
     let failed = |cause| Failure::new(Kind::Connect, format!("cannot wait for it: {cause}"));
     // Set up before anything is started.
     let signals = SignalForwarder::listen().map_err(failed)?;
-    let place = if common.json { Place::Output } else { Place::Error };
-    let lines = Lines::start(&flags.way, common, place)?;
-    let limits = Limits { grace: GRACE, ..limits(&flags.way) };
-    let proxy = lines.attach_to(builder(&flags.way, common)?.limits(limits));
+    let stream = if common.json { OutputStream::Stdout } else { OutputStream::Stderr };
+    let lines = Lines::start(&flags.destinations, common, stream)?;
+    let limits = Limits { grace: GRACE, ..limits(&flags.destinations) };
+    let proxy = lines.attach_to(builder(&flags.destinations, common)?.limits(limits));
     let running = proxy.start().map_err(|cause| failure(&cause))?;
     let (program, arguments) = flags.command.split_first().ok_or_else(|| {
         Failure::new(Kind::Usage, "there is no command").hint("eyas proxy run -- COMMAND")
@@ -59,14 +59,14 @@ pub(super) async fn run(
     } else {
         command.envs(environment(running.local_addr()));
         let child = tokio::process::Command::from(command).kill_on_drop(true).spawn();
-        (None, child.map_err(|cause| not_run(program, &cause))?)
+        (None, child.map_err(|cause| start_failure(program, &cause))?)
     };
-    let status = signals.until_end(&mut child).await.map_err(failed)?;
+    let status = signals.wait(&mut child).await.map_err(failed)?;
     drop(enclosed);
     // Connections that the command has left open would not be read any more.
     running.shutdown().await;
     lines.finish();
-    Ok(ExitCode::from(code(status)))
+    Ok(ExitCode::from(exit_code(status)))
 }
 
 /// Returns the variables with which the command finds the proxy.

@@ -27,7 +27,7 @@ pub(super) fn finish(
     if dropped > 0 {
         let text = format!("{} was too slow for its packets {dropped} times", file.display());
         let line = Line::new().with(Paint::Warn, text);
-        output::aside(&[line], OutputStyle::of_stderr(common.color));
+        output::print_to_stderr(&[line], OutputStyle::of_stderr(common.color));
     }
     Ok(())
 }

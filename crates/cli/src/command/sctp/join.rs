@@ -7,7 +7,7 @@ use eyas_supervisor::{Address, AskError};
 use rustix::io::Errno;
 use rustix::process::{WaitOptions, getpid, set_child_subreaper, wait};
 
-use super::super::child::{SignalForwarder, code};
+use super::super::child::{SignalForwarder, exit_code};
 use super::start::{Interception, start};
 use super::{finish_unless_interrupted, wait_failure};
 use crate::failure::{Failure, Kind};
@@ -29,7 +29,7 @@ pub(super) async fn run(
     // this process stays until they have ended.
     set_child_subreaper(Some(getpid())).map_err(|cause| wait_failure(cause.into()))?;
     let mut started = start(flags, &address, common)?;
-    let status = signals.until_end(&mut started.child).await.map_err(wait_failure)?;
+    let status = signals.wait(&mut started.child).await.map_err(wait_failure)?;
     let rest = async {
         if let Interception::Trapped(trapped) = &started.interception {
             trapped.until_ended().await;
@@ -37,7 +37,7 @@ pub(super) async fn run(
         until_no_children().await;
     };
     finish_unless_interrupted(&mut super::super::listen()?, rest).await?;
-    Ok(ExitCode::from(code(status)))
+    Ok(ExitCode::from(exit_code(status)))
 }
 
 /// Waits until no process that the command started is left.
@@ -56,8 +56,10 @@ pub(super) fn join_failure(socket: &Path, cause: &AskError) -> Failure {
         AskError::Unreached(cause) if cause.kind() == std::io::ErrorKind::PermissionDenied => {
             failure.hint("eyas sctp serve --mode 660 or 666 allows others")
         }
-        AskError::Unreached(_) => failure.hint("eyas sctp serve --socket SOCKET serves there"),
-        AskError::Silent(_) => failure.hint("is eyas sctp serve running there?"),
-        AskError::OtherVersion => failure.hint("use the same eyas here and for eyas sctp serve"),
+        AskError::Unreached(_) => {
+            failure.hint("eyas sctp serve --socket SOCKET starts a supervisor")
+        }
+        AskError::Silent(_) => failure.hint("is eyas sctp serve running at that socket?"),
+        AskError::OtherVersion => failure.hint("use the same version of eyas for both commands"),
     }
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use eyas_supervisor::{Address, Place, Sockets};
 
-use super::super::child::{SignalForwarder, code};
+use super::super::child::{SignalForwarder, exit_code};
 use super::super::descriptors;
 use super::start::{Interception, start};
 use super::{capture, finish_unless_interrupted, settings, until_associations_end, wait_failure};
@@ -27,7 +27,7 @@ pub(super) async fn run(flags: &SctpRunFlags, common: &CommonFlags) -> Result<Ex
     let mut started = start(flags, &address, common)?;
     // Only now, because programs that use `select` rely on the limit that they inherit.
     descriptors::raise_limit();
-    let status = signals.until_end(&mut started.child).await.map_err(wait_failure)?;
+    let status = signals.wait(&mut started.child).await.map_err(wait_failure)?;
     // What the command has started may continue without it.
     let rest = async {
         if let Interception::Trapped(trapped) = &started.interception {
@@ -39,5 +39,5 @@ pub(super) async fn run(flags: &SctpRunFlags, common: &CommonFlags) -> Result<Ex
     supervisor.end();
     until_associations_end(&supervisor).await;
     capture::finish(capture, file, common)?;
-    outcome.map(|()| ExitCode::from(code(status)))
+    outcome.map(|()| ExitCode::from(exit_code(status)))
 }

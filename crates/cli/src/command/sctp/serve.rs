@@ -72,7 +72,7 @@ fn announce(
     if is_open_to_all(path) {
         let text = "anyone may replace the socket in this directory: chmod +t prevents it";
         let line = Line::new().with(Paint::Warn, text);
-        output::aside(&[line], OutputStyle::of_stderr(common.color));
+        output::print_to_stderr(&[line], OutputStyle::of_stderr(common.color));
     }
     if common.json {
         return output::object(&json!({

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use eyas_supervisor::{Address, Library, Linkage, Trap, Trapped, local};
 use tokio::process::{Child, Command};
 
-use super::super::child::not_run;
+use super::super::child::start_failure;
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, SctpRunFlags};
 
@@ -48,9 +48,9 @@ pub(super) fn start(
             (Ok(child), Ok(trapped)) => {
                 Ok(Started { child, interception: Interception::Trapped(trapped) })
             }
-            (Err(cause), Ok(_)) => Err(not_run(program, &cause)),
+            (Err(cause), Ok(_)) => Err(start_failure(program, &cause)),
             (Err(cause), Err(why)) if why.kind() == io::ErrorKind::NotFound => {
-                Err(not_run(program, &cause))
+                Err(start_failure(program, &cause))
             }
             (_, Err(why)) => Err(trap_failure(program, &why)),
         };
@@ -58,7 +58,7 @@ pub(super) fn start(
     let library = Library::new().map_err(library_failure)?;
     let preload = preload(library.path().as_os_str(), std::env::var_os("LD_PRELOAD"));
     let child = command.env("LD_PRELOAD", preload).spawn();
-    let child = child.map_err(|cause| not_run(program, &cause))?;
+    let child = child.map_err(|cause| start_failure(program, &cause))?;
     Ok(Started { child, interception: Interception::Preloaded { _library: library } })
 }
 

@@ -24,9 +24,9 @@ pub(super) fn run(flags: &SctpStatusFlags, common: &CommonFlags) -> Result<(), F
             vec![read(&status.map_err(|cause| join_failure(path, &cause))?)?]
         }
         (None, Some(address)) => {
-            let place = address.value();
+            let path = address.value();
             let status =
-                address.status().map_err(|cause| join_failure(Path::new(&place), &cause))?;
+                address.status().map_err(|cause| join_failure(Path::new(&path), &cause))?;
             vec![read(&status)?]
         }
         (None, None) => all(common)?,
@@ -57,7 +57,7 @@ fn all(common: &CommonFlags) -> Result<Vec<SupervisorShape>, Failure> {
             Ok(status) => found.push(read(&status)?),
             Err(AskError::OtherVersion) => {
                 let line = Line::new().with(Paint::Warn, "one of another version is running, too");
-                output::aside(&[line], OutputStyle::of_stderr(common.color));
+                output::print_to_stderr(&[line], OutputStyle::of_stderr(common.color));
             }
             Err(AskError::Unreached(_) | AskError::Silent(_)) => {}
         }

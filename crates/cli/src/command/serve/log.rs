@@ -37,30 +37,30 @@ pub(super) struct Log {
     ended: Receiver<io::Result<()>>,
     /// The number of lines dropped because the queue was full.
     dropped: Arc<AtomicU64>,
-    place: String,
+    destination: String,
 }
 
 impl Log {
     /// Opens a file for appending or, for `-`, standard output; standard error if that is reserved
     /// for an object.
     pub(super) fn open(path: &Path, common: &CommonFlags) -> Result<Self, Failure> {
-        let (place, out): (String, Box<dyn Write + Send>) = match path.to_str() {
+        let (destination, writer): (String, Box<dyn Write + Send>) = match path.to_str() {
             Some("-") if common.json => ("standard error".to_owned(), Box::new(io::stderr())),
             Some("-") => ("standard output".to_owned(), Box::new(io::stdout())),
             _ => {
-                let place = path.display().to_string();
+                let destination = path.display().to_string();
                 let file = File::options().append(true).create(true).open(path);
-                let file = file.map_err(|cause| Failure::write(&place, &cause))?;
-                (place, Box::new(file))
+                let file = file.map_err(|cause| Failure::write(&destination, &cause))?;
+                (destination, Box::new(file))
             }
         };
         let (messages, queue) = sync_channel(QUEUE_LENGTH);
         let (end, ended) = channel();
         thread::Builder::new()
             .name("eyas-access-log".to_owned())
-            .spawn(move || end.send(write(BufWriter::new(out), &queue)))
+            .spawn(move || end.send(write(BufWriter::new(writer), &queue)))
             .map_err(|cause| Failure::new(Kind::Write, format!("cannot write a log: {cause}")))?;
-        Ok(Self { messages, ended, dropped: Arc::default(), place })
+        Ok(Self { messages, ended, dropped: Arc::default(), destination })
     }
 
     /// Returns the function that the server calls for each request.
@@ -82,22 +82,24 @@ impl Log {
 
     /// Writes the queued lines, and reports how many are missing.
     pub(super) fn finish(self) -> Result<(), Failure> {
-        let Self { messages, ended, dropped, place } = self;
+        let Self { messages, ended, dropped, destination } = self;
         // In a separate thread, because a full queue that is not emptied accepts no message.
         thread::spawn(move || messages.send(Message::End));
         match ended.recv_timeout(FINISH_TIMEOUT) {
             Ok(Ok(())) => {}
-            Ok(Err(cause)) => return Err(Failure::write(&place, &cause)),
+            Ok(Err(cause)) => return Err(Failure::write(&destination, &cause)),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                let text = format!("the end of the access log is missing: nothing reads {place}");
+                let text =
+                    format!("the end of the access log is missing: nothing reads {destination}");
                 return Err(Failure::new(Kind::Write, text));
             }
         }
         match dropped.load(Relaxed) {
             0 => Ok(()),
             lines => {
-                let text =
-                    format!("{place} was too slow: {lines} requests are not in the access log");
+                let text = format!(
+                    "{destination} was too slow: {lines} requests are not in the access log"
+                );
                 Err(Failure::new(Kind::Write, text))
             }
         }
@@ -105,17 +107,17 @@ impl Log {
 }
 
 /// Writes until the end, flushing what is available, so that a reader who follows the log sees it.
-fn write(mut out: impl Write, messages: &Receiver<Message>) -> io::Result<()> {
+fn write(mut writer: impl Write, messages: &Receiver<Message>) -> io::Result<()> {
     loop {
         let mut next = messages.recv().ok();
         while let Some(message) = next {
             match message {
-                Message::Line(line) => writeln!(out, "{line}")?,
-                Message::End => return out.flush(),
+                Message::Line(line) => writeln!(writer, "{line}")?,
+                Message::End => return writer.flush(),
             }
             next = messages.try_recv().ok();
         }
-        out.flush()?;
+        writer.flush()?;
     }
 }
 
@@ -230,8 +232,8 @@ mod tests {
         for message in [Message::Line("a".into()), Message::Line("b".into()), Message::End] {
             assert!(sender.send(message).is_ok());
         }
-        let mut out = Vec::new();
-        write(&mut out, &queue).unwrap();
-        assert_eq!(out, b"a\nb\n");
+        let mut writer = Vec::new();
+        write(&mut writer, &queue).unwrap();
+        assert_eq!(writer, b"a\nb\n");
     }
 }

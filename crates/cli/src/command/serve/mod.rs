@@ -38,8 +38,8 @@ pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), 
         builder = gateway::configure(builder, upstream, flags, common)?;
     }
     let mut log = None;
-    if let Some(place) = &flags.log {
-        let opened = Log::open(place, common)?;
+    if let Some(path) = &flags.log {
+        let opened = Log::open(path, common)?;
         builder = builder.access_log(opened.writer(flags.log_format));
         log = Some(opened);
     }
@@ -48,7 +48,7 @@ pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), 
     interruption.next().await;
     if !common.json {
         let line = Line::new().with(Paint::Dim, "stopping once all requests are answered");
-        output::aside(&[line], OutputStyle::of_stderr(common.color));
+        output::print_to_stderr(&[line], OutputStyle::of_stderr(common.color));
     }
     tokio::select! {
         _ = running.shutdown(GRACE) => {}
@@ -60,7 +60,7 @@ pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), 
 /// Prints a problem of the server itself, or of its upstream.
 fn notice(color: ColorChoice, text: String) {
     let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);
-    output::aside(&[line], OutputStyle::of_stderr(color));
+    output::print_to_stderr(&[line], OutputStyle::of_stderr(color));
 }
 
 fn builder(flags: &ServeFlags) -> Result<ServerBuilder, Failure> {
@@ -182,7 +182,7 @@ fn warn(common: &CommonFlags, running: &Running) {
     let what = if running.sctp().is_none() { "no SCTP" } else { "no SCTP inside UDP" };
     let text = format!("{what}: {why}; --sctp-udp-port chooses another port, 0 a free one");
     let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);
-    output::aside(&[line], OutputStyle::of_stderr(common.color));
+    output::print_to_stderr(&[line], OutputStyle::of_stderr(common.color));
 }
 
 /// Returns how clients find SCTP inside UDP, if it is not at its usual port.

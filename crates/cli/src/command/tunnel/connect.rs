@@ -13,14 +13,14 @@ use eyas_relay::tunnel::session::SessionLimits;
 use eyas_relay::tunnel::{Client, Forwards, Probing, Sessions, Tunnel, TunnelError, reach};
 use tokio_util::sync::CancellationToken;
 
-use super::{About, NoticePrinter, files, interface};
+use super::{NoticePrinter, TunnelInfo, files, interface};
 use crate::command::pipe::bytes;
 use crate::command::{setting, target};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, TunnelFlags};
 
 /// The server, our identity, and what is known about the server.
-struct Setting<'a> {
+struct ClientSetup<'a> {
     flags: &'a TunnelFlags,
     identity: ServerIdentity,
     target: Target,
@@ -39,17 +39,17 @@ struct Known {
 pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(), Failure> {
     let mut interruption = crate::command::listen()?;
     let printer = NoticePrinter::new(common);
-    let setting = Setting::read(flags)?;
-    let interface = interface::make(&flags.tun, printer)?;
+    let setup = ClientSetup::read(flags)?;
+    let interface = interface::create(&flags.tun, printer)?;
     let connected = tokio::select! {
-        connected = setting.connect(printer) => connected?,
+        connected = setup.connect(printer) => connected?,
         kind = interruption.next() => return Err(Failure::new(kind, "interrupted")),
     };
     let (tunnel, endpoint) = connected;
     if let Some(to) = &flags.stdio {
         let sessions = Sessions::default();
-        let _presence = tunnel.enter(&sessions, setting.host.to_string());
-        let _shown = super::show(setting.about(), sessions, printer).await;
+        let _presence = tunnel.enter(&sessions, setup.host.to_string());
+        let _shown = super::publish_status(setup.info(), sessions, printer).await;
         return tokio::select! {
             done = stdio(tunnel, to.clone()) => done,
             kind = interruption.next() => Err(Failure::new(kind, "interrupted")),
@@ -61,13 +61,13 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
         dynamic: flags.dynamic.clone(),
         interface: interface.clone(),
     };
-    let race_target = (setting.target.clone(), setting.policy.clone());
+    let race_target = (setup.target.clone(), setup.policy.clone());
     let print = move |notice| printer.print(&notice);
     let client = Client::new(endpoint, race_target, forwards, Probing::default(), print);
-    let client = client.map_err(|error| setting.failure(error))?;
-    let mut about = setting.about();
-    about.forwards.extend(interface.iter().map(|one| interface::description(one.config())));
-    let _shown = super::show(about, client.sessions(), printer).await;
+    let client = client.map_err(|error| setup.failure(error))?;
+    let mut info = setup.info();
+    info.forwards.extend(interface.iter().map(|one| interface::description(one.config())));
+    let _shown = super::publish_status(info, client.sessions(), printer).await;
     let stop = CancellationToken::new();
     let running = client.run(tunnel, stop.clone());
     tokio::pin!(running);
@@ -82,17 +82,17 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
             }
         }
     };
-    done.map_err(|error| setting.failure(error))
+    done.map_err(|error| setup.failure(error))
 }
 
 async fn stdio(tunnel: Tunnel, to: Destination) -> Result<(), Failure> {
-    let channel = tunnel.open(to).await.map_err(|error| of_tunnel(&error))?;
+    let channel = tunnel.open(to).await.map_err(|error| tunnel_failure(&error))?;
     let transferred = bytes::both_ways(channel).await.map(drop);
     tunnel.end().await;
     transferred
 }
 
-impl<'a> Setting<'a> {
+impl<'a> ClientSetup<'a> {
     fn read(flags: &'a TunnelFlags) -> Result<Self, Failure> {
         let Some(host) = &flags.host else {
             return Err(Failure::new(Kind::Usage, "the server is missing"));
@@ -106,14 +106,14 @@ impl<'a> Setting<'a> {
             return Err(Failure::new(Kind::Usage, "there is nothing to forward")
                 .hint("use -L, -R, -D, --stdio or --tun"));
         }
-        let target = target::to_tunnel(host)?;
+        let target = target::for_tunnel(host)?;
         let name = HostName::new(target.host.clone(), target.port);
-        let key = files::place(flags.key.key.as_deref(), "key.pem")?;
+        let key = files::path_or_default(flags.key.key.as_deref(), "key.pem")?;
         let identity = files::read_key(&key)?.ok_or_else(|| {
             Failure::new(Kind::Identity, format!("there is no key in {}", key.display()))
                 .hint("'eyas tunnel keygen' generates one")
         })?;
-        let file = files::place(flags.known_hosts.as_deref(), "known_hosts")?;
+        let file = files::path_or_default(flags.known_hosts.as_deref(), "known_hosts")?;
         let hosts = KnownHosts::parse(&files::read_text(&file)?)
             .map_err(|cause| files::unusable(&file, &cause))?;
         let keys = match flags.host_key {
@@ -137,14 +137,24 @@ impl<'a> Setting<'a> {
         Ok(Self { flags, identity, target, policy, host: name, known: Known { file, keys } })
     }
 
-    fn about(&self) -> About {
+    fn info(&self) -> TunnelInfo {
         let flags = self.flags;
-        let local = flags.local.iter().map(|one| format!("{} leads to {} there", one.at, one.to));
-        let remote = flags.remote.iter().map(|one| format!("{} there leads to {}", one.at, one.to));
-        let dynamic = flags.dynamic.iter().map(|at| format!("{at} leads where SOCKS says"));
-        let stdio = flags.stdio.iter().map(|to| format!("standard input leads to {to} there"));
+        let local = flags
+            .local
+            .iter()
+            .map(|forward| format!("{} leads to {} at the server", forward.at, forward.to));
+        let remote = flags
+            .remote
+            .iter()
+            .map(|forward| format!("{} at the server leads to {}", forward.at, forward.to));
+        let dynamic = flags
+            .dynamic
+            .iter()
+            .map(|at| format!("{at} leads to destinations that SOCKS clients choose"));
+        let stdio =
+            flags.stdio.iter().map(|to| format!("standard input leads to {to} at the server"));
         let forwards = local.chain(remote).chain(dynamic).chain(stdio).collect();
-        About { role: "client", name: self.host.to_string(), forwards }
+        TunnelInfo { role: "client", name: self.host.to_string(), forwards }
     }
 
     /// Returns an endpoint that connects to servers with one of these keys; if there are none, to
@@ -163,7 +173,7 @@ impl<'a> Setting<'a> {
             .memory(setting::memory(self.flags.memory.as_ref(), None)?)
             .sctp_association(super::association(&self.flags.paths))
             .sctp_local_addresses(self.flags.paths.local_address.iter().copied());
-        let builder = setting::reaching(builder, &self.flags.reach, &self.target).await?;
+        let builder = setting::with_reach(builder, &self.flags.reach, &self.target).await?;
         builder.build().map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))
     }
 
@@ -204,9 +214,9 @@ impl<'a> Setting<'a> {
                     "the server's authorized_keys must contain this line: {}",
                     identity.unwrap_or_default()
                 );
-                of_tunnel(&error).hint(hint)
+                tunnel_failure(&error).hint(hint)
             }
-            error => of_tunnel(error),
+            error => tunnel_failure(error),
         }
     }
 
@@ -228,9 +238,9 @@ impl<'a> Setting<'a> {
     }
 }
 
-fn of_tunnel(error: &TunnelError) -> Failure {
+fn tunnel_failure(error: &TunnelError) -> Failure {
     let kind = match error {
-        TunnelError::Connect(cause) => of_race(cause),
+        TunnelError::Connect(cause) => race_failure_kind(cause),
         TunnelError::NoKey | TunnelError::NotAccepted(_) => Kind::Identity,
         TunnelError::Listen(..) => Kind::Listen,
         TunnelError::Refused { .. } => Kind::Connect,
@@ -239,7 +249,7 @@ fn of_tunnel(error: &TunnelError) -> Failure {
     Failure::new(kind, error.to_string())
 }
 
-fn of_race(error: &ConnectError) -> Kind {
+fn race_failure_kind(error: &ConnectError) -> Kind {
     match error.failure() {
         RaceFailure::NoAddress(_) => Kind::Dns,
         RaceFailure::Deadline(_) => Kind::Timeout,

@@ -1,8 +1,8 @@
 //! The socket with which `eyas tunnel status` finds a tunnel, and its protocol.
 //!
 //! It is in a directory that belongs to the user, and no one else can use it. The names are
-//! numbers, of which a tunnel takes the first unserved one, so that the name left by a killed
-//! tunnel is reused.
+//! numbers. A tunnel takes the first one that no other tunnel serves, so that the name left by a
+//! killed tunnel is reused.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, Read as _};
@@ -48,7 +48,7 @@ impl Drop for Control {
 
 /// Returns the directory of this user's sockets: `$XDG_RUNTIME_DIR/eyas`, or one among the
 /// temporary files.
-fn folder() -> PathBuf {
+fn directory() -> PathBuf {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     match runtime.filter(|path| path.is_absolute()) {
         Some(runtime) => runtime.join("eyas"),
@@ -57,14 +57,14 @@ fn folder() -> PathBuf {
 }
 
 /// Rejects a directory that another user owns or may write to.
-fn check(folder: &Path) -> io::Result<()> {
-    let found = fs::symlink_metadata(folder)?;
+fn check(directory: &Path) -> io::Result<()> {
+    let found = fs::symlink_metadata(directory)?;
     let is_ours = found.uid() == geteuid().as_raw() || geteuid().is_root();
     if found.is_dir() && is_ours && found.mode() & OTHERS_WRITE == 0 {
         return Ok(());
     }
     let message =
-        format!("{} is not a directory that only this user can write to", folder.display());
+        format!("{} is not a directory that only this user can write to", directory.display());
     Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
 }
 
@@ -73,18 +73,18 @@ impl Control {
     pub(super) async fn listen(
         status: impl Fn() -> TunnelShape + Send + 'static,
     ) -> io::Result<Self> {
-        Self::listen_in(&folder(), status).await
+        Self::listen_in(&directory(), status).await
     }
 
     async fn listen_in(
-        folder: &Path,
+        directory: &Path,
         status: impl Fn() -> TunnelShape + Send + 'static,
     ) -> io::Result<Self> {
-        match DirBuilder::new().recursive(true).mode(0o700).create(folder) {
+        match DirBuilder::new().recursive(true).mode(0o700).create(directory) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ => check(folder)?,
+            _ => check(directory)?,
         }
-        let (listener, file) = bind(folder).await?;
+        let (listener, file) = bind(directory).await?;
         let serving = tokio::spawn(async move {
             loop {
                 // Clients are few, so they are served one after another.
@@ -102,11 +102,11 @@ impl Control {
     }
 }
 
-async fn bind(folder: &Path) -> io::Result<(UnixListener, SocketFile)> {
+async fn bind(directory: &Path) -> io::Result<(UnixListener, SocketFile)> {
     let deadline = Instant::now() + TIMEOUT;
     let mut number = 0;
     loop {
-        let path = folder.join(format!("{NAME}{number}"));
+        let path = directory.join(format!("{NAME}{number}"));
         match SocketFile::listen(&path, 0o600) {
             Ok((listener, file)) => {
                 listener.set_nonblocking(true)?;
@@ -126,15 +126,15 @@ async fn bind(folder: &Path) -> io::Result<(UnixListener, SocketFile)> {
 /// # Errors
 /// If the directory cannot be read, or is not trustworthy.
 pub(super) fn all() -> io::Result<Vec<TunnelShape>> {
-    all_in(&folder())
+    all_in(&directory())
 }
 
-fn all_in(folder: &Path) -> io::Result<Vec<TunnelShape>> {
-    let entries = match fs::read_dir(folder) {
+fn all_in(directory: &Path) -> io::Result<Vec<TunnelShape>> {
+    let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
     };
-    check(folder)?;
+    check(directory)?;
     let mut found = Vec::new();
     for entry in entries {
         let entry = entry?;
@@ -175,38 +175,44 @@ mod tests {
         move || shape.clone()
     }
 
-    async fn names(folder: &Path) -> Vec<String> {
-        let folder = folder.to_owned();
-        let found = tokio::task::spawn_blocking(move || all_in(&folder)).await.expect("asks");
+    async fn names(directory: &Path) -> Vec<String> {
+        let directory = directory.to_owned();
+        let found =
+            tokio::task::spawn_blocking(move || all_in(&directory)).await.expect("task completes");
         found.expect("a folder").into_iter().map(|one| one.name).collect()
     }
 
     #[tokio::test]
     async fn running_tunnels_are_found_and_stale_names_are_reused() {
         let directory = tempfile::tempdir().expect("a directory");
-        let folder = directory.path().join("eyas");
-        assert!(names(&folder).await.is_empty());
+        let directory = directory.path().join("eyas");
+        assert!(names(&directory).await.is_empty());
         // Both start at the same time.
         let both = (status_of("one"), status_of("two"));
-        let both =
-            tokio::join!(Control::listen_in(&folder, both.0), Control::listen_in(&folder, both.1));
+        let both = tokio::join!(
+            Control::listen_in(&directory, both.0),
+            Control::listen_in(&directory, both.1)
+        );
         let (one, _two) = (both.0.expect("it listens"), both.1.expect("it listens"));
-        let mut found = names(&folder).await;
+        let mut found = names(&directory).await;
         found.sort();
         assert_eq!(found, ["one", "two"]);
         let mode = |path: &Path| fs::metadata(path).expect("it is there").mode() & 0o777;
-        assert_eq!(mode(&folder), 0o700);
-        assert_eq!([0, 1].map(|number| mode(&folder.join(format!("{NAME}{number}")))), [0o600; 2]);
+        assert_eq!(mode(&directory), 0o700);
+        assert_eq!(
+            [0, 1].map(|number| mode(&directory.join(format!("{NAME}{number}")))),
+            [0o600; 2]
+        );
         drop(one);
-        assert_eq!(names(&folder).await, ["two"]);
+        assert_eq!(names(&directory).await, ["two"]);
         // As left by a killed tunnel.
-        let stale = folder.join(format!("{NAME}2"));
+        let stale = directory.join(format!("{NAME}2"));
         drop(std::os::unix::net::UnixListener::bind(&stale).expect("a socket"));
-        assert_eq!(names(&folder).await, ["two"]);
-        let _three = Control::listen_in(&folder, status_of("three")).await.expect("it listens");
-        let _four = Control::listen_in(&folder, status_of("four")).await.expect("it listens");
-        assert_eq!(names(&folder).await.len(), 3);
-        assert!(!folder.join(format!("{NAME}3")).exists());
+        assert_eq!(names(&directory).await, ["two"]);
+        let _three = Control::listen_in(&directory, status_of("three")).await.expect("it listens");
+        let _four = Control::listen_in(&directory, status_of("four")).await.expect("it listens");
+        assert_eq!(names(&directory).await.len(), 3);
+        assert!(!directory.join(format!("{NAME}3")).exists());
     }
 
     #[tokio::test]

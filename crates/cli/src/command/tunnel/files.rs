@@ -15,7 +15,7 @@ const DIRECTORY: &str = "eyas/tunnel";
 const PLACEHOLDER_NAME: &str = "tunnel.invalid";
 
 /// Returns the default location of a file, if none was given (XDG base directory specification).
-pub(super) fn place(given: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
+pub(super) fn path_or_default(given: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
     if let Some(path) = given {
         return Ok(path.to_owned());
     }
@@ -46,7 +46,7 @@ pub(super) fn read_key(path: &Path) -> Result<Option<ServerIdentity>, Failure> {
 }
 
 /// Generates a key, in a file that must not exist yet.
-pub(super) fn make_key(path: &Path) -> Result<ServerIdentity, Failure> {
+pub(super) fn generate_key(path: &Path) -> Result<ServerIdentity, Failure> {
     let identity =
         ServerIdentity::self_signed([PLACEHOLDER_NAME]).map_err(|cause| unusable(path, &cause))?;
     let pem =
@@ -112,12 +112,12 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("new/key.pem");
         assert!(read_key(&path).expect("no file").is_none());
-        let identity = make_key(&path).expect("a key");
+        let identity = generate_key(&path).expect("a key");
         let mode = fs::metadata(&path).expect("a file").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         let read = read_key(&path).expect("readable").expect("a key");
         assert_eq!(fingerprint(&read).ok(), fingerprint(&identity).ok());
-        assert_eq!(make_key(&path).expect_err("it is there").kind, Kind::Write);
+        assert_eq!(generate_key(&path).expect_err("it is there").kind, Kind::Write);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("chmod");
         assert_eq!(read_key(&path).expect_err("others can read it").kind, Kind::Identity);
     }

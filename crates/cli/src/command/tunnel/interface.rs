@@ -13,7 +13,10 @@ use crate::flags::TunFlags;
 const MIN_IPV6_MTU: u16 = 1280;
 
 /// Creates the interface, if requested.
-pub(super) fn make(flags: &TunFlags, printer: NoticePrinter) -> Result<Option<Interface>, Failure> {
+pub(super) fn create(
+    flags: &TunFlags,
+    printer: NoticePrinter,
+) -> Result<Option<Interface>, Failure> {
     let Some(name) = &flags.tun else { return Ok(None) };
     let config = InterfaceConfig {
         name: name.clone(),
@@ -72,7 +75,7 @@ fn device(config: &InterfaceConfig) -> Result<OwnedFd, Failure> {
         routes: plain(&networks),
         mtu: config.mtu,
     };
-    setup.make().map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))
+    setup.create().map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -72,7 +72,7 @@ fn association(paths: &PathFlags) -> AssociationConfig {
 
 /// What `eyas tunnel status` shows of this process in addition to its sessions.
 #[derive(Clone, Debug)]
-struct About {
+struct TunnelInfo {
     role: &'static str,
     name: String,
     forwards: Vec<String>,
@@ -81,14 +81,18 @@ struct About {
 /// Makes these sessions visible to `eyas tunnel status` until the returned value is dropped.
 /// Tunnels also work without that.
 #[cfg(target_os = "linux")]
-async fn show(about: About, sessions: Sessions, printer: NoticePrinter) -> impl Sized {
+async fn publish_status(
+    info: TunnelInfo,
+    sessions: Sessions,
+    printer: NoticePrinter,
+) -> impl Sized {
     let began = std::time::Instant::now();
     let status = move || TunnelShape {
         process: std::process::id(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        role: about.role.to_owned(),
-        name: about.name.clone(),
-        forwards: about.forwards.clone(),
+        role: info.role.to_owned(),
+        name: info.name.clone(),
+        forwards: info.forwards.clone(),
         up_ms: millis(began.elapsed()),
         sessions: sessions.read().iter().map(TunnelSessionShape::from).collect(),
     };
@@ -99,17 +103,20 @@ async fn show(about: About, sessions: Sessions, printer: NoticePrinter) -> impl 
 }
 
 #[cfg(not(target_os = "linux"))]
-async fn show(_: About, _: Sessions, _: NoticePrinter) -> impl Sized {}
+async fn publish_status(_: TunnelInfo, _: Sessions, _: NoticePrinter) -> impl Sized {}
 
 fn keygen(flags: &TunnelKeyFlags, common: &CommonFlags) -> Result<(), Failure> {
-    let path = files::place(flags.key.as_deref(), "key.pem")?;
-    let key = files::fingerprint(&files::make_key(&path)?)?.to_string();
+    let path = files::path_or_default(flags.key.as_deref(), "key.pem")?;
+    let key = files::fingerprint(&files::generate_key(&path)?)?.to_string();
     let path = path.display().to_string();
     if common.json {
         return output::object(&json!({ "file": path, "key": key }));
     }
     let text = format!("generated {path}; the line for the server's authorized_keys is");
-    output::aside(&[Line::new().with(Paint::Dim, text)], OutputStyle::of_stderr(common.color));
+    output::print_to_stderr(
+        &[Line::new().with(Paint::Dim, text)],
+        OutputStyle::of_stderr(common.color),
+    );
     output::page(&[Line::new().with(Paint::Plain, key)], OutputStyle::of_stdout(common.color))
 }
 
@@ -133,7 +140,7 @@ impl NoticePrinter {
             let paint = if notice.is_bad { Paint::Warn } else { Paint::Dim };
             Line::new().with(paint, notice.text.clone())
         };
-        output::aside(&[line], OutputStyle::of_stderr(self.color));
+        output::print_to_stderr(&[line], OutputStyle::of_stderr(self.color));
     }
 
     fn info(self, event: &'static str, text: String) {

@@ -9,7 +9,7 @@ use eyas_relay::tunnel::frame::ALPN;
 use tokio_util::sync::CancellationToken;
 
 use super::authorized::Authorized;
-use super::{About, NoticePrinter, files, interface};
+use super::{NoticePrinter, TunnelInfo, files, interface};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, TunnelServeFlags};
 
@@ -21,13 +21,13 @@ pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Resul
     let mut interruption = crate::command::listen()?;
     let printer = NoticePrinter::new(common);
     let identity = identity(flags, printer)?;
-    let path = files::place(flags.authorized_keys.as_deref(), "authorized_keys")?;
+    let path = files::path_or_default(flags.authorized_keys.as_deref(), "authorized_keys")?;
     let authorized = Authorized::new(path.clone(), printer);
     if authorized.read()?.is_empty() {
         let text = format!("no one may connect yet: {} contains no keys", path.display());
         printer.warn("keys", text);
     }
-    let interface = interface::make(&flags.tun, printer)?;
+    let interface = interface::create(&flags.tun, printer)?;
     let authorized = Arc::new(authorized);
     let listener = bind(flags, (identity.clone(), Arc::clone(&authorized)), printer).await?;
     if let Some(why) = listener.sctp_missing() {
@@ -45,12 +45,12 @@ pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Resul
     if let Some(interface) = &interface {
         server = server.interface(interface.clone());
     }
-    let about = About {
+    let info = TunnelInfo {
         role: "server",
         name: listener.local_addr().to_string(),
         forwards: interface.iter().map(|one| interface::description(one.config())).collect(),
     };
-    let _shown = super::show(about, server.sessions(), printer).await;
+    let _shown = super::publish_status(info, server.sessions(), printer).await;
     let stop = CancellationToken::new();
     let serving = server.serve(&listener, stop.clone());
     tokio::pin!(serving);
@@ -88,10 +88,10 @@ async fn bind(
 
 /// Returns the key of this server, generating it if there is none.
 fn identity(flags: &TunnelServeFlags, printer: NoticePrinter) -> Result<ServerIdentity, Failure> {
-    let path = files::place(flags.key.key.as_deref(), "host.pem")?;
+    let path = files::path_or_default(flags.key.key.as_deref(), "host.pem")?;
     if let Some(identity) = files::read_key(&path)? {
         return Ok(identity);
     }
     printer.info("keys", format!("generated a key for this server: {}", path.display()));
-    files::make_key(&path)
+    files::generate_key(&path)
 }

@@ -67,7 +67,7 @@ impl Snapshot {
     fn next(&self) -> Result<Self, Failure> {
         let mut now = Self::first()?;
         for tunnel in &mut now.tunnels {
-            let previous = self.tunnels.iter().find(|one| one.process == tunnel.process);
+            let previous = self.tunnels.iter().find(|shape| shape.process == tunnel.process);
             if let Some(previous) = previous {
                 tunnel.compare(previous, now.at - self.at);
             }
@@ -101,54 +101,54 @@ fn page(status: &TunnelStatusShape, style: OutputStyle) -> Vec<Line> {
         return vec![Line::new().with(Paint::Plain, "this user has no tunnel")];
     }
     let mut lines = Vec::new();
-    for one in &status.tunnels {
+    for shape in &status.tunnels {
         if !lines.is_empty() {
             lines.push(Line::new());
         }
-        lines.extend(tunnel(one, style));
+        lines.extend(tunnel(shape, style));
     }
     lines
 }
 
-fn tunnel(one: &TunnelShape, style: OutputStyle) -> Vec<Line> {
-    let up = time(Duration::from_secs_f64(one.up_ms.max(0.0) / 1e3));
-    let head = format!("{}: {} of {}, for {up}", one.process, one.role, one.name);
+fn tunnel(shape: &TunnelShape, style: OutputStyle) -> Vec<Line> {
+    let up = time(Duration::from_secs_f64(shape.up_ms.max(0.0) / 1e3));
+    let head = format!("{}: {} of {}, for {up}", shape.process, shape.role, shape.name);
     let mut lines = wrapped(Paint::Head, &head, 0, style);
-    for forward in &one.forwards {
+    for forward in &shape.forwards {
         lines.extend(wrapped(Paint::Dim, forward, 2, style));
     }
-    if one.sessions.is_empty() {
-        let text = match one.role == "client" {
+    if shape.sessions.is_empty() {
+        let text = match shape.role == "client" {
             true => "not connected",
             false => "no client is connected",
         };
         lines.extend(wrapped(Paint::Warn, text, 2, style));
     }
-    for session in &one.sessions {
+    for session in &shape.sessions {
         lines.push(Line::new());
         lines.extend(session_lines(session, style));
     }
     lines
 }
 
-fn session_lines(one: &TunnelSessionShape, style: OutputStyle) -> Vec<Line> {
-    let up = time(Duration::from_secs_f64(one.up_ms.max(0.0) / 1e3));
-    let (sent, received) = (bytes(one.sent), bytes(one.received));
+fn session_lines(shape: &TunnelSessionShape, style: OutputStyle) -> Vec<Line> {
+    let up = time(Duration::from_secs_f64(shape.up_ms.max(0.0) / 1e3));
+    let (sent, received) = (bytes(shape.sent), bytes(shape.received));
     let head = format!(
         "{} at {} over {}, for {up}; connections: {}, on streams: {}; sent {sent}, received {received}",
-        one.peer, one.remote, one.transport, one.channels, one.streams
+        shape.peer, shape.remote, shape.transport, shape.channels, shape.streams
     );
     let mut lines = wrapped(Paint::Plain, &head, 2, style);
     let header = ["LINE TO", "STATE", "RTT", "RATE", "LOST", "FROM"];
-    lines.extend(table(&header, one.paths.iter().map(path).collect(), style));
-    if let Some(packets) = &one.packets {
+    lines.extend(table(&header, shape.paths.iter().map(path).collect(), style));
+    if let Some(packets) = &shape.packets {
         lines.extend(wrapped(Paint::Plain, &interface(packets), 2, style));
     }
-    if !one.busiest.is_empty() {
+    if !shape.busiest.is_empty() {
         lines.push(Line::new());
         let header = ["CONNECTION", "STREAM", "SENT", "RECEIVED", "WAITS", "WHERE"];
-        lines.extend(table(&header, one.busiest.iter().map(channel).collect(), style));
-        let left = one.channels.saturating_sub(one.busiest.len());
+        lines.extend(table(&header, shape.busiest.iter().map(channel).collect(), style));
+        let left = shape.channels.saturating_sub(shape.busiest.len());
         if left > 0 {
             lines.extend(wrapped(Paint::Dim, &format!("and {left} more"), 2, style));
         }
@@ -156,16 +156,16 @@ fn session_lines(one: &TunnelSessionShape, style: OutputStyle) -> Vec<Line> {
     lines
 }
 
-fn interface(one: &PacketsShape) -> String {
-    let (sent, received) = (bytes(one.sent_bytes), bytes(one.received_bytes));
+fn interface(shape: &PacketsShape) -> String {
+    let (sent, received) = (bytes(shape.sent_bytes), bytes(shape.received_bytes));
     let mut text =
-        format!("packets: {} sent, {sent}; {} received, {received}", one.sent, one.received);
+        format!("packets: {} sent, {sent}; {} received, {received}", shape.sent, shape.received);
     let dropped = [
-        (one.late, "late"),
-        (one.overflow, "too many"),
-        (one.forged, "from others' addresses"),
-        (one.malformed, "malformed"),
-        (one.refused, "not taken by the interface"),
+        (shape.late, "late"),
+        (shape.overflow, "too many"),
+        (shape.forged, "from others' addresses"),
+        (shape.malformed, "malformed"),
+        (shape.refused, "not taken by the interface"),
     ];
     let dropped: Vec<_> = dropped
         .iter()
@@ -178,43 +178,43 @@ fn interface(one: &PacketsShape) -> String {
     text
 }
 
-fn path(one: &TunnelPathShape) -> Vec<(Paint, String)> {
-    let paint = if one.state == "active" { Paint::Good } else { Paint::Warn };
+fn path(shape: &TunnelPathShape) -> Vec<(Paint, String)> {
+    let paint = if shape.state == "active" { Paint::Good } else { Paint::Warn };
     // RFC 7829's term is too long.
-    let state = one.state.replace("potentially-failed", "in doubt");
+    let state = shape.state.replace("potentially-failed", "in doubt");
     let millis = |millis: f64| time(Duration::from_secs_f64(millis.max(0.0) / 1e3));
     let plain = |text: String| (Paint::Plain, text);
-    let lost = match (one.lost, one.delivered) {
+    let lost = match (shape.lost, shape.delivered) {
         (0, _) => "0".to_owned(),
         (lost, delivered) => {
             format!("{:.2} %", 100.0 * lost as f64 / (lost + delivered) as f64)
         }
     };
     vec![
-        plain(one.remote.strip_suffix(":0").unwrap_or(&one.remote).to_owned()),
+        plain(shape.remote.strip_suffix(":0").unwrap_or(&shape.remote).to_owned()),
         (paint, state),
-        plain(one.rtt_ms.map_or(String::new(), millis)),
-        plain(one.rate.map_or(String::new(), rate)),
+        plain(shape.rtt_ms.map_or(String::new(), millis)),
+        plain(shape.rate.map_or(String::new(), rate)),
         plain(lost),
-        plain(one.local.clone().unwrap_or_default()),
+        plain(shape.local.clone().unwrap_or_default()),
     ]
 }
 
-fn channel(one: &ChannelShape) -> Vec<(Paint, String)> {
+fn channel(shape: &ChannelShape) -> Vec<(Paint, String)> {
     let plain = |text: String| (Paint::Plain, text);
-    let place = match one.kind.as_str() {
-        "connect" => format!("to {}", one.place),
-        "accepted" => format!("from {}", one.place),
-        "packets" => format!("packets of {}", one.place),
-        kind => format!("{kind} {}", one.place),
+    let place = match shape.kind.as_str() {
+        "connect" => format!("to {}", shape.place),
+        "accepted" => format!("from {}", shape.place),
+        "packets" => format!("packets of {}", shape.place),
+        kind => format!("{kind} {}", shape.place),
     };
-    let place = if one.waiting { format!("{place}, not answered yet") } else { place };
+    let place = if shape.waiting { format!("{place}, not answered yet") } else { place };
     vec![
-        plain(one.id.to_string()),
-        plain(one.stream.to_string()),
-        plain(bytes(one.sent)),
-        plain(bytes(one.received)),
-        plain(bytes((one.unsent + one.unread) as u64)),
+        plain(shape.id.to_string()),
+        plain(shape.stream.to_string()),
+        plain(bytes(shape.sent)),
+        plain(bytes(shape.received)),
+        plain(bytes((shape.unsent + shape.unread) as u64)),
         plain(place),
     ]
 }
@@ -287,7 +287,7 @@ mod tests {
             version: "0.1.0".to_owned(),
             role: "client".to_owned(),
             name: "gate.example:4433".to_owned(),
-            forwards: vec!["localhost:8080 leads to localhost:80 there".to_owned()],
+            forwards: vec!["localhost:8080 leads to localhost:80 at the server".to_owned()],
             up_ms: 15_000.0,
             sessions: vec![session],
         }

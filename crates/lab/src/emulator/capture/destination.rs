@@ -13,17 +13,17 @@ use rustix::fs::{AtFlags, CWD, OFlags, linkat};
 #[derive(Debug)]
 pub(super) struct Destination {
     file: File,
-    ending: Ending,
+    completion: Completion,
 }
 
 #[derive(Debug)]
-enum Ending {
+enum Completion {
     /// It is still unnamed and will get this name.
-    Named(PathBuf),
+    Link(PathBuf),
     /// It has the first name and will get the second.
-    Renamed(PathBuf, PathBuf),
+    Rename(PathBuf, PathBuf),
     /// It is read while it is being written.
-    Read,
+    Streamed,
 }
 
 impl Destination {
@@ -32,33 +32,33 @@ impl Destination {
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             let file = OpenOptions::new().write(true).open(path)?;
-            return Ok(Self { file, ending: Ending::Read });
+            return Ok(Self { file, completion: Completion::Streamed });
         }
         let unnamed = OpenOptions::new()
             .write(true)
             .custom_flags(OFlags::TMPFILE.bits() as i32)
             .open(directory(path));
         if let Ok(file) = unnamed {
-            return Ok(Self { file, ending: Ending::Named(path.to_owned()) });
+            return Ok(Self { file, completion: Completion::Link(path.to_owned()) });
         }
         let partial = partial_name(path);
         let file = File::create(&partial)?;
-        Ok(Self { file, ending: Ending::Renamed(partial, path.to_owned()) })
+        Ok(Self { file, completion: Completion::Rename(partial, path.to_owned()) })
     }
 
     /// Completes the file: gives it its name, replacing any file of that name.
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.file.flush()?;
-        match &self.ending {
-            Ending::Named(path) => {
+        match &self.completion {
+            Completion::Link(path) => {
                 let partial = partial_name(path);
                 let unnamed = format!("/proc/self/fd/{}", self.file.as_raw_fd());
                 // A link does not replace a file, so the name is assigned in two steps.
                 linkat(CWD, unnamed, CWD, &partial, AtFlags::SYMLINK_FOLLOW)?;
                 fs::rename(&partial, path)
             }
-            Ending::Renamed(partial, path) => fs::rename(partial, path),
-            Ending::Read => Ok(()),
+            Completion::Rename(partial, path) => fs::rename(partial, path),
+            Completion::Streamed => Ok(()),
         }
     }
 }
@@ -112,7 +112,7 @@ mod tests {
         let path = directory.path().join("all.pcapng");
         let mut destination = Destination::create(&path).unwrap();
         destination.write_all(b"pack").unwrap();
-        let is_unnamed = matches!(destination.ending, Ending::Named(_));
+        let is_unnamed = matches!(destination.completion, Completion::Link(_));
         drop(destination);
         let left = if is_unnamed { 0 } else { 1 };
         assert_eq!(names(directory.path()).len(), left);

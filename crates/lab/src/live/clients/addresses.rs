@@ -9,7 +9,7 @@ use std::process::Stdio;
 
 use crate::emulator::Namespace;
 use crate::live::LiveError;
-use crate::situation::live::Behind;
+use crate::situation::live::HostBehaviour;
 
 /// Returns the address of a family with this number.
 pub(super) fn address(ipv6: bool, number: u8) -> IpAddr {
@@ -21,12 +21,12 @@ pub(super) fn address(ipv6: bool, number: u8) -> IpAddr {
 }
 
 /// Returns the addresses of a family, in order, each with what is behind it.
-pub(super) fn of_family(ipv6: bool, behind: &[Behind]) -> Vec<(IpAddr, Behind)> {
+pub(super) fn of_family(ipv6: bool, behind: &[HostBehaviour]) -> Vec<(IpAddr, HostBehaviour)> {
     (1..=u8::MAX).zip(behind).map(|(number, behind)| (address(ipv6, number), *behind)).collect()
 }
 
 /// Returns a readable name of an address.
-pub(super) fn in_words(ip: IpAddr) -> String {
+pub(super) fn label(ip: IpAddr) -> String {
     let number = match ip {
         IpAddr::V4(ip) => u16::from(ip.octets()[3]),
         IpAddr::V6(ip) => ip.segments()[7],
@@ -39,14 +39,17 @@ pub(super) fn in_words(ip: IpAddr) -> String {
 }
 
 /// Assigns these addresses to the server's host, and adds routes that swallow or refuse the others.
-pub(super) fn set_up(host: &Namespace, all: &[(IpAddr, Behind)]) -> Result<(), LiveError> {
+pub(super) fn configure(
+    host: &Namespace,
+    all: &[(IpAddr, HostBehaviour)],
+) -> Result<(), LiveError> {
     for ipv6 in [false, true] {
         let lines = commands(all, ipv6);
         if !lines.is_empty() {
             run_ip(host, if ipv6 { "-6" } else { "-4" }, &lines)?;
         }
     }
-    if all.iter().any(|(_, behind)| *behind == Behind::Prohibits) {
+    if all.iter().any(|(_, behind)| *behind == HostBehaviour::Prohibits) {
         // Only a router answers for addresses other than its own, and it must answer every time.
         host.run_in(|| {
             for (key, value) in [
@@ -64,14 +67,14 @@ pub(super) fn set_up(host: &Namespace, all: &[(IpAddr, Behind)]) -> Result<(), L
 }
 
 /// Returns the lines for `ip -batch` for one family.
-fn commands(all: &[(IpAddr, Behind)], ipv6: bool) -> String {
+fn commands(all: &[(IpAddr, HostBehaviour)], ipv6: bool) -> String {
     let (length, more) = if ipv6 { (128, " nodad") } else { (32, "") };
-    let line = |(ip, behind): &(IpAddr, Behind)| match behind {
-        Behind::Serves | Behind::Refuses | Behind::Silent => {
+    let line = |(ip, behind): &(IpAddr, HostBehaviour)| match behind {
+        HostBehaviour::Serves | HostBehaviour::Refuses | HostBehaviour::Silent => {
             format!("addr add {ip}/{length} dev lo{more}\n")
         }
-        Behind::Swallows => format!("route add blackhole {ip}/{length}\n"),
-        Behind::Prohibits => format!("route add prohibit {ip}/{length}\n"),
+        HostBehaviour::Swallows => format!("route add blackhole {ip}/{length}\n"),
+        HostBehaviour::Prohibits => format!("route add prohibit {ip}/{length}\n"),
     };
     all.iter().filter(|(ip, _)| ip.is_ipv6() == ipv6).map(line).collect()
 }
@@ -121,13 +124,16 @@ mod tests {
 
     #[test]
     fn each_kind_has_its_line() {
-        let all = of_family(true, &[Behind::Serves, Behind::Swallows, Behind::Prohibits]);
+        let all = of_family(
+            true,
+            &[HostBehaviour::Serves, HostBehaviour::Swallows, HostBehaviour::Prohibits],
+        );
         let wanted = "addr add 2001:2:0:ffff::1/128 dev lo nodad\n\
                       route add blackhole 2001:2:0:ffff::2/128\n\
                       route add prohibit 2001:2:0:ffff::3/128\n";
         assert_eq!(commands(&all, true), wanted);
         assert_eq!(commands(&all, false), "");
-        assert_eq!(in_words(all[1].0), "IPv6 no. 2");
-        assert_eq!(in_words("198.18.1.2".parse().unwrap()), "198.18.1.2");
+        assert_eq!(label(all[1].0), "IPv6 no. 2");
+        assert_eq!(label("198.18.1.2".parse().unwrap()), "198.18.1.2");
     }
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::addresses;
-use super::packet::{Content, Dns, Form, PacketInfo, Segment};
+use super::packet::{Content, Dns, PacketInfo, QuicPacketType, Segment};
 use crate::run::{PacketCourse, PacketLine};
 
 /// The maximum number of lines of a course.
@@ -30,14 +30,14 @@ pub(super) fn course(what: &str, packets: &[PacketInfo], begin: Duration) -> Pac
 
 /// Describes a packet; `None` if it adds nothing new.
 fn line(packet: &PacketInfo, shown: &mut BTreeSet<String>) -> Option<String> {
-    let peer = addresses::in_words(packet.peer);
+    let peer = addresses::label(packet.peer);
     let line = match &packet.content {
         Content::Dns(dns) => return Some(describe_dns(dns)),
         Content::Tcp { flow, segment } => {
             let port = flow.remote;
             match segment {
                 Segment::Syn => {
-                    let repeated = !shown.insert(format!("SYN {} {}", packet.peer, flow.own));
+                    let repeated = !shown.insert(format!("SYN {} {}", packet.peer, flow.local));
                     let suffix = if repeated { " again" } else { "" };
                     return Some(format!("SYN to {peer} port {port}{suffix}"));
                 }
@@ -49,27 +49,27 @@ fn line(packet: &PacketInfo, shown: &mut BTreeSet<String>) -> Option<String> {
                 Segment::Ack => return None,
             }
         }
-        Content::Quic { form, .. } => {
-            let form = match form {
-                Form::Initial => "Initial",
-                Form::ZeroRtt => "0-RTT",
-                Form::Handshake => "Handshake",
-                Form::Retry => "Retry",
-                Form::Short => "1-RTT",
+        Content::Quic { packet_type, .. } => {
+            let packet_type = match packet_type {
+                QuicPacketType::Initial => "Initial",
+                QuicPacketType::ZeroRtt => "0-RTT",
+                QuicPacketType::Handshake => "Handshake",
+                QuicPacketType::Retry => "Retry",
+                QuicPacketType::Short => "1-RTT",
             };
-            format!("QUIC {form}, {peer}")
+            format!("QUIC {packet_type}, {peer}")
         }
         Content::Unreachable { address, port, code } => {
-            let address = addresses::in_words(*address);
+            let address = addresses::label(*address);
             format!("ICMP: {address} port {port} unreachable, {}", reason(packet.peer, *code))
         }
         Content::Other => return None,
     };
-    let own = match &packet.content {
-        Content::Tcp { flow, .. } | Content::Quic { flow, .. } => flow.own,
+    let local = match &packet.content {
+        Content::Tcp { flow, .. } | Content::Quic { flow, .. } => flow.local,
         _ => 0,
     };
-    shown.insert(format!("{} {own} {line}", packet.sent)).then_some(line)
+    shown.insert(format!("{} {local} {line}", packet.sent)).then_some(line)
 }
 
 fn describe_dns(dns: &Dns) -> String {
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn repeated_lines_are_shown_once_but_attempts_each_time() {
-        let flow = Flow { own: 40_000, remote: 443 };
+        let flow = Flow { local: 40_000, remote: 443 };
         let packet = |at, sent, segment| PacketInfo {
             at: Duration::from_millis(at),
             sent,
@@ -134,12 +134,12 @@ mod tests {
 
     #[test]
     fn a_long_list_is_truncated_with_a_note() {
-        let packet = |own| PacketInfo {
+        let packet = |local| PacketInfo {
             at: Duration::ZERO,
             sent: true,
             peer: "198.19.0.1".parse().unwrap(),
             length: 60,
-            content: Content::Tcp { flow: Flow { own, remote: 80 }, segment: Segment::Syn },
+            content: Content::Tcp { flow: Flow { local, remote: 80 }, segment: Segment::Syn },
         };
         let packets: Vec<PacketInfo> = (0..100).map(packet).collect();
         let course = course("x", &packets, Duration::ZERO);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hickory_proto::rr::RecordType;
 
-use super::packet::{Content, Flow, Form, PacketInfo, Segment};
+use super::packet::{Content, Flow, PacketInfo, QuicPacketType, Segment};
 
 /// The measures of a fetch, by the names of their columns.
 pub(super) type Measures = BTreeMap<&'static str, f64>;
@@ -27,7 +27,7 @@ type Connections = BTreeMap<(IpAddr, Flow, bool), Connection>;
 #[derive(Debug, Default)]
 struct Connection {
     /// Whether its start is among the packets: a connection of an earlier fetch does not count.
-    begun: bool,
+    started: bool,
     accepted: bool,
     reset_by_client: bool,
     /// Whether the client has sent data.
@@ -59,10 +59,10 @@ struct First {
 
 /// Returns the start of time: the first query for the name, or the first attempt of a client that
 /// queries later, or not at all because it remembers.
-pub(super) fn beginning(packets: &[PacketInfo], name: &str) -> Option<Duration> {
+pub(super) fn start_time(packets: &[PacketInfo], name: &str) -> Option<Duration> {
     let query = |packet: &&PacketInfo| {
         packet.sent
-            && matches!(&packet.content, Content::Dns(dns) if !dns.is_answer && is_of(&dns.name, name))
+            && matches!(&packet.content, Content::Dns(dns) if !dns.is_answer && is_query_for(&dns.name, name))
     };
     let query = packets.iter().find(query).map(|packet| packet.at);
     let attempt = attempts(packets).first().map(|attempt| attempt.at);
@@ -72,7 +72,7 @@ pub(super) fn beginning(packets: &[PacketInfo], name: &str) -> Option<Duration> 
 /// Returns which addresses are queried first.
 fn first_address_query(packets: &[PacketInfo], name: &str) -> Option<RecordType> {
     packets.iter().find_map(|packet| match &packet.content {
-        Content::Dns(dns) if packet.sent && !dns.is_answer && is_of(&dns.name, name) => {
+        Content::Dns(dns) if packet.sent && !dns.is_answer && is_query_for(&dns.name, name) => {
             Some(dns.record_type).filter(|record_type| record_type.is_ip_addr())
         }
         _ => None,
@@ -83,14 +83,14 @@ fn first_address_query(packets: &[PacketInfo], name: &str) -> Option<RecordType>
 /// their answers do not.
 pub(super) fn belongs(packet: &PacketInfo, name: &str) -> bool {
     match &packet.content {
-        Content::Dns(dns) => is_of(&dns.name, name),
+        Content::Dns(dns) => is_query_for(&dns.name, name),
         _ => true,
     }
 }
 
 /// Returns whether a query is for this name or for one below it, as for the HTTPS record of another
 /// port.
-fn is_of(queried: &str, name: &str) -> bool {
+fn is_query_for(queried: &str, name: &str) -> bool {
     queried.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
@@ -107,7 +107,7 @@ pub(super) fn measure(packets: &[PacketInfo], name: &str, ended: Option<Duration
     measures.insert("wasted", wasted.count() as f64);
     let killed = connections.values().filter(|connection| is_killed(connection));
     measures.insert("killed", killed.count() as f64);
-    let Some(begin) = beginning(packets, name) else { return measures };
+    let Some(begin) = start_time(packets, name) else { return measures };
     if let Some(first) = response {
         measures.insert("byte", milliseconds(begin, first.at));
         measures.insert("won-6", percent(first.ipv6));
@@ -119,8 +119,8 @@ pub(super) fn measure(packets: &[PacketInfo], name: &str, ended: Option<Duration
     if let Some(record_type) = first_address_query(packets, name) {
         measures.insert("aaaa-first", percent(record_type == RecordType::AAAA));
     }
-    of_attempts(&attempts, packets, begin, &mut measures);
-    of_answers(&attempts, packets, name, &mut measures);
+    measure_attempts(&attempts, packets, begin, &mut measures);
+    measure_answers(&attempts, packets, name, &mut measures);
     measures
 }
 
@@ -129,13 +129,14 @@ fn is_killed(connection: &Connection) -> bool {
     connection.accepted && connection.reset_by_client && !connection.sent_data
 }
 
-fn of_attempts(
+fn measure_attempts(
     attempts: &[Attempt],
     packets: &[PacketInfo],
     begin: Duration,
     measures: &mut Measures,
 ) {
-    let count = |ipv6| attempts.iter().filter(|one| one.peer.is_ipv6() == ipv6).count() as f64;
+    let count =
+        |ipv6| attempts.iter().filter(|attempt| attempt.peer.is_ipv6() == ipv6).count() as f64;
     measures.insert("addresses-6", count(true));
     measures.insert("addresses-4", count(false));
     let Some(first) = attempts.first() else { return };
@@ -154,17 +155,22 @@ fn of_attempts(
     if gaps.len() > 1 {
         measures.insert("between", gaps[gaps.len() / 2]);
     }
-    let of = |quic| attempts.iter().find(|one| one.quic == quic);
+    let of = |quic| attempts.iter().find(|attempt| attempt.quic == quic);
     if let (Some(udp), Some(tcp)) = (of(true), of(false)) {
         measures.insert("udp-to-tcp", tcp.at.as_secs_f64() * 1e3 - udp.at.as_secs_f64() * 1e3);
     }
 }
 
-fn of_answers(attempts: &[Attempt], packets: &[PacketInfo], name: &str, measures: &mut Measures) {
+fn measure_answers(
+    attempts: &[Attempt],
+    packets: &[PacketInfo],
+    name: &str,
+    measures: &mut Measures,
+) {
     let answered = |wanted: RecordType| {
         let is_it = |packet: &&PacketInfo| {
             matches!(&packet.content, Content::Dns(dns) if dns.is_answer && dns.record_type == wanted
-                && dns.records > 0 && is_of(&dns.name, name))
+                && dns.records > 0 && is_query_for(&dns.name, name))
         };
         packets.iter().find(is_it).map(|packet| packet.at)
     };
@@ -193,7 +199,7 @@ fn attempts(packets: &[PacketInfo]) -> Vec<Attempt> {
     for packet in packets.iter().filter(|packet| packet.sent) {
         let (port, quic) = match packet.content {
             Content::Tcp { flow, segment: Segment::Syn } => (flow.remote, false),
-            Content::Quic { flow, form: Form::Initial } => (flow.remote, true),
+            Content::Quic { flow, packet_type: QuicPacketType::Initial } => (flow.remote, true),
             _ => continue,
         };
         let attempt = Attempt { at: packet.at, peer: packet.peer, port, quic };
@@ -247,13 +253,13 @@ const PLAIN: u16 = 80;
 
 impl Connection {
     fn take(&mut self, packet: &PacketInfo) {
-        self.begun |= packet.sent
+        self.started |= packet.sent
             && matches!(
                 packet.content,
                 Content::Tcp { segment: Segment::Syn, .. }
-                    | Content::Quic { form: Form::Initial, .. }
+                    | Content::Quic { packet_type: QuicPacketType::Initial, .. }
             );
-        if !self.begun {
+        if !self.started {
             return;
         }
         match packet.content {
@@ -263,20 +269,21 @@ impl Connection {
                 self.sent_data |= packet.sent;
                 self.flights = self.flights.after(packet.sent, flow.remote == PLAIN);
             }
-            Content::Quic { form, .. } => self.datagram(packet.sent, form),
+            Content::Quic { packet_type, .. } => self.datagram(packet.sent, packet_type),
             _ => {}
         }
     }
 
-    fn datagram(&mut self, sent: bool, form: Form) {
-        self.accepted |= !sent && matches!(form, Form::Handshake | Form::Short);
+    fn datagram(&mut self, sent: bool, packet_type: QuicPacketType) {
+        self.accepted |=
+            !sent && matches!(packet_type, QuicPacketType::Handshake | QuicPacketType::Short);
         // A client whose handshake is complete sends packets with short headers, and early data
         // with its first ones.
-        if sent && matches!(form, Form::Short | Form::ZeroRtt) {
+        if sent && matches!(packet_type, QuicPacketType::Short | QuicPacketType::ZeroRtt) {
             self.sent_data = true;
             self.flights = self.flights.max(Flights::ClientSecond);
         }
-        if !sent && form == Form::Short && self.flights == Flights::ClientSecond {
+        if !sent && packet_type == QuicPacketType::Short && self.flights == Flights::ClientSecond {
             self.flights = Flights::Response;
         }
     }

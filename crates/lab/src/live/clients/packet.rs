@@ -44,7 +44,7 @@ pub(super) enum Content {
     /// A TCP segment.
     Tcp { flow: Flow, segment: Segment },
     /// A QUIC datagram.
-    Quic { flow: Flow, form: Form },
+    Quic { flow: Flow, packet_type: QuicPacketType },
     /// An ICMP error: this address and port cannot be reached.
     Unreachable { address: IpAddr, port: u16, code: u8 },
     /// Anything else.
@@ -67,7 +67,7 @@ pub(super) struct Dns {
 /// The ports of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Flow {
-    pub(super) own: u16,
+    pub(super) local: u16,
     pub(super) remote: u16,
 }
 
@@ -86,7 +86,7 @@ pub(super) enum Segment {
 
 /// The type of the first packet in a QUIC datagram (RFC 9000 §17, RFC 9369 §3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum QuicPacketType {
     Initial,
     ZeroRtt,
     Handshake,
@@ -122,8 +122,8 @@ fn port(bytes: &[u8], at: usize) -> Option<u16> {
 
 fn flow(sent: bool, bytes: &[u8]) -> Option<Flow> {
     let (source, destination) = (port(bytes, 0)?, port(bytes, 2)?);
-    let (own, remote) = if sent { (source, destination) } else { (destination, source) };
-    Some(Flow { own, remote })
+    let (local, remote) = if sent { (source, destination) } else { (destination, source) };
+    Some(Flow { local, remote })
 }
 
 fn tcp(sent: bool, bytes: &[u8]) -> Option<Content> {
@@ -147,12 +147,12 @@ fn udp(sent: bool, bytes: &[u8]) -> Option<Content> {
     let payload = bytes.get(8..)?;
     match flow.remote {
         DNS => dns(payload).map(Content::Dns),
-        HTTPS => form(payload).map(|form| Content::Quic { flow, form }),
+        HTTPS => packet_type(payload).map(|packet_type| Content::Quic { flow, packet_type }),
         _ => None,
     }
 }
 
-fn form(payload: &[u8]) -> Option<Form> {
+fn packet_type(payload: &[u8]) -> Option<QuicPacketType> {
     /// The bit of the first byte that indicates the long form. The fixed bit can have any value
     /// (RFC 9287).
     const LONG: u8 = 0x80;
@@ -160,14 +160,14 @@ fn form(payload: &[u8]) -> Option<Form> {
     const VERSION_2: [u8; 4] = [0x6b, 0x33, 0x43, 0xcf];
     let first = *payload.first()?;
     if first & LONG == 0 {
-        return Some(Form::Short);
+        return Some(QuicPacketType::Short);
     }
     let shift = u8::from(payload.get(1..5)? == VERSION_2);
     Some(match (first >> 4 & 3).wrapping_sub(shift) & 3 {
-        0 => Form::Initial,
-        1 => Form::ZeroRtt,
-        2 => Form::Handshake,
-        _ => Form::Retry,
+        0 => QuicPacketType::Initial,
+        1 => QuicPacketType::ZeroRtt,
+        2 => QuicPacketType::Handshake,
+        _ => QuicPacketType::Retry,
     })
 }
 
@@ -251,7 +251,7 @@ mod tests {
             let Content::Tcp { flow, segment } = content(protocol::TCP, true, &bytes) else {
                 panic!("not TCP")
             };
-            assert_eq!(flow, Flow { own: 40_000, remote: 80 });
+            assert_eq!(flow, Flow { local: 40_000, remote: 80 });
             segment
         };
         let of = [
@@ -270,22 +270,22 @@ mod tests {
 
     #[test]
     fn both_versions_of_quic_have_their_types() {
-        let form = |first: u8, version: [u8; 4]| {
+        let packet_type = |first: u8, version: [u8; 4]| {
             let payload = [&[first][..], &version].concat();
             match content(protocol::UDP, true, &udp_to(443, &payload)) {
-                Content::Quic { form, .. } => Some(form),
+                Content::Quic { packet_type, .. } => Some(packet_type),
                 _ => None,
             }
         };
         let (one, two) = ([0, 0, 0, 1], [0x6b, 0x33, 0x43, 0xcf]);
-        assert_eq!(form(0xc3, one), Some(Form::Initial));
-        assert_eq!(form(0xd3, two), Some(Form::Initial));
-        assert_eq!(form(0xe3, one), Some(Form::Handshake));
-        assert_eq!(form(0xf3, two), Some(Form::Handshake));
-        assert_eq!(form(0x41, one), Some(Form::Short));
+        assert_eq!(packet_type(0xc3, one), Some(QuicPacketType::Initial));
+        assert_eq!(packet_type(0xd3, two), Some(QuicPacketType::Initial));
+        assert_eq!(packet_type(0xe3, one), Some(QuicPacketType::Handshake));
+        assert_eq!(packet_type(0xf3, two), Some(QuicPacketType::Handshake));
+        assert_eq!(packet_type(0x41, one), Some(QuicPacketType::Short));
         // With the fixed bit greased.
-        assert_eq!(form(0x01, one), Some(Form::Short));
-        assert_eq!(form(0x83, one), Some(Form::Initial));
+        assert_eq!(packet_type(0x01, one), Some(QuicPacketType::Short));
+        assert_eq!(packet_type(0x83, one), Some(QuicPacketType::Initial));
     }
 
     #[test]

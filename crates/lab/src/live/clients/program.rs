@@ -37,7 +37,7 @@ pub(super) struct Program<'a> {
 
 /// How a fetch ended.
 pub(super) struct Ended {
-    /// The time since the UNIX epoch; `None` if it was killed from run_outside.
+    /// The time since the UNIX epoch; `None` if it was killed from outside.
     pub(super) at: Option<Duration>,
 }
 

@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, UdpSocket};
 use super::zone::{self, Zone};
 use crate::live::server_thread::ServerThread;
 use crate::live::{LiveError, Testbed};
-use crate::situation::live::{Behind, Udp};
+use crate::situation::live::{HostBehaviour, Udp};
 
 /// The ports of HTTP, without and with TLS.
 const PORTS: [u16; 2] = [80, 443];
@@ -25,7 +25,7 @@ const MAX_SILENT: usize = 64;
 pub(super) struct ServerSetup {
     pub(super) name_server: IpAddr,
     pub(super) zone: Zone,
-    pub(super) all: Vec<(IpAddr, Behind)>,
+    pub(super) all: Vec<(IpAddr, HostBehaviour)>,
     pub(super) udp: Udp,
 }
 
@@ -74,11 +74,11 @@ impl Bound {
         let names = UdpSocket::bind((setup.name_server, DNS))
             .await
             .map_err(|cause| error("the name server", &cause))?;
-        let serving: Vec<IpAddr> = addresses(Behind::Serves).collect();
+        let serving: Vec<IpAddr> = addresses(HostBehaviour::Serves).collect();
         let web =
             web(&serving, setup.udp, identity).await.map_err(|cause| error("a server", &cause))?;
         let mut silent = Vec::new();
-        for ip in addresses(Behind::Silent) {
+        for ip in addresses(HostBehaviour::Silent) {
             for port in PORTS {
                 let listener = TcpListener::bind((ip, port)).await;
                 silent.push(listener.map_err(|cause| error("a silent server", &cause))?);

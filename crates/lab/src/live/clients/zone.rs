@@ -11,7 +11,7 @@ use hickory_proto::rr::rdata::{A, AAAA, HTTPS};
 use hickory_proto::rr::{Name, RData, Record, RecordType};
 use tokio::net::UdpSocket;
 
-use crate::situation::live::{Answering, ClientsSetup, HttpsSetup, Late, LateSetup};
+use crate::situation::live::{ClientsSetup, DelaySetup, DelayedTraffic, DnsAnswer, HttpsSetup};
 
 /// The domain of the names under test.
 pub(super) const DOMAIN: &str = "lab.test";
@@ -49,13 +49,13 @@ async fn send(socket: &UdpSocket, answer: &[u8], to: SocketAddr, late: Duration)
     let _ = socket.send_to(answer, to).await;
 }
 
-impl LateSetup {
+impl DelaySetup {
     /// Returns the intended delay of answers of a type.
     pub(super) fn of_answer(self, record_type: RecordType) -> Duration {
         let is_late = match record_type {
-            RecordType::A => self.what == Late::A,
-            RecordType::AAAA => self.what == Late::Aaaa,
-            RecordType::HTTPS => self.what == Late::Https,
+            RecordType::A => self.what == DelayedTraffic::A,
+            RecordType::AAAA => self.what == DelayedTraffic::Aaaa,
+            RecordType::HTTPS => self.what == DelayedTraffic::Https,
             _ => false,
         };
         if is_late { self.by.0 } else { Duration::ZERO }
@@ -64,7 +64,7 @@ impl LateSetup {
     /// Returns the same as the client sees it, behind a link that delays every packet.
     pub(super) fn of_answer_at_client(self, record_type: RecordType) -> Duration {
         match self.what {
-            Late::Everything => self.by.0,
+            DelayedTraffic::Everything => self.by.0,
             _ => self.of_answer(record_type),
         }
     }
@@ -89,13 +89,13 @@ impl Zone {
             let (answering, delay) = self.of_type(question.query_type());
             late = delay;
             match answering {
-                Answering::Never => return None,
-                Answering::ServerFailure => {
+                DnsAnswer::Never => return None,
+                DnsAnswer::ServerFailure => {
                     answer.metadata.response_code = ResponseCode::ServFail;
                 }
-                Answering::Refused => answer.metadata.response_code = ResponseCode::Refused,
-                Answering::NoData => {}
-                Answering::Records => {
+                DnsAnswer::Refused => answer.metadata.response_code = ResponseCode::Refused,
+                DnsAnswer::NoData => {}
+                DnsAnswer::Records => {
                     answer.add_answers(self.records(question));
                 }
             }
@@ -111,13 +111,13 @@ impl Zone {
     }
 
     /// Returns how queries of this type are answered, and the delay.
-    fn of_type(&self, record_type: RecordType) -> (Answering, Duration) {
+    fn of_type(&self, record_type: RecordType) -> (DnsAnswer, Duration) {
         let dns = &self.setup.dns;
         let answering = match record_type {
             RecordType::A => dns.a,
             RecordType::AAAA => dns.aaaa,
             RecordType::HTTPS => dns.https,
-            _ => Answering::NoData,
+            _ => DnsAnswer::NoData,
         };
         (answering, self.setup.late.of_answer(record_type))
     }

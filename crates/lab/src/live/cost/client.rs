@@ -13,7 +13,7 @@ use eyas_http::Versions;
 use crate::emulator::{Emulator, Host};
 use crate::live::LiveError;
 use crate::load::{Arrivals, Extent, Load};
-use crate::situation::live::{CostSetup, Outcome, SctpIn, Trying};
+use crate::situation::live::{ConnectMethod, CostSetup, Outcome, SctpCarrier};
 
 /// The number of addresses that connections are opened from in turn: at 1,000 per second,
 /// connections in TIME-WAIT, 60 s each, exceed the ports of a single address.
@@ -81,7 +81,7 @@ pub(super) fn load(
     load.race = setup.race();
     load.outcomes = setup.outcomes();
     load.hit_rate = setup.hit_rate.0;
-    load.races_below_tls = setup.tls && setup.trying == Trying::Naive;
+    load.races_below_tls = setup.tls && setup.method == ConnectMethod::Naive;
     load.timeout = TIMEOUT;
     load.max_in_flight = MAX_IN_FLIGHT;
     load.seed = seed;
@@ -102,15 +102,16 @@ impl CostSetup {
     /// Returns SCTP with its carrier.
     pub(super) fn sctp(&self) -> Transport {
         match self.sctp {
-            SctpIn::Udp => Transport::SctpUdp,
-            SctpIn::Ip => Transport::Sctp,
+            SctpCarrier::Udp => Transport::SctpUdp,
+            SctpCarrier::Ip => Transport::Sctp,
         }
     }
 
     /// Returns the winners, if connections race.
     fn outcomes(&self) -> Vec<Transport> {
-        match (self.trying, self.outcome) {
-            (Trying::Tcp | Trying::Sctp | Trying::Serial, _) | (_, Outcome::Open) => Vec::new(),
+        match (self.method, self.outcome) {
+            (ConnectMethod::Tcp | ConnectMethod::Sctp | ConnectMethod::Serial, _)
+            | (_, Outcome::Open) => Vec::new(),
             (_, Outcome::Tcp) => vec![Transport::Tcp],
             (_, Outcome::Sctp) => vec![self.sctp()],
             (_, Outcome::Half) => vec![Transport::Tcp, self.sctp()],
@@ -120,13 +121,15 @@ impl CostSetup {
     fn race(&self) -> Policy {
         let both = vec![self.sctp(), Transport::Tcp];
         let policy = Policy { transports: both, ignore_memory: true, ..Policy::default() };
-        match self.trying {
-            Trying::Tcp => Policy { transports: vec![Transport::Tcp], second_tries: 0, ..policy },
-            Trying::Sctp => Policy { transports: vec![self.sctp()], ..policy },
-            Trying::Naive => policy.naive(),
-            Trying::Eyas => policy,
-            Trying::EyasAtOnce => Policy { simultaneous: true, ..policy },
-            Trying::Serial => Policy {
+        match self.method {
+            ConnectMethod::Tcp => {
+                Policy { transports: vec![Transport::Tcp], second_tries: 0, ..policy }
+            }
+            ConnectMethod::Sctp => Policy { transports: vec![self.sctp()], ..policy },
+            ConnectMethod::Naive => policy.naive(),
+            ConnectMethod::Eyas => policy,
+            ConnectMethod::EyasAtOnce => Policy { simultaneous: true, ..policy },
+            ConnectMethod::Serial => Policy {
                 head_start: self.patience.0,
                 attempt_delay_max: self.patience.0.max(policy.attempt_delay_max),
                 late_switch: false,
@@ -143,12 +146,12 @@ mod tests {
     use super::*;
     use crate::units::{Size, Time};
 
-    fn setup(trying: Trying, outcome: Outcome) -> CostSetup {
+    fn setup(method: ConnectMethod, outcome: Outcome) -> CostSetup {
         let second = Time(Duration::from_secs(1));
         CostSetup {
             link: Default::default(),
-            trying,
-            sctp: SctpIn::Udp,
+            method,
+            sctp: SctpCarrier::Udp,
             outcome,
             hit_rate: Default::default(),
             tls: false,
@@ -165,21 +168,21 @@ mod tests {
     #[test]
     fn every_method_is_a_valid_race() {
         let methods = [
-            Trying::Tcp,
-            Trying::Sctp,
-            Trying::Naive,
-            Trying::Eyas,
-            Trying::EyasAtOnce,
-            Trying::Serial,
+            ConnectMethod::Tcp,
+            ConnectMethod::Sctp,
+            ConnectMethod::Naive,
+            ConnectMethod::Eyas,
+            ConnectMethod::EyasAtOnce,
+            ConnectMethod::Serial,
         ];
         for method in methods {
             let race = setup(method, Outcome::Tcp).race().validated().expect("a valid policy");
-            let alone = matches!(method, Trying::Tcp | Trying::Sctp);
+            let alone = matches!(method, ConnectMethod::Tcp | ConnectMethod::Sctp);
             assert_eq!(race.transports.len(), if alone { 1 } else { 2 }, "{method:?}");
         }
-        let serial = setup(Trying::Serial, Outcome::Tcp).race();
+        let serial = setup(ConnectMethod::Serial, Outcome::Tcp).race();
         assert_eq!(serial.head_start, Duration::from_secs(3));
-        for method in [Trying::Tcp, Trying::Naive, Trying::Serial] {
+        for method in [ConnectMethod::Tcp, ConnectMethod::Naive, ConnectMethod::Serial] {
             assert_eq!(
                 setup(method, Outcome::Tcp).race().second_tries,
                 0,
@@ -190,11 +193,11 @@ mod tests {
 
     #[test]
     fn outcomes_are_those_of_the_paper() {
-        let of = |outcome| setup(Trying::Naive, outcome).outcomes();
+        let of = |outcome| setup(ConnectMethod::Naive, outcome).outcomes();
         assert_eq!(of(Outcome::Tcp), [Transport::Tcp]);
         assert_eq!(of(Outcome::Sctp), [Transport::SctpUdp]);
         assert_eq!(of(Outcome::Half), [Transport::Tcp, Transport::SctpUdp]);
         assert!(of(Outcome::Open).is_empty());
-        assert!(setup(Trying::Tcp, Outcome::Tcp).outcomes().is_empty());
+        assert!(setup(ConnectMethod::Tcp, Outcome::Tcp).outcomes().is_empty());
     }
 }

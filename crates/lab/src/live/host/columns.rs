@@ -24,7 +24,7 @@ impl Observed {
     /// Adds one number per sample.
     fn samples(&self, put: &mut impl FnMut(&str, f64)) {
         let per_second = self.outcome.answered_per_second();
-        for pair in self.used.windows(2) {
+        for pair in self.usage.windows(2) {
             let share = pair[1].since(&pair[0]);
             put("cpu", share.all());
             put("cpu-user", share.user);

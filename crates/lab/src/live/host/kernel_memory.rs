@@ -23,8 +23,8 @@ const TIME_WAIT: &str = "tw_sock_TCP";
 /// The page size in bytes, if it is not known.
 const PAGE: u64 = 4096;
 
-/// Returns bytes for the whole machine, except that TIME-WAIT is counted only for the host in whose
-/// network namespace the calling thread is; `None` if the kernel does not report them.
+/// Returns bytes for the whole machine; `None` if the kernel does not report them. TIME-WAIT is
+/// counted only in the network namespace of the calling thread.
 pub(super) fn now() -> Option<u64> {
     let slabs = fs::read_to_string("/proc/slabinfo").ok()?;
     let sockets = fs::read_to_string("/proc/thread-self/net/sockstat").ok()?;
@@ -58,9 +58,9 @@ fn of(slabs: &str, sockets: &str) -> u64 {
 
 /// Returns the number after this word in a line of `sockstat`.
 fn field(sockets: &str, line: &str, word: &str) -> u64 {
-    let found = sockets.lines().find_map(|one| one.strip_prefix(line)).unwrap_or_default();
+    let found = sockets.lines().find_map(|text| text.strip_prefix(line)).unwrap_or_default();
     let mut words = found.split_whitespace();
-    words.find(|one| *one == word).and_then(|_| words.next()?.parse().ok()).unwrap_or(0)
+    words.find(|found| *found == word).and_then(|_| words.next()?.parse().ok()).unwrap_or(0)
 }
 
 #[cfg(test)]

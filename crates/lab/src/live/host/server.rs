@@ -10,7 +10,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::Pid;
 use serde_json::Value;
 
-use super::used::Used;
+use super::usage::HostUsage;
 use crate::emulator::{Emulator, Host, pin_thread};
 use crate::live::LiveError;
 
@@ -93,9 +93,9 @@ impl Server {
     }
 
     /// Returns what its host has used so far.
-    pub(super) fn used(&self) -> Result<Used, LiveError> {
+    pub(super) fn usage(&self) -> Result<HostUsage, LiveError> {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        pid.and_then(|pid| Used::now(pid, &self.receivers, self.core)).ok_or_else(|| {
+        pid.and_then(|pid| HostUsage::now(pid, &self.receivers, self.core)).ok_or_else(|| {
             LiveError::Inside("the server has ended, or /proc does not show it".to_owned())
         })
     }
@@ -110,13 +110,14 @@ impl Drop for Server {
 
 /// Returns this program, if it can serve.
 fn program() -> Result<PathBuf, LiveError> {
-    let own = std::env::current_exe().map_err(|cause| LiveError::Inside(cause.to_string()))?;
-    match own.file_stem().is_some_and(|name| name == "eyas") {
-        true => Ok(own),
+    let executable =
+        std::env::current_exe().map_err(|cause| LiveError::Inside(cause.to_string()))?;
+    match executable.file_stem().is_some_and(|name| name == "eyas") {
+        true => Ok(executable),
         false => Err(LiveError::Inside(format!(
             "the server of this experiment is the program eyas, but this is {}: run it by \
              'eyas lab run'",
-            own.display(),
+            executable.display(),
         ))),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The number of equal parts of the measured time, each of which is a trial.
+/// The number of equal parts of the measured time; each is a trial.
 pub(super) const PARTS: usize = 12;
 
 /// Records what arrives at the receiving application. Times are relative to an arbitrary origin.

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket};
 
 use super::network::Network;
-use super::shared::{Pair, Shared, work};
+use super::shared::{Pair, Shared, run_until_finished};
 use crate::emulator::Host;
 use crate::live::LiveError;
 use crate::situation::live::{MultipathSetup, Stack};
@@ -36,7 +36,7 @@ pub(super) fn start(
     let (sender, listening) = sync_channel(1);
     let shared = pair.shared.clone();
     pair.threads.push(network.thread(Host::Server, move || {
-        work(&shared, "the receiver", async {
+        run_until_finished(&shared, "the receiver", async {
             let listener = listen(any, multipath)?;
             let _ = sender.send(());
             receive(&shared, &listener).await
@@ -45,7 +45,7 @@ pub(super) fn start(
     let _ = listening.recv();
     let shared = pair.shared.clone();
     pair.threads.push(network.thread(Host::Client, move || {
-        work(&shared, "the sender", send(to, multipath));
+        run_until_finished(&shared, "the sender", send(to, multipath));
     })?);
     Ok(())
 }

@@ -14,7 +14,7 @@ pub(super) struct Network {
     emulator: Emulator,
     names: Vec<String>,
     /// The path that has no addresses yet.
-    comes: Option<String>,
+    added_path: Option<String>,
 }
 
 /// The packets that crossed one path towards the receiver.
@@ -36,8 +36,8 @@ impl Network {
         }
         let emulator = Emulator::start(&topology)?;
         let names = setup.used().map(|(name, _)| name.to_owned()).collect();
-        let network = Self { emulator, names, comes: setup.comes.clone() };
-        if let Some(name) = &setup.comes {
+        let network = Self { emulator, names, added_path: setup.added_path.clone() };
+        if let Some(name) = &setup.added_path {
             network.addresses(name, "del")?;
         }
         Ok(network)
@@ -50,7 +50,7 @@ impl Network {
 
     /// Returns a host's addresses on the paths that exist from the start.
     pub(super) fn addresses_of(&self, host: Host) -> Vec<IpAddr> {
-        let initial = self.names.iter().filter(|name| self.comes.as_ref() != Some(name));
+        let initial = self.names.iter().filter(|name| self.added_path.as_ref() != Some(name));
         initial.filter_map(|name| self.emulator.address(name, host)).collect()
     }
 
@@ -91,7 +91,7 @@ impl Network {
 
     /// Gives both hosts their addresses on the path that had none.
     pub(super) fn add_path(&self) -> Result<(), LiveError> {
-        self.comes.as_ref().map_or(Ok(()), |name| self.addresses(name, "add"))
+        self.added_path.as_ref().map_or(Ok(()), |name| self.addresses(name, "add"))
     }
 
     fn addresses(&self, name: &str, verb: &str) -> Result<(), LiveError> {

@@ -81,7 +81,7 @@ fn watch(
     until(begins)?;
     let before = network.traffic()?;
     until(begins + setup.duration.0 / 2)?;
-    if let Some(name) = &setup.dies {
+    if let Some(name) = &setup.failing_path {
         network.cut(name)?;
     }
     network.add_path()?;
@@ -106,7 +106,7 @@ fn summarise(
     put("ceiling", &[ceiling]);
     put("share", &rates.map(|rate| 100.0 * rate / ceiling));
     put("gap", &[meter.longest_gap().as_secs_f64() * 1e3]);
-    if setup.dies.is_some() || setup.comes.is_some() {
+    if setup.failing_path.is_some() || setup.added_path.is_some() {
         put("before", &rates[..rates.len() / 2]);
         put("after", &rates[rates.len() / 4 * 3..]);
     }

@@ -16,7 +16,7 @@ use eyas::sctp::{SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp
 use eyas::{Endpoint, MemoryStore};
 
 use super::network::Network;
-use super::shared::{Pair, Shared, work};
+use super::shared::{Pair, Shared, run_until_finished};
 use crate::emulator::Host;
 use crate::live::LiveError;
 use crate::simulation;
@@ -25,8 +25,8 @@ use crate::situation::live::{MultipathSetup, Stack};
 
 /// The SCTP port.
 pub(super) const PORT: u16 = 5000;
-/// How long a sender whose streams all have enough waits before it checks again: less than the
-/// transmission time of a packet at 10 Mbit/s, and some packets wait in each stream.
+/// How long a sender waits before it checks its streams again after all of them had enough data.
+/// Less than the transmission time of a packet at 10 Mbit/s, and each stream has several queued.
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 /// The UDP port of SCTP inside UDP (RFC 6951 §4.1).
 const ENCAPSULATION: u16 = 9899;
@@ -35,7 +35,7 @@ fn config(setup: &MultipathSetup) -> AssociationConfig {
     let names: Vec<&str> = setup.used().map(|(name, _)| name).collect();
     let streams = setup.application.streams;
     let mut config = simulation::association_config(&setup.association, streams, &names);
-    if setup.comes.is_some() {
+    if setup.added_path.is_some() {
         config.extensions.dynamic_addresses = true;
         config.auto_asconf = true;
     }
@@ -57,7 +57,7 @@ pub(super) fn receive(
     let shared = pair.shared.clone();
     let (sender, listening) = sync_channel(1);
     pair.threads.push(network.thread(Host::Server, move || {
-        work(&shared, "the receiver", async {
+        run_until_finished(&shared, "the receiver", async {
             let listener = SctpListener::bind(&parameters).map_err(|cause| cause.to_string())?;
             let _ = sender.send(());
             let association = listener.accept().await;
@@ -88,13 +88,13 @@ pub(super) fn send(
     let to = network.server()?;
     let (shared, setup) = (pair.shared.clone(), setup.clone());
     pair.threads.push(network.thread(Host::Client, move || {
-        work(&shared, "the sender", send_until_over(shared.clone(), setup, to));
+        run_until_finished(&shared, "the sender", send_until_finished(shared.clone(), setup, to));
     })?);
     Ok(())
 }
 
 /// Connects, and sends until the end.
-async fn send_until_over(
+async fn send_until_finished(
     shared: Arc<Shared>,
     setup: MultipathSetup,
     to: IpAddr,
@@ -122,20 +122,20 @@ async fn send_until_over(
     }
     let message = Bytes::from(vec![0x5a; setup.message()]);
     let streams = setup.application.streams;
-    let mut left_out = 0;
+    let mut skipped = 0;
     for stream in (0..streams).map(StreamId).cycle() {
-        if shared.is_over() {
+        if shared.is_finished() {
             break;
         }
-        if leaves_out(&setup, &association, stream) {
-            left_out += 1;
-            if left_out >= streams {
+        if skips_stream(&setup, &association, stream) {
+            skipped += 1;
+            if skipped >= streams {
                 tokio::time::sleep(RETRY_INTERVAL).await;
-                left_out = 0;
+                skipped = 0;
             }
             continue;
         }
-        left_out = 0;
+        skipped = 0;
         let info = SendInfo { stream, ..SendInfo::default() };
         association.send(&info, message.clone()).await.map_err(|cause| cause.to_string())?;
     }
@@ -144,7 +144,7 @@ async fn send_until_over(
 }
 
 /// Returns whether a stream has enough, according to the association's queue information.
-fn leaves_out(setup: &MultipathSetup, association: &SctpAssociation, stream: StreamId) -> bool {
+fn skips_stream(setup: &MultipathSetup, association: &SctpAssociation, stream: StreamId) -> bool {
     let queue = || association.queue(stream).unwrap_or_default();
     let streams = usize::from(setup.application.streams.max(1));
     match setup.application.queue_info {

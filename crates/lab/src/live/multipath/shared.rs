@@ -19,7 +19,7 @@ pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 pub(super) struct Shared {
     started: Instant,
     meter: Mutex<Meter>,
-    over: AtomicBool,
+    finished: AtomicBool,
     /// Why one of them could not continue.
     failure: Mutex<Option<String>>,
 }
@@ -29,7 +29,7 @@ impl Shared {
         Self {
             started: Instant::now(),
             meter: Mutex::new(Meter::new(setup.warm_up.0, setup.duration.0)),
-            over: AtomicBool::new(false),
+            finished: AtomicBool::new(false),
             failure: Mutex::new(None),
         }
     }
@@ -49,13 +49,13 @@ impl Shared {
     }
 
     /// Returns whether the measurement is over.
-    pub(super) fn is_over(&self) -> bool {
-        self.over.load(Ordering::Relaxed)
+    pub(super) fn is_finished(&self) -> bool {
+        self.finished.load(Ordering::Relaxed)
     }
 
     /// Waits until the measurement is over.
-    pub(super) async fn until_over(&self) {
-        while !self.is_over() {
+    pub(super) async fn until_finished(&self) {
+        while !self.is_finished() {
             tokio::time::sleep(CHECK_INTERVAL).await;
         }
     }
@@ -63,7 +63,7 @@ impl Shared {
     /// Records that one of them cannot continue. Ignored once the measurement is over.
     pub(super) fn fail(&self, role: &str, cause: &dyn Display) {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        if !self.is_over() {
+        if !self.is_finished() {
             failure.get_or_insert_with(|| format!("{role}: {cause}"));
         }
     }
@@ -74,7 +74,7 @@ impl Shared {
 }
 
 /// Runs this on a runtime of the calling thread until it ends or the measurement is over.
-pub(super) fn work<E: Display>(
+pub(super) fn run_until_finished<E: Display>(
     shared: &Shared,
     role: &str,
     task: impl Future<Output = Result<(), E>>,
@@ -86,7 +86,7 @@ pub(super) fn work<E: Display>(
     let done = runtime.block_on(async {
         tokio::select! {
             done = task => done,
-            () = shared.until_over() => Ok(()),
+            () = shared.until_finished() => Ok(()),
         }
     });
     if let Err(cause) = done {
@@ -103,7 +103,7 @@ pub(super) struct Pair {
 
 impl Drop for Pair {
     fn drop(&mut self) {
-        self.shared.over.store(true, Ordering::Relaxed);
+        self.shared.finished.store(true, Ordering::Relaxed);
         // The programs first, because threads read their output until they end.
         self.programs.clear();
         for thread in self.threads.drain(..) {

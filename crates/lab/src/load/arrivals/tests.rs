@@ -88,16 +88,16 @@ proptest! {
         rate in rates(),
         poisson in any::<bool>(),
         seed in any::<u64>(),
-        most in 1_u64..500,
+        max_connections in 1_u64..500,
     ) {
         let spacing = if poisson { Spacing::Poisson } else { Spacing::Constant };
         let arrivals = Arrivals { spacing, rate };
-        let extent = Extent { duration: Some(SECOND * 5), requests: Some(most) };
+        let extent = Extent { duration: Some(SECOND * 5), requests: Some(max_connections) };
         let once: Vec<_> = Schedule::new(arrivals, extent, seed).collect();
         let repeated: Vec<_> = Schedule::new(arrivals, extent, seed).collect();
         prop_assert_eq!(&once, &repeated);
         prop_assert!(once.is_sorted());
-        prop_assert!(once.len() as u64 <= most);
+        prop_assert!(once.len() as u64 <= max_connections);
         prop_assert!(once.iter().all(|at| *at < SECOND * 5));
     }
 }

@@ -2,7 +2,7 @@
 
 use eyas::race::candidate::{Family, Security};
 
-use super::super::tally::{Answer, Exchange, Trouble, Winner};
+use super::super::tally::{Answer, Exchange, RequestError, Winner};
 use super::*;
 
 fn load() -> Load {
@@ -29,16 +29,16 @@ fn exchange(millis: u64) -> Exchange {
     };
     let total = Duration::from_millis(millis);
     let answer = Answer { status: 200, winner, opening: None, first_byte: total, bytes: 10 };
-    Exchange { late: Duration::ZERO, total, is_hit: false, end: Ok(answer) }
+    Exchange { late: Duration::ZERO, total, is_hit: false, result: Ok(answer) }
 }
 
 #[test]
 fn rates_are_those_of_the_time_after_the_warm_up() {
     let mut outcome = Outcome::new(&Load { warm_up: Duration::from_secs(10), ..load() });
-    (1..=100).for_each(|millis| outcome.tally.take(exchange(millis)));
-    outcome.tally.drop_one();
-    outcome.take(&finished(20, 35));
-    outcome.take(&finished(20, 15));
+    (1..=100).for_each(|millis| outcome.tally.record(exchange(millis)));
+    outcome.tally.record_dropped();
+    outcome.add(&finished(20, 35));
+    outcome.add(&finished(20, 15));
     assert_eq!(outcome.arriving, Duration::from_secs(10));
     assert_eq!(outcome.elapsed, Duration::from_secs(25));
     let summary = outcome.summary();
@@ -51,7 +51,7 @@ fn rates_are_those_of_the_time_after_the_warm_up() {
 #[test]
 fn percentiles_include_all_but_failed_connections() {
     let mut outcome = Outcome::new(&load());
-    (1..=1_000).for_each(|millis| outcome.tally.take(exchange(millis)));
+    (1..=1_000).for_each(|millis| outcome.tally.record(exchange(millis)));
     let summary = outcome.summary();
     let total = summary.times_ms["total"];
     assert_eq!(total.count, 1_000);
@@ -65,13 +65,13 @@ fn percentiles_include_all_but_failed_connections() {
 #[test]
 fn an_empty_result_has_a_summary() {
     let mut outcome = Outcome::new(&load());
-    let end = Err(Trouble { kind: "connect", detail: "refused".to_owned() });
+    let result = Err(RequestError { kind: "connect", detail: "refused".to_owned() });
     let zero = Duration::ZERO;
-    outcome.tally.take(Exchange { late: zero, total: zero, is_hit: false, end });
+    outcome.tally.record(Exchange { late: zero, total: zero, is_hit: false, result });
     let summary = outcome.summary();
     assert_eq!((summary.answered, summary.failed), (0, 1));
     assert_eq!(summary.attempts_per_connection, None);
-    assert_eq!(summary.troubles[0].first, "refused");
+    assert_eq!(summary.errors[0].first, "refused");
     let text = serde_json::to_string(&summary).expect("data");
     assert_eq!(serde_json::from_str::<Summary>(&text).expect("the same"), summary);
 }

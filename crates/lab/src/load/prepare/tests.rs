@@ -62,7 +62,7 @@ fn threads_share_connections_and_the_limit_in_flight() {
     let mut load = load();
     load.threads = 4;
     load.max_in_flight = 10;
-    load.connections = Connections::Kept { most: 6, streams: 100 };
+    load.connections = Connections::Persistent { max_connections: 6, streams: 100 };
     let prepared = Prepared::new(&load).expect("usable");
     assert_eq!(prepared.most_in_flight(), 3);
     assert!(prepared.pool(3).is_some());

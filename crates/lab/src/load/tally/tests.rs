@@ -18,30 +18,30 @@ fn answered(millis: u32, status: u16, opening: Option<Opening>) -> Exchange {
         first_byte: MILLI * millis / 2,
         bytes: 1_024,
     };
-    Exchange { late: MILLI, total: MILLI * millis, is_hit: false, end: Ok(answer) }
+    Exchange { late: MILLI, total: MILLI * millis, is_hit: false, result: Ok(answer) }
 }
 
 fn failed(kind: &'static str, detail: &str) -> Exchange {
-    let end = Err(Trouble { kind, detail: detail.to_owned() });
-    Exchange { late: MILLI, total: MILLI, is_hit: true, end }
+    let result = Err(RequestError { kind, detail: detail.to_owned() });
+    Exchange { late: MILLI, total: MILLI, is_hit: true, result }
 }
 
 #[test]
 fn every_request_is_counted_once() {
     let mut tally = Tally::default();
     let opening = Opening { dns: None, connect: MILLI * 4, security: Some(MILLI * 3) };
-    tally.take(answered(10, 200, Some(opening)));
-    tally.take(answered(20, 200, None));
-    tally.take(answered(30, 503, None));
-    tally.take(failed("connect", "refused"));
-    tally.take(failed("connect", "refused again"));
-    tally.drop_one();
-    tally.give_up(2);
+    tally.record(answered(10, 200, Some(opening)));
+    tally.record(answered(20, 200, None));
+    tally.record(answered(30, 503, None));
+    tally.record(failed("connect", "refused"));
+    tally.record(failed("connect", "refused again"));
+    tally.record_dropped();
+    tally.record_unfinished(2);
     assert_eq!(tally.intended, 8);
     assert_eq!((tally.answered, tally.failed(), tally.refused()), (3, 2, 1));
     assert_eq!((tally.dropped, tally.unfinished, tally.hits), (1, 2, 2));
     assert_eq!((tally.opened, tally.bytes), (1, 3_072));
-    assert_eq!(tally.troubles["connect"].first, "refused");
+    assert_eq!(tally.errors["connect"].first, "refused");
     assert_eq!(tally.winners[&winner(Transport::Tcp)], 3);
     let times = &tally.times;
     assert_eq!((times.connect.len(), times.security.len(), times.dns.len()), (1, 1, 0));
@@ -51,11 +51,11 @@ fn every_request_is_counted_once() {
 #[test]
 fn times_have_three_digits_and_a_maximum() {
     let mut tally = Tally::default();
-    tally.take(answered(20, 200, None));
+    tally.record(answered(20, 200, None));
     let found = tally.times.total.max() as f64 / 20e6;
     assert!((0.999..1.001).contains(&found), "{found}");
     let forever = Exchange { total: LONGEST * 2, ..answered(1, 200, None) };
-    tally.take(forever);
+    tally.record(forever);
     let longest = tally.times.total.max() as f64 / LONGEST.as_nanos() as f64;
     assert!((0.999..1.001).contains(&longest), "{longest}");
 }
@@ -76,7 +76,7 @@ proptest! {
         let at = if all.is_empty() { 0 } else { at.index(all.len()) };
         let count = |some: &[Exchange]| {
             let mut tally = Tally::default();
-            some.iter().cloned().for_each(|exchange| tally.take(exchange));
+            some.iter().cloned().for_each(|exchange| tally.record(exchange));
             tally
         };
         let (whole, mut sum) = (count(&all), count(&all[..at]));
@@ -85,7 +85,7 @@ proptest! {
         prop_assert_eq!(sum.answered + sum.failed(), all.len() as u64);
         prop_assert_eq!(&sum.statuses, &whole.statuses);
         prop_assert_eq!(&sum.winners, &whole.winners);
-        prop_assert_eq!(&sum.troubles, &whole.troubles);
+        prop_assert_eq!(&sum.errors, &whole.errors);
         for ((name, sum), (_, whole)) in sum.times.named().into_iter().zip(whole.times.named()) {
             prop_assert!(sum == whole, "{}", name);
         }

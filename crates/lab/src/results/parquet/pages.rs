@@ -21,16 +21,16 @@ impl Dictionary {
 /// Returns the dictionary of some strings, and the encoded index of each of them.
 pub(super) fn dictionary(texts: &[String]) -> (Dictionary, Vec<u8>) {
     let mut dictionary = Dictionary::default();
-    let mut known: HashMap<&str, usize> = HashMap::new();
+    let mut indices: HashMap<&str, usize> = HashMap::new();
     let mut places = Vec::with_capacity(texts.len());
     for text in texts {
-        let place = *known.entry(text).or_insert_with(|| {
+        let index = *indices.entry(text).or_insert_with(|| {
             dictionary.bytes.extend((text.len() as u32).to_le_bytes());
             dictionary.bytes.extend(text.as_bytes());
             dictionary.texts += 1;
             dictionary.texts - 1
         });
-        places.push(place);
+        places.push(index);
     }
     // At least one bit, because not every reader supports a width of zero.
     let width = (usize::BITS - dictionary.texts.saturating_sub(1).leading_zeros()).max(1);

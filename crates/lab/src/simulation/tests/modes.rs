@@ -45,7 +45,7 @@ fn assert_alike(setup: &Setup, seed: u64) -> usize {
 
 /// The first point of every curve of every shipped plan, in a short run.
 #[test]
-fn shipped_plans() {
+fn shipped_plans_are_the_same_in_both_modes() {
     let set = ["time.start=['10 ms', '20 ms']", "time.warm_up=300 ms", "time.duration=700 ms"];
     let set: Vec<String> = set.map(str::to_owned).into();
     for plan in shipped().iter().filter(|shipped| shipped.name.starts_with("cmt-")) {
@@ -147,7 +147,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_worlds(setup in world(), seed in 0..1000_u64) {
+    fn random_worlds_are_the_same_in_both_modes(setup in world(), seed in 0..1000_u64) {
         assert_alike(&setup, seed);
     }
 }

@@ -20,13 +20,13 @@ pub struct AllTransportsSetup {
     /// The number of candidates: 1, or two for each of up to five transports.
     pub candidates: usize,
     /// How they are tried.
-    pub race: RaceOf,
+    pub race: RacePolicyName,
     /// The security protocol of SCTP inside UDP.
     #[serde(default)]
-    pub sctp_security: Secured,
+    pub sctp_security: SctpSecurityName,
     /// The middlebox between client and server.
     #[serde(default)]
-    pub middlebox: Between,
+    pub middlebox: MiddleboxKind,
     /// Connection requests per second.
     pub rate: f64,
     /// The duration of the warm-up.
@@ -40,7 +40,7 @@ pub struct AllTransportsSetup {
 /// How candidates are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum RaceOf {
+pub enum RacePolicyName {
     /// All at once, each to completion; then the losers are closed.
     Naive,
     /// The default race of eyas, with nothing remembered.
@@ -52,7 +52,7 @@ pub enum RaceOf {
 /// The security protocol of SCTP inside UDP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Secured {
+pub enum SctpSecurityName {
     /// TLS on its streams (RFC 3436).
     #[default]
     Tls,
@@ -63,7 +63,7 @@ pub enum Secured {
 /// The middlebox between client and server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Between {
+pub enum MiddleboxKind {
     /// None.
     #[default]
     Nothing,
@@ -98,7 +98,7 @@ impl Experiment for AllTransportsSetup {
     }
 
     fn emulated(&self) -> Vec<String> {
-        let own = [
+        let notes = [
             "A single candidate is TCP over IPv4. The following are added, each over IPv6 and IPv4 \
              and preferred to those before it: TCP, SCTP inside UDP, SCTP directly over IP, QUIC; \
              and MPTCP, which is preferred only to TCP. All are encrypted: with TLS 1.3, QUIC's own \
@@ -119,6 +119,6 @@ impl Experiment for AllTransportsSetup {
              IP headers, and including packets that a middlebox dropped."
                 .to_owned(),
         ];
-        link::emulated().into_iter().chain(own).collect()
+        link::emulated().into_iter().chain(notes).collect()
     }
 }

@@ -12,7 +12,7 @@ mod zone;
 use serde::{Deserialize, Serialize};
 
 pub use program::{ClientProgram, Source};
-pub use zone::{Answering, HttpsSetup, ZoneSetup};
+pub use zone::{DnsAnswer, HttpsSetup, ZoneSetup};
 
 use super::{Column, Experiment};
 use crate::units::Time;
@@ -31,16 +31,16 @@ pub struct ClientsSetup {
     pub dns: ZoneSetup,
     /// What is behind each IPv6 address of the name.
     #[serde(default = "default_addresses")]
-    pub ipv6: Vec<Behind>,
+    pub ipv6: Vec<HostBehaviour>,
     /// What is behind each IPv4 address of the name.
     #[serde(default = "default_addresses")]
-    pub ipv4: Vec<Behind>,
+    pub ipv4: Vec<HostBehaviour>,
     /// What is behind UDP port 443 of the addresses that serve.
     #[serde(default)]
     pub udp: Udp,
     /// What is delayed.
     #[serde(default)]
-    pub late: LateSetup,
+    pub late: DelaySetup,
     /// The number of trials per run, each with its own name and home directory.
     pub trials: u32,
     /// The number of consecutive fetches per trial, with the same name and home directory.
@@ -64,7 +64,7 @@ pub enum Scheme {
 /// What is behind an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Behind {
+pub enum HostBehaviour {
     /// A web server.
     Serves,
     /// Nothing: packets are dropped.
@@ -94,10 +94,10 @@ pub enum Udp {
 /// What is delayed, and by how much.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LateSetup {
+pub struct DelaySetup {
     /// What is delayed.
     #[serde(default)]
-    pub what: Late,
+    pub what: DelayedTraffic,
     /// The delay.
     #[serde(default)]
     pub by: Time,
@@ -106,7 +106,7 @@ pub struct LateSetup {
 /// What can be delayed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Late {
+pub enum DelayedTraffic {
     /// Nothing.
     #[default]
     Nothing,
@@ -128,8 +128,8 @@ const MAX_TRIALS: u32 = 100;
 /// §4.2.1).
 const MAX_ADDRESSES: usize = 12;
 
-fn default_addresses() -> Vec<Behind> {
-    vec![Behind::Serves]
+fn default_addresses() -> Vec<HostBehaviour> {
+    vec![HostBehaviour::Serves]
 }
 
 const fn one() -> u32 {

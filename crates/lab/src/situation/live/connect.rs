@@ -22,7 +22,8 @@ pub struct ConnectSetup {
     #[serde(default)]
     pub link: LinkSetup,
     /// How the client connects.
-    pub way: ClientStrategy,
+    #[serde(rename = "way")]
+    pub strategy: ClientStrategy,
     /// The number of second tries of eyas's race, instead of its default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_tries: Option<u32>,
@@ -72,7 +73,7 @@ impl Experiment for ConnectSetup {
     }
 
     fn emulated(&self) -> Vec<String> {
-        let own = [
+        let notes = [
             format!(
                 "Trials start {} apart and run concurrently. Each has its own endpoint, UDP socket \
                  and memory. There is no queue, so packets are delayed and lost independently of \
@@ -94,6 +95,6 @@ impl Experiment for ConnectSetup {
              and the closing of the connections, including IP headers."
                 .to_owned(),
         ];
-        link::emulated().into_iter().chain(own).collect()
+        link::emulated().into_iter().chain(notes).collect()
     }
 }

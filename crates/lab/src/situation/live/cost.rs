@@ -17,10 +17,11 @@ pub struct CostSetup {
     #[serde(default)]
     pub link: LinkSetup,
     /// How a connection is established.
-    pub trying: Trying,
+    #[serde(rename = "trying")]
+    pub method: ConnectMethod,
     /// The carrier of SCTP.
     #[serde(default)]
-    pub sctp: SctpIn,
+    pub sctp: SctpCarrier,
     /// The outcome of races.
     #[serde(default)]
     pub outcome: Outcome,
@@ -55,7 +56,7 @@ fn patience() -> Time {
 /// How a connection is established.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Trying {
+pub enum ConnectMethod {
     /// TCP only.
     Tcp,
     /// SCTP only.
@@ -74,7 +75,7 @@ pub enum Trying {
 /// What carries SCTP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum SctpIn {
+pub enum SctpCarrier {
     /// UDP (RFC 6951).
     #[default]
     Udp,
@@ -111,7 +112,7 @@ impl Experiment for CostSetup {
 
     fn check(&self) -> Result<(), String> {
         self.times().check(self.rate)?;
-        if self.tls && self.trying == Trying::Naive && self.outcome == Outcome::Open {
+        if self.tls && self.method == ConnectMethod::Naive && self.outcome == Outcome::Open {
             return Err(
                 "live.outcome: the naive race with TLS needs an explicit outcome".to_owned()
             );
@@ -126,7 +127,7 @@ impl Experiment for CostSetup {
     }
 
     fn emulated(&self) -> Vec<String> {
-        let own = [
+        let notes = [
             format!(
                 "The paper has an emulator with 20 ms and does not say whether this is one-way or \
                  round-trip; here {} is the round-trip time. Client, emulator and server share one \
@@ -155,6 +156,6 @@ impl Experiment for CostSetup {
              by default."
                 .to_owned(),
         ];
-        link::emulated().into_iter().chain(own).collect()
+        link::emulated().into_iter().chain(notes).collect()
     }
 }

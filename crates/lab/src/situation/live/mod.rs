@@ -31,13 +31,13 @@ mod times;
 
 use serde::{Deserialize, Serialize};
 
-pub use all_transports::{AllTransportsSetup, Between, RaceOf, Secured};
+pub use all_transports::{AllTransportsSetup, MiddleboxKind, RacePolicyName, SctpSecurityName};
 pub use clients::{
-    Answering, Behind, ClientProgram, ClientsSetup, HttpsSetup, Late, LateSetup, Scheme, Source,
-    Udp, ZoneSetup,
+    ClientProgram, ClientsSetup, DelaySetup, DelayedTraffic, DnsAnswer, HostBehaviour, HttpsSetup,
+    Scheme, Source, Udp, ZoneSetup,
 };
 pub use connect::ConnectSetup;
-pub use cost::{CostSetup, Outcome, SctpIn, Trying};
+pub use cost::{ConnectMethod, CostSetup, Outcome, SctpCarrier};
 pub use link::LinkSetup;
 pub use memory::Memory;
 pub use multipath::{MultipathSetup, Stack};
@@ -106,8 +106,8 @@ macro_rules! experiments {
 experiments! { ($)
     /// First and second requests of a client that starts with an empty memory.
     Connect(ConnectSetup),
-    /// The same with servers only some of which support HTTP/3, and networks some of which swallow
-    /// UDP.
+    /// The same with several servers and networks: only some of the servers support HTTP/3, and some
+    /// of the networks swallow UDP.
     Policies(PoliciesSetup),
     /// One connection over several paths.
     Multipath(MultipathSetup),

@@ -42,11 +42,11 @@ pub struct MultipathSetup {
     #[serde(default = "reno")]
     pub tcp: String,
     /// The path that fails halfway through the measurement.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dies: Option<String>,
+    #[serde(rename = "dies", default, skip_serializing_if = "Option::is_none")]
+    pub failing_path: Option<String>,
     /// The path that both hosts learn of halfway through the measurement.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub comes: Option<String>,
+    #[serde(rename = "comes", default, skip_serializing_if = "Option::is_none")]
+    pub added_path: Option<String>,
 }
 
 fn reno() -> String {
@@ -92,23 +92,23 @@ impl MultipathSetup {
     /// Returns the paths that are used, in the order of their numbers: the one that is added later
     /// is the last.
     pub(crate) fn used(&self) -> impl Iterator<Item = (&str, &PathSetup)> {
-        let comes = |name: &str| self.comes.as_deref() == Some(name);
+        let is_added = |name: &str| self.added_path.as_deref() == Some(name);
         let used = || self.path.iter().filter(|(name, _)| self.association.uses(name));
-        let early = used().filter(move |(name, _)| !comes(name));
-        let late = used().filter(move |(name, _)| comes(name));
+        let initial = used().filter(move |(name, _)| !is_added(name));
+        let added = used().filter(move |(name, _)| is_added(name));
         let count = if self.stack == Stack::Tcp { 1 } else { usize::MAX };
-        early.chain(late).map(|(name, path)| (name.as_str(), path)).take(count)
+        initial.chain(added).map(|(name, path)| (name.as_str(), path)).take(count)
     }
 
     /// Returns the size of the headers of a full packet.
     fn headers(&self) -> usize {
-        let more = match self.association.interleaving {
+        let extension = match self.association.interleaving {
             Some(false) => 0,
             _ => I_DATA_MORE,
         };
         IP + match self.stack {
-            Stack::Eyas | Stack::Simulator => SCTP + more,
-            Stack::EyasUdp => UDP + SCTP + more,
+            Stack::Eyas | Stack::Simulator => SCTP + extension,
+            Stack::EyasUdp => UDP + SCTP + extension,
             Stack::EyasToUsrsctp | Stack::Usrsctp => SCTP,
             Stack::Mptcp => TCP + DSS,
             Stack::Tcp => TCP,
@@ -143,7 +143,7 @@ impl MultipathSetup {
                 .map(|(_, path)| of(path))
                 .sum()
         };
-        [sum(&self.comes), sum(&self.dies)]
+        [sum(&self.added_path), sum(&self.failing_path)]
     }
 
     /// Returns the average maximum payload rate, in Mbit/s.
@@ -160,11 +160,11 @@ impl MultipathSetup {
         let middle = Time(self.warm_up.0 + self.duration.0 / 2);
         let mut path = self.path.clone();
         for (name, path) in &mut path {
-            if self.comes.as_ref() == Some(name) {
+            if self.added_path.as_ref() == Some(name) {
                 path.joins = Some(middle);
             }
         }
-        let event = self.dies.iter().map(|path| EventSetup {
+        let event = self.failing_path.iter().map(|path| EventSetup {
             at: middle,
             path: path.clone(),
             rate: None,
@@ -214,8 +214,8 @@ impl Experiment for MultipathSetup {
             _ => Ok(()),
         };
         self.association.check()?;
-        known(&self.dies, "dies")?;
-        known(&self.comes, "comes")?;
+        known(&self.failing_path, "dies")?;
+        known(&self.added_path, "comes")?;
         if self.path.values().any(|path| path.through.is_some() || path.joins.is_some()) {
             return Err("live.path: through and joins are for simulations; see live.comes".into());
         }
@@ -259,9 +259,9 @@ pub(crate) mod tests {
     use super::*;
 
     /// Returns a set-up with two paths, of 10 and 20 Mbit/s, and additional settings.
-    pub(crate) fn setup(more: &str) -> MultipathSetup {
+    pub(crate) fn setup(extra: &str) -> MultipathSetup {
         let text = format!(
-            "stack = 'eyas'\nwarm_up = '1 s'\nduration = '12 s'\n{more}
+            "stack = 'eyas'\nwarm_up = '1 s'\nduration = '12 s'\n{extra}
             association = {{ interleaving = false }}
             [path]
             A = {{ rate = '10 Mbit/s', delay = '10 ms' }}

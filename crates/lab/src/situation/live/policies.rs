@@ -19,7 +19,8 @@ pub struct PoliciesSetup {
     #[serde(default)]
     pub link: LinkSetup,
     /// How the client connects.
-    pub way: ClientStrategy,
+    #[serde(rename = "way")]
+    pub strategy: ClientStrategy,
     /// The share of servers that support HTTP/3.
     pub http3: Part,
     /// The share of visitors whose network swallows UDP.
@@ -62,7 +63,7 @@ impl Experiment for PoliciesSetup {
     }
 
     fn emulated(&self) -> Vec<String> {
-        let own = [
+        let notes = [
             format!(
                 "Each trial draws its server and its network: {} of the networks swallow UDP, \
                  except DNS. A server without HTTP/3 refuses UDP with ICMP.",
@@ -78,6 +79,6 @@ impl Experiment for PoliciesSetup {
              remembered, this comes from 32 earlier connections to a server with HTTP/3."
                 .to_owned(),
         ];
-        link::emulated().into_iter().chain(own).collect()
+        link::emulated().into_iter().chain(notes).collect()
     }
 }

@@ -40,9 +40,9 @@ fn parse_content(text: &str, is_answer: bool, peer: IpAddr) -> Content {
     };
     // `syn:443` is a SYN to a port other than 80.
     let (word, port) = text.split_once(':').unwrap_or((text, "80"));
-    let flow = Flow { own: 40_000, remote: port.parse().expect("a port") };
+    let flow = Flow { local: 40_000, remote: port.parse().expect("a port") };
     let tcp = |segment| Content::Tcp { flow, segment };
-    let quic = |form| Content::Quic { flow: Flow { remote: 443, ..flow }, form };
+    let quic = |packet_type| Content::Quic { flow: Flow { remote: 443, ..flow }, packet_type };
     match word {
         "a" => dns(RecordType::A, 1),
         "aaaa" => dns(RecordType::AAAA, 1),
@@ -53,9 +53,9 @@ fn parse_content(text: &str, is_answer: bool, peer: IpAddr) -> Content {
         "rst" => tcp(Segment::Rst),
         "data" => tcp(Segment::Data),
         "fin" => tcp(Segment::Fin),
-        "initial" => quic(Form::Initial),
-        "handshake" => quic(Form::Handshake),
-        "short" => quic(Form::Short),
+        "initial" => quic(QuicPacketType::Initial),
+        "handshake" => quic(QuicPacketType::Handshake),
+        "short" => quic(QuicPacketType::Short),
         "prohibited" => Content::Unreachable { address: peer, port: 80, code: 1 },
         other => panic!("{other}"),
     }
@@ -188,12 +188,12 @@ fn the_response_of_quic_has_a_short_header() {
 
 #[test]
 fn queries_for_other_names_are_ignored() {
-    assert!(is_of("t1.lab.test", NAME) && is_of("_8443._https.t1.lab.test", NAME));
-    assert!(!is_of("xt1.lab.test", NAME) && !is_of("lab.test", NAME));
+    assert!(is_query_for("t1.lab.test", NAME) && is_query_for("_8443._https.t1.lab.test", NAME));
+    assert!(!is_query_for("xt1.lab.test", NAME) && !is_query_for("lab.test", NAME));
     let query = &packets("0 > dns a")[0];
     assert!(belongs(query, NAME) && !belongs(query, "t2.lab.test"));
     assert!(belongs(&packets("0 > 6 syn")[0], "t2.lab.test"));
-    assert_eq!(beginning(&packets("7 > 6 syn"), NAME), Some(Duration::from_millis(7)));
+    assert_eq!(start_time(&packets("7 > 6 syn"), NAME), Some(Duration::from_millis(7)));
     assert_eq!(of("").get("failed"), Some(&100.0));
 }
 

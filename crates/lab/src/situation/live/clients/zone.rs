@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct ZoneSetup {
     /// The answer to queries for IPv4 addresses.
-    pub a: Answering,
+    pub a: DnsAnswer,
     /// The answer to queries for IPv6 addresses.
-    pub aaaa: Answering,
+    pub aaaa: DnsAnswer,
     /// The answer to queries for HTTPS records.
-    pub https: Answering,
+    pub https: DnsAnswer,
     /// The HTTPS record of the name; without it the answer is that there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<HttpsSetup>,
@@ -20,7 +20,7 @@ pub struct ZoneSetup {
 /// The kind of answer to a query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Answering {
+pub enum DnsAnswer {
     /// The existing records.
     #[default]
     Records,

@@ -14,22 +14,22 @@ impl Expression {
     /// # Errors
     /// A description of what is invalid.
     pub fn parse(text: &str, grid: &Grid) -> Result<Self, String> {
-        let mut reader = Reader { rest: text, grid, depth: 0 };
-        let expression = reader.sum()?;
-        match reader.peek() {
+        let mut parser = Parser { rest: text, grid, depth: 0 };
+        let expression = parser.sum()?;
+        match parser.peek() {
             None => Ok(expression),
-            Some(_) => Err(format!("unexpected input {:?}", reader.rest)),
+            Some(_) => Err(format!("unexpected input {:?}", parser.rest)),
         }
     }
 }
 
-struct Reader<'a> {
+struct Parser<'a> {
     rest: &'a str,
     grid: &'a Grid,
     depth: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Parser<'a> {
     fn peek(&mut self) -> Option<char> {
         self.rest = self.rest.trim_start();
         self.rest.chars().next()
@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
             };
             self.rest = &self.rest[1..];
             let right = self.product()?;
-            left = Expression::Both(operator, Box::new(left), Box::new(right));
+            left = Expression::Binary(operator, Box::new(left), Box::new(right));
         }
         self.depth -= 1;
         Ok(left)
@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
             };
             self.rest = &self.rest[1..];
             let right = self.factor()?;
-            left = Expression::Both(operator, Box::new(left), Box::new(right));
+            left = Expression::Binary(operator, Box::new(left), Box::new(right));
         }
     }
 
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
         if without_scenes {
             parts.insert(0, "");
         }
-        let [scene, curve, place] = parts.as_slice() else {
+        let [scene, curve, range] = parts.as_slice() else {
             let form = if without_scenes { "[curve, where]" } else { "[scene, curve, where]" };
             return Err(format!("expected {name}{form}, not [{inside}]"));
         };
@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
         if !known(&self.grid.curves, curve) {
             return Err(format!("there is no curve {curve:?}"));
         }
-        let span = span(place)?;
+        let span = span(range)?;
         Ok(Expression::Read {
             measure,
             scene: (*scene).to_owned(),
@@ -170,7 +170,7 @@ fn span(text: &str) -> Result<Span, String> {
     if text == "largest" {
         return Ok(Span::Largest);
     }
-    let place = |text: &str, open: f64| match text.trim() {
+    let bound = |text: &str, open: f64| match text.trim() {
         "" => Ok(open),
         text => parse_amount(text)
             .map(|(amount, kind)| amount / kind.display_unit().1)
@@ -178,9 +178,9 @@ fn span(text: &str) -> Result<Span, String> {
     };
     match text.split_once("..") {
         Some((low, high)) => {
-            Ok(Span::Between(place(low, f64::NEG_INFINITY)?, place(high, f64::INFINITY)?))
+            Ok(Span::Between(bound(low, f64::NEG_INFINITY)?, bound(high, f64::INFINITY)?))
         }
         None if text.is_empty() => Err("expected a place on the axis".to_owned()),
-        None => place(text, 0.0).map(Span::At),
+        None => bound(text, 0.0).map(Span::At),
     }
 }

@@ -12,7 +12,7 @@ const TICKS: f64 = 100.0;
 
 /// The resources that the server's host has used since its start, and those in use.
 #[derive(Clone, Debug)]
-pub(super) struct Used {
+pub(super) struct HostUsage {
     at: Instant,
     process: Duration,
     receiving: Duration,
@@ -27,14 +27,14 @@ pub(super) struct Used {
 
 /// Shares of a core in percent, during an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Share {
+pub(super) struct CpuShare {
     pub(super) user: f64,
     pub(super) kernel: f64,
     pub(super) receiving: f64,
     pub(super) busy: f64,
 }
 
-impl Used {
+impl HostUsage {
     /// Reads the current values; `None` if the server has ended.
     pub(super) fn now(server: Pid, receivers: &[Pid], core: usize) -> Option<Self> {
         let process = threads(server)?;
@@ -55,7 +55,7 @@ impl Used {
     }
 
     /// Returns what was used since an earlier reading.
-    pub(super) fn since(&self, before: &Self) -> Share {
+    pub(super) fn since(&self, before: &Self) -> CpuShare {
         let wall = self.at.duration_since(before.at).as_secs_f64();
         let percent = |seconds: f64| 100.0 * seconds / wall;
         let process = percent((self.process.saturating_sub(before.process)).as_secs_f64());
@@ -64,7 +64,7 @@ impl Used {
         let kernel = (self.kernel_ticks.saturating_sub(before.kernel_ticks)) as f64;
         let share = if user + kernel > 0.0 { user / (user + kernel) } else { 1.0 };
         let idle = self.idle_ticks.saturating_sub(before.idle_ticks) as f64 / TICKS;
-        Share {
+        CpuShare {
             user: process * share,
             kernel: process * (1.0 - share),
             receiving: percent(self.receiving.saturating_sub(before.receiving).as_secs_f64()),
@@ -73,7 +73,7 @@ impl Used {
     }
 }
 
-impl Share {
+impl CpuShare {
     /// Returns the share of the whole host.
     pub(super) fn all(&self) -> f64 {
         self.user + self.kernel + self.receiving
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn shares_are_of_the_time_between() {
         let at = Instant::now();
-        let before = Used {
+        let before = HostUsage {
             at,
             process: Duration::from_secs(1),
             receiving: Duration::from_secs(1),
@@ -142,7 +142,7 @@ mod tests {
             kernel_memory: None,
             resident: 0,
         };
-        let after = Used {
+        let after = HostUsage {
             at: at + Duration::from_secs(2),
             process: Duration::from_millis(1_400),
             receiving: Duration::from_millis(1_100),
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn this_process_can_be_measured() {
-        let used = Used::now(rustix::process::getpid(), &[], 0).expect("Linux reports it");
-        assert!(used.resident > 0 && !used.process.is_zero());
+        let usage = HostUsage::now(rustix::process::getpid(), &[], 0).expect("Linux reports it");
+        assert!(usage.resident > 0 && !usage.process.is_zero());
     }
 }

@@ -8,9 +8,12 @@ use hickory_proto::rr::RecordType;
 
 use super::packet::{Content, PacketInfo};
 
-/// Returns the lateness of the latest answer in milliseconds; `late` returns the intended delay of
+/// Returns the lateness of the latest answer in milliseconds; `intended_delay` returns the intended delay of
 /// an answer of a type. Answers are matched with queries in the order of both.
-pub(super) fn behind(packets: &[PacketInfo], late: impl Fn(RecordType) -> Duration) -> Option<f64> {
+pub(super) fn max_lateness(
+    packets: &[PacketInfo],
+    intended_delay: impl Fn(RecordType) -> Duration,
+) -> Option<f64> {
     let mut sent: BTreeMap<(&str, u16), VecDeque<Duration>> = BTreeMap::new();
     let mut worst: Option<f64> = None;
     for packet in packets {
@@ -20,8 +23,8 @@ pub(super) fn behind(packets: &[PacketInfo], late: impl Fn(RecordType) -> Durati
             queries.push_back(packet.at);
         } else if let Some(query) = queries.pop_front() {
             let elapsed = packet.at.as_secs_f64() - query.as_secs_f64();
-            let over = (elapsed - late(dns.record_type).as_secs_f64()) * 1e3;
-            worst = Some(worst.map_or(over, |worst| worst.max(over)));
+            let excess = (elapsed - intended_delay(dns.record_type).as_secs_f64()) * 1e3;
+            worst = Some(worst.map_or(excess, |worst| worst.max(excess)));
         }
     }
     worst
@@ -40,9 +43,9 @@ mod tests {
     }
 
     #[test]
-    fn only_late_answers_count_as_behind() {
+    fn only_answers_after_their_intended_delay_are_late() {
         let (a, aaaa) = (RecordType::A, RecordType::AAAA);
-        let late =
+        let intended_delay =
             |of: RecordType| Duration::from_millis(if of == RecordType::AAAA { 400 } else { 0 });
         let packets = [
             dns(0, false, a),
@@ -53,10 +56,10 @@ mod tests {
             dns(402, true, aaaa),
             dns(415, true, aaaa),
         ];
-        let worst = behind(&packets, late).expect("answers");
+        let worst = max_lateness(&packets, intended_delay).expect("answers");
         assert!((worst - 5.0).abs() < 1e-6, "{worst}");
-        assert_eq!(behind(&packets[..2], late), None);
+        assert_eq!(max_lateness(&packets[..2], intended_delay), None);
         // An answer without a query is ignored.
-        assert_eq!(behind(&packets[4..5], late), None);
+        assert_eq!(max_lateness(&packets[4..5], intended_delay), None);
     }
 }
