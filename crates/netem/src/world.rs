@@ -292,9 +292,9 @@ impl<N: Node<B>, B: Payload> World<N, B> {
     pub fn change_link(&mut self, id: LinkId, direction: Option<Direction>, change: &LinkChange) {
         let now = self.now();
         self.observers.record(now, Observation::Changed(id));
-        for one in [Direction::Forward, Direction::Backward] {
-            if direction.is_none_or(|wanted| wanted == one) {
-                let slot = Self::slot(id, one);
+        for side in [Direction::Forward, Direction::Backward] {
+            if direction.is_none_or(|direction| direction == side) {
+                let slot = Self::slot(id, side);
                 self.links[slot].link.change(now, change.clone());
                 self.agenda.set(link_entity(slot as u32), self.links[slot].link.next());
             }

@@ -24,7 +24,7 @@ import (
 	"github.com/yosida95/uritemplate/v3"
 )
 
-const patience = 10 * time.Second
+const timeout = 10 * time.Second
 
 // Lengths of the datagrams that are sent and echoed.
 var lengths = []int{5, 0, 1000}
@@ -44,7 +44,7 @@ func client(host, port, target, ca, user string) {
 	check(err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(pem)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	request, err := masque.NewRequest(ctx, template(host, port), target)
 	check(err)
@@ -62,7 +62,7 @@ func client(host, port, target, ca, user string) {
 		sent := strings.Repeat("x", length)
 		_, err = conn.WriteTo([]byte(sent), nil)
 		check(err)
-		check(conn.SetReadDeadline(time.Now().Add(patience)))
+		check(conn.SetReadDeadline(time.Now().Add(timeout)))
 		received := make([]byte, 2000)
 		count, _, err := conn.ReadFrom(received)
 		check(err)

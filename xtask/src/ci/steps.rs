@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(features_of(&metadata), [("eyas".to_owned(), names.to_vec())]);
         let feature = ["--features quic", "--features sqlite", ""];
         let feature =
-            feature.map(|one| format!("-p eyas --no-default-features {one}").trim().to_owned());
+            feature.map(|flag| format!("-p eyas --no-default-features {flag}").trim().to_owned());
         assert_eq!(each_feature_separately(&metadata), feature);
     }
 

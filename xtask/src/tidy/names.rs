@@ -88,7 +88,7 @@ fn words_of_glossary(glossary: &str) -> BTreeSet<String> {
 }
 
 fn is_known(word: &str, known: &BTreeSet<String>) -> bool {
-    known.contains(word) || word.strip_suffix('s').is_some_and(|one| known.contains(one))
+    known.contains(word) || word.strip_suffix('s').is_some_and(|singular| known.contains(singular))
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub(super) fn check(
 fn word_before<'a>(line: &'a str, word: &str) -> Option<&'a str> {
     let bare = |word: &'a str| word.trim_matches(|c: char| !c.is_alphanumeric());
     let words: Vec<&str> = line.split_whitespace().map(bare).collect();
-    let index = words.iter().position(|one| *one == word)?;
+    let index = words.iter().position(|candidate| *candidate == word)?;
     words.get(index.checked_sub(1)?).copied()
 }
 
@@ -40,7 +40,10 @@ mod tests {
     fn found(readme: &str) -> Vec<String> {
         let list =
             |path: &str| (path == "crates/a/api.txt").then(|| "pub mod a\npub fn a::b()\n".into());
-        check("crates/a/README.md", readme, list).into_iter().map(|one| one.message).collect()
+        check("crates/a/README.md", readme, list)
+            .into_iter()
+            .map(|finding| finding.message)
+            .collect()
     }
 
     #[test]

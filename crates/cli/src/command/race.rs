@@ -40,7 +40,8 @@ pub(crate) async fn run(flags: &RaceFlags, common: &CommonFlags) -> Result<(), F
         // The transports of a target that names them are used as given.
         if matches!(target.service, Service::Http { .. }) {
             let rest = Transport::ALL.into_iter();
-            let rest: Vec<_> = rest.filter(|one| !policy.transports.contains(one)).collect();
+            let rest: Vec<_> =
+                rest.filter(|transport| !policy.transports.contains(transport)).collect();
             policy.transports.extend(rest);
         }
         if flags.reach.connect_timeout.is_none() && flags.reach.max_time.is_none() {

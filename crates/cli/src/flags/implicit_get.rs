@@ -9,8 +9,9 @@ use clap::Command;
 /// A single word is never taken for a URL, so that a misspelt command is reported as such and not
 /// looked up in DNS.
 pub(super) fn with_get(root: &Command, mut line: Vec<OsString>) -> Vec<OsString> {
-    let is_command =
-        |word: &OsStr| word == "help" || root.get_subcommands().any(|one| one.get_name() == word);
+    let is_command = |word: &OsStr| {
+        word == "help" || root.get_subcommands().any(|subcommand| subcommand.get_name() == word)
+    };
     let mut may_be_value = false;
     for word in line.iter().skip(1) {
         let is_flag = word.as_encoded_bytes().starts_with(b"-");

@@ -75,7 +75,7 @@ impl RaceReport {
     }
 
     fn failed(&self, attempt: &AttemptReport) -> Option<&evidence::Failure> {
-        self.race.attempts().iter().find(|one| one.id.0 == attempt.id)?.failure()
+        self.race.attempts().iter().find(|candidate| candidate.id.0 == attempt.id)?.failure()
     }
 }
 

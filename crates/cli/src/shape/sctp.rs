@@ -176,7 +176,7 @@ impl SupervisorShape {
     /// Reads the report of a supervisor.
     pub(crate) fn read(shown: &[u8]) -> serde_json::Result<Self> {
         let mut shape: Self = serde_json::from_slice(shown)?;
-        for path in shape.associations.iter_mut().flat_map(|one| &mut one.paths) {
+        for path in shape.associations.iter_mut().flat_map(|association| &mut association.paths) {
             path.state = path.state.replace(' ', "-");
             path.rto_ms = micros(path.rto_ms);
             path.smoothed_rtt_ms = path.smoothed_rtt_ms.map(micros);

@@ -220,14 +220,14 @@ impl TunnelShape {
     /// Computes the rate of each path since an earlier report of the same tunnel.
     pub(crate) fn compare(&mut self, before: &Self, passed: Duration) {
         for session in &mut self.sessions {
-            let is_same = |one: &&TunnelSessionShape| {
+            let is_same = |candidate: &&TunnelSessionShape| {
                 // Another session cannot be younger than an earlier report.
-                (&one.peer, &one.remote, one.up_ms <= session.up_ms)
+                (&candidate.peer, &candidate.remote, candidate.up_ms <= session.up_ms)
                     == (&session.peer, &session.remote, true)
             };
             let Some(old) = before.sessions.iter().find(is_same) else { continue };
             for path in &mut session.paths {
-                let is_same = |one: &&TunnelPathShape| one.remote == path.remote;
+                let is_same = |candidate: &&TunnelPathShape| candidate.remote == path.remote;
                 let Some(old) = old.paths.iter().find(is_same) else { continue };
                 let bytes = path.delivered.saturating_sub(old.delivered) as f64;
                 path.rate = Some((8.0 * bytes / passed.as_secs_f64().max(1e-3)).round());

@@ -122,7 +122,7 @@ fn verdicts(rows: &[Record]) -> Vec<(String, Verdict)> {
         })
         .collect();
     verdicts.sort_by_key(|(transport, address, _)| (!transport.has_http3(), address.is_ipv4()));
-    let is_single_address = verdicts.iter().all(|one| one.1 == verdicts[0].1);
+    let is_single_address = verdicts.iter().all(|verdict| verdict.1 == verdicts[0].1);
     let named = verdicts.into_iter().map(|(transport, address, verdict)| match is_single_address {
         true => (transport.to_string(), verdict),
         false => (format!("{transport} to {address}"), verdict),

@@ -117,7 +117,7 @@ fn claims(claims: &[Verdict], style: OutputStyle) -> Vec<Line> {
         heading.push(paint, claim.outcome.describe());
         lines.extend(with_suffix(heading, &format!("  published: {}", claim.published), 6, style));
         lines.extend(wrapped(Paint::Plain, &claim.text, 6, style));
-        lines.extend(claim.checks.iter().flat_map(|one| check(one, style)));
+        lines.extend(claim.checks.iter().flat_map(|verdict| check(verdict, style)));
         if !claim.note.is_empty() {
             lines.extend(wrapped(Paint::Dim, &claim.note, 6, style));
         }

@@ -39,7 +39,12 @@ pub(super) async fn run(flags: &SctpServeFlags, common: &CommonFlags) -> Result<
         ),
         None => None,
     };
-    announce(&path, flags.library.as_deref(), &supervisor.with(|one| one.status()), common)?;
+    announce(
+        &path,
+        flags.library.as_deref(),
+        &supervisor.with(|supervisor| supervisor.status()),
+        common,
+    )?;
     interruption.next().await;
     supervisor.end();
     tokio::select! {

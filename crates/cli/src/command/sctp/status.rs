@@ -62,7 +62,7 @@ fn all(common: &CommonFlags) -> Result<Vec<SupervisorShape>, Failure> {
             Err(AskError::Unreached(_) | AskError::Silent(_)) => {}
         }
     }
-    found.sort_by_key(|one: &SupervisorShape| one.process);
+    found.sort_by_key(|supervisor: &SupervisorShape| supervisor.process);
     Ok(found)
 }
 
@@ -72,43 +72,43 @@ fn page(status: &SctpStatusShape, style: OutputStyle) -> Vec<Line> {
         return vec![Line::new().with(Paint::Plain, text)];
     }
     let mut lines = Vec::new();
-    for one in &status.supervisors {
+    for shape in &status.supervisors {
         if !lines.is_empty() {
             lines.push(Line::new());
         }
-        lines.extend(supervisor(one, style));
+        lines.extend(supervisor(shape, style));
     }
     lines
 }
 
-fn supervisor(one: &SupervisorShape, style: OutputStyle) -> Vec<Line> {
-    let mut lines = wrapped(Paint::Head, &format!("{}: {}", one.process, one.serves), 0, style);
-    let mut summary = carrier_text(&one.carrier, one.udp_port);
-    summary += &format!(", for {}", time(Duration::from_secs_f64(one.up_ms / 1e3)));
-    if one.multipath {
+fn supervisor(shape: &SupervisorShape, style: OutputStyle) -> Vec<Line> {
+    let mut lines = wrapped(Paint::Head, &format!("{}: {}", shape.process, shape.serves), 0, style);
+    let mut summary = carrier_text(&shape.carrier, shape.udp_port);
+    summary += &format!(", for {}", time(Duration::from_secs_f64(shape.up_ms / 1e3)));
+    if shape.multipath {
         summary += ", on all paths at once";
     }
-    summary += &counters_text(&one.counters);
+    summary += &counters_text(&shape.counters);
     lines.extend(wrapped(Paint::Dim, &summary, 2, style));
-    for option in &one.unknown_options {
+    for option in &shape.unknown_options {
         let text = format!(
             "option {} of level {} is not supported; requests: {}",
             option.name, option.level, option.count
         );
         lines.extend(wrapped(Paint::Warn, &text, 2, style));
     }
-    if !one.sockets.is_empty() {
+    if !shape.sockets.is_empty() {
         lines.push(Line::new());
         let header = ["SOCKET", "KIND", "STATE", "PORT", "WAITING", "POLL", "ADDRESSES"];
-        lines.extend(table(&header, one.sockets.iter().map(socket).collect(), style));
+        lines.extend(table(&header, shape.sockets.iter().map(socket).collect(), style));
     }
-    if !one.associations.is_empty() {
+    if !shape.associations.is_empty() {
         lines.push(Line::new());
         let header = ["ASSOC", "SOCKET", "STATE", "PORTS", "UNACKED", "WINDOWS"];
-        lines.extend(table(&header, one.associations.iter().map(association).collect(), style));
+        lines.extend(table(&header, shape.associations.iter().map(association).collect(), style));
         lines.push(Line::new());
         let header = ["ASSOC", "PATH TO", "STATE", "RTT", "WINDOW", "SENT"];
-        lines.extend(table(&header, one.associations.iter().flat_map(paths).collect(), style));
+        lines.extend(table(&header, shape.associations.iter().flat_map(paths).collect(), style));
     }
     lines
 }
@@ -149,29 +149,29 @@ fn socket(socket: &SocketShape) -> Vec<(Paint, String)> {
     cells.map(|text| (Paint::Plain, text)).collect()
 }
 
-fn association(one: &AssociationShape) -> Vec<(Paint, String)> {
-    let paint = if one.state == "ESTABLISHED" { Paint::Good } else { Paint::Plain };
+fn association(shape: &AssociationShape) -> Vec<(Paint, String)> {
+    let paint = if shape.state == "ESTABLISHED" { Paint::Good } else { Paint::Plain };
     let plain = |text: String| (Paint::Plain, text);
     vec![
-        plain(one.id.to_string()),
-        plain(one.socket.map_or("closed".to_owned(), |socket| socket.to_string())),
-        (paint, one.state.clone()),
-        plain(format!("{}→{}", one.local_port, one.remote_port)),
-        plain(one.send_queue.to_string()),
-        plain(format!("{} {}", one.peer_window, one.window)),
+        plain(shape.id.to_string()),
+        plain(shape.socket.map_or("closed".to_owned(), |socket| socket.to_string())),
+        (paint, shape.state.clone()),
+        plain(format!("{}→{}", shape.local_port, shape.remote_port)),
+        plain(shape.send_queue.to_string()),
+        plain(format!("{} {}", shape.peer_window, shape.window)),
     ]
 }
 
-fn paths(one: &AssociationShape) -> impl Iterator<Item = Vec<(Paint, String)>> {
+fn paths(association: &AssociationShape) -> impl Iterator<Item = Vec<(Paint, String)>> {
     let millis = |millis: f64| time(Duration::from_secs_f64(millis.max(0.0) / 1e3));
-    one.paths.iter().map(move |path| {
+    association.paths.iter().map(move |path| {
         let paint = if path.state == "active" { Paint::Good } else { Paint::Warn };
-        let mark = if path.primary && one.paths.len() > 1 { ", primary" } else { "" };
+        let mark = if path.primary && association.paths.len() > 1 { ", primary" } else { "" };
         let state = format!("{}{mark}", path.state);
         let remote = path.remote.strip_suffix(":0").unwrap_or(&path.remote);
         let plain = |text: String| (Paint::Plain, text);
         vec![
-            plain(one.id.to_string()),
+            plain(association.id.to_string()),
             plain(remote.to_owned()),
             (paint, state),
             plain(path.smoothed_rtt_ms.map_or(String::new(), millis)),

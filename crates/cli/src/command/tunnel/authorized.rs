@@ -66,7 +66,7 @@ impl Authorized {
             Ok(text) => text,
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => String::new(),
             Err(cause) => {
-                let is_same = |one: &&Cached| stamp.as_ref() == Some(&one.stamp);
+                let is_same = |cached: &&Cached| stamp.as_ref() == Some(&cached.stamp);
                 return match cached.as_ref().filter(is_same) {
                     Some(cached) if is_out_of_descriptors(&cause) => Ok(Arc::clone(&cached.keys)),
                     _ => Err(files::unusable(&self.path, &cause)),

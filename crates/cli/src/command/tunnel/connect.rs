@@ -66,7 +66,7 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
     let client = Client::new(endpoint, race_target, forwards, Probing::default(), print);
     let client = client.map_err(|error| setup.failure(error))?;
     let mut info = setup.info();
-    info.forwards.extend(interface.iter().map(|one| interface::description(one.config())));
+    info.forwards.extend(interface.iter().map(|device| interface::description(device.config())));
     let _shown = super::publish_status(info, client.sessions(), printer).await;
     let stop = CancellationToken::new();
     let running = client.run(tunnel, stop.clone());

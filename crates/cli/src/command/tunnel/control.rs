@@ -144,7 +144,7 @@ fn all_in(directory: &Path) -> io::Result<Vec<TunnelShape>> {
             found.push(tunnel);
         }
     }
-    found.sort_by_key(|one: &TunnelShape| one.process);
+    found.sort_by_key(|tunnel: &TunnelShape| tunnel.process);
     Ok(found)
 }
 
@@ -179,7 +179,7 @@ mod tests {
         let directory = directory.to_owned();
         let found =
             tokio::task::spawn_blocking(move || all_in(&directory)).await.expect("task completes");
-        found.expect("a folder").into_iter().map(|one| one.name).collect()
+        found.expect("a folder").into_iter().map(|tunnel| tunnel.name).collect()
     }
 
     #[tokio::test]
@@ -193,7 +193,7 @@ mod tests {
             Control::listen_in(&directory, both.0),
             Control::listen_in(&directory, both.1)
         );
-        let (one, _two) = (both.0.expect("it listens"), both.1.expect("it listens"));
+        let (first, _second) = (both.0.expect("it listens"), both.1.expect("it listens"));
         let mut found = names(&directory).await;
         found.sort();
         assert_eq!(found, ["one", "two"]);
@@ -203,7 +203,7 @@ mod tests {
             [0, 1].map(|number| mode(&directory.join(format!("{NAME}{number}")))),
             [0o600; 2]
         );
-        drop(one);
+        drop(first);
         assert_eq!(names(&directory).await, ["two"]);
         // As left by a killed tunnel.
         let stale = directory.join(format!("{NAME}2"));

@@ -53,10 +53,10 @@ fn check(config: &InterfaceConfig) -> Result<(), Failure> {
     if config.addresses.len() > MAX_ADDRESSES {
         return usage(format!("an interface has {MAX_ADDRESSES} addresses at most"));
     }
-    if config.mtu < MIN_IPV6_MTU && all().any(|one| one.addr().is_ipv6()) {
+    if config.mtu < MIN_IPV6_MTU && all().any(|network| network.addr().is_ipv6()) {
         return usage(format!("IPv6 needs an MTU of {MIN_IPV6_MTU} at least (RFC 8200 §5)"));
     }
-    match config.networks.iter().find(|one| one.prefix_len() == 0) {
+    match config.networks.iter().find(|network| network.prefix_len() == 0) {
         Some(all) => usage(format!(
             "--tun-route {all} would lead the packets of the tunnel itself into the tunnel"
         )),
@@ -66,8 +66,9 @@ fn check(config: &InterfaceConfig) -> Result<(), Failure> {
 
 #[cfg(target_os = "linux")]
 fn device(config: &InterfaceConfig) -> Result<OwnedFd, Failure> {
-    let plain =
-        |networks: &[IpNet]| networks.iter().map(|one| (one.addr(), one.prefix_len())).collect();
+    let plain = |networks: &[IpNet]| {
+        networks.iter().map(|network| (network.addr(), network.prefix_len())).collect()
+    };
     let networks: Vec<_> = config.networks.iter().map(IpNet::trunc).collect();
     let setup = eyas_lab::emulator::InterfaceSetup {
         name: config.name.clone(),

@@ -48,7 +48,7 @@ pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Resul
     let info = TunnelInfo {
         role: "server",
         name: listener.local_addr().to_string(),
-        forwards: interface.iter().map(|one| interface::description(one.config())).collect(),
+        forwards: interface.iter().map(|device| interface::description(device.config())).collect(),
     };
     let _shown = super::publish_status(info, server.sessions(), printer).await;
     let stop = CancellationToken::new();

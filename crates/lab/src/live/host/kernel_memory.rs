@@ -60,7 +60,7 @@ fn of(slabs: &str, sockets: &str) -> u64 {
 fn field(sockets: &str, line: &str, word: &str) -> u64 {
     let found = sockets.lines().find_map(|text| text.strip_prefix(line)).unwrap_or_default();
     let mut words = found.split_whitespace();
-    words.find(|found| *found == word).and_then(|_| words.next()?.parse().ok()).unwrap_or(0)
+    words.find(|candidate| *candidate == word).and_then(|_| words.next()?.parse().ok()).unwrap_or(0)
 }
 
 #[cfg(test)]
