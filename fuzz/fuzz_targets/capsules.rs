@@ -37,7 +37,7 @@ fn read(bytes: &[u8], cut: usize) -> (Vec<Bytes>, Option<Fault>, bool) {
             }
         }
     }
-    (payloads, None, capsules.is_between())
+    (payloads, None, capsules.is_at_boundary())
 }
 
 fuzz_target!(|input: (u8, &[u8])| {
@@ -46,11 +46,11 @@ fuzz_target!(|input: (u8, &[u8])| {
     let whole = read(bytes, bytes.len());
     assert_eq!(whole, read(bytes, usize::from(cut)));
     assert_eq!(whole, read(bytes, 1));
-    let (payloads, fault, is_between) = whole;
+    let (payloads, fault, is_at_boundary) = whole;
     match fault {
         Some(Fault::NoContext) => REACH.hit("a missing context"),
         Some(Fault::TooLong) => REACH.hit("a datagram that is too long"),
-        None if !is_between => REACH.hit("a stream that ends within a capsule"),
+        None if !is_at_boundary => REACH.hit("a stream that ends within a capsule"),
         None => {}
     }
     let mut rewritten = BytesMut::new();

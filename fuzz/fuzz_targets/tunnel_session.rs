@@ -13,7 +13,7 @@ use arbitrary::Arbitrary;
 use bytes::{BufMut, Bytes, BytesMut};
 use eyas_race::target::Host;
 use eyas_relay::handshake::Destination;
-use eyas_relay::tunnel::frame::{self, Frame, MAX_DATA, Purpose, VERSION, Why};
+use eyas_relay::tunnel::frame::{self, Frame, MAX_DATA, Purpose, VERSION, RefuseReason};
 use eyas_relay::tunnel::session::{
     Answer, End, Event, Lane, Read, Session, SessionLimits, Side, TRANSMIT,
 };
@@ -176,7 +176,7 @@ impl Party {
         match refuse {
             false => self.session.accept(id, 0),
             true => {
-                self.session.refuse(id, Why::Failed, "no".to_owned());
+                self.session.refuse(id, RefuseReason::Failed, "no".to_owned());
                 self.session.release(id);
             }
         }
@@ -422,7 +422,7 @@ fn peer(is_client: bool, greets: bool, messages: &[Message]) {
         own.wires = Default::default();
         match (was_over, own.session.end()) {
             (Some(was), is) => assert_eq!(Some(&was), is),
-            (None, Some(End::Broken(_))) => REACH.hit("a peer that violated the protocol"),
+            (None, Some(End::Violation(_))) => REACH.hit("a peer that violated the protocol"),
             (None, Some(End::Silent(_))) => REACH.hit("a peer that was silent for too long"),
             (None, _) => {}
         }

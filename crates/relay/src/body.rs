@@ -180,7 +180,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cuts_change_nothing(bytes: Vec<u8>, digits in "[0-9a-f]{0,2}", cut in 0..64_usize) {
+        fn splitting_the_input_changes_nothing(bytes: Vec<u8>, digits in "[0-9a-f]{0,2}", cut in 0..64_usize) {
             let bytes = [digits.as_bytes(), b"\r\n", &bytes].concat();
             let cut = cut.min(bytes.len());
             let mut parts = Body::chunked();

@@ -40,11 +40,11 @@ impl Client {
         matches!(self, Self::Plain(_))
     }
 
-    /// Waits until the client has left, if it `awaits` an answer; otherwise the end of its data may be just
-    /// that. A client that sends more data is no longer watched.
-    pub(crate) async fn left(&mut self, awaits: bool) {
+    /// Waits until the client has disconnected. Unless it `awaits` an answer, the end of its data does not mean
+    /// that it has. A client that sends more data is no longer watched.
+    pub(crate) async fn disconnected(&mut self, awaits: bool) {
         match self {
-            Self::Stream(_, gone) => gone.cancelled().await,
+            Self::Stream(_, disconnect) => disconnect.cancelled().await,
             Self::Plain(_) | Self::Tls(_) => {
                 let Some(tcp) = self.tcp().filter(|_| awaits) else {
                     return std::future::pending().await;
@@ -57,9 +57,9 @@ impl Client {
     }
 
     /// Waits until the client has broken its connection.
-    pub(crate) async fn broke(&mut self) {
+    pub(crate) async fn failed(&mut self) {
         match self {
-            Self::Stream(_, gone) => gone.cancelled().await,
+            Self::Stream(_, disconnect) => disconnect.cancelled().await,
             Self::Plain(_) | Self::Tls(_) => {
                 let Some(tcp) = self.tcp() else { return };
                 // Failing to wait does not mean that the connection is broken.

@@ -21,10 +21,10 @@ use crate::via::lanes::Lanes;
 
 /// How long a client that got a success reply may be silent before it is assumed to wait for the server. The
 /// race would start its next attempt after 250 ms.
-const CLIENT_PATIENCE: Duration = Duration::from_millis(200);
+const CLIENT_TIMEOUT: Duration = Duration::from_millis(200);
 /// The same on ports of implicit TLS, or after the beginning of a ClientHello: there the server never sends
 /// first, and some clients set up TLS only after the reply.
-const TLS_CLIENT_PATIENCE: Duration = Duration::from_secs(3);
+const TLS_CLIENT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Ports with implicit TLS (RFC 8314 §3, IANA's service names).
 const TLS_PORTS: [u16; 11] = [443, 465, 563, 636, 853, 989, 990, 993, 995, 5061, 8443];
 
@@ -44,7 +44,7 @@ pub(crate) enum NoConnection {
     Refused(Refused),
     /// The client already has a success reply.
     Unanswered(Refusal),
-    /// The client has left.
+    /// The client has disconnected.
     Left,
 }
 
@@ -129,8 +129,10 @@ impl<'a> DestinationRace<'a> {
             }
             Refusal::TimedOut(_) if error.attempts().is_empty() => {
                 let after = self.shared.limits.connect_time;
-                let text =
-                    format!("DNS returned no address of {} in {after:?}", self.destination.host);
+                let text = format!(
+                    "DNS returned no address for {} within {after:?}",
+                    self.destination.host
+                );
                 Refused::new(ErrorType::DnsTimeout, Refusal::TimedOut(text))
             }
             _ => refused,
@@ -186,7 +188,7 @@ impl DirectRace<'_> {
             usable = initiation.usable() => {
                 usable.map_err(|error| NoConnection::Unanswered(race.refusal(&error).why))?
             }
-            () = client.left(is_hello) => return Err(NoConnection::Left),
+            () = client.disconnected(is_hello) => return Err(NoConnection::Left),
         };
         initiation.detach();
         let timings = connection.info().timings;
@@ -208,10 +210,10 @@ impl DirectRace<'_> {
         let began = Instant::now();
         while first_flight(first) == FirstFlight::Partial {
             let is_tls = !first.is_empty() || TLS_PORTS.contains(&self.race.destination.port);
-            let patience = if is_tls { TLS_CLIENT_PATIENCE } else { CLIENT_PATIENCE };
+            let limit = if is_tls { TLS_CLIENT_TIMEOUT } else { CLIENT_TIMEOUT };
             first.reserve(MAX_CLIENT_HELLO + 1 - first.len());
             let read = tokio::select! {
-                read = timeout_at(began + patience, client.read_buf(first)) => read,
+                read = timeout_at(began + limit, client.read_buf(first)) => read,
                 decided = self.initiation.decided() => {
                     return decided.map_err(|error| NoConnection::Unanswered(self.race.refusal(&error).why));
                 }

@@ -33,7 +33,7 @@ const READ: usize = 4 * 1024;
 /// How long a refused client may take to read the refusal.
 const REFUSAL_TIME: Duration = Duration::from_secs(2);
 
-/// Serves a client, and reports the outcome. A connection of HTTP/2 is passed to `streams`, where each stream
+/// Serves a client, and reports the outcome. An HTTP/2 connection is passed to `streams`, where each stream
 /// is a client with a report of its own.
 pub(crate) async fn serve(
     shared: Arc<Shared>,
@@ -41,13 +41,13 @@ pub(crate) async fn serve(
     client: SocketAddr,
     (permit, streams): (Permit, Option<StreamServer>),
 ) {
-    let mut life = Life::new(client);
+    let mut client_state = ClientState::new(client);
     // Small messages of a handshake must not wait for one another's acknowledgement.
     let _ = tcp.set_nodelay(true);
     let serving = async {
         match (secured(&shared, tcp).await, &streams) {
             (Ok(Client::Tls(tls)), Some(streams)) if is_http2(&tls) => Err((tls, streams)),
-            (Ok(tcp), _) => Ok(life.run(&shared, tcp).await),
+            (Ok(tcp), _) => Ok(client_state.run(&shared, tcp).await),
             (Err(ending), _) => Ok(ending),
         }
     };
@@ -57,7 +57,7 @@ pub(crate) async fn serve(
     };
     drop(permit);
     match ending {
-        Ok(ending) => life.report(&shared, ending),
+        Ok(ending) => client_state.report(&shared, ending),
         Err((tls, streams)) => {
             let local = tls.get_ref().0.local_addr().ok();
             // Boxed because it is large, and most clients do not need it.
@@ -89,7 +89,7 @@ async fn secured(shared: &Shared, tcp: TcpStream) -> Result<Client, Ending> {
 }
 
 /// The state of a client so far, for its report.
-pub(crate) struct Life {
+pub(crate) struct ClientState {
     at: SystemTime,
     began: Instant,
     client: SocketAddr,
@@ -103,7 +103,7 @@ pub(crate) struct Life {
     datagrams: Option<Datagrams>,
 }
 
-impl Life {
+impl ClientState {
     pub(crate) fn new(client: SocketAddr) -> Self {
         Self {
             at: SystemTime::now(),
@@ -196,18 +196,18 @@ impl Life {
         let rest = handshake.rest();
         let reached = tokio::select! {
             reached = Box::pin(self.reach(shared, destination)) => reached,
-            () = tcp.left(rest.is_empty()) => return Err(Ending::Left),
+            () = tcp.disconnected(rest.is_empty()) => return Err(Ending::Left),
         };
         let race = match reached {
             Ok(race) => race,
             Err(NoConnection::Refused(refused)) => {
                 return Err(refuse(tcp, &handshake, refused).await);
             }
-            Err(missed) => return Err(missed.into()),
+            Err(failure) => return Err(failure.into()),
         };
         tcp.write_all(&handshake.granted(None)).await.map_err(|_| Ending::Left)?;
         drop(handshake);
-        self.carry(shared, tcp, race, rest).await
+        self.relay_bytes(shared, tcp, race, rest).await
     }
 
     /// Races to a destination until a transport is established.
@@ -222,7 +222,7 @@ impl Life {
 
     /// Copies bytes between a client that has its success reply and its destination, until both have ended.
     /// `rest` is data that the client has already sent.
-    pub(crate) async fn carry(
+    pub(crate) async fn relay_bytes(
         &mut self,
         shared: &Shared,
         tcp: &mut Client,
@@ -235,7 +235,7 @@ impl Life {
         self.bytes.sent = sent;
         self.write(&mut stream, &unsent).await?;
         let kind = (Until::Both, shared.limits.idle_time);
-        let end = copy::both_ways(tcp, &mut stream, kind, &mut self.bytes).await;
+        let end = copy::bidirectional(tcp, &mut stream, kind, &mut self.bytes).await;
         Ok(self.ending(end, &stream))
     }
 
@@ -250,7 +250,7 @@ impl Life {
         let rest = handshake.rest();
         let reached = tokio::select! {
             reached = self.reach_udp(shared, destination) => reached,
-            () = tcp.left(rest.is_empty()) => return Err(Ending::Left),
+            () = tcp.disconnected(rest.is_empty()) => return Err(Ending::Left),
         };
         let (route, _permit) = match reached {
             Ok(reached) => reached,
@@ -258,7 +258,7 @@ impl Life {
         };
         tcp.write_all(&handshake.granted(None)).await.map_err(|_| Ending::Left)?;
         drop(handshake);
-        Ok(self.carry_datagrams(shared, tcp, (destination, route), (&rest, None)).await)
+        Ok(self.relay_datagrams(shared, tcp, (destination, route), (&rest, None)).await)
     }
 
     /// Prepares to send datagrams to a destination. The tunnel counts until its permit is dropped.
@@ -272,15 +272,15 @@ impl Life {
 
     /// Forwards datagrams between a client that has its success reply and its destination, until one of them
     /// ends. `received` is data that the client has already sent, and its datagrams beside the stream.
-    pub(crate) async fn carry_datagrams(
+    pub(crate) async fn relay_datagrams(
         &mut self,
         shared: &Shared,
         client: &mut Client,
         (destination, route): (&Destination, UdpRoute),
         received: (&[u8], Option<HttpDatagrams>),
     ) -> Ending {
-        if let UdpRoute::Via(far) = &route {
-            self.note_connection(far, WonBy::Transport);
+        if let UdpRoute::Via(upstream) = &route {
+            self.note_connection(upstream, WonBy::Transport);
         }
         let idle_time = shared.limits.idle_time;
         let datagrams = self.datagrams.insert(Datagrams::default());
@@ -290,8 +290,8 @@ impl Life {
             UdpRoute::Direct(peer) => {
                 connect_udp::serve(shared, client, received, peer, counts).await
             }
-            UdpRoute::Via(far) => {
-                connect_udp::forward(idle_time, client, received, far, counts).await
+            UdpRoute::Via(upstream) => {
+                connect_udp::forward(idle_time, client, received, upstream, counts).await
             }
         };
         if let Some((age, is_answered)) = traffic.quic() {
@@ -372,13 +372,13 @@ impl Life {
                 }
                 Err(NoConnection::Left) => return Err(Ending::Left),
             },
-            () = tcp.broke() => return Err(Ending::Left),
+            () = tcp.failed() => return Err(Ending::Left),
         };
         self.note_connection(&stream, WonBy::Transport);
         self.write(&mut stream, &head).await?;
         let mut requester = Requester::new(tcp, handshake.into_rest(), body);
         let kind = (Until::Destination, shared.limits.idle_time);
-        let end = copy::both_ways(&mut requester, &mut stream, kind, &mut self.bytes).await;
+        let end = copy::bidirectional(&mut requester, &mut stream, kind, &mut self.bytes).await;
         Ok(self.ending(end, &stream))
     }
 
@@ -402,7 +402,7 @@ impl Life {
             End::Destination(error) => {
                 if self.bytes.received == 0 {
                     // It accepted the connection, and broke it without sending anything.
-                    stream.broke(Failure {
+                    stream.report_broken(Failure {
                         cause: Cause::Reset,
                         reached: Level::Transport,
                         detail: error.to_string(),
@@ -442,7 +442,7 @@ async fn refuse(tcp: &mut Client, handshake: &Handshake, refused: Refused) -> En
         tcp.write_all(&handshake.refusal(&refused)).await?;
         close_gracefully(tcp).await
     };
-    // A client that has left does not need the reason.
+    // A client that has disconnected does not need the reason.
     let _ = timeout(REFUSAL_TIME, sending).await;
     Ending::Refused(refused.why)
 }

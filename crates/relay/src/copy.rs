@@ -78,23 +78,23 @@ pub(crate) enum Until {
 }
 
 /// Copies until both directions end, one side fails, or nothing moves for `idle`.
-pub(crate) async fn both_ways(
+pub(crate) async fn bidirectional(
     client: &mut impl Duplex,
     destination: &mut impl Duplex,
     (until, idle): (Until, Duration),
-    passed: &mut ByteCounts,
+    counts: &mut ByteCounts,
 ) -> End {
     let (mut out, mut back) = (OneDirection::default(), OneDirection::default());
-    let mut moved_at = Instant::now();
-    let mut timer = pin!(sleep_until(moved_at + idle));
-    let before = *passed;
+    let mut last_progress = Instant::now();
+    let mut timer = pin!(sleep_until(last_progress + idle));
+    let before = *counts;
     poll_fn(|cx| {
         loop {
             let moved = (out.bytes, back.bytes, out.done, back.done);
             let sent = out.poll(cx, client, destination);
             let received = back.poll(cx, destination, client);
-            passed.sent = before.sent + out.bytes;
-            passed.received = before.received + back.bytes;
+            counts.sent = before.sent + out.bytes;
+            counts.received = before.received + back.bytes;
             match (sent, received) {
                 (Poll::Ready(Err(Fault::Reading(error))), _)
                 | (_, Poll::Ready(Err(Fault::Writing(error)))) => {
@@ -111,14 +111,14 @@ pub(crate) async fn both_ways(
                 _ => {}
             }
             if (out.bytes, back.bytes, out.done, back.done) != moved {
-                moved_at = Instant::now();
+                last_progress = Instant::now();
             }
             ready!(timer.as_mut().poll(cx));
             // The timer is reset only when it expires, and not with each byte.
-            if moved_at + idle <= Instant::now() {
+            if last_progress + idle <= Instant::now() {
                 return Poll::Ready(End::Idle);
             }
-            timer.as_mut().reset(moved_at + idle);
+            timer.as_mut().reset(last_progress + idle);
         }
     })
     .await
@@ -201,8 +201,8 @@ mod tests {
         let (mut client, mut near) = duplex(1000);
         let (mut far, mut server) = duplex(1000);
         let copying = tokio::spawn(async move {
-            let mut passed = ByteCounts::default();
-            (both_ways(&mut near, &mut far, (Until::Both, LONG), &mut passed).await, passed)
+            let mut counts = ByteCounts::default();
+            (bidirectional(&mut near, &mut far, (Until::Both, LONG), &mut counts).await, counts)
         });
         client.write_all(b"question").await.unwrap();
         client.shutdown().await.unwrap();
@@ -218,9 +218,9 @@ mod tests {
         client.read_to_end(&mut read).await.unwrap();
         assert!(read == expected);
         answering.await.unwrap();
-        let (end, passed) = copying.await.unwrap();
+        let (end, counts) = copying.await.unwrap();
         assert!(matches!(end, End::Both), "{end:?}");
-        assert_eq!(passed, ByteCounts { sent: 8, received: 1_000_000 });
+        assert_eq!(counts, ByteCounts { sent: 8, received: 1_000_000 });
     }
 
     #[tokio::test(start_paused = true)]
@@ -228,17 +228,17 @@ mod tests {
         let (mut client, mut near) = duplex(1000);
         let (mut far, mut server) = duplex(1000);
         let copying = tokio::spawn(async move {
-            let mut passed = ByteCounts::default();
+            let mut counts = ByteCounts::default();
             let idle = (Until::Both, Duration::from_secs(10));
-            (both_ways(&mut near, &mut far, idle, &mut passed).await, passed)
+            (bidirectional(&mut near, &mut far, idle, &mut counts).await, counts)
         });
         for _ in 0..5 {
             tokio::time::sleep(Duration::from_secs(7)).await;
             client.write_all(b"x").await.unwrap();
             server.read_u8().await.unwrap();
         }
-        let (end, passed) = copying.await.unwrap();
+        let (end, counts) = copying.await.unwrap();
         assert!(matches!(end, End::Idle), "{end:?}");
-        assert_eq!(passed.sent, 5);
+        assert_eq!(counts.sent, 5);
     }
 }

@@ -48,7 +48,7 @@ impl DestinationStream {
     }
 
     /// Reports to the memory that the peer broke the connection without a reply. A proxy has already replied.
-    pub(crate) fn broke(&self, failure: Failure) {
+    pub(crate) fn report_broken(&self, failure: Failure) {
         if let Self::Direct(stream) = self {
             stream.feedback().broke(failure);
         }

@@ -1,5 +1,5 @@
 //! For programs without support for eyas: a SOCKS and HTTP proxy that races to every destination, a gateway
-//! that puts every version of HTTP in front of a web server, and a tunnel between two hosts.
+//! that puts every HTTP version in front of a web server, and a tunnel between two hosts.
 //!
 //! | module or type | job | source |
 //! | --- | --- | --- |

@@ -18,18 +18,21 @@ pub(crate) fn render(stats: &Stats) -> String {
     page.row(stats.turned_away);
     page.counter("eyas_proxy_clients_total", "Clients that have disconnected, by protocol.");
     page.rows("protocol", Protocol::ALL.map(Protocol::name).into_iter().zip(stats.protocols));
-    page.counter("eyas_proxy_ended_total", "Clients that have gone, by how they ended.");
+    page.counter("eyas_proxy_ended_total", "Clients that have disconnected, by how they ended.");
     page.rows("end", Ending::NAMES.into_iter().zip(stats.endings));
     page.counter("eyas_proxy_refused_total", "Clients that got no connection, by reason.");
     page.rows("reason", Refusal::NAMES.into_iter().zip(stats.refusals));
     page.counter("eyas_proxy_races_won_total", "Races won, by what decided them.");
     let won = [("transport", stats.won_by_transport), ("first-byte", stats.won_by_first_byte)];
     page.rows("by", won);
-    page.counter("eyas_proxy_bytes_total", "Bytes passed on for clients that have gone.");
+    page.counter("eyas_proxy_bytes_total", "Bytes forwarded for clients that have disconnected.");
     page.rows("direction", [("sent", stats.sent), ("received", stats.received)]);
     page.gauge("eyas_proxy_associations", "UDP associations and CONNECT-UDP tunnels now.");
     page.row(stats.associations);
-    page.counter("eyas_proxy_datagrams_total", "Datagrams passed on for clients that have gone.");
+    page.counter(
+        "eyas_proxy_datagrams_total",
+        "Datagrams forwarded for clients that have disconnected.",
+    );
     let passed = [("sent", stats.datagrams_sent), ("received", stats.datagrams_received)];
     page.rows("direction", passed);
     page.counter("eyas_proxy_datagrams_dropped_total", "Datagrams that were dropped, by reason.");

@@ -10,7 +10,7 @@ use eyas::race::target::Target;
 use eyas::{Endpoint, Preconnection};
 
 use crate::handshake::Destination;
-use crate::rules::{Rules, Verdict, Why};
+use crate::rules::{DenialReason, Rules, Verdict};
 
 /// A race to a destination, without security of its own.
 pub(crate) struct PermittedRace {
@@ -29,7 +29,7 @@ impl PermittedRace {
         rules: &Arc<Rules>,
         to: &Destination,
         client: IpAddr,
-    ) -> Result<Self, Why> {
+    ) -> Result<Self, DenialReason> {
         let Destination { host, port } = to.clone();
         let target = Target::plain(host, port, policy.transports.clone(), Security::None);
         let mut preconnection = endpoint.preconnection(target).policy(policy);

@@ -126,7 +126,7 @@ fn is_within(ip: IpAddr, network: IpAddr, bits: u8) -> bool {
 }
 
 /// Where clients may connect to: anywhere except `deny` and, for clients on other machines, what is
-/// near the proxy but unreachable for them: this machine, its link, and private networks. `allow`
+/// local to the proxy and out of their reach: this machine, its link, and private networks. `allow`
 /// takes precedence over everything else.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
@@ -144,19 +144,19 @@ pub(crate) enum Verdict {
     /// It depends on its addresses.
     ByAddress,
     /// It is denied.
-    Denied(Why),
+    Denied(DenialReason),
 }
 
 /// Why a destination is denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum DenialReason {
     /// A rule denies it.
     Rule,
-    /// It is near the proxy, and the client is on another machine.
+    /// It is local to the proxy, and the client is on another machine.
     Local,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for DenialReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Rule => "a rule of this proxy (--deny) forbids it",
@@ -180,7 +180,7 @@ impl Rules {
                 Verdict::Allowed
             }
             Host::Name(name) if self.deny.iter().any(|one| one.has_name(name, to.port)) => {
-                Verdict::Denied(Why::Rule)
+                Verdict::Denied(DenialReason::Rule)
             }
             name if name.is_localhost() => self.of_localhost(to.port, client),
             Host::Name(_) => Verdict::ByAddress,
@@ -196,15 +196,20 @@ impl Rules {
     }
 
     /// Returns an error if a client may not connect to this address.
-    pub(crate) fn of_address(&self, ip: IpAddr, port: u16, client: IpAddr) -> Result<(), Why> {
+    pub(crate) fn of_address(
+        &self,
+        ip: IpAddr,
+        port: u16,
+        client: IpAddr,
+    ) -> Result<(), DenialReason> {
         let (ip, client) = (embedded(ip), client.to_canonical());
         if self.allow.iter().any(|one| one.has_address(ip, port)) {
             return Ok(());
         }
         if self.deny.iter().any(|one| one.has_address(ip, port)) {
-            return Err(Why::Rule);
+            return Err(DenialReason::Rule);
         }
-        if is_near(ip) && !client.is_loopback() { Err(Why::Local) } else { Ok(()) }
+        if is_restricted(ip) && !client.is_loopback() { Err(DenialReason::Local) } else { Ok(()) }
     }
 }
 
@@ -224,7 +229,7 @@ fn embedded(ip: IpAddr) -> IpAddr {
 }
 
 /// Returns whether an address is this machine's, link-local, private (RFC 6890) or unassigned.
-fn is_near(ip: IpAddr) -> bool {
+fn is_restricted(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => {
             let [a, b, ..] = ip.octets();
@@ -232,11 +237,11 @@ fn is_near(ip: IpAddr) -> bool {
             let is_local = ip.is_loopback() || ip.is_link_local() || ip.is_private();
             is_local || is_shared || a == 0 || ip.is_multicast() || ip.is_broadcast()
         }
-        IpAddr::V6(ip) => is_near_v6(ip),
+        IpAddr::V6(ip) => is_restricted_v6(ip),
     }
 }
 
-fn is_near_v6(ip: Ipv6Addr) -> bool {
+fn is_restricted_v6(ip: Ipv6Addr) -> bool {
     ip.is_loopback()
         || ip.is_unspecified()
         || ip.is_unicast_link_local()
@@ -251,7 +256,7 @@ fn is_near_v6(ip: Ipv6Addr) -> bool {
 mod tests {
     use super::*;
 
-    const ELSEWHERE: &str = "198.51.100.7";
+    const REMOTE_CLIENT: &str = "198.51.100.7";
 
     fn rules(allow: &[&str], deny: &[&str]) -> Rules {
         let read = |texts: &[&str]| texts.iter().map(|text| text.parse().expect(text)).collect();
@@ -266,7 +271,7 @@ mod tests {
     #[test]
     fn remote_clients_cannot_reach_private_addresses() {
         let rules = Rules::default();
-        for near in [
+        for restricted in [
             "127.0.0.1",
             "127.9.9.9",
             "10.1.1.1",
@@ -285,11 +290,14 @@ mod tests {
             "64:ff9b:1::1",
             "fec0::1",
         ] {
-            assert!(!may(&rules, near, ELSEWHERE), "{near}");
-            assert!(may(&rules, near, "127.0.0.1") && may(&rules, near, "::1"), "{near}");
+            assert!(!may(&rules, restricted, REMOTE_CLIENT), "{restricted}");
+            assert!(
+                may(&rules, restricted, "127.0.0.1") && may(&rules, restricted, "::1"),
+                "{restricted}"
+            );
         }
-        for far in ["192.0.2.1", "2001:db8::1", "100.128.0.1", "64:ff9b::192.0.2.1"] {
-            assert!(may(&rules, far, ELSEWHERE), "{far}");
+        for public in ["192.0.2.1", "2001:db8::1", "100.128.0.1", "64:ff9b::192.0.2.1"] {
+            assert!(may(&rules, public, REMOTE_CLIENT), "{public}");
         }
         assert!(may(&rules, "10.0.0.1", "::ffff:127.0.0.1"));
     }
@@ -297,16 +305,16 @@ mod tests {
     #[test]
     fn an_allow_rule_overrides_the_others() {
         let rules = rules(&["10.1.0.0/16", "[fd00::]/8:443", "*.corp.example"], &["*"]);
-        assert!(may(&rules, "10.1.2.3", ELSEWHERE) && may(&rules, "fd00::9", ELSEWHERE));
+        assert!(may(&rules, "10.1.2.3", REMOTE_CLIENT) && may(&rules, "fd00::9", REMOTE_CLIENT));
         assert!(!may(&rules, "10.2.0.1", "127.0.0.1") && !may(&rules, "192.0.2.1", "127.0.0.1"));
         let verdict = |host: &str, port| {
             let to = Destination { host: Host::parse(host).expect("a host"), port };
-            rules.of_destination(&to, ELSEWHERE.parse().expect("an address"))
+            rules.of_destination(&to, REMOTE_CLIENT.parse().expect("an address"))
         };
         assert_eq!(verdict("a.corp.example", 1), Verdict::Allowed);
         assert_eq!(verdict("corp.example", 1), Verdict::ByAddress);
         assert_eq!(verdict("xcorp.example", 1), Verdict::ByAddress);
-        assert_eq!(verdict("fd00::9", 80), Verdict::Denied(Why::Rule));
+        assert_eq!(verdict("fd00::9", 80), Verdict::Denied(DenialReason::Rule));
     }
 
     #[test]
@@ -317,12 +325,16 @@ mod tests {
         };
         for name in ["localhost", "LOCALHOST.", "app.localhost"] {
             let none = Rules::default();
-            assert_eq!(verdict(&none, name, ELSEWHERE), Verdict::Denied(Why::Local), "{name}");
+            assert_eq!(
+                verdict(&none, name, REMOTE_CLIENT),
+                Verdict::Denied(DenialReason::Local),
+                "{name}"
+            );
             assert_eq!(verdict(&none, name, "127.0.0.1"), Verdict::Allowed, "{name}");
             let rule = rules(&[], &["127.0.0.0/8"]);
-            assert_eq!(verdict(&rule, name, "::1"), Verdict::Denied(Why::Rule), "{name}");
+            assert_eq!(verdict(&rule, name, "::1"), Verdict::Denied(DenialReason::Rule), "{name}");
             let named = rules(&["localhost", "*.localhost"], &["*"]);
-            assert_eq!(verdict(&named, name, ELSEWHERE), Verdict::Allowed, "{name}");
+            assert_eq!(verdict(&named, name, REMOTE_CLIENT), Verdict::Allowed, "{name}");
         }
     }
 
@@ -331,10 +343,16 @@ mod tests {
         let rules = rules(&[], &["ads.example", "*:25", "192.0.2.0/24:1-1023"]);
         let to = |host: &str| Destination { host: Host::parse(host).expect("a host"), port: 443 };
         let client = "127.0.0.1".parse().expect("an address");
-        assert_eq!(rules.of_destination(&to("ads.example"), client), Verdict::Denied(Why::Rule));
+        assert_eq!(
+            rules.of_destination(&to("ads.example"), client),
+            Verdict::Denied(DenialReason::Rule)
+        );
         assert_eq!(rules.of_destination(&to("x.ads.example"), client), Verdict::ByAddress);
         assert!(!may(&rules, "192.0.2.1", "127.0.0.1") && may(&rules, "192.0.3.1", "127.0.0.1"));
-        assert_eq!(rules.of_address("8.8.8.8".parse().unwrap(), 25, client), Err(Why::Rule));
+        assert_eq!(
+            rules.of_address("8.8.8.8".parse().unwrap(), 25, client),
+            Err(DenialReason::Rule)
+        );
     }
 
     #[test]

@@ -30,7 +30,7 @@ use tower_service::Service;
 use crate::client::Client;
 use crate::connect::NoConnection;
 use crate::connect_udp::{self, CAPSULE_PROTOCOL, PROTOCOL};
-use crate::connection::Life;
+use crate::connection::ClientState;
 use crate::handshake::{Destination, Protocol, Refusal, Refused, http_destination, http_user};
 use crate::proxy_status::{self, ErrorType};
 use crate::report::Ending;
@@ -71,7 +71,7 @@ pub(crate) enum Answer {
     /// A text, such as the reason of a refusal.
     Text(Option<Bytes>),
     /// The data of the destination, and a guard that is dropped when the client gives the stream up.
-    Tunnel { body: PipeBody, _gone: DropGuard },
+    Tunnel { body: PipeBody, _disconnect_guard: DropGuard },
 }
 
 impl Body for Answer {
@@ -131,19 +131,19 @@ async fn serve(shared: Arc<Shared>, request: Request<RequestBody>, responder: Re
             return;
         }
     };
-    let mut stream = Stream { shared: &shared, life: Life::new(client), client };
+    let mut stream = Stream { shared: &shared, client_state: ClientState::new(client), client };
     let ending = tokio::select! {
         ending = stream.serve(request, responder) => ending,
         () = shared.abort.cancelled() => Ending::Stopped,
     };
     drop(permit);
-    stream.life.report(&shared, ending);
+    stream.client_state.report(&shared, ending);
 }
 
 /// A client on a stream.
 struct Stream<'a> {
     shared: &'a Arc<Shared>,
-    life: Life,
+    client_state: ClientState,
     client: SocketAddr,
 }
 
@@ -151,7 +151,7 @@ impl Stream<'_> {
     async fn serve(&mut self, request: Request<RequestBody>, responder: Responder) -> Ending {
         tracing::debug!(client = %self.client, version = ?request.version(), "request on a stream");
         let kind = tunnel_kind(&request);
-        self.life.protocol = Some(match kind {
+        self.client_state.protocol = Some(match kind {
             TunnelKind::Bytes => Protocol::Connect,
             TunnelKind::Datagrams => Protocol::ConnectUdp,
         });
@@ -159,7 +159,7 @@ impl Stream<'_> {
             Ok(destination) => destination,
             Err(why) => return refuse(responder, why.into()),
         };
-        self.life.destination = Some(destination.clone());
+        self.client_state.destination = Some(destination.clone());
         match kind {
             TunnelKind::Bytes => self.bytes(request, responder, destination).await,
             TunnelKind::Datagrams => self.datagrams(request, responder, destination).await,
@@ -173,18 +173,19 @@ impl Stream<'_> {
         destination: Destination,
     ) -> Ending {
         let reached = tokio::select! {
-            reached = self.life.reach(self.shared, &destination) => reached,
+            reached = self.client_state.reach(self.shared, &destination) => reached,
             () = responder.closed() => return Ending::Left,
         };
         let race = match reached {
             Ok(race) => race,
             Err(NoConnection::Refused(refused)) => return refuse(responder, refused),
-            Err(missed) => return missed.into(),
+            Err(failure) => return failure.into(),
         };
         let granted = granted(request, responder, TunnelKind::Bytes).await;
         let Some(mut client) = granted else { return Ending::Left };
-        let carried = self.life.carry(self.shared, &mut client, race, Bytes::new()).await;
-        carried.unwrap_or_else(|ending| ending)
+        let relayed =
+            self.client_state.relay_bytes(self.shared, &mut client, race, Bytes::new()).await;
+        relayed.unwrap_or_else(|ending| ending)
     }
 
     async fn datagrams(
@@ -194,7 +195,7 @@ impl Stream<'_> {
         destination: Destination,
     ) -> Ending {
         let reached = tokio::select! {
-            reached = self.life.reach_udp(self.shared, &destination) => reached,
+            reached = self.client_state.reach_udp(self.shared, &destination) => reached,
             () = responder.closed() => return Ending::Left,
         };
         let (route, _permit) = match reached {
@@ -207,7 +208,7 @@ impl Stream<'_> {
         let granted = granted(request, responder, TunnelKind::Datagrams).await;
         let Some(mut client) = granted else { return Ending::Left };
         let route = (&destination, route);
-        self.life.carry_datagrams(self.shared, &mut client, route, (b"", datagrams)).await
+        self.client_state.relay_datagrams(self.shared, &mut client, route, (b"", datagrams)).await
     }
 
     /// Authenticates the client, and returns its destination.
@@ -219,7 +220,7 @@ impl Stream<'_> {
         let mut fields = request.headers().get_all(PROXY_AUTHORIZATION).iter();
         let field = fields.next().filter(|_| fields.next().is_none());
         let users = self.shared.users.as_deref();
-        self.life.user = http_user(users, field.map(HeaderValue::as_bytes))?;
+        self.client_state.user = http_user(users, field.map(HeaderValue::as_bytes))?;
         if kind == TunnelKind::Datagrams {
             return connect_udp::destination(request.uri().path());
         }
@@ -249,19 +250,19 @@ fn tunnel_kind(request: &Request<RequestBody>) -> TunnelKind {
 }
 
 fn refuse(responder: Responder, refused: Refused) -> Ending {
-    // A client that has left does not need the reason.
+    // A client that has disconnected does not need the reason.
     let _ = responder.send(refusal(&refused));
     Ending::Refused(refused.why)
 }
 
 /// Sends a client its success response, and returns its stream: the bodies of request and response, or the
-/// upgraded connection of HTTP/1.
+/// upgraded HTTP/1 connection.
 async fn granted(
     mut request: Request<RequestBody>,
     responder: Responder,
     kind: TunnelKind,
 ) -> Option<Client> {
-    let gone = CancellationToken::new();
+    let disconnect = CancellationToken::new();
     let has_streams = matches!(request.version(), Version::HTTP_2 | Version::HTTP_3);
     let respond = |answer| {
         let mut response = Response::new(answer);
@@ -280,12 +281,12 @@ async fn granted(
     if let Some(upgrade) = request.extensions_mut().remove::<OnUpgrade>() {
         respond(Answer::Text(None))?;
         let stream = TokioIo::new(upgrade.await.ok()?);
-        return Some(Client::Stream(Box::new(stream), gone));
+        return Some(Client::Stream(Box::new(stream), disconnect));
     }
     let (writer, body) = pipe();
-    let _gone = gone.clone().drop_guard();
-    respond(Answer::Tunnel { body, _gone })?;
+    let _disconnect_guard = disconnect.clone().drop_guard();
+    respond(Answer::Tunnel { body, _disconnect_guard })?;
     let data = request.into_body().into_data_stream();
     let reader = StreamReader::new(data.map_err(io::Error::other));
-    Some(Client::Stream(Box::new(join(reader, writer)), gone))
+    Some(Client::Stream(Box::new(join(reader, writer)), disconnect))
 }

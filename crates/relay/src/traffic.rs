@@ -10,23 +10,23 @@ use crate::report::Datagrams;
 
 /// Counts of a client's datagrams, and the time of the last one.
 pub(crate) struct Traffic<'a> {
-    moved_at: Instant,
+    last_datagram_at: Instant,
     /// When the client's first datagram was forwarded, if it began a QUIC connection.
     quic_began_at: Option<Instant>,
-    passed: &'a mut ByteCounts,
+    counts: &'a mut ByteCounts,
     pub(crate) datagrams: &'a mut Datagrams,
 }
 
 impl<'a> Traffic<'a> {
     /// Creates the counts of a client that has sent nothing yet.
-    pub(crate) fn new(passed: &'a mut ByteCounts, datagrams: &'a mut Datagrams) -> Self {
-        Self { moved_at: Instant::now(), quic_began_at: None, passed, datagrams }
+    pub(crate) fn new(counts: &'a mut ByteCounts, datagrams: &'a mut Datagrams) -> Self {
+        Self { last_datagram_at: Instant::now(), quic_began_at: None, counts, datagrams }
     }
 
     /// Counts a datagram that was forwarded to the destination.
     pub(crate) fn sent(&mut self, length: usize) {
-        self.moved_at = Instant::now();
-        self.passed.sent += length as u64;
+        self.last_datagram_at = Instant::now();
+        self.counts.sent += length as u64;
         self.datagrams.sent += 1;
     }
 
@@ -46,8 +46,8 @@ impl<'a> Traffic<'a> {
 
     /// Counts a datagram that was forwarded to the client.
     pub(crate) fn received(&mut self, length: usize) {
-        self.moved_at = Instant::now();
-        self.passed.received += length as u64;
+        self.last_datagram_at = Instant::now();
+        self.counts.received += length as u64;
         self.datagrams.received += 1;
     }
 
@@ -57,6 +57,6 @@ impl<'a> Traffic<'a> {
 
     /// Waits until no datagram was forwarded for this long.
     pub(crate) fn idle(&self, time: Duration) -> Sleep {
-        sleep_until(self.moved_at + time)
+        sleep_until(self.last_datagram_at + time)
     }
 }

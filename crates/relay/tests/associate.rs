@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::timeout;
 
-use stage::{HANGS, Stage};
+use stage::{Stage, TIMEOUT};
 
 /// Starts a server that returns each datagram with a prefix.
 async fn echo(at: IpAddr) -> SocketAddr {
@@ -59,7 +59,8 @@ fn to_name(name: &str, port: u16, data: &[u8]) -> Vec<u8> {
 
 async fn receive(socket: &UdpSocket) -> Vec<u8> {
     let mut received = vec![0; 2000];
-    let length = timeout(HANGS, socket.recv(&mut received)).await.expect("in time").expect("reads");
+    let length =
+        timeout(TIMEOUT, socket.recv(&mut received)).await.expect("in time").expect("reads");
     received.truncate(length);
     received
 }
@@ -89,7 +90,7 @@ async fn datagrams_go_there_and_back_by_address_and_by_name() {
     // The association has ended with its connection.
     socket.connect(at).await.expect("an address");
     socket.send(&datagram::write(four, b"hello")).await.expect("sends");
-    let refused = timeout(HANGS, socket.recv(&mut [0; 9])).await.expect("in time");
+    let refused = timeout(TIMEOUT, socket.recv(&mut [0; 9])).await.expect("in time");
     let error = refused.expect_err("the port is closed");
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
 }
@@ -137,7 +138,7 @@ async fn a_sender_from_another_address_is_not_served() {
     drop(tcp);
     let datagrams = stage.report().await.datagrams.expect("it requested UDP");
     assert_eq!((datagrams.sent, datagrams.received), (2, 2));
-    assert_eq!(datagrams.dropped[Dropped::Stranger as usize], 2);
+    assert_eq!(datagrams.dropped[Dropped::NotTheClient as usize], 2);
     assert_eq!(datagrams.dropped[Dropped::Fragment as usize], 1);
     assert_eq!(stage.running.stats().datagrams_dropped, datagrams.dropped);
 }

@@ -24,7 +24,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
-use stage::{HANGS, Stage};
+use stage::{Stage, TIMEOUT};
 
 /// Starts a server that returns each datagram.
 async fn echo() -> SocketAddr {
@@ -67,7 +67,7 @@ impl SocksClient {
 
     async fn receive(&self) -> Vec<u8> {
         let mut received = vec![0; 65_535];
-        let receiving = timeout(HANGS, self.socket.recv(&mut received)).await;
+        let receiving = timeout(TIMEOUT, self.socket.recv(&mut received)).await;
         received.truncate(receiving.expect("in time").expect("reads"));
         received
     }
@@ -92,7 +92,7 @@ fn near(trusted: &CertificateDer<'static>, port: u16, user: &str, versions: Vers
 }
 
 /// Starts a proxy that uses another one only over SCTP inside UDP.
-fn near_over_sctp(far: &FarEnd, user: &str) -> Stage {
+fn near_over_sctp(far: &FarProxy, user: &str) -> Stage {
     let proxy = &far.stage.running;
     let port = proxy.local_addr().port();
     let sctp = proxy.sctp().and_then(SctpListener::encapsulation_port).expect("SCTP inside UDP");
@@ -114,12 +114,12 @@ fn near_over_sctp(far: &FarEnd, user: &str) -> Stage {
 }
 
 /// The other proxy, with the user `ada`. Only it resolves `name.test`, and it denies port 1.
-struct FarEnd {
+struct FarProxy {
     stage: Stage,
     trusted: CertificateDer<'static>,
 }
 
-impl FarEnd {
+impl FarProxy {
     fn new(name_port: u16) -> Self {
         let identity = ServerIdentity::self_signed(["proxy.test"]).expect("a certificate");
         let trusted = identity.certificate().clone();
@@ -150,7 +150,7 @@ fn with_name(port: u16, set: impl FnOnce(ProxyBuilder) -> ProxyBuilder) -> Stage
 /// ```text
 /// client ── UDP ASSOCIATE ──▶ near ── CONNECT-UDP ──▶ far ── UDP ──▶ destination
 /// ```
-async fn talk(near: &Stage, far: &Stage, server: SocketAddr, what: &str) {
+async fn exchange_datagrams(near: &Stage, far: &Stage, server: SocketAddr, what: &str) {
     let client = near.associate().await;
     let mut bytes = 0;
     for data in [&b"hello"[..], b"", &[7; 1400], &[8; 9000]] {
@@ -184,8 +184,8 @@ async fn datagrams_go_through_another_proxy_over_each_version() {
         [(Versions::HTTP_3, "HTTP/3"), (Versions::HTTP_2, "HTTP/2"), (Versions::HTTP_1, "HTTP/1.1")]
     {
         let server = echo().await;
-        let far = FarEnd::new(server.port());
-        talk(&far.near("ada:love", versions), &far.stage, server, what).await;
+        let far = FarProxy::new(server.port());
+        exchange_datagrams(&far.near("ada:love", versions), &far.stage, server, what).await;
         assert_eq!(far.stage.running.stats().protocols[Protocol::ConnectUdp as usize], 2);
     }
 }
@@ -196,9 +196,9 @@ async fn datagrams_go_through_another_proxy_over_each_version() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn datagrams_of_an_association_go_through_another_proxy_over_sctp() {
     let server = echo().await;
-    let far = FarEnd::new(server.port());
+    let far = FarProxy::new(server.port());
     let near = near_over_sctp(&far, "ada:love");
-    talk(&near, &far.stage, server, "SCTP").await;
+    exchange_datagrams(&near, &far.stage, server, "SCTP").await;
     let datagrams =
         refused(&near_over_sctp(&far, "ada:hate"), &datagram::write(server, b"x")).await;
     assert!(datagrams.refusal.expect("it was refused").to_string().contains("407"));
@@ -210,7 +210,7 @@ async fn datagrams_of_an_association_go_through_another_proxy_over_sctp() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn datagrams_of_a_tunnel_go_through_another_proxy_over_sctp() {
     let server = echo().await;
-    let far = FarEnd::new(server.port());
+    let far = FarProxy::new(server.port());
     let near = near_over_sctp(&far, "ada:love");
     let path = format!("/.well-known/masque/udp/name.test/{}/", server.port());
     let (mut tcp, head) = request(&near, &path, UPGRADE).await;
@@ -223,7 +223,7 @@ async fn datagrams_of_a_tunnel_go_through_another_proxy_over_sctp() {
         assert_eq!(next(&mut tcp, &mut capsules).await, data);
     }
     tcp.shutdown().await.expect("ends");
-    assert_eq!(timeout(HANGS, tcp.read(&mut [0; 9])).await.expect("ends").expect("well"), 0);
+    assert_eq!(timeout(TIMEOUT, tcp.read(&mut [0; 9])).await.expect("ends").expect("well"), 0);
     for report in [near.report().await, far.stage.report().await] {
         assert_eq!((report.sent, report.received, report.end), (9005, 9005, Ending::Done));
         assert_eq!(report.protocol, Some(Protocol::ConnectUdp));
@@ -268,7 +268,7 @@ async fn tunnels_and_associations_share_a_limit() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn over_http3_quic_datagrams_are_used_too() {
     let server = echo().await;
-    let far = FarEnd::new(server.port());
+    let far = FarProxy::new(server.port());
     let port = far.stage.running.local_addr().port();
     let here = vec![IpAddr::from(Ipv4Addr::LOCALHOST)];
     let endpoint = Endpoint::builder()
@@ -280,17 +280,17 @@ async fn over_http3_quic_datagrams_are_used_too() {
     let client = client.versions(Versions::HTTP_3).build().expect("a client");
     let url = format!("https://proxy.test:{port}");
     let target = format!("{url}/.well-known/masque/udp/127.0.0.1/{}/", server.port());
-    // `ada:love`, as RFC 7617 has it.
+    // `ada:love`, encoded as RFC 7617 requires.
     let request = http::Request::get(target).header("proxy-authorization", "Basic YWRhOmxvdmU=");
     let request = request.body(()).expect("a request");
-    let asked = client.upgrade(&url, "connect-udp", request, HANGS).await.expect("an answer");
+    let asked = client.upgrade(&url, "connect-udp", request, TIMEOUT).await.expect("an answer");
     let Connected::Tunnel(mut tunnel) = asked else { panic!("{asked:?}") };
     let mut datagrams = tunnel.datagrams().expect("they are on offer");
     // A datagram with an unknown context is dropped.
     assert!(datagrams.send(&[b"\x02no"]));
     for data in [&b"hello"[..], b"", &[7; 1000]] {
         assert!(datagrams.send(&[b"\0", data]));
-        let received = timeout(HANGS, poll_fn(|cx| datagrams.poll_next(cx))).await;
+        let received = timeout(TIMEOUT, poll_fn(|cx| datagrams.poll_next(cx))).await;
         assert_eq!(received.expect("in time"), [b"\0", data].concat());
     }
     assert!(!datagrams.send(&[&[7; 9000]]), "it is too long for a packet");
@@ -300,7 +300,7 @@ async fn over_http3_quic_datagrams_are_used_too() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn datagrams_go_through_another_proxy_in_the_clear_and_through_two() {
+async fn datagrams_go_through_another_proxy_unencrypted_and_through_two() {
     let server = echo().await;
     let far = with_name(server.port(), |proxy| proxy);
     let behind = |stage: &Stage| {
@@ -309,26 +309,26 @@ async fn datagrams_go_through_another_proxy_in_the_clear_and_through_two() {
         Stage::new(endpoint, |proxy| proxy.via(via))
     };
     let middle = behind(&far);
-    talk(&middle, &far, server, "one").await;
-    talk(&behind(&middle), &far, server, "two").await;
+    exchange_datagrams(&middle, &far, server, "one").await;
+    exchange_datagrams(&behind(&middle), &far, server, "two").await;
 }
 
 /// Returns the report of an association through which this was sent, and which lasted until the other proxy had
 /// refused it.
 async fn refused(near: &Stage, sent: &[u8]) -> Datagrams {
     // The refusal is reported only when the association is over.
-    let mut patience = Duration::from_millis(50);
+    let mut waited = Duration::from_millis(50);
     loop {
         let client = near.associate().await;
         client.send(sent).await;
-        tokio::time::sleep(patience).await;
+        tokio::time::sleep(waited).await;
         drop(client.tcp);
         let datagrams = near.report().await.datagrams.expect("it requested UDP");
         if datagrams.refusal.is_some() {
             return datagrams;
         }
-        patience *= 2;
-        assert!(patience < HANGS, "it is never refused");
+        waited *= 2;
+        assert!(waited < TIMEOUT, "it is never refused");
     }
 }
 
@@ -344,7 +344,7 @@ async fn a_refusal_by_the_other_proxy_is_reported_and_its_datagrams_dropped() {
         (Versions::HTTP_2, "ada:hate", server, "407", Dropped::Unreachable),
         (Versions::HTTP_1, "ada:hate", server, "407", Dropped::Unreachable),
     ] {
-        let far = FarEnd::new(server.port());
+        let far = FarProxy::new(server.port());
         let near = far.near(user, versions);
         let datagrams = refused(&near, &datagram::write(to, b"hello")).await;
         // Associations that were over too early have other reports.
@@ -390,7 +390,7 @@ async fn request(stage: &Stage, target: &str, fields: &str) -> (TcpStream, Strin
     tcp.write_all(request.as_bytes()).await.expect("writes");
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
-        head.push(timeout(HANGS, tcp.read_u8()).await.expect("it answers").expect("reads"));
+        head.push(timeout(TIMEOUT, tcp.read_u8()).await.expect("it answers").expect("reads"));
     }
     (tcp, String::from_utf8(head).expect("text"))
 }
@@ -410,7 +410,7 @@ async fn a_destination_that_does_not_answer_quic_is_refused_for_a_while() {
         capsule::write(&mut sent, data);
         tcp.write_all(&sent).await.expect("writes");
         let mut received = [0; 2000];
-        timeout(HANGS, silent.recv(&mut received)).await.expect("in time").expect("reads");
+        timeout(TIMEOUT, silent.recv(&mut received)).await.expect("in time").expect("reads");
         // Longer than a tunnel must last to count.
         tokio::time::sleep(Duration::from_millis(150)).await;
         drop(tcp);
@@ -433,14 +433,14 @@ async fn next(tcp: &mut TcpStream, capsules: &mut Capsules) -> Vec<u8> {
             return payload.to_vec();
         }
         let mut read = [0; 1000];
-        let length = timeout(HANGS, tcp.read(&mut read)).await.expect("in time").expect("reads");
+        let length = timeout(TIMEOUT, tcp.read(&mut read)).await.expect("in time").expect("reads");
         assert!(length > 0, "it ended");
         capsules.put(&read[..length]);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_of_http1_goes_on_with_capsules_until_the_client_leaves() {
+async fn an_http1_connection_carries_capsules_until_the_client_disconnects() {
     let server = echo().await;
     let stage = with_name(server.port(), |proxy| proxy);
     let path = format!("/.well-known/masque/udp/name.test/{}/", server.port());
@@ -460,7 +460,7 @@ async fn a_connection_of_http1_goes_on_with_capsules_until_the_client_leaves() {
         }
         assert_eq!(next(&mut tcp, &mut capsules).await, b"hello");
         tcp.shutdown().await.expect("leaves");
-        assert_eq!(timeout(HANGS, tcp.read(&mut [0; 9])).await.expect("ends").expect("well"), 0);
+        assert_eq!(timeout(TIMEOUT, tcp.read(&mut [0; 9])).await.expect("ends").expect("well"), 0);
         let report = stage.report().await;
         assert_eq!((report.sent, report.received, report.end), (5, 5, Ending::Done));
     }
@@ -477,7 +477,7 @@ async fn a_malformed_or_broken_client_is_disconnected() {
         assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
         tcp.write_all(sent).await.expect("writes");
         tcp.shutdown().await.expect("leaves");
-        let _ = timeout(HANGS, tcp.read(&mut [0; 9])).await.expect("it ends");
+        let _ = timeout(TIMEOUT, tcp.read(&mut [0; 9])).await.expect("it ends");
         assert!(matches!(stage.report().await.end, Ending::Client(_)));
     }
     for (target, fields, status) in [

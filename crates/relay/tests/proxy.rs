@@ -17,8 +17,8 @@ use eyas_testserver::{Authority, Personality};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 
-/// Long enough for anything here; what takes longer hangs.
-const HANGS: Duration = Duration::from_secs(60);
+/// Long enough for anything here; what takes longer has hung.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 struct Stage {
     running: Running,
@@ -62,7 +62,7 @@ impl Stage {
     }
 
     fn report(&self) -> Report {
-        self.reports.recv_timeout(HANGS).expect("a report")
+        self.reports.recv_timeout(TIMEOUT).expect("a report")
     }
 }
 
@@ -113,12 +113,15 @@ fn client_hello() -> Vec<u8> {
 
 async fn read_all(client: &mut TcpStream) -> Vec<u8> {
     let mut read = Vec::new();
-    tokio::time::timeout(HANGS, client.read_to_end(&mut read)).await.expect("ends").expect("reads");
+    tokio::time::timeout(TIMEOUT, client.read_to_end(&mut read))
+        .await
+        .expect("ends")
+        .expect("reads");
     read
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_of_socks5_reaches_its_destination() {
+async fn a_socks5_client_reaches_its_destination() {
     let (six, _four, port) = both().await;
     answering(six, b"heard ");
     let stage = Stage::new(port, |proxy| proxy);
@@ -161,7 +164,7 @@ async fn a_destination_that_accepts_and_stays_silent_does_not_win() {
         if plan.entries[0].candidate.address.is_ipv4() {
             break;
         }
-        assert!(began.elapsed() < HANGS, "nothing was learnt: {:?}", plan.entries);
+        assert!(began.elapsed() < TIMEOUT, "nothing was learnt: {:?}", plan.entries);
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
@@ -293,7 +296,7 @@ async fn a_destination_that_never_answers_is_given_up() {
     let (mut client, reply) = stage.socks(port).await;
     assert_eq!(reply, 0);
     client.write_all(&client_hello()).await.unwrap();
-    let read = tokio::time::timeout(HANGS, client.read(&mut [0])).await.expect("an end");
+    let read = tokio::time::timeout(TIMEOUT, client.read(&mut [0])).await.expect("an end");
     let error = read.expect_err("an end would look as if the server had ended it");
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
     assert!(matches!(stage.report().end, Ending::Unanswered(_)));
@@ -311,7 +314,10 @@ async fn a_client_that_leaves_ends_the_race() {
     server.read_exact(&mut received).await.unwrap();
     drop(client);
     assert_eq!(stage.report().end, Ending::Left);
-    assert_eq!(tokio::time::timeout(HANGS, server.read(&mut received)).await.unwrap().unwrap(), 0);
+    assert_eq!(
+        tokio::time::timeout(TIMEOUT, server.read(&mut received)).await.unwrap().unwrap(),
+        0
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -415,7 +421,7 @@ async fn a_proxy_that_stops_lets_clients_finish_and_then_cuts_them() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn metrics_count_what_was_done() {
+async fn metrics_count_clients_races_and_bytes() {
     let (six, _four, port) = both().await;
     answering(six, b"");
     let local: SocketAddr = "127.0.0.1:0".parse().expect("an address");
@@ -441,12 +447,12 @@ async fn scrape(metrics: SocketAddr) -> String {
     let mut scraper = TcpStream::connect(metrics).await.expect("it listens");
     let request = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     scraper.write_all(request).await.unwrap();
-    let read = tokio::time::timeout(HANGS, read_all(&mut scraper)).await.expect("an answer");
+    let read = tokio::time::timeout(TIMEOUT, read_all(&mut scraper)).await.expect("an answer");
     String::from_utf8(read).expect("text")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_idle_client_of_the_metrics_does_not_block_others() {
+async fn an_idle_metrics_client_does_not_block_others() {
     let local: SocketAddr = "127.0.0.1:0".parse().expect("an address");
     let stage = Stage::new(1, |proxy| proxy.metrics(local));
     let metrics = stage.running.metrics_addr().expect("an address");

@@ -1,4 +1,4 @@
-//! A proxy with clients on streams of HTTP/2 and SCTP, on loopback.
+//! A proxy with clients on HTTP/2 and SCTP streams, on loopback.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::mpsc::{Receiver, channel};
@@ -24,10 +24,10 @@ use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::time::timeout;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
-/// Long enough for anything here; what takes longer hangs.
-const HANGS: Duration = Duration::from_secs(60);
+/// Long enough for anything here; what takes longer has hung.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// `ada:love`, as RFC 7617 has it.
+/// `ada:love`, encoded as RFC 7617 requires.
 const ADA: &str = "Basic YWRhOmxvdmU=";
 
 struct Stage {
@@ -62,7 +62,7 @@ async fn stream(
 }
 
 impl Stage {
-    /// Starts a proxy over TLS with the user `ada`, which denies port 1, and opens a connection of HTTP/2.
+    /// Starts a proxy over TLS with the user `ada`, which denies port 1, and opens an HTTP/2 connection.
     async fn new() -> Self {
         let identity = ServerIdentity::self_signed(["proxy.test"]).expect("a certificate");
         let trusted = identity.certificate().clone();
@@ -99,7 +99,7 @@ impl Stage {
         }
         let mut h2 = self.h2.clone().ready().await.expect("ready");
         let (response, send) = h2.send_request(request.body(()).unwrap(), false).expect("sends");
-        (send, timeout(HANGS, response).await.expect("it answers").expect("an answer"))
+        (send, timeout(TIMEOUT, response).await.expect("it answers").expect("an answer"))
     }
 
     /// Connects to a destination, and sends a byte.
@@ -111,7 +111,7 @@ impl Stage {
     }
 
     fn report(&self) -> Report {
-        self.reports.recv_timeout(HANGS).expect("a report")
+        self.reports.recv_timeout(TIMEOUT).expect("a report")
     }
 }
 
@@ -123,7 +123,7 @@ async fn listener() -> (TcpListener, SocketAddr) {
 
 async fn all(mut body: RecvStream) -> Result<Vec<u8>, h2::Error> {
     let mut read = Vec::new();
-    while let Some(data) = timeout(HANGS, body.data()).await.expect("it ends") {
+    while let Some(data) = timeout(TIMEOUT, body.data()).await.expect("it ends") {
         let data = data?;
         body.flow_control().release_capacity(data.len())?;
         read.extend_from_slice(&data);
@@ -135,9 +135,9 @@ async fn all(mut body: RecvStream) -> Result<Vec<u8>, h2::Error> {
 /// opened two, of which it closes the other.
 async fn accept(listener: &TcpListener) -> TcpStream {
     loop {
-        let accepted = timeout(HANGS, listener.accept()).await.expect("a connection");
+        let accepted = timeout(TIMEOUT, listener.accept()).await.expect("a connection");
         let (mut stream, _) = accepted.expect("accepts");
-        if timeout(HANGS, stream.read_u8()).await.expect("data or the end").is_ok() {
+        if timeout(TIMEOUT, stream.read_u8()).await.expect("data or the end").is_ok() {
             return stream;
         }
     }
@@ -159,7 +159,7 @@ async fn each_stream_is_a_connection_of_its_own() {
     ] {
         send.send_data(Bytes::from_static(b"question"), true).expect("sends");
         let mut question = Vec::new();
-        timeout(HANGS, server.read_to_end(&mut question)).await.expect("it ends").expect("reads");
+        timeout(TIMEOUT, server.read_to_end(&mut question)).await.expect("it ends").expect("reads");
         assert_eq!(question, b"question");
         server.write_all(b"an answer").await.expect("writes");
         server.shutdown().await.expect("ends");
@@ -173,7 +173,7 @@ async fn each_stream_is_a_connection_of_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_destination_that_reads_nothing_stops_only_its_own_stream() {
+async fn a_destination_that_reads_nothing_blocks_only_its_own_stream() {
     let stage = Stage::new().await;
     let (listener, address) = listener().await;
     let (mut stuck, _heard) = stage.connect(address).await;
@@ -198,7 +198,7 @@ async fn a_destination_that_reads_nothing_stops_only_its_own_stream() {
     let mut server = accept(&listener).await;
     send.send_data(Bytes::from_static(b"hello"), true).expect("sends");
     let mut question = Vec::new();
-    timeout(HANGS, server.read_to_end(&mut question)).await.expect("it ends").expect("reads");
+    timeout(TIMEOUT, server.read_to_end(&mut question)).await.expect("it ends").expect("reads");
     assert_eq!(question, b"hello");
     drop(server);
     assert_eq!(all(received).await.expect("ends well"), b"");
@@ -241,7 +241,7 @@ async fn a_reset_is_forwarded_as_a_reset() {
     let (mut send, _heard) = stage.connect(address).await;
     let mut server = accept(&listener).await;
     send.send_reset(Reason::CANCEL);
-    let read = timeout(HANGS, server.read_to_end(&mut Vec::new())).await.expect("it ends");
+    let read = timeout(TIMEOUT, server.read_to_end(&mut Vec::new())).await.expect("it ends");
     drop(read);
     assert!(matches!(stage.report().end, Ending::Client(_)));
 
@@ -255,7 +255,7 @@ async fn a_reset_is_forwarded_as_a_reset() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_association_of_sctp_becomes_a_connection() {
+async fn an_sctp_association_becomes_a_connection() {
     let stage = Stage::new().await;
     let (listener, address) = listener().await;
     let mut client = stream(&stage.running, &stage.trusted, (Transport::SctpUdp, "http/1.1")).await;
@@ -265,16 +265,16 @@ async fn an_association_of_sctp_becomes_a_connection() {
     client.write_all(request.as_bytes()).await.expect("writes");
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
-        head.push(timeout(HANGS, client.read_u8()).await.expect("it answers").expect("reads"));
+        head.push(timeout(TIMEOUT, client.read_u8()).await.expect("it answers").expect("reads"));
     }
     assert!(head.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&head));
     client.write_all(b"xquestion").await.expect("writes");
     let mut server = accept(&listener).await;
     let mut question = [0; 8];
-    timeout(HANGS, server.read_exact(&mut question)).await.expect("in time").expect("reads");
+    timeout(TIMEOUT, server.read_exact(&mut question)).await.expect("in time").expect("reads");
     server.write_all(b"an answer").await.expect("writes");
     let mut received = [0; 9];
-    timeout(HANGS, client.read_exact(&mut received)).await.expect("in time").expect("reads");
+    timeout(TIMEOUT, client.read_exact(&mut received)).await.expect("in time").expect("reads");
     assert_eq!((&question, &received), (b"question", b"an answer"));
     drop((client, server));
     let report = stage.report();
@@ -302,7 +302,7 @@ fn capsule(payload: &[u8]) -> Bytes {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn datagrams_go_over_a_stream_that_requests_them() {
+async fn datagrams_are_carried_by_a_stream_that_requests_them() {
     let stage = Stage::new().await;
     let server = echo().await;
     while !stage.h2.is_extended_connect_protocol_enabled() {
@@ -318,7 +318,7 @@ async fn datagrams_go_over_a_stream_that_requests_them() {
         request.extensions_mut().insert(h2::ext::Protocol::from_static(protocol));
         let mut h2 = stage.h2.clone().ready().await.expect("ready");
         let (response, send) = h2.send_request(request, false).expect("sends");
-        (send, timeout(HANGS, response).await.expect("it answers").expect("an answer"))
+        (send, timeout(TIMEOUT, response).await.expect("it answers").expect("an answer"))
     };
     for (protocol, port, user, status) in [
         ("connect-udp", server.port(), "", StatusCode::PROXY_AUTHENTICATION_REQUIRED),
@@ -336,7 +336,7 @@ async fn datagrams_go_over_a_stream_that_requests_them() {
     send.send_data(capsule(b"hello"), false).expect("sends");
     let mut body = response.into_body();
     let received =
-        timeout(HANGS, body.data()).await.expect("in time").expect("open").expect("data");
+        timeout(TIMEOUT, body.data()).await.expect("in time").expect("open").expect("data");
     assert_eq!(received, capsule(b"hello"));
     send.send_data(Bytes::new(), true).expect("ends");
     assert_eq!(all(body).await.expect("ends well"), b"");
@@ -363,13 +363,13 @@ async fn datagrams_go_over_an_sctp_association() {
     client.write_all(request.as_bytes()).await.expect("writes");
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
-        head.push(timeout(HANGS, client.read_u8()).await.expect("it answers").expect("reads"));
+        head.push(timeout(TIMEOUT, client.read_u8()).await.expect("it answers").expect("reads"));
     }
     let head = String::from_utf8_lossy(&head).to_ascii_lowercase();
     assert!(head.starts_with("http/1.1 101 ") && head.contains("capsule-protocol: ?1"), "{head}");
     client.write_all(&capsule(b"hello")).await.expect("writes");
     let mut received = [0; 8];
-    timeout(HANGS, client.read_exact(&mut received)).await.expect("in time").expect("reads");
+    timeout(TIMEOUT, client.read_exact(&mut received)).await.expect("in time").expect("reads");
     assert_eq!(received[..], capsule(b"hello"));
     drop(client);
     let report = stage.report();

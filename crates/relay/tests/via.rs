@@ -17,7 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::server::TlsStream;
 
-use stage::{HANGS, Stage};
+use stage::{Stage, TIMEOUT};
 
 impl Stage {
     /// Requests a destination by SOCKS5, and returns the client and the reply code.
@@ -100,7 +100,7 @@ async fn converse(client: &mut TcpStream) -> Vec<u8> {
     client.shutdown().await.expect("ends");
     let mut read = Vec::new();
     let reading = client.read_to_end(&mut read);
-    tokio::time::timeout(HANGS, reading).await.expect("it ends").expect("reads");
+    tokio::time::timeout(TIMEOUT, reading).await.expect("it ends").expect("reads");
     read
 }
 
@@ -143,8 +143,8 @@ async fn a_client_without_tls_is_refused_where_tls_is_expected() {
     let mut plain = TcpStream::connect(chain.far.running.local_addr()).await.expect("it listens");
     plain.write_all(b"CONNECT a.test:80 HTTP/1.1\r\nHost: a.test\r\n\r\n").await.expect("writes");
     let mut read = Vec::new();
-    let reading = tokio::time::timeout(HANGS, plain.read_to_end(&mut read));
-    // It may get an alert of TLS.
+    let reading = tokio::time::timeout(TIMEOUT, plain.read_to_end(&mut read));
+    // It may get a TLS alert.
     let _ = reading.await.expect("it ends");
     assert!(!read.starts_with(b"HTTP"), "{read:?}");
     let Ending::Refused(why) = chain.far.report().await.end else { panic!("it was refused") };
@@ -187,13 +187,13 @@ async fn many_destinations_share_a_connection_of_each_version_that_can() {
 }
 
 /// A middlebox between two proxies, which forwards TCP, and swallows UDP.
-struct Front {
+struct Middlebox {
     port: u16,
     _swallows: UdpSocket,
-    carrying: tokio::sync::watch::Sender<u32>,
+    cut_signal: tokio::sync::watch::Sender<u32>,
 }
 
-impl Front {
+impl Middlebox {
     async fn new(to: SocketAddr) -> Self {
         let (listener, swallows) = loop {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
@@ -203,7 +203,7 @@ impl Front {
             }
         };
         let port = listener.local_addr().expect("bound").port();
-        let (carrying, cuts) = tokio::sync::watch::channel(0);
+        let (cut_signal, cuts) = tokio::sync::watch::channel(0);
         tokio::spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((mut client, _)) = listener.accept().await {
@@ -218,29 +218,29 @@ impl Front {
                 });
             }
         });
-        Self { port, _swallows: swallows, carrying }
+        Self { port, _swallows: swallows, cut_signal }
     }
 
     /// Cuts all current connections.
     fn cut(&self) {
-        self.carrying.send_modify(|cuts| *cuts += 1);
+        self.cut_signal.send_modify(|cuts| *cuts += 1);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn where_udp_is_swallowed_it_is_http2_and_a_cut_connection_is_replaced() {
+async fn without_udp_http2_is_used_and_a_broken_connection_is_replaced() {
     let server = greeting().await;
     let mut chain = Chain::new(server.port(), "ada:love%3Alace");
-    let front = Front::new(chain.far.running.local_addr()).await;
-    chain.port = front.port;
+    let middlebox = Middlebox::new(chain.far.running.local_addr()).await;
+    chain.port = middlebox.port;
     chain.near = chain.another_near(|via| via);
     let (mut kept, code) = chain.near.socks("name.test", server.port()).await;
     assert_eq!(code, 0);
     let mut greeted = [0; 10];
     kept.read_exact(&mut greeted).await.expect("it is carried");
-    front.cut();
+    middlebox.cut();
     let mut rest = Vec::new();
-    let reading = tokio::time::timeout(HANGS, kept.read_to_end(&mut rest));
+    let reading = tokio::time::timeout(TIMEOUT, kept.read_to_end(&mut rest));
     assert!(reading.await.expect("it ends").is_err(), "a cut connection is reset");
     let report = chain.near.report().await;
     assert!(matches!(report.end, Ending::Destination(_)), "{:?}", report.end);

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How long an address may not answer, while the client keeps sending, before the next one is tried: the
+/// How long an address may stay silent while the client keeps sending before the next one is tried: the
 /// Connection Attempt Delay of Happy Eyeballs (RFC 8305 §5).
-pub const PATIENCE: Duration = Duration::from_millis(250);
+pub const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 /// The limit on the addresses of a name that are tried.
 pub const MAX_ADDRESSES: usize = 8;
 
@@ -31,11 +31,11 @@ enum Stage {
 pub(crate) struct Sent {
     pub(crate) to: SocketAddr,
     /// How many other addresses remain to be tried.
-    pub(crate) left: usize,
+    pub(crate) remaining: usize,
 }
 
 impl AddressSelection {
-    /// Creates a selection from these addresses, or as many of them as are tried.
+    /// Creates a selection from these addresses, of which at most [`MAX_ADDRESSES`] are tried.
     pub(crate) fn new(now: Duration, mut addresses: Vec<SocketAddr>) -> Self {
         addresses.truncate(MAX_ADDRESSES);
         let stage = if addresses.len() == 1 { Stage::Settled } else { Stage::Trying(0) };
@@ -47,7 +47,7 @@ impl AddressSelection {
     pub(crate) fn next(&mut self, now: Duration) -> Option<Sent> {
         let Self { addresses, at, since, stage } = self;
         if let Stage::Trying(given_up) = stage
-            && now.saturating_sub(*since) >= PATIENCE
+            && now.saturating_sub(*since) >= ATTEMPT_DELAY
         {
             *given_up += 1;
             (*at, *since) = ((*at + 1) % addresses.len().max(1), now);
@@ -55,7 +55,7 @@ impl AddressSelection {
                 *stage = Stage::Settled;
             }
         }
-        Some(Sent { to: *addresses.get(*at)?, left: addresses.len() - 1 })
+        Some(Sent { to: *addresses.get(*at)?, remaining: addresses.len() - 1 })
     }
 
     /// Moves on to the next address, if this one is in use, and returns it.

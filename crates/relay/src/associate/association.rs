@@ -26,7 +26,7 @@ pub enum Output {
         /// The payload.
         data: Bytes,
         /// How many other addresses remain to be tried.
-        left: usize,
+        remaining: usize,
     },
     /// Send a datagram to the client.
     Deliver {
@@ -145,11 +145,13 @@ impl Association {
     }
 
     /// Sends a datagram to the next address, if there is one, because the system refused to send it to this
-    /// one: there is no route for its family, or the port is closed. `left` comes from its [`Output::Send`].
-    pub fn refused(&mut self, now: Duration, to: SocketAddr, data: Bytes, left: usize) {
+    /// one: there is no route for its family, or the port is closed. `remaining` comes from its [`Output::Send`].
+    pub fn refused(&mut self, now: Duration, to: SocketAddr, data: Bytes, remaining: usize) {
         let next = self.selections().find_map(|selection| selection.after(now, to));
-        match (next, left.checked_sub(1)) {
-            (Some(to), Some(left)) => self.outputs.push_back(Output::Send { to, data, left }),
+        match (next, remaining.checked_sub(1)) {
+            (Some(to), Some(remaining)) => {
+                self.outputs.push_back(Output::Send { to, data, remaining })
+            }
             _ => self.owner.drop(Dropped::Unreachable),
         }
     }
@@ -191,6 +193,6 @@ impl Association {
 
 /// Returns the output for a datagram to the selected address.
 fn send(selection: &mut AddressSelection, now: Duration, data: Bytes) -> Option<Output> {
-    let Sent { to, left } = selection.next(now)?;
-    Some(Output::Send { to, data, left })
+    let Sent { to, remaining } = selection.next(now)?;
+    Some(Output::Send { to, data, remaining })
 }

@@ -84,7 +84,7 @@ fn only_its_client_uses_an_association() {
     association.handle_client(START, at("198.51.100.7:4001"), &question);
     association.handle_client(START, at("198.51.100.8:4000"), &question);
     assert_eq!(association.poll_output(), None);
-    assert_eq!(dropped(&association, Dropped::Stranger), 3);
+    assert_eq!(dropped(&association, Dropped::NotTheClient), 3);
 
     let client = at(CLIENT).ip();
     let setup = Setup { client, port: Some(7), rules: Arc::default(), destinations: 9 };
@@ -148,7 +148,7 @@ fn without_any_answer_the_best_address_is_kept() {
     let mut association = association(Rules::default(), 9);
     let mut are_ipv6 = Vec::new();
     for number in 0..6 {
-        let now = START + PATIENCE * number;
+        let now = START + ATTEMPT_DELAY * number;
         association.handle_client(now, at(CLIENT), &to_name("a.test", b"x"));
         while let Some(output) = association.poll_output() {
             match output {
@@ -172,9 +172,11 @@ fn a_family_without_a_route_is_abandoned_at_once() {
     let ips = vec![ip("2001:db8::1"), ip("192.0.2.1")];
     association.handle_addresses(START, &named("a.test"), ips);
     for next in ["[2001:db8::1]:53", "192.0.2.1:53"] {
-        let Some(Output::Send { to, data, left }) = association.poll_output() else { panic!() };
+        let Some(Output::Send { to, data, remaining }) = association.poll_output() else {
+            panic!()
+        };
         assert_eq!(to, at(next));
-        association.refused(START, to, data, left);
+        association.refused(START, to, data, remaining);
     }
     assert_eq!(association.poll_output(), None);
     assert_eq!(dropped(&association, Dropped::Unreachable), 1);

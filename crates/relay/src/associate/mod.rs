@@ -1,4 +1,4 @@
-//! UDP for clients of SOCKS5: UDP ASSOCIATE (RFC 1928 §7).
+//! UDP for SOCKS5 clients: UDP ASSOCIATE (RFC 1928 §7).
 //!
 //! | module or type | job |
 //! | --- | --- |
@@ -18,8 +18,8 @@ mod serve_via;
 mod sockets;
 mod tunnels;
 
+pub use address_selection::{ATTEMPT_DELAY, MAX_ADDRESSES};
 pub(crate) use address_selection::{AddressSelection, Sent};
-pub use address_selection::{MAX_ADDRESSES, PATIENCE};
 pub use association::{Association, MAX_WAITING, Output};
 pub use owner::{Dropped, Setup};
 pub(crate) use resolve::resolve;

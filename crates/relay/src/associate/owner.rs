@@ -11,7 +11,7 @@ use crate::rules::{Rules, Verdict};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Dropped {
     /// Its sender is not the client of the association.
-    Stranger,
+    NotTheClient,
     /// It is a fragment (RFC 1928 §7).
     Fragment,
     /// It is malformed.
@@ -101,7 +101,7 @@ impl Owner {
             }
         };
         if !is_client {
-            return Err(Dropped::Stranger);
+            return Err(Dropped::NotTheClient);
         }
         let (to, data) = datagram::read(bytes).map_err(|fault| match fault {
             Fault::Fragment => Dropped::Fragment,

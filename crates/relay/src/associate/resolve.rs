@@ -21,7 +21,7 @@ const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
 pub(crate) async fn resolve(
     endpoint: Endpoint,
     policy: Policy,
-    patience: Duration,
+    limit: Duration,
     to: Destination,
 ) -> (Destination, Vec<IpAddr>) {
     let Host::Name(name) = &to.host else { return (to, Vec::new()) };
@@ -33,7 +33,7 @@ pub(crate) async fn resolve(
             return Vec::new();
         }
         let query = Query { id: QueryId(0), name: name.clone(), record_type };
-        let answered = timeout(patience, endpoint.resolver().query(&query, to.port)).await;
+        let answered = timeout(limit, endpoint.resolver().query(&query, to.port)).await;
         match answered.map(|answer| answer.records) {
             Ok(Ok(Records::Aaaa(ips))) => ips.into_iter().map(IpAddr::V6).collect(),
             Ok(Ok(Records::A(ips))) => ips.into_iter().map(IpAddr::V4).collect(),
@@ -43,17 +43,17 @@ pub(crate) async fn resolve(
     let (v6, v4) = (query(RecordType::Aaaa, Family::V6), query(RecordType::A, Family::V4));
     let (mut ips, v4) = match select(pin!(v6), pin!(v4)).await {
         Either::Left((v6, v4)) => {
-            let v4 = soon(v4, v6.is_empty()).await;
+            let v4 = second_answer(v4, v6.is_empty()).await;
             (v6, v4)
         }
-        Either::Right((v4, v6)) => (soon(v6, v4.is_empty()).await, v4),
+        Either::Right((v4, v6)) => (second_answer(v6, v4.is_empty()).await, v4),
     };
     ips.extend(v4);
     (to, ips)
 }
 
 /// Waits for the later of two answers: only for a moment, unless the first one had no address.
-async fn soon(answer: impl Future<Output = Vec<IpAddr>>, is_needed: bool) -> Vec<IpAddr> {
+async fn second_answer(answer: impl Future<Output = Vec<IpAddr>>, is_needed: bool) -> Vec<IpAddr> {
     match is_needed {
         true => answer.await,
         false => timeout(RESOLUTION_DELAY, answer).await.unwrap_or_default(),

@@ -101,7 +101,7 @@ impl Running<'_> {
     fn perform(&mut self) {
         while let Some(output) = self.association.poll_output() {
             match output {
-                Output::Send { to, data, left } => self.send(to, data, left),
+                Output::Send { to, data, remaining } => self.send(to, data, remaining),
                 Output::Deliver { to, datagram, length } => {
                     if self.socket.try_send_to(&datagram, to).is_ok() {
                         self.traffic.received(length);
@@ -117,11 +117,11 @@ impl Running<'_> {
         }
     }
 
-    fn send(&mut self, to: SocketAddr, data: Bytes, left: usize) {
+    fn send(&mut self, to: SocketAddr, data: Bytes, remaining: usize) {
         match self.peers.send(&data, to) {
             Ok(()) => self.traffic.sent(data.len()),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(_) => self.association.refused(self.epoch.elapsed(), to, data, left),
+            Err(_) => self.association.refused(self.epoch.elapsed(), to, data, remaining),
         }
     }
 }

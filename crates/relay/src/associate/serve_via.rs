@@ -197,10 +197,10 @@ async fn run_tunnel(
     };
     // The association may be over already.
     let _ = match reached {
-        Ok(mut far) => {
+        Ok(mut destination) => {
             let _ = events.send((id, TunnelEvent::Opened)).await;
-            let datagrams = far.take_datagrams();
-            let mut stream = CapsuleStream::new(far, b"").with_frames(datagrams, true);
+            let datagrams = destination.take_datagrams();
+            let mut stream = CapsuleStream::new(destination, b"").with_frames(datagrams, true);
             if forward(&mut stream, &mut waiting, (id, &events)).await {
                 stream.end().await;
             }

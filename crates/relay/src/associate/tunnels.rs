@@ -359,7 +359,7 @@ mod tests {
         tunnels.handle_client(START, at("198.51.100.8:1"), &datagram::write(to(2), b"x"));
         assert_eq!(outputs(&mut tunnels), []);
         assert_eq!(dropped(&tunnels, Dropped::NotAllowed), 1);
-        assert_eq!(dropped(&tunnels, Dropped::Stranger), 1);
+        assert_eq!(dropped(&tunnels, Dropped::NotTheClient), 1);
     }
 
     proptest! {

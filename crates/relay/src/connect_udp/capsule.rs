@@ -92,7 +92,7 @@ impl Capsules {
     }
 
     /// Returns whether the stream may end here, which is not allowed within a capsule (RFC 9297 §3.3).
-    pub fn is_between(&self) -> bool {
+    pub fn is_at_boundary(&self) -> bool {
         self.stage == Stage::Head && self.unread.is_empty()
     }
 
@@ -191,7 +191,7 @@ mod tests {
                 }
             }
         }
-        (payloads, None, capsules.is_between())
+        (payloads, None, capsules.is_at_boundary())
     }
 
     fn written(payload: &[u8]) -> Vec<u8> {
@@ -274,14 +274,14 @@ mod tests {
                 bytes.extend(&skipped);
                 bytes.extend(written(payload));
             }
-            let (read, fault, is_between) = read(&bytes, cut);
+            let (read, fault, is_at_boundary) = read(&bytes, cut);
             prop_assert_eq!(fault, None);
-            prop_assert!(is_between);
+            prop_assert!(is_at_boundary);
             prop_assert_eq!(read, payloads);
         }
 
         #[test]
-        fn a_cut_changes_nothing(bytes: Vec<u8>, cut in 1_usize..20) {
+        fn splitting_the_input_changes_nothing(bytes: Vec<u8>, cut in 1_usize..20) {
             prop_assert_eq!(read(&bytes, cut), read(&bytes, bytes.len()));
         }
     }

@@ -36,30 +36,30 @@ pub(crate) async fn forward(
     idle_time: Duration,
     client: &mut Client,
     (rest, frames): (&[u8], Option<HttpDatagrams>),
-    mut far: DestinationStream,
+    mut upstream: DestinationStream,
     traffic: &mut Traffic<'_>,
 ) -> Ending {
-    let mut near = CapsuleStream::new(client, rest).with_frames(frames, false);
-    let datagrams = far.take_datagrams();
-    let mut far = CapsuleStream::new(far, b"").with_frames(datagrams, true);
+    let mut client_stream = CapsuleStream::new(client, rest).with_frames(frames, false);
+    let datagrams = upstream.take_datagrams();
+    let mut upstream = CapsuleStream::new(upstream, b"").with_frames(datagrams, true);
     let ending = loop {
         tokio::select! {
-            event = near.next() => match event {
+            event = client_stream.next() => match event {
                 // A datagram for which the other side has no room is lost, as on any link.
-                Ok(Event::Datagram(_)) if !far.has_room() => traffic.dropped(Dropped::Full),
+                Ok(Event::Datagram(_)) if !upstream.has_room() => traffic.dropped(Dropped::Full),
                 Ok(Event::Datagram(data)) => {
                     traffic.begins(&data);
-                    far.put(&data);
+                    upstream.put(&data);
                     traffic.sent(data.len());
                 }
                 Ok(Event::Room) => {}
                 Ok(Event::End) => break Ending::Done,
                 Err(error) => break Ending::Client(error.to_string()),
             },
-            event = far.next() => match event {
-                Ok(Event::Datagram(_)) if !near.has_room() => traffic.dropped(Dropped::Full),
+            event = upstream.next() => match event {
+                Ok(Event::Datagram(_)) if !client_stream.has_room() => traffic.dropped(Dropped::Full),
                 Ok(Event::Datagram(data)) => {
-                    near.put(&data);
+                    client_stream.put(&data);
                     traffic.received(data.len());
                 }
                 Ok(Event::Room) => {}
@@ -70,9 +70,9 @@ pub(crate) async fn forward(
         }
     };
     match &ending {
-        Ending::Client(_) => far.end().await,
-        Ending::Destination(_) => near.end().await,
-        _ => _ = tokio::join!(far.end(), near.end()),
+        Ending::Client(_) => upstream.end().await,
+        Ending::Destination(_) => client_stream.end().await,
+        _ => _ = tokio::join!(upstream.end(), client_stream.end()),
     }
     ending
 }
@@ -98,7 +98,7 @@ pub(crate) async fn reach<'a>(
     if let Some(left) = shared.unanswered_for(to) {
         let seconds = left.as_secs().max(1);
         let why = Refusal::TimedOut(format!(
-            "{to} has answered no datagrams of QUIC; use TCP, or try again in {seconds} s"
+            "{to} has not answered QUIC datagrams; use TCP, or try again in {seconds} s"
         ));
         return Err(Refused::new(ErrorType::DestinationUnavailable, why));
     }
@@ -118,7 +118,7 @@ async fn peer(
 ) -> Result<Peer, Refused> {
     let mut ips = addresses(shared, to).await;
     if ips.is_empty() {
-        return Err(Refusal::NoAddress(format!("DNS returned no address of {}", to.host)).into());
+        return Err(Refusal::NoAddress(format!("DNS returned no address for {}", to.host)).into());
     }
     if verdict == Verdict::ByAddress {
         ips.retain(|ip| shared.rules.of_address(*ip, to.port, client).is_ok());
@@ -198,7 +198,7 @@ impl Running<'_, '_> {
     /// Sends a datagram to the destination. If the socket does not accept it at once, it is lost, as on any link.
     fn send(&mut self, data: &[u8]) {
         let now = self.epoch.elapsed();
-        let Some(Sent { mut to, mut left }) = self.peer.selection.next(now) else { return };
+        let Some(Sent { mut to, mut remaining }) = self.peer.selection.next(now) else { return };
         loop {
             match self.peer.sockets.send(data, to) {
                 Ok(()) => {
@@ -206,8 +206,8 @@ impl Running<'_, '_> {
                     return self.traffic.sent(data.len());
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(_) => match (self.peer.selection.after(now, to), left.checked_sub(1)) {
-                    (Some(next), Some(fewer)) => (to, left) = (next, fewer),
+                Err(_) => match (self.peer.selection.after(now, to), remaining.checked_sub(1)) {
+                    (Some(next), Some(fewer)) => (to, remaining) = (next, fewer),
                     _ => return self.traffic.dropped(Dropped::Unreachable),
                 },
             }

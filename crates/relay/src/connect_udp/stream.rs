@@ -117,7 +117,7 @@ impl<S: Duplex> CapsuleStream<S> {
             let mut read = ReadBuf::new(&mut scratch);
             ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read))?;
             if read.filled().is_empty() {
-                return Poll::Ready(match self.capsules.is_between() {
+                return Poll::Ready(match self.capsules.is_at_boundary() {
                     true => Ok(Event::End),
                     false => {
                         let why = "the stream ended in the middle of a capsule";
@@ -189,17 +189,17 @@ mod tests {
 
     #[tokio::test]
     async fn a_stream_ends_between_capsules_or_it_is_broken() {
-        for (sent, ends_well) in [(&b"\0\x02\0x"[..], true), (b"\0\x02\0", false)] {
+        for (sent, is_complete) in [(&b"\0\x02\0x"[..], true), (b"\0\x02\0", false)] {
             let (near, mut far) = duplex(1000);
             far.write_all(sent).await.expect("there is room");
             drop(far);
             let mut stream = CapsuleStream::new(near, b"");
             let mut event = stream.next().await;
-            if ends_well {
+            if is_complete {
                 assert!(matches!(event, Ok(Event::Datagram(_))));
                 event = stream.next().await;
             }
-            assert_eq!(matches!(event, Ok(Event::End)), ends_well, "{event:?}");
+            assert_eq!(matches!(event, Ok(Event::End)), is_complete, "{event:?}");
         }
     }
 }

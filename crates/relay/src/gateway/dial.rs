@@ -23,7 +23,7 @@ use super::stats::Counters;
 use super::upstream::Address;
 use crate::proxy_status::ErrorType;
 
-/// Opens a connection of HTTP/1.1.
+/// Opens an HTTP/1.1 connection.
 pub(super) async fn dial(shared: &Shared, owner: Owner) -> Result<SendRequest<Upload>, Failure> {
     let permit = permit(shared).await?;
     let limit = shared.limits.connect_time;
@@ -121,7 +121,7 @@ where
 }
 
 fn timed_out(shared: &Shared, limit: Duration) -> Failure {
-    let text = format!("{} accepted no connection in {limit:?}", shared.upstream);
+    let text = format!("{} accepted no connection within {limit:?}", shared.upstream);
     Failure::ConnectTimedOut(ErrorType::ConnectionTimeout, text)
 }
 

@@ -164,13 +164,13 @@ async fn with_timeout<T>(
     let limit = shared.limits.response_time;
     let mut responding = pin!(responding);
     let mut silence = pin!(sleep(limit));
-    let mut patience = pin!(sleep(shared.limits.continue_time));
+    let mut continue_timer = pin!(sleep(shared.limits.continue_time));
     let mut bytes = 0;
     loop {
         tokio::select! {
             biased;
             response = &mut responding => return Some(response),
-            () = &mut patience, if upload.gate.is_waiting() => upload.gate.open(),
+            () = &mut continue_timer, if upload.gate.is_waiting() => upload.gate.open(),
             () = &mut silence => {
                 let accepted = upload.bytes();
                 if accepted == bytes && !upload.is_awaited() {

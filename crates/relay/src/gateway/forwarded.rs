@@ -78,13 +78,13 @@ pub(super) fn add(headers: &mut HeaderMap, peer: &Peer, host: &HeaderValue) {
     let client = peer.ip().map_or_else(|| "unknown".to_owned(), |ip| ip.to_string());
     append(headers, X_FORWARDED_FOR, &client);
     // These have a single value: that of the first trusted proxy.
-    keep_one(headers, X_FORWARDED_PROTO, HeaderValue::from_static(proto));
-    keep_one(headers, X_FORWARDED_HOST, host.clone());
+    keep_last(headers, X_FORWARDED_PROTO, HeaderValue::from_static(proto));
+    keep_last(headers, X_FORWARDED_HOST, host.clone());
 }
 
 /// Keeps the last of several lines, which the nearest proxy has added, so that applications get the same value
 /// whether they read the first line or the last one. Without any line, the field is set to `default`.
-fn keep_one(headers: &mut HeaderMap, name: HeaderName, default: HeaderValue) {
+fn keep_last(headers: &mut HeaderMap, name: HeaderName, default: HeaderValue) {
     let last = headers.get_all(&name).iter().next_back().cloned();
     headers.insert(name, last.unwrap_or(default));
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::failure::{Failure, Reason};
 
 /// The shortest time between two notices with the same reason.
-const QUIET: Duration = Duration::from_secs(5);
+const MIN_INTERVAL: Duration = Duration::from_secs(5);
 
 type Observer = Box<dyn Fn(String) + Send + Sync>;
 
@@ -51,7 +51,7 @@ impl Notices {
     fn due(&self, reason: Reason, now: Instant) -> Option<u64> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let last = &mut last[reason as usize];
-        if last.at.is_some_and(|at| now.saturating_duration_since(at) < QUIET) {
+        if last.at.is_some_and(|at| now.saturating_duration_since(at) < MIN_INTERVAL) {
             last.suppressed += 1;
             return None;
         }
@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(notices.due(Reason::Closed, now), None);
         assert_eq!(notices.due(Reason::Closed, now), None);
         assert_eq!(notices.due(Reason::Silent, now), Some(0));
-        assert_eq!(notices.due(Reason::Closed, now + QUIET), Some(2));
-        assert_eq!(notices.due(Reason::Closed, now + 2 * QUIET), Some(0));
+        assert_eq!(notices.due(Reason::Closed, now + MIN_INTERVAL), Some(2));
+        assert_eq!(notices.due(Reason::Closed, now + 2 * MIN_INTERVAL), Some(0));
     }
 }

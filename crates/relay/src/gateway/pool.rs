@@ -33,12 +33,12 @@ pub(super) struct Pool {
     idle: Mutex<VecDeque<Idle>>,
     limit: usize,
     keep_time: Duration,
-    is_swept: AtomicBool,
+    is_sweeping: AtomicBool,
 }
 
 impl Pool {
     pub(super) fn new(limit: usize, keep_time: Duration) -> Self {
-        Self { idle: Mutex::default(), limit, keep_time, is_swept: AtomicBool::new(false) }
+        Self { idle: Mutex::default(), limit, keep_time, is_sweeping: AtomicBool::new(false) }
     }
 
     /// Takes the most recently used connection that is still usable.
@@ -65,7 +65,7 @@ impl Pool {
         }
         idle.push_back(Idle { sender, owner, since: Instant::now() });
         drop(idle);
-        if !self.is_swept.swap(true, Relaxed) {
+        if !self.is_sweeping.swap(true, Relaxed) {
             tokio::spawn(sweep(Arc::downgrade(self), self.keep_time));
         }
     }
@@ -82,7 +82,7 @@ impl Pool {
         idle.retain(|one| one.is_usable(now, self.keep_time));
         if idle.is_empty() {
             // Under the lock, so that the next connection returned sees it.
-            self.is_swept.store(false, Relaxed);
+            self.is_sweeping.store(false, Relaxed);
         }
         !idle.is_empty()
     }
@@ -92,9 +92,9 @@ impl Pool {
     }
 }
 
-async fn sweep(pool: Weak<Pool>, every: Duration) {
+async fn sweep(pool: Weak<Pool>, interval: Duration) {
     loop {
-        tokio::time::sleep(every).await;
+        tokio::time::sleep(interval).await;
         match pool.upgrade() {
             Some(pool) if pool.sweep() => {}
             _ => return,

@@ -194,7 +194,7 @@ where
     };
     let progress = Progress::new(valid.expects_continue && content != Content::None);
     let mut upload = Upload::new(body, announced, progress);
-    // A stream of HTTP/2 or HTTP/3 may end with the head, or a moment later. Methods that usually have no content
+    // An HTTP/2 or HTTP/3 stream may end with the head, or a moment later. Methods that usually have no content
     // wait for that, so that the upstream does not get an empty chunked body.
     let is_rarely_sent = forwarded.method().is_safe() || forwarded.method() == http::Method::DELETE;
     let waits = content == Content::None

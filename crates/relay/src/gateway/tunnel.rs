@@ -15,7 +15,7 @@ use tokio_util::io::StreamReader;
 use super::request_body::Upload;
 use super::shared::Shared;
 use super::stats::Counters;
-use crate::copy::{ByteCounts, Duplex, Until, both_ways};
+use crate::copy::{ByteCounts, Duplex, Until, bidirectional};
 
 /// Forwards data once both sides are upgraded, until one breaks, both have ended, or the idle time is over.
 pub(super) fn open(shared: &Arc<Shared>, client: OnUpgrade, upstream: OnUpgrade) {
@@ -48,7 +48,7 @@ async fn forward(shared: &Shared, mut client: impl Duplex, mut upstream: impl Du
     counters.tunnels.fetch_add(1, Relaxed);
     let until = (Until::Both, shared.limits.tunnel_idle_time);
     let mut bytes = ByteCounts::default();
-    let end = both_ways(&mut client, &mut upstream, until, &mut bytes).await;
+    let end = bidirectional(&mut client, &mut upstream, until, &mut bytes).await;
     tracing::debug!(?end, ?bytes, "a tunnel has ended");
     counters.tunnels.fetch_sub(1, Relaxed);
 }

@@ -10,7 +10,7 @@ use super::fields;
 /// RFC 6455 §1.3.
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/// Returns whether a request of HTTP/1.1 is for a WebSocket. No other upgrade is forwarded: `h2c` would bypass
+/// Returns whether an HTTP/1.1 request is for a WebSocket. No other upgrade is forwarded: `h2c` would bypass
 /// all checks.
 pub(super) fn is_requested(head: &request::Parts) -> bool {
     let headers = &head.headers;

@@ -64,7 +64,11 @@ fn request(
     match parsed.parse(head) {
         Ok(httparse::Status::Complete(length)) if length == head.len() => {}
         Err(httparse::Error::TooManyHeaders) => return Err(Refusal::TooLong),
-        Ok(_) => return Err(Refusal::Malformed("a line of its request ends wrongly".to_owned())),
+        Ok(_) => {
+            return Err(Refusal::Malformed(
+                "a line of its request has an invalid ending".to_owned(),
+            ));
+        }
         Err(cause) => return Err(Refusal::Malformed(format!("its request is not HTTP: {cause}"))),
     }
     let (method, target) = (parsed.method.unwrap_or_default(), parsed.path.unwrap_or_default());

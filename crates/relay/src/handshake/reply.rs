@@ -32,7 +32,7 @@ pub enum Refusal {
     HostUnreachable(String),
     /// This machine has no network.
     NetworkUnreachable(String),
-    /// DNS does not contains the host, or did not answer.
+    /// DNS does not contain the host, or did not answer.
     NoAddress(String),
     /// There was no answer in time.
     TimedOut(String),

@@ -56,7 +56,7 @@ fn to(destination: &str) -> Request {
 }
 
 #[test]
-fn socks5_names_and_addresses() {
+fn socks5_destinations_are_parsed() {
     let greeting = [5, 2, 0, 2];
     let cases: [(&[u8], &str); 4] = [
         (&[5, 1, 0, 1, 192, 0, 2, 1, 1, 187], "192.0.2.1:443"),
@@ -129,7 +129,7 @@ fn refusals_have_the_codes_of_rfc_1928() {
 }
 
 #[test]
-fn socks4_and_4a() {
+fn socks4_and_socks4a_destinations_are_parsed() {
     let with_more = request(b"\x04\x01\x00\x50\xc0\x00\x02\x01me\0x");
     assert_eq!(with_more, (to("192.0.2.1:80"), b"x".to_vec()));
     assert_eq!(request(b"\x04\x01\x01\xbb\0\0\0\x07me\0example.org\0").0, to("example.org:443"));
@@ -247,7 +247,7 @@ fn first_bytes() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn cuts_change_nothing(
+    fn splitting_the_input_changes_nothing(
         bytes in prop_oneof![first_bytes(), any::<Vec<u8>>()],
         cuts in prop::collection::vec(1..9_usize, 1..8),
         with_users: bool,

@@ -23,7 +23,7 @@ use super::names::Names;
 use super::packet::Unreachable;
 use super::translator::{Denial, Flow, Output, Translator};
 use crate::client::Client;
-use crate::connection::Life;
+use crate::connection::ClientState;
 use crate::device::{Device, MAX_PACKET};
 use crate::handshake::{Destination, Protocol, Refusal};
 use crate::report::Ending;
@@ -182,30 +182,34 @@ impl Interception {
                 return self.refuse(flow, Denial::Reset);
             }
         };
-        let mut life = Life::new(SocketAddr::new(client, flow.client.port()));
-        life.protocol = Some(Protocol::Intercepted);
+        let mut client_state = ClientState::new(SocketAddr::new(client, flow.client.port()));
+        client_state.protocol = Some(Protocol::Intercepted);
         let ending = tokio::select! {
-            ended = self.run(&mut life, flow) => ended.unwrap_or_else(|ending| ending),
+            ended = self.run(&mut client_state, flow) => ended.unwrap_or_else(|ending| ending),
             () = shared.abort.cancelled() => Ending::Stopped,
         };
         if let Ending::Refused(why) = &ending {
             self.refuse(flow, denial(why));
         }
         drop(permit);
-        life.report(shared, ending);
+        client_state.report(shared, ending);
     }
 
-    async fn run(self: &Arc<Self>, life: &mut Life, flow: &Flow) -> Result<Ending, Ending> {
+    async fn run(
+        self: &Arc<Self>,
+        client_state: &mut ClientState,
+        flow: &Flow,
+    ) -> Result<Ending, Ending> {
         let Some(destination) = self.destination(flow.destination) else {
             let why = format!("{} no longer represents a name", flow.destination.ip());
             return Err(Ending::Refused(Refusal::NoAddress(why)));
         };
-        life.destination = Some(destination.clone());
-        let race = life.reach(&self.shared, &destination).await.map_err(Ending::from)?;
+        client_state.destination = Some(destination.clone());
+        let race = client_state.reach(&self.shared, &destination).await.map_err(Ending::from)?;
         let Some(tcp) = self.connected(flow).await else { return Err(Ending::Left) };
         let _ = tcp.set_nodelay(true);
         let mut tcp = Client::Plain(tcp);
-        let ended = life.carry(&self.shared, &mut tcp, race, Bytes::new()).await;
+        let ended = client_state.relay_bytes(&self.shared, &mut tcp, race, Bytes::new()).await;
         let (Ok(ending) | Err(ending)) = &ended;
         tcp.cut_if_broken(ending);
         ended

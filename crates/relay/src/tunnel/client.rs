@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::client_session::{ClientSession, HANDOVER};
 use super::dynamic::{ProxyRequest, read_request};
 use super::forward::{Forward, Place};
-use super::frame::{Purpose, Why};
+use super::frame::{Purpose, RefuseReason};
 use super::link::{ChannelStream, Link};
 use super::notice::{Notice, Observer, ThrottledWarnings};
 use super::packets::Interface;
@@ -254,7 +254,7 @@ async fn serve_all(
 async fn open_channel(
     to: Destination,
     mut sessions: watch::Receiver<Option<Link>>,
-) -> Result<ChannelStream, (Why, String)> {
+) -> Result<ChannelStream, (RefuseReason, String)> {
     let opening = match timeout(SESSION_TIME, sessions.wait_for(Option::is_some)).await {
         // Under the lock, so that a session being replaced has this channel before it is found empty.
         Ok(Ok(session)) => session.as_ref().map(|link| link.open(Purpose::Connect(to))),
@@ -262,7 +262,7 @@ async fn open_channel(
     };
     match opening {
         Some(opening) => opening.await.map(|(channel, _)| channel),
-        None => Err((Why::Failed, "there is no session with the server".to_owned())),
+        None => Err((RefuseReason::Failed, "there is no session with the server".to_owned())),
     }
 }
 
@@ -299,7 +299,7 @@ async fn serve_dynamic(
         Err((why, reason)) => {
             setup.observer.warn("refused", format!("{to}: {reason}"));
             let refusal = match why {
-                Why::NotAllowed => Refusal::NotAllowed(reason),
+                RefuseReason::NotAllowed => Refusal::NotAllowed(reason),
                 _ => Refusal::HostUnreachable(reason),
             };
             let _ = client.write_all(&handshake.refused(&refusal)).await;

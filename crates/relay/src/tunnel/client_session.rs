@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::forward::Forward;
-use super::frame::{Purpose, Why};
+use super::frame::{Purpose, RefuseReason};
 use super::link::{ChannelRequest, ChannelStream, Link};
 use super::packets::{Attachment, Interface, exchange_packets};
 use super::reach::{Tunnel, TunnelError};
@@ -109,9 +109,10 @@ impl ClientSession {
                 Some(to) => {
                     self.served.spawn(serve(Arc::clone(setup), request, to));
                 }
-                None => {
-                    request.refuse(Why::NotAllowed, "this client has not requested it".to_owned())
-                }
+                None => request.refuse(
+                    RefuseReason::NotAllowed,
+                    "this client has not requested it".to_owned(),
+                ),
             }
         }
     }
@@ -140,9 +141,9 @@ async fn request_listener(
 ) -> Result<ChannelStream, TunnelError> {
     let (bind, port) = (forward.at.bind.clone(), forward.at.port);
     let opened = link.open(Purpose::Listen { bind, port }).await;
-    let (channel, port) = opened.map_err(|(why, words)| {
+    let (channel, port) = opened.map_err(|(why, text)| {
         let what = format!("the server does not listen at {}", forward.at);
-        TunnelError::Refused { what, why, words }
+        TunnelError::Refused { what, why, text }
     })?;
     forward.at.port = port;
     Ok(channel)
@@ -170,15 +171,15 @@ async fn request_packets(
     link: &Link,
     interface: &Interface,
 ) -> Result<(Attachment, ChannelStream), TunnelError> {
-    let refused = |why, words| {
+    let refused = |why, text| {
         let what = format!("the server exchanges no packets with {}", interface.config().name);
-        TunnelError::Refused { what, why, words }
+        TunnelError::Refused { what, why, text }
     };
-    let attachment = interface.attach(&interface.beyond()).map_err(|network| {
-        refused(Why::Failed, format!("another session has the packets of {network}"))
+    let attachment = interface.attach(&interface.remote_networks()).map_err(|network| {
+        refused(RefuseReason::Failed, format!("another session has the packets of {network}"))
     })?;
     let opened = link.open(Purpose::Packets { addresses: interface.addresses() }).await;
-    let (channel, _) = opened.map_err(|(why, words)| refused(why, words))?;
+    let (channel, _) = opened.map_err(|(why, text)| refused(why, text))?;
     Ok((attachment, channel))
 }
 

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forwards_are_parsed_as_by_ssh() {
+    fn forwardings_are_parsed_as_ssh_does() {
         let cases = [
             ("8080:localhost:80", "localhost:8080 to localhost:80"),
             ("127.0.0.1:8080:a.test:80", "127.0.0.1:8080 to a.test:80"),

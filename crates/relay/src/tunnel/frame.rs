@@ -74,7 +74,7 @@ pub enum Purpose {
 
 /// Why a channel is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum RefuseReason {
     /// The key does not permit it.
     NotAllowed,
     /// Connecting or listening failed; the text has the reason.
@@ -85,7 +85,7 @@ pub enum Why {
     Unsupported,
 }
 
-impl Why {
+impl RefuseReason {
     const ALL: [Self; 4] = [Self::NotAllowed, Self::Failed, Self::TooMany, Self::Unsupported];
 
     fn code(self) -> u8 {
@@ -108,7 +108,7 @@ pub enum Frame {
     /// Accepts a channel. The port is the one that was bound for [`Purpose::Listen`], otherwise 0.
     Accept(u16),
     /// Refuses a channel.
-    Refuse(Why, String),
+    Refuse(RefuseReason, String),
     /// Data of a channel.
     Data(Bytes),
     /// Allows this many more bytes.
@@ -130,7 +130,7 @@ pub enum Frame {
 /// A violation of the protocol, as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the other end violated the tunnel's protocol: {0}")]
-pub struct Broken(pub &'static str);
+pub struct ProtocolViolation(pub &'static str);
 
 /// Appends a frame to the buffer.
 pub fn encode(channel: u32, frame: &Frame, into: &mut BytesMut) {
@@ -192,15 +192,15 @@ pub fn encode(channel: u32, frame: &Frame, into: &mut BytesMut) {
 ///
 /// # Errors
 /// If the buffer does not begin with a valid frame. Nothing after it can be decoded.
-pub fn decode(from: &mut BytesMut) -> Result<Option<(u32, Frame)>, Broken> {
+pub fn decode(from: &mut BytesMut) -> Result<Option<(u32, Frame)>, ProtocolViolation> {
     let Some(mut header) = from.get(..HEADER) else { return Ok(None) };
     let (kind, channel, length) =
         (header.get_u8(), header.get_u32(), usize::from(header.get_u16()));
     if length > MAX_PAYLOAD {
-        return Err(Broken("a frame is too long"));
+        return Err(ProtocolViolation("a frame is too long"));
     }
     if kind > kind::DELIVERED {
-        return Err(Broken("a frame of an unknown kind"));
+        return Err(ProtocolViolation("a frame of an unknown kind"));
     }
     if from.len() < HEADER + length {
         return Ok(None);
@@ -210,10 +210,10 @@ pub fn decode(from: &mut BytesMut) -> Result<Option<(u32, Frame)>, Broken> {
     decode_payload(kind, payload).map(|frame| Some((channel, frame)))
 }
 
-fn decode_payload(kind: u8, mut payload: Bytes) -> Result<Frame, Broken> {
+fn decode_payload(kind: u8, mut payload: Bytes) -> Result<Frame, ProtocolViolation> {
     let of_length = |length: usize| match payload.len() == length {
         true => Ok(()),
-        false => Err(Broken("a frame has the wrong length for its kind")),
+        false => Err(ProtocolViolation("a frame has the wrong length for its kind")),
     };
     Ok(match kind {
         kind::HELLO => {
@@ -226,12 +226,15 @@ fn decode_payload(kind: u8, mut payload: Bytes) -> Result<Frame, Broken> {
             Frame::Accept(payload.get_u16())
         }
         kind::REFUSE => {
-            let code = payload.try_get_u8().map_err(|_| Broken("a refusal without a reason"))?;
+            let code = payload
+                .try_get_u8()
+                .map_err(|_| ProtocolViolation("a refusal without a reason"))?;
             // Other reasons may be those of later versions.
-            let why = Why::ALL.get(usize::from(code)).copied().unwrap_or(Why::Failed);
+            let why =
+                RefuseReason::ALL.get(usize::from(code)).copied().unwrap_or(RefuseReason::Failed);
             Frame::Refuse(why, printable_text(&payload))
         }
-        kind::DATA if payload.is_empty() => return Err(Broken("data without a byte")),
+        kind::DATA if payload.is_empty() => return Err(ProtocolViolation("data without a byte")),
         kind::DATA => Frame::Data(payload),
         kind::CREDIT => {
             of_length(4)?;
@@ -294,8 +297,9 @@ fn encode_purpose(purpose: &Purpose, into: &mut BytesMut) {
     }
 }
 
-fn decode_purpose(mut payload: Bytes) -> Result<Purpose, Broken> {
-    const BROKEN: Broken = Broken("the purpose of a new channel cannot be parsed");
+fn decode_purpose(mut payload: Bytes) -> Result<Purpose, ProtocolViolation> {
+    const BROKEN: ProtocolViolation =
+        ProtocolViolation("the purpose of a new channel cannot be parsed");
     let text = |payload: Bytes| match payload.len() <= MAX_TEXT {
         true => String::from_utf8(payload.to_vec()).map_err(|_| BROKEN),
         false => Err(BROKEN),
@@ -357,8 +361,8 @@ mod tests {
                 addresses: vec!["fd00::2".parse().expect("it"), "192.0.2.1".parse().expect("it")],
             }),
             Frame::Accept(8080),
-            Frame::Refuse(Why::NotAllowed, "permit-open".into()),
-            Frame::Refuse(Why::TooMany, String::new()),
+            Frame::Refuse(RefuseReason::NotAllowed, "permit-open".into()),
+            Frame::Refuse(RefuseReason::TooMany, String::new()),
             Frame::Data(Bytes::from(vec![7; MAX_DATA])),
             Frame::Credit(u32::MAX),
             Frame::Finish,

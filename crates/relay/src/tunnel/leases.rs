@@ -80,14 +80,14 @@ impl<T: PartialEq> Leases<T> {
             })
             .map(|entry| (entry.link.clone(), entry.released.clone()))
             .collect();
-        let mut were_dead = false;
+        let mut have_ended = false;
         for (former, released) in former {
             if !former.answers(PROBE_TIME).await {
                 former.give_up("it did not answer, and its client has reconnected");
                 released.cancelled().await;
-                were_dead = true;
+                have_ended = true;
             }
         }
-        were_dead
+        have_ended
     }
 }

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout};
 
-use super::frame::{Purpose, Why};
+use super::frame::{Purpose, RefuseReason};
 use super::packets::{PacketCounts, Tally};
 use super::paths::Paths;
 use super::session::{Answer, End, Event, Lane, Read, Session, SessionLimits, Side};
@@ -273,14 +273,15 @@ impl Link {
     pub(crate) fn open(
         &self,
         purpose: Purpose,
-    ) -> impl Future<Output = Result<(ChannelStream, u16), (Why, String)>> + Send + use<> {
+    ) -> impl Future<Output = Result<(ChannelStream, u16), (RefuseReason, String)>> + Send + use<>
+    {
         let id = self.with(|session, _| session.open(purpose));
         let channel = id.map(|id| self.channel(id)).ok_or_else(|| {
-            let words = match self.end() {
+            let text = match self.end() {
                 Some(end) => end.to_string(),
                 None => "the maximum number of connections is reached".to_owned(),
             };
-            (Why::TooMany, words)
+            (RefuseReason::TooMany, text)
         });
         async move { channel?.answer().await }
     }
@@ -354,8 +355,8 @@ impl ChannelRequest {
     }
 
     /// Refuses the request.
-    pub(crate) fn refuse(self, why: Why, words: String) {
-        self.channel.link.with(|session, _| session.refuse(self.channel.id, why, words));
+    pub(crate) fn refuse(self, why: RefuseReason, text: String) {
+        self.channel.link.with(|session, _| session.refuse(self.channel.id, why, text));
     }
 }
 
@@ -377,7 +378,7 @@ impl ChannelStream {
     }
 
     /// Waits for the other end's answer to the request.
-    async fn answer(self) -> Result<(Self, u16), (Why, String)> {
+    async fn answer(self) -> Result<(Self, u16), (RefuseReason, String)> {
         let answer = poll_fn(|cx| {
             let mut state = self.lock();
             match state.session.answer(self.id) {
@@ -390,10 +391,13 @@ impl ChannelStream {
         });
         match answer.await {
             Answer::Accepted(port) => Ok((self, port)),
-            Answer::Refused(why, words) => Err((why, words)),
+            Answer::Refused(why, text) => Err((why, text)),
             Answer::Reset | Answer::Waiting => {
                 let end = self.link.end().map(|end| end.to_string());
-                Err((Why::Failed, end.unwrap_or_else(|| "the other end reset it".to_owned())))
+                Err((
+                    RefuseReason::Failed,
+                    end.unwrap_or_else(|| "the other end reset it".to_owned()),
+                ))
             }
         }
     }

@@ -6,7 +6,7 @@ use eyas::race::target::Target;
 use eyas::{ConnectError, Connection, Endpoint, KeyFingerprint};
 
 use super::forward::Place;
-use super::frame::{Purpose, Why};
+use super::frame::{Purpose, RefuseReason};
 use super::link::{ChannelRequests, Link};
 use super::session::{End, SessionLimits, Side};
 use super::sessions::{Presence, Sessions};
@@ -30,14 +30,14 @@ pub enum TunnelError {
     #[error("cannot listen at {0}: {1}")]
     Listen(Place, String),
     /// The other end refused a request.
-    #[error("{what}: {words}")]
+    #[error("{what}: {text}")]
     Refused {
         /// What was refused.
         what: String,
         /// The reason.
-        why: Why,
+        why: RefuseReason,
         /// The reason as text.
-        words: String,
+        text: String,
     },
     /// The session is over.
     #[error("the session is over: {0}")]
@@ -113,10 +113,10 @@ impl Tunnel {
     {
         let what = format!("cannot connect to {to} through the tunnel");
         let opened = self.link.open(Purpose::Connect(to)).await;
-        opened.map(|(channel, _)| channel).map_err(|(why, words)| TunnelError::Refused {
+        opened.map(|(channel, _)| channel).map_err(|(why, text)| TunnelError::Refused {
             what,
             why,
-            words,
+            text,
         })
     }
 

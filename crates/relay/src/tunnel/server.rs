@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::forward::Place;
-use super::frame::{Purpose, Why};
+use super::frame::{Purpose, RefuseReason};
 use super::keys::Grant;
 use super::leases::Leases;
 use super::link::{ChannelRequest, ChannelStream, Link};
@@ -175,17 +175,18 @@ impl ServedClient {
             Purpose::Connect(to) => {
                 match connect(&self.server.endpoint, &self.grant.open, &to).await {
                     Ok(reached) => reached.forward(request.accept(0)).await,
-                    Err((why, words)) => request.refuse(why, words),
+                    Err((why, text)) => request.refuse(why, text),
                 }
             }
             Purpose::Listen { bind, port } => self.listen(request, Place { bind, port }).await,
             Purpose::Packets { addresses } => {
-                if let Err((request, why, words)) = self.exchange(request, &addresses).await {
-                    request.refuse(why, words);
+                if let Err((request, why, text)) = self.exchange(request, &addresses).await {
+                    request.refuse(why, text);
                 }
             }
             Purpose::Accepted { .. } => {
-                request.refuse(Why::Unsupported, "a server requests no listeners".to_owned());
+                request
+                    .refuse(RefuseReason::Unsupported, "a server requests no listeners".to_owned());
             }
         }
     }
@@ -193,18 +194,18 @@ impl ServedClient {
     /// Listens until the client closes the channel.
     async fn listen(self, request: ChannelRequest, at: Place) {
         if !self.grant.may_listen(&at.bind, at.port) {
-            let words = format!("this key may not listen at {at} (permit-listen)");
-            return request.refuse(Why::NotAllowed, words);
+            let text = format!("this key may not listen at {at} (permit-listen)");
+            return request.refuse(RefuseReason::NotAllowed, text);
         }
         let Ok(permit) = self.listening.try_acquire() else {
-            let words =
+            let text =
                 format!("this session listens at {MAX_LISTENERS} addresses, which is the limit");
-            return request.refuse(Why::TooMany, words);
+            return request.refuse(RefuseReason::TooMany, text);
         };
         let bound = self.server.ports.listen(&at, self.key, &self.link).await;
         let (listeners, port) = match bound {
             Ok(bound) => bound,
-            Err(why) => return request.refuse(Why::Failed, why.to_string()),
+            Err(why) => return request.refuse(RefuseReason::Failed, why.to_string()),
         };
         let id = request.id();
         let channel = request.accept(port);
@@ -227,14 +228,14 @@ impl ServedClient {
         &self,
         request: ChannelRequest,
         addresses: &[IpAddr],
-    ) -> Result<(), (ChannelRequest, Why, String)> {
+    ) -> Result<(), (ChannelRequest, RefuseReason, String)> {
         let Some(interface) = &self.server.interface else {
-            let words = "this server has no interface: it was started without --tun".to_owned();
-            return Err((request, Why::Unsupported, words));
+            let text = "this server has no interface: it was started without --tun".to_owned();
+            return Err((request, RefuseReason::Unsupported, text));
         };
         if let Some(address) = addresses.iter().find(|address| !self.grant.may_have(**address)) {
-            let words = format!("this key may not have the address {address} (permit-tun)");
-            return Err((request, Why::NotAllowed, words));
+            let text = format!("this key may not have the address {address} (permit-tun)");
+            return Err((request, RefuseReason::NotAllowed, text));
         }
         let attached = &self.server.attached;
         let attachment = match interface.attach(&self.grant.networks) {
@@ -246,8 +247,8 @@ impl ServedClient {
         let attachment = match attachment {
             Ok(attachment) => attachment,
             Err(network) => {
-                let words = format!("another session has the packets of {network}");
-                return Err((request, Why::Failed, words));
+                let text = format!("another session has the packets of {network}");
+                return Err((request, RefuseReason::Failed, text));
             }
         };
         let _lease = attached.add((), self.key, &self.link);

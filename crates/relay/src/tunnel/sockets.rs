@@ -12,7 +12,7 @@ use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 
 use super::forward::Place;
-use super::frame::Why;
+use super::frame::RefuseReason;
 use super::link::ChannelStream;
 use super::notice::ThrottledWarnings;
 use crate::copy::{self, ByteCounts, End, Until};
@@ -96,19 +96,19 @@ pub(crate) async fn connect(
     endpoint: &Endpoint,
     rules: &Arc<Rules>,
     to: &Destination,
-) -> Result<Reached, (Why, String)> {
+) -> Result<Reached, (RefuseReason, String)> {
     let policy =
         Policy { transports: vec![Transport::Tcp], deadline: CONNECT_TIME, ..Policy::default() };
     let not_allowed =
-        || (Why::NotAllowed, format!("this key may not connect to {to} (permit-open)"));
+        || (RefuseReason::NotAllowed, format!("this key may not connect to {to} (permit-open)"));
     let race =
         PermittedRace::new(endpoint, policy, rules, to, CLIENT).map_err(|_| not_allowed())?;
     let connection = race.preconnection.clone().connect().await.map_err(|error| {
         let is_filtered = race.is_filtered() && error.attempts().is_empty();
-        if is_filtered { not_allowed() } else { (Why::Failed, error.to_string()) }
+        if is_filtered { not_allowed() } else { (RefuseReason::Failed, error.to_string()) }
     })?;
     let feedback = connection.feedback();
-    let other = |_| (Why::Failed, "the connection is not TCP".to_owned());
+    let other = |_| (RefuseReason::Failed, "the connection is not TCP".to_owned());
     let tcp = connection.into_tcp().map_err(other)?;
     Ok(Reached { tcp, feedback })
 }
@@ -120,7 +120,7 @@ pub(crate) async fn forward(mut tcp: TcpStream, mut channel: ChannelStream) -> B
     let mut bytes = ByteCounts::default();
     reset_when_dropped(&tcp);
     let kind = (Until::Both, IDLE_TIME);
-    let end = copy::both_ways(&mut tcp, &mut channel, kind, &mut bytes).await;
+    let end = copy::bidirectional(&mut tcp, &mut channel, kind, &mut bytes).await;
     if matches!(end, End::Both) {
         let _ = SockRef::from(&tcp).set_linger(None);
     }

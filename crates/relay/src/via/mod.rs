@@ -63,7 +63,7 @@ pub struct Via {
     host: Host,
     port: u16,
     is_secure: bool,
-    /// The versions of HTTP over TLS.
+    /// The HTTP versions over TLS.
     versions: Versions,
     /// Whether SCTP takes part in the race.
     sctp: bool,
@@ -117,7 +117,7 @@ impl Via {
         Ok(Self { host, port, is_secure, versions: Versions::ALL, sctp: false, authorization })
     }
 
-    /// Sets the versions of HTTP for an `https` proxy. All are allowed by default.
+    /// Sets the HTTP versions for an `https` proxy. All are allowed by default.
     #[must_use]
     pub fn versions(mut self, versions: Versions) -> Self {
         self.versions = versions;
@@ -220,7 +220,7 @@ impl Via {
     }
 
     /// Returns the request for a destination. For datagrams its target is this proxy (RFC 9298 §3); the form
-    /// depends on the version of HTTP.
+    /// depends on the HTTP version.
     fn request(&self, kind: TunnelKind, to: &Destination) -> Result<Request<()>, Refusal> {
         let mut request = match kind {
             TunnelKind::Bytes => Request::builder().method(Method::CONNECT).uri(to.to_string()),

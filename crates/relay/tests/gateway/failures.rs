@@ -83,7 +83,7 @@ async fn an_unreachable_upstream_is_502() {
 }
 
 #[tokio::test]
-async fn a_response_that_breaks_off_never_looks_whole() {
+async fn a_truncated_response_never_looks_complete() {
     let mut stage = Stage::plain().await;
     for head in ["Content-Length: 10", "Transfer-Encoding: chunked"] {
         let mut client = stage.send(GET).await;
@@ -98,7 +98,7 @@ async fn a_response_that_breaks_off_never_looks_whole() {
 }
 
 #[tokio::test]
-async fn a_request_that_breaks_off_never_looks_whole() {
+async fn a_truncated_request_never_looks_complete() {
     let mut stage = Stage::plain().await;
     let chunked = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n";
     let mut client = stage.send(chunked).await;

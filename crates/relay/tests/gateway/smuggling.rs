@@ -3,7 +3,7 @@
 //! Each case is followed, on the same connection, by a request that the upstream would answer if one of the two
 //! programs lost count. If the case is ambiguous, that request must not reach the upstream.
 
-use crate::stage::{HANGS, OK, Stage, Upstream, read_all};
+use crate::stage::{OK, Stage, TIMEOUT, Upstream, read_all};
 
 const SMUGGLED: &str = "GET /smuggled HTTP/1.1\r\nHost: a.example\r\n\r\n";
 
@@ -112,7 +112,7 @@ async fn a_body_with_ambiguous_chunks_is_never_complete() {
         assert_eq!(answers(&answer), 1, "{what}: {answer}");
         // A body that is invalid from its first byte on need not reach the upstream at all.
         while seen < stage.gateway.stats().connections {
-            let next = tokio::time::timeout(HANGS, stage.connections.recv()).await;
+            let next = tokio::time::timeout(TIMEOUT, stage.connections.recv()).await;
             let stream = next.expect("in time").expect("a connection");
             let sent = Upstream { stream, read: Vec::new() }.end().await;
             assert!(!sent.ends_with("0\r\n\r\n"), "{what}: it looks complete: {sent:?}");

@@ -11,8 +11,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Long enough for anything here; what takes longer hangs.
-pub(crate) const HANGS: Duration = Duration::from_secs(60);
+/// Long enough for anything here; what takes longer has hung.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A gateway, and the connections to its upstream, which the test plays.
 pub(crate) struct Stage {
@@ -48,9 +48,9 @@ impl Stage {
     /// Returns the next connection with data. A slow race may open another one without any.
     pub(crate) async fn connection(&mut self) -> Upstream {
         loop {
-            let next = tokio::time::timeout(HANGS, self.connections.recv()).await;
+            let next = tokio::time::timeout(TIMEOUT, self.connections.recv()).await;
             let stream = next.expect("in time").expect("a connection");
-            let peeked = tokio::time::timeout(HANGS, stream.peek(&mut [0])).await;
+            let peeked = tokio::time::timeout(TIMEOUT, stream.peek(&mut [0])).await;
             if peeked.expect("in time").is_ok_and(|bytes| bytes > 0) {
                 return Upstream { stream, read: Vec::new() };
             }
@@ -96,7 +96,8 @@ impl Upstream {
                 return String::from_utf8(read).expect("text");
             }
             let reading = self.stream.read_buf(&mut self.read);
-            let some = tokio::time::timeout(HANGS, reading).await.expect("in time").expect("reads");
+            let some =
+                tokio::time::timeout(TIMEOUT, reading).await.expect("in time").expect("reads");
             assert!(some > 0, "it ended after {:?}", String::from_utf8_lossy(&self.read));
         }
     }
@@ -113,7 +114,7 @@ impl Upstream {
     pub(crate) async fn end(mut self) -> String {
         let mut rest = self.read;
         let reading = self.stream.read_to_end(&mut rest);
-        let _ = tokio::time::timeout(HANGS, reading).await.expect("ends");
+        let _ = tokio::time::timeout(TIMEOUT, reading).await.expect("ends");
         String::from_utf8_lossy(&rest).into_owned()
     }
 }
@@ -121,7 +122,7 @@ impl Upstream {
 pub(crate) async fn read_all(client: &mut TcpStream) -> String {
     let mut read = Vec::new();
     let reading = client.read_to_end(&mut read);
-    let _ = tokio::time::timeout(HANGS, reading).await.expect("ends");
+    let _ = tokio::time::timeout(TIMEOUT, reading).await.expect("ends");
     String::from_utf8_lossy(&read).into_owned()
 }
 
@@ -143,7 +144,7 @@ pub(crate) fn client(stage: &Stage, versions: Versions) -> Client {
     client.build().expect("a client")
 }
 
-/// Each version of HTTP alone.
+/// Each HTTP version alone.
 pub(crate) const EACH_VERSION: [Versions; 3] =
     [only(true, false, false), only(false, true, false), only(false, false, true)];
 

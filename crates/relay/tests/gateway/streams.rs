@@ -12,7 +12,7 @@ use http_body_util::{BodyExt as _, StreamBody};
 use socket2::SockRef;
 use tokio::net::TcpStream;
 
-use crate::stage::{EACH_VERSION, HANGS, OK, Stage, client};
+use crate::stage::{EACH_VERSION, OK, Stage, TIMEOUT, client};
 
 fn url(stage: &Stage) -> String {
     format!("https://localhost:{}/p", stage.running.local_addr().port())
@@ -67,7 +67,7 @@ async fn a_response_that_is_reset_is_incomplete_in_every_version() {
             let reset = SockRef::from(&upstream.stream).set_linger(Some(Duration::ZERO));
             reset.expect("an option");
             drop(upstream);
-            let rest = tokio::time::timeout(HANGS, got.bytes()).await.expect("ends");
+            let rest = tokio::time::timeout(TIMEOUT, got.bytes()).await.expect("ends");
             assert!(rest.is_err(), "{version:?}, {framing}: {rest:?}");
         }
     }
@@ -92,7 +92,7 @@ async fn a_request_that_is_reset_is_incomplete_for_the_upstream() {
     }
 }
 
-/// Opens an unencrypted connection of HTTP/2 to the gateway.
+/// Opens an unencrypted HTTP/2 connection to the gateway.
 async fn http2(stage: &Stage) -> h2::client::SendRequest<Bytes> {
     let tcp = TcpStream::connect(stage.running.local_addr()).await.expect("connects");
     let (send, connection) = h2::client::handshake(tcp).await.expect("HTTP/2");
@@ -110,14 +110,14 @@ async fn early_hints_come_before_the_response() {
     upstream.head().await;
     let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nConnection: x-hop\r\nX-Hop: 1\r\n\r\n";
     upstream.send(hint).await;
-    let hints = tokio::time::timeout(HANGS, poll_fn(|cx| answer.poll_informational(cx)));
+    let hints = tokio::time::timeout(TIMEOUT, poll_fn(|cx| answer.poll_informational(cx)));
     let hints = hints.await.expect("in time").expect("some").expect("one");
     assert_eq!(hints.status(), 103);
     assert_eq!(hints.headers()["link"], "</a.css>; rel=preload");
     assert_eq!(hints.headers().len(), 1, "{hints:?}");
     // An interim response directly before the response arrives before it.
     upstream.send(&format!("HTTP/1.1 100 Continue\r\n\r\n{hint}{OK}")).await;
-    let hints = tokio::time::timeout(HANGS, poll_fn(|cx| answer.poll_informational(cx)));
+    let hints = tokio::time::timeout(TIMEOUT, poll_fn(|cx| answer.poll_informational(cx)));
     assert_eq!(hints.await.expect("in time").expect("some").expect("one").status(), 103);
     assert_eq!(answer.await.expect("a response").status(), 200);
 }
@@ -146,7 +146,7 @@ async fn a_body_over_http2_waits_until_the_upstream_wants_it() {
     let mut upstream = stage.connection().await;
     assert!(upstream.head().await.to_lowercase().contains("expect: 100-continue"));
     upstream.send("HTTP/1.1 100 Continue\r\n\r\n").await;
-    let go_on = tokio::time::timeout(HANGS, poll_fn(|cx| answer.poll_informational(cx)));
+    let go_on = tokio::time::timeout(TIMEOUT, poll_fn(|cx| answer.poll_informational(cx)));
     assert_eq!(go_on.await.expect("in time").expect("some").expect("one").status(), 100);
     sender.send_data("body".into(), true).expect("sent");
     upstream.until("body").await;
@@ -157,7 +157,7 @@ async fn a_body_over_http2_waits_until_the_upstream_wants_it() {
     let (mut answer, _sender) = send.send_request(request(), false).expect("sent");
     upstream.head().await;
     upstream.send("HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n").await;
-    let none = tokio::time::timeout(HANGS, poll_fn(|cx| answer.poll_informational(cx)));
+    let none = tokio::time::timeout(TIMEOUT, poll_fn(|cx| answer.poll_informational(cx)));
     assert!(none.await.expect("in time").is_none());
     assert_eq!(answer.await.expect("a response").status(), 417);
 }

@@ -26,7 +26,7 @@ async fn ask(running: &Running, text: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_socket_in_the_file_system() {
+async fn an_upstream_can_be_a_unix_socket() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("app.sock");
     let listener = UnixListener::bind(&path).expect("a socket");

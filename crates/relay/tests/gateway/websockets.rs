@@ -9,7 +9,7 @@ use sha1::Digest as _;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::stage::{HANGS, OK, Stage, Upstream};
+use crate::stage::{OK, Stage, TIMEOUT, Upstream};
 
 #[tokio::test]
 async fn a_websocket_is_opened_and_nothing_else_is() {
@@ -89,7 +89,7 @@ async fn a_websocket_over_http2_becomes_one_over_http1() {
              Sec-WebSocket-Accept: {accept}\r\n\r\nhello"
         ))
         .await;
-    let answer = tokio::time::timeout(HANGS, answer).await.expect("in time").expect("a response");
+    let answer = tokio::time::timeout(TIMEOUT, answer).await.expect("in time").expect("a response");
     assert_eq!(answer.status(), 200);
     assert!(!answer.headers().contains_key("sec-websocket-accept"));
     let mut body = answer.into_body();
@@ -102,6 +102,6 @@ async fn a_websocket_over_http2_becomes_one_over_http1() {
     sender.send_data(Bytes::new(), true).expect("sent");
     assert_eq!(upstream.stream.read(&mut [0]).await.expect("an end"), 0);
     upstream.stream.shutdown().await.expect("ends");
-    let rest = tokio::time::timeout(HANGS, body.data()).await.expect("in time");
+    let rest = tokio::time::timeout(TIMEOUT, body.data()).await.expect("in time");
     assert!(rest.is_none_or(|rest| rest.expect("no reset").is_empty()));
 }

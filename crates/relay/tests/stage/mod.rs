@@ -6,8 +6,8 @@ use std::time::Duration;
 use eyas::Endpoint;
 use eyas_relay::{Proxy, ProxyBuilder, Report, Running};
 
-/// Long enough for anything here; what takes longer hangs.
-pub(crate) const HANGS: Duration = Duration::from_secs(60);
+/// Long enough for anything here; what takes longer has hung.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Stage {
     pub(crate) running: Running,
@@ -30,7 +30,7 @@ impl Stage {
             if let Ok(report) = self.reports.try_recv() {
                 return report;
             }
-            assert!(waited < HANGS, "no report");
+            assert!(waited < TIMEOUT, "no report");
             waited += Duration::from_millis(10);
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

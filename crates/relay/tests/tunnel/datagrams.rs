@@ -83,7 +83,7 @@ async fn stage() -> (Stage, Wire) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_packet_that_is_lost_holds_up_none_and_is_not_sent_again() {
+async fn a_lost_packet_delays_no_others_and_is_not_retransmitted() {
     let (stage, there) = stage().await;
     let line = Line::to(stage.address, u32::MAX).await;
     let (interface, here) = Wire::new(&["10.9.0.2/24"]);

@@ -32,8 +32,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::line::Line;
 
-/// Long enough for anything here; what takes longer hangs.
-const HANGS: Duration = Duration::from_secs(60);
+/// Long enough for anything here; what takes longer has hung.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The pause between two attempts over transports with streams.
 const PROBE: Duration = Duration::from_millis(50);
@@ -41,7 +41,7 @@ const PROBE: Duration = Duration::from_millis(50);
 const ALL: [Transport; 3] = [Transport::Tcp, Transport::Quic, Transport::SctpUdp];
 
 async fn wait<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(HANGS, future).await.expect("it takes too long")
+    tokio::time::timeout(TIMEOUT, future).await.expect("it takes too long")
 }
 
 /// A server, and two keys: its own, and that of a client with permissions.
@@ -151,7 +151,7 @@ impl Stage {
         let (target, policy) = self.target(over);
         let (stream, key) = wait(reach(&endpoint, &target, &policy)).await?;
         assert_eq!(Some(key), KeyFingerprint::of(self.server.certificate()));
-        let limits = SessionLimits { drain: HANGS, ..SessionLimits::default() };
+        let limits = SessionLimits { drain: TIMEOUT, ..SessionLimits::default() };
         wait(Tunnel::begin(stream, limits)).await
     }
 
@@ -258,7 +258,8 @@ async fn local_remote_and_dynamic_forwardings_work() {
     };
     let (stop, notices) = stage.client(forwards).await;
     for _ in 0..3 {
-        let notice = tokio::task::block_in_place(|| notices.recv_timeout(HANGS)).expect("a notice");
+        let notice =
+            tokio::task::block_in_place(|| notices.recv_timeout(TIMEOUT)).expect("a notice");
         assert_eq!(notice.event, "listening", "{notice:?}");
     }
     for port in [here, there] {
@@ -309,8 +310,8 @@ async fn an_unknown_key_is_refused_and_another_server_is_not_trusted() {
             _ => matches!(refused, TunnelError::NotAccepted(_) | TunnelError::Connect(_)),
         };
         assert!(is_expected, "{transport}: {refused}");
-        let deceived = stage.endpoint(&stage.client, &other);
-        let refused = wait(reach(&deceived, &target, &policy)).await.expect_err("no trust");
+        let distrusting = stage.endpoint(&stage.client, &other);
+        let refused = wait(reach(&distrusting, &target, &policy)).await.expect_err("no trust");
         let TunnelError::Connect(error) = refused else { panic!("{transport}: {refused}") };
         let (_, failure) = error.certificate().expect("it is the certificate");
         assert!(failure.detail.contains("SHA256:"), "{transport}: {failure}");
@@ -406,7 +407,8 @@ async fn a_reconnected_client_gets_its_ports_back_and_an_active_one_keeps_them()
         ..Forwards::default()
     };
     let listens = |notices: &Receiver<Notice>| {
-        let notice = tokio::task::block_in_place(|| notices.recv_timeout(HANGS)).expect("a notice");
+        let notice =
+            tokio::task::block_in_place(|| notices.recv_timeout(TIMEOUT)).expect("a notice");
         assert_eq!(notice.event, "listening", "{notice:?}");
     };
     let line = Line::to(stage.address).await;
@@ -454,7 +456,7 @@ async fn connections_have_streams_of_their_own_where_the_transport_has_streams()
 }
 
 /// Starts a destination that sends nothing, and returns how much it receives until the end.
-async fn listens_only() -> (u16, JoinHandle<std::io::Result<usize>>) {
+async fn discarding_server() -> (u16, JoinHandle<std::io::Result<usize>>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("loopback");
     let port = listener.local_addr().expect("an address").port();
     let received = tokio::spawn(async move {
@@ -472,7 +474,7 @@ async fn data_sent_before_the_end_arrives_over_every_transport() {
     let stage = Stage::new("").await;
     for transport in ALL {
         let tunnel = stage.tunnel(&[transport]).await.expect("a session");
-        let (port, received) = listens_only().await;
+        let (port, received) = discarding_server().await;
         let to = eyas_relay::tunnel::forward::destination(&format!("127.0.0.1:{port}"));
         let mut channel = wait(tunnel.open(to.expect("valid"))).await.expect("a channel");
         wait(channel.read_to_end(&mut Vec::new())).await.expect("it sends nothing");
@@ -533,7 +535,7 @@ async fn new_channels_move_to_a_transport_with_streams_and_open_ones_stay() {
     let (stop, notices, running, sessions) = stage.client_over(middlebox, &both, forwards).await;
     let until = |event: &str| {
         tokio::task::block_in_place(|| {
-            while notices.recv_timeout(HANGS).expect("a notice").event != event {}
+            while notices.recv_timeout(TIMEOUT).expect("a notice").event != event {}
         });
     };
     let at = |port| async move {

@@ -21,22 +21,22 @@ const PAYLOAD: usize = 1111;
 const RECOGNISED: Range<usize> = 1190..1260;
 
 /// Forwards UDP between one client and a server.
-struct Sieve {
+struct LossyLink {
     port: u16,
     /// Whether the client's datagrams of a recognised length are lost, including retransmissions.
     is_active: Arc<AtomicBool>,
     has_lost: Arc<Notify>,
 }
 
-impl Sieve {
+impl LossyLink {
     async fn before(server: SocketAddr) -> Self {
         let near = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a socket");
         let far = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a socket");
         far.connect(server).await.expect("loopback");
         let port = near.local_addr().expect("an address").port();
         let (is_active, has_lost) = (Arc::<AtomicBool>::default(), Arc::<Notify>::default());
-        let sieve = Self { port, is_active, has_lost };
-        let (is_active, lost) = (Arc::clone(&sieve.is_active), Arc::clone(&sieve.has_lost));
+        let link = Self { port, is_active, has_lost };
+        let (is_active, lost) = (Arc::clone(&link.is_active), Arc::clone(&link.has_lost));
         tokio::spawn(async move {
             let (mut there, mut back) = (vec![0; 65_536], vec![0; 65_536]);
             let mut client = None;
@@ -59,7 +59,7 @@ impl Sieve {
                 }
             }
         });
-        sieve
+        link
     }
 }
 
@@ -81,10 +81,10 @@ fn sent(sessions: &Sessions) -> (u64, u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_packet_that_is_lost_again_and_again_holds_up_none() {
+async fn a_packet_that_is_lost_repeatedly_delays_no_others() {
     let (mut stage, there) = stage().await;
-    let sieve = Sieve::before((Ipv4Addr::LOCALHOST, stage.sctp_port).into()).await;
-    stage.sctp_port = sieve.port;
+    let link = LossyLink::before((Ipv4Addr::LOCALHOST, stage.sctp_port).into()).await;
+    stage.sctp_port = link.port;
     // The lost datagrams would look too large for the path, and be split.
     stage.association.path_mtu_discovery = false;
     let (interface, here) = Wire::new(&["10.9.0.2/24"]);
@@ -100,20 +100,20 @@ async fn a_packet_that_is_lost_again_and_again_holds_up_none() {
     })
     .await;
     here.reaches(&there, &of(&[9; PAYLOAD])).await;
-    sieve.is_active.store(true, SeqCst);
+    link.is_active.store(true, SeqCst);
     for round in 0..3 {
         here.send(&of(&[round; PAYLOAD])).await;
-        wait(sieve.has_lost.notified()).await;
+        wait(link.has_lost.notified()).await;
         here.reaches(&there, &of(&[round])).await;
     }
-    sieve.is_active.store(false, SeqCst);
+    link.is_active.store(false, SeqCst);
     here.reaches(&there, &of(&[7; PAYLOAD])).await;
     assert!(!running.is_finished(), "the session continues");
     stop.cancel();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ends_that_cannot_give_messages_up_use_the_channel() {
+async fn without_partial_reliability_packets_use_the_channel() {
     let (mut stage, there) = stage().await;
     stage.association.extensions.partial_reliability = false;
     let (interface, here) = Wire::new(&["10.9.0.2/24"]);

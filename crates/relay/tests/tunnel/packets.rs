@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
 use eyas::race::candidate::Transport;
 use eyas::{KeyFingerprint, ServerIdentity};
-use eyas_relay::tunnel::frame::Why;
+use eyas_relay::tunnel::frame::RefuseReason;
 use eyas_relay::tunnel::packets::{Interface, InterfaceConfig, PacketCounts};
 use eyas_relay::tunnel::session::SessionLimits;
 use eyas_relay::tunnel::{Client, Forwards, Notice, Probing, Tunnel, TunnelError, reach};
@@ -181,7 +181,7 @@ async fn a_client_sends_only_from_its_own_addresses() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_have_packets_by_their_addresses_and_cannot_take_anothers() {
+async fn clients_get_packets_for_their_addresses_and_cannot_take_over_others() {
     let other = ServerIdentity::self_signed(["other.test"]).expect("an identity");
     let third = ServerIdentity::self_signed(["third.test"]).expect("an identity");
     let line = |own: &ServerIdentity, network: &str| {
@@ -222,20 +222,20 @@ async fn a_missing_permission_is_reported() {
         let (interface, _wire) = Wire::new(&[address]);
         let (running, ..) = client(stage, &stage.client, Transport::Tcp, &interface).await;
         match wait(running).await.expect("it runs") {
-            Err(TunnelError::Refused { why, words, .. }) => (why, words),
+            Err(TunnelError::Refused { why, text, .. }) => (why, text),
             other => panic!("{other:?}"),
         }
     };
     let stage = Stage::new(r#"permit-tun="10.9.0.2""#).await;
-    let (why, words) = refused(&stage, "10.9.0.2/24").await;
-    assert!(why == Why::Unsupported && words.contains("--tun"), "{words}");
+    let (why, text) = refused(&stage, "10.9.0.2/24").await;
+    assert!(why == RefuseReason::Unsupported && text.contains("--tun"), "{text}");
     let (interface, _wire) = Wire::new(&["10.9.0.1/24"]);
     let stage = stage.with_interface(interface.clone(), String::new()).await;
-    let (why, words) = refused(&stage, "10.9.0.3/24").await;
-    assert!(why == Why::NotAllowed && words.contains("10.9.0.3 (permit-tun)"), "{words}");
+    let (why, text) = refused(&stage, "10.9.0.3/24").await;
+    assert!(why == RefuseReason::NotAllowed && text.contains("10.9.0.3 (permit-tun)"), "{text}");
     let stage = Stage::new("").await.with_interface(interface, String::new()).await;
-    let (why, words) = refused(&stage, "10.9.0.2/24").await;
-    assert!(why == Why::NotAllowed && words.contains("10.9.0.2 (permit-tun)"), "{words}");
+    let (why, text) = refused(&stage, "10.9.0.2/24").await;
+    assert!(why == RefuseReason::NotAllowed && text.contains("10.9.0.2 (permit-tun)"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

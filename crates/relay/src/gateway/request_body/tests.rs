@@ -31,7 +31,7 @@ fn of(pieces: &[Vec<u8>], breaks: bool) -> impl Body<Data = Bytes, Error = io::E
     StreamBody::new(Box::pin(parts))
 }
 
-/// Reads a body, and returns its data, whether it ended well, and its trailers.
+/// Reads a body, and returns its data, whether it ended cleanly, and its trailers.
 async fn read(upload: &mut Upload) -> (Vec<u8>, bool, Option<HeaderMap>) {
     let (mut bytes, mut trailers) = (Vec::new(), None);
     while let Some(part) = upload.frame().await {
@@ -45,7 +45,7 @@ async fn read(upload: &mut Upload) -> (Vec<u8>, bool, Option<HeaderMap>) {
 }
 
 proptest! {
-    /// However a body is split, peeked at and announced, its data arrives in order and once, and it ends well only
+    /// However a body is split, peeked at and announced, its data arrives in order and once, and it ends cleanly only
     /// if it is complete and as long as announced.
     #[test]
     fn no_byte_is_lost_or_repeated(

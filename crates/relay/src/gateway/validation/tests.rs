@@ -134,7 +134,7 @@ mod arbitrary {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
-        /// Every accepted request has a target and a host that are single tokens in a head of HTTP/1.
+        /// Every accepted request has a target and a host that are single tokens in an HTTP/1 head.
         #[test]
         fn an_accepted_request_cannot_inject_lines(
             path in "/[ -~\u{80}-\u{ff}]{0,12}",

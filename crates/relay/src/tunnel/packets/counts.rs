@@ -45,7 +45,7 @@ pub(in crate::tunnel) struct Tally {
 
 /// The outcome for a packet from the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum Outcome {
     /// The interface accepted it.
     Accepted,
     /// The interface did not accept it.
@@ -73,15 +73,15 @@ impl Tally {
         self.overflow.store(overflow, Relaxed);
     }
 
-    pub(super) fn count_received(&self, fate: Fate, bytes: usize) {
-        let count = match fate {
-            Fate::Accepted => {
+    pub(super) fn count_received(&self, outcome: Outcome, bytes: usize) {
+        let count = match outcome {
+            Outcome::Accepted => {
                 self.received_bytes.fetch_add(bytes as u64, Relaxed);
                 &self.received
             }
-            Fate::Refused => &self.refused,
-            Fate::Forged => &self.forged,
-            Fate::Malformed => &self.malformed,
+            Outcome::Refused => &self.refused,
+            Outcome::Forged => &self.forged,
+            Outcome::Malformed => &self.malformed,
         };
         count.fetch_add(1, Relaxed);
     }

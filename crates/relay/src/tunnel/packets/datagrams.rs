@@ -106,9 +106,9 @@ impl Datagrams {
     }
 
     /// Passes received packets to the interface. Never returns, even if the session ends.
-    pub(super) async fn receive(&self, with: &Attachment) {
+    pub(super) async fn receive(&self, attachment: &Attachment) {
         while let Some(packet) = self.next().await {
-            with.receive(&packet);
+            attachment.receive(&packet);
             consume_budget().await;
         }
         std::future::pending().await

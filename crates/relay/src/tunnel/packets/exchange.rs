@@ -25,26 +25,26 @@ const READ: usize = 64 * 1024;
 pub(in crate::tunnel) async fn exchange_packets(
     link: &Link,
     channel: ChannelStream,
-    with: Attachment,
+    attachment: Attachment,
 ) {
     let id = channel.id();
-    link.set_packets(Some(Arc::clone(with.tally())));
+    link.set_packets(Some(Arc::clone(attachment.tally())));
     let datagrams = Datagrams::of(link.paths().as_ref());
     let (from, to) = tokio::io::split(channel);
-    let sender = Sender { link, id, to, with: &with, out: BytesMut::new() };
+    let sender = Sender { link, id, to, attachment: &attachment, out: BytesMut::new() };
     // In one task, so that the networks are detached as soon as any part ends.
     tokio::select! {
         // The reason does not matter.
-        _ = receive(from, &with, &datagrams) => {}
+        _ = receive(from, &attachment, &datagrams) => {}
         _ = sender.run(&datagrams) => {}
-        () = datagrams.receive(&with) => {}
+        () = datagrams.receive(&attachment) => {}
     }
     link.set_packets(None);
 }
 
 async fn receive(
     mut from: ReadHalf<ChannelStream>,
-    with: &Attachment,
+    attachment: &Attachment,
     datagrams: &Datagrams,
 ) -> io::Result<()> {
     let mut unread = BytesMut::new();
@@ -57,7 +57,7 @@ async fn receive(
             if packet[..] == framing::TAKES_DATAGRAMS {
                 datagrams.set_accepted();
             } else {
-                with.receive(&packet);
+                attachment.receive(&packet);
             }
         }
         consume_budget().await;
@@ -68,7 +68,7 @@ struct Sender<'a> {
     link: &'a Link,
     id: u32,
     to: WriteHalf<ChannelStream>,
-    with: &'a Attachment,
+    attachment: &'a Attachment,
     /// Packets for the channel.
     out: BytesMut,
 }
@@ -81,10 +81,10 @@ impl Sender<'_> {
         }
         while datagrams.ready().is_none() {
             self.link.unsent_below(self.id, BATCH).await;
-            let mut next = Some(self.with.next().await);
+            let mut next = Some(self.attachment.next().await);
             while let Some(packet) = next {
                 self.put(&packet);
-                next = if self.out.len() < BATCH { self.with.try_next() } else { None };
+                next = if self.out.len() < BATCH { self.attachment.try_next() } else { None };
             }
             self.flush().await?;
         }
@@ -99,12 +99,12 @@ impl Sender<'_> {
     async fn send_datagrams(&mut self, quic: &quinn::Connection) -> io::Result<()> {
         let (mut turns, room) = (Turns::default(), quic.datagram_send_buffer_space());
         loop {
-            let mut next = Some(self.with.next().await);
+            let mut next = Some(self.attachment.next().await);
             let (began, mut sent) = (Instant::now(), 0);
             while let Some(packet) = next {
                 sent += packet.len();
                 self.send_datagram(quic, packet).await;
-                next = if sent < turns.bytes { self.with.try_next() } else { None };
+                next = if sent < turns.bytes { self.attachment.try_next() } else { None };
             }
             if !self.out.is_empty() {
                 self.link.unsent_below(self.id, BATCH).await;
@@ -119,10 +119,10 @@ impl Sender<'_> {
     async fn send_messages(&self, messages: &SctpMessages) -> io::Result<()> {
         loop {
             messages.unsent_below(BATCH).await;
-            let packet = self.with.next().await;
+            let packet = self.attachment.next().await;
             messages.send(&packet, LIFETIME).await?;
-            self.with.tally().sent(packet.len());
-            self.with.tally().sent_as_datagram();
+            self.attachment.tally().sent(packet.len());
+            self.attachment.tally().sent_as_datagram();
             consume_budget().await;
         }
     }
@@ -131,8 +131,8 @@ impl Sender<'_> {
         let length = packet.len();
         match send_datagram(quic, packet).await {
             Ok(()) => {
-                self.with.tally().sent(length);
-                self.with.tally().sent_as_datagram();
+                self.attachment.tally().sent(length);
+                self.attachment.tally().sent_as_datagram();
             }
             Err(TooLong(packet)) => self.put(&packet),
         }
@@ -140,7 +140,7 @@ impl Sender<'_> {
 
     fn put(&mut self, packet: &[u8]) {
         framing::put(packet, &mut self.out);
-        self.with.tally().sent(packet.len());
+        self.attachment.tally().sent(packet.len());
     }
 
     async fn flush(&mut self) -> io::Result<()> {

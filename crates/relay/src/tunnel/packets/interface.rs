@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::counts::{Fate, Tally};
+use super::counts::{Outcome, Tally};
 use super::header::Header;
 use super::queue::PacketQueue;
 use super::routes::{Routes, Taken};
@@ -129,7 +129,7 @@ impl Interface {
     }
 
     /// Returns the networks that a client reaches through it.
-    pub(in crate::tunnel) fn beyond(&self) -> Vec<IpNet> {
+    pub(in crate::tunnel) fn remote_networks(&self) -> Vec<IpNet> {
         let config = &self.shared.config;
         config.addresses.iter().chain(&config.networks).map(IpNet::trunc).collect()
     }
@@ -206,13 +206,13 @@ impl Attachment {
 
     /// Passes a packet from the other end to the interface, if its source is one of the session's networks.
     pub(super) fn receive(&self, packet: &[u8]) {
-        let fate = match Header::read(packet).map(|header| self.shared.peer(header.source)) {
-            None => Fate::Malformed,
-            Some(peer) if peer.as_ref() != Some(&self.peer) => Fate::Forged,
-            Some(_) if self.shared.device.write(packet) => Fate::Accepted,
-            Some(_) => Fate::Refused,
+        let outcome = match Header::read(packet).map(|header| self.shared.peer(header.source)) {
+            None => Outcome::Malformed,
+            Some(peer) if peer.as_ref() != Some(&self.peer) => Outcome::Forged,
+            Some(_) if self.shared.device.write(packet) => Outcome::Accepted,
+            Some(_) => Outcome::Refused,
         };
-        self.tally().count_received(fate, packet.len());
+        self.tally().count_received(outcome, packet.len());
     }
 }
 

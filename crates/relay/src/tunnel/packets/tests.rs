@@ -38,18 +38,18 @@ fn network() -> impl Strategy<Value = IpNet> {
 }
 
 #[derive(Clone, Debug)]
-enum Act {
+enum Action {
     Push(usize),
     Pop,
     Later(u64),
 }
 
-fn act() -> impl Strategy<Value = Act> {
+fn action() -> impl Strategy<Value = Action> {
     prop_oneof![
-        3 => (0..2000_usize).prop_map(Act::Push),
-        1 => (60_000..65_536_usize).prop_map(Act::Push),
-        3 => Just(Act::Pop),
-        1 => (0..400_u64).prop_map(Act::Later),
+        3 => (0..2000_usize).prop_map(Action::Push),
+        1 => (60_000..65_536_usize).prop_map(Action::Push),
+        3 => Just(Action::Pop),
+        1 => (0..400_u64).prop_map(Action::Later),
     ]
 }
 
@@ -103,14 +103,14 @@ proptest! {
 
     #[test]
     fn packets_wait_in_order_until_they_are_late_or_too_many(
-        acts in prop::collection::vec(act(), 0..400),
+        actions in prop::collection::vec(action(), 0..400),
     ) {
         let (mut queue, mut now) = (PacketQueue::default(), Duration::ZERO);
         let (mut pushed, mut popped) = (VecDeque::new(), 0);
         let mut number = 0_u64;
-        for act in acts {
-            match act {
-                Act::Push(length) => {
+        for action in actions {
+            match action {
+                Action::Push(length) => {
                     let mut packet = BytesMut::new();
                     packet.put_u64(number);
                     packet.put_bytes(0, length);
@@ -118,14 +118,14 @@ proptest! {
                     pushed.push_back((number, now));
                     number += 1;
                 }
-                Act::Pop => if let Some(packet) = queue.pop(now) {
+                Action::Pop => if let Some(packet) = queue.pop(now) {
                     let got = u64::from_be_bytes(packet[..8].try_into().expect("a number"));
                     let entry = std::iter::from_fn(|| pushed.pop_front()).find(|(one, _)| *one == got);
                     let (_, arrived) = entry.expect("it was pushed, and those before it are gone");
                     prop_assert!(now - arrived <= LIFETIME);
                     popped += 1;
                 },
-                Act::Later(millis) => now += Duration::from_millis(millis),
+                Action::Later(millis) => now += Duration::from_millis(millis),
             }
             prop_assert!(queue.bytes() <= MAX_BYTES && queue.len() <= MAX_PACKETS);
             let all = popped + queue.late() + queue.overflow() + queue.len() as u64;

@@ -3,7 +3,7 @@
 use bytes::{Buf, BytesMut};
 
 use super::{Answer, Lane, SessionLimits};
-use crate::tunnel::frame::{Broken, MAX_DATA, Purpose, Why};
+use crate::tunnel::frame::{MAX_DATA, ProtocolViolation, Purpose, RefuseReason};
 
 /// A channel with at most this many bytes waiting goes before those with more: a keystroke before a copy.
 const BRIEF: usize = 2 * 1024;
@@ -13,7 +13,7 @@ const BRIEF: usize = 2 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Due {
     pub(super) open: Option<Purpose>,
-    pub(super) answer: Option<Result<u16, (Why, String)>>,
+    pub(super) answer: Option<Result<u16, (RefuseReason, String)>>,
     pub(super) credit: bool,
     pub(super) delivered: bool,
     pub(super) reset: bool,
@@ -64,10 +64,12 @@ impl Sending {
     }
 
     /// Handles the confirmation that the other end has read everything.
-    pub(super) fn deliver(&mut self) -> Result<(), Broken> {
+    pub(super) fn deliver(&mut self) -> Result<(), ProtocolViolation> {
         match std::mem::replace(&mut self.finish, Finish::Delivered) {
             Finish::Sent => Ok(()),
-            _ => Err(Broken("a confirmation of an end that was not sent, or a second one")),
+            _ => Err(ProtocolViolation(
+                "a confirmation of an end that was not sent, or a second one",
+            )),
         }
     }
 
@@ -127,7 +129,7 @@ pub(super) struct Receiving {
     /// The number of bytes that the other end may still send.
     open: u32,
     /// The number of bytes that were read, and for which the other end has not got credit.
-    owed: u32,
+    uncredited: u32,
     /// The sum of these and the unread bytes.
     window: u32,
     has_ended: bool,
@@ -142,7 +144,7 @@ impl Receiving {
         Self {
             unread,
             open: window,
-            owed: 0,
+            uncredited: 0,
             window,
             has_ended: false,
             is_confirmed: false,
@@ -175,27 +177,27 @@ impl Receiving {
     }
 
     /// Adds received data, which is discarded unless `keep`.
-    pub(super) fn put(&mut self, bytes: &[u8], keep: bool) -> Result<(), Broken> {
+    pub(super) fn put(&mut self, bytes: &[u8], keep: bool) -> Result<(), ProtocolViolation> {
         if self.has_ended {
-            return Err(Broken("data after the end of a channel"));
+            return Err(ProtocolViolation("data after the end of a channel"));
         }
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let left = self.open.checked_sub(length);
-        self.open = left.ok_or(Broken("data without credit"))?;
+        self.open = left.ok_or(ProtocolViolation("data without credit"))?;
         self.received += u64::from(length);
         if keep {
             self.unread.extend_from_slice(bytes);
         } else {
-            self.owed += length;
+            self.uncredited += length;
         }
         self.check();
         Ok(())
     }
 
-    pub(super) fn end(&mut self) -> Result<(), Broken> {
+    pub(super) fn end(&mut self) -> Result<(), ProtocolViolation> {
         match std::mem::replace(&mut self.has_ended, true) {
             false => Ok(()),
-            true => Err(Broken("a second end of a channel")),
+            true => Err(ProtocolViolation("a second end of a channel")),
         }
     }
 
@@ -206,14 +208,14 @@ impl Receiving {
         if self.unread.is_empty() {
             self.unread = BytesMut::new();
         }
-        self.owed += length as u32;
+        self.uncredited += length as u32;
         self.check();
         length
     }
 
     /// Returns whether there is enough credit for a frame.
-    pub(super) fn owes_much(&self) -> bool {
-        !self.has_ended && self.owed >= self.window / 2
+    pub(super) fn should_send_credit(&self) -> bool {
+        !self.has_ended && self.uncredited >= self.window / 2
     }
 
     /// Returns the credit for the other end. If everything has been read, the window doubles, up to the limit
@@ -223,22 +225,22 @@ impl Receiving {
         if self.unread.is_empty() && *budget >= more as usize {
             *budget -= more as usize;
             self.window += more;
-            self.owed += more;
+            self.uncredited += more;
         }
-        let credit = std::mem::take(&mut self.owed);
+        let credit = std::mem::take(&mut self.uncredited);
         self.open += credit;
         self.check();
         credit
     }
 
     pub(super) fn clear(&mut self) {
-        self.owed += self.unread.len() as u32;
+        self.uncredited += self.unread.len() as u32;
         self.unread = BytesMut::new();
     }
 
     fn check(&self) {
-        let all = u64::from(self.open) + u64::from(self.owed) + self.unread.len() as u64;
-        debug_assert_eq!(all, u64::from(self.window), "every byte of the window is somewhere");
+        let all = u64::from(self.open) + u64::from(self.uncredited) + self.unread.len() as u64;
+        debug_assert_eq!(all, u64::from(self.window), "every byte of the window is accounted for");
     }
 }
 
@@ -304,7 +306,7 @@ impl Channel {
     }
 
     /// Returns whether it can be removed.
-    pub(super) fn can_go(&self) -> bool {
+    pub(super) fn is_removable(&self) -> bool {
         let due = &self.due;
         let is_quiet = !due.reset && !due.delivered && due.answer.is_none() && due.open.is_none();
         self.is_released && is_quiet && (self.is_over() || self.is_done())

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::{Answer, End, Event, Lane, Session};
-use crate::tunnel::frame::{self, Broken, Frame, Purpose, VERSION, Why};
+use crate::tunnel::frame::{self, Frame, ProtocolViolation, Purpose, RefuseReason, VERSION};
 
 impl Session {
     /// Handles data that arrived on this stream, however it is split.
@@ -31,22 +31,22 @@ impl Session {
         }
     }
 
-    fn handle_frame(&mut self, lane: Lane, id: u32, frame: Frame) -> Result<(), Broken> {
+    fn handle_frame(&mut self, lane: Lane, id: u32, frame: Frame) -> Result<(), ProtocolViolation> {
         let is_of_session = matches!(
             frame,
             Frame::Hello { .. } | Frame::Ping(_) | Frame::Pong(_) | Frame::Goodbye(_)
         );
         if is_of_session != (id == 0) {
-            return Err(Broken("a frame of the session on a channel, or vice versa"));
+            return Err(ProtocolViolation("a frame of the session on a channel, or vice versa"));
         }
         let is_hello = matches!(frame, Frame::Hello { .. });
         let is_goodbye = matches!(frame, Frame::Goodbye(_));
         if is_of_session && !is_hello && lane != Lane::FIRST {
-            return Err(Broken("a frame of the session on a further stream"));
+            return Err(ProtocolViolation("a frame of the session on a further stream"));
         }
         let received_hello = self.lanes.get(&lane).is_some_and(|lane| lane.received_hello);
         if !received_hello && !is_hello && !is_goodbye {
-            return Err(Broken("a frame before HELLO"));
+            return Err(ProtocolViolation("a frame before HELLO"));
         }
         match frame {
             Frame::Hello { version, window } => return self.handle_hello(lane, version, window),
@@ -54,7 +54,7 @@ impl Session {
             Frame::Pong(token) if token <= self.liveness.last_ping => {
                 self.liveness.last_pong = self.liveness.last_pong.max(token);
             }
-            Frame::Pong(_) => return Err(Broken("an answer without a request")),
+            Frame::Pong(_) => return Err(ProtocolViolation("an answer without a request")),
             Frame::Goodbye(text) => self.close(End::Goodbye(text)),
             Frame::Open(purpose) => return self.handle_open(lane, id, purpose),
             frame => return self.handle_channel_frame(lane, id, frame),
@@ -62,10 +62,15 @@ impl Session {
         Ok(())
     }
 
-    fn handle_hello(&mut self, lane: Lane, version: u16, window: u32) -> Result<(), Broken> {
+    fn handle_hello(
+        &mut self,
+        lane: Lane,
+        version: u16,
+        window: u32,
+    ) -> Result<(), ProtocolViolation> {
         let Some(state) = self.lanes.get_mut(&lane) else { return Ok(()) };
         if std::mem::replace(&mut state.received_hello, true) {
-            return Err(Broken("a second HELLO"));
+            return Err(ProtocolViolation("a second HELLO"));
         }
         if version != VERSION {
             self.close(End::Version(version));
@@ -74,7 +79,7 @@ impl Session {
         if lane != Lane::FIRST {
             return match self.window {
                 Some(known) if known == window => Ok(()),
-                _ => Err(Broken("a different HELLO on a further stream")),
+                _ => Err(ProtocolViolation("a different HELLO on a further stream")),
             };
         }
         self.window = Some(window);
@@ -88,20 +93,27 @@ impl Session {
         Ok(())
     }
 
-    fn handle_open(&mut self, lane: Lane, id: u32, purpose: Purpose) -> Result<(), Broken> {
+    fn handle_open(
+        &mut self,
+        lane: Lane,
+        id: u32,
+        purpose: Purpose,
+    ) -> Result<(), ProtocolViolation> {
         let is_own = self.is_own(id);
         let is_there = self.channels.contains_key(&id);
         let theirs = self.channels.keys().filter(|id| !self.is_own(**id)).count();
         let Some(state) = self.lanes.get_mut(&lane) else { return Ok(()) };
         if is_own || is_there || id < state.next {
-            return Err(Broken("a channel with an invalid number"));
+            return Err(ProtocolViolation("a channel with an invalid number"));
         }
-        state.next = id.checked_add(2).ok_or(Broken("there are no more numbers"))?;
+        state.next = id.checked_add(2).ok_or(ProtocolViolation("there are no more numbers"))?;
         if theirs >= self.limits.channels {
             // On each stream, because one may be far ahead of another that has the RESETs of channels
             // that the peer opened before.
             if state.excess.len() >= self.limits.channels {
-                return Err(Broken("too many requests for channels without reading the answers"));
+                return Err(ProtocolViolation(
+                    "too many requests for channels without reading the answers",
+                ));
             }
             state.excess.push_back(id);
             return Ok(());
@@ -111,11 +123,16 @@ impl Session {
         Ok(())
     }
 
-    fn handle_channel_frame(&mut self, lane: Lane, id: u32, frame: Frame) -> Result<(), Broken> {
+    fn handle_channel_frame(
+        &mut self,
+        lane: Lane,
+        id: u32,
+        frame: Frame,
+    ) -> Result<(), ProtocolViolation> {
         let theirs = self.lanes.get(&lane).map_or(0, |lane| lane.next);
         let next = if self.is_own(id) { self.next } else { theirs };
         if id >= next {
-            return Err(Broken("a frame of a channel that was never opened"));
+            return Err(ProtocolViolation("a frame of a channel that was never opened"));
         }
         if frame == Frame::Reset && self.forget_excess(lane, id) {
             return Ok(());
@@ -123,7 +140,7 @@ impl Session {
         // Frames that were in transit when this end released the channel are ignored.
         let Some(channel) = self.channels.get_mut(&id) else { return Ok(()) };
         if channel.lane != lane {
-            return Err(Broken("a frame on another stream than that of its channel"));
+            return Err(ProtocolViolation("a frame on another stream than that of its channel"));
         }
         if channel.is_over() {
             return Ok(());
@@ -156,11 +173,11 @@ impl Session {
         found.is_ok_and(|at| state.excess.remove(at).is_some())
     }
 
-    fn handle_answer(&mut self, id: u32, frame: Frame) -> Result<(), Broken> {
+    fn handle_answer(&mut self, id: u32, frame: Frame) -> Result<(), ProtocolViolation> {
         let is_own = self.is_own(id);
         let Some(channel) = self.channels.get_mut(&id) else { return Ok(()) };
         if !is_own || channel.answer != Answer::Waiting || channel.due.open.is_some() {
-            return Err(Broken("an answer without a request"));
+            return Err(ProtocolViolation("an answer without a request"));
         }
         match frame {
             Frame::Accept(port) => channel.answer = Answer::Accepted(port),
@@ -172,7 +189,7 @@ impl Session {
         Ok(())
     }
 
-    fn handle_data(&mut self, id: u32, bytes: &Bytes) -> Result<(), Broken> {
+    fn handle_data(&mut self, id: u32, bytes: &Bytes) -> Result<(), ProtocolViolation> {
         let Some(channel) = self.channels.get_mut(&id) else { return Ok(()) };
         let keep = !channel.is_released;
         channel.receiving.put(bytes, keep)?;
@@ -182,15 +199,15 @@ impl Session {
 }
 
 /// Returns the other end's text, or a default.
-fn reason(why: Why, text: String) -> String {
+fn reason(why: RefuseReason, text: String) -> String {
     if !text.is_empty() {
         return text;
     }
     match why {
-        Why::NotAllowed => "the key does not permit it",
-        Why::Failed => "it cannot be reached",
-        Why::TooMany => "the other end has reached its maximum number of connections",
-        Why::Unsupported => "the other end does not support this",
+        RefuseReason::NotAllowed => "the key does not permit it",
+        RefuseReason::Failed => "it cannot be reached",
+        RefuseReason::TooMany => "the other end has reached its maximum number of connections",
+        RefuseReason::Unsupported => "the other end does not support this",
     }
     .to_owned()
 }

@@ -46,7 +46,7 @@ pub(super) struct LaneState {
     pub(super) unread: BytesMut,
     pub(super) queues: Queues,
     /// Whether this end has not sent its HELLO yet.
-    pub(super) owes_hello: bool,
+    pub(super) must_send_hello: bool,
     /// Whether the other end has sent its HELLO.
     pub(super) received_hello: bool,
     /// The smallest number for the next channel that the other end opens on this stream.
@@ -54,7 +54,7 @@ pub(super) struct LaneState {
     /// The number of channels on this stream that are not removed.
     pub(super) channels: usize,
     /// How many channels had ended, on all streams, when the last one on this stream did.
-    pub(super) left_at: u64,
+    pub(super) freed_at: u64,
     /// Channels of the other end that are refused because there are too many: at most
     /// [`SessionLimits::channels`](super::SessionLimits::channels).
     pub(super) excess: VecDeque<u32>,
@@ -65,14 +65,14 @@ impl LaneState {
         Self {
             unread: BytesMut::new(),
             queues: Queues::default(),
-            owes_hello: true,
+            must_send_hello: true,
             received_hello: false,
             next: match side {
                 Side::Client => 2,
                 Side::Server => 1,
             },
             channels: 0,
-            left_at: 0,
+            freed_at: 0,
             excess: VecDeque::new(),
         }
     }
@@ -80,7 +80,7 @@ impl LaneState {
     fn is_ready(&self) -> bool {
         let queues = &self.queues;
         let is_empty = queues.due.is_empty() && queues.brief.is_empty() && queues.long.is_empty();
-        self.owes_hello || !self.excess.is_empty() || !is_empty
+        self.must_send_hello || !self.excess.is_empty() || !is_empty
     }
 }
 
@@ -146,7 +146,7 @@ impl Session {
         let lanes = self.lanes.iter().filter(usable);
         let emptiest = lanes.min_by_key(|(lane, one)| {
             // The first one has the session's own frames as well.
-            (one.channels + usize::from(**lane == Lane::FIRST), one.left_at, **lane)
+            (one.channels + usize::from(**lane == Lane::FIRST), one.freed_at, **lane)
         });
         emptiest.map_or(Lane::FIRST, |(lane, _)| *lane)
     }

@@ -26,7 +26,7 @@ pub use reading::{ChannelReading, Traffic};
 
 use self::channel::Channel;
 use self::lane::LaneState;
-use super::frame::{self, Purpose, VERSION, Why};
+use super::frame::{self, Purpose, RefuseReason, VERSION};
 
 /// About how many bytes [`Session::poll_transmit`] writes to a buffer.
 pub const TRANSMIT: usize = 64 * 1024;
@@ -48,7 +48,7 @@ pub enum Answer {
     /// The channel is open. The port is the one at which the other end listens, if it does.
     Accepted(u16),
     /// The channel was refused.
-    Refused(Why, String),
+    Refused(RefuseReason, String),
     /// The channel was reset, or the session is over.
     Reset,
 }
@@ -86,7 +86,7 @@ pub enum End {
     Own(String),
     /// The other end violated the protocol.
     #[error(transparent)]
-    Broken(#[from] frame::Broken),
+    Violation(#[from] frame::ProtocolViolation),
     /// The other end uses another version.
     #[error("the other end uses version {0} of the tunnel's protocol, this one version {VERSION}")]
     Version(u16),
@@ -231,11 +231,11 @@ impl Session {
     }
 
     /// Refuses a channel that the other end requested.
-    pub fn refuse(&mut self, id: u32, why: Why, text: String) {
+    pub fn refuse(&mut self, id: u32, why: RefuseReason, text: String) {
         self.set_answer(id, Err((why, text)));
     }
 
-    fn set_answer(&mut self, id: u32, answer: Result<u16, (Why, String)>) {
+    fn set_answer(&mut self, id: u32, answer: Result<u16, (RefuseReason, String)>) {
         let is_own = self.is_own(id);
         let Some(channel) = self.channels.get_mut(&id) else { return };
         if is_own || channel.answer != Answer::Waiting {
@@ -243,7 +243,7 @@ impl Session {
         }
         match &answer {
             Ok(port) => channel.answer = Answer::Accepted(*port),
-            Err((why, words)) => channel.end(Answer::Refused(*why, words.clone())),
+            Err((why, text)) => channel.end(Answer::Refused(*why, text.clone())),
         }
         channel.due.answer = Some(answer);
         self.queue_due(id);
@@ -297,7 +297,7 @@ impl Session {
             return Read::Gone;
         }
         let length = channel.receiving.take(into);
-        if channel.receiving.owes_much() {
+        if channel.receiving.should_send_credit() {
             channel.due.credit = true;
             self.queue_due(id);
         }
@@ -327,8 +327,8 @@ impl Session {
     pub fn release(&mut self, id: u32) {
         let Some(channel) = self.channels.get_mut(&id) else { return };
         channel.is_released = true;
-        let ends_well = channel.sending.is_finishing() && channel.receiving.was_read();
-        if ends_well && !channel.is_over() {
+        let is_complete = channel.sending.is_finishing() && channel.receiving.was_read();
+        if is_complete && !channel.is_over() {
             self.confirm(id);
         } else if !channel.is_over() {
             channel.end(Answer::Reset);
@@ -450,13 +450,13 @@ impl Session {
     }
 
     fn forget_if_done(&mut self, id: u32) {
-        if self.channels.get(&id).is_some_and(Channel::can_go)
+        if self.channels.get(&id).is_some_and(Channel::is_removable)
             && let Some(channel) = self.channels.remove(&id)
         {
             self.ended += 1;
             if let Some(lane) = self.lanes.get_mut(&channel.lane) {
                 lane.channels -= 1;
-                lane.left_at = self.ended;
+                lane.freed_at = self.ended;
             }
             self.budget += channel.receiving.growth(&self.limits);
             self.past.add(&channel);

@@ -4,13 +4,14 @@ use bytes::{Bytes, BytesMut};
 
 use super::lane::LaneState;
 use super::{Lane, Session, TRANSMIT};
-use crate::tunnel::frame::{self, Frame, VERSION, Why};
+use crate::tunnel::frame::{self, Frame, RefuseReason, VERSION};
 
 impl Session {
     /// Appends the next frames for this stream to the buffer, until it has about [`TRANSMIT`] bytes.
     pub fn poll_transmit(&mut self, lane: Lane, into: &mut BytesMut) {
         let Some(state) = self.lanes.get_mut(&lane) else { return };
-        if (self.end.is_none() || lane == Lane::FIRST) && std::mem::take(&mut state.owes_hello) {
+        if (self.end.is_none() || lane == Lane::FIRST) && std::mem::take(&mut state.must_send_hello)
+        {
             let window = self.limits.first_window;
             frame::encode(0, &Frame::Hello { version: VERSION, window }, into);
         }
@@ -23,7 +24,7 @@ impl Session {
         while into.len() < TRANSMIT
             && let Some(id) = self.take(lane, |lane| lane.excess.pop_front())
         {
-            frame::encode(id, &Frame::Refuse(Why::TooMany, String::new()), into);
+            frame::encode(id, &Frame::Refuse(RefuseReason::TooMany, String::new()), into);
         }
         while into.len() < TRANSMIT
             && let Some(id) = self.take(lane, |lane| lane.queues.due.pop_front())
@@ -66,7 +67,7 @@ impl Session {
         if let Some(answer) = channel.due.answer.take() {
             let frame = match answer {
                 Ok(port) => Frame::Accept(port),
-                Err((why, words)) => Frame::Refuse(why, words),
+                Err((why, text)) => Frame::Refuse(why, text),
             };
             frame::encode(id, &frame, into);
         }

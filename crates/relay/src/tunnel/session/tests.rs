@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::handshake::Destination;
-use crate::tunnel::frame::{Broken, Frame, encode};
+use crate::tunnel::frame::{Frame, ProtocolViolation, encode};
 use eyas::race::target::Host;
 
 const NOW: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ fn limits() -> SessionLimits {
     }
 }
 
-fn somewhere() -> Purpose {
+fn connect_purpose() -> Purpose {
     Purpose::Connect(Destination { host: Host::parse("a.test").expect("a name"), port: 80 })
 }
 
@@ -36,10 +36,10 @@ fn somewhere() -> Purpose {
 const LANES: [Lane; 3] = [Lane::FIRST, Lane(1), Lane(2)];
 
 /// One end, with the data that it has written and read on each channel.
-struct Party {
+struct Endpoint {
     session: Session,
     open: Vec<u32>,
-    wrote: BTreeMap<u32, Vec<u8>>,
+    written: BTreeMap<u32, Vec<u8>>,
     read: BTreeMap<u32, Vec<u8>>,
     /// The result with which reading ended.
     ended: BTreeMap<u32, Read>,
@@ -47,12 +47,12 @@ struct Party {
     wires: BTreeMap<Lane, VecDeque<u8>>,
 }
 
-impl Party {
+impl Endpoint {
     fn new(side: Side) -> Self {
         Self {
             session: Session::new(side, limits(), NOW),
             open: Vec::new(),
-            wrote: BTreeMap::new(),
+            written: BTreeMap::new(),
             read: BTreeMap::new(),
             ended: BTreeMap::new(),
             wires: BTreeMap::new(),
@@ -72,7 +72,7 @@ impl Party {
     fn events(&mut self) {
         while let Some(event) = self.session.poll_event() {
             if let Event::Requested(id, purpose) = event {
-                assert_eq!(purpose, somewhere());
+                assert_eq!(purpose, connect_purpose());
                 self.session.accept(id, 0);
                 self.open.push(id);
             }
@@ -98,12 +98,12 @@ impl Party {
 
     fn write(&mut self, id: u32, bytes: &[u8]) {
         if let Some(accepted) = self.session.write(id, bytes) {
-            self.wrote.entry(id).or_default().extend(&bytes[..accepted]);
+            self.written.entry(id).or_default().extend(&bytes[..accepted]);
         }
     }
 }
 
-fn deliver(from: &mut Party, to: &mut Party, lane: Lane, most: usize) -> usize {
+fn deliver(from: &mut Endpoint, to: &mut Endpoint, lane: Lane, most: usize) -> usize {
     let wire = from.wires.entry(lane).or_default();
     let length = wire.len().min(most);
     let piece: Vec<u8> = wire.drain(..length).collect();
@@ -114,7 +114,7 @@ fn deliver(from: &mut Party, to: &mut Party, lane: Lane, most: usize) -> usize {
 }
 
 #[derive(Clone, Debug)]
-enum Act {
+enum Action {
     Open,
     Write(usize, Vec<u8>),
     Read(usize, usize),
@@ -124,77 +124,77 @@ enum Act {
     Deliver(usize, usize),
 }
 
-fn act() -> impl Strategy<Value = (bool, Act)> {
-    let act = prop_oneof![
-        1 => Just(Act::Open),
-        6 => (0..8_usize, prop::collection::vec(any::<u8>(), 1..100)).prop_map(|(c, b)| Act::Write(c, b)),
-        6 => (0..8_usize, 1..90_usize).prop_map(|(c, n)| Act::Read(c, n)),
-        1 => (0..8_usize).prop_map(Act::Finish),
-        1 => (0..16_usize).prop_map(Act::Release),
-        6 => Just(Act::Send),
-        8 => (0..3_usize, 1..120_usize).prop_map(|(l, n)| Act::Deliver(l, n)),
+fn action() -> impl Strategy<Value = (bool, Action)> {
+    let action = prop_oneof![
+        1 => Just(Action::Open),
+        6 => (0..8_usize, prop::collection::vec(any::<u8>(), 1..100)).prop_map(|(c, b)| Action::Write(c, b)),
+        6 => (0..8_usize, 1..90_usize).prop_map(|(c, n)| Action::Read(c, n)),
+        1 => (0..8_usize).prop_map(Action::Finish),
+        1 => (0..16_usize).prop_map(Action::Release),
+        6 => Just(Action::Send),
+        8 => (0..3_usize, 1..120_usize).prop_map(|(l, n)| Action::Deliver(l, n)),
     ];
-    (any::<bool>(), act)
+    (any::<bool>(), action)
 }
 
 struct Pair {
-    parties: [Party; 2],
+    endpoints: [Endpoint; 2],
     /// Channels that were released early, so that they may be reset.
     released: Vec<u32>,
 }
 
 impl Pair {
     fn new() -> Self {
-        let parties = [Party::new(Side::Client), Party::new(Side::Server)];
-        let mut pair = Self { parties, released: Vec::new() };
+        let endpoints = [Endpoint::new(Side::Client), Endpoint::new(Side::Server)];
+        let mut pair = Self { endpoints, released: Vec::new() };
         for who in [0, 1] {
-            pair.act(who, Act::Send);
-            pair.act(who, Act::Deliver(0, usize::MAX));
+            pair.perform(who, Action::Send);
+            pair.perform(who, Action::Deliver(0, usize::MAX));
         }
-        for party in &mut pair.parties {
-            assert!(party.session.add_lane(LANES[1]) && party.session.add_lane(LANES[2]));
-            assert!(!party.session.add_lane(LANES[2]) && !party.session.add_lane(Lane(3)));
+        for endpoint in &mut pair.endpoints {
+            assert!(endpoint.session.add_lane(LANES[1]) && endpoint.session.add_lane(LANES[2]));
+            assert!(!endpoint.session.add_lane(LANES[2]) && !endpoint.session.add_lane(Lane(3)));
         }
         for who in [0, 1] {
-            pair.act(who, Act::Send);
-            (1..3).for_each(|lane| pair.act(who, Act::Deliver(lane, usize::MAX)));
+            pair.perform(who, Action::Send);
+            (1..3).for_each(|lane| pair.perform(who, Action::Deliver(lane, usize::MAX)));
         }
         pair
     }
 
-    fn act(&mut self, who: usize, act: Act) {
-        let [client, server] = &mut self.parties;
+    fn perform(&mut self, who: usize, action: Action) {
+        let [client, server] = &mut self.endpoints;
         let (own, other) = if who == 0 { (client, server) } else { (server, client) };
-        let channel = |own: &Party, index: usize| own.open.get(index).copied();
-        match act {
-            Act::Open => {
-                if let Some(id) = own.session.open(somewhere()) {
+        let channel = |own: &Endpoint, index: usize| own.open.get(index).copied();
+        match action {
+            Action::Open => {
+                if let Some(id) = own.session.open(connect_purpose()) {
                     own.open.push(id);
                 }
             }
-            Act::Write(index, bytes) => {
+            Action::Write(index, bytes) => {
                 if let Some(id) = channel(own, index) {
                     own.write(id, &bytes);
                 }
             }
-            Act::Read(index, most) => {
+            Action::Read(index, most) => {
                 if let Some(id) = channel(own, index) {
                     own.read(id, most);
                 }
             }
-            Act::Finish(index) => {
+            Action::Finish(index) => {
                 if let Some(id) = channel(own, index) {
                     own.session.finish(id);
                 }
             }
-            Act::Release(index) => {
+            Action::Release(index) => {
                 if let Some(id) = channel(own, index) {
                     self.released.push(id);
                     own.session.release(id);
                 }
             }
-            Act::Send => own.send(),
-            Act::Deliver(lane, most) => {
+            Action::Send => own.send(),
+            Action::Deliver(lane, most) => {
                 deliver(own, other, LANES[lane], most);
             }
         }
@@ -203,16 +203,16 @@ impl Pair {
 
     /// Finishes every channel, and delivers and reads until nothing moves.
     fn settle(&mut self) {
-        for party in &mut self.parties {
-            for id in party.open.clone() {
-                party.session.finish(id);
+        for endpoint in &mut self.endpoints {
+            for id in endpoint.open.clone() {
+                endpoint.session.finish(id);
             }
         }
         // Every turn but the last moves a byte or an end; requested channels may be opened late.
         for _ in 0..10_000 {
             let mut moved = 0;
             for who in [0, 1] {
-                let [client, server] = &mut self.parties;
+                let [client, server] = &mut self.endpoints;
                 let (own, other) = if who == 0 { (client, server) } else { (server, client) };
                 own.send();
                 moved +=
@@ -233,20 +233,20 @@ impl Pair {
 
     fn check(&self) {
         for (own, other) in [(0, 1), (1, 0)] {
-            let (own, other) = (&self.parties[own], &self.parties[other]);
+            let (own, other) = (&self.endpoints[own], &self.endpoints[other]);
             for id in &own.open {
                 let none = Vec::new();
-                let wrote = own.wrote.get(id).unwrap_or(&none);
+                let written = own.written.get(id).unwrap_or(&none);
                 let read = other.read.get(id).unwrap_or(&none);
                 assert!(
-                    wrote.starts_with(read),
+                    written.starts_with(read),
                     "channel {id}: a byte was lost, repeated or mixed"
                 );
                 if let Answer::Refused(why, _) = own.session.answer(*id) {
-                    assert_eq!((why, read.len()), (Why::TooMany, 0));
+                    assert_eq!((why, read.len()), (RefuseReason::TooMany, 0));
                 } else if !self.released.contains(id) {
-                    assert_eq!(other.ended.get(id), Some(&Read::End), "channel {id} ends well");
-                    assert_eq!(read.len(), wrote.len(), "channel {id} is complete");
+                    assert_eq!(other.ended.get(id), Some(&Read::End), "channel {id} ends cleanly");
+                    assert_eq!(read.len(), written.len(), "channel {id} is complete");
                 }
             }
         }
@@ -257,22 +257,22 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn no_interleaving_loses_repeats_or_mixes_a_byte(acts in prop::collection::vec(act(), 0..200)) {
+    fn no_interleaving_loses_repeats_or_mixes_a_byte(actions in prop::collection::vec(action(), 0..200)) {
         let mut pair = Pair::new();
-        for (server, act) in acts {
-            pair.act(usize::from(server), act);
+        for (server, action) in actions {
+            pair.perform(usize::from(server), action);
         }
         pair.settle();
         pair.check();
-        for party in &mut pair.parties {
-            for id in party.open.clone() {
-                party.session.release(id);
+        for endpoint in &mut pair.endpoints {
+            for id in endpoint.open.clone() {
+                endpoint.session.release(id);
             }
         }
         pair.settle();
-        for party in &pair.parties {
-            prop_assert_eq!(party.session.channels(), 0, "channels that are over are removed");
-            prop_assert_eq!(party.session.budget, limits().growth);
+        for endpoint in &pair.endpoints {
+            prop_assert_eq!(endpoint.session.channels(), 0, "channels that are over are removed");
+            prop_assert_eq!(endpoint.session.budget, limits().growth);
         }
     }
 
@@ -295,7 +295,7 @@ proptest! {
             encode(0, &Frame::Hello { version: VERSION, window: 9 }, &mut out);
             session.handle_bytes(NOW, Lane::FIRST, &out);
         }
-        let own = session.open(somewhere());
+        let own = session.open(connect_purpose());
         for piece in pieces {
             session.handle_bytes(NOW, Lane::FIRST, &piece);
             while let Some(event) = session.poll_event() {
@@ -316,11 +316,11 @@ proptest! {
 }
 
 /// A session whose other end is played by the test.
-struct Scripted {
+struct ScriptedPeer {
     session: Session,
 }
 
-impl Scripted {
+impl ScriptedPeer {
     fn new(side: Side) -> Self {
         let mut one = Self { session: Session::new(side, limits(), NOW) };
         one.sends(0, &Frame::Hello { version: VERSION, window: 100 });
@@ -347,25 +347,25 @@ impl Scripted {
 }
 
 #[test]
-fn a_channel_that_nobody_reads_stops_only_itself() {
+fn an_unread_channel_blocks_only_itself() {
     let mut pair = Pair::new();
     let mut ids = Vec::new();
     for _ in 0..2 {
-        pair.act(0, Act::Open);
-        ids.push(pair.parties[0].open[ids.len()]);
+        pair.perform(0, Action::Open);
+        ids.push(pair.endpoints[0].open[ids.len()]);
     }
     for _ in 0..50 {
         for index in 0..2 {
-            pair.act(0, Act::Write(index, vec![7; 30]));
+            pair.perform(0, Action::Write(index, vec![7; 30]));
         }
-        pair.act(0, Act::Send);
-        (0..3).for_each(|lane| pair.act(0, Act::Deliver(lane, usize::MAX)));
-        while let Read::Bytes(_) = pair.parties[1].read(ids[1], 100) {}
-        pair.act(1, Act::Send);
-        (0..3).for_each(|lane| pair.act(1, Act::Deliver(lane, usize::MAX)));
+        pair.perform(0, Action::Send);
+        (0..3).for_each(|lane| pair.perform(0, Action::Deliver(lane, usize::MAX)));
+        while let Read::Bytes(_) = pair.endpoints[1].read(ids[1], 100) {}
+        pair.perform(1, Action::Send);
+        (0..3).for_each(|lane| pair.perform(1, Action::Deliver(lane, usize::MAX)));
     }
-    let [client, server] = &pair.parties;
-    assert_eq!(client.wrote[&ids[0]].len(), 40 + 60, "its window, and what waits to be sent");
+    let [client, server] = &pair.endpoints;
+    assert_eq!(client.written[&ids[0]].len(), 40 + 60, "its window, and what waits to be sent");
     assert!(server.read[&ids[1]].len() > 1000, "{}", server.read[&ids[1]].len());
 }
 
@@ -373,24 +373,27 @@ fn a_channel_that_nobody_reads_stops_only_itself() {
 fn a_protocol_error_ends_the_session_and_is_reported() {
     let data = |length| Frame::Data(Bytes::from(vec![0; length]));
     let broken: [(&str, Vec<(u32, Frame)>); 8] = [
-        ("data without credit", vec![(1, Frame::Open(somewhere())), (1, data(41))]),
+        ("data without credit", vec![(1, Frame::Open(connect_purpose())), (1, data(41))]),
         (
             "data after the end",
-            vec![(1, Frame::Open(somewhere())), (1, Frame::Finish), (1, data(1))],
+            vec![(1, Frame::Open(connect_purpose())), (1, Frame::Finish), (1, data(1))],
         ),
         ("never opened", vec![(5, data(1))]),
-        ("an invalid number", vec![(2, Frame::Open(somewhere()))]),
-        ("an answer without a request", vec![(1, Frame::Open(somewhere())), (1, Frame::Accept(0))]),
+        ("an invalid number", vec![(2, Frame::Open(connect_purpose()))]),
+        (
+            "an answer without a request",
+            vec![(1, Frame::Open(connect_purpose())), (1, Frame::Accept(0))],
+        ),
         ("an answer without a request", vec![(0, Frame::Pong(1))]),
         ("a second HELLO", vec![(0, Frame::Hello { version: 1, window: 1 })]),
         ("a frame of the session on a channel", vec![(1, Frame::Ping(1))]),
     ];
     for (expected, frames) in broken {
-        let mut peer = Scripted::new(Side::Server);
+        let mut peer = ScriptedPeer::new(Side::Server);
         for (channel, frame) in frames {
             peer.sends(channel, &frame);
         }
-        let Some(End::Broken(Broken(reason))) = peer.session.end().cloned() else {
+        let Some(End::Violation(ProtocolViolation(reason))) = peer.session.end().cloned() else {
             panic!("{expected}")
         };
         assert!(reason.contains(expected), "{reason}, not {expected}");
@@ -401,27 +404,27 @@ fn a_protocol_error_ends_the_session_and_is_reported() {
 
 #[test]
 fn too_many_channels_are_refused_and_then_end_the_session() {
-    let mut peer = Scripted::new(Side::Server);
+    let mut peer = ScriptedPeer::new(Side::Server);
     for id in 0..8 {
-        peer.sends(2 * id + 1, &Frame::Open(somewhere()));
+        peer.sends(2 * id + 1, &Frame::Open(connect_purpose()));
     }
     assert_eq!(peer.session.channels(), 4);
     let received = peer.receives();
-    let refused = |id| (id, Frame::Refuse(Why::TooMany, String::new()));
+    let refused = |id| (id, Frame::Refuse(RefuseReason::TooMany, String::new()));
     assert_eq!(received[1..], [refused(9), refused(11), refused(13), refused(15)]);
     for id in 8..12 {
-        peer.sends(2 * id + 1, &Frame::Open(somewhere()));
+        peer.sends(2 * id + 1, &Frame::Open(connect_purpose()));
     }
     assert_eq!(peer.session.end(), None);
-    peer.sends(25, &Frame::Open(somewhere()));
-    assert!(matches!(peer.session.end(), Some(End::Broken(_))), "{:?}", peer.session.end());
+    peer.sends(25, &Frame::Open(connect_purpose()));
+    assert!(matches!(peer.session.end(), Some(End::Violation(_))), "{:?}", peer.session.end());
 }
 
 #[test]
 fn resetting_channels_does_not_raise_the_limit() {
-    let mut peer = Scripted::new(Side::Server);
+    let mut peer = ScriptedPeer::new(Side::Server);
     for id in 0..40 {
-        peer.sends(2 * id + 1, &Frame::Open(somewhere()));
+        peer.sends(2 * id + 1, &Frame::Open(connect_purpose()));
         peer.sends(2 * id + 1, &Frame::Reset);
     }
     assert_eq!(peer.session.end(), None);
@@ -440,7 +443,7 @@ fn a_silent_peer_is_pinged_and_then_given_up() {
     let frames: Vec<_> = std::iter::from_fn(|| frame::decode(&mut wire).expect("frames")).collect();
     assert_eq!(frames.last(), Some(&(0, Frame::Ping(1))));
     assert_eq!(session.next_timeout(), Some(NOW + limits.silence));
-    let id = session.open(somewhere()).expect("a channel");
+    let id = session.open(connect_purpose()).expect("a channel");
     session.handle_timeout(NOW + limits.silence);
     assert_eq!(session.end(), Some(&End::Silent(limits.silence)));
     assert_eq!(session.poll_event(), Some(Event::Changed(id)));
@@ -460,20 +463,20 @@ fn another_version_is_reported() {
 #[test]
 fn a_refusal_has_a_reason_and_a_reset_is_reported() {
     let mut pair = Pair::new();
-    let [client, server] = &mut pair.parties;
-    let id = client.session.open(somewhere()).expect("a channel");
+    let [client, server] = &mut pair.endpoints;
+    let id = client.session.open(connect_purpose()).expect("a channel");
     let lane = client.session.lane_of(id).expect("a stream");
     client.send();
     let to_server: Vec<u8> = client.wires[&lane].iter().copied().collect();
     server.session.handle_bytes(NOW, lane, &to_server);
-    assert_eq!(server.session.poll_event(), Some(Event::Requested(id, somewhere())));
-    server.session.refuse(id, Why::NotAllowed, "permit-open".to_owned());
+    assert_eq!(server.session.poll_event(), Some(Event::Requested(id, connect_purpose())));
+    server.session.refuse(id, RefuseReason::NotAllowed, "permit-open".to_owned());
     server.session.release(id);
     server.send();
     assert_eq!(server.session.channels(), 0);
     let to_client: Vec<u8> = server.wires[&lane].iter().copied().collect();
     client.session.handle_bytes(NOW, lane, &to_client);
-    let refused = Answer::Refused(Why::NotAllowed, "permit-open".to_owned());
+    let refused = Answer::Refused(RefuseReason::NotAllowed, "permit-open".to_owned());
     assert_eq!(client.session.answer(id), refused);
     client.session.release(id);
     assert_eq!(client.session.channels(), 0);

@@ -6,7 +6,7 @@ use super::*;
 type Upload = (Vec<u8>, bool);
 
 /// Delivers the data in transit on one stream, whether or not the session is over.
-fn deliver_anyway(from: &mut Party, to: &mut Party, lane: Lane, most: usize) {
+fn deliver_regardless(from: &mut Endpoint, to: &mut Endpoint, lane: Lane, most: usize) {
     let wire = from.wires.entry(lane).or_default();
     let length = wire.len().min(most);
     let piece: Vec<u8> = wire.drain(..length).collect();
@@ -17,10 +17,10 @@ fn deliver_anyway(from: &mut Party, to: &mut Party, lane: Lane, most: usize) {
 /// Runs one turn, in which this much of each stream arrives; the server reads, and ends the channels that it is
 /// to end.
 fn turn(pair: &mut Pair, uploads: &[Upload], most: [usize; 3]) {
-    let [client, server] = &mut pair.parties;
+    let [client, server] = &mut pair.endpoints;
     client.send();
     for (lane, most) in LANES.into_iter().zip(most) {
-        deliver_anyway(client, server, lane, most);
+        deliver_regardless(client, server, lane, most);
     }
     for id in server.open.clone() {
         let place = client.open.iter().position(|one| *one == id);
@@ -31,7 +31,7 @@ fn turn(pair: &mut Pair, uploads: &[Upload], most: [usize; 3]) {
     }
     server.send();
     for lane in LANES {
-        deliver_anyway(server, client, lane, usize::MAX);
+        deliver_regardless(server, client, lane, usize::MAX);
     }
     for id in client.open.clone() {
         client.read(id, 7);
@@ -49,44 +49,44 @@ proptest! {
     ) {
         let mut pair = Pair::new();
         for (place, (bytes, _)) in uploads.iter().enumerate() {
-            pair.act(0, Act::Open);
-            pair.act(0, Act::Write(place, bytes.clone()));
-            pair.act(0, Act::Finish(place));
+            pair.perform(0, Action::Open);
+            pair.perform(0, Action::Write(place, bytes.clone()));
+            pair.perform(0, Action::Finish(place));
         }
         for most in early {
             turn(&mut pair, &uploads, most);
         }
-        // The client stops: the channels that it has read to the end end well, and the others are reset.
-        let client = &mut pair.parties[0];
+        // The client stops: the channels that it has read completely end cleanly, and the others are reset.
+        let client = &mut pair.endpoints[0];
         let well: Vec<u32> =
             client.open.iter().copied().filter(|id| client.ended.get(id) == Some(&Read::End)).collect();
         client.open.iter().for_each(|id| client.session.release(*id));
         let mut turns = late.iter().cycle();
         for number in 0.. {
-            if pair.parties[0].session.is_drained() {
+            if pair.endpoints[0].session.is_drained() {
                 break;
             }
             prop_assert!(number < 1_000, "it waits forever");
             turn(&mut pair, &uploads, *turns.next().expect("a cycle"));
         }
-        let [client, server] = &mut pair.parties;
+        let [client, server] = &mut pair.endpoints;
         client.session.goodbye("enough");
         client.send();
         // It overtakes the data on the other streams.
-        deliver_anyway(client, server, Lane::FIRST, usize::MAX);
+        deliver_regardless(client, server, Lane::FIRST, usize::MAX);
         prop_assert_eq!(server.session.end(), Some(&End::Goodbye("enough".to_owned())));
         for id in well {
             let none = Vec::new();
-            let wrote = client.wrote.get(&id).unwrap_or(&none);
-            prop_assert_eq!(server.read.get(&id).unwrap_or(&none), wrote, "channel {}", id);
+            let written = client.written.get(&id).unwrap_or(&none);
+            prop_assert_eq!(server.read.get(&id).unwrap_or(&none), written, "channel {}", id);
         }
     }
 }
 
 #[test]
 fn an_end_is_confirmed_once_it_was_read_and_not_before() {
-    let mut peer = Scripted::new(Side::Server);
-    peer.sends(1, &Frame::Open(somewhere()));
+    let mut peer = ScriptedPeer::new(Side::Server);
+    peer.sends(1, &Frame::Open(connect_purpose()));
     peer.session.accept(1, 0);
     peer.sends(1, &Frame::Data(Bytes::from_static(b"all")));
     peer.sends(1, &Frame::Finish);
@@ -108,8 +108,8 @@ fn an_end_is_confirmed_once_it_was_read_and_not_before() {
 
 #[test]
 fn closing_without_reading_to_the_end_resets() {
-    let mut peer = Scripted::new(Side::Server);
-    peer.sends(1, &Frame::Open(somewhere()));
+    let mut peer = ScriptedPeer::new(Side::Server);
+    peer.sends(1, &Frame::Open(connect_purpose()));
     peer.session.accept(1, 0);
     peer.sends(1, &Frame::Data(Bytes::from_static(b"all")));
     peer.sends(1, &Frame::Finish);
@@ -122,8 +122,8 @@ fn closing_without_reading_to_the_end_resets() {
 #[test]
 fn a_delivery_report_for_an_open_channel_is_a_protocol_error() {
     for finishes in [false, true] {
-        let mut peer = Scripted::new(Side::Server);
-        peer.sends(1, &Frame::Open(somewhere()));
+        let mut peer = ScriptedPeer::new(Side::Server);
+        peer.sends(1, &Frame::Open(connect_purpose()));
         peer.session.accept(1, 0);
         if finishes {
             peer.session.finish(1);
@@ -132,6 +132,6 @@ fn a_delivery_report_for_an_open_channel_is_a_protocol_error() {
             assert_eq!(peer.session.end(), None);
         }
         peer.sends(1, &Frame::Delivered);
-        assert!(matches!(peer.session.end(), Some(End::Broken(_))), "{finishes}");
+        assert!(matches!(peer.session.end(), Some(End::Violation(_))), "{finishes}");
     }
 }

@@ -3,30 +3,30 @@
 use super::*;
 
 #[test]
-fn a_stream_on_which_nothing_arrives_stops_only_its_own_channels() {
+fn a_stalled_stream_blocks_only_its_own_channels() {
     let mut pair = Pair::new();
-    (0..2).for_each(|_| pair.act(0, Act::Open));
-    let ids = pair.parties[0].open.clone();
-    let lanes: Vec<_> = ids.iter().map(|id| pair.parties[0].session.lane_of(*id)).collect();
+    (0..2).for_each(|_| pair.perform(0, Action::Open));
+    let ids = pair.endpoints[0].open.clone();
+    let lanes: Vec<_> = ids.iter().map(|id| pair.endpoints[0].session.lane_of(*id)).collect();
     assert_eq!(lanes, [Some(Lane(1)), Some(Lane(2))], "each has a stream while there are some");
     for _ in 0..50 {
-        (0..2).for_each(|index| pair.act(0, Act::Write(index, vec![7; 30])));
+        (0..2).for_each(|index| pair.perform(0, Action::Write(index, vec![7; 30])));
         for who in [0, 1] {
-            pair.act(who, Act::Send);
-            pair.act(who, Act::Deliver(0, usize::MAX));
-            pair.act(who, Act::Deliver(2, usize::MAX));
+            pair.perform(who, Action::Send);
+            pair.perform(who, Action::Deliver(0, usize::MAX));
+            pair.perform(who, Action::Deliver(2, usize::MAX));
         }
-        while let Read::Bytes(_) = pair.parties[1].read(ids[1], 100) {}
+        while let Read::Bytes(_) = pair.endpoints[1].read(ids[1], 100) {}
     }
-    assert_eq!(pair.parties[1].read(ids[0], 100), Read::Gone, "it is not even requested yet");
-    assert!(pair.parties[1].read[&ids[1]].len() > 1000, "{:?}", pair.parties[1].read);
+    assert_eq!(pair.endpoints[1].read(ids[0], 100), Read::Gone, "it is not even requested yet");
+    assert!(pair.endpoints[1].read[&ids[1]].len() > 1000, "{:?}", pair.endpoints[1].read);
 }
 
 #[test]
 fn streams_are_wanted_while_all_are_in_use_and_are_used_again() {
     let mut pair = Pair::new();
-    let client = &mut pair.parties[0].session;
-    let ids: Vec<_> = (0..4).filter_map(|_| client.open(somewhere())).collect();
+    let client = &mut pair.endpoints[0].session;
+    let ids: Vec<_> = (0..4).filter_map(|_| client.open(connect_purpose())).collect();
     let lanes: Vec<_> = ids.iter().map(|id| client.lane_of(*id)).collect();
     assert_eq!(lanes, [1, 2, 0, 1].map(|lane| Some(Lane(lane))), "then they share them");
     let listen = Purpose::Listen { bind: String::new(), port: 0 };
@@ -36,19 +36,19 @@ fn streams_are_wanted_while_all_are_in_use_and_are_used_again() {
     encode(0, &Frame::Hello { version: VERSION, window: 9 }, &mut wire);
     other.handle_bytes(NOW, Lane::FIRST, &wire);
     assert!(other.wants_lane() && other.add_lane(Lane(1)) && !other.wants_lane());
-    let early = other.open(somewhere()).expect("a channel");
+    let early = other.open(connect_purpose()).expect("a channel");
     assert_eq!(other.lane_of(early), Some(Lane::FIRST), "the other end may not accept the stream");
     other.handle_bytes(NOW, Lane(1), &wire);
     let listens = other.open(listen).expect("a channel");
     assert_eq!(other.lane_of(listens), Some(Lane::FIRST), "it carries nothing");
-    let id = other.open(somewhere()).expect("a channel");
+    let id = other.open(connect_purpose()).expect("a channel");
     assert!(other.wants_lane() && other.add_lane(Lane(2)) && !other.wants_lane());
     other.release(id);
     other.poll_transmit(Lane(1), &mut BytesMut::new());
-    let next = other.open(somewhere()).expect("a channel");
+    let next = other.open(connect_purpose()).expect("a channel");
     assert_eq!(other.lane_of(next), Some(Lane(1)));
     other.handle_bytes(NOW, Lane(2), &wire);
-    other.open(somewhere()).expect("a channel");
+    other.open(connect_purpose()).expect("a channel");
     assert!(!other.wants_lane(), "it may have no more");
 }
 
@@ -63,7 +63,7 @@ fn the_stream_that_became_free_first_is_used_first() {
         session.handle_bytes(NOW, lane, &hello);
     }
     let open = |session: &mut Session| {
-        let id = session.open(somewhere()).expect("a channel");
+        let id = session.open(connect_purpose()).expect("a channel");
         (id, session.lane_of(id).expect("a stream"))
     };
     let end = |session: &mut Session, (id, lane)| {
@@ -86,23 +86,25 @@ fn the_stream_that_became_free_first_is_used_first() {
 fn a_protocol_error_on_a_further_stream_ends_the_session() {
     let hello = |window| Frame::Hello { version: VERSION, window };
     let broken: [(&str, Vec<(u32, Frame)>); 5] = [
-        ("a frame before HELLO", vec![(7, Frame::Open(somewhere()))]),
+        ("a frame before HELLO", vec![(7, Frame::Open(connect_purpose()))]),
         ("a different HELLO", vec![(0, hello(101))]),
         ("on a further stream", vec![(0, hello(100)), (0, Frame::Ping(1))]),
         (
             "another stream than that of its channel",
-            vec![(0, hello(100)), (9, Frame::Open(somewhere())), (5, Frame::Finish)],
+            vec![(0, hello(100)), (9, Frame::Open(connect_purpose())), (5, Frame::Finish)],
         ),
-        ("an invalid number", vec![(0, hello(100)), (5, Frame::Open(somewhere()))]),
+        ("an invalid number", vec![(0, hello(100)), (5, Frame::Open(connect_purpose()))]),
     ];
     for (expected, frames) in broken {
-        let mut peer = Scripted::new(Side::Server);
-        peer.sends(5, &Frame::Open(somewhere()));
+        let mut peer = ScriptedPeer::new(Side::Server);
+        peer.sends(5, &Frame::Open(connect_purpose()));
         assert!(peer.session.add_lane(Lane(1)));
         for (channel, frame) in frames {
             peer.sends_on(Lane(1), channel, &frame);
         }
-        let Some(End::Broken(Broken(reason))) = peer.session.end() else { panic!("{expected}") };
+        let Some(End::Violation(ProtocolViolation(reason))) = peer.session.end() else {
+            panic!("{expected}")
+        };
         assert!(reason.contains(expected), "{reason}, not {expected}");
     }
 }
@@ -110,20 +112,22 @@ fn a_protocol_error_on_a_further_stream_ends_the_session() {
 /// A stream may be far ahead of another one with the RESETs of channels that the peer opened before.
 #[test]
 fn channels_that_are_to_be_refused_are_limited_on_each_stream() {
-    let mut peer = Scripted::new(Side::Server);
+    let mut peer = ScriptedPeer::new(Side::Server);
     let hello = Frame::Hello { version: VERSION, window: 100 };
     assert!(peer.session.add_lane(Lane(1)));
     peer.sends_on(Lane(1), 0, &hello);
     let mut ids = (1..).step_by(2);
-    let mut opens = |peer: &mut Scripted, lane, count| {
-        ids.by_ref().take(count).for_each(|id| peer.sends_on(lane, id, &Frame::Open(somewhere())));
+    let mut opens = |peer: &mut ScriptedPeer, lane, count| {
+        ids.by_ref()
+            .take(count)
+            .for_each(|id| peer.sends_on(lane, id, &Frame::Open(connect_purpose())));
     };
     opens(&mut peer, Lane::FIRST, limits().channels);
     opens(&mut peer, Lane::FIRST, limits().channels);
     opens(&mut peer, Lane(1), limits().channels);
     assert_eq!(peer.session.end(), None);
     opens(&mut peer, Lane(1), 1);
-    assert!(matches!(peer.session.end(), Some(End::Broken(_))), "{:?}", peer.session.end());
+    assert!(matches!(peer.session.end(), Some(End::Violation(_))), "{:?}", peer.session.end());
 }
 
 /// Returns after how many turns a keystroke arrives that is sent during a bulk copy, if in these turns the
@@ -134,9 +138,9 @@ fn turns_until_a_keystroke(has_streams: bool, lost: &[bool]) -> usize {
     let purpose = |listens| match listens {
         // Such channels stay on the first stream.
         true => Purpose::Listen { bind: String::new(), port: 0 },
-        false => somewhere(),
+        false => connect_purpose(),
     };
-    let [client, server] = &mut pair.parties;
+    let [client, server] = &mut pair.endpoints;
     let ids = [0, 1].map(|_| client.session.open(purpose(!has_streams)).expect("a channel"));
     let lane = client.session.lane_of(ids[0]).expect("a stream");
     client.send();
