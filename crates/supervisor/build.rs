@@ -1,4 +1,4 @@
-//! Builds the library that is preloaded, for it is carried inside: nothing has to be installed.
+//! Builds the preload library, which is embedded so that nothing has to be installed.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn main() {
         cargo.args(["--target", &target]);
         built.push(&target);
     }
-    // What the outer build is told is about other code: a linter in front of the compiler, a
+    // These settings of the outer build concern other code: a linter in front of the compiler, a
     // sanitizer, another directory.
     for name in ["CARGO_ENCODED_RUSTFLAGS", "RUSTC_WORKSPACE_WRAPPER", "CARGO_TARGET_DIR"] {
         cargo.env_remove(name);

@@ -29,15 +29,15 @@ pub enum Place {
 }
 
 /// A listening socket of a supervisor.
-pub(crate) struct Entrance {
+pub(crate) struct ListeningSocket {
     pub(crate) listener: UnixListener,
     /// The key that requests must contain; for a socket file its mode is sufficient.
     pub(crate) key: u64,
 }
 
 /// The listening sockets of a supervisor.
-pub(crate) struct OpenPlace {
-    pub(crate) entrances: Vec<Entrance>,
+pub(crate) struct BoundPlace {
+    pub(crate) listening_sockets: Vec<ListeningSocket>,
     /// The value for the environment of programs.
     pub(crate) address: OsString,
     pub(crate) file: Option<SocketFile>,
@@ -45,25 +45,25 @@ pub(crate) struct OpenPlace {
 
 /// Opens a place. There is always an abstract name too, by which the user who started the
 /// supervisor finds it (`/proc/net/unix`).
-pub(crate) fn open(place: &Place) -> io::Result<OpenPlace> {
+pub(crate) fn open(place: &Place) -> io::Result<BoundPlace> {
     let (name, key) = (format!("{NAME}{:016x}", number()?), number()?);
     let abstract_listener = StdListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
-    let mut entrances = vec![entrance(abstract_listener, key)?];
+    let mut listening_sockets = vec![listening_socket(abstract_listener, key)?];
     let (address, file) = match place {
         Place::Private => (format!("@{name} {key:016x}").into(), None),
         Place::Path { path, mode } => {
             let (listener, file) = SocketFile::listen(path, *mode)?;
-            entrances.push(entrance(listener, 0)?);
+            listening_sockets.push(listening_socket(listener, 0)?);
             // The library parses the address up to a space.
             let mut address = path.clone().into_os_string();
             address.push(" 0");
             (address, Some(file))
         }
     };
-    Ok(OpenPlace { entrances, address, file })
+    Ok(BoundPlace { listening_sockets, address, file })
 }
 
-fn entrance(listener: StdListener, key: u64) -> io::Result<Entrance> {
+fn listening_socket(listener: StdListener, key: u64) -> io::Result<ListeningSocket> {
     listener.set_nonblocking(true)?;
-    Ok(Entrance { listener: UnixListener::from_std(listener)?, key })
+    Ok(ListeningSocket { listener: UnixListener::from_std(listener)?, key })
 }

@@ -14,7 +14,7 @@ use tokio::sync::{Notify, watch};
 use crate::connection::serve;
 use crate::descriptor::End;
 use crate::local::{Descriptor, Response};
-use crate::place::{Entrance, Place, open};
+use crate::place::{ListeningSocket, Place, open};
 use crate::random::number;
 use crate::service::{Answer, Call, Closing, Notice, Outcome, Service};
 use crate::socket_file::SocketFile;
@@ -72,8 +72,8 @@ impl<S: Service> Supervisor<S> {
         let state = Mutex::new(State { service, ends, lingering, file: opened.file });
         let (address, users) = (opened.address, watch::Sender::new(0));
         let supervisor = Arc::new(Self { state, instance: number()?, address, users });
-        for entrance in opened.entrances {
-            tokio::spawn(accept(entrance, Arc::downgrade(&supervisor)));
+        for listening_socket in opened.listening_sockets {
+            tokio::spawn(accept(listening_socket, Arc::downgrade(&supervisor)));
         }
         Ok(supervisor)
     }
@@ -326,15 +326,15 @@ impl<S> Drop for User<S> {
     }
 }
 
-async fn accept<S: Service>(entrance: Entrance, supervisor: Weak<Supervisor<S>>) {
+async fn accept<S: Service>(listening_socket: ListeningSocket, supervisor: Weak<Supervisor<S>>) {
     loop {
-        match entrance.listener.accept().await {
+        match listening_socket.listener.accept().await {
             Ok((stream, _)) => {
                 let Some(supervisor) = supervisor.upgrade() else { return };
-                tokio::spawn(serve(stream, entrance.key, supervisor.user()));
+                tokio::spawn(serve(stream, listening_socket.key, supervisor.user()));
             }
             Err(error) => {
-                tracing::warn!(%error, "cannot take in programs for the moment");
+                tracing::warn!(%error, "cannot accept connections of programs at the moment");
                 tokio::time::sleep(std::time::Duration::from_millis(50)).await;
             }
         }

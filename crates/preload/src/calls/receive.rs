@@ -114,7 +114,9 @@ unsafe extern "C" fn recvfrom(
 ) -> ssize_t {
     match table::socket(fd) {
         // SAFETY: the program's arguments are passed on unchanged.
-        Some(socket) => unsafe { from(fd, socket, (data, length), flags, (name, name_length)) },
+        Some(socket) => unsafe {
+            receive_from(fd, socket, (data, length), flags, (name, name_length))
+        },
         // SAFETY: the program's arguments are passed on unchanged.
         None => unsafe { real::recvfrom(fd, data, length, flags, name, name_length) },
     }
@@ -133,7 +135,7 @@ unsafe extern "C" fn __recvfrom_chk(
     match table::socket(fd) {
         Some(socket) if length <= size => {
             // SAFETY: the program's arguments are passed on unchanged.
-            unsafe { from(fd, socket, (data, length), flags, (name, name_length)) }
+            unsafe { receive_from(fd, socket, (data, length), flags, (name, name_length)) }
         }
         // SAFETY: the program's arguments are passed on unchanged; libc ends the program if they are wrong.
         _ => unsafe { real::__recvfrom_chk(fd, data, length, size, flags, name, name_length) },
@@ -142,7 +144,7 @@ unsafe extern "C" fn __recvfrom_chk(
 
 /// # Safety
 /// As `recvfrom`.
-unsafe fn from(
+unsafe fn receive_from(
     fd: c_int,
     socket: Descriptor,
     (data, length): (*mut c_void, size_t),
@@ -199,7 +201,7 @@ unsafe fn with_header(
     }
     header.msg_flags = received.response.flags;
     // SAFETY: guaranteed by the caller.
-    unsafe { give_control(received.response.control(), header) };
+    unsafe { write_control(received.response.control(), header) };
     Ok(i64::from(received.response.result))
 }
 
@@ -207,7 +209,7 @@ unsafe fn with_header(
 ///
 /// # Safety
 /// The header's control memory is as long as stated.
-unsafe fn give_control(control: &[u8], header: &mut msghdr) {
+unsafe fn write_control(control: &[u8], header: &mut msghdr) {
     let room = if header.msg_control.is_null() { 0 } else { header.msg_controllen as usize };
     let place = header.msg_control.cast::<u8>();
     let copied = copy_control(control, room, |at, bytes| {

@@ -96,8 +96,8 @@ impl Assembler {
     }
 
     /// Jumps to one label if the loaded value satisfies the comparison, otherwise to the other.
-    fn jump(&mut self, compare: u32, value: u32, delivery: Label, or_else: Label) {
-        self.code.push((compare, value, delivery, or_else));
+    fn jump(&mut self, compare: u32, value: u32, if_true: Label, if_false: Label) {
+        self.code.push((compare, value, if_true, if_false));
     }
 
     fn finish(self) -> Vec<sock_filter> {

@@ -198,7 +198,7 @@ fn limits() {
     assert_eq!(receive(fd, 10, 0).unwrap(), b"after");
 }
 
-/// Disturbs a thread with signals, whose calls the kernel makes again.
+/// Sends signals to a thread while it makes calls, which the kernel restarts.
 fn with_signals<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     // SAFETY: zeros are a valid action, and the handler does nothing.
     unsafe {
@@ -222,7 +222,7 @@ fn with_signals<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) ->
     worker.join().unwrap()
 }
 
-/// Messages come to a thread that signals disturb, and its sockets are sockets.
+/// A thread that is interrupted by signals still gets its messages, and working sockets.
 fn interrupted() {
     const MESSAGES: u8 = 100;
     let fd = socket();
