@@ -26,7 +26,7 @@
 //!
 //! | what | how |
 //! | --- | --- |
-//! | `SCTP_ADAPTATION_LAYER`, `SCTP_EXPOSE_POTENTIALLY_FAILED_STATE` 1, `SCTP_PLPMTUD_PROBE_INTERVAL`, cookie lifetime, flow label, DSCP, options of IP | stored and returned, but without effect |
+//! | `SCTP_ADAPTATION_LAYER`, `SCTP_EXPOSE_POTENTIALLY_FAILED_STATE` 1, `SCTP_PLPMTUD_PROBE_INTERVAL`, cookie lifetime, flow label, DSCP, IP options | stored and returned, but without effect |
 //! | `SCTP_PEER_ADDR_PARAMS` of one address | applies to all addresses of the association |
 //! | `SCTP_SET_PEER_PRIMARY_ADDR`, `SCTP_AUTO_ASCONF` | only if ASCONF was negotiated |
 //! | `SCTP_GET_ASSOC_STATS` | counts of chunks are zero |

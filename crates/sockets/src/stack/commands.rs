@@ -9,7 +9,7 @@ use eyas_sctp::identifier::StreamId;
 
 use super::Stack;
 use super::naming::read_name;
-use super::set_options::length;
+use super::set_options::check_length;
 use crate::abi::Errno;
 use crate::abi::layout::{i32_at, u16_at};
 use crate::abi::number::option::*;
@@ -69,7 +69,7 @@ impl Stack {
             return Err(Errno::EINVAL);
         }
         if !is_new {
-            length(value, &[8])?;
+            check_length(value, &[8])?;
         }
         if !self.socket_of(socket)?.shared.extensions.authentication {
             return Err(Errno::EACCES);

@@ -104,13 +104,13 @@ impl Stack {
         let ports = || keys.iter().filter_map(|key| Some((*key, self.ports.get(key)?)));
         if let [only] = keys[..]
             && self.ports.get(&only).is_some_and(|port| port.addresses.is_empty())
-            && ports().all(|(_, port)| port.has(received.local))
+            && ports().all(|(_, port)| port.receives_at(received.local))
         {
             return Some(only);
         }
         let (remote, packet) = (received.remote, &received.contents);
         let known = ports().find(|(_, port)| port.endpoint.has_association_of(remote, packet));
-        let here = || ports().filter(|(_, port)| port.has(received.local));
+        let here = || ports().filter(|(_, port)| port.receives_at(received.local));
         let found = known.or_else(|| here().find(|(_, port)| port.listens));
         found.or_else(|| here().next()).map(|(key, _)| key)
     }

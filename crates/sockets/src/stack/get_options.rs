@@ -259,7 +259,7 @@ impl Stack {
         Ok(bytes)
     }
 
-    /// `min(delivered, 14)` bytes, one for each type of notification.
+    /// Returns `min(optlen, 14)` bytes, one for each type of notification.
     fn get_events(&self, socket: SocketId, value: &[u8]) -> Result<Vec<u8>, Errno> {
         if value.is_empty() {
             return Err(Errno::EINVAL);

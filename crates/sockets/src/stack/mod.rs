@@ -1,4 +1,4 @@
-//! Sockets over endpoints of SCTP.
+//! Sockets over SCTP endpoints.
 //! | file | purpose |
 //! | --- | --- |
 //! | `mod` | the state of a stack; `socket` |

@@ -51,7 +51,7 @@ impl Stack {
     /// `sctp_bindx`, with packed `sockaddr`s; `add` or remove them (RFC 6458 §9.1).
     ///
     /// # Errors
-    /// As `bind`; `EBUSY` if the last address would go.
+    /// As `bind`; `EBUSY` if the last address would be removed.
     pub fn bindx(
         &mut self,
         now: Duration,

@@ -47,7 +47,7 @@ pub(super) struct Port {
 
 impl Port {
     /// Returns whether it receives packets to this local address.
-    pub(super) fn has(&self, local: Option<IpAddr>) -> bool {
+    pub(super) fn receives_at(&self, local: Option<IpAddr>) -> bool {
         let Some(local) = local.map(|ip| ip.to_canonical()) else { return true };
         if self.addresses.is_empty() {
             return is_of(self.domain, self.v6_only, local);

@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 
 use super::Stack;
-use super::set_options::length;
+use super::set_options::check_length;
 use crate::abi::layout::{array, i32_at, put, put_u16, put_u32, u16_at, u32_at};
 use crate::abi::number::flag::{SCTP_PR_SCTP_ALL, SCTP_PR_SCTP_MASK};
 use crate::abi::number::option::*;
@@ -86,7 +86,7 @@ impl Stack {
         let id = i32_at(value, 0);
         match name {
             SCTP_PEER_ADDR_THLDS | SCTP_PEER_ADDR_THLDS_V2 => {
-                length(value, &[WITH_ADDRESS])?;
+                check_length(value, &[WITH_ADDRESS])?;
                 let retrans = u16_at(value, AFTER_ADDRESS);
                 let failing = u16_at(value, AFTER_ADDRESS + 2);
                 let switching = u16_at(value, AFTER_ADDRESS + 4);
@@ -105,7 +105,7 @@ impl Stack {
                 })
             }
             SCTP_REMOTE_UDP_ENCAPS_PORT => {
-                length(value, &[WITH_ADDRESS])?;
+                check_length(value, &[WITH_ADDRESS])?;
                 // Existing associations keep their port.
                 self.target(socket, id)?;
                 let port = u16::from_be_bytes(array(value, AFTER_ADDRESS));
@@ -113,7 +113,7 @@ impl Stack {
                 Ok(())
             }
             SCTP_PLPMTUD_PROBE_INTERVAL => {
-                length(value, &[WITH_ADDRESS])?;
+                check_length(value, &[WITH_ADDRESS])?;
                 let interval = u32_at(value, AFTER_ADDRESS);
                 if interval > 0 && interval < MIN_PROBE_INTERVAL {
                     return Err(Errno::EINVAL);

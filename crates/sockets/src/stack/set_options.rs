@@ -133,7 +133,7 @@ impl Stack {
             | SCTP_RECVRCVINFO
             | SCTP_RECVNXTINFO
             | SCTP_REUSE_PORT => {
-                length(value, &[4])?;
+                check_length(value, &[4])?;
                 self.set_shared(socket, name, number as u32)
             }
             SCTP_PR_SUPPORTED
@@ -142,29 +142,29 @@ impl Stack {
             | SCTP_ASCONF_SUPPORTED
             | SCTP_AUTH_SUPPORTED
             | SCTP_ECN_SUPPORTED => {
-                length(value, &[8])?;
+                check_length(value, &[8])?;
                 self.set_extension(socket, name, value)
             }
             SCTP_EVENTS => self.set_events(socket, value),
             SCTP_PEER_ADDR_PARAMS => {
-                length(value, &[152, 156])?;
+                check_length(value, &[152, 156])?;
                 self.set_peer_address_params(socket, value)
             }
             SCTP_PRIMARY_ADDR => {
-                length(value, &[132])?;
+                check_length(value, &[132])?;
                 let (id, path, _) = self.target_path(socket, number, &value[4..])?;
                 self.with_association(id, |association| association.set_primary(path.id))?;
                 self.refresh_paths(id);
                 Ok(())
             }
             SCTP_SET_PEER_PRIMARY_ADDR => {
-                length(value, &[132])?;
+                check_length(value, &[132])?;
                 let (address, _) = read_name(self.socket_of(socket)?, &value[4..])?;
                 let id = self.target_association(socket, number)?;
                 self.with_association(id, |association| association.set_peer_primary(address.ip()))
             }
             SCTP_AUTH_CHUNK => {
-                length(value, &[1])?;
+                check_length(value, &[1])?;
                 let shared = &mut self.socket_mut(socket)?.shared;
                 if !shared.extensions.authentication {
                     return Err(Errno::EACCES);
@@ -312,7 +312,7 @@ impl Stack {
         let second = u32_at(value, 4);
         match name {
             SCTP_RTOINFO => {
-                length(value, &[16])?;
+                check_length(value, &[16])?;
                 let current = self.settings(socket, id)?.rto;
                 let or = |new: u32, old: u32| if new == 0 { old } else { new };
                 let rto = RtoInfo {
@@ -326,7 +326,7 @@ impl Stack {
                 self.change(socket, id, |own| own.rto = rto)
             }
             SCTP_ASSOCINFO => {
-                length(value, &[20])?;
+                check_length(value, &[20])?;
                 let (retrans, life) = (u16_at(value, 4), u32_at(value, 16));
                 self.change(socket, id, |own| {
                     if retrans > 0 {
@@ -339,12 +339,12 @@ impl Stack {
             }
             SCTP_INITMSG => self.set_init(socket, value),
             SCTP_DEFAULT_SEND_PARAM => {
-                length(value, &[SndRcvInfo::LENGTH])?;
+                check_length(value, &[SndRcvInfo::LENGTH])?;
                 let info = SndRcvInfo::read(value);
                 self.change(socket, info.association, |own| own.default_send = info)
             }
             SCTP_DEFAULT_SNDINFO => {
-                length(value, &[SndInfo::LENGTH])?;
+                check_length(value, &[SndInfo::LENGTH])?;
                 let info = SndInfo::read(value);
                 self.change(socket, info.association, |own| {
                     let send = &mut own.default_send;
@@ -353,7 +353,7 @@ impl Stack {
                 })
             }
             SCTP_DEFAULT_PRINFO => {
-                length(value, &[12])?;
+                check_length(value, &[12])?;
                 let policy = u16_at(value, 8);
                 if policy & !0x30 != 0 {
                     return Err(Errno::EINVAL);
@@ -369,7 +369,7 @@ impl Stack {
     }
 
     fn set_init(&mut self, socket: SocketId, value: &[u8]) -> Result<(), Errno> {
-        length(value, &[8])?;
+        check_length(value, &[8])?;
         let field = |offset, old| match u16_at(value, offset) {
             0 => old,
             new => new,
@@ -384,7 +384,7 @@ impl Stack {
     }
 
     fn set_delayed_sack(&mut self, socket: SocketId, value: &[u8]) -> Result<(), Errno> {
-        length(value, &[8, 12])?;
+        check_length(value, &[8, 12])?;
         let (delay, frequency) = (u32_at(value, 4), u32_at(value, 8));
         if delay > MAX_SACK_DELAY {
             return Err(Errno::EINVAL);
@@ -421,7 +421,7 @@ impl Stack {
             _ => return self.set_rare(socket, name, value),
         };
         let may_be_int = matches!(name, SCTP_MAXSEG | SCTP_MAX_BURST);
-        length(value, if may_be_int { &[4, 8] } else { &[8] })?;
+        check_length(value, if may_be_int { &[4, 8] } else { &[8] })?;
         let (id, number) = match value.len() {
             4 => (0, u32_at(value, 0)),
             _ => (i32_at(value, 0), u32_at(value, 4)),
@@ -453,6 +453,6 @@ impl Stack {
     }
 }
 
-pub(super) fn length(value: &[u8], allowed: &[usize]) -> Result<(), Errno> {
+pub(super) fn check_length(value: &[u8], allowed: &[usize]) -> Result<(), Errno> {
     if allowed.contains(&value.len()) { Ok(()) } else { Err(Errno::EINVAL) }
 }

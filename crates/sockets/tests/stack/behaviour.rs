@@ -31,8 +31,8 @@ fn sockets_by_domain_type_and_protocol() {
         (2, socket::SOCK_DGRAM, 132, Err(Errno::EPROTONOSUPPORT)),
         (1, STREAM, 132, Err(Errno::EAFNOSUPPORT)),
     ] {
-        let made = pair.at(0, |stack, _| stack.socket(domain, kind, protocol));
-        assert_eq!(made.map(drop), outcome, "socket({domain}, {kind}, {protocol})");
+        let created = pair.at(0, |stack, _| stack.socket(domain, kind, protocol));
+        assert_eq!(created.map(drop), outcome, "socket({domain}, {kind}, {protocol})");
     }
 }
 

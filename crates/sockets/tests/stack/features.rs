@@ -78,9 +78,9 @@ fn eof_and_abort_end_one_association_of_many() {
     let at_peer = notices(&mut pair, 1, server);
     assert!(at_peer.starts_with(&[(0x8005, None)]), "SHUTDOWN_EVENT first: {at_peer:x?}");
     assert!(at_peer.contains(&(0x8001, Some(3))));
-    let gone = SndRcvInfo { association: theirs.0, ..SndRcvInfo::default() };
+    let unknown = SndRcvInfo { association: theirs.0, ..SndRcvInfo::default() };
     assert_eq!(
-        send_message_with(&mut pair, 1, server, &gone, b"x"),
+        send_message_with(&mut pair, 1, server, &unknown, b"x"),
         Err(Errno::EPIPE),
         "unknown by now"
     );

@@ -82,9 +82,9 @@ fn make_call(pair: &mut Pair, host: usize, program: &mut Program, call: &Call) {
         Call::Make { many } => {
             if program.sockets.len() < 12 {
                 let kind = if many { socket::SOCK_SEQPACKET } else { socket::SOCK_STREAM };
-                let made = pair.socket(host, kind);
-                program.sockets.push(made);
-                pair.set(host, made, option::SCTP_EVENTS, &[1; 14]).unwrap();
+                let created = pair.socket(host, kind);
+                program.sockets.push(created);
+                pair.set(host, created, option::SCTP_EVENTS, &[1; 14]).unwrap();
             }
             Ok(())
         }

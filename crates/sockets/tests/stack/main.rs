@@ -1,11 +1,11 @@
 //! Tests of the behaviour of Linux's SCTP sockets, over a simulated wire in virtual time.
 
-mod as_linux;
 mod behaviour;
 mod buffers;
 mod comparison;
 mod features;
 mod lifecycle;
+mod lksctp_regressions;
 mod one_to_many;
 mod one_to_one;
 mod options;

@@ -9,8 +9,8 @@ use super::pair::{Pair, SERVER};
 #[test]
 fn defaults_are_those_of_linux() {
     let mut pair = Pair::new();
-    let made = pair.socket(0, socket::SOCK_STREAM);
-    let mut get = |name, length| pair.get(0, made, name, &vec![0; length]).unwrap();
+    let created = pair.socket(0, socket::SOCK_STREAM);
+    let mut get = |name, length| pair.get(0, created, name, &vec![0; length]).unwrap();
     let short =
         |fields: [u16; 4]| fields.iter().flat_map(|it| it.to_ne_bytes()).collect::<Vec<_>>();
     let ints = |all: &[u32]| all.iter().flat_map(|it| it.to_ne_bytes()).collect::<Vec<_>>();
@@ -21,15 +21,15 @@ fn defaults_are_those_of_linux() {
     assert_eq!(get(SCTP_I_WANT_MAPPED_V4_ADDR, 4), ints(&[1]));
     assert_eq!(get(SCTP_PR_SUPPORTED, 8), ints(&[0, 1]));
     assert_eq!(get(SCTP_RECONFIG_SUPPORTED, 8), ints(&[0, 0]));
-    assert_eq!(get(SCTP_EVENTS, 256).len(), 14, "what libosmo asks");
-    assert_eq!(get(SCTP_PEER_ADDR_PARAMS, 256).len(), 156, "what Open5GS asks");
+    assert_eq!(get(SCTP_EVENTS, 256).len(), 14, "as libosmo requests it");
+    assert_eq!(get(SCTP_PEER_ADDR_PARAMS, 256).len(), 156, "as Open5GS requests it");
     assert_eq!(get(SCTP_PEER_ADDR_PARAMS, 152).len(), 152);
 }
 
 #[test]
 fn lengths_and_directions_are_checked() {
     let mut pair = Pair::new();
-    let made = pair.socket(0, socket::SOCK_STREAM);
+    let created = pair.socket(0, socket::SOCK_STREAM);
     for (name, length, outcome) in [
         (SCTP_EVENTS, 8, Ok(())),
         (SCTP_EVENTS, 14, Ok(())),
@@ -45,10 +45,10 @@ fn lengths_and_directions_are_checked() {
         (SCTP_GET_ASSOC_STATS, 256, Err(Errno::ENOPROTOOPT)),
         (999, 4, Err(Errno::ENOPROTOOPT)),
     ] {
-        assert_eq!(pair.set(0, made, name, &vec![0; length]), outcome, "{name}, {length} bytes");
+        assert_eq!(pair.set(0, created, name, &vec![0; length]), outcome, "{name}, {length} bytes");
     }
-    assert_eq!(pair.get(0, made, SCTP_EVENTS, &[]), Err(Errno::EINVAL));
-    assert_eq!(pair.get(0, made, SCTP_INITMSG, &[0; 4]), Err(Errno::EINVAL));
+    assert_eq!(pair.get(0, created, SCTP_EVENTS, &[]), Err(Errno::EINVAL));
+    assert_eq!(pair.get(0, created, SCTP_INITMSG, &[0; 4]), Err(Errno::EINVAL));
     assert_eq!(pair.hosts[0].stack.status().unknown_options.len(), 3);
 }
 
@@ -70,15 +70,15 @@ fn options_read_back_as_set() {
 #[test]
 fn rarely_used_options_are_supported_too() {
     let mut pair = Pair::new();
-    let made = pair.socket(0, socket::SOCK_STREAM);
+    let created = pair.socket(0, socket::SOCK_STREAM);
     let mut thresholds = vec![0; 144];
     thresholds[136..140].copy_from_slice(&[7u16, 2].map(u16::to_ne_bytes).concat());
-    pair.set(0, made, SCTP_PEER_ADDR_THLDS, &thresholds).unwrap();
-    assert_eq!(pair.get(0, made, SCTP_PEER_ADDR_THLDS, &[0; 144]).unwrap(), thresholds);
-    let port = pair.get(0, made, SCTP_REMOTE_UDP_ENCAPS_PORT, &[0; 144]).unwrap();
+    pair.set(0, created, SCTP_PEER_ADDR_THLDS, &thresholds).unwrap();
+    assert_eq!(pair.get(0, created, SCTP_PEER_ADDR_THLDS, &[0; 144]).unwrap(), thresholds);
+    let port = pair.get(0, created, SCTP_REMOTE_UDP_ENCAPS_PORT, &[0; 144]).unwrap();
     assert_eq!(port[136..138], 9899u16.to_be_bytes());
-    assert_eq!(pair.get(0, made, SCTP_LOCAL_AUTH_CHUNKS, &[0; 8]), Err(Errno::EACCES));
-    assert_eq!(pair.set(0, made, SCTP_PEER_ADDR_THLDS, &[0; 100]), Err(Errno::EINVAL));
+    assert_eq!(pair.get(0, created, SCTP_LOCAL_AUTH_CHUNKS, &[0; 8]), Err(Errno::EACCES));
+    assert_eq!(pair.set(0, created, SCTP_PEER_ADDR_THLDS, &[0; 100]), Err(Errno::EINVAL));
 }
 
 proptest! {

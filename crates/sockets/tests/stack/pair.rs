@@ -123,10 +123,10 @@ impl Pair {
     }
 
     pub(crate) fn socket(&mut self, host: usize, kind: i32) -> SocketId {
-        let made = self.at(host, |stack, _| stack.socket(socket::AF_INET, kind, 132)).unwrap();
+        let created = self.at(host, |stack, _| stack.socket(socket::AF_INET, kind, 132)).unwrap();
         // Nagle's algorithm would only slow the tests down.
-        self.set(host, made, option::SCTP_NODELAY, &1u32.to_ne_bytes()).unwrap();
-        made
+        self.set(host, created, option::SCTP_NODELAY, &1u32.to_ne_bytes()).unwrap();
+        created
     }
 
     pub(crate) fn set(
@@ -151,11 +151,11 @@ impl Pair {
 
     /// Returns a socket of this type that listens at the server.
     pub(crate) fn listener(&mut self, kind: i32, port: u16, backlog: i32) -> SocketId {
-        let made = self.socket(1, kind);
+        let created = self.socket(1, kind);
         let name = name(&format!("0.0.0.0:{port}"));
-        self.at(1, |stack, now| stack.bind(now, made, name.as_bytes())).unwrap();
-        self.at(1, |stack, now| stack.listen(now, made, backlog)).unwrap();
-        made
+        self.at(1, |stack, now| stack.bind(now, created, name.as_bytes())).unwrap();
+        self.at(1, |stack, now| stack.listen(now, created, backlog)).unwrap();
+        created
     }
 
     /// Returns a connected pair of one-to-one sockets: that of the client, that of the server, and

@@ -27,7 +27,7 @@ const CAUSE: usize = 4;
 struct Item {
     link: Option<Link>,
     left: usize,
-    note: bool,
+    is_notification: bool,
 }
 
 /// The result of a receiving call.
@@ -72,7 +72,7 @@ pub(crate) struct Kernel {
     pub(crate) now: Duration,
     sockets: BTreeMap<Id, Socket>,
     associations: BTreeMap<Link, Association>,
-    made: Id,
+    created: Id,
     opened: Link,
 }
 
@@ -83,7 +83,7 @@ impl Kernel {
         notifies: bool,
         autoclose: Option<Duration>,
     ) -> Id {
-        self.made += 1;
+        self.created += 1;
         let socket = Socket {
             host,
             port: None,
@@ -93,11 +93,11 @@ impl Kernel {
             is_peeled: false,
             queue: VecDeque::new(),
         };
-        self.sockets.insert(self.made, socket);
-        self.made
+        self.sockets.insert(self.created, socket);
+        self.created
     }
 
-    fn of(&mut self, id: Id) -> &mut Socket {
+    fn socket_mut(&mut self, id: Id) -> &mut Socket {
         self.sockets.get_mut(&id).expect("calls are made only on open sockets")
     }
 
@@ -116,20 +116,20 @@ impl Kernel {
     }
 
     pub(crate) fn bind(&mut self, id: Id, port: u16) -> Result<(), Errno> {
-        let (host, has_one) = (self.of(id).host, self.of(id).port.is_some());
+        let (host, has_one) = (self.socket_mut(id).host, self.socket_mut(id).port.is_some());
         if has_one {
             return Err(Errno::EINVAL);
         }
         if self.sockets.values().any(|one| one.host == host && one.port == Some(port)) {
             return Err(Errno::EADDRINUSE);
         }
-        self.of(id).port = Some(port);
+        self.socket_mut(id).port = Some(port);
         Ok(())
     }
 
     /// Listens; a socket without a port is assigned `port`.
     pub(crate) fn listen(&mut self, id: Id, port: u16) {
-        let socket = self.of(id);
+        let socket = self.socket_mut(id);
         socket.listens = true;
         socket.port.get_or_insert(port);
     }
@@ -154,7 +154,7 @@ impl Kernel {
 
     /// Opens an association with the listener at this port.
     fn open_to(&mut self, id: Id, port: u16, own: u16) -> Result<Link, Errno> {
-        let socket = self.of(id);
+        let socket = self.socket_mut(id);
         socket.port.get_or_insert(own);
         let (host, autoclose_times) = (socket.host, socket.autoclose);
         let listener = self
@@ -162,7 +162,7 @@ impl Kernel {
             .iter()
             .find(|(_, one)| (one.host, one.port, one.listens) == (1 - host, Some(port), true));
         let Some((peer, found)) = listener else {
-            self.note(id, None, CHANGE);
+            self.queue_notification(id, None, CHANGE);
             return Err(Errno::ECONNREFUSED);
         };
         let (mut ends, mut times) = ([id, *peer], [autoclose_times, found.autoclose]);
@@ -173,14 +173,14 @@ impl Kernel {
         self.opened += 1;
         let association = Association { ends, autoclose_times: times, last_traffic: self.now };
         self.associations.insert(self.opened, association);
-        ends.into_iter().for_each(|end| self.note(end, Some(self.opened), CHANGE));
+        ends.into_iter().for_each(|end| self.queue_notification(end, Some(self.opened), CHANGE));
         Ok(self.opened)
     }
 
     /// Queues a notification, if the program has enabled it and the socket is open.
-    fn note(&mut self, id: Id, link: Option<Link>, length: usize) {
+    fn queue_notification(&mut self, id: Id, link: Option<Link>, length: usize) {
         if let Some(socket) = self.sockets.get_mut(&id).filter(|socket| socket.notifies) {
-            socket.queue.push_back(Item { link, left: length, note: true });
+            socket.queue.push_back(Item { link, left: length, is_notification: true });
         }
     }
 
@@ -208,18 +208,22 @@ impl Kernel {
                     Err(_) => {
                         // It was accepted, and its failure is reported after that of the
                         // association.
-                        self.note(id, None, FAILED + length);
+                        self.queue_notification(id, None, FAILED + length);
                         return Ok(());
                     }
                 },
             },
         };
-        let host = self.of(id).host;
+        let host = self.socket_mut(id).host;
         let now = self.now;
         let association = self.associations.get_mut(&link).expect("an established association");
         association.last_traffic = now;
         let there = association.ends[1 - host];
-        self.of(there).queue.push_back(Item { link: Some(link), left: length, note: false });
+        self.socket_mut(there).queue.push_back(Item {
+            link: Some(link),
+            left: length,
+            is_notification: false,
+        });
         Ok(())
     }
 
@@ -237,9 +241,9 @@ impl Kernel {
         let Some(association) = self.associations.remove(&link) else { return };
         for end in association.ends {
             if by != Some(end) {
-                self.note(end, Some(link), SHUTDOWN);
+                self.queue_notification(end, Some(link), SHUTDOWN);
             }
-            self.note(end, Some(link), CHANGE);
+            self.queue_notification(end, Some(link), CHANGE);
         }
     }
 
@@ -252,17 +256,21 @@ impl Kernel {
         for end in association.ends {
             // Only the peer is notified of the cause.
             let info = if end == id { 0 } else { CAUSE + reason };
-            self.note(end, Some(link), CHANGE + info);
+            self.queue_notification(end, Some(link), CHANGE + info);
         }
         Ok(())
     }
 
     pub(crate) fn receive(&mut self, id: Id, room: usize) -> Result<ReceivedPart, Errno> {
-        let queue = &mut self.of(id).queue;
+        let queue = &mut self.socket_mut(id).queue;
         let first = queue.front_mut().ok_or(Errno::EAGAIN)?;
         let length = room.min(first.left);
         first.left -= length;
-        let got = ReceivedPart { length, is_whole: first.left == 0, is_notification: first.note };
+        let got = ReceivedPart {
+            length,
+            is_whole: first.left == 0,
+            is_notification: first.is_notification,
+        };
         if got.is_whole {
             queue.pop_front();
         }
@@ -271,38 +279,38 @@ impl Kernel {
 
     /// `FIONREAD`.
     pub(crate) fn readable(&mut self, id: Id) -> usize {
-        self.of(id).queue.front().map_or(0, |item| item.left)
+        self.socket_mut(id).queue.front().map_or(0, |item| item.left)
     }
 
     pub(crate) fn peel(&mut self, id: Id, link: Link) -> Result<Id, Errno> {
         if self.is_peeled(id) || !self.links(id).contains(&link) {
             return Err(Errno::EINVAL);
         }
-        let parent = self.of(id);
+        let parent = self.socket_mut(id);
         let host = parent.host;
         let (moved, kept): (VecDeque<Item>, VecDeque<Item>) =
             parent.queue.iter().partition(|item| item.link == Some(link));
         parent.queue = kept;
         let child = Socket { is_peeled: true, listens: false, queue: moved, ..parent.clone() };
-        self.made += 1;
-        self.sockets.insert(self.made, child);
+        self.created += 1;
+        self.sockets.insert(self.created, child);
         let association = self.associations.get_mut(&link).expect("an established association");
-        association.ends[host] = self.made;
-        Ok(self.made)
+        association.ends[host] = self.created;
+        Ok(self.created)
     }
 
     /// `close`: if any message of any association is unread, all are aborted.
     pub(crate) fn close(&mut self, id: Id) {
         let links = self.links(id);
         let Some(socket) = self.sockets.remove(&id) else { return };
-        let has_unread = socket.queue.iter().any(|item| !item.note);
+        let has_unread = socket.queue.iter().any(|item| !item.is_notification);
         for link in links {
             if !has_unread {
                 self.end(link, Some(id));
                 continue;
             }
             let Some(association) = self.associations.remove(&link) else { continue };
-            self.note(association.ends[1 - socket.host], Some(link), CHANGE + CAUSE);
+            self.queue_notification(association.ends[1 - socket.host], Some(link), CHANGE + CAUSE);
         }
     }
 
@@ -322,12 +330,12 @@ impl Kernel {
     }
 
     pub(crate) fn poll(&mut self, id: Id) -> u16 {
-        let readable = if self.of(id).queue.is_empty() { 0 } else { POLLIN };
+        let readable = if self.socket_mut(id).queue.is_empty() { 0 } else { POLLIN };
         POLLOUT | readable
     }
 
     pub(crate) fn port(&mut self, id: Id) -> Option<u16> {
-        self.of(id).port
+        self.socket_mut(id).port
     }
 
     /// Returns the number of unread bytes.

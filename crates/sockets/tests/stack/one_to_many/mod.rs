@@ -152,7 +152,7 @@ impl Comparison {
                 let open = self.kernel.open();
                 let chosen = one.checked_rem(open.len()).map(|index| open[index]);
                 if let Some(id) = chosen {
-                    self.on(call, id);
+                    self.make_on_socket(call, id);
                 }
             }
         }
@@ -161,20 +161,20 @@ impl Comparison {
     }
 
     fn socket(&mut self, host: usize, notifies: bool, autoclose: Option<u8>) {
-        let made = self.pair.socket(host, socket::SOCK_SEQPACKET);
+        let created = self.pair.socket(host, socket::SOCK_SEQPACKET);
         if notifies {
-            self.pair.set(host, made, option::SCTP_EVENTS, &EVENTS).unwrap();
+            self.pair.set(host, created, option::SCTP_EVENTS, &EVENTS).unwrap();
         }
         if let Some(seconds) = autoclose {
             let seconds = u32::from(seconds).to_ne_bytes();
-            self.pair.set(host, made, option::SCTP_AUTOCLOSE, &seconds).unwrap();
+            self.pair.set(host, created, option::SCTP_AUTOCLOSE, &seconds).unwrap();
         }
         let autoclose = autoclose.map(|seconds| Duration::from_secs(seconds.into()));
         let id = self.kernel.socket(host, notifies, autoclose);
-        self.sockets.insert(id, (host, made));
+        self.sockets.insert(id, (host, created));
     }
 
-    fn on(&mut self, call: &Call, id: Id) {
+    fn make_on_socket(&mut self, call: &Call, id: Id) {
         let (host, socket) = self.sockets[&id];
         match *call {
             // Other calls on peeled-off sockets were not measured.
@@ -312,8 +312,8 @@ impl Comparison {
         let association = link.map_or(AssocId(99), |link| self.names[&(host, link)]);
         let found = self.pair.at(host, |stack, now| stack.peeloff(now, socket, association));
         let expected = self.kernel.peel(id, link.unwrap_or(Link::MAX));
-        if let (Ok(made), Ok(child)) = (found, expected) {
-            self.sockets.insert(child, (host, made));
+        if let (Ok(created), Ok(child)) = (found, expected) {
+            self.sockets.insert(child, (host, created));
         }
         self.assert_same("peeloff", call, found.map(drop), expected.map(drop));
     }

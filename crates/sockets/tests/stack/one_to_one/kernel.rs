@@ -65,18 +65,18 @@ struct Socket {
 #[derive(Debug, Default)]
 pub(crate) struct Kernel {
     sockets: BTreeMap<Id, Socket>,
-    made: Id,
+    created: Id,
 }
 
 impl Kernel {
     pub(crate) fn socket(&mut self, host: usize) -> Id {
-        self.made += 1;
+        self.created += 1;
         let socket = Socket { host, port: None, state: State::Closed, error: None };
-        self.sockets.insert(self.made, socket);
-        self.made
+        self.sockets.insert(self.created, socket);
+        self.created
     }
 
-    fn of(&mut self, id: Id) -> &mut Socket {
+    fn socket_mut(&mut self, id: Id) -> &mut Socket {
         self.sockets.get_mut(&id).expect("calls are made only on open sockets")
     }
 
@@ -98,20 +98,20 @@ impl Kernel {
     }
 
     pub(crate) fn bind(&mut self, id: Id, port: u16) -> Result<(), Errno> {
-        let (host, has_one) = (self.of(id).host, self.of(id).port.is_some());
+        let (host, has_one) = (self.socket_mut(id).host, self.socket_mut(id).port.is_some());
         if has_one {
             return Err(Errno::EINVAL);
         }
         if self.is_taken(host, port) {
             return Err(Errno::EADDRINUSE);
         }
-        self.of(id).port = Some(port);
+        self.socket_mut(id).port = Some(port);
         Ok(())
     }
 
     /// Listens; a socket without a port is assigned `port`.
     pub(crate) fn listen(&mut self, id: Id, backlog: usize, port: u16) -> Result<(), Errno> {
-        let socket = self.of(id);
+        let socket = self.socket_mut(id);
         match &mut socket.state {
             State::Connected(_) => return Err(Errno::EINVAL),
             State::Listening { backlog: before, .. } => *before = backlog,
@@ -126,7 +126,7 @@ impl Kernel {
     /// A completed connect to a port of the other host; a socket without a port is assigned this
     /// one.
     pub(crate) fn connect(&mut self, id: Id, to: u16, port: u16) -> Result<(), Errno> {
-        let socket = self.of(id);
+        let socket = self.socket_mut(id);
         match socket.state {
             State::Connected(_) | State::Listening { .. } => return Err(Errno::EISCONN),
             State::Closed => {}
@@ -144,34 +144,34 @@ impl Kernel {
             _ => None,
         });
         let Some(waiting) = listener else {
-            self.of(id).error = Some(Errno::ECONNREFUSED);
+            self.socket_mut(id).error = Some(Errno::ECONNREFUSED);
             return Err(Errno::ECONNREFUSED);
         };
         waiting.push_back((id, End::with(Some(id))));
-        self.of(id).state = State::Connected(End::with(None));
+        self.socket_mut(id).state = State::Connected(End::with(None));
         Ok(())
     }
 
     pub(crate) fn accept(&mut self, id: Id) -> Result<Id, Errno> {
-        let socket = self.of(id);
+        let socket = self.socket_mut(id);
         let (host, port) = (socket.host, socket.port);
         let State::Listening { waiting, .. } = &mut socket.state else {
             return Err(Errno::EINVAL);
         };
         let (peer, mut end) = waiting.pop_front().ok_or(Errno::EAGAIN)?;
         end.is_late = end.link != Link::Up;
-        self.made += 1;
-        let made = self.made;
+        self.created += 1;
+        let created = self.created;
         let state = State::Connected(end);
-        self.sockets.insert(made, Socket { host, port, state, error: None });
+        self.sockets.insert(created, Socket { host, port, state, error: None });
         if let Some(Socket { state: State::Connected(end), .. }) = self.sockets.get_mut(&peer) {
-            end.peer = Some(made);
+            end.peer = Some(created);
         }
-        Ok(made)
+        Ok(created)
     }
 
     pub(crate) fn send(&mut self, id: Id, length: usize) -> Result<(), Errno> {
-        let socket = self.of(id);
+        let socket = self.socket_mut(id);
         if length == 0 && !matches!(socket.state, State::Listening { .. }) {
             return Err(Errno::EINVAL);
         }
@@ -187,7 +187,7 @@ impl Kernel {
 
     /// A non-blocking receive: returns the length, and whether the message ends there.
     pub(crate) fn receive(&mut self, id: Id, room: usize) -> Result<(usize, bool), Errno> {
-        let socket = self.of(id);
+        let socket = self.socket_mut(id);
         let end = match &mut socket.state {
             State::Listening { .. } => return Err(Errno::ENOTCONN),
             State::Closed => return Err(socket.error.take().unwrap_or(Errno::EAGAIN)),
@@ -211,7 +211,7 @@ impl Kernel {
 
     /// `SHUT_WR`, until it is complete.
     pub(crate) fn shutdown(&mut self, id: Id) -> Result<(), Errno> {
-        let (link, peer) = match &mut self.of(id).state {
+        let (link, peer) = match &mut self.socket_mut(id).state {
             State::Closed => return Err(Errno::ENOTCONN),
             State::Listening { .. } => return Ok(()),
             State::Connected(end) => (end.link, end.peer),
@@ -224,7 +224,7 @@ impl Kernel {
         if link == Link::Up {
             self.end(id, peer, Link::EndedThere);
         }
-        if let State::Connected(end) = &mut self.of(id).state {
+        if let State::Connected(end) = &mut self.socket_mut(id).state {
             end.link = after;
         }
         Ok(())
@@ -259,25 +259,25 @@ impl Kernel {
 
     /// Returns whether it was accepted after its end.
     pub(crate) fn is_late(&mut self, id: Id) -> bool {
-        matches!(&self.of(id).state, State::Connected(end) if end.is_late)
+        matches!(&self.socket_mut(id).state, State::Connected(end) if end.is_late)
     }
 
     /// `SO_ERROR`.
     pub(crate) fn error(&mut self, id: Id) -> Option<Errno> {
-        self.of(id).error.take()
+        self.socket_mut(id).error.take()
     }
 
     /// Returns whether the socket has the name of a peer.
     pub(crate) fn peer_name(&mut self, id: Id) -> bool {
-        matches!(self.of(id).state, State::Connected(_))
+        matches!(self.socket_mut(id).state, State::Connected(_))
     }
 
     pub(crate) fn port(&mut self, id: Id) -> Option<u16> {
-        self.of(id).port
+        self.socket_mut(id).port
     }
 
     pub(crate) fn poll(&mut self, id: Id) -> u16 {
-        let socket = self.of(id);
+        let socket = self.socket_mut(id);
         let error = if socket.error.is_some() { POLLERR } else { 0 };
         let end = match &socket.state {
             State::Closed => return error,

@@ -102,9 +102,9 @@ impl Comparison {
     fn make(&mut self, call: &Call) {
         match *call {
             Call::Socket(host) if self.kernel.open().len() < MAX_SOCKETS => {
-                let (id, made) =
+                let (id, created) =
                     (self.kernel.socket(host), self.pair.socket(host, socket::SOCK_STREAM));
-                self.sockets.insert(id, (host, made));
+                self.sockets.insert(id, (host, created));
             }
             Call::Socket(_) => {}
             Call::Bind(one, _)
@@ -118,7 +118,7 @@ impl Comparison {
             | Call::Error(one)
             | Call::Names(one) => {
                 if let Some(chosen) = self.choose(one) {
-                    self.on(call, chosen);
+                    self.make_on_socket(call, chosen);
                 }
             }
         }
@@ -131,7 +131,7 @@ impl Comparison {
         }
     }
 
-    fn on(&mut self, call: &Call, (id, host, socket): (Id, usize, SocketId)) {
+    fn make_on_socket(&mut self, call: &Call, (id, host, socket): (Id, usize, SocketId)) {
         let Self { pair, kernel, seen, .. } = self;
         match *call {
             // Other calls on closed sockets with unread data were not measured.
@@ -158,8 +158,8 @@ impl Comparison {
                 let expected = kernel.accept(id);
                 seen.insert(format!("accept {}", outcome_name(&found)));
                 assert_eq!(outcome_name(&found), outcome_name(&expected), "{call:?} on {id}");
-                if let (Ok((made, _)), Ok(accepted)) = (found, expected) {
-                    self.sockets.insert(accepted, (host, made));
+                if let (Ok((created, _)), Ok(accepted)) = (found, expected) {
+                    self.sockets.insert(accepted, (host, created));
                 }
             }
             Call::Send(_, length) if kernel.unread() + length <= MAX_UNREAD => {

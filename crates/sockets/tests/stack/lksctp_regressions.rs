@@ -91,8 +91,8 @@ fn a_heartbeat_is_requested_of_an_association() {
 #[test]
 fn an_unknown_socket_type_is_an_invalid_argument() {
     let mut pair = Pair::new();
-    let made = pair.at(0, |stack, _| stack.socket(socket::AF_INET, -1, 132));
-    assert_eq!(made, Err(Errno::EINVAL));
+    let created = pair.at(0, |stack, _| stack.socket(socket::AF_INET, -1, 132));
+    assert_eq!(created, Err(Errno::EINVAL));
 }
 
 #[test]
