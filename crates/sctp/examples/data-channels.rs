@@ -85,7 +85,7 @@ impl Side {
     }
 }
 
-fn converse() -> Result<Vec<String>, Box<dyn Error>> {
+fn exchange_messages() -> Result<Vec<String>, Box<dyn Error>> {
     let (mut client, mut server) =
         (Side::new("client", Role::Client, 1), Side::new("server", Role::Server, 2));
     let addresses: [SocketAddr; 2] = ["192.0.2.1:9".parse()?, "192.0.2.2:9".parse()?];
@@ -132,7 +132,7 @@ fn arrived(transmit: Transmit, from: SocketAddr) -> Received {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    for line in converse()? {
+    for line in exchange_messages()? {
         println!("{line}");
     }
     Ok(())
@@ -141,7 +141,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 #[test]
 fn both_channels_carry_messages_and_one_is_closed() {
     assert_eq!(
-        converse().unwrap(),
+        exchange_messages().unwrap(),
         [
             "server: the peer opened \"chat\"",
             "server: the peer opened \"positions\"",

@@ -103,7 +103,7 @@ fn drive(
     }
 }
 
-fn converse() -> Result<Vec<String>, Box<dyn Error>> {
+fn exchange_messages() -> Result<Vec<String>, Box<dyn Error>> {
     let [client_address, server_address]: [SocketAddr; 2] =
         ["192.0.2.1:9899".parse()?, "192.0.2.2:9899".parse()?];
     let mut options = ConnectOptions::new(server_address, 7);
@@ -134,7 +134,7 @@ fn converse() -> Result<Vec<String>, Box<dyn Error>> {
             client.handle_input(now, Input::Packets(arrived(transmit, server_address)));
         }
     }
-    let status = client.status(id).ok_or("the association is gone")?;
+    let status = client.status(id).ok_or("the association has ended")?;
     log.push(format!("the window is {} bytes", status.paths[0].congestion_window));
     Ok(log)
 }
@@ -151,7 +151,7 @@ fn arrived(transmit: Transmit, from: SocketAddr) -> Received {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    for line in converse()? {
+    for line in exchange_messages()? {
         println!("{line}");
     }
     Ok(())
@@ -160,7 +160,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 #[test]
 fn the_command_goes_first_and_the_window_stays() {
     assert_eq!(
-        converse().unwrap(),
+        exchange_messages().unwrap(),
         [
             "stream 0: a command",
             "stream 3: a picture",

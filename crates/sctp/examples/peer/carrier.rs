@@ -17,9 +17,9 @@ const BUFFER: usize = 4 << 20;
 /// The largest packet that can be read.
 const PACKET: usize = 65_536;
 /// The duration of each wait for room to send.
-const FULL: Duration = Duration::from_micros(200);
+const WAIT: Duration = Duration::from_micros(200);
 /// The number of waits before a packet is dropped, as a network would.
-const TRIES: usize = 500;
+const MAX_WAITS: usize = 500;
 
 /// One socket for each address of this host.
 pub(crate) struct Carrier {
@@ -66,10 +66,10 @@ impl Carrier {
             return;
         };
         for packet in transmit.contents.chunks(transmit.segment_size) {
-            for _ in 0..TRIES {
+            for _ in 0..MAX_WAITS {
                 match socket.send_to(packet, transmit.remote) {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        std::thread::sleep(FULL);
+                        std::thread::sleep(WAIT);
                     }
                     _ => break,
                 }
@@ -77,14 +77,15 @@ impl Carrier {
         }
     }
 
-    /// The local address that is most like a peer's, which routing would choose here.
+    /// The local address with the longest prefix in common with a peer's, which routing would
+    /// choose here.
     fn source(&self, remote: IpAddr) -> IpAddr {
-        let alike = |address: &IpAddr| match (address, remote) {
+        let common_bits = |address: &IpAddr| match (address, remote) {
             (IpAddr::V4(a), IpAddr::V4(b)) => (a.to_bits() ^ b.to_bits()).leading_zeros() + 1,
             (IpAddr::V6(a), IpAddr::V6(b)) => (a.to_bits() ^ b.to_bits()).leading_zeros() + 1,
             _ => 0,
         };
-        let best = self.sockets.iter().map(|(address, _)| *address).max_by_key(alike);
+        let best = self.sockets.iter().map(|(address, _)| *address).max_by_key(common_bits);
         best.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
     }
 

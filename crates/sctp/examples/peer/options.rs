@@ -53,7 +53,7 @@ pub(crate) fn parse(words: &[String]) -> Result<(Options, Vec<String>), String> 
             "zero-checksum" => options.zero_checksum = true,
             "multipath" => options.multipath = true,
             _ => {
-                let value = rest.next().ok_or_else(|| format!("--{name} wants a value"))?;
+                let value = rest.next().ok_or_else(|| format!("--{name} needs a value"))?;
                 with_value(&mut options, name, value)?;
             }
         }
@@ -69,10 +69,10 @@ fn with_value(options: &mut Options, name: &str, value: &str) -> Result<(), Stri
         "local-port" => options.local_port = number(value)?,
         "streams" => options.streams = number(value)?,
         "udp" => {
-            let (local, remote) = value.split_once(',').ok_or("--udp wants LOCAL,REMOTE")?;
+            let (local, remote) = value.split_once(',').ok_or("--udp needs LOCAL,REMOTE")?;
             options.udp = Some((number(local)?, number(remote)?));
         }
-        _ => return Err(format!("no option is called --{name}")),
+        _ => return Err(format!("unknown option --{name}")),
     }
     Ok(())
 }
@@ -84,5 +84,5 @@ pub(crate) fn addresses(text: &str) -> Result<Vec<IpAddr>, String> {
 
 /// Parses a number of any type.
 pub(crate) fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
-    text.parse().map_err(|_| format!("{text} is no such number"))
+    text.parse().map_err(|_| format!("{text} is not a valid number"))
 }

@@ -24,7 +24,7 @@ const BATCH: usize = 64;
 /// The longest wait for packets.
 const IDLE: Duration = Duration::from_millis(50);
 /// The longest time that a step may wait without progress.
-const PATIENCE: Duration = Duration::from_secs(40);
+const MAX_STALL: Duration = Duration::from_secs(40);
 const BUFFER: usize = 4 << 20;
 
 /// The received data.
@@ -141,8 +141,8 @@ impl Peer {
             if self.arrived.messages != last.1 {
                 last = (Instant::now(), self.arrived.messages);
             }
-            if last.0.elapsed() > PATIENCE {
-                return Err(format!("nothing happens any more: {}", self.summary()).into());
+            if last.0.elapsed() > MAX_STALL {
+                return Err(format!("no progress: {}", self.summary()).into());
             }
         }
         Ok(())
@@ -167,7 +167,7 @@ impl Peer {
     /// Sends a message as soon as there is room.
     pub(crate) fn send(&mut self, info: &SendInfo, data: &Bytes) -> Result<(), Box<dyn Failure>> {
         loop {
-            let Some(id) = self.id else { return Err("nobody to send to".into()) };
+            let Some(id) = self.id else { return Err("no association to send on".into()) };
             match self.endpoint.send(self.now(), id, info, data.clone()) {
                 Ok(()) => return Ok(()),
                 Err(Error::Full) => self.turn(IDLE)?,
@@ -196,7 +196,7 @@ impl Peer {
                     self.timeout = at;
                     return;
                 }
-                other => self.events.push(format!("not understood: {other:?}")),
+                other => self.events.push(format!("unexpected output: {other:?}")),
             }
         }
     }

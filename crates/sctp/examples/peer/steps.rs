@@ -98,7 +98,7 @@ fn send(peer: &mut Peer, rest: &str) -> Result<(), Box<dyn Failure>> {
         Some(("retransmit", times)) => {
             info.reliability = Reliability::Retransmissions(number(times)?);
         }
-        Some((other, _)) => return Err(format!("{other} is no way to send").into()),
+        Some((other, _)) => return Err(format!("unknown message option {other}").into()),
     }
     for (round, size) in (0..count).zip(sizes.iter().cycle()) {
         let index = peer.next;

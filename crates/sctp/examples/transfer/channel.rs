@@ -110,7 +110,7 @@ pub(crate) fn share() -> Result<String, Box<dyn std::error::Error>> {
         server.packets.drain(..).for_each(|transmit| back.take(now, &transmit));
         let timeouts = [client.timeout, server.timeout].into_iter().flatten();
         let arrivals = [&there, &back].into_iter().filter_map(Direction::next);
-        now = timeouts.chain(arrivals).min().ok_or("the transfer stands still")?.max(now);
+        now = timeouts.chain(arrivals).min().ok_or("the transfer stalled")?.max(now);
         while let Some(packet) = there.arrived(now) {
             server.handle(now, CLIENT, packet);
         }

@@ -100,7 +100,7 @@ pub(crate) fn share(controller: &str) -> Result<String, Box<dyn std::error::Erro
         }
         let ends = [client.timeout, server.timeout].into_iter().flatten();
         let next = [&there, &back].into_iter().filter_map(Direction::next);
-        now = ends.chain(next).min().ok_or("the transfer stands still")?.max(now);
+        now = ends.chain(next).min().ok_or("the transfer stalled")?.max(now);
         while let Some(packet) = there.arrived(now) {
             server.handle(now, CLIENT, packet);
         }

@@ -33,7 +33,7 @@ pub(crate) fn transfer(size: usize, bytes: u64) -> Result<Answer, Box<dyn std::e
         if !moved {
             // Only a timer can make progress: advance to it.
             let due = [pair.client.timeout, pair.server.timeout].into_iter().flatten().min();
-            let due = due.ok_or("the transfer stands still")?;
+            let due = due.ok_or("the transfer stalled")?;
             std::thread::sleep(due.saturating_sub(epoch.elapsed()));
         }
     }

@@ -93,7 +93,7 @@ impl Side {
                     self.timeout = at;
                     return Ok(());
                 }
-                other => return Err(format!("not understood: {other:?}")),
+                other => return Err(format!("unexpected output: {other:?}")),
             }
         }
     }
