@@ -47,7 +47,7 @@ macro_rules! built_in {
         }
 
         impl $factory for $kind {
-            #[allow(unused_variables, reason = "some are made of nothing")]
+            #[allow(unused_variables, reason = "some kinds need no parameters")]
             fn build(&self, $($parameter: $type),*) -> $made {
                 match self {
                     $(Self::$variant => $make,)+

@@ -101,7 +101,7 @@ pub struct Path {
     plateau: Plateau,
     doubt: Doubt,
     /// Whether buffers are short, so that the cap has no slack.
-    is_lean: bool,
+    cap_without_slack: bool,
     /// Packets that may be sent regardless of the window.
     granted: u8,
     /// Whether the window was full at some time since the last SACK.
@@ -132,7 +132,7 @@ impl Path {
         let limit = config.multipath.as_ref().map_or_else(BurstLimit::default, |cmt| cmt.burst);
         // An address has to be verified before it can be used.
         let mut heartbeats = HeartbeatTimer::default();
-        heartbeats.hasten();
+        heartbeats.send_soon();
         Self {
             id,
             remote,
@@ -153,7 +153,7 @@ impl Path {
             cap: config.multipath.as_ref().and_then(|cmt| cmt.flight_cap),
             plateau: Plateau::default(),
             doubt: Doubt::default(),
-            is_lean: false,
+            cap_without_slack: false,
             mtu,
             overhead: overhead(remote, config),
             granted: 0,

@@ -57,7 +57,7 @@ impl Association {
                 self.queues.push(Some(path), Chunk::ShutdownAck, counters);
                 InitVerdict::Ending
             }
-            _ if !self.knows_all(listed, source) => InitVerdict::NewAddresses,
+            _ if !self.knows_all_addresses(listed, source) => InitVerdict::NewAddresses,
             _ => InitVerdict::Restart { tie_tags: (self.local_tag.0, self.peer_tag.0) },
         }
     }
@@ -148,7 +148,7 @@ impl Association {
             self.queues.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
             return CookieVerdict::Discarded;
         }
-        if !self.knows_all(&cookie.peer.addresses, arrival.remote.ip()) {
+        if !self.knows_all_addresses(&cookie.peer.addresses, arrival.remote.ip()) {
             counters.unexpected_chunks += 1;
             return CookieVerdict::Discarded;
         }
@@ -178,7 +178,7 @@ impl Association {
     }
 
     /// Returns whether `source` and all `listed` addresses already belong to the peer.
-    fn knows_all(&self, listed: &[IpAddr], source: IpAddr) -> bool {
+    fn knows_all_addresses(&self, listed: &[IpAddr], source: IpAddr) -> bool {
         let known = |address: &IpAddr| self.paths.by_address(*address).is_some();
         known(&source) && listed.iter().all(known)
     }

@@ -68,7 +68,7 @@ pub(crate) enum Request {
 
 /// The sender and the receiver of the association.
 #[derive(Debug)]
-pub(crate) struct Halves<'a> {
+pub(crate) struct SenderAndReceiver<'a> {
     pub(crate) sender: &'a mut Sender,
     pub(crate) receiver: &'a mut Receiver,
     /// The maximum number of streams that the peer may get to send on.
@@ -112,7 +112,7 @@ impl Task {
 
 /// An outstanding request of ours.
 #[derive(Debug)]
-struct Asked {
+struct OutstandingRequest {
     number: ReconfigurationNumber,
     task: Task,
     /// The last TSN assigned when it was created.
@@ -143,18 +143,18 @@ pub(crate) struct Reconfiguration {
     /// The sequence number of the peer's next request.
     expected: ReconfigurationNumber,
     /// Queued requests.
-    wanted: VecDeque<Task>,
-    asked: Vec<Asked>,
+    queued: VecDeque<Task>,
+    outstanding: Vec<OutstandingRequest>,
     /// Whether the outstanding requests have to be sent.
     due: bool,
     timer: Option<Duration>,
     /// Whether the timer runs because the peer responded "in progress".
-    is_patient: bool,
-    asked_on: Option<PathId>,
+    is_in_progress: bool,
+    requests_sent_on: Option<PathId>,
     deferred: Option<Deferred>,
     /// The responses to the peer's last requests.
-    answered: VecDeque<ReconfigurationResponse>,
-    answers: VecDeque<ReconfigurationResponse>,
+    past_responses: VecDeque<ReconfigurationResponse>,
+    responses: VecDeque<ReconfigurationResponse>,
     events: VecDeque<Event>,
 }
 
@@ -165,15 +165,15 @@ impl Reconfiguration {
         Self {
             next: ReconfigurationNumber(own_initial_tsn.0),
             expected: ReconfigurationNumber(peer_initial_tsn.0),
-            wanted: VecDeque::new(),
-            asked: Vec::new(),
+            queued: VecDeque::new(),
+            outstanding: Vec::new(),
             due: false,
             timer: None,
-            is_patient: false,
-            asked_on: None,
+            is_in_progress: false,
+            requests_sent_on: None,
             deferred: None,
-            answered: VecDeque::new(),
-            answers: VecDeque::new(),
+            past_responses: VecDeque::new(),
+            responses: VecDeque::new(),
             events: VecDeque::new(),
         }
     }
@@ -181,17 +181,17 @@ impl Reconfiguration {
     /// Returns whether a request waits for data or acknowledgements.
     #[inline]
     pub(crate) fn waits(&self) -> bool {
-        self.deferred.is_some() || !self.wanted.is_empty()
+        self.deferred.is_some() || !self.queued.is_empty()
     }
 
     /// Returns the path that our requests were last sent on.
-    pub(crate) fn asked_on(&self) -> Option<PathId> {
-        self.asked_on
+    pub(crate) fn requests_sent_on(&self) -> Option<PathId> {
+        self.requests_sent_on
     }
 
     /// Returns whether a request of ours is outstanding or queued.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.asked.is_empty() || !self.wanted.is_empty()
+        !self.outstanding.is_empty() || !self.queued.is_empty()
     }
 
     /// Returns the next event for the user.
@@ -210,8 +210,9 @@ impl Reconfiguration {
             return None;
         }
         self.timer = None;
-        self.due = !self.asked.is_empty();
-        let why = if self.is_patient { ResendReason::InProgress } else { ResendReason::TimedOut };
+        self.due = !self.outstanding.is_empty();
+        let why =
+            if self.is_in_progress { ResendReason::InProgress } else { ResendReason::TimedOut };
         self.due.then_some(why)
     }
 
@@ -221,7 +222,7 @@ impl Reconfiguration {
         now: Duration,
         rto: Duration,
         chunk: &ReconfigChunk,
-        halves: &mut Halves<'_>,
+        halves: &mut SenderAndReceiver<'_>,
         counters: &mut Counters,
     ) {
         let mut parameters = chunk.parameters.iter();
@@ -240,9 +241,9 @@ impl Reconfiguration {
     }
 
     /// Continues the requests that waited for data or acknowledgements.
-    pub(crate) fn advance(&mut self, halves: &mut Halves<'_>) {
+    pub(crate) fn advance(&mut self, halves: &mut SenderAndReceiver<'_>) {
         self.advance_deferred(halves);
-        self.advance_wanted(halves);
+        self.advance_queued(halves);
     }
 
     /// Returns a chunk to send now on `path`. Starts the timer if it contains requests of ours.
@@ -252,10 +253,10 @@ impl Reconfiguration {
         rto: Duration,
         path: PathId,
     ) -> Option<ReconfigChunk> {
-        if !self.answers.is_empty() {
-            let count = self.answers.len().min(MAX_REQUESTS);
-            let answers = self.answers.drain(..count);
-            let parameters = answers.map(Parameter::ReconfigurationResponse).collect();
+        if !self.responses.is_empty() {
+            let count = self.responses.len().min(MAX_REQUESTS);
+            let responses = self.responses.drain(..count);
+            let parameters = responses.map(Parameter::ReconfigurationResponse).collect();
             return Some(ReconfigChunk { parameters });
         }
         if !self.due {
@@ -263,17 +264,20 @@ impl Reconfiguration {
         }
         self.due = false;
         self.timer = Some(now + rto);
-        self.is_patient = false;
-        self.asked_on = Some(path);
+        self.is_in_progress = false;
+        self.requests_sent_on = Some(path);
         let last_of_peer = ReconfigurationNumber(self.expected.0.wrapping_sub(1));
-        let parameters: Parameters =
-            self.asked.iter().map(|asked| asked.parameter(last_of_peer)).collect();
+        let parameters: Parameters = self
+            .outstanding
+            .iter()
+            .map(|outstanding| outstanding.parameter(last_of_peer))
+            .collect();
         Some(ReconfigChunk { parameters })
     }
 
-    fn answer(&mut self, response: ReconfigurationResponse) {
-        if self.answers.len() < MAX_ANSWERS {
-            self.answers.push_back(response);
+    fn queue_response(&mut self, response: ReconfigurationResponse) {
+        if self.responses.len() < MAX_ANSWERS {
+            self.responses.push_back(response);
         }
     }
 }

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::Association;
-use super::reconfiguration::{Halves, Request, ResendReason};
+use super::reconfiguration::{Request, ResendReason, SenderAndReceiver};
 use super::state::State;
 use crate::counters::Counters;
 use crate::error::Error;
@@ -24,12 +24,12 @@ impl Association {
         if !self.agreed.reconfiguration {
             return Err(Error::NotSupported);
         }
-        let mut halves = Halves {
+        let mut halves = SenderAndReceiver {
             sender: &mut self.sender,
             receiver: &mut self.receiver,
             max_inbound: self.config.max_inbound_streams,
         };
-        self.reconfiguration.ask(request, &mut halves)?;
+        self.reconfiguration.submit(request, &mut halves)?;
         self.send_reconfiguration(now, None, counters);
         Ok(())
     }
@@ -47,7 +47,7 @@ impl Association {
             return;
         }
         let rto = self.timeout_of(path);
-        let mut halves = Halves {
+        let mut halves = SenderAndReceiver {
             sender: &mut self.sender,
             receiver: &mut self.receiver,
             max_inbound: self.config.max_inbound_streams,
@@ -62,7 +62,7 @@ impl Association {
         if !self.reconfiguration.waits() {
             return;
         }
-        let mut halves = Halves {
+        let mut halves = SenderAndReceiver {
             sender: &mut self.sender,
             receiver: &mut self.receiver,
             max_inbound: self.config.max_inbound_streams,
@@ -75,12 +75,12 @@ impl Association {
     pub(super) fn handle_reconfiguration_timer(&mut self, now: Duration, counters: &mut Counters) {
         let Some(why) = self.reconfiguration.handle_timeout(now) else { return };
         let timed_out_on =
-            self.reconfiguration.asked_on().filter(|_| why == ResendReason::TimedOut);
-        if let Some(asked_on) = timed_out_on {
-            if let Some(path) = self.paths.get_mut(asked_on) {
+            self.reconfiguration.requests_sent_on().filter(|_| why == ResendReason::TimedOut);
+        if let Some(path_id) = timed_out_on {
+            if let Some(path) = self.paths.get_mut(path_id) {
                 path.back_off();
             }
-            self.paths.on_error(asked_on, &self.config);
+            self.paths.on_error(path_id, &self.config);
             self.give_up_if_unreachable();
         }
         if self.state.is_up() {

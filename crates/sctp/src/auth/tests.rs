@@ -68,11 +68,11 @@ fn each_side_verifies_the_other() {
 fn a_different_key_is_refused() {
     let (a, b) = pair(b"secret", b"Secret");
     assert_eq!(verify(&b, &signed(&a)), Verification::Forged);
-    let (_, unknowing) = pair(b"secret", b"secret");
-    let mut unknowing = unknowing;
-    unknowing.activate_key(0).expect("the empty key");
-    unknowing.remove_key(7).expect("no longer active");
-    assert_eq!(verify(&unknowing, &signed(&a)), Verification::UnknownKey);
+    let (_, without_key) = pair(b"secret", b"secret");
+    let mut without_key = without_key;
+    without_key.activate_key(0).expect("the empty key");
+    without_key.remove_key(7).expect("no longer active");
+    assert_eq!(verify(&without_key, &signed(&a)), Verification::UnknownKey);
 }
 
 #[test]

@@ -27,7 +27,7 @@ impl Coupling for PooledByThreshold {
     }
 
     fn avoidance(&mut self, window: &mut LossWindow, acknowledged: &Acknowledged) -> usize {
-        if window.was_acknowledged_whole(acknowledged) {
+        if window.has_acknowledged_window(acknowledged) {
             acknowledged.siblings.share_by_threshold(window.mtu)
         } else {
             0

@@ -26,7 +26,7 @@ impl Coupling for PooledByRate {
     }
 
     fn avoidance(&mut self, window: &mut LossWindow, acknowledged: &Acknowledged) -> usize {
-        if window.was_acknowledged_whole(acknowledged) {
+        if window.has_acknowledged_window(acknowledged) {
             acknowledged.siblings.share_by_rate(window.mtu)
         } else {
             0

@@ -23,8 +23,8 @@ pub(crate) struct LinkedIncreases {
 impl Coupling for LinkedIncreases {
     fn avoidance(&mut self, window: &mut LossWindow, acknowledged: &Acknowledged) -> usize {
         // Σ cwnd is above and below the line of alpha / Σ cwnd.
-        let urge = acknowledged.siblings.largest_urge;
-        Increase::of(window, acknowledged, urge)
+        let window_per_rtt_squared = acknowledged.siblings.largest_window_per_rtt_squared;
+        Increase::of(window, acknowledged, window_per_rtt_squared)
             .map_or(0, |increase| self.grown.whole_bytes(increase.linked.min(increase.alone)))
     }
 }

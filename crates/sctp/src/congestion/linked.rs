@@ -12,15 +12,19 @@ pub(super) const FRACTION: u32 = 16;
 pub(super) struct Increase {
     /// `acked · MTU / cwnd`: the growth if the path were alone.
     pub(super) alone: u128,
-    /// `acked · MTU · urge / (Σ cwnd / rtt)²`; an equal share of `alone` while round trips are
-    /// unknown.
+    /// `acked · MTU · (cwnd / rtt²) / (Σ cwnd / rtt)²`; an equal share of `alone` while round trips
+    /// are unknown.
     pub(super) linked: u128,
 }
 
 impl Increase {
-    /// Computes the increase for an `urge` of `cwnd / rtt²`, of the path or of another one. `None`
+    /// Computes the increase for the `cwnd / rtt²` of the path or of another one. `None`
     /// if the window was not full.
-    pub(super) fn of(window: &LossWindow, acknowledged: &Acknowledged, urge: u128) -> Option<Self> {
+    pub(super) fn of(
+        window: &LossWindow,
+        acknowledged: &Acknowledged,
+        window_per_rtt_squared: u128,
+    ) -> Option<Self> {
         if !acknowledged.window_was_full {
             return None;
         }
@@ -31,7 +35,7 @@ impl Increase {
         let linked = if siblings.own_rate == 0 || rates == 0 {
             alone / siblings.paths.max(1) as u128
         } else {
-            product.saturating_mul(urge) / rates.saturating_mul(rates)
+            product.saturating_mul(window_per_rtt_squared) / rates.saturating_mul(rates)
         };
         Some(Self { alone, linked })
     }

@@ -65,7 +65,7 @@ impl LossWindow {
 
     /// Counts acknowledged bytes in congestion avoidance (RFC 9260 §7.2.2). Returns whether a whole
     /// window was acknowledged, so that the window may grow.
-    pub(super) fn was_acknowledged_whole(&mut self, acknowledged: &Acknowledged) -> bool {
+    pub(super) fn has_acknowledged_window(&mut self, acknowledged: &Acknowledged) -> bool {
         self.partial_bytes_acked = self.partial_bytes_acked.saturating_add(acknowledged.bytes);
         if self.partial_bytes_acked < self.window {
             return false;

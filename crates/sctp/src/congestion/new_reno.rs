@@ -16,7 +16,7 @@ impl Coupling for Uncoupled {
     const IS_COUPLED: bool = false;
 
     fn avoidance(&mut self, window: &mut LossWindow, acknowledged: &Acknowledged) -> usize {
-        if window.was_acknowledged_whole(acknowledged) { window.mtu } else { 0 }
+        if window.has_acknowledged_window(acknowledged) { window.mtu } else { 0 }
     }
 }
 

@@ -38,7 +38,7 @@ impl Coupling for OpportunisticIncreases {
     fn avoidance(&mut self, window: &mut LossWindow, acknowledged: &Acknowledged) -> usize {
         let siblings = &acknowledged.siblings;
         let Some(Increase { alone, linked }) =
-            Increase::of(window, acknowledged, siblings.own_urge)
+            Increase::of(window, acknowledged, siblings.own_window_per_rtt_squared)
         else {
             return 0;
         };

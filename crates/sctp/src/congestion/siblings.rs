@@ -13,13 +13,13 @@ pub struct Siblings {
     /// The sum of window / RTT, in bytes per second.
     pub rates: u64,
     /// The largest window / RTT², in bytes per second squared.
-    pub largest_urge: u128,
+    pub largest_window_per_rtt_squared: u128,
     /// The path's own slow-start threshold; its window while it has none.
     pub own_slow_start_threshold: usize,
     /// The path's own window / RTT, in bytes per second; 0 while the RTT is unknown.
     pub own_rate: u64,
     /// The path's own window / RTT².
-    pub own_urge: u128,
+    pub own_window_per_rtt_squared: u128,
     /// The path's membership in OLIA's sets.
     pub standing: Standing,
     /// The number of paths with the largest window (`max_w_paths`).
@@ -71,7 +71,7 @@ impl Member {
             .map_or(0, |rate| u64::try_from(rate).unwrap_or(u64::MAX))
     }
 
-    fn urge(&self) -> u128 {
+    fn window_per_rtt_squared(&self) -> u128 {
         per_round_trip(self.window as u64, self.smoothed_rtt)
             .map_or(0, |rate| rate.saturating_mul(SECOND) / u128::from(self.smoothed_rtt))
     }
@@ -96,7 +96,7 @@ impl Siblings {
         let mut siblings = Self {
             own_slow_start_threshold: own.slow_start_threshold(),
             own_rate: own.rate(),
-            own_urge: own.urge(),
+            own_window_per_rtt_squared: own.window_per_rtt_squared(),
             ..Self::default()
         };
         let (mut largest_window, mut best) = (0, 0);
@@ -106,7 +106,8 @@ impl Siblings {
             siblings.slow_start_thresholds =
                 siblings.slow_start_thresholds.saturating_add(member.slow_start_threshold());
             siblings.rates = siblings.rates.saturating_add(member.rate());
-            siblings.largest_urge = siblings.largest_urge.max(member.urge());
+            siblings.largest_window_per_rtt_squared =
+                siblings.largest_window_per_rtt_squared.max(member.window_per_rtt_squared());
             largest_window = largest_window.max(member.window);
             best = best.max(member.quality());
         }

@@ -137,7 +137,7 @@ impl DataChannels {
         if data.len() > limit {
             return Err(ChannelError::MessageTooLarge { limit });
         }
-        if self.waits_for_control(id) {
+        if self.has_queued_control(id) {
             endpoint.wait_for_room(now, self.association, data.len());
             return Err(ChannelError::Full);
         }
@@ -317,7 +317,7 @@ impl DataChannels {
     }
 
     /// Returns whether the message that opens a channel is still queued.
-    pub(super) fn waits_for_control(&self, id: StreamId) -> bool {
+    pub(super) fn has_queued_control(&self, id: StreamId) -> bool {
         self.control.iter().any(|(other, _)| *other == id)
     }
 

@@ -108,7 +108,7 @@ impl DataChannels {
         let is_ready = |id: &StreamId, closing: &Closing| {
             closing.outgoing == Outgoing::Draining
                 && self.buffered_amount(endpoint, *id) == 0
-                && !self.waits_for_control(*id)
+                && !self.has_queued_control(*id)
         };
         let all = self.closings.by_stream.iter();
         let ready: Vec<StreamId> = all

@@ -180,7 +180,7 @@ mod tests {
             ("an unknown channel type", with(1, 3)),
             ("a label beyond the end", with(9, 6)),
             ("a protocol beyond the end", with(11, 2)),
-            ("more than the name_bytes", with(11, 0)),
+            ("more than the names", with(11, 0)),
             ("a label that is not UTF-8", with(12, 0xff)),
             ("a part of the head", Dcep::parse(&CHAT[..11])),
             ("an acknowledgement with more", Dcep::parse(&[2, 0])),

@@ -57,8 +57,8 @@ impl Pacer {
     /// Returns the size of the bucket at this rate in bytes: Max.Burst, or what leaves within the
     /// timer granularity if that is more.
     fn capacity(&self, rate: u64, mtu: usize) -> u64 {
-        let granule = rate / (1_000_000_000 / TIMER_GRANULARITY);
-        granule.min((MAX_PACED_BURST * mtu) as u64).max(self.max_burst as u64)
+        let bytes_per_tick = rate / (1_000_000_000 / TIMER_GRANULARITY);
+        bytes_per_tick.min((MAX_PACED_BURST * mtu) as u64).max(self.max_burst as u64)
     }
 
     fn paced(&self, now: u64, rate: u64, packet: usize, mtu: usize) -> Allowance {

@@ -89,7 +89,7 @@ impl Path {
         sent.iter().find(|(number, at)| *number == nonce && *at != 0).map(|(_, at)| *at)
     }
 
-    fn hasten_additional(&mut self, now: u64) {
+    fn send_additional_soon(&mut self, now: u64) {
         let last = self.heartbeat_sent().unwrap_or(0);
         if let Some(additional) = &mut self.additional {
             let last = additional.sent[0].1.max(last);
@@ -100,12 +100,12 @@ impl Path {
 }
 
 impl Paths {
-    /// Probes the failed paths when no path works any more, as they may have recovered.
+    /// Probes the failed paths once no path works, as they may have recovered.
     pub(super) fn probe_failed(&mut self, now: u64, config: &AssociationConfig) {
         if core::mem::take(&mut self.last_active_failed) {
             for path in &mut self.paths {
                 path.wants_additional(now, config);
-                path.hasten_additional(now);
+                path.send_additional_soon(now);
             }
         }
     }

@@ -18,7 +18,7 @@ const GROWING: u64 = 300;
 const SPARE_PACKETS: usize = 3;
 
 /// The same if buffers are short: exactly what one acknowledgement covers.
-const LEAN_PACKETS: usize = 2;
+const MIN_SPARE_PACKETS: usize = 2;
 
 /// The number of round trips without growth after which the estimate is final.
 const ROUNDS: u8 = 3;
@@ -47,7 +47,7 @@ impl Path {
     pub(super) fn full_cap(&self) -> Option<usize> {
         let FlightCap { percent } = self.cap?;
         let is_growing = self.plateau.rounds < ROUNDS;
-        if self.is_lean && !is_growing {
+        if self.cap_without_slack && !is_growing {
             return self.least_fill();
         }
         let percent = u64::from(percent.max(100));
@@ -59,13 +59,13 @@ impl Path {
     /// times minimum RTT, and what one acknowledgement covers. `None` without an estimate.
     #[must_use]
     pub fn least_fill(&self) -> Option<usize> {
-        self.flight_for(100, LEAN_PACKETS)
+        self.flight_for(100, MIN_SPARE_PACKETS)
     }
 
     /// Limits the data in flight to what fills the path, as buffers have no room for more. Has no
     /// effect without a cap.
-    pub fn keep_lean(&mut self, lean: bool) {
-        self.is_lean = lean;
+    pub fn set_cap_without_slack(&mut self, without_slack: bool) {
+        self.cap_without_slack = without_slack;
     }
 
     /// Returns `percent` of bandwidth times minimum RTT, plus `spare` packets.

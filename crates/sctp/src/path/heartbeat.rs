@@ -68,7 +68,7 @@ struct Latest {
 
 impl HeartbeatTimer {
     /// Sends one as soon as possible.
-    pub(super) fn hasten(&mut self) {
+    pub(super) fn send_soon(&mut self) {
         self.next = Some(0);
     }
 
@@ -179,7 +179,7 @@ impl Paths {
             latest.lost_at = 0;
             path.heartbeats.reschedule();
             if Self::is_urgent(path, config) {
-                path.heartbeats.hasten();
+                path.heartbeats.send_soon();
             }
             // One outage is one error: if data is in flight, T3 counts it and backs off.
             if path.t3.is_none() {
@@ -264,7 +264,7 @@ impl Paths {
     pub fn request_heartbeat(&mut self, id: PathId) {
         if let Some(path) = self.get_mut(id) {
             path.heartbeats.demanded = true;
-            path.heartbeats.hasten();
+            path.heartbeats.send_soon();
             self.due = 0;
         }
     }

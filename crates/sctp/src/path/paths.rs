@@ -394,7 +394,7 @@ impl Paths {
             && let Some(path) = self.get_mut(id)
         {
             // RFC 7829 §3.2: probe it immediately, and perhaps from another local address.
-            path.heartbeats.hasten();
+            path.heartbeats.send_soon();
             path.forget_local();
         }
         if change == PathChange::PotentiallyFailed {

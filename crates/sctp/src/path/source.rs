@@ -57,7 +57,7 @@ impl Paths {
             {
                 path.local = None;
                 path.is_local_learnt = false;
-                path.heartbeats.hasten();
+                path.heartbeats.send_soon();
             }
         }
         self.wake();

@@ -103,7 +103,7 @@ impl Batch {
             seen.highest = Some(self.last);
         }
         if self.once {
-            seen.newest_once = Some(newer(seen.newest_once, self.packet));
+            seen.newest_sent_once = Some(newer(seen.newest_sent_once, self.packet));
             let passed = flight.highest_acknowledged;
             seen.late |= passed.is_some_and(|highest| self.first.is_before(highest));
         } else if flight.is_too_soon(self.packet, self.now, path.rto.min_rtt()) {
@@ -315,7 +315,7 @@ impl Sender {
             }
             let seen = flight.seen;
             let measures = self.rules.rtt_sampling == RttSampling::AnyPath || id == arrived_on;
-            let sent = seen.newest_once.and_then(|packet| flight.sent_at(packet));
+            let sent = seen.newest_sent_once.and_then(|packet| flight.sent_at(packet));
             let answer = sent.map(|sent| now.saturating_sub(sent));
             flight.update_rack(now);
             let siblings = paths.siblings(id);

@@ -298,6 +298,6 @@ impl Sender {
         let in_flight = self.in_flight() + length;
         (self.queue.unsent() == length && self.in_flight() > filling.bytes)
             || flight_after >= filling.window
-            || self.peer_window.left(in_flight) == 0
+            || self.peer_window.available(in_flight) == 0
     }
 }

@@ -207,7 +207,7 @@ impl Sender {
     /// Returns the peer's advertised window less the bytes in flight.
     #[must_use]
     pub fn peer_window(&self) -> usize {
-        self.peer_window.left(self.in_flight())
+        self.peer_window.available(self.in_flight())
     }
 
     /// Returns whether several paths are used at once.

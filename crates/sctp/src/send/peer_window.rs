@@ -31,7 +31,7 @@ impl PeerWindow {
 
     /// Returns the bytes that may be sent while `in_flight` bytes are outstanding.
     #[inline]
-    pub(super) fn left(&self, in_flight: usize) -> usize {
+    pub(super) fn available(&self, in_flight: usize) -> usize {
         self.advertised.saturating_sub(in_flight)
     }
 
@@ -39,13 +39,13 @@ impl PeerWindow {
     /// is a probe (RFC 9260 §6.1 rule A).
     #[inline]
     pub(super) fn admits(&self, length: usize, in_flight: usize) -> bool {
-        length <= self.left(in_flight) || in_flight == 0
+        length <= self.available(in_flight) || in_flight == 0
     }
 
     /// Records a new chunk that is sent.
     #[inline]
     pub(super) fn on_sent(&mut self, tsn: Tsn, length: usize, in_flight: usize) {
-        if length > self.left(in_flight) {
+        if length > self.available(in_flight) {
             self.probe = Some(tsn);
             self.answered = false;
         }

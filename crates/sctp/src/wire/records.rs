@@ -34,14 +34,14 @@ impl<'a, R: Record> Records<'a, R> {
 
     /// Returns the number of remaining entries.
     #[must_use]
-    pub fn count_left(&self) -> usize {
+    pub fn remaining(&self) -> usize {
         self.bytes.len() / R::SIZE
     }
 
     /// Returns whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.count_left() == 0
+        self.remaining() == 0
     }
 }
 
@@ -56,7 +56,7 @@ impl<R: Record> Iterator for Records<'_, R> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let count = self.count_left();
+        let count = self.remaining();
         (count, Some(count))
     }
 }

@@ -262,9 +262,9 @@ fn requests_unknown_to_the_peer_are_not_repeated() {
         panic!("it was asked")
     };
     let code = Some(CauseCode::UNRECOGNIZED_PARAMETERS);
-    let vain = AsconfRequest::SetPrimary(ip(3));
-    assert_eq!(results, [(requests[0], code), (requests[1], code), (vain, code)]);
-    assert_eq!(here.outgoing.request(vain), Err(Error::NotSupported));
+    let unsupported = AsconfRequest::SetPrimary(ip(3));
+    assert_eq!(results, [(requests[0], code), (requests[1], code), (unsupported, code)]);
+    assert_eq!(here.outgoing.request(unsupported), Err(Error::NotSupported));
     let next = poll(&mut here).expect("the other kind of request waits");
     assert_eq!(next.parameters.iter().count(), 1);
 }

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::{
-    Asked, DeferredTask, Halves, MAX_COLLISIONS, MAX_STREAMS_NAMED, Reconfiguration, Request, Task,
-    outcome_of,
+    DeferredTask, MAX_COLLISIONS, MAX_STREAMS_NAMED, OutstandingRequest, Reconfiguration, Request,
+    SenderAndReceiver, Task, outcome_of,
 };
 use crate::counters::Counters;
 use crate::error::Error;
@@ -19,7 +19,7 @@ use crate::wire::parameter::{
     StreamList,
 };
 
-impl Asked {
+impl OutstandingRequest {
     /// Returns the request's parameter; `last_of_peer` is the number of the last request received.
     pub(super) fn parameter(&self, last_of_peer: ReconfigurationNumber) -> Parameter {
         let request = self.number;
@@ -67,7 +67,11 @@ pub(super) fn is_idle(sender: &Sender) -> bool {
 
 impl Reconfiguration {
     /// Queues a request; an event reports the outcome.
-    pub(crate) fn ask(&mut self, request: Request, halves: &mut Halves<'_>) -> Result<(), Error> {
+    pub(crate) fn submit(
+        &mut self,
+        request: Request,
+        halves: &mut SenderAndReceiver<'_>,
+    ) -> Result<(), Error> {
         if self.is_busy() || self.is_resetting_for_peer() {
             return Err(Error::Busy);
         }
@@ -77,15 +81,15 @@ impl Reconfiguration {
             Request::ResetOutgoing(streams) => {
                 let streams = sorted_unique(streams, outbound)?;
                 halves.sender.pause_streams(&streams);
-                self.wanted.push_back(Task::ResetOutgoing { streams, answers: None });
+                self.queued.push_back(Task::ResetOutgoing { streams, answers: None });
             }
             Request::ResetIncoming(streams) => {
                 let streams = sorted_unique(streams, inbound)?;
-                self.wanted.push_back(Task::ResetIncoming { streams });
+                self.queued.push_back(Task::ResetIncoming { streams });
             }
             Request::ResetAssociation => {
                 halves.sender.pause_streams(&[]);
-                self.wanted.push_back(Task::ResetAssociation);
+                self.queued.push_back(Task::ResetAssociation);
             }
             Request::AddStreams { outbound: more_out, inbound: more_in } => {
                 let fits = outbound.checked_add(more_out).is_some()
@@ -94,11 +98,11 @@ impl Reconfiguration {
                     return Err(Error::NoSuchStream);
                 }
                 let tasks = [Task::AddOutgoing(more_out), Task::AddIncoming(more_in)];
-                let wanted = tasks.into_iter().zip([more_out, more_in]);
-                self.wanted.extend(wanted.filter(|(_, more)| *more > 0).map(|(task, _)| task));
+                let tasks = tasks.into_iter().zip([more_out, more_in]);
+                self.queued.extend(tasks.filter(|(_, more)| *more > 0).map(|(task, _)| task));
             }
         }
-        self.advance_wanted(halves);
+        self.advance_queued(halves);
         Ok(())
     }
 
@@ -109,8 +113,8 @@ impl Reconfiguration {
     }
 
     /// Sends the queued requests if they can be sent now.
-    pub(super) fn advance_wanted(&mut self, halves: &mut Halves<'_>) {
-        if self.wanted.is_empty() || !self.asked.is_empty() {
+    pub(super) fn advance_queued(&mut self, halves: &mut SenderAndReceiver<'_>) {
+        if self.queued.is_empty() || !self.outstanding.is_empty() {
             return;
         }
         // Paused again, as the previous request may have resumed the same streams.
@@ -122,12 +126,17 @@ impl Reconfiguration {
             Task::ResetAssociation => is_idle(halves.sender),
             _ => true,
         };
-        if !self.wanted.iter().all(&mut is_ready) {
+        if !self.queued.iter().all(&mut is_ready) {
             return;
         }
         let last_assigned_tsn = halves.sender.last_assigned_tsn();
-        for task in self.wanted.drain(..) {
-            self.asked.push(Asked { number: self.next, task, last_assigned_tsn, collisions: 0 });
+        for task in self.queued.drain(..) {
+            self.outstanding.push(OutstandingRequest {
+                number: self.next,
+                task,
+                last_assigned_tsn,
+                collisions: 0,
+            });
             self.next = self.next.next();
         }
         self.due = true;
@@ -138,52 +147,60 @@ impl Reconfiguration {
         &mut self,
         later: Duration,
         response: &ReconfigurationResponse,
-        halves: &mut Halves<'_>,
+        halves: &mut SenderAndReceiver<'_>,
         counters: &mut Counters,
     ) {
-        let found = self.asked.iter_mut().position(|asked| asked.number == response.response);
+        let found = self
+            .outstanding
+            .iter_mut()
+            .position(|outstanding| outstanding.number == response.response);
         let Some(index) = found else {
             counters.unexpected_chunks += 1;
             return;
         };
         let collided = response.result == ReconfigurationResult::RequestInProgress;
-        if let Some(asked) = self.asked.get_mut(index) {
+        if let Some(outstanding) = self.outstanding.get_mut(index) {
             if response.result == ReconfigurationResult::InProgress {
                 self.wait_until(later);
                 return;
             }
-            if collided && asked.collisions < MAX_COLLISIONS {
-                asked.collisions += 1;
-                asked.number = self.next;
+            if collided && outstanding.collisions < MAX_COLLISIONS {
+                outstanding.collisions += 1;
+                outstanding.number = self.next;
                 self.next = self.next.next();
                 self.wait_until(later);
                 return;
             }
         }
-        let asked = self.asked.remove(index);
+        let outstanding = self.outstanding.remove(index);
         self.stop_if_answered();
-        self.finish(asked.task, response, halves);
+        self.finish(outstanding.task, response, halves);
     }
 
     /// Drops requests of ours that the peer fulfilled by one of its own, without a response.
-    pub(super) fn fulfilled(&mut self, by: impl Fn(&Asked) -> bool) {
-        self.asked.retain(|asked| !by(asked));
+    pub(super) fn fulfilled(&mut self, by: impl Fn(&OutstandingRequest) -> bool) {
+        self.outstanding.retain(|outstanding| !by(outstanding));
         self.stop_if_answered();
     }
 
     fn wait_until(&mut self, later: Duration) {
         self.timer = Some(later);
-        self.is_patient = true;
+        self.is_in_progress = true;
     }
 
     fn stop_if_answered(&mut self) {
-        if self.asked.is_empty() {
+        if self.outstanding.is_empty() {
             self.due = false;
             self.timer = None;
         }
     }
 
-    fn finish(&mut self, task: Task, response: &ReconfigurationResponse, halves: &mut Halves<'_>) {
+    fn finish(
+        &mut self,
+        task: Task,
+        response: &ReconfigurationResponse,
+        halves: &mut SenderAndReceiver<'_>,
+    ) {
         let mut outcome = outcome_of(response.result);
         let done = outcome == ReconfigurationOutcome::Performed;
         match task {
@@ -227,7 +244,7 @@ impl Reconfiguration {
 
     pub(super) fn report_streams_added(
         &mut self,
-        halves: &Halves<'_>,
+        halves: &SenderAndReceiver<'_>,
         outcome: ReconfigurationOutcome,
     ) {
         self.events.push_back(Event::StreamsAdded {

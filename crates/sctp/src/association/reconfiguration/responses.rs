@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 
 use super::requests::is_idle;
-use super::{Deferred, DeferredTask, Halves, Reconfiguration, Task};
+use super::{Deferred, DeferredTask, Reconfiguration, SenderAndReceiver, Task};
 use crate::counters::Counters;
 use crate::event::{Event, ReconfigurationOutcome};
 use crate::identifier::StreamId;
@@ -47,7 +47,7 @@ impl Reconfiguration {
     pub(super) fn handle_request(
         &mut self,
         request: &Parameter,
-        halves: &mut Halves<'_>,
+        halves: &mut SenderAndReceiver<'_>,
         counters: &mut Counters,
     ) {
         let number = match request {
@@ -62,49 +62,50 @@ impl Reconfiguration {
             }
         };
         if number != self.expected {
-            let before = self.answered.iter().find(|answer| answer.response == number).copied();
+            let before =
+                self.past_responses.iter().find(|response| response.response == number).copied();
             let bad = response(number, ReconfigurationResult::BadSequenceNumber);
             counters.unexpected_chunks += u64::from(before.is_none());
-            return self.answer(before.unwrap_or(bad));
+            return self.queue_response(before.unwrap_or(bad));
         }
         if self.is_resetting_for_peer() {
             halves.sender.resume_streams(&[]);
         }
         self.deferred = None;
-        let answer = match request {
+        let response = match request {
             Parameter::OutgoingSsnReset(reset) => self.handle_outgoing_reset(reset, halves),
             Parameter::IncomingSsnReset(reset) => self.handle_incoming_reset(reset, halves),
             Parameter::AddOutgoingStreams(add) => self.handle_add_outgoing(*add, halves),
             Parameter::AddIncomingStreams(add) => self.handle_add_incoming(*add, halves),
             _ => self.handle_association_reset(number, halves),
         };
-        self.respond(answer);
+        self.respond(response);
     }
 
     /// Sends a response, and stores it if it is final.
-    fn respond(&mut self, answer: ReconfigurationResponse) {
-        if answer.result != ReconfigurationResult::InProgress {
-            self.expected = answer.response.next();
-            if self.answered.len() >= MAX_STORED {
-                self.answered.pop_front();
+    fn respond(&mut self, response: ReconfigurationResponse) {
+        if response.result != ReconfigurationResult::InProgress {
+            self.expected = response.response.next();
+            if self.past_responses.len() >= MAX_STORED {
+                self.past_responses.pop_front();
             }
-            self.answered.push_back(answer);
+            self.past_responses.push_back(response);
         }
-        self.answer(answer);
+        self.queue_response(response);
     }
 
     /// Performs the deferred request if possible, and responds to the peer.
-    pub(super) fn advance_deferred(&mut self, halves: &mut Halves<'_>) {
+    pub(super) fn advance_deferred(&mut self, halves: &mut SenderAndReceiver<'_>) {
         let Some(deferred) = self.deferred.take() else { return };
         let number = deferred.number;
-        let answer = match deferred.task {
+        let response = match deferred.task {
             DeferredTask::ResetIncoming { last_assigned_tsn, streams } => {
                 self.reset_incoming(number, last_assigned_tsn, streams, halves)
             }
             DeferredTask::ResetAssociation => self.handle_association_reset(number, halves),
         };
-        if answer.result != ReconfigurationResult::InProgress {
-            self.respond(answer);
+        if response.result != ReconfigurationResult::InProgress {
+            self.respond(response);
         }
     }
 
@@ -112,11 +113,11 @@ impl Reconfiguration {
     fn handle_outgoing_reset(
         &mut self,
         reset: &OutgoingSsnReset,
-        halves: &mut Halves<'_>,
+        halves: &mut SenderAndReceiver<'_>,
     ) -> ReconfigurationResponse {
         let fulfils = reset.response;
-        self.fulfilled(|asked| {
-            asked.number == fulfils && matches!(asked.task, Task::ResetIncoming { .. })
+        self.fulfilled(|outstanding| {
+            outstanding.number == fulfils && matches!(outstanding.task, Task::ResetIncoming { .. })
         });
         let Some(streams) = named(&reset.streams, halves.receiver.inbound_streams()) else {
             return response(reset.request, ReconfigurationResult::WrongSsn);
@@ -129,7 +130,7 @@ impl Reconfiguration {
         number: ReconfigurationNumber,
         last_assigned_tsn: Tsn,
         streams: Vec<StreamId>,
-        halves: &mut Halves<'_>,
+        halves: &mut SenderAndReceiver<'_>,
     ) -> ReconfigurationResponse {
         if halves.receiver.cumulative_tsn().is_before(last_assigned_tsn) {
             let task = DeferredTask::ResetIncoming { last_assigned_tsn, streams };
@@ -147,20 +148,20 @@ impl Reconfiguration {
     fn handle_incoming_reset(
         &mut self,
         reset: &IncomingSsnReset,
-        halves: &mut Halves<'_>,
+        halves: &mut SenderAndReceiver<'_>,
     ) -> ReconfigurationResponse {
         let number = reset.request;
         let Some(streams) = named(&reset.streams, halves.sender.terms().outbound) else {
             return response(number, ReconfigurationResult::WrongSsn);
         };
-        if self.asked.iter().any(|asked| asked.task.resets(&streams)) {
+        if self.outstanding.iter().any(|outstanding| outstanding.task.resets(&streams)) {
             return response(number, ReconfigurationResult::NothingToDo);
         }
-        if !self.wanted.is_empty() {
+        if !self.queued.is_empty() {
             return response(number, ReconfigurationResult::RequestInProgress);
         }
         halves.sender.pause_streams(&streams);
-        self.wanted.push_back(Task::ResetOutgoing { streams, answers: Some(number) });
+        self.queued.push_back(Task::ResetOutgoing { streams, answers: Some(number) });
         response(number, ReconfigurationResult::Performed)
     }
 
@@ -169,7 +170,7 @@ impl Reconfiguration {
     fn handle_association_reset(
         &mut self,
         number: ReconfigurationNumber,
-        halves: &mut Halves<'_>,
+        halves: &mut SenderAndReceiver<'_>,
     ) -> ReconfigurationResponse {
         if self.is_busy() {
             return response(number, ReconfigurationResult::RequestInProgress);
@@ -195,9 +196,9 @@ impl Reconfiguration {
     fn handle_add_outgoing(
         &mut self,
         add: AddStreams,
-        halves: &mut Halves<'_>,
+        halves: &mut SenderAndReceiver<'_>,
     ) -> ReconfigurationResponse {
-        self.fulfilled(|asked| matches!(asked.task, Task::AddIncoming(_)));
+        self.fulfilled(|outstanding| matches!(outstanding.task, Task::AddIncoming(_)));
         let sum = halves.receiver.inbound_streams().checked_add(add.count);
         match sum.filter(|sum| *sum <= halves.max_inbound) {
             _ if add.count == 0 => response(add.request, ReconfigurationResult::NothingToDo),
@@ -215,7 +216,7 @@ impl Reconfiguration {
     fn handle_add_incoming(
         &mut self,
         add: AddStreams,
-        halves: &mut Halves<'_>,
+        halves: &mut SenderAndReceiver<'_>,
     ) -> ReconfigurationResponse {
         let number = add.request;
         if add.count == 0 {
@@ -224,10 +225,10 @@ impl Reconfiguration {
         if halves.sender.terms().outbound.checked_add(add.count).is_none() {
             return response(number, ReconfigurationResult::Denied);
         }
-        if !self.wanted.is_empty() {
+        if !self.queued.is_empty() {
             return response(number, ReconfigurationResult::RequestInProgress);
         }
-        self.wanted.push_back(Task::AddOutgoing(add.count));
+        self.queued.push_back(Task::AddOutgoing(add.count));
         response(number, ReconfigurationResult::Performed)
     }
 }

@@ -53,15 +53,21 @@ impl Side {
         (Self::new(100, 9000), Self::new(9000, 100))
     }
 
-    fn ask(&mut self, request: Request) -> Result<(), Error> {
-        let mut halves =
-            Halves { sender: &mut self.sender, receiver: &mut self.receiver, max_inbound: 20 };
-        self.reconfiguration.ask(request, &mut halves)
+    fn submit(&mut self, request: Request) -> Result<(), Error> {
+        let mut halves = SenderAndReceiver {
+            sender: &mut self.sender,
+            receiver: &mut self.receiver,
+            max_inbound: 20,
+        };
+        self.reconfiguration.submit(request, &mut halves)
     }
 
     fn receive(&mut self, chunk: &ReconfigChunk) {
-        let mut halves =
-            Halves { sender: &mut self.sender, receiver: &mut self.receiver, max_inbound: 20 };
+        let mut halves = SenderAndReceiver {
+            sender: &mut self.sender,
+            receiver: &mut self.receiver,
+            max_inbound: 20,
+        };
         let (now, counters) = (self.now, &mut self.counters);
         self.reconfiguration.handle_chunk(now, RTO, chunk, &mut halves, counters);
     }
@@ -72,8 +78,11 @@ impl Side {
     }
 
     fn advance(&mut self) {
-        let mut halves =
-            Halves { sender: &mut self.sender, receiver: &mut self.receiver, max_inbound: 20 };
+        let mut halves = SenderAndReceiver {
+            sender: &mut self.sender,
+            receiver: &mut self.receiver,
+            max_inbound: 20,
+        };
         self.reconfiguration.advance(&mut halves);
     }
 
@@ -82,7 +91,7 @@ impl Side {
     }
 
     /// The result in its only response.
-    fn answers(&mut self) -> ReconfigurationResult {
+    fn response_result(&mut self) -> ReconfigurationResult {
         let chunk = self.poll().expect("an answer");
         let mut parameters = chunk.parameters.iter();
         let Some(Parameter::ReconfigurationResponse(response)) = parameters.next() else {
@@ -153,7 +162,7 @@ fn exchange(one: &mut Side, other: &mut Side) {
         let Some(chunk) = other.poll() else { return };
         one.receive(&chunk);
     }
-    panic!("they do not come to an end");
+    panic!("the exchange does not end");
 }
 
 /// Sends `text` on `stream` from one side to the other.
@@ -174,8 +183,8 @@ fn our_streams_restart_and_continue() {
     let (mut a, mut b) = Side::pair();
     send_message(&mut a, &mut b, 1, "a");
     send_message(&mut a, &mut b, 2, "b");
-    a.ask(Request::ResetOutgoing(alloc::vec![StreamId(1), StreamId(1)])).expect("nothing else");
-    assert_eq!(a.ask(Request::ResetAssociation), Err(Error::Busy));
+    a.submit(Request::ResetOutgoing(alloc::vec![StreamId(1), StreamId(1)])).expect("nothing else");
+    assert_eq!(a.submit(Request::ResetAssociation), Err(Error::Busy));
     exchange(&mut a, &mut b);
     assert_eq!(a.events(), [reset_event(true, &[1], PERFORMED)]);
     assert_eq!(b.events(), [reset_event(false, &[1], PERFORMED)]);
@@ -189,7 +198,7 @@ fn our_streams_restart_and_continue() {
 fn all_streams_restart_including_newly_used_ones() {
     let (mut a, mut b) = Side::pair();
     send_message(&mut a, &mut b, 1, "a");
-    a.ask(Request::ResetOutgoing(Vec::new())).expect("nothing else");
+    a.submit(Request::ResetOutgoing(Vec::new())).expect("nothing else");
     a.send(1, "b");
     a.send(5, "c");
     assert_eq!(a.data(), []);
@@ -205,13 +214,13 @@ fn a_reset_waits_for_earlier_data() {
     let (mut a, mut b) = Side::pair();
     a.send(1, "late");
     let late = a.data();
-    a.ask(Request::ResetOutgoing(alloc::vec![StreamId(1)])).expect("nothing else");
+    a.submit(Request::ResetOutgoing(alloc::vec![StreamId(1)])).expect("nothing else");
     let request = a.poll().expect("the request");
     b.receive(&request);
-    assert_eq!(b.answers(), ReconfigurationResult::InProgress);
+    assert_eq!(b.response_result(), ReconfigurationResult::InProgress);
     assert_eq!(b.events(), []);
     b.receive(&request);
-    assert_eq!(b.answers(), ReconfigurationResult::InProgress);
+    assert_eq!(b.response_result(), ReconfigurationResult::InProgress);
     b.receive_data(late);
     b.advance();
     assert_eq!(b.events(), [reset_event(false, &[1], PERFORMED)]);
@@ -225,7 +234,7 @@ fn a_reset_waits_for_earlier_data() {
 fn a_request_is_retransmitted_until_it_is_answered_and_executed_once() {
     let (mut a, mut b) = Side::pair();
     send_message(&mut a, &mut b, 1, "a");
-    a.ask(Request::ResetOutgoing(alloc::vec![StreamId(1)])).expect("nothing else");
+    a.submit(Request::ResetOutgoing(alloc::vec![StreamId(1)])).expect("nothing else");
     let lost = a.poll().expect("the request");
     assert_eq!(a.poll(), None);
     assert_eq!(a.reconfiguration.next_timeout(), Some(a.now + RTO));
@@ -249,7 +258,7 @@ fn a_request_is_retransmitted_until_it_is_answered_and_executed_once() {
 fn an_incoming_reset_makes_the_peer_reset_its_streams() {
     let (mut a, mut b) = Side::pair();
     send_message(&mut b, &mut a, 3, "a");
-    a.ask(Request::ResetIncoming(alloc::vec![StreamId(3)])).expect("nothing else");
+    a.submit(Request::ResetIncoming(alloc::vec![StreamId(3)])).expect("nothing else");
     exchange(&mut a, &mut b);
     assert_eq!(a.events(), [reset_event(false, &[3], PERFORMED)]);
     assert_eq!(b.events(), [reset_event(true, &[3], PERFORMED)]);
@@ -261,7 +270,7 @@ fn an_incoming_reset_makes_the_peer_reset_its_streams() {
 #[test]
 fn a_request_that_fulfils_ours_counts_as_its_response() {
     let (mut a, _) = Side::pair();
-    a.ask(Request::ResetIncoming(alloc::vec![StreamId(3)])).expect("nothing else");
+    a.submit(Request::ResetIncoming(alloc::vec![StreamId(3)])).expect("nothing else");
     a.poll().expect("the request");
     a.receive_parameter(Parameter::OutgoingSsnReset(OutgoingSsnReset {
         request: ReconfigurationNumber(9000),
@@ -280,13 +289,13 @@ fn an_association_reset_restarts_everything() {
     send_message(&mut a, &mut b, 1, "a");
     b.send(2, "under way");
     let late = b.data();
-    a.ask(Request::ResetAssociation).expect("nothing else");
+    a.submit(Request::ResetAssociation).expect("nothing else");
     let request = a.poll().expect("the request");
     b.receive(&request);
-    assert_eq!(b.answers(), ReconfigurationResult::InProgress);
+    assert_eq!(b.response_result(), ReconfigurationResult::InProgress);
     b.send(2, "waits");
     assert_eq!(b.data(), []);
-    assert_eq!(b.ask(Request::ResetAssociation), Err(Error::Busy));
+    assert_eq!(b.submit(Request::ResetAssociation), Err(Error::Busy));
     let sack = a.receive_data(late);
     b.acknowledged(&sack);
     exchange(&mut b, &mut a);
@@ -306,7 +315,7 @@ fn an_association_reset_restarts_everything() {
 fn data_that_overtakes_the_answer_to_a_reset_is_not_lost() {
     let (mut a, mut b) = Side::pair();
     send_message(&mut b, &mut a, 1, "a");
-    a.ask(Request::ResetAssociation).expect("nothing else");
+    a.submit(Request::ResetAssociation).expect("nothing else");
     let request = a.poll().expect("the request");
     b.receive(&request);
     b.send(1, "early");
@@ -321,7 +330,7 @@ fn data_that_overtakes_the_answer_to_a_reset_is_not_lost() {
 #[test]
 fn streams_are_added_in_both_directions() {
     let (mut a, mut b) = Side::pair();
-    a.ask(Request::AddStreams { outbound: 5, inbound: 3 }).expect("nothing else");
+    a.submit(Request::AddStreams { outbound: 5, inbound: 3 }).expect("nothing else");
     exchange(&mut a, &mut b);
     assert_eq!((a.sender.terms().outbound, a.receiver.inbound_streams()), (15, 13));
     assert_eq!((b.sender.terms().outbound, b.receiver.inbound_streams()), (13, 15));
@@ -334,15 +343,15 @@ fn streams_are_added_in_both_directions() {
 #[test]
 fn more_streams_than_allowed_are_denied() {
     let (mut a, mut b) = Side::pair();
-    a.ask(Request::AddStreams { outbound: 11, inbound: 0 }).expect("the peer decides");
+    a.submit(Request::AddStreams { outbound: 11, inbound: 0 }).expect("the peer decides");
     exchange(&mut a, &mut b);
     let denied =
         Event::StreamsAdded { outbound: 10, inbound: 10, outcome: ReconfigurationOutcome::Denied };
     assert_eq!(a.events(), [denied]);
     let too_many = Request::AddStreams { outbound: 0, inbound: 11 };
-    assert_eq!(a.ask(too_many), Err(Error::NoSuchStream));
+    assert_eq!(a.submit(too_many), Err(Error::NoSuchStream));
     assert_eq!(
-        a.ask(Request::AddStreams { outbound: 65_530, inbound: 0 }),
+        a.submit(Request::AddStreams { outbound: 65_530, inbound: 0 }),
         Err(Error::NoSuchStream)
     );
 }
@@ -351,11 +360,11 @@ fn more_streams_than_allowed_are_denied() {
 fn invalid_requests_are_refused_at_once() {
     let (mut a, _) = Side::pair();
     let beyond = alloc::vec![StreamId(10)];
-    assert_eq!(a.ask(Request::ResetOutgoing(beyond.clone())), Err(Error::NoSuchStream));
-    assert_eq!(a.ask(Request::ResetIncoming(beyond)), Err(Error::NoSuchStream));
+    assert_eq!(a.submit(Request::ResetOutgoing(beyond.clone())), Err(Error::NoSuchStream));
+    assert_eq!(a.submit(Request::ResetIncoming(beyond)), Err(Error::NoSuchStream));
     a.sender.set_outbound_streams(1000);
     let many = (0..501).map(StreamId).collect();
-    assert_eq!(a.ask(Request::ResetOutgoing(many)), Err(Error::TooManyStreams { limit: 500 }));
+    assert_eq!(a.submit(Request::ResetOutgoing(many)), Err(Error::TooManyStreams { limit: 500 }));
     assert!(!a.reconfiguration.is_busy());
 }
 
@@ -369,10 +378,10 @@ fn requests_for_missing_streams_are_refused() {
         last_assigned_tsn: Tsn(99),
         streams: streams.clone(),
     }));
-    assert_eq!(b.answers(), ReconfigurationResult::WrongSsn);
+    assert_eq!(b.response_result(), ReconfigurationResult::WrongSsn);
     let request = ReconfigurationNumber(101);
     b.receive_parameter(Parameter::IncomingSsnReset(IncomingSsnReset { request, streams }));
-    assert_eq!(b.answers(), ReconfigurationResult::WrongSsn);
+    assert_eq!(b.response_result(), ReconfigurationResult::WrongSsn);
 }
 
 #[test]
@@ -381,7 +390,7 @@ fn numbers_out_of_order_are_rejected() {
     for number in [99, 101, 5000] {
         let request = ReconfigurationNumber(number);
         b.receive_parameter(Parameter::AddOutgoingStreams(AddStreams { request, count: 1 }));
-        assert_eq!(b.answers(), ReconfigurationResult::BadSequenceNumber);
+        assert_eq!(b.response_result(), ReconfigurationResult::BadSequenceNumber);
     }
     assert_eq!((b.receiver.inbound_streams(), b.counters.unexpected_chunks), (10, 3));
 }
@@ -391,7 +400,7 @@ fn a_denied_reset_changes_nothing() {
     for result in [ReconfigurationResult::Denied, ReconfigurationResult::BadSequenceNumber] {
         let (mut a, mut b) = Side::pair();
         send_message(&mut a, &mut b, 1, "a");
-        a.ask(Request::ResetOutgoing(alloc::vec![StreamId(1)])).expect("nothing else");
+        a.submit(Request::ResetOutgoing(alloc::vec![StreamId(1)])).expect("nothing else");
         a.poll().expect("the request");
         a.receive_parameter(Parameter::ReconfigurationResponse(ReconfigurationResponse {
             response: ReconfigurationNumber(100),
@@ -410,8 +419,8 @@ fn crossing_requests_are_both_fulfilled() {
     send_message(&mut a, &mut b, 1, "a");
     send_message(&mut b, &mut a, 1, "a");
     let streams = || alloc::vec![StreamId(1)];
-    a.ask(Request::ResetIncoming(streams())).expect("nothing else");
-    b.ask(Request::ResetIncoming(streams())).expect("nothing else");
+    a.submit(Request::ResetIncoming(streams())).expect("nothing else");
+    b.submit(Request::ResetIncoming(streams())).expect("nothing else");
     exchange(&mut a, &mut b);
     assert!(!a.reconfiguration.is_busy() && !b.reconfiguration.is_busy());
     for side in [&mut a, &mut b] {
@@ -427,7 +436,7 @@ fn crossing_requests_are_both_fulfilled() {
 #[test]
 fn a_request_is_repeated_a_limited_number_of_times_if_the_peer_is_busy() {
     let (mut a, _) = Side::pair();
-    a.ask(Request::ResetAssociation).expect("nothing else");
+    a.submit(Request::ResetAssociation).expect("nothing else");
     let mut numbers = Vec::new();
     while let Some(chunk) = a.poll() {
         let Some(Parameter::SsnTsnReset { request }) = chunk.parameters.iter().next() else {
@@ -453,22 +462,22 @@ fn a_request_is_repeated_a_limited_number_of_times_if_the_peer_is_busy() {
 #[test]
 fn in_progress_answers_do_not_count_as_errors() {
     let (mut a, mut b) = Side::pair();
-    a.ask(Request::AddStreams { outbound: 1, inbound: 0 }).expect("nothing else");
+    a.submit(Request::AddStreams { outbound: 1, inbound: 0 }).expect("nothing else");
     let chunk = a.poll().expect("the request");
     let Some(Parameter::AddOutgoingStreams(add)) = chunk.parameters.iter().next() else {
         panic!("{chunk:?}");
     };
-    let patience = ReconfigurationResult::InProgress;
-    let patience =
-        ReconfigurationResponse { response: add.request, result: patience, next_tsns: None };
-    a.receive_parameter(Parameter::ReconfigurationResponse(patience));
+    let in_progress = ReconfigurationResult::InProgress;
+    let in_progress =
+        ReconfigurationResponse { response: add.request, result: in_progress, next_tsns: None };
+    a.receive_parameter(Parameter::ReconfigurationResponse(in_progress));
     a.now += RTO;
     assert_eq!(a.reconfiguration.handle_timeout(a.now), Some(ResendReason::InProgress));
     assert_eq!(a.poll(), Some(chunk.clone()), "retransmitted all the same");
     a.now += RTO;
     assert_eq!(a.reconfiguration.handle_timeout(a.now), Some(ResendReason::TimedOut));
     b.receive(&chunk);
-    assert_eq!(b.answers(), ReconfigurationResult::Performed);
+    assert_eq!(b.response_result(), ReconfigurationResult::Performed);
 }
 
 /// RFC 6525 §5.2.3.
@@ -482,12 +491,12 @@ fn a_stream_being_reset_is_not_reset_twice() {
         (&[1, 3], &[], ReconfigurationResult::Performed),
     ] {
         let (_, mut b) = Side::pair();
-        b.ask(Request::ResetOutgoing(streams(ours))).expect("nothing else");
+        b.submit(Request::ResetOutgoing(streams(ours))).expect("nothing else");
         b.poll().expect("the request");
         let request = ReconfigurationNumber(100);
         let streams = StreamList::new(&streams(theirs));
         b.receive_parameter(Parameter::IncomingSsnReset(IncomingSsnReset { request, streams }));
-        assert_eq!(b.answers(), result, "{ours:?} {theirs:?}");
+        assert_eq!(b.response_result(), result, "{ours:?} {theirs:?}");
     }
 }
 
@@ -510,8 +519,8 @@ fn unexpected_parameters_are_counted() {
     let (_, mut b) = Side::pair();
     let request = ReconfigurationNumber(100);
     let add = |count| Parameter::AddOutgoingStreams(AddStreams { request, count });
-    let strange = Parameter::Malformed { parameter_type: crate::wire::ParameterType(13) };
-    b.receive(&ReconfigChunk { parameters: [strange, add(1), add(2)].into_iter().collect() });
+    let malformed = Parameter::Malformed { parameter_type: crate::wire::ParameterType(13) };
+    b.receive(&ReconfigChunk { parameters: [malformed, add(1), add(2)].into_iter().collect() });
     assert_eq!(b.receiver.inbound_streams(), 11);
     assert_eq!(b.counters.malformed_chunks, 2);
 }

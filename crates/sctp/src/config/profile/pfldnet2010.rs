@@ -1,4 +1,5 @@
-//! The profile of the PFLDNeT 2010 paper: RFC 4960 as its authors' simulation model had it.
+//! The profile of the PFLDNeT 2010 paper: RFC 4960 as implemented by its authors' simulation
+//! model.
 
 use core::time::Duration;
 
@@ -37,7 +38,7 @@ pub(super) const CHOICES: [Choice; 35] = [
     stated("sack_path", "the paths that delivered since the last SACK, in turn", MODEL),
     stated("sack_delay, sack_frequency", "200 ms, every second packet", RFC_4960),
     stated("ask_for_sacks", "never (RFC 7053 came later)", MODEL),
-    stated("nr_sack", "at delivery to the application; the sender lets go at once", MODEL),
+    stated("nr_sack", "at delivery to the application; the sender frees it at once", MODEL),
     stated("rtt_sampling", "chunks sent on the path on which the SACK came back", MODEL),
     stated("rto_initial, rto_min, rto_max", "3 s, 1 s, 60 s", RFC_4960),
     stated("association_max_retrans, path_max_retrans", "10, 5", RFC_4960),
@@ -47,7 +48,7 @@ pub(super) const CHOICES: [Choice; 35] = [
     stated("receive window", "counts payload alone, no overhead of chunks", MODEL),
     stated("scheduler", "streams in turn, a message each", PAPER),
     stated("interleaving", "off: DATA chunks", RFC_4960),
-    stated("mtu", "1500, not looked for", PAPER),
+    stated("mtu", "1500, without discovery", PAPER),
     stated("nagle", "off: all messages fill a packet", MODEL),
     stated("queue information", "unsent and unacknowledged bytes of a stream", MODEL),
     fitted("use of it", "off in Figures 4 and 5; on in Figure 6 with API; on in Figure 7"),

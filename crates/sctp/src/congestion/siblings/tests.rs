@@ -24,9 +24,12 @@ fn the_sums_match_the_papers() {
     assert_eq!((a.own_slow_start_threshold, a.slow_start_thresholds), (100_000, 120_000));
     // 100,000 bytes in 100 ms, 50,000 in 50 ms.
     assert_eq!((a.own_rate, a.rates), (1_000_000, 2_000_000));
-    assert_eq!((a.own_urge, a.largest_urge), (10_000_000, 20_000_000));
+    assert_eq!(
+        (a.own_window_per_rtt_squared, a.largest_window_per_rtt_squared),
+        (10_000_000, 20_000_000)
+    );
     let b = Siblings::of(&B, [A, B].into_iter());
-    assert_eq!((b.own_slow_start_threshold, b.own_urge), (20_000, 20_000_000));
+    assert_eq!((b.own_slow_start_threshold, b.own_window_per_rtt_squared), (20_000, 20_000_000));
 }
 
 #[test]

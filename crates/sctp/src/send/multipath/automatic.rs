@@ -37,7 +37,7 @@ const MAX_INSPECTED: usize = 64;
 
 /// Paths are limited to what fills them if that takes more than this fraction of the buffers
 /// (numerator and denominator): with more room, the slack of the caps does no harm.
-const LEAN_FROM: (usize, usize) = (4, 5);
+const NO_SLACK_FROM: (usize, usize) = (4, 5);
 
 /// The number of packet times after which an application that queues messages as packets leave has
 /// queued another one: acknowledgements cover two packets, and two may arrive together.
@@ -134,8 +134,8 @@ impl Sender {
         if let Some(concurrent) = &mut self.multipath {
             concurrent.automatic.refresh(paths, window);
             let needed: usize = concurrent.automatic.views.iter().map(|view| view.fill).sum();
-            let lean = needed * LEAN_FROM.1 > room * LEAN_FROM.0;
-            paths.iter_mut().for_each(|path| path.keep_lean(lean));
+            let without_slack = needed * NO_SLACK_FROM.1 > room * NO_SLACK_FROM.0;
+            paths.iter_mut().for_each(|path| path.set_cap_without_slack(without_slack));
         }
     }
 

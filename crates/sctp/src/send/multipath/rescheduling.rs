@@ -39,12 +39,12 @@ impl Sender {
         let due = sent.saturating_add(from.rto.smoothed()?);
         let places = paths.iter().enumerate().take(64).filter(|(at, _)| with_room >> at & 1 != 0);
         let others = places.map(|(_, path)| path).filter(|path| path.id != from.id);
-        let quickest = others.min_by_key(|path| path.rto.smoothed().unwrap_or(Duration::MAX))?;
+        let fastest = others.min_by_key(|path| path.rto.smoothed().unwrap_or(Duration::MAX))?;
         let is_overdue = due < now;
-        if !is_overdue && now.saturating_add(quickest.rto.smoothed()?) >= due {
+        if !is_overdue && now.saturating_add(fastest.rto.smoothed()?) >= due {
             return None;
         }
-        let to = quickest.id;
+        let to = fastest.id;
         if let Some(concurrent) = &mut self.multipath {
             concurrent.rescheduled = Some(tsn);
         }

@@ -45,7 +45,7 @@ pub(in crate::send) struct Seen {
     /// The newest packet with newly acknowledged data.
     pub(in crate::send) newest: Option<PacketNumber>,
     /// The newest packet with newly acknowledged data that was sent once.
-    pub(in crate::send) newest_once: Option<PacketNumber>,
+    pub(in crate::send) newest_sent_once: Option<PacketNumber>,
     /// The highest newly acknowledged TSN.
     pub(in crate::send) highest: Option<Tsn>,
     /// The lowest newly acknowledged TSN; only set if several paths are used at once.

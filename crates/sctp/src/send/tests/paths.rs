@@ -14,7 +14,7 @@ fn new_data_uses_the_primary_or_the_requested_path() {
         packets.iter().map(|packet| (packet.path.0, packet.tsns())).collect();
     assert_eq!(paths, [(0, alloc::vec![0]), (1, alloc::vec![1])]);
     let packets = bench.output();
-    assert_eq!(packets[0].tsns(), [2], "the stream's order is non_renegable");
+    assert_eq!(packets[0].tsns(), [2], "the stream's order is fixed");
     bench.sack(3, &[]);
     assert!(bench.sender.is_drained());
 }

@@ -23,7 +23,7 @@ fn a_paused_stream_sends_nothing_new_and_restarts() {
     bench.sender.pause_streams(&[StreamId(1)]);
     assert!(bench.sender.are_streams_quiet(&[StreamId(1)]));
     assert_eq!(bench.sender.last_assigned_tsn(), FIRST.plus(1));
-    bench.send(on(1), 10).expect("messages are still taken");
+    bench.send(on(1), 10).expect("messages are still accepted");
     bench.send(on(2), 10).expect("taken");
     assert_eq!(numbers(&bench.output()), [(2, 1)]);
     bench.sender.reset_streams(&[StreamId(1)]);
@@ -36,7 +36,7 @@ fn a_stream_can_be_paused_before_it_is_first_used() {
     for (paused, others_go) in [(&[StreamId(1)][..], true), (&[], false)] {
         let mut bench = Bench::new();
         bench.sender.pause_streams(paused);
-        bench.send(on(1), 10).expect("messages are still taken");
+        bench.send(on(1), 10).expect("messages are still accepted");
         bench.send(on(2), 10).expect("taken");
         assert_eq!(numbers(&bench.output()), if others_go { vec![(2, 0)] } else { vec![] });
         bench.sender.resume_streams(paused);

@@ -173,7 +173,7 @@ impl EncodeChunk for SackChunk {
     }
 
     fn encode(&self, buffer: &mut BytesMut) {
-        let duplicates = self.duplicates().count_left();
+        let duplicates = self.duplicates().remaining();
         let counts = (self.gap_count.into(), self.nr_gap_count.into(), duplicates);
         let fields = SackBuilder {
             cumulative_tsn: self.cumulative_tsn,

@@ -25,12 +25,13 @@ const KINDS: [u8; 24] =
 const TYPES: [u16; 12] = [1, 2, 5, 6, 8, 13, 16, 17, 0x8003, 0xc001, 0xc003, 0xc005];
 
 /// Bytes that resemble chunks often enough to get past the first checks.
-fn likely() -> impl Strategy<Value = Vec<u8>> {
+fn chunk_like() -> impl Strategy<Value = Vec<u8>> {
     let element = (prop::sample::select(&KINDS[..]), any::<u8>(), inner(), 0_u8..24).prop_map(
-        |(kind, flags, body, lie)| {
-            let honest = ELEMENT_HEADER + body.len();
+        |(kind, flags, body, length_error)| {
+            let correct = ELEMENT_HEADER + body.len();
             // About every third has a wrong length.
-            let length = if lie < 16 { honest } else { honest + usize::from(lie) - 20 };
+            let length =
+                if length_error < 16 { correct } else { correct + usize::from(length_error) - 20 };
             let [.., high, low] = length.to_be_bytes();
             let mut bytes = [&[kind, flags, high, low][..], &body].concat();
             bytes.resize(padded(bytes.len()), 0);
@@ -147,7 +148,7 @@ fn without_covered_bytes(chunk: Chunk) -> Chunk {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_to_the_end(bytes in prop_oneof![likely(), vec(any::<u8>(), 0..200)]) {
+    fn any_bytes_are_read_to_the_end(bytes in prop_oneof![chunk_like(), vec(any::<u8>(), 0..200)]) {
         let chunks = read(&bytes);
         prop_assert_eq!(chunks.len(), steps(&Bytes::from(bytes)));
         for chunk in chunks {
@@ -162,7 +163,7 @@ proptest! {
     }
 
     #[test]
-    fn types_are_those_of_the_chunks(bytes in likely()) {
+    fn types_are_those_of_the_chunks(bytes in chunk_like()) {
         let packet = Bytes::from([&HEADER.encode()[..], &bytes].concat());
         let (_, chunks) = Packet::parse(&packet, Checksum::Zero).expect("a header");
         let types: Vec<_> = chunks.types().collect();

@@ -19,7 +19,7 @@ const TOLERANCE_PART: u64 = 4;
 
 /// A stream with less than this fraction of an equal share starves (numerator and denominator):
 /// slightly more than a fifth.
-const STARVING: (u64, u64) = (2, 9);
+const STARVATION_SHARE: (u64, u64) = (2, 9);
 
 /// The averaging period for the data that waits at the receiver, in round trips of the slowest
 /// path.
@@ -290,7 +290,7 @@ impl Automatic {
     pub(super) fn starves(&self, slot: StreamSlot) -> bool {
         let (now, span, streams) = (self.now, self.span(), self.streams.len() as u64);
         let own = self.streams.get(slot.index()).map_or(0, |known| known.sent.get(now, span));
-        own * streams * STARVING.1 < self.sent.get(now, span) * STARVING.0
+        own * streams * STARVATION_SHARE.1 < self.sent.get(now, span) * STARVATION_SHARE.0
     }
 
     /// Returns the preference of a stream.
