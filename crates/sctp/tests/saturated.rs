@@ -14,7 +14,9 @@ use eyas_sctp::identifier::{AssociationId, StreamId};
 use eyas_sctp::io::Ecn;
 use eyas_sctp::message::SendInfo;
 
-use crate::network::{self, A, B, Datagram, Leaving, Network, PORT, Tap, address, address_v6};
+use crate::network::{
+    self, A, B, Datagram, Network, OutgoingPacket, PORT, Tap, address, address_v6,
+};
 
 /// Two hosts and the network between them.
 pub(crate) type World = network::World<Host, Arrivals>;
@@ -112,7 +114,7 @@ pub(crate) struct Host {
     /// The events, with their times.
     pub(crate) events: Vec<(Duration, Event)>,
     /// Messages queued so far, by stream.
-    pub(crate) handed_in: Vec<u64>,
+    pub(crate) queued: Vec<u64>,
     /// Messages delivered so far, by stream.
     pub(crate) delivered: Vec<u64>,
     /// Messages delivered since this was last cleared, by stream.
@@ -134,7 +136,7 @@ impl Host {
             endpoint,
             user: traffic.user,
             events: Vec::new(),
-            handed_in: vec![0; streams],
+            queued: vec![0; streams],
             delivered: vec![0; streams],
             tallies: vec![Tally::default(); streams],
             deliveries: Vec::new(),
@@ -165,13 +167,13 @@ impl Host {
             }
             let mut data = BytesMut::with_capacity(message);
             data.put_u64(now.as_nanos() as u64);
-            data.put_u64(self.handed_in[self.turn]);
+            data.put_u64(self.queued[self.turn]);
             data.resize(message, 0x5a);
             let info = SendInfo { stream, ..SendInfo::default() };
             if self.endpoint.send(now, id, &info, data.freeze()).is_err() {
                 break;
             }
-            self.handed_in[self.turn] += 1;
+            self.queued[self.turn] += 1;
             self.turn = (self.turn + 1) % streams;
             skipped = 0;
         }
@@ -249,15 +251,17 @@ impl Arrivals {
 }
 
 impl Tap for Arrivals {
-    fn leaves(&mut self, packet: &mut Leaving) -> bool {
-        let Leaving { now, from, network: Some(network), datagram } = packet else { return true };
+    fn on_sent(&mut self, packet: &mut OutgoingPacket) -> bool {
+        let OutgoingPacket { now, from, network: Some(network), datagram } = packet else {
+            return true;
+        };
         if *from == A && datagram.contents.get(12) == Some(&4) {
             self.heartbeats[usize::from(*network)].push(*now);
         }
         !self.drops_markable || datagram.ecn == Ecn::NotCapable
     }
 
-    fn arrives(&mut self, now: Duration, to: usize, packet: &Datagram) {
+    fn on_arrival(&mut self, now: Duration, to: usize, packet: &Datagram) {
         // DATA or I-DATA.
         if to == B && matches!(packet.contents.get(12), Some(0 | 64)) {
             self.data[usize::from(packet.network)].push(now);

@@ -87,9 +87,9 @@ impl SchedulerFactory for ByNumbers {
 
 /// Always chooses the given stream, whether it is eligible or not.
 #[derive(Clone, Copy, Debug)]
-struct Stubborn(StreamSlot);
+struct FixedChoice(StreamSlot);
 
-impl Scheduler for Stubborn {
+impl Scheduler for FixedChoice {
     fn on_queued(&mut self, _stream: StreamSlot) {}
 
     fn next(&mut self, _eligible: &mut dyn FnMut(StreamSlot) -> bool) -> Option<StreamSlot> {
@@ -99,7 +99,7 @@ impl Scheduler for Stubborn {
     fn on_sent(&mut self, _turn: &Turn) {}
 }
 
-impl SchedulerFactory for Stubborn {
+impl SchedulerFactory for FixedChoice {
     fn build(&self, _by_chunk: bool) -> Box<dyn Scheduler> {
         Box::new(*self)
     }
@@ -173,7 +173,7 @@ fn a_callers_scheduler_can_take_over_with_queued_messages() {
 fn a_scheduler_that_selects_an_empty_stream_only_stops_its_association() {
     for wrong in [StreamSlot(1), StreamSlot(u16::MAX)] {
         let mut world = World::with_associations(|config| {
-            config.scheduler = Selection::Custom(Arc::new(Stubborn(wrong)));
+            config.scheduler = Selection::Custom(Arc::new(FixedChoice(wrong)));
         });
         let (a, _) = world.connected();
         world.send(A, a, 0, "one");
@@ -222,7 +222,7 @@ fn two_selections_are_equal_if_they_create_the_same() {
     let one: Arc<dyn SchedulerFactory> = Arc::new(ByNumbers);
     let custom = |factory| Selection::<SchedulerKind, _>::Custom(factory);
     assert_eq!(custom(Arc::clone(&one)), custom(Arc::clone(&one)));
-    assert_ne!(custom(one), custom(Arc::new(Stubborn(StreamSlot(0)))));
+    assert_ne!(custom(one), custom(Arc::new(FixedChoice(StreamSlot(0)))));
     assert_ne!(Selection::BuiltIn(SchedulerKind::Fcfs), custom(Arc::new(SchedulerKind::Fcfs)));
     assert_eq!(format!("{:?}", custom(Arc::new(ByNumbers))), "ByNumbers");
 }

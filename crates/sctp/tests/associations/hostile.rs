@@ -35,7 +35,7 @@ impl HostilePeer {
         let mut world = World::with_associations(set);
         let (a, _) = world.connected();
         world.tap.keep = Some("DATA");
-        world.send(A, a, 0, "the last honest word");
+        world.send(A, a, 0, "the last genuine message");
         world.run_for(ms(1000));
         let packet = world.tap.kept.clone().expect("the DATA was seen");
         let (header, chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");

@@ -19,7 +19,7 @@ fn an_endpoint_stops_and_restarts_listening() {
     config.max_inbound_streams = 3;
     world.hosts[B].endpoint.accept_with(config);
     let (a, _) = world.connected();
-    assert_eq!(world.hosts[A].status(a).outbound_streams, 3, "what was asked for since");
+    assert_eq!(world.hosts[A].status(a).outbound_streams, 3, "the limit that was set since");
 }
 
 #[test]

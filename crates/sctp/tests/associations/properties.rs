@@ -42,10 +42,10 @@ enum Step {
         host: usize,
         reads: bool,
     },
-    Cut {
+    Disconnect {
         network: u8,
     },
-    Mend,
+    ReconnectAll,
     /// The address of a host on network 1 is removed, or added again.
     Readdress {
         host: usize,
@@ -56,7 +56,7 @@ enum Step {
 enum Kind {
     Ordered,
     Unordered,
-    Hurried,
+    ShortLived,
 }
 
 /// The configuration of a run.
@@ -86,7 +86,7 @@ fn step() -> impl Strategy<Value = Step> {
     let kind = prop_oneof![
         4 => Just(Kind::Ordered),
         1 => Just(Kind::Unordered),
-        1 => Just(Kind::Hurried),
+        1 => Just(Kind::ShortLived),
     ];
     let send = (0..2usize, 0..STREAMS, size, kind)
         .prop_map(|(host, stream, size, kind)| Step::Send { host, stream, size, kind });
@@ -94,8 +94,8 @@ fn step() -> impl Strategy<Value = Step> {
         12 => send,
         4 => prop_oneof![0..30u64, 0..3000u64].prop_map(|ms| Step::Wait { ms }),
         1 => (0..2usize, any::<bool>()).prop_map(|(host, reads)| Step::Reads { host, reads }),
-        1 => (0..3u8).prop_map(|network| Step::Cut { network }),
-        1 => Just(Step::Mend),
+        1 => (0..3u8).prop_map(|network| Step::Disconnect { network }),
+        1 => Just(Step::ReconnectAll),
         1 => (0..2usize).prop_map(|host| Step::Readdress { host }),
     ]
 }
@@ -177,7 +177,7 @@ impl Sent {
         data.resize(size.max(4), self.next as u8);
         let mut info = SendInfo { stream: StreamId(stream), ..SendInfo::default() };
         info.unordered = kind == Kind::Unordered;
-        if kind == Kind::Hurried {
+        if kind == Kind::ShortLived {
             info.reliability = Reliability::Lifetime(ms(50));
         }
         match world.hosts[host].endpoint.send(world.now, ids[host], &info, Bytes::from(data)) {
@@ -194,7 +194,7 @@ impl Sent {
     /// The reliable messages from `host`.
     fn reliable(&self, host: usize) -> usize {
         let of_host = self.messages.iter().filter(|((from, _), _)| *from == host);
-        of_host.flat_map(|(_, list)| list).filter(|(_, _, kind)| *kind != Kind::Hurried).count()
+        of_host.flat_map(|(_, list)| list).filter(|(_, _, kind)| *kind != Kind::ShortLived).count()
     }
 }
 
@@ -242,7 +242,7 @@ fn check_delivery(world: &World, sent: &Sent, setting: &Setting) {
             }
             assert!(count.values().all(|times| *times == 1), "a message arrived twice");
             for (number, (_, kind)) in &kind_of {
-                if *kind != Kind::Hurried {
+                if *kind != Kind::ShortLived {
                     assert!(count.contains_key(number), "message {number} did not arrive");
                 }
             }
@@ -268,7 +268,7 @@ fn check_bounds(world: &World, ids: [AssociationId; 2]) {
 }
 
 /// Runs the steps; returns a digest of all packets sent.
-fn play(setting: &Setting, steps: &[Step]) -> u64 {
+fn run_steps(setting: &Setting, steps: &[Step]) -> u64 {
     let mut world = World::with(configured(setting, A), configured(setting, B));
     world.network.seed(setting.seed);
     let (a, b) = world.connected();
@@ -289,8 +289,8 @@ fn play(setting: &Setting, steps: &[Step]) -> u64 {
             }
             Step::Wait { ms: time } => world.run_for(ms(time)),
             Step::Reads { host, reads } => world.hosts[host].reads = reads,
-            Step::Cut { network } => world.network.cut = vec![network],
-            Step::Mend => world.network.cut.clear(),
+            Step::Disconnect { network } => world.network.cut = vec![network],
+            Step::ReconnectAll => world.network.cut.clear(),
             Step::Readdress { host } if setting.dynamic_addresses && setting.networks > 1 => {
                 let (endpoint, address) = (&mut world.hosts[host].endpoint, address(host, 1));
                 let own = endpoint.association_mut(world.now, ids[host]);
@@ -334,8 +334,8 @@ proptest! {
         setting in setting(),
         steps in prop::collection::vec(step(), 1..120),
     ) {
-        let first = play(&setting, &steps);
-        let second = play(&setting, &steps);
+        let first = run_steps(&setting, &steps);
+        let second = run_steps(&setting, &steps);
         prop_assert_eq!(first, second, "the same inputs gave different outputs");
     }
 }

@@ -211,7 +211,7 @@ fn act(world: &mut World, step: &Step) {
     world.drain();
 }
 
-fn play(ecn: bool, interleaving: bool, plain: bool, hold: bool, steps: &[Step]) {
+fn run_steps(ecn: bool, interleaving: bool, plain: bool, hold: bool, steps: &[Step]) {
     let configured = |host| configured(host, ecn, interleaving, plain);
     let mut world = World::with(configured(A), configured(B));
     world.tap.wiretap = Some(Wiretap::default());
@@ -235,7 +235,7 @@ proptest! {
         (ecn, interleaving, plain, hold) in any::<(bool, bool, bool, bool)>(),
         steps in prop::collection::vec(step(), 1..24),
     ) {
-        play(ecn, interleaving, plain, hold, &steps);
+        run_steps(ecn, interleaving, plain, hold, &steps);
     }
 }
 

@@ -141,13 +141,13 @@ fn a_stream_is_not_reused_before_its_user_knows_that_it_is_free() {
     world.send(A, filler, Kind::Binary, vec![0; 900]).unwrap();
     // There is no room for the DATA_CHANNEL_OPEN message, so the channel never existed.
     let long = "l".repeat(400);
-    let unsaid = world.open(A, &ChannelOptions::new(&long));
-    assert_eq!(world.send(A, unsaid, Kind::Text, "?"), Err(ChannelError::Full));
-    world.close(A, unsaid).unwrap();
-    assert_ne!(world.open(A, &ChannelOptions::new("next")), unsaid);
+    let unannounced = world.open(A, &ChannelOptions::new(&long));
+    assert_eq!(world.send(A, unannounced, Kind::Text, "?"), Err(ChannelError::Full));
+    world.close(A, unannounced).unwrap();
+    assert_ne!(world.open(A, &ChannelOptions::new("next")), unannounced);
     world.drain_host(A);
-    assert_eq!(world.take_events(A)[0], closed(unsaid.0));
-    assert_eq!(world.open(A, &ChannelOptions::new("another")), unsaid);
+    assert_eq!(world.take_events(A)[0], closed(unannounced.0));
+    assert_eq!(world.open(A, &ChannelOptions::new("another")), unannounced);
     world.run_for(ms(500));
     assert_eq!(world.channels(B).iter().count(), 3);
 }

@@ -38,7 +38,7 @@ struct Users {
     opened: u32,
     /// The numbers of the messages that one side sent on a channel and the other side received.
     sent: BTreeMap<(u32, usize), Vec<u32>>,
-    came: BTreeMap<(u32, usize), Vec<u32>>,
+    received: BTreeMap<(u32, usize), Vec<u32>>,
     /// The channel that a side knows by this ID.
     known: [BTreeMap<StreamId, u32>; 2],
     unordered: BTreeMap<u32, bool>,
@@ -59,7 +59,7 @@ impl Users {
                         let word = |at| u32::from_be_bytes(data[at..at + 4].try_into().unwrap());
                         assert_eq!(word(0), label, "a message of another channel");
                         assert!(data[8..].iter().all(|byte| *byte == data[7]), "mixed");
-                        self.came.entry((label, 1 - side)).or_default().push(word(4));
+                        self.received.entry((label, 1 - side)).or_default().push(word(4));
                     }
                     ChannelEvent::Closed { id } => {
                         self.known[side].remove(&id);
@@ -135,13 +135,13 @@ proptest! {
         world.run_until_quiet();
         users.read(&mut world);
         for (of, sent) in &users.sent {
-            let mut came = users.came.remove(of).unwrap_or_default();
+            let mut received = users.received.remove(of).unwrap_or_default();
             if users.unordered[&of.0] {
-                came.sort_unstable();
+                received.sort_unstable();
             }
-            prop_assert_eq!(&came, sent, "on channel {} from side {}", of.0, of.1);
+            prop_assert_eq!(&received, sent, "on channel {} from side {}", of.0, of.1);
         }
-        prop_assert!(users.came.is_empty(), "what nobody sent: {:?}", users.came);
+        prop_assert!(users.received.is_empty(), "received but never sent: {:?}", users.received);
         // Both sides have the same channels, and none that is half open or half closed.
         let all = |side: usize| -> Vec<_> {
             let channels = world.channels(side).iter();

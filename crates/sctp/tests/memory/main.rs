@@ -72,10 +72,13 @@ fn inits_and_forged_cookies_leave_nothing() {
         }
     };
     flood(&mut pair, 1000);
-    const STRANGERS: u32 = 20_000;
-    let (grown, ()) = growth(|| flood(&mut pair, STRANGERS));
+    const PEERS: u32 = 20_000;
+    let (grown, ()) = growth(|| flood(&mut pair, PEERS));
     // The allocator counts the test harness too, which records passed tests meanwhile.
-    assert!(grown < STRANGERS as isize, "{grown} bytes are held for {STRANGERS} strangers");
+    assert!(
+        grown < PEERS as isize,
+        "{grown} bytes are held for {PEERS} peers without an association"
+    );
     let counters = pair.b.counters();
     assert_eq!((counters.forged_cookies, counters.packets_in), (21_000, 42_000));
 }

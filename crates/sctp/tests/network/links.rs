@@ -64,9 +64,9 @@ impl Datagram {
 /// A packet with its sequence number: packets that arrive at the same time are delivered in the
 /// order in which they were sent.
 #[derive(Clone, Debug)]
-struct Carried(u64, Datagram);
+struct SequencedDatagram(u64, Datagram);
 
-impl LinkPacket for Carried {
+impl LinkPacket for SequencedDatagram {
     fn len(&self) -> usize {
         let udp = if self.1.destination.port() == 0 { 0 } else { UDP_HEADER };
         self.header_len() + udp + self.1.contents.len()
@@ -95,7 +95,7 @@ impl LinkPacket for Carried {
 
 struct Wire {
     config: LinkConfig,
-    link: Link<Carried>,
+    link: Link<SequencedDatagram>,
 }
 
 /// All links, one per direction.
@@ -107,7 +107,7 @@ pub(crate) struct Network {
     routes: Vec<Vec<usize>>,
     carried: u64,
     /// Packets that have arrived and are to be delivered.
-    arrived: VecDeque<Carried>,
+    arrived: VecDeque<SequencedDatagram>,
 }
 
 impl Network {
@@ -157,7 +157,7 @@ impl Network {
         self.carried += 1;
         let link = &mut self.wires[*wire].link;
         let lost = link.counters().dropped(DropCause::Loss);
-        let taken = link.offer(now, Carried(self.carried, it)).is_ok();
+        let taken = link.offer(now, SequencedDatagram(self.carried, it)).is_ok();
         taken && link.counters().dropped(DropCause::Loss) == lost
     }
 

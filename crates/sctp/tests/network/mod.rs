@@ -71,7 +71,7 @@ pub(crate) trait Host {
 }
 
 /// A packet that a host sends.
-pub(crate) struct Leaving {
+pub(crate) struct OutgoingPacket {
     pub(crate) now: Duration,
     pub(crate) from: usize,
     /// `None` if its destination is on no network.
@@ -82,14 +82,14 @@ pub(crate) struct Leaving {
 /// Observes all packets.
 pub(crate) trait Tap {
     /// A packet is sent; returns whether it may pass.
-    fn leaves(&mut self, _packet: &mut Leaving) -> bool {
+    fn on_sent(&mut self, _packet: &mut OutgoingPacket) -> bool {
         true
     }
 
     /// The packet that was sent last will not arrive.
-    fn is_lost(&mut self) {}
+    fn on_lost(&mut self) {}
 
-    fn arrives(&mut self, _now: Duration, _to: usize, _packet: &Datagram) {}
+    fn on_arrival(&mut self, _now: Duration, _to: usize, _packet: &Datagram) {}
 }
 
 impl Tap for () {}
@@ -147,7 +147,7 @@ impl<H: Host, T: Tap> World<H, T> {
             }
         }
         if let Some(datagram) = self.network.arrival(self.now) {
-            self.tap.arrives(self.now, datagram.host, &datagram);
+            self.tap.on_arrival(self.now, datagram.host, &datagram);
             let (host, input) = (datagram.host, Input::Packets(datagram.into_received()));
             self.hosts[host].endpoint().handle_input(self.now, input);
         }
@@ -204,16 +204,16 @@ impl<H: Host, T: Tap> World<H, T> {
             host,
             network: network.unwrap_or_default(),
         };
-        let mut leaving = Leaving { now: self.now, from, network, datagram };
-        let may_leave = self.tap.leaves(&mut leaving);
+        let mut outgoing = OutgoingPacket { now: self.now, from, network, datagram };
+        let may_leave = self.tap.on_sent(&mut outgoing);
         let is_sent = network.is_some_and(|network| {
             let wanted = SocketAddr::new(address(host, network), self.hosts[host].port());
             may_leave
                 && remote == wanted
-                && self.network.offer(self.now, from, network, leaving.datagram)
+                && self.network.offer(self.now, from, network, outgoing.datagram)
         });
         if !is_sent {
-            self.tap.is_lost();
+            self.tap.on_lost();
         }
     }
 }

@@ -103,8 +103,8 @@ fn unknown_chunks_are_handled_by_their_first_bits() {
         peer.bytes(&bytes);
         peer.world.run_for(ms(1000));
         assert_eq!(peer.counters().unknown_chunks, 1);
-        let came = peer.world.hosts[B].received_messages() == 1;
-        assert_eq!(came, reads_on, "type {chunk_type:#x}");
+        let is_received = peer.world.hosts[B].received_messages() == 1;
+        assert_eq!(is_received, reads_on, "type {chunk_type:#x}");
         let reported = peer.answers().iter().any(|answer| answer.contains("ERROR"));
         assert_eq!(reported, reports, "type {chunk_type:#x}");
         assert!(peer.is_up());

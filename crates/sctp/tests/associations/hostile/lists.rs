@@ -19,8 +19,8 @@ fn listing(world: &mut World, addresses: impl Iterator<Item = IpAddr>) -> Vec<St
 #[test]
 fn non_unicast_addresses_are_ignored() {
     let mut world = World::new();
-    let strange = ["127.0.0.1", "224.0.0.1", "0.0.0.0", "255.255.255.255", "169.254.1.1"];
-    let addresses = strange.iter().map(|text| text.parse().unwrap());
+    let unusable = ["127.0.0.1", "224.0.0.1", "0.0.0.0", "255.255.255.255", "169.254.1.1"];
+    let addresses = unusable.iter().map(|text| text.parse().unwrap());
     assert_eq!(listing(&mut world, addresses), ["A <- B  INIT-ACK"]);
     assert_eq!(world.hosts[B].endpoint.counters().addresses_ignored, 5);
 }
@@ -41,7 +41,7 @@ fn probes_to_addresses_listed_by_a_peer_have_a_budget() {
         world.tap.ladder.iter().filter(|line| line.starts_with("A <- B  HEARTBEAT (nowhere)"));
     let probes = probes.count();
     let most = 61 * world.hosts[B].endpoint.config().max_probes_per_source as usize;
-    assert!(probes > 100 && probes <= most, "{probes} heartbeats to strangers");
+    assert!(probes > 100 && probes <= most, "{probes} heartbeats to unrelated hosts");
 }
 
 /// However long its list is, one association does not probe faster and faster.
@@ -56,7 +56,7 @@ fn verification_slows_down_after_many_silent_addresses() {
     let probes =
         world.tap.ladder.iter().filter(|line| line.starts_with("A <- B  HEARTBEAT (nowhere)"));
     let probes = probes.count();
-    assert!((16..=16 + 20 + 1).contains(&probes), "{probes} heartbeats to strangers");
+    assert!((16..=16 + 20 + 1).contains(&probes), "{probes} heartbeats to unrelated hosts");
 }
 
 #[test]

@@ -58,9 +58,9 @@ fn an_association_is_ended_by_an_icmp_message_that_quotes_its_packet() {
     world.send(A, a, 0, "seen on the way");
     world.run_for(ms(1000));
     let packet = world.tap.kept.clone().expect("the DATA");
-    let mut guessed = packet[..8].to_vec();
-    guessed[7] ^= 1;
-    report(&mut world, Unreachable::Protocol, &guessed);
+    let mut wrong_tag = packet[..8].to_vec();
+    wrong_tag[7] ^= 1;
+    report(&mut world, Unreachable::Protocol, &wrong_tag);
     report(&mut world, Unreachable::Route, &packet[..8]);
     world.run_for(ms(1000));
     assert_eq!(world.hosts[A].state(), AssociationState::Established);
@@ -98,10 +98,10 @@ fn the_mtu_is_only_reduced_by_an_icmp_message_that_quotes_a_packet() {
     let packet = world.tap.kept.clone().expect("the DATA");
     let mtu = |world: &World| world.hosts[A].status(a).paths[0].mtu;
     let before = mtu(&world);
-    let mut guessed = packet[..8].to_vec();
-    guessed[7] ^= 1;
+    let mut wrong_tag = packet[..8].to_vec();
+    wrong_tag[7] ^= 1;
     let foreign = [&PORT.to_be_bytes()[..], &packet[2..8]].concat();
-    for quoted in [&guessed[..], &foreign, &packet[..4]] {
+    for quoted in [&wrong_tag[..], &foreign, &packet[..4]] {
         report(&mut world, Unreachable::TooBig(1300), quoted);
     }
     assert_eq!((mtu(&world), unverified(&world)), (before, 3));

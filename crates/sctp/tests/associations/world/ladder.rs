@@ -4,7 +4,7 @@ use bytes::Bytes;
 use eyas_sctp::io::Ecn;
 
 use super::{A, Wiretap, names};
-use crate::network::{Leaving, Tap};
+use crate::network::{OutgoingPacket, Tap};
 
 /// Records packets, and drops some.
 pub(crate) struct Ladder {
@@ -40,7 +40,7 @@ impl Default for Ladder {
 }
 
 impl Tap for Ladder {
-    fn leaves(&mut self, packet: &mut Leaving) -> bool {
+    fn on_sent(&mut self, packet: &mut OutgoingPacket) -> bool {
         let contents = &packet.datagram.contents;
         let time = packet.now.as_nanos().to_be_bytes();
         for byte in time.iter().chain(contents) {
@@ -67,7 +67,7 @@ impl Tap for Ladder {
         named.map(|at| self.lose.remove(at)).is_none()
     }
 
-    fn is_lost(&mut self) {
+    fn on_lost(&mut self) {
         if let Some(line) = self.ladder.last_mut().filter(|line| !line.ends_with("(nowhere)")) {
             line.push_str(" (lost)");
         }
