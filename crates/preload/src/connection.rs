@@ -88,7 +88,7 @@ impl Connection {
         outcome
     }
 
-    /// Returns the connection after a call, when none of its data is in flight any more.
+    /// Returns the connection after a call, once none of its data is in flight.
     pub(crate) fn put_back(self) {
         match self.slot {
             Some(slot) if environment::owns_tables() => {

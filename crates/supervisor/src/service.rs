@@ -16,7 +16,7 @@ pub mod poll {
     pub const ERR: u16 = 0x8;
     /// Both directions have ended.
     pub const HUP: u16 = 0x10;
-    /// The peer will not send any more.
+    /// The peer will not send anything further.
     pub const RDHUP: u16 = 0x2000;
 }
 

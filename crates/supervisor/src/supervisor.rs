@@ -218,7 +218,7 @@ impl<S: Service> Supervisor<S> {
         });
     }
 
-    /// Removes late fillers, and closes the socket if no program has it any more; returns whether
+    /// Removes late fillers, and closes the socket once no program has it; returns whether
     /// it is gone.
     fn close_if_unused(&self, socket: u64) -> bool {
         let mut state = self.lock();
@@ -251,7 +251,7 @@ impl<S: Service> Supervisor<S> {
         }
     }
 
-    /// Records that no call waits for a closed socket any more.
+    /// Records that no call still waits for a closed socket.
     pub(crate) fn stop_lingering(&self, socket: u64) {
         self.lock().lingering.remove(&socket);
     }

@@ -34,7 +34,7 @@ impl Line {
         Self { port, silence, is_silent }
     }
 
-    /// Returns once nothing is forwarded any more.
+    /// Returns once nothing more is forwarded.
     pub(crate) async fn go_silent(&self) {
         self.silence.cancel();
         wait(self.is_silent.cancelled()).await;

@@ -46,7 +46,7 @@ errors! {
     EINVAL = 22;
     /// Not supported by this descriptor.
     ENOTTY = 25;
-    /// There is no peer to send to (any more).
+    /// There is no peer to send to, or no longer one.
     EPIPE = 32;
     /// Not implemented.
     ENOSYS = 38;

@@ -95,7 +95,7 @@ fn install(filter: &[sock_filter], to: RawFd) -> io::Result<()> {
         return Err(error);
     }
     let sent = send(listener, to);
-    // SAFETY: it is ours and not needed here any more.
+    // SAFETY: it is ours and no longer needed here.
     unsafe { libc::close(listener) };
     sent
 }
