@@ -21,27 +21,27 @@ use tokio::{runtime::Runtime, sync::Notify};
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// A runtime with one thread at a time, and the calls that want to be that thread.
-pub(crate) struct Driving {
+pub(crate) struct Driver {
     runtime: Runtime,
-    /// Blocking calls under way.
+    /// The blocking calls in progress.
     calls: AtomicUsize,
-    /// Blocking calls begun since the start.
-    begun: AtomicU64,
-    /// Tells the background thread, which drives the runtime, that a call has begun.
-    wanted: Notify,
+    /// The blocking calls that have started so far.
+    started: AtomicU64,
+    /// Notifies the background thread, which drives the runtime, that a call has started.
+    call_started: Notify,
     /// The background thread, which is parked while a long call is under way.
     background: OnceLock<Thread>,
 }
 
-impl Driving {
+impl Driver {
     /// Starts the background thread, which never ends: calls may be under way in other threads when the interpreter
     /// ends.
     pub(crate) fn start(runtime: Runtime) -> io::Result<Arc<Self>> {
         let driving = Arc::new(Self {
             runtime,
             calls: AtomicUsize::new(0),
-            begun: AtomicU64::new(0),
-            wanted: Notify::new(),
+            started: AtomicU64::new(0),
+            call_started: Notify::new(),
             background: OnceLock::new(),
         });
         let driven = Arc::clone(&driving);
@@ -58,28 +58,28 @@ impl Driving {
     /// Begins a blocking call.
     pub(crate) fn call(&self) -> Call<'_> {
         self.calls.fetch_add(1, Ordering::SeqCst);
-        self.begun.fetch_add(1, Ordering::SeqCst);
-        self.wanted.notify_one();
+        self.started.fetch_add(1, Ordering::SeqCst);
+        self.call_started.notify_one();
         Call(self)
     }
 
     fn drive(&self) -> ! {
         loop {
-            self.wait_for_a_pause();
+            self.wait_for_pause();
             self.runtime.block_on(async {
                 while self.calls.load(Ordering::SeqCst) == 0 {
-                    self.wanted.notified().await;
+                    self.call_started.notified().await;
                 }
             });
         }
     }
 
     /// Waits until no call has been under way for a [`PAUSE`].
-    fn wait_for_a_pause(&self) {
+    fn wait_for_pause(&self) {
         loop {
-            let begun = self.begun.load(Ordering::SeqCst);
+            let started = self.started.load(Ordering::SeqCst);
             thread::sleep(PAUSE);
-            if begun != self.begun.load(Ordering::SeqCst) {
+            if started != self.started.load(Ordering::SeqCst) {
                 continue;
             }
             if self.calls.load(Ordering::SeqCst) == 0 {
@@ -93,11 +93,11 @@ impl Driving {
     }
 }
 
-/// A blocking call under way.
-pub(crate) struct Call<'a>(&'a Driving);
+/// A blocking call in progress.
+pub(crate) struct Call<'a>(&'a Driver);
 
 impl Call<'_> {
-    /// Runs a future to its end, and with it the tasks, sockets and timers of the runtime, unless another thread
+    /// Runs a future to completion, and with it the tasks, sockets and timers of the runtime, unless another thread
     /// does so already.
     pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
         self.0.runtime.block_on(future)

@@ -119,7 +119,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Waits until no thread of the runtime is in Python, and lets none enter it any more.
+/// Waits until no thread of the runtime is in Python, and keeps all of them out from then on.
 #[pyfunction]
 fn at_exit(py: Python<'_>) {
     // A forked child has no such threads, and those of the parent may have held the lock.

@@ -16,20 +16,20 @@ use pyo3::{PyResult, exceptions::PyRuntimeError};
 use tokio::runtime::{Builder, EnterGuard, Runtime};
 use tokio::task::JoinHandle;
 
-use crate::driving::{Call, Driving};
+use crate::driving::{Call, Driver};
 
 static STARTED: OnceLock<Started> = OnceLock::new();
 
 /// The runtime, once it is started.
 pub(crate) struct Started {
-    driving: Arc<Driving>,
+    driving: Arc<Driver>,
     process: u32,
 }
 
 impl Started {
     fn new() -> PyResult<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { driving: Driving::start(runtime)?, process: std::process::id() })
+        Ok(Self { driving: Driver::start(runtime)?, process: std::process::id() })
     }
 
     fn is_here(&self) -> bool {

@@ -21,7 +21,7 @@ use crate::{
 /// How often a blocking call checks for signals, such as that of Ctrl-C.
 pub(crate) const SIGNALS: Duration = Duration::from_millis(50);
 
-/// Runs a future to its end without the GIL. If the handler of a signal raises, the future is dropped at once, and
+/// Runs a future to completion without the GIL. If the handler of a signal raises, the future is dropped at once, and
 /// with it whatever it had open.
 pub(crate) fn wait<T: Send>(
     py: Python<'_>,

@@ -14,7 +14,7 @@ _OUTCOMES = {
     "upgraded": "ready{}, and took over",
     "lost": "ready{}, another had won",
     "failed": "failed{}",
-    "closed": "closed{}, not needed any more",
+    "closed": "closed{}, no longer needed",
     "under-way": "in progress",
 }
 
