@@ -77,8 +77,9 @@ impl From<&ConnectError> for ErrorType {
     fn from(error: &ConnectError) -> Self {
         match error.failure() {
             RaceFailure::NoAddress(failures) => {
-                let all_late = failures.iter().all(|(_, why)| *why == DnsFailure::Timeout);
-                if all_late { Self::DnsTimeout } else { Self::DnsError }
+                let have_all_timed_out =
+                    failures.iter().all(|(_, why)| *why == DnsFailure::Timeout);
+                if have_all_timed_out { Self::DnsTimeout } else { Self::DnsError }
             }
             RaceFailure::NoNetwork => Self::DestinationIpUnroutable,
             // Without a single attempt, DNS has used up the time.

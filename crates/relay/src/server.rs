@@ -270,7 +270,7 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener, streams: Option<Stre
         };
         let (tcp, client) = match accepted {
             Ok(accepted) => accepted,
-            Err(error) if concerns_one_client(&error) => continue,
+            Err(error) if affects_one_client_only(&error) => continue,
             Err(error) => {
                 if throttle.permits() {
                     shared.notify(sockets::exhausted(&error));
@@ -297,7 +297,7 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener, streams: Option<Stre
 }
 
 /// Returns whether an error concerns only a connection that ended before it was accepted.
-fn concerns_one_client(error: &io::Error) -> bool {
+fn affects_one_client_only(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | ConnectionRefused)
 }

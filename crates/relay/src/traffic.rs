@@ -12,7 +12,7 @@ use crate::report::Datagrams;
 pub(crate) struct Traffic<'a> {
     last_datagram_at: Instant,
     /// When the client's first datagram was forwarded, if it began a QUIC connection.
-    quic_began_at: Option<Instant>,
+    quic_started_at: Option<Instant>,
     counts: &'a mut ByteCounts,
     pub(crate) datagrams: &'a mut Datagrams,
 }
@@ -20,7 +20,7 @@ pub(crate) struct Traffic<'a> {
 impl<'a> Traffic<'a> {
     /// Creates the counts of a client that has sent nothing yet.
     pub(crate) fn new(counts: &'a mut ByteCounts, datagrams: &'a mut Datagrams) -> Self {
-        Self { last_datagram_at: Instant::now(), quic_began_at: None, counts, datagrams }
+        Self { last_datagram_at: Instant::now(), quic_started_at: None, counts, datagrams }
     }
 
     /// Counts a datagram that was forwarded to the destination.
@@ -33,15 +33,15 @@ impl<'a> Traffic<'a> {
     /// Notes whether the client's first datagram begins a QUIC connection, which it does if it has a long
     /// header (RFC 8999 §5.1). Such a client expects an answer.
     pub(crate) fn begins(&mut self, data: &[u8]) {
-        let is_first = self.datagrams.sent == 0 && self.quic_began_at.is_none();
+        let is_first = self.datagrams.sent == 0 && self.quic_started_at.is_none();
         if is_first && data.first().is_some_and(|first| first & 0xc0 == 0xc0) {
-            self.quic_began_at = Some(Instant::now());
+            self.quic_started_at = Some(Instant::now());
         }
     }
 
     /// Returns how long ago a QUIC connection was begun, and whether it was answered.
     pub(crate) fn quic(&self) -> Option<(Duration, bool)> {
-        self.quic_began_at.map(|at| (at.elapsed(), self.datagrams.received > 0))
+        self.quic_started_at.map(|at| (at.elapsed(), self.datagrams.received > 0))
     }
 
     /// Counts a datagram that was forwarded to the client.

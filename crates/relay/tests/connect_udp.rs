@@ -283,8 +283,8 @@ async fn over_http3_quic_datagrams_are_used_too() {
     // `ada:love`, encoded as RFC 7617 requires.
     let request = http::Request::get(target).header("proxy-authorization", "Basic YWRhOmxvdmU=");
     let request = request.body(()).expect("a request");
-    let asked = client.upgrade(&url, "connect-udp", request, TIMEOUT).await.expect("an answer");
-    let Connected::Tunnel(mut tunnel) = asked else { panic!("{asked:?}") };
+    let upgraded = client.upgrade(&url, "connect-udp", request, TIMEOUT).await.expect("an answer");
+    let Connected::Tunnel(mut tunnel) = upgraded else { panic!("{upgraded:?}") };
     let mut datagrams = tunnel.datagrams().expect("they are on offer");
     // A datagram with an unknown context is dropped.
     assert!(datagrams.send(&[b"\x02no"]));

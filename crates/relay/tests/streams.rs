@@ -147,15 +147,15 @@ async fn accept(listener: &TcpListener) -> TcpStream {
 async fn each_stream_is_a_connection_of_its_own() {
     let stage = Stage::new().await;
     let (listener, address) = listener().await;
-    let (mut first, heard_first) = stage.connect(address).await;
+    let (mut first, received_by_first) = stage.connect(address).await;
     let mut server_first = accept(&listener).await;
-    let (mut second, heard_second) = stage.connect(address).await;
+    let (mut second, received_by_second) = stage.connect(address).await;
     let mut server_second = accept(&listener).await;
 
     // One ends in both directions while the other is open, and then the other one is used.
     for (send, server, received) in [
-        (&mut second, &mut server_second, heard_second),
-        (&mut first, &mut server_first, heard_first),
+        (&mut second, &mut server_second, received_by_second),
+        (&mut first, &mut server_first, received_by_first),
     ] {
         send.send_data(Bytes::from_static(b"question"), true).expect("sends");
         let mut question = Vec::new();

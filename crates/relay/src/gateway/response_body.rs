@@ -123,7 +123,7 @@ impl FromUpstream {
                 Poll::Ready(Some(Ok(cleaned)))
             }
             Some(Err(error)) => {
-                Counters::count(&self.lease.counters.broken_off);
+                Counters::count(&self.lease.counters.aborted_responses);
                 self.lease.sender = None;
                 Poll::Ready(Some(Err(ResponseBodyError::Broken(error))))
             }
@@ -143,7 +143,7 @@ impl FromUpstream {
             timer.as_mut().reset(Instant::now() + limit);
         }
         ready!(timer.as_mut().poll(cx));
-        Counters::count(&self.lease.counters.broken_off);
+        Counters::count(&self.lease.counters.aborted_responses);
         self.lease.sender = None;
         Poll::Ready(ResponseBodyError::Silent(limit))
     }

@@ -21,9 +21,9 @@ pub struct Stats {
     /// Currently open upgraded connections, such as WebSockets.
     pub tunnels: u64,
     /// The same since the start.
-    pub tunnels_begun: u64,
+    pub tunnels_opened: u64,
     /// Responses aborted by the upstream.
-    pub broken_off: u64,
+    pub aborted_responses: u64,
     /// Requests without a response from the upstream, by reason, in the order of
     /// [`Stats::REASONS`].
     pub failures: [u64; Reason::NAMES.len()],
@@ -49,9 +49,9 @@ impl Stats {
         page.gauge("eyas_upstream_tunnels", "Open WebSockets and other tunnels.");
         page.row(self.tunnels);
         page.counter("eyas_upstream_tunnels_total", "WebSockets and other tunnels opened.");
-        page.row(self.tunnels_begun);
+        page.row(self.tunnels_opened);
         page.counter("eyas_upstream_broken_off_total", "Responses aborted by the upstream.");
-        page.row(self.broken_off);
+        page.row(self.aborted_responses);
         let help = "Requests without a response from the upstream, by reason.";
         page.counter("eyas_upstream_failures_total", help);
         page.rows("reason", Self::REASONS.into_iter().zip(self.failures));
@@ -65,8 +65,8 @@ pub(super) struct Counters {
     pub(super) reused: AtomicU64,
     pub(super) repeated: AtomicU64,
     pub(super) tunnels: AtomicU64,
-    pub(super) tunnels_begun: AtomicU64,
-    pub(super) broken_off: AtomicU64,
+    pub(super) tunnels_opened: AtomicU64,
+    pub(super) aborted_responses: AtomicU64,
     failures: [AtomicU64; Reason::NAMES.len()],
 }
 
@@ -87,8 +87,8 @@ impl Counters {
             reused: read(&self.reused),
             repeated: read(&self.repeated),
             tunnels: read(&self.tunnels),
-            tunnels_begun: read(&self.tunnels_begun),
-            broken_off: read(&self.broken_off),
+            tunnels_opened: read(&self.tunnels_opened),
+            aborted_responses: read(&self.aborted_responses),
             failures: self.failures.each_ref().map(read),
         }
     }

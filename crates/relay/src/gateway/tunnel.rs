@@ -44,7 +44,7 @@ pub(super) fn open_on_stream(
 
 async fn forward(shared: &Shared, mut client: impl Duplex, mut upstream: impl Duplex) {
     let counters = &shared.counters;
-    Counters::count(&counters.tunnels_begun);
+    Counters::count(&counters.tunnels_opened);
     counters.tunnels.fetch_add(1, Relaxed);
     let until = (Until::Both, shared.limits.tunnel_idle_time);
     let mut bytes = ByteCounts::default();

@@ -167,8 +167,9 @@ impl From<&ConnectError> for Refusal {
         let text = error.to_string();
         match error.failure() {
             RaceFailure::NoAddress(failures) => {
-                let all_late = failures.iter().all(|(_, why)| *why == DnsFailure::Timeout);
-                if all_late { Self::TimedOut(text) } else { Self::NoAddress(text) }
+                let have_all_timed_out =
+                    failures.iter().all(|(_, why)| *why == DnsFailure::Timeout);
+                if have_all_timed_out { Self::TimedOut(text) } else { Self::NoAddress(text) }
             }
             RaceFailure::NoNetwork => Self::NetworkUnreachable(text),
             RaceFailure::Deadline(_) => Self::TimedOut(text),

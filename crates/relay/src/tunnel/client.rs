@@ -180,10 +180,10 @@ impl Setup {
     async fn restore(
         &self,
         mut reason: String,
-        lasted: Duration,
+        duration: Duration,
         stop: &CancellationToken,
     ) -> Option<ClientSession> {
-        let mut pause = if lasted >= STABLE { PAUSES.0 } else { 4 * PAUSES.0 };
+        let mut pause = if duration >= STABLE { PAUSES.0 } else { 4 * PAUSES.0 };
         loop {
             self.observer.warn("disconnected", format!("{reason}; reconnecting"));
             let tunnel = self.reconnect(pause, stop).await?;

@@ -94,7 +94,7 @@ async fn a_truncated_response_never_looks_complete() {
         let answer = read_all(&mut client).await;
         assert!(answer.contains("abcd") && !answer.ends_with("0\r\n\r\n"), "{answer}");
     }
-    assert_eq!(stage.gateway.stats().broken_off, 2);
+    assert_eq!(stage.gateway.stats().aborted_responses, 2);
 }
 
 #[tokio::test]

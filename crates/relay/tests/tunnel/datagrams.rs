@@ -103,9 +103,9 @@ async fn a_lost_packet_delays_no_others_and_is_not_retransmitted() {
         }
     })
     .await;
-    let all_of_that = of(b"all of that");
-    here.send(&all_of_that).await;
-    there.receives(&all_of_that).await;
+    let whole = of(b"all of that");
+    here.send(&whole).await;
+    there.receives(&whole).await;
     for round in 0..3 {
         line.is_broken.store(true, SeqCst);
         here.send(&of(&[round; 700])).await;

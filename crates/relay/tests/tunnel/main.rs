@@ -310,8 +310,8 @@ async fn an_unknown_key_is_refused_and_another_server_is_not_trusted() {
             _ => matches!(refused, TunnelError::NotAccepted(_) | TunnelError::Connect(_)),
         };
         assert!(is_expected, "{transport}: {refused}");
-        let distrusting = stage.endpoint(&stage.client, &other);
-        let refused = wait(reach(&distrusting, &target, &policy)).await.expect_err("no trust");
+        let with_other_roots = stage.endpoint(&stage.client, &other);
+        let refused = wait(reach(&with_other_roots, &target, &policy)).await.expect_err("no trust");
         let TunnelError::Connect(error) = refused else { panic!("{transport}: {refused}") };
         let (_, failure) = error.certificate().expect("it is the certificate");
         assert!(failure.detail.contains("SHA256:"), "{transport}: {failure}");

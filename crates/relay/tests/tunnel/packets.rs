@@ -132,9 +132,9 @@ async fn packets_go_both_ways_over_every_transport() {
         here.reaches(&there, &packet("10.9.0.2", "10.9.0.1", over.to_string().as_bytes())).await;
         for (own, other) in [("10.9.0.2", "10.9.0.1"), ("fd00:9::2", "fd00:9::1")] {
             for length in [0, 1, 1200, 3000] {
-                let asks = packet(own, other, &payload[..length]);
-                here.send(&asks).await;
-                there.receives(&asks).await;
+                let request = packet(own, other, &payload[..length]);
+                here.send(&request).await;
+                there.receives(&request).await;
                 let answers = packet(other, own, &payload[..length]);
                 there.send(&answers).await;
                 here.receives(&answers).await;

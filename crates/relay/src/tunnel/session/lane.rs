@@ -25,17 +25,17 @@ pub(super) struct Queues {
     pub(super) due: VecDeque<u32>,
     pub(super) brief: VecDeque<u32>,
     pub(super) long: VecDeque<u32>,
-    brief_in_a_row: u32,
+    consecutive_brief_turns: u32,
 }
 
 impl Queues {
     pub(super) fn next_data(&mut self) -> Option<u32> {
-        let is_brief = self.long.is_empty() || self.brief_in_a_row < BRIEF_TURNS;
+        let is_brief = self.long.is_empty() || self.consecutive_brief_turns < BRIEF_TURNS;
         if is_brief && let Some(id) = self.brief.pop_front() {
-            self.brief_in_a_row += 1;
+            self.consecutive_brief_turns += 1;
             return Some(id);
         }
-        self.brief_in_a_row = 0;
+        self.consecutive_brief_turns = 0;
         self.long.pop_front().or_else(|| self.brief.pop_front())
     }
 }
@@ -144,10 +144,10 @@ impl Session {
         let usable =
             |(lane, one): &(&Lane, &LaneState)| **lane == Lane::FIRST || one.received_hello;
         let lanes = self.lanes.iter().filter(usable);
-        let emptiest = lanes.min_by_key(|(lane, one)| {
+        let least_loaded = lanes.min_by_key(|(lane, one)| {
             // The first one has the session's own frames as well.
             (one.channels + usize::from(**lane == Lane::FIRST), one.freed_at, **lane)
         });
-        emptiest.map_or(Lane::FIRST, |(lane, _)| *lane)
+        least_loaded.map_or(Lane::FIRST, |(lane, _)| *lane)
     }
 }
