@@ -276,9 +276,9 @@ impl DataChannels {
     /// any.
     pub(super) fn advance(&mut self, now: Duration, endpoint: &mut Endpoint) -> bool {
         let sent = self.send_control(now, endpoint);
-        let asked = self.request_resets(now, endpoint);
+        let requested = self.request_resets(now, endpoint);
         self.check_thresholds(endpoint);
-        sent || asked || !self.events.is_empty()
+        sent || requested || !self.events.is_empty()
     }
 
     /// Processes received messages until there is an event; returns whether anything was received.

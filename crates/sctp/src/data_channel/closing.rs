@@ -58,7 +58,7 @@ impl Closings {
 
     /// Returns whether only the response to our reset is missing. A peer that reuses the stream
     /// implies it: it does so once both streams are reset, and its response may be late or lost.
-    pub(super) fn only_lacks_response(&self, id: StreamId) -> bool {
+    pub(super) fn awaits_only_response(&self, id: StreamId) -> bool {
         self.by_stream
             .get(&id)
             .is_some_and(|closing| closing.incoming_done && closing.outgoing == Outgoing::Requested)

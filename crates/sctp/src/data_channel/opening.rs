@@ -20,7 +20,7 @@ impl DataChannels {
     }
 
     fn handle_open(&mut self, id: StreamId, open: Open) {
-        if self.closings.only_lacks_response(id) {
+        if self.closings.awaits_only_response(id) {
             self.finish(id);
         }
         let channel = Channel::from_peer(open);

@@ -213,9 +213,9 @@ mod tests {
             all in prop::collection::btree_set(1_u64..60, 0..50),
             excluded in prop::collection::btree_set(1_u64..60, 0..50),
         ) {
-            let (of_all, of_less) = (ranges_of(&all), ranges_of(&excluded));
+            let (all_ranges, excluded_ranges) = (ranges_of(&all), ranges_of(&excluded));
             let expected: BTreeSet<Position> = all.difference(&excluded).copied().collect();
-            prop_assert_eq!(positions(difference(&of_all, &of_less)), expected);
+            prop_assert_eq!(positions(difference(&all_ranges, &excluded_ranges)), expected);
         }
     }
 }

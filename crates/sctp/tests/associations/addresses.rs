@@ -90,15 +90,15 @@ fn an_abort_at_an_address_being_removed_is_ignored() {
         let packet = abort(&world, reflected);
         world.association(A, a).remove_address(address(A, 1)).unwrap();
         world.run_for(Duration::from_millis(after));
-        for (local, lives) in [(address(A, 1), true), (address(A, 0), false)] {
+        for (local, survives) in [(address(A, 1), true), (address(A, 0), false)] {
             let contents = packet.clone();
             let (local, remote) = (Some(local), socket(B, 0));
             let (ecn, segment_size) = (Ecn::NotCapable, contents.len());
             let input =
                 Input::Packets(Received { local, remote, ecn, contents, segment_size, peer: None });
             world.hosts[A].endpoint.handle_input(world.now, input);
-            let is_there = world.hosts[A].state() == AssociationState::Established;
-            assert_eq!(is_there, lives, "{local:?} {reflected} {after}");
+            let is_established = world.hosts[A].state() == AssociationState::Established;
+            assert_eq!(is_established, survives, "{local:?} {reflected} {after}");
         }
     }
 }
@@ -144,13 +144,13 @@ fn lost_requests_and_answers_are_retransmitted() {
     assert!(world.lost_all());
     assert_eq!(answers(&world, A), [(address(A, 1), OwnAddressChange::Added, None)]);
     assert_eq!(paths(&world, B).len(), 2);
-    let asked = world
+    let requests = world
         .tap
         .ladder
         .iter()
         .filter(|line| line.contains("ASCONF") && !line.contains("ACK"))
         .count();
-    assert_eq!(asked, 3, "{:#?}", world.tap.ladder);
+    assert_eq!(requests, 3, "{:#?}", world.tap.ladder);
 }
 
 #[test]

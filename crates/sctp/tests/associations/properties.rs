@@ -294,11 +294,11 @@ fn run_steps(setting: &Setting, steps: &[Step]) -> u64 {
             Step::Readdress { host } if setting.dynamic_addresses && setting.networks > 1 => {
                 let (endpoint, address) = (&mut world.hosts[host].endpoint, address(host, 1));
                 let own = endpoint.association_mut(world.now, ids[host]);
-                let asked = own.and_then(|mut own| match second_address[host] {
+                let requested = own.and_then(|mut own| match second_address[host] {
                     true => own.remove_address(address),
                     false => own.add_address(address),
                 });
-                second_address[host] ^= asked.is_ok();
+                second_address[host] ^= requested.is_ok();
             }
             Step::Readdress { .. } => {}
         }

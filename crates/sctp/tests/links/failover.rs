@@ -147,17 +147,17 @@ fn the_primary_path_is_used_again_as_soon_as_a_heartbeat_is_answered() {
     world.run_to(ms(15_000));
     world.network.cut.clear();
     world.run_to(ms(24_000));
-    let asked = *world.tap.heartbeats[0].iter().find(|at| **at > ms(15_000)).unwrap();
+    let probed = *world.tap.heartbeats[0].iter().find(|at| **at > ms(15_000)).unwrap();
     let back = first_arrival(&world, 0, ms(15_000)).unwrap();
-    assert!(back - asked <= 2 * ROUND_TRIP, "asked at {asked:?}, used at {back:?}");
+    assert!(back - probed <= 2 * ROUND_TRIP, "probed at {probed:?}, used at {back:?}");
     // Probed at once, then after 1, 2, 4 and 8 seconds.
     let cut = ms(5_000);
-    let asks: Vec<u64> = world.tap.heartbeats[0]
+    let probes: Vec<u64> = world.tap.heartbeats[0]
         .iter()
         .filter(|at| **at > cut)
         .map(|at| (*at - cut).as_secs())
         .collect();
-    assert_eq!(asks, [0, 1, 3, 7, 15]);
+    assert_eq!(probes, [0, 1, 3, 7, 15]);
     assert!(share(&world, back + ms(500), ms(24_000)) >= 70);
     assert_eq!(world.status().primary, PathId(0));
 }
@@ -279,8 +279,8 @@ fn idle_paths_are_probed_every_half_minute() {
     let mut world = World::connected(&AssociationConfig::default(), &links(3));
     world.hosts[A].user = User::Silent;
     world.run_to(ms(300_000));
-    for (network, asked) in world.tap.heartbeats.iter().enumerate() {
-        let later: Vec<_> = asked.iter().filter(|at| **at > ms(10_000)).collect();
+    for (network, probed) in world.tap.heartbeats.iter().enumerate() {
+        let later: Vec<_> = probed.iter().filter(|at| **at > ms(10_000)).collect();
         assert!((9..=10).contains(&later.len()), "network {network}: {later:?}");
         for pair in later.windows(2) {
             let gap = *pair[1] - *pair[0];

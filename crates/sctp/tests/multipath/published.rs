@@ -74,8 +74,8 @@ fn a_fixed_mapping_needs_queue_information_on_paths_of_different_rate() {
     let links = [link(10, 10), link(25, 10)];
     let blind = run(&links, &FIXED, 2, 256, true, User::InTurn);
     assert!(blind.throughput < 20.0, "{}", blind.throughput);
-    let asking = run(&links, &FIXED, 2, 256, true, User::ByQueueInfo);
-    assert!(asking.throughput > 0.97 * 33.7, "{}", asking.throughput);
+    let by_queue_info = run(&links, &FIXED, 2, 256, true, User::ByQueueInfo);
+    assert!(by_queue_info.throughput > 0.97 * 33.7, "{}", by_queue_info.throughput);
 }
 
 #[test]

@@ -51,8 +51,8 @@ fn a_mapping_uses_paths_of_different_rate_with_queue_information() {
     let links = [link(10, 10), link(25, 10)];
     let blind = throughput(&config, &links, User::InTurn);
     assert!(blind < 20.0, "{blind} Mbit/s");
-    let asking = throughput(&config, &links, User::ByQueueInfo);
-    assert!(asking > 32.0, "{asking} Mbit/s");
+    let throughput_by_queue = throughput(&config, &links, User::ByQueueInfo);
+    assert!(throughput_by_queue > 32.0, "{throughput_by_queue} Mbit/s");
 }
 
 #[test]

@@ -146,7 +146,7 @@ impl Stack {
         let Some(assoc) = self.associations.get(&id) else { return };
         let holder = assoc.socket.or(assoc.listener).and_then(|id| self.sockets.get(&id));
         let is_kept = holder.is_some_and(|socket| socket.is_single());
-        if assoc.is_alive() || is_kept || (holder.is_some() && self.has_something(id)) {
+        if assoc.is_alive() || is_kept || (holder.is_some() && self.is_receivable(id)) {
             return;
         }
         self.forget(id);

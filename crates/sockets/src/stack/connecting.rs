@@ -255,8 +255,8 @@ impl Stack {
     ) -> Result<SocketId, Errno> {
         self.advance_to(now);
         let parent = self.sockets.get_mut(&socket).ok_or(Errno::EBADF)?;
-        let is_here = parent.associations.contains(&association);
-        if parent.is_single() || parent.style != Style::OneToMany || !is_here {
+        let is_of_socket = parent.associations.contains(&association);
+        if parent.is_single() || parent.style != Style::OneToMany || !is_of_socket {
             return Err(Errno::EINVAL);
         }
         let assoc = self.associations.get_mut(&association).ok_or(Errno::EINVAL)?;

@@ -24,8 +24,8 @@ impl Stack {
             return Ok(None);
         }
         let id = AssocId(id);
-        let is_here = found.associations.contains(&id);
-        if is_here { Ok(Some(id)) } else { Err(Errno::EINVAL) }
+        let is_of_socket = found.associations.contains(&id);
+        if is_of_socket { Ok(Some(id)) } else { Err(Errno::EINVAL) }
     }
 
     /// Returns the association that an option applies to, which must exist.

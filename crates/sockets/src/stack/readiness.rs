@@ -42,7 +42,7 @@ impl Stack {
 
     /// Returns whether the rest of a partly received message has arrived.
     fn has_rest_of_current(&self, socket: &Socket) -> bool {
-        socket.sticky.is_some_and(|id| self.has_something(id))
+        socket.sticky.is_some_and(|id| self.is_receivable(id))
     }
 
     /// Reports changed results, and wakes waiting calls.

@@ -185,7 +185,7 @@ impl Stack {
         // A message may have arrived in parts that have not been counted yet.
         self.schedule(id);
         self.drop_used_turns(socket);
-        if !stays_current && !self.has_something(id) {
+        if !stays_current && !self.is_receivable(id) {
             self.forget_if_ended(id);
         }
         self.touch_socket(socket);
@@ -217,7 +217,7 @@ impl Stack {
     }
 
     /// Returns whether an association has something to receive.
-    pub(super) fn has_something(&self, id: AssocId) -> bool {
+    pub(super) fn is_receivable(&self, id: AssocId) -> bool {
         let Some(assoc) = self.associations.get(&id) else { return false };
         let port = self.ports.get(&assoc.port);
         assoc.has_waiting() || port.is_some_and(|port| port.endpoint.receivable(assoc.inner) > 0)

@@ -276,11 +276,11 @@ impl Stack {
 
 fn check_flags(socket: &Socket, flags: u16, length: usize, has_name: bool) -> Result<(), Errno> {
     let ends = flags & (flag::SCTP_EOF | flag::SCTP_ABORT) != 0;
-    let is_wrong = (socket.is_one_to_one() && ends)
+    let is_invalid = (socket.is_one_to_one() && ends)
         || (flags & flag::SCTP_EOF != 0 && length > 0)
         || (!ends && length == 0)
         || (flags & flag::SCTP_ADDR_OVER != 0 && !has_name);
-    if is_wrong { Err(Errno::EINVAL) } else { Ok(()) }
+    if is_invalid { Err(Errno::EINVAL) } else { Ok(()) }
 }
 
 /// Returns when a message is abandoned, according to the policy in its flags.

@@ -426,7 +426,7 @@ impl Stack {
             4 => (0, u32_at(value, 0)),
             _ => (i32_at(value, 0), u32_at(value, 4)),
         };
-        let is_wrong = match name {
+        let is_invalid = match name {
             SCTP_MAXSEG => number != 0 && !(8..=65_515).contains(&number),
             SCTP_STREAM_SCHEDULER => number > 4,
             SCTP_ENABLE_STREAM_RESET => number > 7,
@@ -434,7 +434,7 @@ impl Stack {
             SCTP_EVENT => !(0x8000..0x800e).contains(&u32::from(u16_at(value, 4))),
             _ => false,
         };
-        if is_wrong {
+        if is_invalid {
             return Err(Errno::EINVAL);
         }
         let (kind, on) = (u16_at(value, 4), value.get(6).is_some_and(|on| *on != 0));

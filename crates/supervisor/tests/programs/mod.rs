@@ -357,13 +357,20 @@ fn connections() -> usize {
         let (mut kind, mut domain, mut length) = (0, 0, size_of::<c_int>() as u32);
         let level = libc::SOL_SOCKET;
         // SAFETY: all that is passed is live. This bypasses the library, which would hide them.
-        let asked = unsafe {
+        let result = unsafe {
             let option = libc::SO_TYPE;
-            let asked = libc::SYS_getsockopt;
-            libc::syscall(asked, fd, level, option, &raw mut kind, &raw mut length)
-                | libc::syscall(asked, fd, level, libc::SO_DOMAIN, &raw mut domain, &raw mut length)
+            let getsockopt = libc::SYS_getsockopt;
+            libc::syscall(getsockopt, fd, level, option, &raw mut kind, &raw mut length)
+                | libc::syscall(
+                    getsockopt,
+                    fd,
+                    level,
+                    libc::SO_DOMAIN,
+                    &raw mut domain,
+                    &raw mut length,
+                )
         };
-        asked == 0 && (kind, domain) == (libc::SOCK_STREAM, libc::AF_UNIX)
+        result == 0 && (kind, domain) == (libc::SOCK_STREAM, libc::AF_UNIX)
     };
     (0..1024).filter(|fd| is_connection(*fd)).count()
 }

@@ -114,7 +114,7 @@ fn address_changes_are_requested() {
     assert!(!here.outgoing.request_addresses(&[ip(2), ip(3)]), "only once");
     let asconf = poll(&mut here).expect("it is requested");
     let about = |last| about(last).address;
-    let asked: Vec<_> = asconf
+    let requested: Vec<_> = asconf
         .parameters
         .iter()
         .map(|parameter| match parameter {
@@ -123,7 +123,7 @@ fn address_changes_are_requested() {
             other => panic!("not wished: {other:?}"),
         })
         .collect();
-    assert_eq!(asked, [(true, about(2)), (true, about(3)), (false, about(1))]);
+    assert_eq!(requested, [(true, about(2)), (true, about(3)), (false, about(1))]);
 }
 
 #[test]
@@ -235,12 +235,12 @@ fn partial_success_is_reported_per_request() {
 /// the new one.
 #[test]
 fn after_an_address_over_the_limit_none_is_removed() {
-    let asked = [
+    let requested = [
         Parameter::AddAddress(about(4)),
         Parameter::DeleteAddress(about(2)),
         Parameter::SetPrimaryAddress(about(3)),
     ];
-    let (changes, responses) = outcome(asked, &[1, 2, 3]);
+    let (changes, responses) = outcome(requested, &[1, 2, 3]);
     assert_eq!(changes, [PeerChange::MadePrimary(ip(3))]);
     let refused = Some(CauseCode::RESOURCE_SHORTAGE);
     assert_eq!(responses, [(4, refused), (2, refused), (3, None)]);
@@ -259,7 +259,7 @@ fn requests_unknown_to_the_peer_are_not_repeated() {
     let parameters = [unknown].into_iter().collect();
     let ack = AsconfAckChunk { serial: asconf.serial, parameters };
     let AckOutcome::Answered { results, .. } = here.outgoing.handle_ack(&ack) else {
-        panic!("it was asked")
+        panic!("the request was outstanding")
     };
     let code = Some(CauseCode::UNRECOGNIZED_PARAMETERS);
     let unsupported = AsconfRequest::SetPrimary(ip(3));
@@ -325,7 +325,7 @@ fn after_a_refusal_only_confirmed_requests_were_executed() {
         .collect(),
     };
     let AckOutcome::Answered { results, .. } = here.outgoing.handle_ack(&ack) else {
-        panic!("it was asked")
+        panic!("the request was outstanding")
     };
     let refused = Some(CauseCode::OUT_OF_RESOURCE);
     let expected = [None, refused, refused, None];

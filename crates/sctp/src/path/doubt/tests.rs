@@ -13,8 +13,8 @@ struct Link {
     path: Path,
     now: Duration,
     free_at: Duration,
-    under_way: alloc::collections::VecDeque<(Duration, crate::congestion::PacketNumber, Duration)>,
-    least_under_way: usize,
+    in_flight: alloc::collections::VecDeque<(Duration, crate::congestion::PacketNumber, Duration)>,
+    min_in_flight: usize,
 }
 
 impl Link {
@@ -27,28 +27,28 @@ impl Link {
             path: Path::new(PathId(0), remote, None, &config),
             now: Duration::ZERO,
             free_at: Duration::ZERO,
-            under_way: alloc::collections::VecDeque::new(),
-            least_under_way: usize::MAX,
+            in_flight: alloc::collections::VecDeque::new(),
+            min_in_flight: usize::MAX,
         }
     }
 
     /// Sends as much as allowed until then, with this round trip in milliseconds, in packets of
     /// `each` bytes.
     fn saturate(&mut self, until: u64, both_ways: u32, each: Duration) {
-        self.least_under_way = usize::MAX;
+        self.min_in_flight = usize::MAX;
         while self.now < Duration::from_secs(until) {
             while let Allowance::Now(_) = self.path.allowance(self.now, PACKET) {
                 let number = self.path.next_packet();
                 self.path.on_sent(self.now, PACKET, false);
                 self.free_at = self.free_at.max(self.now) + each;
-                self.under_way.push_back((
+                self.in_flight.push_back((
                     self.free_at + MILLISECOND * both_ways,
                     number,
                     self.now,
                 ));
             }
-            let Some((at, number, sent)) = self.under_way.pop_front() else {
-                panic!("something is always under way")
+            let Some((at, number, sent)) = self.in_flight.pop_front() else {
+                panic!("data is always in flight")
             };
             self.now = at;
             self.path.on_chunk_acknowledged(at, number, PACKET);
@@ -56,7 +56,7 @@ impl Link {
             let answered = Some((PathId(0), rtt));
             let progress = Progress { cumulative_advanced: true, rtt: Some(rtt), answered };
             self.path.on_sack(at, progress, Siblings::default());
-            self.least_under_way = self.least_under_way.min(self.path.outstanding());
+            self.min_in_flight = self.min_in_flight.min(self.path.outstanding());
         }
     }
 
@@ -74,7 +74,7 @@ fn a_longer_route_is_detected_although_the_path_is_full() {
     assert!(link.minimum() >= 80 * MILLISECOND, "{:?}", link.minimum());
     // The window is full again: 80 packets.
     link.saturate(21, 80, MILLISECOND);
-    assert!(link.path.outstanding() >= 78 * PACKET, "{} under way", link.path.outstanding());
+    assert!(link.path.outstanding() >= 78 * PACKET, "{} in flight", link.path.outstanding());
 }
 
 #[test]
@@ -95,6 +95,6 @@ fn explained_delays_do_not_reduce_the_cap() {
     let mut link = Link::new();
     link.saturate(10, 40, MILLISECOND);
     link.saturate(60, 40, MILLISECOND);
-    assert!(link.least_under_way >= 39 * PACKET, "{} under way", link.least_under_way);
+    assert!(link.min_in_flight >= 39 * PACKET, "{} in flight", link.min_in_flight);
     assert!(link.path.check_cap().is_none());
 }

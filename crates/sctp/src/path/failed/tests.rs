@@ -118,11 +118,11 @@ fn all_paths_are_probed_when_the_last_one_fails() {
     // Its acknowledgement is still outstanding.
     let now = ms(20_000);
     paths.on_error(PathId(2), &config);
-    let mut asked = Vec::new();
+    let mut probed = Vec::new();
     while let Some(heartbeat) = paths.poll_heartbeat(now, &config) {
-        asked.push(heartbeat.path.0);
+        probed.push(heartbeat.path.0);
     }
-    assert_eq!(asked, [0, 1, 2]);
+    assert_eq!(probed, [0, 1, 2]);
     assert_eq!(paths.poll_heartbeat(now + ms(1), &config), None);
 }
 
@@ -130,22 +130,22 @@ fn all_paths_are_probed_when_the_last_one_fails() {
 fn probes_of_flapping_paths_are_bounded() {
     let (mut paths, config) = paths(2, Some(INTERVAL));
     paths.suspect(PathId(0));
-    let mut asked = 0;
+    let mut probed = 0;
     for step in 0..1000 {
         let now = ms(1000 + step);
         paths.handle_timeout(now, &config);
         while let Some(heartbeat) = paths.poll_heartbeat(now, &config) {
-            asked += usize::from(heartbeat.path == PathId(0));
+            probed += usize::from(heartbeat.path == PathId(0));
         }
         // The other path works and fails alternately.
         if step % 2 == 0 { paths.on_error(PathId(1), &config) } else { paths.on_answer(PathId(1)) }
     }
-    assert!((8..=12).contains(&asked), "{asked}");
+    assert!((8..=12).contains(&probed), "{probed}");
 }
 
 #[test]
 fn an_unconfirmed_address_is_not_probed_more_often() {
-    let mut asked = Vec::new();
+    let mut probed = Vec::new();
     for interval in [Some(INTERVAL), None] {
         let (mut paths, config) = paths(1, interval);
         paths.add(SocketAddr::from(([192, 0, 2, 9], 0)), None, &config).unwrap();
@@ -161,7 +161,7 @@ fn an_unconfirmed_address_is_not_probed_more_often() {
             }
             now += ms(10);
         }
-        asked.push(to_new);
+        probed.push(to_new);
     }
-    assert_eq!(asked[0], asked[1]);
+    assert_eq!(probed[0], probed[1]);
 }

@@ -19,17 +19,17 @@ fn path(flight_cap: Option<FlightCap>) -> Path {
 /// many round trips. Returns the largest flight size.
 fn saturate(path: &mut Path, rounds: u64) -> usize {
     let (mut now, mut free_at) = (Duration::ZERO, Duration::ZERO);
-    let mut under_way = alloc::collections::VecDeque::new();
+    let mut in_flight = alloc::collections::VecDeque::new();
     let mut most = 0;
     while now < Duration::from_millis(50 * rounds) {
         while let Allowance::Now(_) = path.allowance(now, PACKET) {
             let number = path.next_packet();
             path.on_sent(now, PACKET, false);
             free_at = free_at.max(now) + Duration::from_millis(1);
-            under_way.push_back((free_at + Duration::from_millis(49), number, now));
+            in_flight.push_back((free_at + Duration::from_millis(49), number, now));
             most = most.max(path.outstanding());
         }
-        let (at, number, sent) = under_way.pop_front().expect("data is always in flight");
+        let (at, number, sent) = in_flight.pop_front().expect("data is always in flight");
         now = at;
         path.on_chunk_acknowledged(now, number, PACKET);
         let progress =
@@ -57,7 +57,7 @@ fn flow(path: &mut Path, (from, to): (u64, u64), delay: u64, return_path: PathId
     let (mut now, end) = (Duration::from_millis(from), Duration::from_millis(to));
     let half = Duration::from_millis(u64::midpoint(from, to));
     let (mut free_at, mut most) = (now, 0);
-    let mut under_way = alloc::collections::VecDeque::new();
+    let mut in_flight = alloc::collections::VecDeque::new();
     loop {
         while now < end
             && let Allowance::Now(_) = path.allowance(now, PACKET)
@@ -65,12 +65,12 @@ fn flow(path: &mut Path, (from, to): (u64, u64), delay: u64, return_path: PathId
             let number = path.next_packet();
             path.on_sent(now, PACKET, false);
             free_at = free_at.max(now) + Duration::from_millis(1);
-            under_way.push_back((free_at + Duration::from_millis(delay), number, now));
+            in_flight.push_back((free_at + Duration::from_millis(delay), number, now));
         }
         if now > half {
             most = most.max(path.outstanding());
         }
-        let Some((at, number, sent)) = under_way.pop_front() else { return most };
+        let Some((at, number, sent)) = in_flight.pop_front() else { return most };
         now = at;
         path.on_chunk_acknowledged(now, number, PACKET);
         let (rtt, answered) = (Some(now - sent), Some((return_path, now - sent)));
@@ -82,7 +82,7 @@ fn flow(path: &mut Path, (from, to): (u64, u64), delay: u64, return_path: PathId
 #[test]
 fn a_path_stays_full_when_its_return_path_is_lost() {
     let other = PathId(1);
-    let under_way_after = |forgets: bool| {
+    let in_flight_after = |forgets: bool| {
         let mut path = path(Some(FlightCap { percent: 110 }));
         // 25 packets fill it as long as acknowledgements return quickly; after that it takes 80.
         flow(&mut path, (0, 1000), 24, other);
@@ -91,6 +91,6 @@ fn a_path_stays_full_when_its_return_path_is_lost() {
         }
         flow(&mut path, (1100, 2100), 79, PathId(0)) / PACKET
     };
-    assert!(under_way_after(true) >= 80, "{} packets", under_way_after(true));
-    assert!(under_way_after(false) < 40, "{} packets", under_way_after(false));
+    assert!(in_flight_after(true) >= 80, "{} packets", in_flight_after(true));
+    assert!(in_flight_after(false) < 40, "{} packets", in_flight_after(false));
 }

@@ -58,7 +58,7 @@ struct Bench {
     paths: Paths,
     config: AssociationConfig,
     now: Duration,
-    asked: Vec<Heartbeat>,
+    outstanding: Vec<Heartbeat>,
 }
 
 impl Bench {
@@ -67,7 +67,7 @@ impl Bench {
             AssociationConfig { congestion_control: kind.into(), ..AssociationConfig::default() };
         let mut paths = Paths::new(address(1), None, &config, [1; 32]);
         paths.start();
-        Self { paths, config, now: Duration::from_secs(1), asked: Vec::new() }
+        Self { paths, config, now: Duration::from_secs(1), outstanding: Vec::new() }
     }
 
     fn apply(&mut self, event: Event) {
@@ -100,25 +100,25 @@ impl Bench {
     }
 
     fn answer(&mut self, which: usize, forged: bool) {
-        let Some(heartbeat) = self.asked.get(which).copied() else { return };
+        let Some(heartbeat) = self.outstanding.get(which).copied() else { return };
         let mut info = heartbeat.info;
         if forged {
             info[5] ^= 1;
         }
         let taken = self.paths.on_heartbeat_ack(self.now, &info, None);
         assert!(!(forged && taken), "a forged answer was taken");
-        self.asked.remove(which);
+        self.outstanding.remove(which);
     }
 
     fn check(&mut self) {
         self.paths.handle_timeout(self.now, &self.config);
-        let before = self.asked.len();
+        let before = self.outstanding.len();
         while let Some(heartbeat) = self.paths.poll_heartbeat(self.now, &self.config) {
-            self.asked.push(heartbeat);
-            assert!(self.asked.len() < before + 20, "endless heartbeats");
+            self.outstanding.push(heartbeat);
+            assert!(self.outstanding.len() < before + 20, "endless heartbeats");
         }
-        let surplus = self.asked.len().saturating_sub(4);
-        self.asked.drain(..surplus);
+        let surplus = self.outstanding.len().saturating_sub(4);
+        self.outstanding.drain(..surplus);
         assert!(self.paths.next_timeout().is_none_or(|at| at > self.now), "a timer in the past");
         assert!(self.paths.get(self.paths.primary()).is_some());
         if let Some(id) = self.paths.for_data(None) {

@@ -320,15 +320,15 @@ proptest! {
         config.receive_buffer = 10_000;
         config.partial_delivery_point = Some(2000);
         let mut side = Side::with(&config, interleaving, nr_sack);
-        let mut goes_on = true;
+        let mut survives = true;
         for action in &actions {
-            goes_on &= apply(&mut side, action, interleaving);
+            survives &= apply(&mut side, action, interleaving);
             prop_assert!(side.receiver.memory() <= side.receiver.window.memory_bound());
             let sack = side.sack();
             let blocks = gaps(&sack);
             prop_assert!(blocks.windows(2).all(|pair| pair[0].1 + 1 < pair[1].0));
         }
-        if goes_on {
+        if survives {
             nothing_leaks(&mut side, interleaving)?;
         }
     }

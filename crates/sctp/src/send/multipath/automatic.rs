@@ -170,14 +170,17 @@ impl Sender {
         let current = scheduler.current();
         let is_eligible = |slot: StreamSlot| {
             let Some((stream, message)) = heads.get(slot) else { return false };
-            let asked =
-                message.path.filter(|asked| *asked != path).and_then(|asked| paths.get(asked));
-            let is_elsewhere = asked.is_some_and(|asked| asked.state() == PathState::Active);
+            let requested = message
+                .path
+                .filter(|requested| *requested != path)
+                .and_then(|requested| paths.get(requested));
+            let requests_other_path =
+                requested.is_some_and(|requested| requested.state() == PathState::Active);
             let is_started = message.sent > 0;
             let is_late = !is_started
                 && automatic.has_preferences
                 && automatic.misses_deadline(slot, path_entry, paths);
-            !(is_elsewhere || is_late || stream.paused && !is_started)
+            !(requests_other_path || is_late || stream.paused && !is_started)
         };
         let mut best: Option<Candidate> = None;
         let mut left = MAX_INSPECTED;

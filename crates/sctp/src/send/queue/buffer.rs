@@ -94,11 +94,11 @@ impl SendBuffer {
     /// Returns whether there is now room that the user waits for. True once.
     pub(super) fn take_room(&mut self, messages: usize) -> bool {
         let has_room = |length: u32| self.has_room(length as usize, messages);
-        let is_there = self.refused.is_some_and(has_room);
-        if is_there {
+        let has_room_now = self.refused.is_some_and(has_room);
+        if has_room_now {
             self.refused = None;
         }
-        is_there
+        has_room_now
     }
 
     /// Cancels the wait for room.

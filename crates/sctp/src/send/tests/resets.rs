@@ -33,12 +33,12 @@ fn a_paused_stream_sends_nothing_new_and_restarts() {
 
 #[test]
 fn a_stream_can_be_paused_before_it_is_first_used() {
-    for (paused, others_go) in [(&[StreamId(1)][..], true), (&[], false)] {
+    for (paused, sends_others) in [(&[StreamId(1)][..], true), (&[], false)] {
         let mut bench = Bench::new();
         bench.sender.pause_streams(paused);
         bench.send(on(1), 10).expect("messages are still accepted");
         bench.send(on(2), 10).expect("taken");
-        assert_eq!(numbers(&bench.output()), if others_go { vec![(2, 0)] } else { vec![] });
+        assert_eq!(numbers(&bench.output()), if sends_others { vec![(2, 0)] } else { vec![] });
         bench.sender.resume_streams(paused);
         assert!(numbers(&bench.output()).contains(&(1, 0)));
         bench.send(on(1), 10).expect("taken");
