@@ -53,8 +53,8 @@ impl Endpoint {
         if count <= self.memory.ample_for && self.memory.allowance == usize::MAX {
             return;
         }
-        let is_much = self.memory.queued_since_count > self.config.memory / UNCOUNTED_FRACTION;
-        if !is_much && self.now < self.memory.due {
+        let has_grown = self.memory.queued_since_count > self.config.memory / UNCOUNTED_FRACTION;
+        if !has_grown && self.now < self.memory.due {
             return;
         }
         let largest_buffer = self.accepting.send_buffer.max(self.accepting.receive_buffer);
