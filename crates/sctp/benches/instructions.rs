@@ -109,7 +109,7 @@ fn messages(size: usize, count: u64) -> Result<(), Box<dyn Error>> {
         if !has_moved {
             // Only a timer can make progress: advance to it.
             let due = [pair.client.timeout, pair.server.timeout].into_iter().flatten().min();
-            now = due.ok_or("the transfer stands still")?.max(now);
+            now = due.ok_or("the transfer stalled")?.max(now);
         }
     }
     Ok(())
