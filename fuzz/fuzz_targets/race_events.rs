@@ -150,7 +150,12 @@ fn network(id: u8, has_v4: bool, has_v6: bool) -> NetworkView {
     let mut sources = Vec::new();
     sources.extend(has_v6.then(|| source("2001:db8::99")));
     sources.extend(has_v4.then(|| source("198.51.100.9")));
-    NetworkView { id: NetworkId(id.to_string()), sources, pref64: Vec::new(), lacking: Vec::new() }
+    NetworkView {
+        id: NetworkId(id.to_string().into()),
+        sources,
+        pref64: Vec::new(),
+        lacking: Vec::new(),
+    }
 }
 
 impl Run {
