@@ -418,11 +418,13 @@ impl Resolution {
     /// microsecond earlier would cost a Connection Attempt Delay wherever that family is broken.
     fn awaits_known_good(&self, services: &[ServiceInfo], now: Duration) -> bool {
         let mut worked = self.setup.view.worked(now);
-        let is_known =
-            |ip| services.iter().flat_map(|service| &service.addresses).any(|one| one.ip == ip);
+        let is_known = |ip| {
+            services.iter().flat_map(|service| &service.addresses).any(|address| address.ip == ip)
+        };
         let is_pending = |ip| {
             let wanted = RecordType::of(Family::of(ip));
-            let mut of_type = self.questions.iter().filter(|one| one.query.record_type == wanted);
+            let mut of_type =
+                self.questions.iter().filter(|question| question.query.record_type == wanted);
             of_type.any(|question| question.answer.is_none())
         };
         !worked.clone().any(is_known) && worked.any(is_pending)

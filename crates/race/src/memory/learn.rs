@@ -182,7 +182,7 @@ fn was_heard(evidence: &Evidence) -> Option<bool> {
 /// peer that never answered shows no loss.
 fn loss_shown_by_silence(previous: Verdict, evidence: &Evidence) -> Option<bool> {
     let was_good = matches!(previous, Verdict::Good { .. });
-    let is_silent = evidence.failure.as_ref().is_some_and(|it| it.cause == Cause::Silent);
+    let is_silent = evidence.failure.as_ref().is_some_and(|failure| failure.cause == Cause::Silent);
     (was_good && is_silent && evidence.doubt != Some(Doubt::HostRefused)).then_some(true)
 }
 

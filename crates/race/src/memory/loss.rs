@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 /// The most recent handshakes over one path, and which of them had to retransmit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handshakes {
-    /// One bit per handshake, set if it had to retransmit; the latest in the lowest.
-    again: u32,
+    /// One bit per handshake, set if it had to retransmit; the lowest bit is the latest.
+    #[serde(rename = "again")]
+    retransmitted: u32,
     /// The number of handshakes, at most [`Self::MOST`].
     known: u8,
 }
@@ -27,11 +28,11 @@ impl Handshakes {
 
     /// Adds one handshake, if it is known whether it had to retransmit.
     #[must_use]
-    pub fn and(self, sent_again: Option<bool>) -> Self {
-        match sent_again {
+    pub fn and(self, retransmitted: Option<bool>) -> Self {
+        match retransmitted {
             None => self,
-            Some(again) => Self {
-                again: self.again << 1 | u32::from(again),
+            Some(retransmitted) => Self {
+                retransmitted: self.retransmitted << 1 | u32::from(retransmitted),
                 known: self.known.saturating_add(1).min(Self::MOST),
             },
         }
@@ -39,7 +40,7 @@ impl Handshakes {
 
     /// Returns how many had to retransmit, out of how many.
     pub fn loss(self) -> Loss {
-        Loss { sent_again: self.again.count_ones(), handshakes: u32::from(self.known) }
+        Loss { sent_again: self.retransmitted.count_ones(), handshakes: u32::from(self.known) }
     }
 }
 

@@ -116,17 +116,17 @@ fn classify(request: &PlanRequest<'_>, draft: &mut Draft) -> Class {
 /// enough to learn, and the others are re-tested in later races. If nothing better precedes them,
 /// they are ordinary attempts.
 fn mark_retests(assessed: &mut [Assessed]) {
-    if !assessed.iter().any(|one| one.class <= Class::Untried) {
+    if !assessed.iter().any(|candidate| candidate.class <= Class::Untried) {
         return;
     }
-    let is_due = |one: &&mut Assessed| one.class == Class::Retest;
+    let is_due = |candidate: &&mut Assessed| candidate.class == Class::Retest;
     let mut due: Vec<&mut Assessed> = assessed.iter_mut().filter(is_due).collect();
-    due.sort_by_key(|one| one.due_since);
+    due.sort_by_key(|candidate| candidate.due_since);
     let mut marked: Vec<(Transport, Family)> = Vec::new();
-    for one in due {
-        if !marked.contains(&one.transport_and_family()) {
-            marked.push(one.transport_and_family());
-            one.retest = true;
+    for candidate in due {
+        if !marked.contains(&candidate.transport_and_family()) {
+            marked.push(candidate.transport_and_family());
+            candidate.retest = true;
         }
     }
 }
@@ -137,9 +137,9 @@ fn mark_more_preferred(assessed: &mut [Assessed]) {
     let Some(good) = assessed.iter().find(|one| one.class == Class::Good) else { return };
     let (block, rank) = (good.draft.position.block(), good.draft.position.rank());
     let (than, family) = good.transport_and_family();
-    let more_preferred = assessed.iter_mut().find(|one| {
-        let position = &one.draft.position;
-        one.class == Class::Untried && position.block() == block && position.rank() < rank
+    let more_preferred = assessed.iter_mut().find(|candidate| {
+        let position = &candidate.draft.position;
+        candidate.class == Class::Untried && position.block() == block && position.rank() < rank
     });
     if let Some(more_preferred) = more_preferred {
         more_preferred.retest = true;

@@ -55,18 +55,18 @@ pub(super) fn entries(
 ) -> Vec<Entry> {
     let mut last: Option<Last> = None;
     let mut remembered = None;
-    for block in assessed.chunk_by_mut(|one, next| one.block() == next.block()) {
+    for block in assessed.chunk_by_mut(|previous, next| previous.block() == next.block()) {
         let base = last.map(|last| {
             let (delay, rtt) = attempt_delay(policy, last.rtt);
             (last.start.saturating_add(delay), Reason::AttemptDelay { delay, rtt })
         });
-        let beside = remembered.filter(|one: &Remembered| {
-            block.first().is_some_and(|first| first.draft.position.block() == one.position)
+        let beside = remembered.filter(|remembered: &Remembered| {
+            block.first().is_some_and(|first| first.draft.position.block() == remembered.position)
         });
         schedule_lanes(policy, wait_times, (base, beside), block);
         // Of two that start together, the more preferred transport comes first.
-        last = block.iter().max_by_key(|one| one.start).map(Last::of);
-        let first = block.iter().min_by_key(|one| one.start);
+        last = block.iter().max_by_key(|candidate| candidate.start).map(Last::of);
+        let first = block.iter().min_by_key(|candidate| candidate.start);
         remembered = first.filter(|first| first.from_memory).map(|first| {
             let draft = &first.draft;
             let (transport, position) = (draft.candidate.transport, draft.position.block());
@@ -75,8 +75,8 @@ pub(super) fn entries(
     }
     // A lane timed by a remembered candidate may start before other lanes of its block, but never
     // before that candidate.
-    if !assessed.is_sorted_by_key(|one| one.start) {
-        assessed.sort_by_cached_key(|one| one.start);
+    if !assessed.is_sorted_by_key(|candidate| candidate.start) {
+        assessed.sort_by_cached_key(|candidate| candidate.start);
     }
     in_order(policy, assessed)
 }
@@ -137,11 +137,12 @@ fn schedule_lanes(
             None => (lane_start, first_reason.take().unwrap_or_else(|| choice(policy, transport))),
         };
         if opens_lane {
-            let one = remembered.filter(|one| policy.rank(one.transport) < policy.rank(transport));
-            if let Some(one) = one {
+            let remembered = remembered
+                .filter(|remembered| policy.rank(remembered.transport) < policy.rank(transport));
+            if let Some(remembered) = remembered {
                 let (delay, head_start_reason) =
-                    head_start(wait_times, (one.transport, one.rtt), &assessed.draft);
-                let beside = one.start.saturating_add(delay);
+                    head_start(wait_times, (remembered.transport, remembered.rtt), &assessed.draft);
+                let beside = remembered.start.saturating_add(delay);
                 (start, reason) =
                     if beside < start { (beside, head_start_reason) } else { (start, reason) };
             }

@@ -14,7 +14,7 @@ pub const MAX_BACKGROUND: usize = 4;
 impl Race {
     /// Starts the background attempt that is due.
     pub(super) fn start_background(&mut self) {
-        let Some(entry) = self.next_in_background().and_then(|(_, place)| self.waiting.take(place))
+        let Some(entry) = self.next_in_background().and_then(|(_, index)| self.waiting.take(index))
         else {
             return;
         };
@@ -44,7 +44,7 @@ impl Race {
         let left = MAX_BACKGROUND.checked_sub(self.started_in_background().count())?;
         let earliest = self.background_pace(at).max(self.now);
         let best_rank = self.rank(&self.attempts[index(best)]);
-        let due = self.waiting.iter().enumerate().filter_map(|(place, waiting)| {
+        let due = self.waiting.iter().enumerate().filter_map(|(index, waiting)| {
             let entry = &self.plan.entries[waiting];
             let transport = entry.candidate.transport;
             let verdict = self.setup.view.verdict(&entry.candidate, self.planned_at);
@@ -57,14 +57,14 @@ impl Race {
                 None if entry.retest => earliest,
                 None => return None,
             };
-            Some((upgrade.unwrap_or(usize::MAX), due, verdict.due_since(), place))
+            Some((upgrade.unwrap_or(usize::MAX), due, verdict.due_since(), index))
         });
         let next = match left {
             0 => None,
             1 => due.min(),
-            _ => due.min_by_key(|(_, due, since, place)| (*due, *since, *place)),
+            _ => due.min_by_key(|(_, due, since, index)| (*due, *since, *index)),
         };
-        next.map(|(_, due, _, place)| (due, place))
+        next.map(|(_, due, _, index)| (due, index))
     }
 
     fn started_in_background(&self) -> impl DoubleEndedIterator<Item = &Attempt> {
@@ -74,7 +74,7 @@ impl Race {
     /// Returns the earliest time at which the next background attempt may start.
     fn background_pace(&self, won_at: Duration) -> Duration {
         let after = |attempt: Option<&Attempt>, delay: Duration| {
-            attempt.map_or(won_at, |one| one.started.saturating_add(delay))
+            attempt.map_or(won_at, |attempt| attempt.started.saturating_add(delay))
         };
         let after_last = after(self.attempts.last(), ATTEMPT_DELAY_FLOOR);
         let last = self.started_in_background().next_back();

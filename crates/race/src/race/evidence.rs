@@ -109,8 +109,8 @@ impl Race {
     /// Like [`Race::learn_stalled`], but only if the attempt ran for at least the time of the
     /// second retransmission of a first packet: for attempts that are ended early.
     pub(super) fn learn_stalled_if_long(&mut self, index: usize) {
-        let ran = self.now.saturating_sub(self.attempts[index].started);
-        if ran >= self.setup.policy.late_switch_for {
+        let age = self.now.saturating_sub(self.attempts[index].started);
+        if age >= self.setup.policy.late_switch_for {
             self.learn_stalled(index);
         }
     }

@@ -10,7 +10,7 @@ impl Race {
             "more attempts in flight than the policy allows"
         );
         debug_assert!(
-            self.waiting.iter().all(|place| place < self.plan.entries.len()),
+            self.waiting.iter().all(|entry| entry < self.plan.entries.len()),
             "a waiting candidate is not in the plan"
         );
         debug_assert_eq!(
@@ -20,21 +20,23 @@ impl Race {
                 .is_some_and(|next| self.turns_of(&self.plan.entries[next].candidate) == 0),
             "the next candidate has had a turn, or one that had none is not next"
         );
-        let usable =
-            || self.attempts.iter().filter(|one| matches!(one.state, AttemptState::Usable(_)));
+        let usable = || {
+            self.attempts.iter().filter(|attempt| matches!(attempt.state, AttemptState::Usable(_)))
+        };
         let better =
-            || self.attempts.iter().any(|one| matches!(one.state, AttemptState::Better(_)));
+            || self.attempts.iter().any(|attempt| matches!(attempt.state, AttemptState::Better(_)));
         match self.stage {
             Stage::Racing => {
                 debug_assert!(usable().next().is_none(), "a winner while racing")
             }
             Stage::Elected(id) => debug_assert!(
-                usable().next().is_none() && self.attempt(id).is_some_and(|one| one.is_under_way()),
+                usable().next().is_none()
+                    && self.attempt(id).is_some_and(|attempt| attempt.is_under_way()),
                 "the elected attempt has ended"
             ),
             Stage::Won { best, .. } => debug_assert!(
                 usable().count() == 1
-                    && self.attempt(best).is_some_and(|one| match one.state {
+                    && self.attempt(best).is_some_and(|attempt| match attempt.state {
                         AttemptState::Usable(_) => !better(),
                         AttemptState::Better(_) => true,
                         _ => false,

@@ -53,7 +53,7 @@ impl Race {
     /// Returns whether the handshake of this attempt shows that packets were lost: its own were
     /// retransmitted, or those of an earlier try at the same candidate are still unanswered.
     pub(super) fn shows_retransmission(&self, attempt: &Attempt) -> Option<bool> {
-        let is_silent = |one: &Attempt| one.id < attempt.id && !one.is_answered();
+        let is_silent = |earlier: &Attempt| earlier.id < attempt.id && !earlier.is_answered();
         match attempt.again_of.is_some() && self.tries_of(attempt).any(is_silent) {
             true => Some(true),
             false => attempt.was_retransmitted(),
@@ -99,7 +99,9 @@ impl Race {
         let mut second_tries = 0;
         let mut last = attempt;
         // Second tries come after the attempt that they repeat.
-        for retry in self.attempts[first..].iter().filter(|one| one.again_of == Some(attempt.id)) {
+        for retry in
+            self.attempts[first..].iter().filter(|retry| retry.again_of == Some(attempt.id))
+        {
             if retry.is_answered() || retry.failure().is_some() {
                 return None;
             }
@@ -121,7 +123,9 @@ impl Race {
     /// Returns all attempts at the candidate of this one, on the current network.
     fn tries_of<'a>(&'a self, attempt: &'a Attempt) -> impl Iterator<Item = &'a Attempt> {
         let first = attempt.again_of.unwrap_or(attempt.id);
-        self.attempts.iter().filter(move |one| one.id == first || one.again_of == Some(first))
+        self.attempts
+            .iter()
+            .filter(move |attempt| attempt.id == first || attempt.again_of == Some(first))
     }
 
     /// Returns how long to wait for the first attempt at a candidate whose round-trip time is this.

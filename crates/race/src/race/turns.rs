@@ -98,9 +98,9 @@ impl Race {
             self.close(index, CloseReason::MadeRoom);
             let entries = &mut self.plan.entries.iter();
             // If DNS withdrew its address, it is no longer in the plan.
-            let place = entries.position(|entry| entry.candidate.is_same_attempt(&candidate));
-            if let Some(place) = place {
-                self.waiting.push_returning(place);
+            let index = entries.position(|entry| entry.candidate.is_same_attempt(&candidate));
+            if let Some(index) = index {
+                self.waiting.push_returning(index);
             }
         }
         self.slots.released = self.slots.are_fewer_than(1);
@@ -119,7 +119,8 @@ impl Race {
     pub(super) fn is_crowded(&self) -> bool {
         let here = &self.attempts[self.first_on_network..];
         let limit = self.setup.policy.max_in_flight;
-        here.len() >= limit && here.iter().filter(|one| one.again_of.is_none()).count() >= limit
+        here.len() >= limit
+            && here.iter().filter(|attempt| attempt.again_of.is_none()).count() >= limit
     }
 
     /// Returns the attempt that ends if another needs its place, and from when on.
@@ -137,7 +138,7 @@ impl Race {
         }
         let here = self.attempts.iter().enumerate().skip(self.first_on_network);
         here.filter(|(_, attempt)| attempt.is_under_way())
-            .map(|(index, one)| (self.turn_end(one).max(silent_for_long(one)), index))
+            .map(|(index, attempt)| (self.turn_end(attempt).max(silent_for_long(attempt)), index))
             .min()
     }
 

@@ -7,7 +7,7 @@ use alloc::collections::VecDeque;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiting {
     entries: VecDeque<usize>,
-    /// The number of those that were not tried.
+    /// The number of entries that were not tried.
     untried: usize,
 }
 
@@ -32,10 +32,10 @@ impl Waiting {
         self.take(0)
     }
 
-    /// Removes the entry at this place.
-    pub(super) fn take(&mut self, place: usize) -> Option<usize> {
-        let entry = self.entries.remove(place)?;
-        self.untried -= usize::from(place < self.untried);
+    /// Removes the entry at this position.
+    pub(super) fn take(&mut self, position: usize) -> Option<usize> {
+        let entry = self.entries.remove(position)?;
+        self.untried -= usize::from(position < self.untried);
         Some(entry)
     }
 
@@ -44,7 +44,7 @@ impl Waiting {
         self.entries.push_back(entry);
     }
 
-    /// Returns whether one waits that has not been tried at all. Those come before all others.
+    /// Returns whether an untried entry waits. Untried entries come before all others.
     pub(super) fn has_untried(&self) -> bool {
         self.untried > 0
     }

@@ -147,9 +147,9 @@ impl From<&Report> for RaceJson {
 impl From<&Plan> for PlanJson {
     fn from(plan: &Plan) -> Self {
         let mut starts = Duration::ZERO;
-        let entries = plan.entries.iter().map(|one| {
-            starts += one.delay;
-            entry(one, starts)
+        let entries = plan.entries.iter().map(|planned| {
+            starts += planned.delay;
+            entry(planned, starts)
         });
         Self {
             entries: entries.collect(),
