@@ -43,16 +43,16 @@ fn addresses_of_host_and_link_are_never_translated() {
 #[test]
 fn other_addresses_and_lengths_hold_no_ipv4() {
     assert_eq!(extract(WELL_KNOWN_PREFIX, "2001:db8::1".parse().unwrap()), None);
-    let odd = ("2001:db8::".parse().unwrap(), 33);
-    assert_eq!(synthesise(odd, Ipv4Addr::new(192, 0, 2, 1)), None);
-    assert_eq!(extract(odd, "2001:db8::1".parse().unwrap()), None);
+    let invalid_length = ("2001:db8::".parse().unwrap(), 33);
+    assert_eq!(synthesise(invalid_length, Ipv4Addr::new(192, 0, 2, 1)), None);
+    assert_eq!(extract(invalid_length, "2001:db8::1".parse().unwrap()), None);
     let short = ("2001:db8::".parse().unwrap(), 32);
     assert_eq!(extract(short, "2001:db8:c000:221:ff00::".parse().unwrap()), None, "u octet");
 }
 
 #[test]
 fn bits_of_the_prefix_beyond_its_length_are_ignored() {
-    let untidy = ("2001:db8:122:344:ffff:ffff:ffff:ffff".parse().unwrap(), 64);
+    let with_host_bits = ("2001:db8:122:344:ffff:ffff:ffff:ffff".parse().unwrap(), 64);
     let embedded = "2001:db8:122:344:c0:2:2100::".parse().unwrap();
-    assert_eq!(synthesise(untidy, Ipv4Addr::new(192, 0, 2, 33)), Some(embedded));
+    assert_eq!(synthesise(with_host_bits, Ipv4Addr::new(192, 0, 2, 33)), Some(embedded));
 }

@@ -35,8 +35,11 @@ fn the_attempt_delay_lies_between_its_bounds() {
     assert!(matches!(short, Err(PolicyError::TooShort { field: "attempt_delay", .. })));
     let long = with(|policy| policy.attempt_delay = Duration::from_millis(2001));
     assert!(matches!(long, Err(PolicyError::TooLong { field: "attempt_delay", .. })));
-    let crossed = with(|policy| policy.attempt_delay_min = Duration::from_secs(3));
-    assert!(matches!(crossed, Err(PolicyError::TooLong { field: "attempt_delay_min", .. })));
+    let min_above_delay = with(|policy| policy.attempt_delay_min = Duration::from_secs(3));
+    assert!(matches!(
+        min_above_delay,
+        Err(PolicyError::TooLong { field: "attempt_delay_min", .. })
+    ));
     let endless = with(|policy| policy.attempt_delay_max = Duration::MAX);
     assert!(matches!(endless, Err(PolicyError::TooLong { field: "attempt_delay_max", .. })));
 }

@@ -10,7 +10,7 @@ fn every_transport_is_in_the_list_once_and_found_by_its_name() {
     let unknown = serde_json::from_str::<Transport>("\"none\"").unwrap_err().to_string();
     let quoted = unknown.split('`').skip(1).step_by(2);
     let variants: Vec<&str> = quoted.skip_while(|name| *name == "none").collect();
-    assert_eq!(listed.iter().map(|one| one.name()).collect::<Vec<_>>(), variants);
+    assert_eq!(listed.iter().map(|transport| transport.name()).collect::<Vec<_>>(), variants);
     for transport in listed {
         assert_eq!(Transport::from_name(transport.name()), Some(transport));
     }
@@ -33,8 +33,8 @@ fn each_version_of_http_runs_over_its_transports() {
     let over = |transport: Transport| -> Vec<&str> {
         let versions = ["h3", "h2", "http/1.1", "http/1.0"].into_iter();
         versions
-            .filter(|one| {
-                let version = Alpn::from(*one);
+            .filter(|version| {
+                let version = Alpn::from(*version);
                 transport.carries(&version) && transport.speaks_http(&version)
             })
             .collect()
@@ -47,7 +47,8 @@ fn each_version_of_http_runs_over_its_transports() {
 
 #[test]
 fn security_costs_a_round_trip_unless_it_is_built_in() {
-    let round_trips = |security| Transport::ALL.map(|one| one.round_trips_under(security));
+    let round_trips =
+        |security| Transport::ALL.map(|transport| transport.round_trips_under(security));
     // TCP, MPTCP, QUIC, SCTP, SCTP inside UDP.
     assert_eq!(round_trips(Security::None), [1, 1, 1, 2, 2]);
     assert_eq!(round_trips(Security::Tls), [2, 2, 1, 3, 3]);

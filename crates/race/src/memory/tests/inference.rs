@@ -29,8 +29,8 @@ fn the_path_is_a_transport_a_family_and_a_port() {
         candidate(Transport::Quic, "192.0.2.1:8443"),
         candidate(Transport::Quic, "[2001:db8::1]:443"),
     ];
-    for other in others {
-        assert_eq!(verdict(&memory, "new.test", &other, NOW), Verdict::Unknown, "{other}");
+    for candidate in others {
+        assert_eq!(verdict(&memory, "new.test", &candidate, NOW), Verdict::Unknown, "{candidate}");
     }
 }
 

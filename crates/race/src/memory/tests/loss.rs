@@ -13,10 +13,10 @@ fn loss(memory: &Memory, network: &str, now: Duration) -> Option<Loss> {
 
 /// Handshakes with `all` hosts, of which the last `lossy_count` had to retransmit.
 fn handshakes(candidate: &Candidate, all: usize, lossy_count: usize) -> Vec<Evidence> {
-    let one = |number: usize| {
+    let handshake_with = |number: usize| {
         handshake(&format!("{number}.test"), candidate.clone(), NOW, number + lossy_count >= all)
     };
-    (0..all).map(one).collect()
+    (0..all).map(handshake_with).collect()
 }
 
 #[test]
@@ -109,8 +109,8 @@ fn silence_counts_as_loss_only_from_a_peer_that_has_just_answered() {
 #[test]
 fn on_a_lossy_network_a_single_silence_is_not_significant() {
     let silence = cut_short("a.test", tcp(), NOW);
-    let calm = after(core::slice::from_ref(&silence));
-    assert!(matches!(verdict(&calm, "a.test", &tcp(), NOW), Verdict::Bad { .. }));
+    let lossless = after(core::slice::from_ref(&silence));
+    assert!(matches!(verdict(&lossless, "a.test", &tcp(), NOW), Verdict::Bad { .. }));
     let mut lossy = after(&handshakes(&quic(), 4, 4));
     lossy.learn(&silence, &platform());
     assert_eq!(verdict(&lossy, "a.test", &tcp(), NOW), Verdict::Unknown);

@@ -79,7 +79,7 @@ proptest! {
 }
 
 #[test]
-fn rows_learnt_one_by_one_are_those_of_the_whole_memory() {
+fn learning_single_rows_gives_the_rows_of_the_whole_memory() {
     let evidence = [
         was_silent("a.test", quic(), NOW),
         worked("a.test", tcp(), NOW),

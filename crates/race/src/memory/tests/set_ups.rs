@@ -48,7 +48,7 @@ fn a_rejected_offer_does_not_demote_others() {
 
 /// `--cacert` was forgotten.
 #[test]
-fn an_untrusted_certificate_does_not_demote_it_for_those_who_trust_it() {
+fn an_untrusted_certificate_does_not_demote_a_candidate_for_those_who_trust_it() {
     for candidate in [tcp(), h3()] {
         let mut memory = after(&[]);
         memory.learn(&worked("a.test", candidate.clone(), NOW), &own_root());

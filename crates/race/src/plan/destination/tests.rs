@@ -91,7 +91,7 @@ fn history_decides_between_equals() {
 
 /// Rule 10, and IPv4 outside the source's subnet: the order of the answer is DNS's round robin.
 #[test]
-fn equals_stay_in_the_order_of_the_answer() {
+fn equal_addresses_stay_in_the_order_of_the_answer() {
     let answer = ["203.0.113.7", "192.0.2.1", "203.0.113.1"];
     assert_eq!(sorted(&["192.51.100.9"], &answer), answer);
     let network = network(&[("198.51.100.9", 24)]);
@@ -100,7 +100,7 @@ fn equals_stay_in_the_order_of_the_answer() {
     assert_eq!(
         sorted(&["192.0.2.9"], &["203.0.113.7", "192.0.2.1"]),
         ["192.0.2.1", "203.0.113.7"],
-        "but one on the own subnet is near"
+        "an address in the own subnet is near"
     );
 }
 

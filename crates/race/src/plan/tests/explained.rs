@@ -20,7 +20,9 @@ fn lines_of(plan: &Plan) -> Vec<String> {
         })
         .collect();
     let dropped = plan.dropped.iter();
-    lines.extend(dropped.map(|one| format!("not {}: {}", one.candidate, because(&one.reasons))));
+    lines.extend(
+        dropped.map(|dropped| format!("not {}: {}", dropped.candidate, because(&dropped.reasons))),
+    );
     lines.extend(plan.notes.iter().map(|note| format!("note: {note}")));
     lines
 }

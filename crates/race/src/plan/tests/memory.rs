@@ -259,8 +259,8 @@ fn the_memory_can_be_ignored_and_an_exhaustive_race_tries_everything() {
     let plan = learnt.plan_after(60);
     assert_eq!((plan.entries.len(), plan.dropped.len()), (4, 0));
     assert!(plan.entries.iter().all(|entry| !entry.retest));
-    let ignorant = Policy { ignore_memory: true, ..Policy::of_first_tries() };
-    let mut learnt = Learnt::under(ignorant).good(Tcp, "192.0.2.1", 400);
+    let without_memory = Policy { ignore_memory: true, ..Policy::of_first_tries() };
+    let mut learnt = Learnt::under(without_memory).good(Tcp, "192.0.2.1", 400);
     let expected =
         ["0 quic 2001:db8::1", "50 tcp 2001:db8::1", "250 quic 192.0.2.1", "300 tcp 192.0.2.1"];
     assert_eq!(learnt.timetable_after(60), expected);

@@ -147,7 +147,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn lesson()(
+    fn observation()(
         ip in address(),
         transport in proptest::sample::select(Transport::ALL.to_vec()),
         good in any::<bool>(),
@@ -173,7 +173,7 @@ prop_compose! {
             vec![dual_stack(), ipv4_only(), ipv6_only(), nat64(), network(&[])]
         ),
         policy in policy(),
-        memory in proptest::collection::vec(lesson(), 0..12),
+        memory in proptest::collection::vec(observation(), 0..12),
         seed in any::<u64>(),
     ) -> World {
         World { zone, network, policy, memory, seed }
@@ -243,7 +243,9 @@ fn expected(world: &World, services: &[ServiceInfo]) -> Vec<(u16, IpAddr, Transp
     for service in services {
         for address in &service.addresses {
             let ip = world.network.on_the_wire(address.ip, world.policy.only_family);
-            for transport in world.policy.transports.iter().filter(|one| available.contains(one)) {
+            for transport in
+                world.policy.transports.iter().filter(|transport| available.contains(transport))
+            {
                 expected.push((service.port, ip, *transport));
             }
         }

@@ -107,7 +107,7 @@ fn each_record_decides_for_its_own_service() {
         ])
         .plan();
     assert_eq!(timetable(&plan), ["0 quic 192.0.2.1", "250 tcp 192.0.2.2"]);
-    let dropped: Vec<_> = plan.dropped.iter().map(|one| one.candidate.transport).collect();
+    let dropped: Vec<_> = plan.dropped.iter().map(|dropped| dropped.candidate.transport).collect();
     assert_eq!(dropped, [Transport::Tcp, Transport::Quic]);
     for dropped in &plan.dropped {
         assert!(matches!(dropped.reasons[..], [Reason::NotInRecord { .. }]));

@@ -193,13 +193,13 @@ fn after_a_run_that_ends(done: u64, later: u64) -> (Option<Doubt>, Vec<String>) 
 /// is tried again. A run that outlasted the second Initial proves more.
 #[test]
 fn silence_that_was_cut_short_counts_for_30_seconds() {
-    let straight = ["tcp"].map(str::to_owned).to_vec();
+    let only_tcp = ["tcp"].map(str::to_owned).to_vec();
     let retested = ["tcp", "quic"].map(str::to_owned).to_vec();
     let doubt = Some(Doubt::CutShort);
-    assert_eq!(after_a_run_that_ends(60, 10), (doubt, straight.clone()));
-    assert_eq!(after_a_run_that_ends(900, 29_000), (doubt, straight.clone()));
+    assert_eq!(after_a_run_that_ends(60, 10), (doubt, only_tcp.clone()));
+    assert_eq!(after_a_run_that_ends(900, 29_000), (doubt, only_tcp.clone()));
     assert_eq!(after_a_run_that_ends(900, 31_000), (doubt, retested));
-    assert_eq!(after_a_run_that_ends(1_100, 31_000), (None, straight));
+    assert_eq!(after_a_run_that_ends(1_100, 31_000), (None, only_tcp));
 }
 
 #[test]
@@ -238,8 +238,8 @@ fn more_than_one_switch_is_possible() {
     let mut scene = Scene::with(setup, &[V4]);
     let starts = scene.until(0);
     let id = |transport: &str| {
-        let is_it = |line: &&String| line.contains(&format!(" {transport} "));
-        starts.iter().find(is_it).unwrap().split(' ').nth(2).unwrap().parse::<u32>().unwrap()
+        let is_over = |line: &&String| line.contains(&format!(" {transport} "));
+        starts.iter().find(is_over).unwrap().split(' ').nth(2).unwrap().parse::<u32>().unwrap()
     };
     let mut lines = Vec::new();
     for (at, transport) in [(10, "tcp"), (20, "mptcp"), (30, "quic")] {

@@ -25,8 +25,9 @@ fn starts(lines: &[String]) -> Vec<&str> {
 }
 
 /// The time of the first line that contains this.
-fn time_of(lines: &[String], what: &str) -> u64 {
-    let line = lines.iter().find(|line| line.contains(what)).unwrap_or_else(|| panic!("{lines:?}"));
+fn time_of(lines: &[String], event: &str) -> u64 {
+    let line =
+        lines.iter().find(|line| line.contains(event)).unwrap_or_else(|| panic!("{lines:?}"));
     line.split(' ').next().unwrap().parse().unwrap()
 }
 
@@ -177,11 +178,12 @@ fn many_refusing_addresses_end_the_race_soon() {
     let mut scene = Scene::new(&FOUR, policy);
     let mut lines = Vec::new();
     for until in (0..10_000).step_by(10) {
-        let news = scene.until(until);
-        for line in news.iter().filter(|line| line.contains(" tcp ") && line.contains("start")) {
+        let new_lines = scene.until(until);
+        for line in new_lines.iter().filter(|line| line.contains(" tcp ") && line.contains("start"))
+        {
             scene.fails(line.split(' ').nth(2).unwrap().parse().unwrap(), Cause::Refused);
         }
-        lines.extend(news);
+        lines.extend(new_lines);
     }
     let failed = lines.iter().find(|line| line.contains("AllFailed")).unwrap();
     assert!(time_of(&lines, "AllFailed") < 8_000, "{failed}");
@@ -267,7 +269,7 @@ fn a_thousand_addresses_are_tried_in_a_bounded_way() {
     let mut scene = Scene::new(&many, tcp_only());
     let lines = scene.until(29_999);
     let started = starts(&lines);
-    let turns = |address: &&str| started.iter().filter(|one| *one == address).count();
+    let turns = |address: &&str| started.iter().filter(|start| *start == address).count();
     let tried: Vec<usize> = many.iter().map(turns).filter(|turns| *turns > 0).collect();
     assert_eq!(tried.len(), crate::resolve::MAX_ADDRESSES, "all that the plan takes");
     assert!(tried.iter().all(|turns| *turns <= 3), "{tried:?}");

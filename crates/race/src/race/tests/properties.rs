@@ -135,7 +135,9 @@ fn any_outcome() -> impl Strategy<Value = Outcome> {
 /// Any handshakes of a network.
 fn any_handshakes() -> impl Strategy<Value = Handshakes> {
     prop::collection::vec(any::<bool>(), 0..40).prop_map(|handshakes| {
-        handshakes.into_iter().fold(Handshakes::default(), |all, one| all.and(Some(one)))
+        handshakes
+            .into_iter()
+            .fold(Handshakes::default(), |all, handshake| all.and(Some(handshake)))
     })
 }
 
@@ -158,10 +160,10 @@ fn any_memory() -> impl Strategy<Value = Memory> {
             let entry = PeerEntry { round_trip, ..PeerEntry::under_tls(at, outcome) };
             memory.insert(Key::peer(&home(), &host(), &candidate), Entry::Peer(entry));
         }
-        let ways = TRANSPORTS
+        let path_candidates = TRANSPORTS
             .into_iter()
             .flat_map(|t| ["2001:db8::1", "192.0.2.1"].map(|a| candidate(t, a)));
-        for (candidate, row) in ways.zip(paths) {
+        for (candidate, row) in path_candidates.zip(paths) {
             let Some((at, heard_at, silent, handshakes)) = row else { continue };
             let silent = (0..silent).map(|host| SilentHost { host, at }).collect();
             let distances = Distances::default();
@@ -203,10 +205,9 @@ fn check_second_tries(run: &Run, policy: &Policy) {
         assert!(!policy.simultaneous && !policy.exhaustive);
         assert!(won_at.is_none_or(|won| retry.started <= won), "{retry:?} after the win");
         assert!(!retry.background);
-        let mut before = race
-            .attempts()
-            .iter()
-            .filter(|one| one.id < retry.id && (one.id == first || one.again_of == Some(first)));
+        let mut before = race.attempts().iter().filter(|attempt| {
+            attempt.id < retry.id && (attempt.id == first || attempt.again_of == Some(first))
+        });
         let number = u32::try_from(before.clone().count()).unwrap();
         assert!(number <= policy.second_tries, "{retry:?}");
         let last = before.next_back().expect("the first attempt precedes it");
@@ -311,10 +312,10 @@ proptest! {
         polls in prop::collection::vec(1..40_000_u64, 1..40),
     ) {
         let setup = setup_of(policy, &memory, EPOCH, seed);
-        let asleep = world.run(setup.clone(), EPOCH, None);
+        let polled_when_due = world.run(setup.clone(), EPOCH, None);
         let polls_at = polls.into_iter().map(ms).collect();
-        let awake = World { polls_at, ..world }.run(setup, EPOCH, None);
-        prop_assert_eq!(asleep.outputs, awake.outputs);
+        let polled_more_often = World { polls_at, ..world }.run(setup, EPOCH, None);
+        prop_assert_eq!(polled_when_due.outputs, polled_more_often.outputs);
     }
 
     /// Given enough time; what a short deadline excludes is the choice of the caller.
@@ -340,9 +341,9 @@ proptest! {
         seed in 0..8_u64,
     ) {
         let setup = setup_of(policy, &memory, EPOCH, seed);
-        let forwards = world.run(setup.clone(), EPOCH, None);
-        let backwards = World { backwards: true, ..world }.run(setup, EPOCH, None);
-        prop_assert_eq!(forwards.outputs, backwards.outputs);
+        let in_order = world.run(setup.clone(), EPOCH, None);
+        let reversed = World { reversed_inputs: true, ..world }.run(setup, EPOCH, None);
+        prop_assert_eq!(in_order.outputs, reversed.outputs);
     }
 
     /// From any memory, against any stationary network, repeated races end at the most preferred
@@ -350,11 +351,11 @@ proptest! {
     /// The bound: back-offs last two days at most, so after seventy hours everything is due. A race
     /// has room for four attempts beside its winner, of which those to better transports that
     /// worked long ago take up to three; so each re-tests at least one of the sixteen candidates,
-    /// starting with those that have been due for longest. Then a race starts with the goal.
+    /// starting with those that have been due for longest. Then a race starts with the best one.
     #[test]
     fn the_memory_converges(world in any_world(), memory in any_memory(), seed in 0..8_u64) {
         let policy = Policy { transports: TRANSPORTS.to_vec(), max_in_flight: 16, ..Policy::default() };
-        let goal = TRANSPORTS.into_iter().find(|transport| {
+        let most_preferred = TRANSPORTS.into_iter().find(|transport| {
             world.fates.iter().any(|((t, _), fate)| t == transport && matches!(fate, Fate::Works(_)))
         });
         // A host has one certificate. If it is not accepted over one transport but is over another,
@@ -364,7 +365,7 @@ proptest! {
         });
         // Not `prop_assume`: ten thousand cases would exceed the number of rejects that proptest
         // allows.
-        if goal.is_none() || works_and_does_not {
+        if most_preferred.is_none() || works_and_does_not {
             return Ok(());
         }
         let (mut memory, mut now) = (memory, EPOCH);
@@ -375,13 +376,13 @@ proptest! {
             now += gap;
         }
         let run = world.run(setup_of(policy.clone(), &memory, now, seed), now, None);
-        prop_assert_eq!(run.last_transport(), goal, "{:?}", run.outputs);
+        prop_assert_eq!(run.last_transport(), most_preferred, "{:?}", run.outputs);
 
         let at_once = World { dns: [ms(10); 2], ..world };
         let run = at_once.run(setup_of(policy, &memory, now, seed), now, None);
-        prop_assert_eq!(run.last_transport(), goal, "{:?}", run.outputs);
+        prop_assert_eq!(run.last_transport(), most_preferred, "{:?}", run.outputs);
         let (_, _, first) = run.starts().into_iter().next().expect("something starts");
-        prop_assert_eq!(Some(first.transport), goal, "{:?}", run.outputs);
+        prop_assert_eq!(Some(first.transport), most_preferred, "{:?}", run.outputs);
         prop_assert!(matches!(at_once.fate_of(&first), Fate::Works(_)), "{:?}", run.outputs);
     }
 }
@@ -399,8 +400,8 @@ proptest! {
         }
         let policy = Policy { losers: Losers::Finish(ms(5_000)), ..Policy::default() };
         let mut memory = Memory::new(Config::default());
-        let ignorant = Policy { transports: vec![Transport::Tcp], ..policy.clone() };
-        for (minute, policy) in [ignorant, policy.clone()].into_iter().enumerate() {
+        let tcp_only = Policy { transports: vec![Transport::Tcp], ..policy.clone() };
+        for (minute, policy) in [tcp_only, policy.clone()].into_iter().enumerate() {
             let now = EPOCH + Duration::from_mins(minute as u64);
             let run = world.run(setup_of(policy, &memory, now, 1), now, None);
             run.learnt().for_each(|evidence| memory.learn(evidence, &Trust::default()));

@@ -176,7 +176,7 @@ fn untried_candidates_come_before_second_tries() {
 }
 
 #[test]
-fn a_simultaneous_race_has_none() {
+fn a_simultaneous_race_has_no_second_tries() {
     let mut scene = Scene::new(&[V4], Policy { simultaneous: true, ..quic_only() });
     assert_eq!(scene.until(20_000), ["0 start 0 quic 192.0.2.1"]);
 }

@@ -35,7 +35,7 @@ pub(super) struct World {
     pub(super) dns: [Duration; 2],
     pub(super) fates: BTreeMap<(Transport, SocketAddr), Fate>,
     /// Whether inputs of the same instant are passed in reverse order.
-    pub(super) backwards: bool,
+    pub(super) reversed_inputs: bool,
     /// Whether a connection is complete before the application receives its first byte; otherwise
     /// the first byte is waited for.
     pub(super) ready_first: bool,
@@ -224,22 +224,22 @@ impl<'a> Script<'a> {
     /// The inputs of this instant.
     fn take(&mut self, now: Duration) -> Vec<Input> {
         let due = std::mem::take(&mut self.due);
-        let (ripe, rest) = due.into_iter().partition::<Vec<_>, _>(|(at, _)| *at <= now);
+        let (due_now, rest) = due.into_iter().partition::<Vec<_>, _>(|(at, _)| *at <= now);
         self.due = rest;
-        let mut ripe: Vec<Input> = ripe.into_iter().map(|(_, input)| input).collect();
-        for input in &ripe {
+        let mut due_now: Vec<Input> = due_now.into_iter().map(|(_, input)| input).collect();
+        for input in &due_now {
             match input {
                 Input::Ready { id, .. } | Input::Failed { id, .. } => {
-                    self.in_flight.retain(|other| other != id);
+                    self.in_flight.retain(|attempt| attempt != id);
                 }
                 Input::Slots(free) => self.reported_slots = Some(*free),
                 _ => {}
             }
         }
-        if self.world.backwards {
-            ripe.reverse();
+        if self.world.reversed_inputs {
+            due_now.reverse();
         }
-        ripe
+        due_now
     }
 
     /// Carries out an output of the race.
@@ -260,7 +260,7 @@ impl<'a> Script<'a> {
             }
             Output::Close { id, .. } => {
                 self.due.retain(|(_, input)| attempt_of(input) != Some(*id));
-                self.in_flight.retain(|other| other != id);
+                self.in_flight.retain(|attempt| attempt != id);
             }
             _ => {}
         }

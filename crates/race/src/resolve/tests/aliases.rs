@@ -144,10 +144,10 @@ fn one_of_several_aliases_is_drawn_by_the_seed() {
         query.unwrap().name
     };
     let lines = ["example.com HTTPS 0 a.example.", "example.com HTTPS 0 b.example."];
-    let turned = [lines[1], lines[0]];
+    let reversed = [lines[1], lines[0]];
     let drawn: Vec<String> = (0..32).map(|seed| next(seed, &lines)).collect();
     assert!(drawn.iter().any(|name| name == "a.example"));
     assert!(drawn.iter().any(|name| name == "b.example"));
-    let of_turned: Vec<String> = (0..32).map(|seed| next(seed, &turned)).collect();
-    assert_eq!(drawn, of_turned);
+    let drawn_from_reversed: Vec<String> = (0..32).map(|seed| next(seed, &reversed)).collect();
+    assert_eq!(drawn, drawn_from_reversed);
 }

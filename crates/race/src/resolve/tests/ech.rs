@@ -152,7 +152,7 @@ fn one_protected_answer_does_not_vouch_for_the_others() {
 /// A failure that could have been forged does not end the race, whatever else was protected; one
 /// that could not have been ends it, whatever else was not.
 #[test]
-fn the_answer_about_the_records_says_how_much_its_failure_means() {
+fn only_a_protected_failure_about_the_records_ends_the_race() {
     relying()
         .protected()
         .answers(&AAAA)

@@ -12,7 +12,7 @@ use crate::vocabulary::{Ladder, addresses, dual_stack, https, ipv4_only, ms, rec
 /// The origins of the addresses of the best service.
 fn origins(ladder: &Ladder) -> Vec<Origin> {
     let best = ladder.resolution.services().swap_remove(0);
-    best.addresses.into_iter().map(|one| one.origin).collect()
+    best.addresses.into_iter().map(|address| address.origin).collect()
 }
 
 /// RFC 9460 §9.1, and "." stands for the owner name, prefixes and all (§2.5.2).
