@@ -199,8 +199,8 @@ async fn associations(count: u64) -> Result<(), Box<dyn Error>> {
             }
         };
         let (opened, ()) = tokio::join!(opened, accepted);
-        for one in opened {
-            ours.push(one?);
+        for association in opened {
+            ours.push(association?);
         }
     }
     let (wall, cpu) = (start.0.elapsed(), cpu().saturating_sub(start.1));

@@ -76,7 +76,9 @@ impl ConnectError {
             return None;
         }
         let mut failures = self.attempts().into_iter().filter_map(|(_, failure)| failure);
-        failures.find(|one| one.cause == Cause::Tls && one.detail.ends_with(CERTIFICATE_REJECTED))
+        failures.find(|failure| {
+            failure.cause == Cause::Tls && failure.detail.ends_with(CERTIFICATE_REJECTED)
+        })
     }
 
     /// Returns the most informative cause: one reported by the peer itself (certificate, TLS,

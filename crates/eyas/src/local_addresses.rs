@@ -66,7 +66,10 @@ mod tests {
         let v4: SocketAddr = ([192, 0, 2, 1], 80).into();
         let used: Vec<_> = (0..3).filter_map(|_| local.for_peer(v4).next()).collect();
         assert_eq!(used, [all[0], all[2], all[0]]);
-        assert_eq!(local.for_peer("[2001:db8::1]:80".parse().expect("one")).next(), Some(all[1]));
+        assert_eq!(
+            local.for_peer("[2001:db8::1]:80".parse().expect("an address")).next(),
+            Some(all[1])
+        );
         assert_eq!(LocalAddresses::new(&[]).for_peer(v4).next(), None);
     }
 }

@@ -68,7 +68,7 @@ impl Tally {
     }
 
     fn row(&self, transport: Transport) -> Option<&Row> {
-        let index = Transport::ALL.iter().position(|one| *one == transport)?;
+        let index = Transport::ALL.iter().position(|listed| *listed == transport)?;
         self.0.get(index)
     }
 }

@@ -65,11 +65,12 @@ impl Handshakes {
     /// Ends the oldest handshake of the peer with the most of them. Returns whether there was one.
     pub(super) fn evict_one(&mut self) -> bool {
         self.remove_finished();
-        let oldest = first_of_most_frequent(self.in_progress.iter().map(|one| one.from));
+        let oldest =
+            first_of_most_frequent(self.in_progress.iter().map(|handshake| handshake.from));
         let evicted = oldest.and_then(|oldest| self.in_progress.remove(oldest));
-        if let Some(one) = &evicted {
-            tracing::debug!(from = %one.from, "a handshake was evicted");
-            one.task.abort();
+        if let Some(handshake) = &evicted {
+            tracing::debug!(from = %handshake.from, "a handshake was evicted");
+            handshake.task.abort();
         }
         evicted.is_some()
     }
@@ -84,7 +85,7 @@ impl Handshakes {
 
     fn remove_finished(&mut self) {
         while self.tasks.try_join_next().is_some() {}
-        self.in_progress.retain(|one| !one.task.is_finished());
+        self.in_progress.retain(|handshake| !handshake.task.is_finished());
     }
 }
 
@@ -130,8 +131,9 @@ mod tests {
             tokio::task::yield_now().await;
         }
         handshakes.begin(peer(3), pending());
-        let of =
-            |number| handshakes.in_progress.iter().filter(|one| one.from == peer(number)).count();
+        let of = |number| {
+            handshakes.in_progress.iter().filter(|handshake| handshake.from == peer(number)).count()
+        };
         assert_eq!((of(1), of(2), of(3)), (1, LIMIT - 2, 1));
         assert!(handshakes.tasks.len() <= LIMIT + 1, "{}", handshakes.tasks.len());
     }

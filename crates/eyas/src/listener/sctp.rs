@@ -71,9 +71,9 @@ fn addresses(address: SocketAddr, further: &[IpAddr]) -> Vec<SocketAddr> {
     let further = further.iter().map(|ip| SocketAddr::new(*ip, address.port()));
     let main = Some(address).filter(|address| !address.ip().is_unspecified() || further.len() == 0);
     let mut addresses = Vec::new();
-    for one in main.into_iter().chain(further) {
-        if !addresses.contains(&one) {
-            addresses.push(one);
+    for address in main.into_iter().chain(further) {
+        if !addresses.contains(&address) {
+            addresses.push(address);
         }
     }
     addresses

@@ -52,14 +52,14 @@ impl Secret {
 
     /// Returns 64 bits of HMAC-SHA-256 (RFC 2104) in hexadecimal: enough to distinguish the few
     /// networks and trust settings of one machine. `purpose` separates names of different kinds.
-    pub(crate) fn name(&self, purpose: &str, what: &[u8]) -> String {
+    pub(crate) fn name(&self, purpose: &str, content: &[u8]) -> String {
         // A key of a whole block, padded as HMAC itself does it.
         let mut key = [0; 64];
         key[..Self::LEN].copy_from_slice(&self.0);
         let mut mac = Hmac::<Sha256>::new(&key.into());
         mac.update(purpose.as_bytes());
         mac.update(&[0]);
-        mac.update(what);
+        mac.update(content);
         let tag = mac.finalize().into_bytes();
         tag.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
@@ -78,10 +78,10 @@ mod tests {
 
     #[test]
     fn names_are_stable_under_one_secret_and_differ_under_another() {
-        let (one, other) = (Secret([1; 32]), Secret([2; 32]));
-        assert_eq!(one.name("network", b"home"), one.name("network", b"home"));
-        assert_ne!(one.name("network", b"home"), other.name("network", b"home"));
-        assert_ne!(one.name("network", b"home"), one.name("trust", b"home"));
+        let (secret, other) = (Secret([1; 32]), Secret([2; 32]));
+        assert_eq!(secret.name("network", b"home"), secret.name("network", b"home"));
+        assert_ne!(secret.name("network", b"home"), other.name("network", b"home"));
+        assert_ne!(secret.name("network", b"home"), secret.name("trust", b"home"));
         assert_eq!(Secret::for_process(), Secret::for_process());
         assert_ne!(Secret::random(), Secret::random());
     }

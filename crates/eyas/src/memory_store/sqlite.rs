@@ -218,7 +218,7 @@ impl Sqlite {
             }
         }
         transaction.commit()?;
-        self.scrub()?;
+        self.erase_deleted()?;
         Ok(deleted)
     }
 
@@ -229,11 +229,11 @@ impl Sqlite {
         transaction.execute_batch("DELETE FROM rows; DELETE FROM installation;")?;
         transaction.execute(INSERT_SECRET, [Secret::random().as_bytes()])?;
         transaction.commit()?;
-        self.scrub()
+        self.erase_deleted()
     }
 
     /// Erases deleted rows, so that they cannot be read in the file's free pages or in the log.
-    fn scrub(&mut self) -> Result<(), FileError> {
+    fn erase_deleted(&mut self) -> Result<(), FileError> {
         self.connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
         Ok(())
     }

@@ -55,8 +55,9 @@ impl Trains {
         let capacity = self.memory.len();
         let mut meta = [RecvMeta::default(); MAX_TRAINS];
         let mut memory = self.memory.iter_mut();
-        let mut slices: [IoSliceMut<'_>; MAX_TRAINS] =
-            array::from_fn(|_| IoSliceMut::new(memory.next().map_or(&mut [], |one| &mut one[..])));
+        let mut slices: [IoSliceMut<'_>; MAX_TRAINS] = array::from_fn(|_| {
+            IoSliceMut::new(memory.next().map_or(&mut [], |buffer| &mut buffer[..]))
+        });
         let count = state.recv(socket.into(), &mut slices[..capacity], &mut meta[..capacity])?;
         let trains = meta.iter().take(count).enumerate();
         self.pending.clear();

@@ -153,8 +153,11 @@ async fn send(
 /// else.
 fn is_dns_message(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_TYPE).is_none_or(|media_type| {
-        let essence = media_type.as_bytes().split(|octet| *octet == b';').next();
-        essence.unwrap_or_default().trim_ascii().eq_ignore_ascii_case(MEDIA_TYPE.as_bytes())
+        let without_parameters = media_type.as_bytes().split(|octet| *octet == b';').next();
+        without_parameters
+            .unwrap_or_default()
+            .trim_ascii()
+            .eq_ignore_ascii_case(MEDIA_TYPE.as_bytes())
     })
 }
 

@@ -339,7 +339,7 @@ fn wires(
     let v6 = wire(Ipv6Addr::UNSPECIFIED.into());
     match (v4, v6) {
         (Ok(v4), Ok(v6)) => Ok(vec![v4, v6]),
-        (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(vec![one]),
+        (Ok(wire), Err(_)) | (Err(_), Ok(wire)) => Ok(vec![wire]),
         (Err(error), Err(_)) => Err(error),
     }
 }

@@ -34,8 +34,8 @@ impl Drop for UnannouncedAddresses {
     fn drop(&mut self) {
         let mut all = unannounced();
         for address in &self.0 {
-            if let Some(place) = all.iter().position(|one| one == address) {
-                all.swap_remove(place);
+            if let Some(index) = all.iter().position(|unannounced| unannounced == address) {
+                all.swap_remove(index);
             }
         }
     }
@@ -73,14 +73,15 @@ impl BoundAddresses {
         let serves_all = |family: IpAddr| {
             self.0.iter().any(|bound| bound.is_unspecified() && bound.is_ipv4() == family.is_ipv4())
         };
-        let loopback = self.0.iter().filter(|one| one.is_loopback());
-        let bound = self.0.iter().filter(|one| !one.is_loopback() && present.contains(one));
+        let loopback = self.0.iter().filter(|address| address.is_loopback());
+        let bound =
+            self.0.iter().filter(|address| !address.is_loopback() && present.contains(address));
         let hidden = unannounced();
-        let others = present.iter().filter(|one| {
-            !one.is_loopback()
-                && !self.0.contains(one)
-                && serves_all(**one)
-                && !hidden.contains(one)
+        let others = present.iter().filter(|address| {
+            !address.is_loopback()
+                && !self.0.contains(address)
+                && serves_all(**address)
+                && !hidden.contains(address)
         });
         loopback.chain(bound).chain(others).copied().collect()
     }

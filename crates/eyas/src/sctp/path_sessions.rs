@@ -45,7 +45,7 @@ impl PathSessions {
         for status in statuses.iter().filter(|status| is_open(status)) {
             let Some(peer) = status.peer else { continue };
             for remote in status.paths.iter().map(|path| path.remote) {
-                for local in locals.iter().filter(|local| suits(**local, remote)) {
+                for local in locals.iter().filter(|local| can_reach(**local, remote)) {
                     let wire = shared.wires.iter().find(|wire| wire.sends_from(*local, remote));
                     are_all_up &= wire.is_none_or(|wire| wire.open_session(*local, remote, peer));
                 }
@@ -60,7 +60,7 @@ fn is_open(status: &Status) -> bool {
 }
 
 /// Returns whether packets from `local` can arrive at `remote` at all.
-fn suits(local: IpAddr, remote: SocketAddr) -> bool {
+fn can_reach(local: IpAddr, remote: SocketAddr) -> bool {
     let remote = remote.ip();
     local.is_ipv4() == remote.is_ipv4() && local.is_loopback() == remote.is_loopback()
 }

@@ -41,7 +41,7 @@ pub(super) async fn dtls_pair_at(
         .with_client_certificate(own.chain().to_vec(), own.private_key());
     let server = server.to_vec();
     let listening = |parameters: ListenParameters| {
-        parameters.client_keys(move |one| *one == key).sctp_addresses(server)
+        parameters.client_keys(move |client_key| *client_key == key).sctp_addresses(server)
     };
     connected(listening, security, client, SctpSecurity::Dtls).await
 }

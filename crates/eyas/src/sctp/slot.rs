@@ -287,7 +287,7 @@ impl Slot {
         match &self.stage {
             Stage::Ended(Some(reason)) => Poll::Ready(Err(SctpError::Lost(reason.clone()))),
             Stage::Ended(None) => Poll::Ready(Ok(None)),
-            _ if self.peer_is_done || stream.is_some_and(|one| self.is_stream_over(one)) => {
+            _ if self.peer_is_done || stream.is_some_and(|stream| self.is_stream_over(stream)) => {
                 Poll::Ready(Ok(None))
             }
             _ => Poll::Pending,

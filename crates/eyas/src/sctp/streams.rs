@@ -71,18 +71,18 @@ impl SctpStreams {
     /// streams or it is in use.
     pub fn messages(&self, stream: StreamId) -> Result<SctpMessages, Failure> {
         let refused = |detail: &str| failure(Cause::Unsupported, Level::Transport, detail);
-        let of_misuse = |error| attempt_failure(&error, Level::Transport);
+        let misused = |error| attempt_failure(&error, Level::Transport);
         if self.info.security != Security::Dtls {
             return Err(refused("messages need DTLS below the association"));
         }
-        let status = self.association.status().ok_or_else(|| of_misuse(SctpError::Closed))?;
+        let status = self.association.status().ok_or_else(|| misused(SctpError::Closed))?;
         if !status.agreed.partial_reliability {
             return Err(refused("the peer does not support messages with a lifetime (RFC 3758)"));
         }
         if stream.0 >= status.outbound_streams.min(status.inbound_streams) {
-            return Err(of_misuse(Misuse::NoSuchStream.into()));
+            return Err(misused(Misuse::NoSuchStream.into()));
         }
-        self.association.open_stream(stream).map_err(of_misuse)?;
+        self.association.open_stream(stream).map_err(misused)?;
         Ok(SctpMessages::new(self.association.clone(), stream))
     }
 }
@@ -113,7 +113,7 @@ mod tests {
         impostor.info = Arc::new(ConnectionInfo { peer_certificates, ..(*ours.info).clone() });
         let (refused, _) = tokio::join!(impostor.stream(StreamId(1)), theirs.stream(StreamId(1)));
         assert_eq!(refused.expect_err("a different peer").cause, Cause::Certificate);
-        let (one, _) = tokio::join!(ours.stream(StreamId(2)), theirs.stream(StreamId(2)));
-        one.expect("the same peer");
+        let (stream, _) = tokio::join!(ours.stream(StreamId(2)), theirs.stream(StreamId(2)));
+        stream.expect("the same peer");
     }
 }

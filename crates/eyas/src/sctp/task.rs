@@ -152,7 +152,7 @@ async fn wait(
 
 /// Waits until one of the wires is readable.
 async fn readable(wires: &[Wire]) -> (usize, Ready) {
-    let one = |index: usize| async move {
+    let wire_readable = |index: usize| async move {
         match wires.get(index) {
             Some(wire) => match wire.readable().await {
                 Ok(ready) => (index, ready),
@@ -164,14 +164,14 @@ async fn readable(wires: &[Wire]) -> (usize, Ready) {
     };
     // One for each of `MAX_WIRES`.
     tokio::select! {
-        ready = one(0) => ready,
-        ready = one(1) => ready,
-        ready = one(2) => ready,
-        ready = one(3) => ready,
-        ready = one(4) => ready,
-        ready = one(5) => ready,
-        ready = one(6) => ready,
-        ready = one(7) => ready,
+        ready = wire_readable(0) => ready,
+        ready = wire_readable(1) => ready,
+        ready = wire_readable(2) => ready,
+        ready = wire_readable(3) => ready,
+        ready = wire_readable(4) => ready,
+        ready = wire_readable(5) => ready,
+        ready = wire_readable(6) => ready,
+        ready = wire_readable(7) => ready,
     }
 }
 

@@ -160,11 +160,11 @@ mod tests {
 
     #[test]
     fn a_fingerprint_is_of_the_key_and_parses_as_displayed() {
-        let [one, other] =
+        let [first, second] =
             [(); 2].map(|()| ServerIdentity::self_signed(["a.test"]).expect("an identity"));
         let of = |identity: &ServerIdentity| KeyFingerprint::of(identity.certificate());
-        let fingerprint = of(&one).expect("a key");
-        assert_ne!(Some(fingerprint), of(&other));
+        let fingerprint = of(&first).expect("a key");
+        assert_ne!(Some(fingerprint), of(&second));
         assert_eq!(fingerprint.to_string().parse(), Ok(fingerprint));
         assert_eq!(fingerprint.to_string().len(), ALGORITHM.len() + 43);
         assert_eq!(KeyFingerprint::of(&CertificateDer::from(vec![7; 40])), None);

@@ -25,7 +25,7 @@ impl SecurityParameters {
     /// Returns everything except the word, unambiguously; empty if there is nothing else.
     fn encoded(&self) -> Vec<u8> {
         let mut encoded = Vec::new();
-        let mut put = |kind: &str, parts: &[&[u8]]| {
+        let mut append = |kind: &str, parts: &[&[u8]]| {
             for part in parts {
                 encoded.extend_from_slice(kind.as_bytes());
                 encoded.extend_from_slice(&(part.len() as u64).to_be_bytes());
@@ -38,21 +38,21 @@ impl SecurityParameters {
             Trust::Roots(roots) => (roots, &self.added_roots),
             Trust::Keys(_) | Trust::AnyCertificate => (&none, &none),
         };
-        put("root", &sorted(roots.iter().chain(added)));
+        append("root", &sorted(roots.iter().chain(added)));
         if let Trust::Keys(keys) = &self.trust {
             let mut keys: Vec<&[u8]> = keys.iter().map(|key| &key.as_bytes()[..]).collect();
             keys.sort_unstable();
             keys.dedup();
-            put("key", &keys);
+            append("key", &keys);
         }
         if let Some(client) = &self.client {
-            put("own", &client.chain.iter().map(AsRef::as_ref).collect::<Vec<_>>());
+            append("own", &client.chain.iter().map(AsRef::as_ref).collect::<Vec<_>>());
         }
         for version in &self.versions {
-            put("version", &[&u16::from(version.version).to_be_bytes()]);
+            append("version", &[&u16::from(version.version).to_be_bytes()]);
         }
         for suite in &self.suites {
-            put("suite", &[&u16::from(suite.suite()).to_be_bytes()]);
+            append("suite", &[&u16::from(suite.suite()).to_be_bytes()]);
         }
         encoded
     }
@@ -103,8 +103,8 @@ mod tests {
             name(&platform.clone().with_tls_versions([&rustls::version::TLS12])),
             name(&platform.accept_any_certificate()),
         ];
-        for (number, one) in names.iter().enumerate() {
-            assert!(!names[..number].contains(one), "{names:?}");
+        for (number, name) in names.iter().enumerate() {
+            assert!(!names[..number].contains(name), "{names:?}");
         }
     }
 

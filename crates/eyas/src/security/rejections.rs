@@ -85,7 +85,8 @@ impl Rejections {
 
     fn record(&self, rejection: Rejection) {
         let mut rejections = self.lock();
-        rejections.retain(|one| (&one.name, &one.error) != (&rejection.name, &rejection.error));
+        rejections
+            .retain(|known| (&known.name, &known.error) != (&rejection.name, &rejection.error));
         if rejections.len() == MAX_REJECTIONS {
             rejections.pop_front();
         }
@@ -101,9 +102,14 @@ impl Rejections {
     ) -> Failure {
         let Some(error) = failure.detail.strip_prefix(INVALID_CERTIFICATE) else { return failure };
         let rejections = self.lock();
-        let matches = |one: &&Rejection| Ok(&one.name) == name.as_ref() && one.error == error;
-        let description =
-            rejections.iter().rev().find(matches).map_or(UNKNOWN, |one| &one.description);
+        let matches = |rejection: &&Rejection| {
+            Ok(&rejection.name) == name.as_ref() && rejection.error == error
+        };
+        let description = rejections
+            .iter()
+            .rev()
+            .find(matches)
+            .map_or(UNKNOWN, |rejection| &rejection.description);
         failure.detail = description.to_owned();
         failure
     }

@@ -92,7 +92,9 @@ impl Shared {
         is_unencrypted: impl Fn(SocketAddr) -> bool,
     ) {
         let may_concern_dtls = |input: &Input| match input {
-            Input::Packets(received) => segments(received).any(|one| looks_like_record(&one)),
+            Input::Packets(received) => {
+                segments(received).any(|segment| looks_like_record(&segment))
+            }
             input => matches!(input, Input::Unreachable { .. }),
         };
         if !arrivals.iter().any(may_concern_dtls) {
@@ -107,7 +109,7 @@ impl Shared {
             match input {
                 Input::Packets(received) => {
                     let (records, packets): (Vec<_>, Vec<_>) =
-                        segments(&received).partition(|one| is_record(one, port));
+                        segments(&received).partition(|segment| is_record(segment, port));
                     inner
                         .handle_datagrams(&received, &records, || !is_unencrypted(received.remote));
                     arrivals

@@ -40,7 +40,7 @@ fn inode(table: &str, port: u16) -> Option<&str> {
 /// Returns whether a process has this socket open. Processes of other users cannot be inspected.
 fn has_open(process: &Path, socket: &str) -> bool {
     let Ok(descriptors) = fs::read_dir(process.join("fd")) else { return false };
-    let mut links = descriptors.flatten().filter_map(|one| fs::read_link(one.path()).ok());
+    let mut links = descriptors.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
     links.any(|link| link.as_os_str() == socket)
 }
 

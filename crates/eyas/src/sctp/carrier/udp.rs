@@ -36,7 +36,7 @@ impl UdpCarrier {
         let segment = transmit.segment_size.max(1);
         if transmit.fragmentation == Fragmentation::Allowed {
             let (contents, is_ipv4) = (&transmit.contents, transmit.remote.is_ipv4());
-            let send = |one| self.send_datagrams(socket, transmit, one, segment);
+            let send = |packet| self.send_datagrams(socket, transmit, packet, segment);
             return fragmentation::with_fragmentation(socket, is_ipv4, || {
                 contents.chunks(segment).try_for_each(send)
             });
@@ -57,7 +57,7 @@ impl UdpCarrier {
         match self.send_datagrams(socket, transmit, part, segment) {
             // The train is refused as a whole; its packets may still be accepted one by one.
             Err(error) if error.kind() != io::ErrorKind::WouldBlock && part.len() > segment => {
-                part.chunks(segment).try_for_each(|one| self.send_one(socket, transmit, one))
+                part.chunks(segment).try_for_each(|packet| self.send_one(socket, transmit, packet))
             }
             Err(error) if fragmentation::is_too_big(&error) => {
                 self.send_one(socket, transmit, part)
@@ -67,8 +67,8 @@ impl UdpCarrier {
     }
 
     /// Sends one datagram, fragmented if that is necessary and allowed.
-    fn send_one(&self, socket: &Socket, transmit: &Transmit, one: &[u8]) -> io::Result<()> {
-        let send = || self.send_datagrams(socket, transmit, one, one.len());
+    fn send_one(&self, socket: &Socket, transmit: &Transmit, packet: &[u8]) -> io::Result<()> {
+        let send = || self.send_datagrams(socket, transmit, packet, packet.len());
         match send() {
             Err(error) if fragmentation::is_too_big(&error) => {
                 if transmit.fragmentation == Fragmentation::Forbidden {

@@ -61,7 +61,7 @@ impl SupportedDtls13CipherSuite for Suite {
 
     fn encrypt_sn(&self, sn_key: &[u8], sample: &[u8; 16]) -> [u8; 16] {
         let suites = rust_crypto::default_provider().dtls13_cipher_suites;
-        let same = suites.iter().find(|one| one.suite() == self.suite);
+        let same = suites.iter().find(|suite| suite.suite() == self.suite);
         // A mask of zeros would fail the library's test of this suite.
         same.map_or([0; 16], |same| same.encrypt_sn(sn_key, sample))
     }

@@ -58,7 +58,9 @@ impl Quotas {
         let path = path.into();
         let peer = subscriber(path.remote.ip());
         let Some(begun) = self.handshakes_of.get_mut(&peer) else { return };
-        let Some(index) = begun.iter().position(|one| *one == path) else { return };
+        let Some(index) = begun.iter().position(|handshake_path| *handshake_path == path) else {
+            return;
+        };
         begun.remove(index);
         self.handshakes -= 1;
         if begun.is_empty() {

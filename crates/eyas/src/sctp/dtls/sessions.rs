@@ -127,7 +127,7 @@ impl Sessions {
         }
     }
 
-    /// Returns the addresses by which the session of these is found.
+    /// Returns the key under which the session of these addresses is stored.
     pub(crate) fn path(&self, local: Option<IpAddr>, remote: SocketAddr) -> SessionPath {
         SessionPath { remote, local: local.filter(|_| self.role.has_paths()) }
     }
@@ -258,7 +258,7 @@ impl Sessions {
             .into_iter()
             .map(|path| {
                 let out = self.close(path);
-                self.on_demand.iter_mut().for_each(|one| one.forget(path));
+                self.on_demand.iter_mut().for_each(|on_demand| on_demand.forget(path));
                 (path, out)
             })
             .collect()

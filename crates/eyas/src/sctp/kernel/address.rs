@@ -60,8 +60,8 @@ mod tests {
 
     #[test]
     fn addresses_survive_and_mapped_ones_are_unmapped() {
-        for one in ["192.0.2.7:5000", "[2001:db8::1]:9899", "[fe80::1%3]:1"] {
-            let address = one.parse().unwrap();
+        for text in ["192.0.2.7:5000", "[2001:db8::1]:9899", "[fe80::1%3]:1"] {
+            let address = text.parse().unwrap();
             assert_eq!(decode(&encode(address)), Some(address));
         }
         let mapped = "[::ffff:192.0.2.7]:80".parse().unwrap();

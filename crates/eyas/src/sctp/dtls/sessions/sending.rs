@@ -20,8 +20,10 @@ impl Sessions {
         path: SessionPath,
         peer: Option<PeerIdentity>,
     ) -> Outcome {
-        let on_demand = self.on_demand.as_mut().filter(|one| !one.is_full_for(path));
-        match on_demand.map(|one| (one.begin(now, path, peer), one.opening.clone())) {
+        let on_demand = self.on_demand.as_mut().filter(|on_demand| !on_demand.is_full_for(path));
+        match on_demand
+            .map(|on_demand| (on_demand.begin(now, path, peer), on_demand.opening.clone()))
+        {
             Some((true, Opening { identity, trust, initial_rto })) => {
                 self.open(now, path, &identity, trust, initial_rto)
             }
@@ -41,8 +43,8 @@ impl Sessions {
         path: SessionPath,
         peer: PeerIdentity,
     ) -> Outcome {
-        let is_there = self.all.get(&path).is_some_and(|entry| !entry.session.is_over());
-        if is_there { Outcome::default() } else { self.open_path(now, path, Some(peer)) }
+        let has_session = self.all.get(&path).is_some_and(|entry| !entry.session.is_over());
+        if has_session { Outcome::default() } else { self.open_path(now, path, Some(peer)) }
     }
 
     /// Encrypts packets for the peer at these addresses, each in a separate datagram.
@@ -67,7 +69,8 @@ impl Sessions {
         packets: impl Iterator<Item = &'a [u8]>,
     ) -> (SessionPath, Outcome) {
         let used = self.sendable(path, peer);
-        let is_stale = self.on_demand.as_ref().is_some_and(|one| one.is_stale(now, path));
+        let is_stale =
+            self.on_demand.as_ref().is_some_and(|on_demand| on_demand.is_stale(now, path));
         if let Some(used) = used.filter(|_| !is_stale) {
             let out = self.with_session(now, used, |session, out| {
                 packets.for_each(|packet| session.send(now, packet, out))
@@ -104,7 +107,7 @@ impl Sessions {
     /// where the session of that is missing, it uses one that the client opened.
     fn sendable(&self, path: SessionPath, peer: Option<PeerIdentity>) -> Option<SessionPath> {
         let is_server = self.role.is_server();
-        let suits = |entry: &Entry| {
+        let is_usable = |entry: &Entry| {
             let is_peer = match peer {
                 // An INIT is for whomever the client trusts.
                 None if !is_server => true,
@@ -112,13 +115,13 @@ impl Sessions {
             };
             is_peer && *entry.session.stage() == Stage::Up
         };
-        if self.all.get(&path).is_some_and(suits) {
+        if self.all.get(&path).is_some_and(is_usable) {
             return Some(path);
         }
         if !is_server || peer.is_none() {
             return None;
         }
-        let others = self.to(path.remote).filter(|(_, entry)| suits(entry));
+        let others = self.to(path.remote).filter(|(_, entry)| is_usable(entry));
         others.max_by_key(|(_, entry)| entry.last_heard).map(|(path, _)| *path)
     }
 
