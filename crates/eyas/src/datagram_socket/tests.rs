@@ -51,9 +51,9 @@ async fn a_reader_is_woken_by_data_after_an_error_report() {
 
 /// Fills the socket with packets that wait for a neighbour that never responds.
 fn fill(socket: &DatagramSocket) {
-    let absent = SocketAddr::from(([192, 0, 2, 9], 9)).into();
+    let unreachable = SocketAddr::from(([192, 0, 2, 9], 9)).into();
     let full = loop {
-        if let Err(error) = socket.get().send_to(&[0; 1000], &absent) {
+        if let Err(error) = socket.get().send_to(&[0; 1000], &unreachable) {
             break error;
         }
     };

@@ -50,13 +50,13 @@ fn routes_are_parsed_and_reject_routes_are_skipped() {
 
 #[test]
 fn the_gateway_distinguishes_networks() {
-    let here = identity(parse_v4(V4), NEIGHBOURS);
-    let there = identity(parse_v4(V4), &NEIGHBOURS.replace("00:05", "00:06"));
-    assert_ne!(here.id(), there.id());
-    assert!(!here.is_same_network(&there));
-    assert_eq!(here.id(), identity(parse_v4(V4), NEIGHBOURS).id());
+    let home = identity(parse_v4(V4), NEIGHBOURS);
+    let elsewhere = identity(parse_v4(V4), &NEIGHBOURS.replace("00:05", "00:06"));
+    assert_ne!(home.id(), elsewhere.id());
+    assert!(!home.is_same_network(&elsewhere));
+    assert_eq!(home.id(), identity(parse_v4(V4), NEIGHBOURS).id());
     let dual = parse_v4(V4).into_iter().chain(parse_v6(V6)).collect();
-    assert_ne!(identity(dual, NEIGHBOURS).id(), here.id());
+    assert_ne!(identity(dual, NEIGHBOURS).id(), home.id());
 }
 
 /// There are few possible gateway addresses, and not many more hardware addresses. It must not be
@@ -94,10 +94,10 @@ fn a_network_is_named_by_interface_and_gateway() {
 #[test]
 fn learning_the_gateway_does_not_change_the_network() {
     let provisional = identity(parse_v4(V4), "");
-    let settled = identity(parse_v4(V4), NEIGHBOURS);
-    assert!(provisional.is_provisional() && !settled.is_provisional());
-    assert!(provisional.is_same_network(&settled));
-    assert_eq!(provisional.id(), settled.provisional_id());
+    let complete = identity(parse_v4(V4), NEIGHBOURS);
+    assert!(provisional.is_provisional() && !complete.is_provisional());
+    assert!(provisional.is_same_network(&complete));
+    assert_eq!(provisional.id(), complete.provisional_id());
 }
 
 #[test]

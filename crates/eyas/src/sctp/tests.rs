@@ -114,19 +114,19 @@ async fn one_direction_can_end_alone() {
 #[tokio::test]
 async fn streams_are_kept_separate() {
     let (_clients, _listener, ours, theirs) = pair(V4).await;
-    let mut one = ours.stream(StreamId(1)).unwrap();
-    let mut two = ours.stream(StreamId(2)).unwrap();
+    let mut first = ours.stream(StreamId(1)).unwrap();
+    let mut second = ours.stream(StreamId(2)).unwrap();
     assert_eq!(ours.stream(StreamId(1)).unwrap_err(), SctpError::StreamTaken(1));
-    two.write_all(b"two").await.unwrap();
-    one.write_all(b"one").await.unwrap();
+    second.write_all(b"two").await.unwrap();
+    first.write_all(b"one").await.unwrap();
     let info = SendInfo { stream: StreamId(3), ..SendInfo::default() };
     ours.send(&info, Bytes::from_static(b"three")).await.unwrap();
     let mut read = [0; 3];
-    let mut there = theirs.stream(StreamId(1)).unwrap();
-    timeout(TIMEOUT, there.read_exact(&mut read)).await.unwrap().unwrap();
+    let mut their_first = theirs.stream(StreamId(1)).unwrap();
+    timeout(TIMEOUT, their_first.read_exact(&mut read)).await.unwrap().unwrap();
     assert_eq!(&read, b"one");
-    let mut there = theirs.stream(StreamId(2)).unwrap();
-    timeout(TIMEOUT, there.read_exact(&mut read)).await.unwrap().unwrap();
+    let mut their_second = theirs.stream(StreamId(2)).unwrap();
+    timeout(TIMEOUT, their_second.read_exact(&mut read)).await.unwrap().unwrap();
     assert_eq!(&read, b"two");
     let message = timeout(TIMEOUT, theirs.receive()).await.unwrap().unwrap().unwrap();
     assert_eq!(message.stream, StreamId(3));

@@ -11,11 +11,11 @@ async fn one_free_port_serves_every_address_and_transport() {
     let bound = bind(&addresses(["127.0.0.1:0", "[::1]:0"]), BOTH).unwrap();
     let port = bound[0].address.port();
     assert_ne!(port, 0);
-    for (one, ip) in bound.iter().zip(["127.0.0.1", "::1"]) {
+    for (sockets, ip) in bound.iter().zip(["127.0.0.1", "::1"]) {
         let expected = SocketAddr::new(ip.parse().unwrap(), port);
-        assert_eq!(one.address, expected);
-        assert_eq!(one.tcp.as_ref().unwrap().local_addr().unwrap(), expected);
-        assert_eq!(one.udp.as_ref().unwrap().local_addr().unwrap(), expected);
+        assert_eq!(sockets.address, expected);
+        assert_eq!(sockets.tcp.as_ref().unwrap().local_addr().unwrap(), expected);
+        assert_eq!(sockets.udp.as_ref().unwrap().local_addr().unwrap(), expected);
     }
 }
 

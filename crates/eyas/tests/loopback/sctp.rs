@@ -214,7 +214,10 @@ async fn a_race_lost_by_tcp_leaves_no_socket() {
     for _ in 0..2 {
         accepted.push(wait(scene.listener.accept()).await);
     }
-    let lost = accepted.iter_mut().find(|one| one.info().transport == Transport::Tcp).unwrap();
+    let lost = accepted
+        .iter_mut()
+        .find(|connection| connection.info().transport == Transport::Tcp)
+        .unwrap();
     let mut nothing = [0; 1];
     let end = wait(lost.read(&mut nothing)).await;
     assert!(matches!(end, Ok(0) | Err(_)), "the loser is closed: {end:?}");

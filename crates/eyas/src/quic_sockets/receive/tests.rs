@@ -34,7 +34,7 @@ fn datagrams(trains: &mut Trains, buffers: usize) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     loop {
         let mut meta = vec![RecvMeta::default(); buffers];
-        let mut slices: Vec<_> = memory.iter_mut().map(|one| IoSliceMut::new(one)).collect();
+        let mut slices: Vec<_> = memory.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
         let count = trains.fill(&mut slices, &mut meta);
         if count == 0 {
             return all;

@@ -57,11 +57,14 @@ async fn check_trains(ip: IpAddr) {
     sender.writable().await.unwrap();
     sender.try_send(&train(receiver.local(), contents.clone(), 1000)).unwrap();
     let received = packets(&receiver, contents.len()).await;
-    let joined: Vec<u8> = received.iter().flat_map(|one| one.contents.to_vec()).collect();
+    let joined: Vec<u8> = received.iter().flat_map(|received| received.contents.to_vec()).collect();
     assert_eq!(joined, contents);
-    for one in &received {
-        assert_eq!((one.segment_size, one.remote), (1000.min(one.contents.len()), sender.local()));
-        assert_eq!((one.local, one.ecn), (Some(ip), Ecn::Capable0));
+    for received in &received {
+        assert_eq!(
+            (received.segment_size, received.remote),
+            (1000.min(received.contents.len()), sender.local())
+        );
+        assert_eq!((received.local, received.ecn), (Some(ip), Ecn::Capable0));
     }
 }
 
@@ -112,7 +115,7 @@ async fn packets_are_delivered_over_protocol_132() {
         transmit.local = Some(ip);
         wire.writable().await.unwrap();
         wire.try_send(&transmit).unwrap();
-        let ours = |one: &Received| b"twelve bytes, then nine".ends_with(&one.contents);
+        let ours = |received: &Received| b"twelve bytes, then nine".ends_with(&received.contents);
         // Packets of other tests of protocol 132 may arrive as well.
         let mut found = Vec::new();
         while found.len() < 2 {
@@ -120,7 +123,7 @@ async fn packets_are_delivered_over_protocol_132() {
                 packets(&wire, 1)
                     .await
                     .into_iter()
-                    .filter(|one| one.contents.starts_with(b"twelve") || ours(one)),
+                    .filter(|received| received.contents.starts_with(b"twelve") || ours(received)),
             );
         }
         assert_eq!(&found[0].contents[..], b"twelve bytes");

@@ -66,7 +66,7 @@ impl Pair {
     fn exchange(&mut self, out: Outcome, from_client: bool) {
         let mut in_flight = VecDeque::from([(out, from_client)]);
         while let Some((out, from_client)) = in_flight.pop_front() {
-            let packets = out.packets.into_iter().map(|one| one.to_vec());
+            let packets = out.packets.into_iter().map(|packet| packet.to_vec());
             // The side that decrypted the packets is the one that now responds.
             if from_client {
                 self.at_client.extend(packets)
@@ -311,7 +311,7 @@ fn no_state_is_kept_for_a_client_without_a_cookie() {
     let (first, _) = flights(&mut server, now, address(1));
     for port in 1..=10_000 {
         let out = server.handle_datagram(now, address(port), &first, || true);
-        let sent: usize = out.datagrams.iter().map(|one| one.len()).sum();
+        let sent: usize = out.datagrams.iter().map(|datagram| datagram.len()).sum();
         assert!((1..=first.len()).contains(&sent), "{sent} bytes");
         assert!(!server.contains(address(port)));
     }

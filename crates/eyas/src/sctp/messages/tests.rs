@@ -35,7 +35,7 @@ async fn messages_are_exchanged_inside_dtls() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn there_are_no_messages_that_nothing_protects() {
+async fn unprotected_messages_are_refused() {
     let (_listener, ours, _theirs) = pair().await;
     let streams = ours.sctp_streams().expect("SCTP");
     let refused = streams.messages(STREAM).expect_err("TLS protects byte streams only");
@@ -71,5 +71,5 @@ async fn unread_messages_do_not_block_other_streams() {
         timeout(TIMEOUT, near.send(&[7; 1000], TIMEOUT)).await.expect("in time").expect("sent");
     }
     writer.write_all(b"bytes").await.expect("writes");
-    assert_eq!(read.await.expect("it reads"), b"bytes");
+    assert_eq!(read.await.expect("a task that reads"), b"bytes");
 }

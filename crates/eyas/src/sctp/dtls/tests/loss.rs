@@ -24,7 +24,7 @@ struct Path {
 
 impl Path {
     fn send(&mut self, out: Outcome, by_client: bool) {
-        let packets = out.packets.into_iter().map(|one| one.to_vec());
+        let packets = out.packets.into_iter().map(|packet| packet.to_vec());
         match by_client {
             true => self.pair.at_client.extend(packets),
             false => self.pair.at_server.extend(packets),
@@ -109,7 +109,7 @@ fn assert_established(identity: &ServerIdentity, fates: &[Fate]) {
 #[test]
 fn a_handshake_completes_whatever_is_lost() {
     let identity = identity();
-    for (first, second) in (0..10).flat_map(|one| (1..3).map(move |gap| (one, one + gap))) {
+    for (first, second) in (0..10).flat_map(|first| (1..3).map(move |gap| (first, first + gap))) {
         let mut fates = [Fate::Delivered; 12];
         fates[first] = Fate::Lost;
         fates[second] = Fate::Lost;

@@ -75,7 +75,7 @@ fn server(identity: &ServerIdentity, allowed: &ServerIdentity) -> Sessions {
 }
 
 fn client(identity: &ServerIdentity, servers: &[&ServerIdentity]) -> Sessions {
-    let keys = servers.iter().filter_map(|one| KeyFingerprint::of(one.certificate()));
+    let keys = servers.iter().filter_map(|server| KeyFingerprint::of(server.certificate()));
     let pinned = SecurityParameters::platform().with_pinned_keys(keys);
     let opening = Opening {
         identity: dtls_identity(identity),
