@@ -210,7 +210,7 @@ impl<S: Side> quic::OpenStreams<Bytes> for Opener<S> {
         });
         let opened = ready!(opening.as_mut().poll(cx));
         self.request = None;
-        Poll::Ready(opened.map(|halves| self.common.request(halves)).map_err(on_connection))
+        Poll::Ready(opened.map(|streams| self.common.request(streams)).map_err(on_connection))
     }
 
     fn poll_open_send(

@@ -85,7 +85,7 @@ mod tests {
         let body = Body::from_file(file.path()).await.unwrap();
         std::fs::write(file.path(), "one").unwrap();
         assert!(body.bytes().await.expect_err("truncated").to_string().contains("early"));
-        let folder = tempfile::tempdir().unwrap();
-        assert!(Body::from_file(folder.path()).await.is_err(), "a directory is not a file");
+        let directory = tempfile::tempdir().unwrap();
+        assert!(Body::from_file(directory.path()).await.is_err(), "a directory is not a file");
     }
 }

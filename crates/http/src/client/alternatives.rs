@@ -20,13 +20,13 @@ const MAX_DIALLING: usize = 32;
 pub(super) struct Dialling(Mutex<BTreeMap<Key, watch::Receiver<()>>>);
 
 /// Returns whether this origin's alternatives are used.
-pub(super) fn count(inner: &Inner, route: &Route) -> bool {
+pub(super) fn are_used(inner: &Inner, route: &Route) -> bool {
     inner.config.policy.uses_alt_svc() && route.key.https && route.proxy.is_none()
 }
 
 /// Returns the port at which the origin has announced SCTP inside UDP.
 pub(super) fn sctp_udp_port(inner: &Inner, route: &Route) -> Option<u16> {
-    if !count(inner, route) {
+    if !are_used(inner, route) {
         return None;
     }
     let port = |service: &Service| service.sctp_udp_port(&route.key.host);
@@ -36,8 +36,8 @@ pub(super) fn sctp_udp_port(inner: &Inner, route: &Route) -> Option<u16> {
 }
 
 /// Tries an alternative of the route's origin, if there is one that is not in use yet.
-pub(super) async fn consult(inner: &Arc<Inner>, route: &Route) {
-    if !count(inner, route) || inner.pool.has_http3(&route.key) {
+pub(super) async fn try_best(inner: &Arc<Inner>, route: &Route) {
+    if !are_used(inner, route) || inner.pool.has_http3(&route.key) {
         return;
     }
     let wanted = |service: &Service| is_wanted(inner, route, service);

@@ -173,7 +173,7 @@ fn is_idempotent(method: &Method) -> bool {
 
 /// Returns a connection from the pool, or a new one.
 pub(super) async fn lease(inner: &Arc<Inner>, route: &Route, early: bool) -> Result<Leased, Error> {
-    alternatives::consult(inner, route).await;
+    alternatives::try_best(inner, route).await;
     let permit = match inner.pool.checkout(&route.key).await {
         Checkout::Ready(leased) => return Ok(leased),
         Checkout::Dial(permit) => permit,
@@ -217,7 +217,7 @@ fn request(
 
 /// Stores the alternative services announced by the response.
 fn learn(inner: &Inner, route: &Route, report: &ConnectionReport, headers: &HeaderMap) {
-    if !alternatives::count(inner, route) {
+    if !alternatives::are_used(inner, route) {
         return;
     }
     let fields: Vec<&[u8]> = headers.get_all(ALT_SVC).iter().map(HeaderValue::as_bytes).collect();

@@ -186,7 +186,9 @@ impl Dialler {
     /// Returns the policy restricted to those transports of this turn that can carry the target's
     /// service; `None` if there are none.
     fn restricted_to(mut policy: Policy, turn: Turn, target: &Target) -> Option<Policy> {
-        policy.transports.retain(|one| turn(*one) && target.service.is_spoken_over(*one));
+        policy
+            .transports
+            .retain(|transport| turn(*transport) && target.service.is_spoken_over(*transport));
         (!policy.transports.is_empty()).then_some(policy)
     }
 

@@ -57,7 +57,7 @@ async fn follow(
     let rules = redirect::Rules { allow_downgrade: inner.config.allow_downgrade };
     let mut redirected = Vec::new();
     loop {
-        let answered = match one(inner, &mut hop, &limits).await {
+        let answered = match send(inner, &mut hop, &limits).await {
             Ok(answered) => answered,
             Err(error) => return Err(error.at(&hop.url).after(redirected)),
         };
@@ -83,7 +83,7 @@ async fn follow(
 }
 
 /// Sends one request of the chain, with the client's own cookies.
-async fn one(
+async fn send(
     inner: &Arc<Inner>,
     hop: &mut Hop,
     limits: &Limits,
@@ -121,8 +121,8 @@ fn finish(
     let (mut head, body) = response.into_parts();
     head.version = shown_version(head.version, version);
     let expected = guard::expected_length(&hop.method, head.status, &head.headers);
-    let place = (hop.url.clone(), Arc::clone(&report));
-    let body = Body::boxed(guard::Guarded::new(body, expected, &limits, place, use_guard));
+    let origin = (hop.url.clone(), Arc::clone(&report));
+    let body = Body::boxed(guard::Guarded::new(body, expected, &limits, origin, use_guard));
     let mut response = Response::from_parts(head, body);
     if ending.codings && hop.method != Method::HEAD {
         response = decode::decode(response);

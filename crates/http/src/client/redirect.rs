@@ -197,7 +197,9 @@ mod tests {
     fn a_stream_is_not_sent_twice() {
         let mut hop = hop(Method::POST, "https://a.example/");
         hop.body = None;
-        let error = hop.follow(StatusCode::PERMANENT_REDIRECT, &to("/b"), &STRICT).expect_err("no");
+        let error = hop
+            .follow(StatusCode::PERMANENT_REDIRECT, &to("/b"), &STRICT)
+            .expect_err("a stream cannot be repeated");
         assert_eq!(error.kind(), Kind::Redirect);
         hop.follow(StatusCode::SEE_OTHER, &to("/b"), &STRICT).expect("GET has no body");
     }
@@ -210,7 +212,7 @@ mod tests {
             assert_eq!(error.kind(), Kind::Redirect);
         }
         let mut hop = hop(Method::GET, "https://a.example/");
-        let lax = Rules { allow_downgrade: true };
-        hop.follow(StatusCode::FOUND, &to("http://a.example/"), &lax).expect("asked for");
+        let permissive = Rules { allow_downgrade: true };
+        hop.follow(StatusCode::FOUND, &to("http://a.example/"), &permissive).expect("asked for");
     }
 }

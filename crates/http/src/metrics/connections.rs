@@ -62,7 +62,10 @@ impl Open {
             *of_peer.entry(connection.peer).or_default() += 1;
         }
         let most = of_peer.values().copied().max().unwrap_or_default();
-        let oldest = self.connections.iter().position(|one| of_peer.get(&one.peer) == Some(&most));
+        let oldest = self
+            .connections
+            .iter()
+            .position(|connection| of_peer.get(&connection.peer) == Some(&most));
         if let Some(oldest) = oldest {
             self.connections.remove(oldest).evicted.cancel();
         }

@@ -68,7 +68,10 @@ impl Origins {
 
     pub(super) fn closed(&mut self, key: &Key) {
         let origin = self.origins.get_mut(key);
-        debug_assert!(origin.as_ref().is_some_and(|it| it.open > 0), "a slot is freed twice");
+        debug_assert!(
+            origin.as_ref().is_some_and(|origin| origin.open > 0),
+            "a slot is freed twice"
+        );
         self.open = self.open.saturating_sub(1);
         if let Some(origin) = origin {
             origin.open = origin.open.saturating_sub(1);
@@ -79,7 +82,10 @@ impl Origins {
 
     pub(super) fn dial_ended(&mut self, key: &Key) {
         let origin = self.origins.get_mut(key);
-        debug_assert!(origin.as_ref().is_some_and(|it| it.dialling > 0), "a dial ended twice");
+        debug_assert!(
+            origin.as_ref().is_some_and(|origin| origin.dialling > 0),
+            "a dial ended twice"
+        );
         if let Some(origin) = origin {
             origin.dialling = origin.dialling.saturating_sub(1);
         }

@@ -37,10 +37,10 @@ impl Expected {
             ),
             // Whatever follows belongs to another protocol, whether or not that was requested.
             StatusCode::SWITCHING_PROTOCOLS => {
-                let other = head.headers.get(UPGRADE).map(|name| format!(" to {name:?}"));
-                let other = other.unwrap_or_default();
+                let protocol = head.headers.get(UPGRADE).map(|name| format!(" to {name:?}"));
+                let protocol = protocol.unwrap_or_default();
                 reject(format!(
-                    "it answered 101 (Switching Protocols){other}, although no upgrade was requested"
+                    "it answered 101 (Switching Protocols){protocol}, although no upgrade was requested"
                 ))
             }
             _ if !is_transfer_understood(&head.headers) => {
@@ -65,7 +65,7 @@ fn is_transfer_understood(headers: &HeaderMap) -> bool {
     match codings[..] {
         [] => true,
         // RFC 2616 defined `identity`, and old servers still send it.
-        [coding] => ["chunked", "identity"].iter().any(|one| coding.eq_ignore_ascii_case(one)),
+        [coding] => ["chunked", "identity"].iter().any(|known| coding.eq_ignore_ascii_case(known)),
         _ => false,
     }
 }

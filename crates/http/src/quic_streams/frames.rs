@@ -136,8 +136,8 @@ impl Head {
 
     /// Adds a byte. Two integers of eight bytes each are complete before the buffer is full.
     fn push(&mut self, byte: u8) {
-        if let Some(place) = self.bytes.get_mut(self.length) {
-            *place = byte;
+        if let Some(slot) = self.bytes.get_mut(self.length) {
+            *slot = byte;
             self.length += 1;
         }
     }

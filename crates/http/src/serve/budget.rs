@@ -252,8 +252,8 @@ mod tests {
             limits.open_files = 256;
             limits.open_files_per_connection = 4;
         });
-        let one = budget.share();
-        let open: Vec<_> = (0..10).filter_map(|_| one.open_file()).collect();
+        let share = budget.share();
+        let open: Vec<_> = (0..10).filter_map(|_| share.open_file()).collect();
         assert_eq!((open.len(), budget.files()), (4, 4));
         let others: Vec<_> = (0..1000).filter_map(|_| budget.share().open_file()).collect();
         assert!(others.len() < 256, "{}", others.len());

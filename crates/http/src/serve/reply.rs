@@ -10,8 +10,8 @@ pub(super) type Reply = Response<Content>;
 const SERVER: &str = concat!("eyas/", env!("CARGO_PKG_VERSION"));
 
 /// Returns an error response with a description.
-pub(super) fn error(status: StatusCode, what: &str) -> Reply {
-    let mut reply = Response::new(Content::Full(format!("{status}\n{what}\n").into()));
+pub(super) fn error(status: StatusCode, detail: &str) -> Reply {
+    let mut reply = Response::new(Content::Full(format!("{status}\n{detail}\n").into()));
     *reply.status_mut() = status;
     let media_type = HeaderValue::from_static("text/plain; charset=utf-8");
     reply.headers_mut().insert(header::CONTENT_TYPE, media_type);
