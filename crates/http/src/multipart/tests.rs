@@ -42,8 +42,8 @@ async fn a_form_in_memory_can_be_sent_again() {
 
 #[tokio::test]
 async fn a_file_part_has_a_name_a_type_and_a_length() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("notes.txt");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("notes.txt");
     std::fs::write(&path, "one\n").unwrap();
     let form = Form::new().text("a", "1").part("f", Part::file(&path).await.unwrap());
     let body = form.encode_with(BOUNDARY);

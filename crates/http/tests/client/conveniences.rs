@@ -117,5 +117,5 @@ async fn a_root_is_trusted_in_addition_to_the_platforms() {
     assert_eq!(with_root.get(&url).send().await.expect("a reply").status(), StatusCode::OK);
     let endpoint = eyas::Endpoint::builder().build().expect("an endpoint");
     let both = client().endpoint(endpoint).add_root(root).build();
-    assert_eq!(both.expect_err("which of them?").kind(), Kind::Tls);
+    assert_eq!(both.expect_err("an ambiguous choice").kind(), Kind::Tls);
 }

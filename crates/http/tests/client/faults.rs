@@ -167,7 +167,7 @@ async fn a_connection_cut_in_mid_body() {
         assert!(response.chunk().await.expect("a chunk").is_some());
         site.cut();
         let error = tokio::time::timeout(SOON, response.chunk()).await.expect("an end");
-        let error = error.expect_err("cut");
+        let error = error.expect_err("a body cut off");
         assert!(
             matches!(error.kind(), Kind::BodyReset | Kind::BodyTruncated),
             "{versions:?}: {error}"

@@ -179,7 +179,7 @@ pub(crate) fn panics() -> usize {
     WATCH.call_once(|| {
         let report = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            if !panic.location().is_some_and(|place| place.file().contains("tests/")) {
+            if !panic.location().is_some_and(|location| location.file().contains("tests/")) {
                 PANICS.fetch_add(1, Ordering::SeqCst);
             }
             report(panic);

@@ -128,7 +128,12 @@ async fn a_proxy_that_refuses_or_is_unreachable() {
     assert!(error.to_string().contains("403"), "{error}");
     for proxy in ["http://127.0.0.1:9", "socks5://127.0.0.1:9"] {
         let client = builder_for(&[], &[]).proxy(Proxy::all(proxy, "")).build();
-        let error = client.expect("a client").get(site.url("/")).send().await.expect_err("no");
+        let error = client
+            .expect("a client")
+            .get(site.url("/"))
+            .send()
+            .await
+            .expect_err("a failure of the proxy");
         assert_eq!(error.kind(), Kind::Proxy, "{proxy}: {error}");
     }
     assert!(site.seen().is_empty());

@@ -96,11 +96,11 @@ async fn a_stream_continues_with_another_protocol() {
                     if let Some(datagrams) = &mut datagram_channel {
                         assert!(datagrams.send(&[b"be", b"side"]));
                         let received = timeout(SOON, poll_fn(|cx| datagrams.poll_next(cx)));
-                        assert_eq!(received.await.expect("it comes"), "beside");
+                        assert_eq!(received.await.expect("a datagram"), "beside");
                     }
                     tunnel.shutdown().await.expect("open");
                     let mut rest = Vec::new();
-                    tunnel.read_to_end(&mut rest).await.expect("ends well");
+                    tunnel.read_to_end(&mut rest).await.expect("a regular end");
                     assert_eq!(rest, b"", "{versions:?}");
                 }
                 Connected::Refused(response) if !is_granted => {

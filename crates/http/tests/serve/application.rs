@@ -145,7 +145,7 @@ async fn bodies_are_echoed_as_they_arrive_with_their_trailers() {
             let mut back = Vec::new();
             while back.len() < piece.len() {
                 let chunk = timeout(SOON, got.chunk()).await.expect("before the end is sent");
-                back.extend(chunk.expect("whole").expect("more"));
+                back.extend(chunk.expect("whole").expect("a chunk"));
             }
             assert!(back == piece, "{over:?} {round}");
         }

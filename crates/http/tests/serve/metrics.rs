@@ -105,7 +105,8 @@ async fn multipath_tcp_is_counted_separately() {
     let host = Host::Name("localhost".into());
     let attempt = tokio::time::timeout(SOON, endpoint.attempt(&host, candidate, None)).await;
     let connection = attempt.expect("soon");
-    if !connection.as_ref().is_ok_and(|one| one.info().transport == Transport::Mptcp) {
+    if !connection.as_ref().is_ok_and(|connection| connection.info().transport == Transport::Mptcp)
+    {
         // Bypasses the harness, which captures the output of successful tests.
         let mut stderr = std::io::stderr();
         writeln!(stderr, "SKIPPED: no Multipath TCP in this kernel: {connection:?}")

@@ -380,7 +380,8 @@ async fn hints_are_sent_before_the_response() {
 async fn mirror(mut request: ServiceRequest) -> Result<Response<Empty<Bytes>>, Infallible> {
     let upgrading = hyper::upgrade::on(&mut request);
     tokio::spawn(async move {
-        let (mut read, mut write) = tokio::io::split(TokioIo::new(upgrading.await.expect("one")));
+        let (mut read, mut write) =
+            tokio::io::split(TokioIo::new(upgrading.await.expect("an upgrade")));
         tokio::io::copy(&mut read, &mut write).await.expect("a mirror");
     });
     let mut reply = Response::new(Empty::new());

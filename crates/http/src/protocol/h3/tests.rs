@@ -50,7 +50,7 @@ async fn pair(keep_alive: bool) -> (quinn::Endpoint, quinn::Connection, quinn::C
     let client = quinn::Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).expect("a client");
     let address = server.local_addr().expect("an address");
     let connecting = client.connect_with(config, address, "localhost").expect("a target");
-    let accepting = async { server.accept().await.expect("one").await };
+    let accepting = async { server.accept().await.expect("a connection").await };
     let (ours, theirs) = tokio::join!(connecting, accepting);
     (server, ours.expect("a handshake"), theirs.expect("a handshake"))
 }

@@ -100,7 +100,7 @@ proptest::proptest! {
         let frames = if is_request { request } else { unidirectional };
         let (whole, end) = bytes(frames, &stream);
         let (first, second) = stream.split_at(cut.min(stream.len()));
-        let (halves, halves_end) = pass(frames(), &[first, second]);
-        proptest::prop_assert_eq!((whole, end), (halves.concat(), halves_end));
+        let (joined, joined_end) = pass(frames(), &[first, second]);
+        proptest::prop_assert_eq!((whole, end), (joined.concat(), joined_end));
     }
 }
