@@ -144,10 +144,10 @@ fn check(check: &CheckVerdict, style: OutputStyle) -> Vec<Line> {
     let bounds = if check.accept.is_empty() {
         String::new()
     } else {
-        let is_wanted = format!("{} {}", check.accept.describe(), check.unit);
+        let accepted = format!("{} {}", check.accept.describe(), check.unit);
         let spans =
             if check.outcome == Outcome::Undecided { ", the interval spans it" } else { "" };
-        format!("  (wanted {}{spans})", is_wanted.trim_end())
+        format!("  (wanted {}{spans})", accepted.trim_end())
     };
     let about = if check.about.is_empty() { &check.value } else { &check.about };
     let paint = if check.outcome == Outcome::Refused { Paint::Bad } else { Paint::Dim };
