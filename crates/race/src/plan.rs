@@ -163,6 +163,18 @@ impl Position {
     }
 }
 
+impl PlanRequest<'_> {
+    /// Returns the verdict about a candidate, and the round-trip time to it over its transport, as
+    /// far as the memory is used.
+    fn remembered(&self, candidate: &Candidate) -> (Verdict, Option<Duration>) {
+        if self.policy.ignore_memory {
+            return (Verdict::Unknown, None);
+        }
+        let (verdict, round_trip) = self.view.verdict_and_round_trip(candidate, self.now);
+        (verdict, round_trip.map(|round_trip| round_trip.smoothed))
+    }
+}
+
 /// Plans the attempts of a race. The plan has an entry if any candidate can be tried at all.
 pub fn plan(request: &PlanRequest<'_>) -> Plan {
     let mut found = candidates::find(request);

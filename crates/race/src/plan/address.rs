@@ -100,9 +100,7 @@ fn history(
         candidate.transport = *transport;
         for security in securities(request.policy, *transport, request.target.security) {
             candidate.security = security;
-            let (verdict, round_trip) =
-                request.view.verdict_and_round_trip(&candidate, request.now);
-            let rtt = round_trip.map(|round_trip| round_trip.smoothed);
+            let (verdict, rtt) = request.remembered(&candidate);
             smallest = smallest.into_iter().chain(rtt).min();
             used |= matches!(verdict, Verdict::Good { .. });
         }

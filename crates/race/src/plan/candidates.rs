@@ -7,7 +7,6 @@ use super::address::{self, Ordered};
 use super::{Draft, Dropped, MAX_CANDIDATES, PlanRequest, Position};
 use crate::candidate::{Alpn, Candidate, Family, Origin, Security, Transport};
 use crate::io::UnavailableTransport;
-use crate::memory::Verdict;
 use crate::nat64;
 use crate::policy::{Policy, SctpSecurity};
 use crate::reason::Reason;
@@ -240,12 +239,8 @@ fn add(
         return;
     }
     found.dropped.retain(|dropped| !was_dropped(dropped));
-    let (verdict, round_trip) = match request.policy.ignore_memory {
-        true => (Verdict::Unknown, None),
-        false => request.view.verdict_and_round_trip(&candidate, request.now),
-    };
-    let rtt = round_trip.map(|round_trip| round_trip.smoothed).or(ordered.rtt);
-    let mut draft = Draft { candidate, position, rtt, verdict, reasons };
+    let (verdict, own_rtt) = request.remembered(&candidate);
+    let mut draft = Draft { candidate, position, rtt: own_rtt.or(ordered.rtt), verdict, reasons };
     if request.network.can_try(ordered.address.ip) {
         found.drafts.push(draft);
         return;
