@@ -20,7 +20,7 @@ Examples:
   eyas lab run cmt-delay --shard 1/4 --out a    a quarter of the runs, here
   eyas lab merge a b c d             merge four quarters into the result
 
-Finished runs are kept: after Ctrl-C, the same command continues the rest.
+Finished runs are kept: after Ctrl-C, the same command runs the rest.
 docs/lab.md explains how to write a plan.";
 
 /// Flags of `eyas lab`.

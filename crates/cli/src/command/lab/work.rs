@@ -77,7 +77,7 @@ impl Watcher {
 
     fn interrupted(&self, kind: Kind) -> Failure {
         let message = format!(
-            "interrupted; finished runs are kept in {}; the same command continues the rest",
+            "interrupted; finished runs are kept in {}; the same command runs the rest",
             self.out.display(),
         );
         if self.watched {
