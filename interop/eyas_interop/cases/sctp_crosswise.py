@@ -43,6 +43,9 @@ class Client:
 # The port of all listeners.
 PORT = 5200
 LOOPBACK = {"server": "127.0.0.1", "server2": "127.0.0.2"}
+# It stays until its client has gone: sctp_darn asks for the peer's addresses after it has sent, and ends with EINVAL if
+# the association has ended by then, also on Linux.
+STAYING_PYTHON_LISTENER = f"{PYTHON_LISTENER}server.sctp_recv(1000)\n"
 ERLANG = ["env", "ERL_CRASH_DUMP_BYTES=0", "erl", "-noshell", "-eval"]
 LISTENERS = [
     Listener("socat", ["socat", "-d", "-d", "-u", f"SCTP-LISTEN:{PORT},bind=127.0.0.1", "STDOUT"], "listening on"),
@@ -52,7 +55,7 @@ LISTENERS = [
     Listener("sctp_test", on_terminal(f"sctp_test -H 127.0.0.1 -P {PORT} -l"), "Receiving packets", f"bytes: {LINE}"),
     Listener("gensiot", ["sh", "-c", f"{OPEN} | gensiot -a -p -i 'stdio(self)' sctp,127.0.0.1,{PORT} 2>&1"], str(PORT)),
     Listener("erl", [*ERLANG, fill(ERLANG_LISTENER, LOOPBACK)], "listening"),
-    Listener("pysctp", [sys.executable, "-c", fill(PYTHON_LISTENER, LOOPBACK)], "listening"),
+    Listener("pysctp", [sys.executable, "-c", fill(STAYING_PYTHON_LISTENER, LOOPBACK)], "listening"),
     Listener("java", ["java", "-cp", "{classes}", "Channels", "listen", "127.0.0.1"], "listening"),
 ]
 # These three wait for the end of their input.
