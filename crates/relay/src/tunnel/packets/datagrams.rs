@@ -23,41 +23,63 @@ const MESSAGES: StreamId = StreamId(1023);
 /// How long sending the datagrams of a turn should take.
 const TURN: Duration = Duration::from_millis(10);
 /// The shortest and the longest pause for streams between two turns.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(20));
+const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(100));
 /// The size of the first turn, in bytes.
 const FIRST: usize = 16 * 1024;
-/// The smallest and the largest turn, in bytes.
-const MIN: usize = 4 * 1024;
+/// The smallest turn, which is one packet or two, and the largest one, in bytes.
+const MIN: usize = 1024;
 const MAX: usize = 256 * 1024;
-/// STREAM frames that are sent in a pause even if no connection has data, such as credit.
-const FEW_FRAMES: u64 = 2;
+/// What streams may send at least in each pause, in bytes: two packets. On a path that is full, they get their share
+/// by and by, as acknowledgments arrive or the pacing allows it.
+const CHANCE: f64 = 3000.0;
 
-/// How the datagrams and the streams of a connection take turns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How the datagrams and the streams of a connection take turns. A turn that finds no packets waiting is continued
+/// with the next ones: even if they arrive one by one, they could fill the path and leave nothing to the streams.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Turns {
-    /// The size of the next turn of datagrams, in bytes.
-    pub(super) bytes: usize,
-    /// The pause for streams after it.
-    pub(super) pause: Duration,
+    /// The size of a turn of datagrams, in bytes.
+    bytes: usize,
+    /// What was sent in this turn, in bytes, and how long that took.
+    sent: usize,
+    took: Duration,
+    /// What the streams may use of the next pause, going by what they have used of the last one, in bytes.
+    wanted: f64,
 }
 
 impl Default for Turns {
     fn default() -> Self {
-        Self { bytes: FIRST, pause: PAUSES.0 }
+        Self { bytes: FIRST, sent: 0, took: Duration::ZERO, wanted: 0.0 }
     }
 }
 
 impl Turns {
-    /// Adjusts the next turn after one of this size and duration, in whose pause this many STREAM frames were
-    /// sent. If streams use their pause, it becomes as long as the turn.
-    pub(super) fn after(&mut self, sent: usize, took: Duration, frames: u64) {
-        if took > 2 * TURN {
+    /// Returns how much may still be sent in this turn, in bytes.
+    pub(super) fn left(&self) -> usize {
+        self.bytes.saturating_sub(self.sent)
+    }
+
+    /// Adds what was sent, in bytes, and how long that took. If the turn is over, returns the pause for streams
+    /// after it: as long as the turn, if they have used all of the last ones.
+    fn add(&mut self, sent: usize, took: Duration) -> Option<Duration> {
+        self.sent += sent;
+        self.took += took;
+        if self.left() > 0 {
+            return None;
+        }
+        let (least, longest) = PAUSES;
+        let for_streams = |bytes: f64| self.took.mul_f64(bytes / self.sent as f64);
+        let pause = for_streams(self.wanted).min(self.took).max(for_streams(CHANCE));
+        Some(pause.clamp(least, longest))
+    }
+
+    /// Begins the next turn after a pause in which streams sent this many bytes.
+    fn begin(&mut self, used: u64) {
+        if self.took > 2 * TURN {
             self.bytes = (self.bytes / 2).max(MIN);
-        } else if took < TURN / 2 && sent >= self.bytes {
+        } else if self.took < TURN / 2 {
             self.bytes = (self.bytes * 2).min(MAX);
         }
-        let are_busy = frames > FEW_FRAMES;
-        self.pause = if are_busy { took.clamp(PAUSES.0, PAUSES.1) } else { PAUSES.0 };
+        *self = Self { bytes: self.bytes, wanted: 2.0 * used as f64, ..Self::default() };
     }
 }
 
@@ -146,7 +168,7 @@ pub(super) async fn send_datagram(quic: &Connection, packet: Bytes) -> Result<()
     }
 }
 
-/// Waits until the datagrams of the turn that began at this time are sent, and then for the streams' turn.
+/// Waits until the datagrams sent since this time have left, and if their turn is over, for the streams' pause.
 /// `room` is the free space of the send buffer when it is empty.
 pub(super) async fn yield_to_streams(
     quic: &Connection,
@@ -158,47 +180,70 @@ pub(super) async fn yield_to_streams(
     while quic.datagram_send_buffer_space() < room && quic.close_reason().is_none() {
         sleep((began.elapsed() / 4).clamp(PAUSES.0, TURN)).await;
     }
-    let (took, before) = (began.elapsed(), quic.stats().frame_tx.stream);
-    if sent >= turns.bytes {
-        sleep(turns.pause).await;
+    if let Some(pause) = turns.add(sent, began.elapsed()) {
+        let before = quic.stats().udp_tx.bytes;
+        sleep(pause).await;
+        turns.begin(quic.stats().udp_tx.bytes - before);
     }
-    turns.after(sent, took, quic.stats().frame_tx.stream - before);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Returns how long it takes to send this on a link with this rate, in bytes per second.
+    fn time_of(bytes: usize, rate: u32) -> Duration {
+        Duration::from_secs(bytes as u64) / rate
+    }
+
+    /// Runs turns until they have settled, between which streams use this much of their pauses. Returns the duration
+    /// of a turn and of the pause after it.
+    fn settled(rate: u32, use_of: f64) -> (Duration, Duration) {
+        let mut turns = Turns::default();
+        let mut durations = (Duration::ZERO, Duration::ZERO);
+        for _ in 0..20 {
+            let took = time_of(turns.left(), rate);
+            let pause = turns.add(turns.left(), took).expect("the turn is over");
+            turns.begin((pause.as_secs_f64() * use_of * f64::from(rate)) as u64);
+            durations = (took, pause);
+        }
+        durations
+    }
+
     #[test]
     fn turns_take_about_the_same_time_on_every_link() {
-        for rate in [10_000_u32, 1_000_000, 20_000_000] {
-            let mut turns = Turns::default();
-            for _ in 0..20 {
-                let took = Duration::from_secs(turns.bytes as u64) / rate;
-                turns.after(turns.bytes, took, 0);
-            }
-            let takes = Duration::from_secs(turns.bytes as u64) / rate;
-            let is_settled = (TURN / 2..=2 * TURN).contains(&takes);
-            assert!(is_settled || turns.bytes == MIN, "{rate} B/s: {takes:?}");
-            assert_eq!(turns.pause, PAUSES.0);
+        for rate in [20_000, 250_000, 1_000_000, 20_000_000] {
+            let (took, _) = settled(rate, 0.0);
+            let is_settled = (TURN / 2..=2 * TURN).contains(&took);
+            assert!(is_settled || took == time_of(MIN, rate), "{rate} B/s: {took:?}");
         }
     }
 
     #[test]
-    fn busy_streams_get_as_much_time_as_datagrams() {
-        let mut turns = Turns::default();
-        turns.after(FIRST, TURN, FEW_FRAMES + 1);
-        assert_eq!(turns.pause, TURN);
-        turns.after(FIRST, Duration::from_secs(1), FEW_FRAMES + 1);
-        assert_eq!(turns.pause, PAUSES.1);
-        turns.after(FIRST, TURN, FEW_FRAMES);
-        assert_eq!(turns.pause, PAUSES.0);
+    fn busy_streams_get_as_much_time_as_datagrams_or_two_packets() {
+        for rate in [50_000, 250_000, 1_000_000, 20_000_000] {
+            let (took, pause) = settled(rate, 1.0);
+            assert_eq!(pause, took.max(time_of(CHANCE as usize, rate)), "{rate} B/s");
+        }
     }
 
     #[test]
-    fn a_turn_that_is_not_full_is_not_extended() {
+    fn quiet_streams_can_send_two_packets_in_each_pause() {
+        for rate in [50_000, 250_000, 1_000_000, 20_000_000] {
+            let (_, pause) = settled(rate, 0.01);
+            assert_eq!(pause, time_of(CHANCE as usize, rate).max(PAUSES.0), "{rate} B/s");
+        }
+        assert_eq!(settled(1000, 1.0).1, PAUSES.1);
+    }
+
+    #[test]
+    fn packets_that_come_one_by_one_end_their_turn_too() {
         let mut turns = Turns::default();
-        turns.after(100, Duration::ZERO, 0);
-        assert_eq!(turns, Turns::default());
+        let pauses = (0..100).filter_map(|_| {
+            let pause = turns.add(FIRST / 4, TURN / 4)?;
+            turns.begin(0);
+            Some(pause)
+        });
+        assert_eq!(pauses.count(), 25);
     }
 }

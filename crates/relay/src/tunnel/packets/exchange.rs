@@ -104,7 +104,7 @@ impl Sender<'_> {
             while let Some(packet) = next {
                 sent += packet.len();
                 self.send_datagram(quic, packet).await;
-                next = if sent < turns.bytes { self.attachment.try_next() } else { None };
+                next = if sent < turns.left() { self.attachment.try_next() } else { None };
             }
             if !self.out.is_empty() {
                 self.link.unsent_below(self.id, BATCH).await;
