@@ -15,7 +15,7 @@ pub(crate) fn render(stats: &Stats) -> String {
     page.counter("eyas_proxy_connections_accepted_total", "Clients accepted.");
     page.row(stats.accepted);
     page.counter("eyas_proxy_connections_refused_total", "Clients closed at once by a limit.");
-    page.row(stats.turned_away);
+    page.row(stats.over_limit);
     page.counter("eyas_proxy_clients_total", "Clients that have disconnected, by protocol.");
     page.rows("protocol", Protocol::ALL.map(Protocol::name).into_iter().zip(stats.protocols));
     page.counter("eyas_proxy_ended_total", "Clients that have disconnected, by how they ended.");

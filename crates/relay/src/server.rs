@@ -287,7 +287,7 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener, streams: Option<Stre
                 shared.tasks.spawn(serving);
             }
             Err(why) => {
-                shared.counters.turned_away();
+                shared.counters.over_limit();
                 if throttle.permits() {
                     shared.notify(format!("{client} was turned away: {why}"));
                 }

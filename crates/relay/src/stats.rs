@@ -15,7 +15,7 @@ pub struct Stats {
     /// Clients accepted.
     pub accepted: u64,
     /// Clients closed at once because of a limit.
-    pub turned_away: u64,
+    pub over_limit: u64,
     /// Disconnected clients by protocol, in the order of [`Protocol::ALL`].
     pub protocols: [u64; Protocol::ALL.len()],
     /// Disconnected clients by outcome, in the order of [`Ending::NAMES`].
@@ -44,7 +44,7 @@ pub struct Stats {
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     accepted: AtomicU64,
-    turned_away: AtomicU64,
+    over_limit: AtomicU64,
     protocols: [AtomicU64; Protocol::ALL.len()],
     endings: [AtomicU64; Ending::NAMES.len()],
     refusals: [AtomicU64; Refusal::NAMES.len()],
@@ -62,8 +62,8 @@ impl Counters {
         self.accepted.fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn turned_away(&self) {
-        self.turned_away.fetch_add(1, Relaxed);
+    pub(crate) fn over_limit(&self) {
+        self.over_limit.fetch_add(1, Relaxed);
     }
 
     /// Counts a client that has disconnected.
@@ -102,7 +102,7 @@ impl Counters {
         Stats {
             open,
             accepted: read(&self.accepted),
-            turned_away: read(&self.turned_away),
+            over_limit: read(&self.over_limit),
             protocols: self.protocols.each_ref().map(read),
             endings: self.endings.each_ref().map(read),
             refusals: self.refusals.each_ref().map(read),

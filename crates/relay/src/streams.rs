@@ -125,7 +125,7 @@ async fn serve(shared: Arc<Shared>, request: Request<RequestBody>, responder: Re
     let permit = match shared.admission.admit(client.ip()) {
         Ok(permit) => permit,
         Err(why) => {
-            shared.counters.turned_away();
+            shared.counters.over_limit();
             let status = (StatusCode::SERVICE_UNAVAILABLE, ErrorType::ConnectionLimitReached);
             let _ = responder.send(text(status, &why));
             return;

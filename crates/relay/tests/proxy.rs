@@ -392,7 +392,7 @@ async fn clients_have_limits() {
     let (_second, _) = stage.socks(port).await;
     let mut third = stage.client().await;
     assert!(matches!(third.read(&mut [0]).await, Ok(0) | Err(_)));
-    assert_eq!(stage.running.stats().turned_away, 1);
+    assert_eq!(stage.running.stats().over_limit, 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

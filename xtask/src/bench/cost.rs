@@ -15,7 +15,7 @@ const CONNECTIONS: u32 = 1000;
 /// The same with `--quick`.
 const QUICK_CONNECTIONS: u32 = 300;
 /// Connections of one batch that is kept open; memory is measured with one batch and with two.
-const HELD: u32 = 500;
+const BATCH: u32 = 500;
 /// How long a race still learns after it has been won: `Policy::dns_after_win`, and more.
 const SETTLE_TIME: Duration = Duration::from_secs(2);
 /// Measurements of each kind, in turns; the smallest counts, because disturbances only add.
@@ -91,11 +91,11 @@ fn measure_client(client: &mut Rival, mode: &str, connections: u32) -> Result<Co
     // program: the difference is the memory of open, idle connections.
     let mut after = [0.0; 2];
     for resident_after in &mut after {
-        client.query(&format!("hold {mode} {HELD} {}", HEALTHY.many_urls()))?;
+        client.query(&format!("hold {mode} {BATCH} {}", HEALTHY.many_urls()))?;
         std::thread::sleep(SETTLE_TIME);
         *resident_after = resident(client.id())?;
     }
-    let memory = (after[1] - after[0]) / f64::from(HELD);
+    let memory = (after[1] - after[0]) / f64::from(BATCH);
     client.query("drop")?;
     let before = cpu_time(client.id())?;
     client.query(&format!("many {mode} {connections} {}", HEALTHY.many_urls()))?;

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def create_connection(
-    place: tuple[str, int],
+    address: tuple[str, int],
     timeout: float | None = None,
     *,
     tls: bool = True,
@@ -38,7 +38,7 @@ def create_connection(
     each call.
     """
     native = _endpoint.endpoint_for(endpoint, verify)._native
-    target = Target.create(place, transports, tls, alpn, server_hostname, timeout, sctp_udp_port)
+    target = Target.create(address, transports, tls, alpn, server_hostname, timeout, sctp_udp_port)
     connection = Connection(_native.connect(native, target))
     connection.settimeout(timeout)
     return connection

@@ -35,10 +35,10 @@ def _read(path: str | os.PathLike[str]) -> bytes:
 
 def _overrides(resolve: Mapping[str, str | Iterable[str]]) -> list[tuple[str, int, list[str]]]:
     overrides = []
-    for place, addresses in resolve.items():
-        host, colon, port = place.rpartition(":")
+    for text, addresses in resolve.items():
+        host, colon, port = text.rpartition(":")
         if not colon or not port.isdecimal():
-            raise ValueError(f"{place!r} is not a host and port such as 'example.org:443'")
+            raise ValueError(f"{text!r} is not a host and port such as 'example.org:443'")
         address_list = [addresses] if isinstance(addresses, str) else list(addresses)
         overrides.append((host, int(port), address_list))
     return overrides

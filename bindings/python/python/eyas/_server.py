@@ -38,7 +38,7 @@ def _listen(
 
 
 def create_server(
-    place: tuple[str | None, int],
+    address: tuple[str | None, int],
     *,
     transports: Sequence[str] | None = None,
     identity: ServerIdentity | None = None,
@@ -56,7 +56,7 @@ def create_server(
     for SCTP, and `sctp` is the configuration of its associations.
     """
     return Listener(
-        _listen(*place, transports, identity, alpn, sctp_udp_port, sctp_addresses, sctp)
+        _listen(*address, transports, identity, alpn, sctp_udp_port, sctp_addresses, sctp)
     )
 
 

@@ -25,7 +25,7 @@ class Target:
     @classmethod
     def create(
         cls,
-        place: tuple[str, int],
+        address: tuple[str, int],
         transports: Sequence[str] | None,
         tls: bool,
         alpn: Sequence[str],
@@ -38,7 +38,7 @@ class Target:
             transports = ("quic", "tcp") if tls else ("tcp",)
         if isinstance(transports, str):
             raise TypeError(f"transports must be a sequence of names, such as ({transports!r},)")
-        host, port = place
+        host, port = address
         return cls(
             host=host,
             port=port,

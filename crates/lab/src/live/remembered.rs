@@ -12,7 +12,7 @@ use super::trial::{OBJECT, Trial};
 use crate::situation::live::Memory;
 
 /// The number of hosts from which a network is known: as many as are remembered for a path.
-const HOSTS: usize = Handshakes::MOST as usize;
+const HOSTS: usize = Handshakes::MAX as usize;
 /// How long a connection stays open to be learnt from.
 const LEARNING_TIME: Duration = Duration::from_millis(5);
 /// The same if losses are to be observed too: longer than QUIC needs to retransmit an Initial.

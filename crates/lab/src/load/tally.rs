@@ -7,10 +7,10 @@ use eyas::race::candidate::{Family, Security, Transport};
 use hdrhistogram::Histogram;
 
 /// The longest time that is distinguished: longer ones count as this long.
-const LONGEST: Duration = Duration::from_secs(3_600);
+const MAX_TIME: Duration = Duration::from_secs(3_600);
 /// The shortest time that is distinguished: 512 ns, because the histogram's cells are powers of
 /// two.
-const SHORTEST: Duration = Duration::from_micros(1);
+const MIN_TIME: Duration = Duration::from_micros(1);
 /// The significant digits of a value of the histogram.
 const DIGITS: u8 = 3;
 
@@ -136,7 +136,7 @@ impl Times {
 }
 
 fn histogram() -> Histogram<u64> {
-    let (low, high) = (SHORTEST.as_nanos() as u64, LONGEST.as_nanos() as u64);
+    let (low, high) = (MIN_TIME.as_nanos() as u64, MAX_TIME.as_nanos() as u64);
     Histogram::new_with_bounds(low, high, DIGITS).expect("valid bounds")
 }
 

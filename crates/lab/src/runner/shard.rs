@@ -12,7 +12,7 @@ use crate::results::{ResultsError, create_directory, read_file, write_atomically
 /// The file name in the output directory of a shard.
 const FILE: &str = "shard.json";
 /// The maximum number of shards, more than any cluster has tasks.
-const MOST: u32 = 1_000_000;
+const MAX_SHARDS: u32 = 1_000_000;
 
 /// One of several equal shares of a plan's runs, written `1/4`: the first of four.
 ///
@@ -36,7 +36,11 @@ impl Shard {
     /// Returns the shard with this number, starting at 1.
     #[must_use]
     pub const fn new(number: u32, of: u32) -> Option<Self> {
-        if number >= 1 && number <= of && of <= MOST { Some(Self { number, of }) } else { None }
+        if number >= 1 && number <= of && of <= MAX_SHARDS {
+            Some(Self { number, of })
+        } else {
+            None
+        }
     }
 
     /// Returns the number of shards.

@@ -26,7 +26,7 @@ struct Distance {
 
 impl Distances {
     /// The maximum number of hosts per path.
-    pub const MOST: usize = 8;
+    pub const MAX_HOSTS: usize = 8;
     /// The minimum number of hosts for a prediction about others.
     const MIN_HOSTS: usize = 3;
 
@@ -35,7 +35,7 @@ impl Distances {
     pub(super) fn and(mut self, host: u64, round_trip: Option<Duration>) -> Self {
         let Some(round_trip) = round_trip else { return self };
         self.forget(host);
-        let surplus = (self.hosts.len() + 1).saturating_sub(Self::MOST);
+        let surplus = (self.hosts.len() + 1).saturating_sub(Self::MAX_HOSTS);
         self.hosts.drain(..surplus);
         self.hosts.push(Distance { host, round_trip });
         self
@@ -60,7 +60,7 @@ impl Distances {
     pub(super) fn longest<'a>(paths: impl Iterator<Item = &'a Self>) -> Option<Duration> {
         let mut hosts: Vec<u64> = Vec::new();
         let mut longest = Duration::ZERO;
-        for known in paths.flat_map(|path| path.hosts.iter().take(Self::MOST)) {
+        for known in paths.flat_map(|path| path.hosts.iter().take(Self::MAX_HOSTS)) {
             longest = longest.max(known.round_trip);
             hosts.push(known.host);
         }

@@ -17,14 +17,14 @@ pub struct Handshakes {
     /// One bit per handshake, set if it had to retransmit; the lowest bit is the latest.
     #[serde(rename = "again")]
     retransmitted: u32,
-    /// The number of handshakes, at most [`Self::MOST`].
+    /// The number of handshakes, at most [`Self::MAX`].
     known: u8,
 }
 
 impl Handshakes {
     /// The maximum number of handshakes per path: with half as many, a network with a loss rate of
     /// 10 % would go unnoticed half of the time.
-    pub const MOST: u8 = 32;
+    pub const MAX: u8 = 32;
 
     /// Adds one handshake, if it is known whether it had to retransmit.
     #[must_use]
@@ -33,7 +33,7 @@ impl Handshakes {
             None => self,
             Some(retransmitted) => Self {
                 retransmitted: self.retransmitted << 1 | u32::from(retransmitted),
-                known: self.known.saturating_add(1).min(Self::MOST),
+                known: self.known.saturating_add(1).min(Self::MAX),
             },
         }
     }

@@ -33,7 +33,7 @@ pub struct Attempt {
     /// The candidate.
     pub candidate: Candidate,
     /// The first attempt at the same candidate, if this is a second try.
-    pub again_of: Option<AttemptId>,
+    pub second_try_of: Option<AttemptId>,
     /// How often its candidate has made room for others before.
     pub turn: u32,
     /// When it was started.

@@ -131,7 +131,7 @@ impl Race {
         let failed: Vec<_> = self
             .attempts
             .iter()
-            .filter(|attempt| attempt.again_of.is_none())
+            .filter(|attempt| attempt.second_try_of.is_none())
             .filter_map(|attempt| Some((attempt.candidate.clone(), attempt.failure()?.clone())))
             .collect();
         // Without a network every attempt fails as unreachable, which is less specific.
@@ -158,7 +158,7 @@ impl Race {
     fn tried(&self) -> Vec<(Candidate, Option<Failure>)> {
         self.attempts
             .iter()
-            .filter(|attempt| attempt.again_of.is_none())
+            .filter(|attempt| attempt.second_try_of.is_none())
             .filter(|attempt| match &attempt.state {
                 AttemptState::Closed { .. } => self.waits_for_a_turn(attempt),
                 _ => true,

@@ -41,7 +41,7 @@ impl Race {
         }
         let floor = newest.started.saturating_add(ATTEMPT_DELAY_FLOOR);
         // Second tries do not delay other candidates.
-        let mut firsts = self.attempts.iter().filter(|attempt| attempt.again_of.is_none());
+        let mut firsts = self.attempts.iter().filter(|attempt| attempt.second_try_of.is_none());
         let Some(last) = firsts.next_back() else { return floor };
         let nothing_runs = !self.attempts.iter().any(|attempt| self.is_open(attempt));
         if nothing_runs || matches!(last.state, AttemptState::Failed { .. }) {
@@ -85,7 +85,7 @@ impl Race {
         let attempt = Attempt {
             id: AttemptId(0),
             candidate: entry.candidate.clone(),
-            again_of: None,
+            second_try_of: None,
             turn: self.turns_of(&entry.candidate),
             started: self.now,
             reasons: entry.reasons.clone(),

@@ -46,7 +46,7 @@ impl Race {
     /// Returns whether another attempt at the same candidate has been answered: then the silence of
     /// this one is not significant.
     pub(super) fn is_superseded(&self, attempt: &Attempt) -> bool {
-        attempt.again_of.is_some()
+        attempt.second_try_of.is_some()
             || self.tries_of(attempt).any(|other| other.id != attempt.id && other.is_answered())
     }
 
@@ -54,7 +54,7 @@ impl Race {
     /// retransmitted, or those of an earlier try at the same candidate are still unanswered.
     pub(super) fn shows_retransmission(&self, attempt: &Attempt) -> Option<bool> {
         let is_silent = |earlier: &Attempt| earlier.id < attempt.id && !earlier.is_answered();
-        match attempt.again_of.is_some() && self.tries_of(attempt).any(is_silent) {
+        match attempt.second_try_of.is_some() && self.tries_of(attempt).any(is_silent) {
             true => Some(true),
             false => attempt.was_retransmitted(),
         }
@@ -89,7 +89,7 @@ impl Race {
     /// Returns when the candidate of this attempt is tried again, if this is its first attempt.
     fn second_try_due(&self, first: usize, floor: Duration) -> Option<Due> {
         let attempt = &self.attempts[first];
-        if attempt.again_of.is_some()
+        if attempt.second_try_of.is_some()
             || attempt.is_answered()
             || !attempt.candidate.transport.has_second_tries()
             || attempt.purpose() != Some(Purpose::Win)
@@ -100,7 +100,7 @@ impl Race {
         let mut last = attempt;
         // Second tries come after the attempt that they repeat.
         for retry in
-            self.attempts[first..].iter().filter(|retry| retry.again_of == Some(attempt.id))
+            self.attempts[first..].iter().filter(|retry| retry.second_try_of == Some(attempt.id))
         {
             if retry.is_answered() || retry.failure().is_some() {
                 return None;
@@ -122,10 +122,10 @@ impl Race {
 
     /// Returns all attempts at the candidate of this one, on the current network.
     fn tries_of<'a>(&'a self, attempt: &'a Attempt) -> impl Iterator<Item = &'a Attempt> {
-        let first = attempt.again_of.unwrap_or(attempt.id);
+        let first = attempt.second_try_of.unwrap_or(attempt.id);
         self.attempts
             .iter()
-            .filter(move |attempt| attempt.id == first || attempt.again_of == Some(first))
+            .filter(move |attempt| attempt.id == first || attempt.second_try_of == Some(first))
     }
 
     /// Returns how long to wait for the first attempt at a candidate whose round-trip time is this.
@@ -161,7 +161,8 @@ impl Race {
         let mut reasons = first.reasons.clone();
         reasons.push(Reason::SecondTry { after: due.after });
         let initial_rtt = self.heard_from_host(first).rtt;
-        let retry = Attempt { again_of: Some(first.id), reasons, initial_rtt, ..first.clone() };
+        let retry =
+            Attempt { second_try_of: Some(first.id), reasons, initial_rtt, ..first.clone() };
         self.launch(retry, purpose);
     }
 }

@@ -88,7 +88,7 @@ impl Race {
     pub(super) fn make_room(&mut self) -> bool {
         let Some((_, index)) = self.next_to_make_room() else { return false };
         let attempt = &self.attempts[index];
-        if attempt.again_of.is_some() {
+        if attempt.second_try_of.is_some() {
             self.close(index, CloseReason::Lost);
         } else if self.setup.policy.exhaustive {
             self.fail_after_turn(index);
@@ -120,13 +120,13 @@ impl Race {
         let here = &self.attempts[self.first_on_network..];
         let limit = self.setup.policy.max_in_flight;
         here.len() >= limit
-            && here.iter().filter(|attempt| attempt.again_of.is_none()).count() >= limit
+            && here.iter().filter(|attempt| attempt.second_try_of.is_none()).count() >= limit
     }
 
     /// Returns the attempt that ends if another needs its place, and from when on.
     fn next_to_make_room(&self) -> Option<(Duration, usize)> {
         let second_try = self.attempts.iter().rposition(|attempt| {
-            attempt.again_of.is_some() && attempt.is_under_way() && !attempt.is_answered()
+            attempt.second_try_of.is_some() && attempt.is_under_way() && !attempt.is_answered()
         });
         let min_silence = match self.slots.are_fewer_than(1) {
             true => self.setup.policy.late_switch_for,

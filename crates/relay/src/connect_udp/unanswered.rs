@@ -9,12 +9,12 @@ use std::time::Duration;
 use crate::handshake::Destination;
 
 /// How long a destination is refused after the first time. The time doubles each time that it does not answer.
-pub(crate) const FIRST: Duration = Duration::from_mins(1);
+const MIN_REFUSAL: Duration = Duration::from_mins(1);
 /// The longest time that a destination is refused.
-pub(crate) const LONGEST: Duration = Duration::from_mins(32);
+const MAX_REFUSAL: Duration = Duration::from_mins(32);
 /// A tunnel that is closed sooner proves nothing. (A client that got an answer over TCP in this time has
 /// waited for two round trips, and an answer over UDP takes one.)
-pub(crate) const MIN_AGE: Duration = Duration::from_millis(100);
+const MIN_AGE: Duration = Duration::from_millis(100);
 /// The limit on destinations. Beyond it, the one that was noted first is forgotten.
 const MAX_DESTINATIONS: usize = 1024;
 
@@ -34,8 +34,8 @@ struct Silent {
 
 impl Silent {
     fn end(&self) -> Duration {
-        let doubled = FIRST.saturating_mul(1 << self.times.saturating_sub(1).min(31));
-        self.since.saturating_add(doubled.min(LONGEST))
+        let doubled = MIN_REFUSAL.saturating_mul(1 << self.times.saturating_sub(1).min(31));
+        self.since.saturating_add(doubled.min(MAX_REFUSAL))
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
         }
         unanswered.ended(now, &to(443), MIN_AGE / 2, true);
         unanswered.ended(now, &to(443), MIN_AGE, false);
-        assert_eq!(unanswered.refused_for(now, &to(443)), Some(FIRST));
+        assert_eq!(unanswered.refused_for(now, &to(443)), Some(MIN_REFUSAL));
     }
 
     #[test]
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(unanswered.refused_for(NOW, &to(443)), None);
         unanswered.ended(NOW, &to(443), MIN_AGE, false);
         unanswered.ended(NOW, &to(443), MIN_AGE / 2, false);
-        assert_eq!(unanswered.refused_for(NOW, &to(443)), Some(FIRST));
+        assert_eq!(unanswered.refused_for(NOW, &to(443)), Some(MIN_REFUSAL));
     }
 
     #[test]

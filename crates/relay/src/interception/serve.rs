@@ -178,7 +178,7 @@ impl Interception {
         let permit = match shared.admission.admit(client) {
             Ok(permit) if !shared.drain.is_cancelled() => permit,
             _ => {
-                shared.counters.turned_away();
+                shared.counters.over_limit();
                 return self.refuse(flow, Denial::Reset);
             }
         };

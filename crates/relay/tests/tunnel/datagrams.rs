@@ -23,7 +23,7 @@ const QUEUE: Duration = Duration::from_millis(100);
 
 /// The longest datagram of a link. Longer ones, which loopback would carry, fill the queue at one blow, and for a long
 /// time there is no room for an acknowledgment then.
-const LONGEST: usize = 1472;
+const MAX_DATAGRAM: usize = 1472;
 
 /// Forwards UDP between one client and a server.
 struct Line {
@@ -52,7 +52,7 @@ impl Line {
                 tokio::select! {
                     Ok((length, from)) = near.recv_from(&mut there) => {
                         client = Some(from);
-                        if length > LONGEST {
+                        if length > MAX_DATAGRAM {
                             continue;
                         }
                         free_at = free_at.max(Instant::now());

@@ -45,7 +45,7 @@ fn path_status(path: &Path, paths: &Paths) -> PathStatus {
         congestion_window: path.congestion.window(),
         outstanding: path.outstanding(),
         smoothed_rtt: path.rto.smoothed(),
-        least_rtt: path.least_rtt(),
+        min_rtt: path.min_rtt(),
         forward_lag: paths.forward_lag(path.id),
         delivery_rate: path.delivery_rate(),
         delivered: path.delivered(),

@@ -146,7 +146,7 @@ pub struct PathStatus {
     /// The smoothed round-trip time, once measured (`spinfo_srtt`).
     pub smoothed_rtt: Option<Duration>,
     /// The minimum round-trip time, an estimate of the path's delay without queues.
-    pub least_rtt: Option<Duration>,
+    pub min_rtt: Option<Duration>,
     /// How much later than on the quickest path data arrives, without queueing delays.
     pub forward_lag: Option<Duration>,
     /// The recent maximum of the delivery rate, in bytes of user data per second.
@@ -178,7 +178,7 @@ impl PathStatus {
             delivery_rate: None,
             delivered: 0,
             lost: 0,
-            least_rtt: None,
+            min_rtt: None,
             forward_lag: None,
         }
     }

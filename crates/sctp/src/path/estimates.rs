@@ -64,7 +64,7 @@ impl MinTracker {
 /// The estimates of one path. Times are in nanoseconds, 0 for none.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Estimates {
-    least_rtt: MinTracker,
+    min_rtt: MinTracker,
     /// The RTTs by the path that SACKs returned on.
     pub(super) return_rtts: RttsByReturnPath,
     /// The fastest delivery of the current and of the previous span, in bytes per second.
@@ -94,7 +94,7 @@ impl Estimates {
 
     /// Returns how long the fastest delivery counts at most, in nanoseconds.
     pub(super) fn rate_counts_for(&self) -> u64 {
-        (self.least_rtt.minimum * RATE_ROUND_TRIPS).max(2 * MIN_RATE_TIME)
+        (self.min_rtt.minimum * RATE_ROUND_TRIPS).max(2 * MIN_RATE_TIME)
     }
 
     /// Returns whether the data in flight took longer than expected at the estimated rate, and was
@@ -105,24 +105,23 @@ impl Estimates {
         };
         let expected = delivery.sent.in_flight as u128 * 1_000_000_000 / u128::from(rate.max(1));
         let expected = u64::try_from(expected).unwrap_or(u64::MAX);
-        let longest = expected.max(self.least_rtt.minimum);
-        expected >= self.least_rtt.minimum / 2
-            && rtt > longest.saturating_add(longest / QUEUED_PART)
+        let longest = expected.max(self.min_rtt.minimum);
+        expected >= self.min_rtt.minimum / 2 && rtt > longest.saturating_add(longest / QUEUED_PART)
     }
 }
 
 impl Path {
     /// Returns the minimum RTT, as far as possible without queueing delay.
     #[must_use]
-    pub fn least_rtt(&self) -> Option<Duration> {
-        self.estimates.least_rtt.get()
+    pub fn min_rtt(&self) -> Option<Duration> {
+        self.estimates.min_rtt.get()
     }
 
     /// Returns how soon data sent here can be acknowledged: after the minimum RTT, or earlier if
     /// SACKs return on a faster path and are not used as RTT samples of this one
     /// ([`crate::config::RttSampling`]).
     pub(super) fn min_response_time(&self) -> Option<Duration> {
-        self.least_rtt().into_iter().chain(self.estimates.return_rtts.minimum()).min()
+        self.min_rtt().into_iter().chain(self.estimates.return_rtts.minimum()).min()
     }
 
     /// Returns the fastest recent delivery rate of the path, in bytes of user data per second.
@@ -137,7 +136,7 @@ impl Path {
     pub(super) fn forget_return_path(&mut self, return_path: PathId) {
         if self.estimates.return_rtts.forget(return_path) {
             let minimum = self.estimates.return_rtts.minimum().map_or(0, nanoseconds);
-            self.estimates.least_rtt = MinTracker { minimum, ..MinTracker::default() };
+            self.estimates.min_rtt = MinTracker { minimum, ..MinTracker::default() };
             self.restart_plateau();
         }
     }
@@ -145,7 +144,7 @@ impl Path {
     /// Adds the RTT of a small packet: of the handshake, or of a heartbeat.
     pub fn on_round_trip(&mut self, now: Duration, rtt: Duration) {
         self.rto.on_sample(now, rtt);
-        self.estimates.least_rtt.on_sample(rtt, self.outstanding == 0);
+        self.estimates.min_rtt.on_sample(rtt, self.outstanding == 0);
     }
 
     /// Updates the estimates with what a SACK measured.
@@ -160,7 +159,7 @@ impl Path {
             .max(self.check_cap().map_or(0, |cap| cap + self.mtu.current()));
         let is_unqueued = in_flight <= small_flight;
         if let Some(rtt) = progress.rtt {
-            self.estimates.least_rtt.on_sample(rtt, is_unqueued);
+            self.estimates.min_rtt.on_sample(rtt, is_unqueued);
         }
         if let Some((return_path, time)) = progress.answered {
             self.estimates.return_rtts.on_sample(return_path, time, is_unqueued);

@@ -82,7 +82,7 @@ impl Path {
     fn forward_excess(&self, other: &Self) -> Option<i64> {
         let (own, others) = (&self.estimates.return_rtts, &other.estimates.return_rtts);
         own.forward_excess(others).or_else(|| {
-            let (own, others) = (self.least_rtt()?, other.least_rtt()?);
+            let (own, others) = (self.min_rtt()?, other.min_rtt()?);
             Some((signed(own) - signed(others)) / 2)
         })
     }
@@ -94,7 +94,7 @@ impl Paths {
     #[must_use]
     pub fn forward_lag(&self, id: PathId) -> Option<Duration> {
         let path = self.get(id)?;
-        path.least_rtt()?;
+        path.min_rtt()?;
         let others = self.iter().filter(|other| other.state() == PathState::Active);
         let lag = others.filter_map(|other| path.forward_excess(other)).max().unwrap_or(0);
         Some(Duration::from_nanos(u64::try_from(lag).unwrap_or(0)))

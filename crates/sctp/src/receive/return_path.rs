@@ -134,7 +134,7 @@ impl ReturnPath {
             self.received_on.iter().filter(|received_on| is_recent(received_on, now, paths));
         let round_trip = |received_on: &&ReceivedOn| {
             let path = paths.get(received_on.path);
-            let rtt = path.and_then(Path::least_rtt);
+            let rtt = path.and_then(Path::min_rtt);
             (rtt.is_none(), rtt, Some(received_on.path) != self.last)
         };
         received_on.min_by_key(round_trip).map(|received_on| received_on.path)
@@ -144,7 +144,7 @@ impl ReturnPath {
 fn is_recent(received_on: &ReceivedOn, now: Duration, paths: &Paths) -> bool {
     let active = paths.get(received_on.path).filter(|path| path.state() == PathState::Active);
     active.is_some_and(|path| {
-        let rtt = path.least_rtt();
+        let rtt = path.min_rtt();
         let recent = rtt.map_or(UNMEASURED_RECENT, |rtt| rtt + rtt / 2).max(MIN_RECENT);
         now.saturating_sub(received_on.at) <= recent
     })

@@ -111,16 +111,16 @@ fn measure_over_loopback(
     arena: &Arena,
     amounts: &Amounts,
 ) -> Result<Figures, String> {
-    const HERE: &str = "127.0.0.1";
+    const LOCALHOST: &str = "127.0.0.1";
     traffic::serve(lines::PORT)?;
     let directory = arena.directory();
-    let _server = serve_tunnel(programs, directory, &[HERE])?;
+    let _server = serve_tunnel(programs, directory, &[LOCALHOST])?;
     let mut figures = Figures::default();
     for round in 0..amounts.rounds {
         println!("tunnel: loopback, round {} of {}", round + 1, amounts.rounds);
         for (name, carrier) in CARRIERS {
-            let to = format!("{carrier}{HERE}:4433");
-            let speed = join_tunnel(programs, directory, (&to, &[HERE])).and_then(|_client| {
+            let to = format!("{carrier}{LOCALHOST}:4433");
+            let speed = join_tunnel(programs, directory, (&to, &[LOCALHOST])).and_then(|_client| {
                 let route = Route::At(lines::TUNNEL_AT);
                 bulk(route, amounts.bytes / 16)?;
                 bulk(route, amounts.bytes)

@@ -9,7 +9,7 @@ use super::packet::{Content, Dns, PacketInfo, QuicPacketType, Segment};
 use crate::run::{PacketCourse, PacketLine};
 
 /// The maximum number of lines of a course.
-const MOST: usize = 80;
+const MAX_LINES: usize = 80;
 
 /// Returns the course of a fetch; times are relative to `begin`.
 pub(super) fn course(what: &str, packets: &[PacketInfo], begin: Duration) -> PacketCourse {
@@ -23,8 +23,8 @@ pub(super) fn course(what: &str, packets: &[PacketInfo], begin: Duration) -> Pac
             Some(PacketLine { at: at.round() / 1e3, sent: packet.sent, what })
         })
         .collect();
-    let left_out = lines.len().saturating_sub(MOST);
-    lines.truncate(MOST);
+    let left_out = lines.len().saturating_sub(MAX_LINES);
+    lines.truncate(MAX_LINES);
     PacketCourse { what: what.to_owned(), lines, left_out }
 }
 
@@ -143,6 +143,6 @@ mod tests {
         };
         let packets: Vec<PacketInfo> = (0..100).map(packet).collect();
         let course = course("x", &packets, Duration::ZERO);
-        assert_eq!((course.lines.len(), course.left_out), (MOST, 20));
+        assert_eq!((course.lines.len(), course.left_out), (MAX_LINES, 20));
     }
 }

@@ -20,7 +20,7 @@ const CHECK_EVERY: Duration = Duration::from_millis(2);
 /// How long a client may take to query a name, unless it specifies this.
 const STARTS_WITHIN: Duration = Duration::from_secs(2);
 /// The maximum length of an error message that is passed on, in characters.
-const LONGEST: usize = 200;
+const MAX_MESSAGE: usize = 200;
 /// Runs a client with its own resolver configuration: files of the machine are covered, for this
 /// process and its children only. `$0` is the directory of the files, `$1` the command.
 const COVER: &str = "for file in resolv.conf nsswitch.conf hosts; do \
@@ -190,7 +190,7 @@ fn last_message(messages: &Path) -> Option<String> {
 }
 
 fn truncate(line: &str) -> String {
-    line.chars().take(LONGEST).collect()
+    line.chars().take(MAX_MESSAGE).collect()
 }
 
 /// A process and its children, which all end with it.

@@ -54,9 +54,9 @@ fn times_have_three_digits_and_a_maximum() {
     tally.record(answered(20, 200, None));
     let found = tally.times.total.max() as f64 / 20e6;
     assert!((0.999..1.001).contains(&found), "{found}");
-    let forever = Exchange { total: LONGEST * 2, ..answered(1, 200, None) };
+    let forever = Exchange { total: MAX_TIME * 2, ..answered(1, 200, None) };
     tally.record(forever);
-    let longest = tally.times.total.max() as f64 / LONGEST.as_nanos() as f64;
+    let longest = tally.times.total.max() as f64 / MAX_TIME.as_nanos() as f64;
     assert!((0.999..1.001).contains(&longest), "{longest}");
 }
 

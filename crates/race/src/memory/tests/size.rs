@@ -67,9 +67,9 @@ fn a_path_row_is_bounded() {
     let evidence: Vec<_> =
         (0..100).map(|n| worked(&format!("host{n}.test"), quic(), NOW)).collect();
     let mut memory = after(&evidence);
-    assert_eq!(distances(&memory, &path), Distances::MOST);
+    assert_eq!(distances(&memory, &path), Distances::MAX_HOSTS);
     memory.forget(&host("host99.test"));
-    assert_eq!(distances(&memory, &path), Distances::MOST - 1, "forgotten with its host");
+    assert_eq!(distances(&memory, &path), Distances::MAX_HOSTS - 1, "forgotten with its host");
 }
 
 fn distances(memory: &Memory, path: &Key) -> usize {

@@ -201,12 +201,12 @@ fn check_second_tries(run: &Run, policy: &Policy) {
     let won_at = run.usable().map(|(at, _)| at);
     let least = policy.second_try_delay_min.min(policy.head_start).max(ATTEMPT_DELAY_FLOOR);
     for retry in race.attempts() {
-        let Some(first) = retry.again_of else { continue };
+        let Some(first) = retry.second_try_of else { continue };
         assert!(!policy.simultaneous && !policy.exhaustive);
         assert!(won_at.is_none_or(|won| retry.started <= won), "{retry:?} after the win");
         assert!(!retry.background);
         let mut before = race.attempts().iter().filter(|attempt| {
-            attempt.id < retry.id && (attempt.id == first || attempt.again_of == Some(first))
+            attempt.id < retry.id && (attempt.id == first || attempt.second_try_of == Some(first))
         });
         let number = u32::try_from(before.clone().count()).unwrap();
         assert!(number <= policy.second_tries, "{retry:?}");

@@ -61,7 +61,7 @@ impl Link {
     }
 
     fn minimum(&self) -> Duration {
-        self.path.least_rtt().expect("measured")
+        self.path.min_rtt().expect("measured")
     }
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::config::{AssociationConfig, CongestionControlKind};
 
-const HERE: PathId = PathId(0);
+const PATH: PathId = PathId(0);
 
 fn paths() -> Paths {
     let config = AssociationConfig {
@@ -13,32 +13,32 @@ fn paths() -> Paths {
 }
 
 fn threshold(paths: &Paths) -> usize {
-    paths.get(HERE).unwrap().congestion.slow_start_threshold()
+    paths.get(PATH).unwrap().congestion.slow_start_threshold()
 }
 
 #[test]
 fn a_mark_is_echoed_until_cwr() {
     let mut paths = paths();
-    let path = paths.get_mut(HERE).unwrap();
+    let path = paths.get_mut(PATH).unwrap();
     assert_eq!(path.ecn_echo(), None);
     path.on_marked(Tsn(10));
     path.on_marked(Tsn(12));
     assert_eq!(path.ecn_echo(), Some(Tsn(10)));
     paths.on_cwr(Tsn(9));
-    assert_eq!(paths.get(HERE).unwrap().ecn_echo(), Some(Tsn(10)));
+    assert_eq!(paths.get(PATH).unwrap().ecn_echo(), Some(Tsn(10)));
     paths.on_cwr(Tsn(10));
-    assert_eq!(paths.get(HERE).unwrap().ecn_echo(), None);
+    assert_eq!(paths.get(PATH).unwrap().ecn_echo(), None);
 }
 
 #[test]
 fn the_window_is_reduced_once_per_window_of_data() {
     let mut paths = paths();
     let none = Duration::ZERO;
-    paths.on_ecne(none, HERE, Tsn(100), Tsn(120));
+    paths.on_ecne(none, PATH, Tsn(100), Tsn(120));
     assert_eq!(threshold(&paths), 36_000);
-    paths.get_mut(HERE).unwrap().on_recovered(none);
+    paths.get_mut(PATH).unwrap().on_recovered(none);
     for _ in 0..100 {
-        let path = paths.get_mut(HERE).unwrap();
+        let path = paths.get_mut(PATH).unwrap();
         let packet = path.next_packet();
         let window = path.congestion.window();
         path.on_sent(none, window, false);
@@ -47,12 +47,12 @@ fn the_window_is_reduced_once_per_window_of_data() {
             crate::path::Progress { cumulative_advanced: true, rtt: None, answered: None };
         path.on_sack(none, progress, crate::congestion::Siblings::default());
     }
-    let grown = paths.get(HERE).unwrap().congestion.window();
+    let grown = paths.get(PATH).unwrap().congestion.window();
     assert!(grown > 72_000);
-    paths.on_ecne(none, HERE, Tsn(119), Tsn(140));
-    assert_eq!(paths.get(HERE).unwrap().congestion.window(), grown);
-    paths.on_ecne(none, HERE, Tsn(120), Tsn(140));
-    assert_eq!(paths.get(HERE).unwrap().congestion.window(), grown / 2);
+    paths.on_ecne(none, PATH, Tsn(119), Tsn(140));
+    assert_eq!(paths.get(PATH).unwrap().congestion.window(), grown);
+    paths.on_ecne(none, PATH, Tsn(120), Tsn(140));
+    assert_eq!(paths.get(PATH).unwrap().congestion.window(), grown / 2);
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_mark_on_a_removed_path_is_ignored() {
 #[test]
 fn ecn_is_disabled_only_if_no_capable_packet_ever_arrived() {
     let mut paths = paths();
-    let path = paths.get_mut(HERE).unwrap();
+    let path = paths.get_mut(PATH).unwrap();
     // The packet with the cookie could not be marked: it proves nothing.
     path.ecn.on_data_timeout();
     path.ecn.on_data_acknowledged();

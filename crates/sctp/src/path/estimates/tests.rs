@@ -63,7 +63,7 @@ fn a_longer_route_is_accepted_after_eight_round_trips_without_a_queue() {
 #[test]
 fn the_fastest_recent_delivery_counts() {
     let mut estimates = Estimates::default();
-    estimates.least_rtt.on_sample(ms(100), true);
+    estimates.min_rtt.on_sample(ms(100), true);
     estimates.on_delivery(ms(1_000), &delivery(500, false), None);
     estimates.on_delivery(ms(1_100), &delivery(900, false), None);
     estimates.on_delivery(ms(1_200), &delivery(400, false), None);
@@ -90,7 +90,7 @@ fn an_idle_application_does_not_make_a_path_slow() {
 #[test]
 fn a_path_that_queues_what_should_fill_it_is_slower() {
     let mut estimates = Estimates::default();
-    estimates.least_rtt.on_sample(ms(100), true);
+    estimates.min_rtt.on_sample(ms(100), true);
     estimates.on_delivery(ms(1_000), &delivery(900_000, false), None);
     let half = |in_flight| {
         let mut half = delivery(450_000, true);

@@ -5,7 +5,7 @@ use super::*;
 use crate::event::PathChange;
 use crate::path::MtuState;
 
-const HERE: PathId = PathId(0);
+const PATH: PathId = PathId(0);
 
 const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
@@ -84,7 +84,7 @@ fn data_postpones_heartbeats() {
     let (mut paths, config) = paths(1);
     assert_eq!(paths.poll_heartbeat(ms(0), &config), None);
     let first = paths.next_timeout().unwrap();
-    paths.get_mut(HERE).unwrap().on_sent(first - ms(1), 100, true);
+    paths.get_mut(PATH).unwrap().on_sent(first - ms(1), 100, true);
     paths.handle_timeout(first, &config);
     assert_eq!(paths.poll_heartbeat(first, &config), None);
     assert!(paths.next_timeout().unwrap() > first + ms(30_000));
@@ -96,7 +96,7 @@ fn without_an_interval_active_paths_get_no_heartbeats() {
     config.hb_interval = None;
     assert_eq!(paths.poll_heartbeat(ms(0), &config), None);
     assert_eq!(paths.next_timeout(), None);
-    paths.request_heartbeat(HERE);
+    paths.request_heartbeat(PATH);
     assert!(paths.poll_heartbeat(ms(10), &config).is_some());
 }
 
@@ -178,11 +178,11 @@ fn a_forged_response_confirms_nothing() {
 #[test]
 fn a_response_measures_the_rtt_and_shows_the_source() {
     let (mut paths, config) = paths(1);
-    paths.request_heartbeat(HERE);
+    paths.request_heartbeat(PATH);
     let heartbeat = paths.poll_heartbeat(ms(100), &config).unwrap();
     let local = "10.0.0.1".parse().ok();
     assert!(paths.on_heartbeat_ack(ms(180), &heartbeat.info, local));
-    let path = paths.get(HERE).unwrap();
+    let path = paths.get(PATH).unwrap();
     assert_eq!(path.rto.smoothed(), Some(ms(80)));
     assert_eq!(path.local, local);
 }
@@ -191,12 +191,12 @@ fn a_response_measures_the_rtt_and_shows_the_source() {
 fn a_doubted_path_is_probed_immediately() {
     let (mut paths, config) = paths(2);
     run(&mut paths, &config, ms(0), ms(1_000), |_, _| true);
-    paths.suspect(HERE);
+    paths.suspect(PATH);
     let heartbeat = paths.poll_heartbeat(ms(1_000), &config).unwrap();
-    assert_eq!((heartbeat.path, heartbeat.probe), (HERE, None));
+    assert_eq!((heartbeat.path, heartbeat.probe), (PATH, None));
     assert_eq!(paths.for_data(None), Some(PathId(1)));
     paths.on_heartbeat_ack(ms(1_050), &heartbeat.info, None);
-    assert_eq!(paths.for_data(None), Some(HERE));
+    assert_eq!(paths.for_data(None), Some(PATH));
 }
 
 #[test]
@@ -205,8 +205,8 @@ fn the_mtu_search_starts_once_data_gets_through() {
     let mut paths = Paths::new(address(1), None, &config, [3; 32]);
     paths.start();
     assert_eq!(paths.poll_heartbeat(ms(0), &config), None);
-    paths.get_mut(HERE).unwrap().on_sent(ms(0), 1448, true);
-    paths.on_answer(HERE);
+    paths.get_mut(PATH).unwrap().on_sent(ms(0), 1448, true);
+    paths.on_answer(PATH);
     let mut largest = 0;
     while let Some(heartbeat) = paths.poll_heartbeat(ms(1), &config) {
         let packet = heartbeat.probe.unwrap();
@@ -214,7 +214,7 @@ fn the_mtu_search_starts_once_data_gets_through() {
         largest = packet;
         assert!(paths.on_heartbeat_ack(ms(1), &heartbeat.info, None));
     }
-    let path = paths.get(HERE).unwrap();
+    let path = paths.get(PATH).unwrap();
     assert_eq!((path.mtu(), path.mtu_state()), (8980, MtuState::Complete));
     assert_eq!(largest, 8980);
     assert_eq!(path.state(), PathState::Active);
@@ -225,8 +225,8 @@ fn lost_mtu_probes_are_no_path_errors() {
     let config = AssociationConfig { hb_interval: None, ..AssociationConfig::default() };
     let mut paths = Paths::new(address(1), None, &config, [3; 32]);
     paths.start();
-    paths.get_mut(HERE).unwrap().on_sent(ms(0), 1448, true);
-    paths.on_answer(HERE);
+    paths.get_mut(PATH).unwrap().on_sent(ms(0), 1448, true);
+    paths.on_answer(PATH);
     let (mut now, mut probes) = (ms(1), 0);
     loop {
         while let Some(heartbeat) = paths.poll_heartbeat(now, &config) {
@@ -241,15 +241,15 @@ fn lost_mtu_probes_are_no_path_errors() {
     }
     assert_eq!(probes, 3);
     assert_eq!(paths.errors(), 0);
-    assert_eq!(paths.get(HERE).unwrap().mtu_state(), MtuState::Complete);
+    assert_eq!(paths.get(PATH).unwrap().mtu_state(), MtuState::Complete);
     assert!((ms(600_000)..ms(610_000)).contains(&now));
 }
 
 #[test]
 fn an_icmp_message_makes_packets_smaller() {
     let (mut paths, _) = paths(1);
-    paths.on_too_big(ms(0), HERE, 1400);
-    assert_eq!(paths.get(HERE).unwrap().mtu(), 1380);
+    paths.on_too_big(ms(0), PATH, 1400);
+    assert_eq!(paths.get(PATH).unwrap().mtu(), 1380);
     paths.on_too_big(ms(0), PathId(7), 1300);
 }
 

@@ -130,7 +130,7 @@ impl Automatic {
                 path: path.id,
                 lag: paths.forward_lag(path.id).map_or(0, nanoseconds),
                 rate: path.delivery_rate().unwrap_or(0),
-                rtt: path.least_rtt().map_or(0, nanoseconds),
+                rtt: path.min_rtt().map_or(0, nanoseconds),
                 fill: path.least_fill().map_or(0, |fill| fill.min(path.congestion.window())),
             },
         ));
