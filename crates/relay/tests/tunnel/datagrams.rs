@@ -21,8 +21,8 @@ const RECOGNISED: Range<usize> = 700..800;
 /// The longest time that a datagram waits for a slow link.
 const QUEUE: Duration = Duration::from_millis(100);
 
-/// The longest datagram of a link. Longer ones, which loopback would carry, fill the queue at one blow, and for a long
-/// time there is no room for an acknowledgment then.
+/// The longest datagram of a link. Longer ones, which loopback would carry, fill the queue at once and leave no room
+/// for acknowledgments.
 const MAX_DATAGRAM: usize = 1472;
 
 /// Forwards UDP between one client and a server.

@@ -29,8 +29,8 @@ const FIRST: usize = 16 * 1024;
 /// The smallest turn, which is one packet or two, and the largest one, in bytes.
 const MIN: usize = 1024;
 const MAX: usize = 256 * 1024;
-/// What streams may send at least in each pause, in bytes: two packets. On a path that is full, they get their share
-/// by and by, as acknowledgments arrive or the pacing allows it.
+/// What streams may send at least in each pause, in bytes: two packets. On a path that is full, that takes
+/// as long as acknowledgments and pacing require.
 const CHANCE: f64 = 3000.0;
 
 /// How the datagrams and the streams of a connection take turns. A turn that finds no packets waiting is continued
@@ -42,7 +42,7 @@ pub(super) struct Turns {
     /// What was sent in this turn, in bytes, and how long that took.
     sent: usize,
     took: Duration,
-    /// What the streams may use of the next pause, going by what they have used of the last one, in bytes.
+    /// How much the streams may send in the next pause, in bytes: twice what they sent in the last one.
     wanted: f64,
 }
 
@@ -59,7 +59,7 @@ impl Turns {
     }
 
     /// Adds what was sent, in bytes, and how long that took. If the turn is over, returns the pause for streams
-    /// after it: as long as the turn, if they have used all of the last ones.
+    /// after it, which is as long as the turn if they have used all of the pauses before.
     fn add(&mut self, sent: usize, took: Duration) -> Option<Duration> {
         self.sent += sent;
         self.took += took;
