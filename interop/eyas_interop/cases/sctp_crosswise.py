@@ -44,7 +44,7 @@ class Client:
 PORT = 5200
 LOOPBACK = {"server": "127.0.0.1", "server2": "127.0.0.2"}
 # It stays until its client has gone: sctp_darn asks for the peer's addresses after it has sent, and ends with EINVAL if
-# the association has ended by then, also on Linux.
+# the association has ended by then.
 STAYING_PYTHON_LISTENER = f"{PYTHON_LISTENER}server.sctp_recv(1000)\n"
 ERLANG = ["env", "ERL_CRASH_DUMP_BYTES=0", "erl", "-noshell", "-eval"]
 LISTENERS = [
