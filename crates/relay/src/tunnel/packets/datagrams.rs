@@ -42,13 +42,15 @@ pub(super) struct Turns {
     /// What was sent in this turn, in bytes, and how long that took.
     sent: usize,
     took: Duration,
+    /// Whether so many packets waited that they filled the turn at once.
+    is_filled_at_once: bool,
     /// How much the streams may send in the next pause, in bytes: twice what they sent in the last one.
     wanted: f64,
 }
 
 impl Default for Turns {
     fn default() -> Self {
-        Self { bytes: FIRST, sent: 0, took: Duration::ZERO, wanted: 0.0 }
+        Self { bytes: FIRST, sent: 0, took: Duration::ZERO, is_filled_at_once: false, wanted: 0.0 }
     }
 }
 
@@ -61,6 +63,7 @@ impl Turns {
     /// Adds what was sent, in bytes, and how long that took. If the turn is over, returns the pause for streams
     /// after it, which is as long as the turn if they have used all of the pauses before.
     fn add(&mut self, sent: usize, took: Duration) -> Option<Duration> {
+        self.is_filled_at_once = self.sent == 0 && sent >= self.bytes;
         self.sent += sent;
         self.took += took;
         if self.left() > 0 {
@@ -76,7 +79,7 @@ impl Turns {
     fn begin(&mut self, used: u64) {
         if self.took > 2 * TURN {
             self.bytes = (self.bytes / 2).max(MIN);
-        } else if self.took < TURN / 2 {
+        } else if self.took < TURN / 2 && self.is_filled_at_once {
             self.bytes = (self.bytes * 2).min(MAX);
         }
         *self = Self { bytes: self.bytes, wanted: 2.0 * used as f64, ..Self::default() };
@@ -245,5 +248,16 @@ mod tests {
             Some(pause)
         });
         assert_eq!(pauses.count(), 25);
+    }
+
+    #[test]
+    fn a_turn_that_is_not_full_is_not_extended() {
+        let mut turns = Turns::default();
+        assert_eq!(turns.add(100, Duration::ZERO), None);
+        assert_eq!(turns.bytes, FIRST);
+        // Packets that come slowly say nothing about what the path carries at once.
+        assert!(turns.add(FIRST, Duration::ZERO).is_some());
+        turns.begin(0);
+        assert_eq!(turns, Turns::default());
     }
 }
