@@ -134,7 +134,7 @@ impl Session {
         for (id, traffic) in &mut self.traffic {
             while let Some(message) = traffic.next()
                 && let Some(mut channel) = self.rtc.channel(*id)
-                && channel.write(true, &message)?
+                && channel.write(true, message)?
             {
                 traffic.note_sent();
                 wrote = true;

@@ -9,6 +9,8 @@ pub struct Traffic {
     size: usize,
     count: u32,
     sent: u32,
+    /// The message after those, if it has been asked for: made once, however often a channel has no room.
+    next: Option<Vec<u8>>,
     received: BTreeSet<u32>,
     bad: u32,
     disordered: u32,
@@ -34,16 +36,20 @@ impl Traffic {
         let size = parts.next()?.parse().ok().filter(|size| *size >= 4)?;
         let count = parts.next()?.parse().ok()?;
         let received = BTreeSet::new();
-        Some(Self { is_ordered, size, count, sent: 0, received, bad: 0, disordered: 0 })
+        Some(Self { is_ordered, size, count, sent: 0, next: None, received, bad: 0, disordered: 0 })
     }
 
     /// Returns the next message to be sent.
-    pub fn next(&self) -> Option<Vec<u8>> {
-        (self.sent < self.count).then(|| message(self.sent, self.size))
+    pub fn next(&mut self) -> Option<&[u8]> {
+        if self.sent == self.count {
+            return None;
+        }
+        Some(self.next.get_or_insert_with(|| message(self.sent, self.size)))
     }
 
     pub fn note_sent(&mut self) {
         self.sent += 1;
+        self.next = None;
     }
 
     pub fn receive(&mut self, data: &[u8]) {
