@@ -1,13 +1,15 @@
 //! `cargo xtask ci`: all checks of the main branch.
 //!
-//! Each step prints its name and its duration; a table follows at the end. A step whose tool is not
-//! installed is reported as skipped, never as passed.
+//! Each step prints its name, its duration and the processor time that it took; a table follows at the
+//! end. A step whose tool is not installed is reported as skipped, never as passed.
 
 mod fuzz;
 mod steps;
 
 use std::time::{Duration, Instant};
 
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
 use steps::{ON_REQUEST, STEPS};
 
 /// How a step ended.
@@ -32,6 +34,8 @@ struct Row {
     name: &'static str,
     result: Result<Outcome, String>,
     duration: Duration,
+    /// The processor time of the step and of the programs that it started and waited for, user and system.
+    processor: Duration,
 }
 
 /// Runs the steps that the options select.
@@ -49,17 +53,17 @@ pub(crate) fn main(options: &[&str]) -> Result<(), String> {
     let mut rows = Vec::new();
     for (index, step) in chosen.iter().enumerate() {
         println!("\n== {}/{} {}: {}", index + 1, chosen.len(), step.name, step.about);
-        let start = Instant::now();
+        let (start, before) = (Instant::now(), processor_time());
         let result = (step.run)();
         let duration = start.elapsed();
+        let processor = processor_time().saturating_sub(before);
+        let took = format!("{:.1} s, CPU {:.1} s", seconds(duration), seconds(processor));
         match &result {
-            Ok(Outcome::Passed) => {
-                println!("-- {} passed in {:.1} s", step.name, seconds(duration))
-            }
+            Ok(Outcome::Passed) => println!("-- {} passed in {took}", step.name),
             Ok(Outcome::Skipped(why)) => println!("-- {} SKIPPED: {why}", step.name),
-            Err(why) => println!("-- {} FAILED in {:.1} s: {why}", step.name, seconds(duration)),
+            Err(why) => println!("-- {} FAILED in {took}: {why}", step.name),
         }
-        rows.push(Row { name: step.name, result, duration });
+        rows.push(Row { name: step.name, result, duration, processor });
     }
     summary(&rows)
 }
@@ -95,7 +99,7 @@ fn known_steps() -> impl Iterator<Item = &'static Step> {
 }
 
 fn summary(rows: &[Row]) -> Result<(), String> {
-    println!("\n{:<14} {:<8} {:>8}", "step", "result", "seconds");
+    println!("\n{:<14} {:<8} {:>8} {:>8}", "step", "result", "seconds", "CPU");
     let mut failed = Vec::new();
     for row in rows {
         let (word, note) = match &row.result {
@@ -103,14 +107,27 @@ fn summary(rows: &[Row]) -> Result<(), String> {
             Ok(Outcome::Skipped(why)) => ("skipped", why.as_str()),
             Err(why) => ("FAILED", why.as_str()),
         };
-        println!("{:<14} {word:<8} {:>8.1}  {note}", row.name, seconds(row.duration));
+        let (duration, processor) = (seconds(row.duration), seconds(row.processor));
+        println!("{:<14} {word:<8} {duration:>8.1} {processor:>8.1}  {note}", row.name);
         if row.result.is_err() {
             failed.push(row.name);
         }
     }
     let total: Duration = rows.iter().map(|row| row.duration).sum();
-    println!("{:<14} {:<8} {:>8.1}", "all", "", seconds(total));
+    let processor: Duration = rows.iter().map(|row| row.processor).sum();
+    println!("{:<14} {:<8} {:>8.1} {:>8.1}", "all", "", seconds(total), seconds(processor));
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
+}
+
+/// Returns the processor time of this program and of all that it started and waited for, user and system.
+fn processor_time() -> Duration {
+    let of = |who| {
+        // Fails only for a question that the system does not know.
+        let Ok(usage) = getrusage(who) else { return Duration::ZERO };
+        let times = [usage.user_time(), usage.system_time()];
+        times.iter().map(|time| Duration::from_micros(time.num_microseconds().unsigned_abs())).sum()
+    };
+    of(UsageWho::RUSAGE_SELF) + of(UsageWho::RUSAGE_CHILDREN)
 }
 
 fn seconds(time: Duration) -> f64 {
@@ -150,8 +167,17 @@ mod tests {
     }
 
     #[test]
+    fn the_processor_time_of_finished_programs_counts() {
+        let before = processor_time();
+        let counts = "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done";
+        assert!(std::process::Command::new("sh").args(["-c", counts]).status().unwrap().success());
+        assert!(processor_time() > before);
+    }
+
+    #[test]
     fn one_failure_fails_the_run() {
-        let row = |result| Row { name: "tidy", result, duration: Duration::ZERO };
+        let zero = Duration::ZERO;
+        let row = |result| Row { name: "tidy", result, duration: zero, processor: zero };
         assert!(summary(&[row(Ok(Outcome::Passed))]).is_ok());
         assert!(summary(&[row(Ok(Outcome::Skipped("no tool".into())))]).is_ok());
         assert!(summary(&[row(Ok(Outcome::Passed)), row(Err("no".into()))]).is_err());
