@@ -11,9 +11,9 @@ const PROPERTY_CASES: &str = "10000";
 const PROPERTY_REJECTS: &str = "100000";
 /// The time limit for fetching the database of advisories, in seconds.
 const FETCH_SECONDS: &str = "60";
-/// A target without an operating system, for which the pure crates must build.
+/// A target without an operating system, for which the pure crates must compile.
 const BARE_TARGET: &str = "x86_64-unknown-none";
-/// The crates that must build for it.
+/// The crates that must compile for it.
 const PURE_CRATES: [&str; 4] = ["eyas-race", "eyas-sctp", "eyas-netem", "eyas-sockets"];
 
 /// Every step, in the order of running.
@@ -28,7 +28,7 @@ pub(crate) const STEPS: &[Step] = &[
         run: clippy,
     },
     Step { name: "features", about: "each feature of each crate builds on its own", run: features },
-    Step { name: "bare", about: "the pure crates build without an operating system", run: bare },
+    Step { name: "bare", about: "the pure crates compile without an operating system", run: bare },
     Step { name: "docs", about: "the documentation builds without a warning", run: docs },
     Step { name: "api", about: "the public API is the reviewed one", run: api },
     Step {
@@ -134,7 +134,8 @@ fn bare() -> Result<Outcome, String> {
         check(&mut command("rustup", &["target", "add", BARE_TARGET]))?;
     }
     for name in PURE_CRATES {
-        cargo(&format!("build -p {name} --target {BARE_TARGET} --no-default-features"))?;
+        // What the standard library would have to provide shows without generating code.
+        cargo(&format!("check -p {name} --target {BARE_TARGET} --no-default-features"))?;
     }
     Ok(Outcome::Passed)
 }
