@@ -1,7 +1,7 @@
 //! `cargo xtask ci`: all checks of the main branch.
 //!
-//! Each step prints its name, its duration and the processor time that it took; a table follows at the
-//! end. A step whose tool is not installed is reported as skipped, never as passed.
+//! Each step prints its name, its duration and its CPU time; a table follows at the end. A step whose tool is not
+//! installed is reported as skipped, never as passed.
 
 mod fuzz;
 mod steps;
@@ -34,8 +34,8 @@ struct Row {
     name: &'static str,
     result: Result<Outcome, String>,
     duration: Duration,
-    /// The processor time of the step and of the programs that it started and waited for, user and system.
-    processor: Duration,
+    /// The CPU time of the step and of the programs that it started and waited for, user and system.
+    cpu_time: Duration,
 }
 
 /// Runs the steps that the options select.
@@ -53,17 +53,17 @@ pub(crate) fn main(options: &[&str]) -> Result<(), String> {
     let mut rows = Vec::new();
     for (index, step) in chosen.iter().enumerate() {
         println!("\n== {}/{} {}: {}", index + 1, chosen.len(), step.name, step.about);
-        let (start, before) = (Instant::now(), processor_time());
+        let (start, before) = (Instant::now(), cpu_time());
         let result = (step.run)();
         let duration = start.elapsed();
-        let processor = processor_time().saturating_sub(before);
-        let took = format!("{:.1} s, CPU {:.1} s", seconds(duration), seconds(processor));
+        let cpu_time = cpu_time().saturating_sub(before);
+        let took = format!("{:.1} s, CPU {:.1} s", seconds(duration), seconds(cpu_time));
         match &result {
             Ok(Outcome::Passed) => println!("-- {} passed in {took}", step.name),
             Ok(Outcome::Skipped(why)) => println!("-- {} SKIPPED: {why}", step.name),
             Err(why) => println!("-- {} FAILED in {took}: {why}", step.name),
         }
-        rows.push(Row { name: step.name, result, duration, processor });
+        rows.push(Row { name: step.name, result, duration, cpu_time });
     }
     summary(&rows)
 }
@@ -107,24 +107,24 @@ fn summary(rows: &[Row]) -> Result<(), String> {
             Ok(Outcome::Skipped(why)) => ("skipped", why.as_str()),
             Err(why) => ("FAILED", why.as_str()),
         };
-        let (duration, processor) = (seconds(row.duration), seconds(row.processor));
-        println!("{:<14} {word:<8} {duration:>8.1} {processor:>8.1}  {note}", row.name);
+        let (duration, cpu_time) = (seconds(row.duration), seconds(row.cpu_time));
+        println!("{:<14} {word:<8} {duration:>8.1} {cpu_time:>8.1}  {note}", row.name);
         if row.result.is_err() {
             failed.push(row.name);
         }
     }
     let total: Duration = rows.iter().map(|row| row.duration).sum();
-    let processor: Duration = rows.iter().map(|row| row.processor).sum();
-    println!("{:<14} {:<8} {:>8.1} {:>8.1}", "all", "", seconds(total), seconds(processor));
+    let cpu_time: Duration = rows.iter().map(|row| row.cpu_time).sum();
+    println!("{:<14} {:<8} {:>8.1} {:>8.1}", "all", "", seconds(total), seconds(cpu_time));
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
 }
 
-/// Returns the processor time of this program and of all that it started and waited for.
-fn processor_time() -> Duration {
+/// Returns the CPU time of this program and of all that it started and waited for.
+fn cpu_time() -> Duration {
     used_by(UsageWho::RUSAGE_SELF) + used_by(UsageWho::RUSAGE_CHILDREN)
 }
 
-/// Returns the processor time, user and system.
+/// Returns the CPU time, user and system.
 fn used_by(who: UsageWho) -> Duration {
     // Fails only for a question that the system does not know.
     let Ok(usage) = getrusage(who) else { return Duration::ZERO };
@@ -169,19 +169,19 @@ mod tests {
     }
 
     #[test]
-    fn the_processor_time_of_finished_programs_counts() {
+    fn the_cpu_time_of_finished_programs_counts() {
         let own_before = used_by(UsageWho::RUSAGE_SELF);
-        let before = processor_time();
+        let before = cpu_time();
         let counts = "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done";
         assert!(std::process::Command::new("sh").args(["-c", counts]).status().unwrap().success());
-        let all = processor_time() - before;
+        let all = cpu_time() - before;
         assert!(all > used_by(UsageWho::RUSAGE_SELF) - own_before);
     }
 
     #[test]
     fn one_failure_fails_the_run() {
         let zero = Duration::ZERO;
-        let row = |result| Row { name: "tidy", result, duration: zero, processor: zero };
+        let row = |result| Row { name: "tidy", result, duration: zero, cpu_time: zero };
         assert!(summary(&[row(Ok(Outcome::Passed))]).is_ok());
         assert!(summary(&[row(Ok(Outcome::Skipped("no tool".into())))]).is_ok());
         assert!(summary(&[row(Ok(Outcome::Passed)), row(Err("no".into()))]).is_err());
