@@ -11,6 +11,8 @@ from .network import ours, theirs
 from .peers import result, wait_ready
 from .retry import Result
 
+# The type of the chunk.
+SHUTDOWN_COMPLETE = 14
 SIZES = "1,2,3,5,64,1400,1452,1453,16384,65536,262144,1048576"
 
 
@@ -180,6 +182,22 @@ def partial_reliability(exchange: Exchange) -> Result:
     return clean and 20 < arrived < 170, describe(a, b)
 
 
+def lost_shutdown_complete(exchange: Exchange) -> Result:
+    """SHUTDOWN COMPLETE is lost: the connector, which has forgotten the association, answers the next SHUTDOWN ACK.
+
+    RFC 9260 §8.4, rule 5.
+    """
+    if exchange.peer.name == "pion" and not exchange.we_connect:
+        raise Skip("pion answers nothing once its association has ended")
+    network = exchange.network
+    network.lose_first_chunk(exchange.peer.links[0], SHUTDOWN_COMPLETE)
+    a, b = exchange.run(
+        ["send:10:1000:1", "dry", "shutdown"], ["wait"], once_connector_reported=network.heal
+    )
+    end = "ended" if exchange.peer.name == "pion" else "closed"
+    return good(a, 0, "closed") and good(b, 10, end), describe(a, b)
+
+
 def losses(exchange: Exchange) -> Result:
     """Everything arrives over a lossy link."""
     exchange.network.lose(exchange.peer.links[0], 20)
@@ -236,7 +254,7 @@ def multipath(exchange: Exchange) -> Result:
 # For every peer, for peers with full SCTP, and for pion only.
 ALL_PEERS = [
     sizes, bulk, many_streams, echo, unordered, listener_shuts_down, connector_aborts,
-    listener_aborts, reset, partial_reliability, losses, interleaving,
+    listener_aborts, lost_shutdown_complete, reset, partial_reliability, losses, interleaving,
 ]
 FULL_SCTP = [sizes_over_ipv6, restart, path_cut, add_address, multipath]
 PION_ONLY = [zero_checksum]

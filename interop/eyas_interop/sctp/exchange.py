@@ -61,9 +61,13 @@ class Exchange:
         our_options: tuple[str, ...] = (), listener_options: tuple[str, ...] = (), paths: int = 1,
         ipv6: bool = False, within: float = 90,
         meanwhile: Callable[[], None] | None = None, capture: bool = False,
-        listener_paths: int | None = None,
+        listener_paths: int | None = None, once_connector_reported: Callable[[], None] | None = None,
     ) -> tuple[dict, dict]:
-        """Runs the steps of both sides; returns the final reports of the connector and the listener."""
+        """Runs the steps of both sides; returns the final reports of the connector and the listener.
+
+        Each side stays until both have reported: if its SHUTDOWN COMPLETE was lost, it has another SHUTDOWN ACK
+        to answer (RFC 9260 §8.4).
+        """
         steps = {True: connector, False: listener}
         started = {}
         tcpdump = self._capture() if capture else None
@@ -72,7 +76,7 @@ class Exchange:
             for connects in (False, True):
                 we = connects == self.we_connect
                 host, kind = (self.our_host, "ours") if we else (self.peer, "theirs")
-                chosen = [*options, *(our_options if we else ())]
+                chosen = ["--stay", str(round(within)), *options, *(our_options if we else ())]
                 chosen += [] if connects else listener_options
                 own_paths = paths if connects else listener_paths or paths
                 arguments = self.arguments(we, steps[connects], chosen, paths=own_paths, ipv6=ipv6)
@@ -81,7 +85,10 @@ class Exchange:
                     wait_ready(started[connects])
             if meanwhile is not None:
                 meanwhile()
-            return result(started[True], within), result(started[False], within)
+            connector_report = result(started[True], within)
+            if once_connector_reported is not None:
+                once_connector_reported()
+            return connector_report, result(started[False], within)
         finally:
             for side in started.values():
                 side.kill()

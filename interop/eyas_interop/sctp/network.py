@@ -104,16 +104,30 @@ class SctpNetwork:
 
     def lose(self, link: str, one_in: int) -> None:
         """Drops one packet in `one_in` on a link, in each direction."""
-        packets = "meta l4proto { udp, 132 }"
-        packets += f" numgen random mod {one_in} 0 drop" if one_in > 1 else " drop"
+        self._drop(link, "meta l4proto { udp, 132 }" + (f" numgen random mod {one_in} 0" if one_in > 1 else ""))
+
+    def lose_first_chunk(self, link: str, chunk_type: int) -> None:
+        """Drops each packet on a link that begins with a chunk of this type, in each direction."""
+        # After the common header of 12 bytes, and the 8 of UDP.
+        self._drop(
+            link,
+            f"meta l4proto udp @th,{(8 + 12) * 8},8 {chunk_type}",
+            f"meta l4proto 132 @th,{12 * 8},8 {chunk_type}",
+        )
+
+    def _drop(self, link: str, *packets: str) -> None:
+        """Drops the packets that match on a link, in each direction."""
+        incoming, outgoing = (
+            " ".join(f"{end} {link} {matches} drop;" for matches in packets) for end in ("iifname", "oifname")
+        )
         self._filter(
             "table inet cut {"
-            f" chain in {{ type filter hook prerouting priority -300; iifname {link} {packets}; }};"
-            f" chain out {{ type filter hook postrouting priority -300; oifname {link} {packets}; }}; }}\n"
+            f" chain in {{ type filter hook prerouting priority -300; {incoming} }};"
+            f" chain out {{ type filter hook postrouting priority -300; {outgoing} }}; }}\n"
         )
 
     def heal(self) -> None:
-        """Undoes `cut` and `lose`."""
+        """Undoes `cut` and the losses."""
         self._filter("table inet cut\ndelete table inet cut\n")
 
     def _filter(self, rules: str) -> None:

@@ -3,6 +3,7 @@
 All have the same command line and print the same JSON line at their end: interop/peers/README.md.
 """
 
+import contextlib
 import json
 import pathlib
 import subprocess
@@ -95,19 +96,20 @@ def wait_ready(peer: Running | RunningInGuest) -> None:
 
 
 def result(peer: Running | RunningInGuest, within: float) -> dict:
-    """Waits for the end of a peer and returns its JSON line; without one, an object with `error`."""
+    """Waits for the report of a peer and returns it; without one, an object with `error`."""
     deadline = time.monotonic() + within
-    while not peer.has_ended():
+    while True:
+        # Asked first: what it writes before it ends is then in its output.
+        has_ended, output = peer.has_ended(), peer.output()
+        if output.endswith("}\n"):
+            with contextlib.suppress(ValueError):
+                return _with_defaults(json.loads(output.splitlines()[-1]))
+        if has_ended:
+            return _with_defaults({"error": " ".join(output.split())[-400:]})
         if time.monotonic() > deadline:
-            output = peer.output()[-300:]
             peer.kill()
-            return _with_defaults({"error": f"no end after {within:.0f} s: {output}"})
+            return _with_defaults({"error": f"no report after {within:.0f} s: {output[-300:]}"})
         time.sleep(0.01)
-    lines = peer.output().strip().splitlines() or [""]
-    try:
-        return _with_defaults(json.loads(lines[-1]))
-    except ValueError:
-        return _with_defaults({"error": " ".join(peer.output().split())[-400:]})
 
 
 def _with_defaults(value: dict) -> dict:

@@ -270,7 +270,7 @@ func parse(words []string) (options, []string, error) {
 			chosen.interleave = true
 		case "--zero-checksum":
 			chosen.zeroChecksum = true
-		case "--local", "--remote", "--udp", "--port", "--local-port", "--streams":
+		case "--local", "--remote", "--udp", "--port", "--local-port", "--streams", "--stay":
 			if at+1 == len(words) {
 				return chosen, nil, errors.New("a value is missing for " + words[at])
 			}

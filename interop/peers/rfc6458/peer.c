@@ -1,7 +1,8 @@
 /* An SCTP peer with the socket API of usrsctp, or with -DKERNEL with that of Linux.
  *
  *   peer connect|listen [--local A,B] [--remote A,B] [--port P] [--local-port P] [--udp LOCAL,REMOTE]
- *        [--streams N] [--echo] [--interleave] [--multipath] [--untuned] [--buffer BYTES] [--arrivals] STEP...
+ *        [--streams N] [--echo] [--interleave] [--multipath] [--untuned] [--buffer BYTES] [--arrivals] [--stay SECONDS]
+ *        STEP...
  *
  * Steps are executed in order; meanwhile everything that arrives is received
  * and checked.
@@ -341,7 +342,7 @@ static void step(char *text, uint16_t port) {
 
 static struct {
     bool listens, interleave, multipath, untuned;
-    int buffer;
+    int buffer, stay;
     char *local, *remote;
     uint16_t port, local_port, udp_local, udp_remote, streams;
 } options = {.port = 5000, .streams = 16, .buffer = BUFFER};
@@ -432,6 +433,7 @@ static int parse_options(int count, char **words) {
         else if (strcmp(name, "local") == 0) options.local = words[++at];
         else if (strcmp(name, "remote") == 0) options.remote = words[++at];
         else if (strcmp(name, "buffer") == 0) options.buffer = atoi(words[++at]);
+        else if (strcmp(name, "stay") == 0) options.stay = atoi(words[++at]);
         else if (strcmp(name, "port") == 0) options.port = (uint16_t)atoi(words[++at]);
         else if (strcmp(name, "local-port") == 0) options.local_port = (uint16_t)atoi(words[++at]);
         else if (strcmp(name, "streams") == 0) options.streams = (uint16_t)atoi(words[++at]);
@@ -477,5 +479,9 @@ int main(int count, char **words) {
            (unsigned long long)state.messages, (unsigned long long)state.bytes,
            (unsigned long long)state.bad, (unsigned long long)state.disordered, state.events);
     fflush(stdout);
+#ifndef KERNEL
+    /* The threads of usrsctp go on answering packets. */
+    sleep((unsigned)options.stay);
+#endif
     _exit(0);
 }

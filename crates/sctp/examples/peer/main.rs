@@ -3,7 +3,7 @@
 //! ```text
 //! peer connect|listen [--local A,B] [--remote A,B] [--port P] [--local-port P]
 //!      [--udp LOCAL,REMOTE] [--streams N] [--echo] [--interleave] [--asconf] [--zero-checksum]
-//!      STEP...
+//!      [--multipath] [--stay SECONDS] STEP...
 //! ```
 //!
 //! Without `--udp` it uses raw sockets, which requires root. The steps, the contents of the
@@ -26,8 +26,9 @@ use std::error::Error;
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let (options, steps) = options::parse(&words)?;
+    let stay = options.stay;
     let mut peer = peer::Peer::new(options)?;
     steps::run(&mut peer, &steps)?;
     println!("{}", peer.summary());
-    Ok(())
+    steps::pause(&mut peer, stay)
 }

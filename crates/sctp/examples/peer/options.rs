@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 /// The options before the steps.
 pub(crate) struct Options {
@@ -17,6 +18,8 @@ pub(crate) struct Options {
     pub(crate) asconf: bool,
     pub(crate) zero_checksum: bool,
     pub(crate) multipath: bool,
+    /// How long to answer packets after the report.
+    pub(crate) stay: Duration,
 }
 
 /// Returns the options, and the steps after them.
@@ -40,6 +43,7 @@ pub(crate) fn parse(words: &[String]) -> Result<(Options, Vec<String>), String> 
         asconf: false,
         zero_checksum: false,
         multipath: false,
+        stay: Duration::ZERO,
     };
     while let Some(word) = rest.next() {
         let Some(name) = word.strip_prefix("--") else {
@@ -68,6 +72,7 @@ fn with_value(options: &mut Options, name: &str, value: &str) -> Result<(), Stri
         "port" => options.port = number(value)?,
         "local-port" => options.local_port = number(value)?,
         "streams" => options.streams = number(value)?,
+        "stay" => options.stay = Duration::from_secs(number(value)?),
         "udp" => {
             let (local, remote) = value.split_once(',').ok_or("--udp needs LOCAL,REMOTE")?;
             options.udp = Some((number(local)?, number(remote)?));

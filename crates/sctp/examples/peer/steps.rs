@@ -71,7 +71,7 @@ fn one(peer: &mut Peer, name: &str, rest: &str) -> Result<(), Box<dyn Failure>> 
 }
 
 /// Lets time pass, while handling pending work.
-fn pause(peer: &mut Peer, time: Duration) -> Result<(), Box<dyn Failure>> {
+pub(crate) fn pause(peer: &mut Peer, time: Duration) -> Result<(), Box<dyn Failure>> {
     let end = Instant::now() + time;
     while let Some(left) = end.checked_duration_since(Instant::now()) {
         peer.turn(left.min(Duration::from_millis(20)))?;
