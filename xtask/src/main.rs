@@ -49,8 +49,9 @@ cargo xtask COMMAND
   capi [--install PREFIX] [--dev]
                         install the C library below a prefix; without it, compile and run its examples,
                         also under valgrind and with the address sanitizer
-  python [--build]      build the Python wheel, which includes the command, into target/python/wheels,
-                        and test it; with --build only build it
+  python [--build] [--dev]
+                        build the Python wheel, which includes the command, into target/python/wheels,
+                        and test it; with --build only build it, with --dev without optimisation
   differential --base REVISION [--worlds N] [--from N]
                         compare the decisions of races in random worlds, here and in another revision
   sockets [--minutes N] [--fuzz N]

@@ -23,13 +23,11 @@ const MINORS: std::ops::RangeInclusive<u32> = 10..=14;
 
 /// Builds the wheel and, unless `--build` is given, tests it.
 pub(crate) fn main(options: &[&str]) -> Result<(), String> {
-    let tests = match options {
-        [] => true,
-        ["--build"] => false,
-        _ => return Err("python takes --build".into()),
-    };
-    let Some(wheel) = wheel()? else { return Ok(()) };
-    if !tests {
+    if options.iter().any(|option| !["--build", "--dev"].contains(option)) {
+        return Err("python takes --build and --dev".into());
+    }
+    let Some(wheel) = wheel(options.contains(&"--dev"))? else { return Ok(()) };
+    if options.contains(&"--build") {
         return Ok(());
     }
     let directory = target().join("python");
@@ -39,8 +37,8 @@ pub(crate) fn main(options: &[&str]) -> Result<(), String> {
     run_notebook(&directory)
 }
 
-/// Builds the wheel; without the build tool, prints a message and returns `None`.
-pub(crate) fn wheel() -> Result<Option<PathBuf>, String> {
+/// Builds the wheel, without optimisation if `dev`; without the build tool, prints a message and returns `None`.
+pub(crate) fn wheel(dev: bool) -> Result<Option<PathBuf>, String> {
     if !works("python3", &["-c", IS_GOOD]) {
         return Err("python3 is missing, older than 3.10, or has no venv".into());
     }
@@ -50,7 +48,7 @@ pub(crate) fn wheel() -> Result<Option<PathBuf>, String> {
         println!("SKIPPED: the package index has no maturin for this machine: {why}");
         return Ok(None);
     }
-    let wheel = build(&tools, &directory.join("wheels"))?;
+    let wheel = build(&tools, &directory.join("wheels"), dev)?;
     println!("the wheel is {}", wheel.display());
     Ok(Some(wheel))
 }
@@ -71,17 +69,19 @@ pub(crate) fn install(python: &Path, what: &[&str]) -> Result<(), String> {
 }
 
 /// Builds the command, which is part of the wheel, and then the wheel; returns the path of the wheel.
-fn build(tools: &Path, wheels: &Path) -> Result<PathBuf, String> {
-    check(&mut command("cargo", &["build", "--release", "--package", "eyas-cli"]))?;
+fn build(tools: &Path, wheels: &Path, dev: bool) -> Result<PathBuf, String> {
+    let (profile, built) = if dev { ("dev", "debug") } else { ("release", "release") };
+    check(&mut command("cargo", &["build", "--profile", profile, "--package", "eyas-cli"]))?;
     let scripts = workspace().join(DATA).join("scripts");
     fs::create_dir_all(&scripts).map_err(|error| file_error(&scripts, &error))?;
-    let program = target().join("release/eyas");
+    let program = target().join(built).join("eyas");
     fs::copy(&program, scripts.join("eyas")).map_err(|error| file_error(&program, &error))?;
     // Only this wheel may be there afterwards.
     removed(wheels)?;
     let manifest = format!("{PACKAGE}/Cargo.toml");
-    let args = ["-m", "maturin", "build", "--release", "--locked", "--manifest-path", &manifest];
-    check(command(&tools.to_string_lossy(), &args).arg("--out").arg(wheels))?;
+    let args = ["-m", "maturin", "build", "--profile", profile, "--locked"];
+    let mut maturin = command(&tools.to_string_lossy(), &args);
+    check(maturin.args(["--manifest-path", &manifest]).arg("--out").arg(wheels))?;
     let entries = fs::read_dir(wheels).map_err(|error| file_error(wheels, &error))?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let mut wheels_found =

@@ -45,7 +45,7 @@ struct Report {
 /// Runs the sweep and writes the table.
 pub(super) fn main(args: &[&str]) -> Result<(), String> {
     let options = Options::parse(args)?;
-    let Some(wheel) = wheel()? else { return Ok(()) };
+    let Some(wheel) = wheel(false)? else { return Ok(()) };
     let directory = target().join("python");
     let python = environment(&directory.join("sweep"))?;
     install(&python, &["-r", &format!("{TESTS}/requirements-dask.txt")])?;

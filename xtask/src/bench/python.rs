@@ -73,7 +73,7 @@ pub(super) fn main(args: &[&str]) -> Result<(), String> {
         let programs = Programs::installed();
         programs.install_caddy()?;
         programs.install_python()?;
-        let Some(wheel) = wheel()? else { return Ok(()) };
+        let Some(wheel) = wheel(false)? else { return Ok(()) };
         environment(&programs::cache().join("venv-python"))?;
         let requirements = workspace().join("bench/rivals/python.txt");
         install(&python, &["-r", &requirements.to_string_lossy()])?;
