@@ -18,7 +18,7 @@ const SEED: u32 = 9260;
 /// and execute more inputs. Manual runs have it.
 const SANITIZER: &str = "--sanitizer=none";
 /// As many as Cargo's default for a release: cargo-fuzz's own, 1, takes longer to compile than it saves here.
-const CODEGEN_UNITS: &str = "16";
+const CODEGEN_UNITS: &str = "--codegen-units=16";
 
 /// Builds all targets, runs them, and checks what they reached.
 pub(super) fn run() -> Result<Outcome, String> {
@@ -35,8 +35,7 @@ pub(super) fn run() -> Result<Outcome, String> {
     }
     let targets = output(&mut command("cargo", &["+nightly", "fuzz", "list"]))?;
     let targets: Vec<_> = targets.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let build = ["+nightly", "fuzz", "build", SANITIZER, "--codegen-units", CODEGEN_UNITS];
-    check(&mut command("cargo", &build))?;
+    check(&mut command("cargo", &["+nightly", "fuzz", "build", SANITIZER, CODEGEN_UNITS]))?;
     // Each keeps one core busy.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let next = Mutex::new(targets.iter());
@@ -67,16 +66,7 @@ fn run_target(target: &str) -> Result<FuzzReport, String> {
     let (corpus, seeds) = (folder("corpus"), folder("seeds"));
     let created = std::fs::create_dir_all(workspace().join(&corpus));
     created.map_err(|cause| format!("cannot create {corpus}: {cause}"))?;
-    let mut args = vec![
-        "+nightly",
-        "fuzz",
-        "run",
-        SANITIZER,
-        "--codegen-units",
-        CODEGEN_UNITS,
-        target,
-        &corpus,
-    ];
+    let mut args = vec!["+nightly", "fuzz", "run", SANITIZER, CODEGEN_UNITS, target, &corpus];
     if workspace().join(&seeds).exists() {
         args.push(&seeds);
     }
