@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eyas_race::dns::{Answer, DnsFailure, Query, RecordType, Records};
-use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolverConfig, ResolverOpts};
+use hickory_resolver::config::ResolverOpts;
+#[cfg(feature = "encrypted-dns")]
+use hickory_resolver::config::{NameServerConfig, ResolverConfig};
 use hickory_resolver::net::NetError;
 use hickory_resolver::proto::rr::{Name, RecordType as WireType};
 use tokio::sync::OnceCell;
@@ -16,12 +18,14 @@ mod encrypted;
 mod failure;
 #[cfg(feature = "encrypted-dns")]
 mod https;
+mod name_servers;
 mod overrides;
 mod records;
 mod runtime;
 mod service_parameters;
 
 use connections::Connections;
+use name_servers::{Found, NameServers, ServerOptions};
 use overrides::Overrides;
 
 /// Sends queries, and caches answers.
@@ -48,7 +52,14 @@ struct Shared {
     source: Source,
     #[cfg(feature = "encrypted-dns")]
     security: crate::SecurityParameters,
-    client: OnceCell<Client>,
+    client: OnceCell<Asked>,
+}
+
+/// Whom to ask.
+#[derive(Debug)]
+enum Asked {
+    Servers(NameServers),
+    Client(Client),
 }
 
 /// The servers to query.
@@ -138,33 +149,45 @@ impl Resolver {
             return answer;
         }
         let protected = self.shared.source.is_protected();
-        let records = match self.client().await {
-            Ok(client) => lookup(client, query).await,
+        let (records, is_authentic) = match self.client().await {
+            Ok(Asked::Servers(servers)) => {
+                let Found { records, is_authentic } =
+                    servers.query(&query.name, query.record_type).await;
+                (records, is_authentic)
+            }
+            Ok(Asked::Client(client)) => (lookup(client, query).await, false),
             Err(error) => {
                 tracing::warn!(%error, "no resolver");
-                Err(DnsFailure::Unreachable)
+                (Err(DnsFailure::Unreachable), false)
             }
         };
-        Answer { id: query.id, records, protected }
+        Answer { id: query.id, records, protected: protected || is_authentic }
     }
 
     /// Clears the cache, for example after a change of network.
     pub(crate) fn clear_cache(&self) {
-        if let Some(client) = self.shared.client.get() {
-            client.clear_cache();
+        match self.shared.client.get() {
+            Some(Asked::Servers(servers)) => servers.forget(),
+            Some(Asked::Client(client)) => client.clear_cache(),
+            None => {}
         }
     }
 
-    async fn client(&self) -> Result<&Client, NetError> {
+    async fn client(&self) -> Result<&Asked, NetError> {
         self.shared.client.get_or_try_init(|| self.shared.connect()).await
     }
 }
 
 impl Shared {
-    async fn connect(&self) -> Result<Client, NetError> {
+    async fn connect(&self) -> Result<Asked, NetError> {
         let mut builder = match &self.source {
             Source::System => Client::builder(Connections::default())?,
-            Source::Server(address) => builder_for(plain_server(*address)),
+            Source::Server(address) => {
+                let attempts = RETRIES + 1;
+                let options =
+                    ServerOptions { timeout: QUERY_TIMEOUT, attempts, ..ServerOptions::default() };
+                return Ok(Asked::Servers(NameServers::new([*address], options)));
+            }
             #[cfg(feature = "encrypted-dns")]
             Source::Tls(address, name) => builder_for(encrypted::tls_server(*address, name)),
             #[cfg(feature = "encrypted-dns")]
@@ -178,7 +201,7 @@ impl Shared {
             let trust = trust.map_err(|error| NetError::Msg(error.to_string()))?;
             builder = builder.with_tls_config(trust);
         }
-        builder.build()
+        builder.build().map(Asked::Client)
     }
 }
 
@@ -192,14 +215,7 @@ impl Source {
     }
 }
 
-fn plain_server(address: SocketAddr) -> NameServerConfig {
-    let mut connections = vec![ConnectionConfig::udp(), ConnectionConfig::tcp()];
-    for connection in &mut connections {
-        connection.port = address.port();
-    }
-    NameServerConfig::new(address.ip(), true, connections)
-}
-
+#[cfg(feature = "encrypted-dns")]
 fn builder_for(server: NameServerConfig) -> hickory_resolver::ResolverBuilder<Connections> {
     let config = ResolverConfig::from_name_servers(vec![server]);
     let mut builder = Client::builder_with_config(config, Connections::default());

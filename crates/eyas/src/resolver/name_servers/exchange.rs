@@ -1,0 +1,98 @@
+//! Sends a query to a server, and waits for the response to it.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpStream, UdpSocket};
+
+use super::Trouble;
+use super::message::{Question, Response};
+
+/// The largest datagram that is read. Servers send more than what was announced to them.
+const DATAGRAM: usize = 4096;
+/// The maximum number of messages that are no response to the query. A server sends a handful at most, so more of them
+/// are guesses of somebody else, and the query is sent over TCP instead (RFC 5452 §9.2 wants the guesses limited).
+const STRAY_MESSAGES: usize = 32;
+
+/// Sends a query in a datagram from a port of its own, which the kernel chooses at random. The socket is connected, so
+/// that only the server's own datagrams arrive, and an ICMP error ends the waiting. The query is sent again after
+/// `again`, and after twice that, and so on.
+pub(super) async fn over_udp(
+    server: SocketAddr,
+    question: &Question,
+    edns: bool,
+    mut again: Duration,
+) -> Result<Response, Trouble> {
+    let (id, query) = question.query(edns).ok_or(Trouble::Malformed)?;
+    let any: SocketAddr = match server {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    };
+    let socket = UdpSocket::bind(any).await?;
+    socket.connect(server).await?;
+    let mut datagram = vec![0; DATAGRAM];
+    let mut strays = 0;
+    loop {
+        socket.send(&query).await?;
+        let resend = tokio::time::sleep(again);
+        tokio::pin!(resend);
+        again *= 2;
+        loop {
+            let len = tokio::select! {
+                received = socket.recv(&mut datagram) => received?,
+                () = &mut resend => break,
+            };
+            let octets = datagram.get(..len).unwrap_or_default().to_vec();
+            if let Some(response) = Response::read(octets, id, question) {
+                return Ok(response);
+            }
+            strays += 1;
+            if strays > STRAY_MESSAGES {
+                return over_tcp(server, question, edns).await;
+            }
+        }
+    }
+}
+
+/// Sends a query over a new TCP connection (RFC 7766).
+pub(super) async fn over_tcp(
+    server: SocketAddr,
+    question: &Question,
+    edns: bool,
+) -> Result<Response, Trouble> {
+    let tcp = TcpStream::connect(server).await?;
+    tcp.set_nodelay(true)?;
+    over_stream(tcp, question, edns).await
+}
+
+/// Sends a query over a byte stream, with two octets of length before each message (RFC 1035 §4.2.2).
+async fn over_stream(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    question: &Question,
+    edns: bool,
+) -> Result<Response, Trouble> {
+    let (id, query) = question.query(edns).ok_or(Trouble::Malformed)?;
+    let length = u16::try_from(query.len()).map_err(|_| Trouble::Malformed)?;
+    // Some servers expect both in one segment (RFC 7766 §8).
+    stream.write_all(&[&length.to_be_bytes()[..], &query].concat()).await?;
+    for _ in 0..=STRAY_MESSAGES {
+        let length = stream.read_u16().await?;
+        let mut octets = vec![0; usize::from(length)];
+        stream.read_exact(&mut octets).await?;
+        if let Some(response) = Response::read(octets, id, question) {
+            return Ok(response);
+        }
+    }
+    Err(Trouble::Malformed)
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::TimedOut => Self::Silent,
+            _ => Self::Unreachable,
+        }
+    }
+}

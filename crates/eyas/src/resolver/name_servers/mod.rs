@@ -1,0 +1,270 @@
+//! Name servers as they are: asks them until one answers.
+//!
+//! | module | purpose | source |
+//! | --- | --- | --- |
+//! | `message` | queries and responses; pure | RFC 1035, RFC 6891 |
+//! | `exchange` | one query and the response to it, over UDP or TCP | RFC 5452, RFC 7766 |
+//! | `server` | one server: with EDNS or without it | RFC 6891 §7 |
+//! | `cache` | answers that still hold; pure | RFC 2308 |
+//!
+//! Servers are asked in their order, and the next one when one refuses or cannot be reached, or when it has not
+//! answered for the timeout. A question to a slow server stays open meanwhile, so that a late answer counts.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use eyas_race::dns::{DnsFailure, RecordType, Records};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use hickory_proto::rr::{Name, RecordType as WireType};
+use tokio::sync::Semaphore;
+
+mod cache;
+mod exchange;
+mod message;
+mod server;
+
+use super::records;
+use cache::Cache;
+use message::{Content, MAX_ALIASES, Question, Response};
+use server::Server;
+
+/// The maximum number of servers. resolv.conf(5) allows three.
+const MAX_SERVERS: usize = 8;
+/// The maximum of [`ServerOptions::attempts`] (resolv.conf(5)).
+const MAX_ATTEMPTS: usize = 5;
+/// The maximum of [`ServerOptions::timeout`] (resolv.conf(5)).
+const MAX_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How servers are asked. The fields are options of resolv.conf(5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ServerOptions {
+    /// How long a server may take before the next one is asked (`timeout`).
+    pub(crate) timeout: Duration,
+    /// How often each server is asked (`attempts`).
+    pub(crate) attempts: usize,
+    /// Whether each question starts with another server (`rotate`).
+    pub(crate) rotate: bool,
+    /// Whether queries have an OPT record, unless the server does not take them. HTTPS records outgrow 512 octets, so
+    /// this does not depend on `edns0`.
+    pub(crate) edns: bool,
+    /// Whether all queries go over TCP (`use-vc`).
+    pub(crate) use_tcp: bool,
+    /// Whether the queries for the addresses of both families are sent one after the other (`single-request`). Each
+    /// query has a socket of its own in any case (`single-request-reopen`).
+    pub(crate) single_request: bool,
+    /// Whether the server's claim to have validated an answer counts (`trust-ad`).
+    pub(crate) trust_ad: bool,
+}
+
+impl Default for ServerOptions {
+    /// The defaults of resolv.conf(5).
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_secs(5),
+            attempts: 2,
+            rotate: false,
+            edns: true,
+            use_tcp: false,
+            single_request: false,
+            trust_ad: false,
+        }
+    }
+}
+
+/// What a server has answered about a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) records: Result<Records, DnsFailure>,
+    /// Whether a server that is trusted with it has validated the answer.
+    pub(crate) is_authentic: bool,
+}
+
+/// Why a server was of no use. The later ones say more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Trouble {
+    Unreachable,
+    Silent,
+    Malformed,
+    Refused,
+}
+
+/// Name servers, of which any will do.
+#[derive(Debug)]
+pub(crate) struct NameServers {
+    servers: Vec<Server>,
+    options: ServerOptions,
+    cache: Mutex<Cache>,
+    /// The server at which the next question starts.
+    first: AtomicUsize,
+    /// Held by a query for addresses if only one may be under way.
+    turn: Semaphore,
+}
+
+impl NameServers {
+    /// Asks these servers, in this order. IPv6 addresses keep their scope.
+    pub(crate) fn new(
+        servers: impl IntoIterator<Item = SocketAddr>,
+        mut options: ServerOptions,
+    ) -> Self {
+        options.attempts = options.attempts.clamp(1, MAX_ATTEMPTS);
+        options.timeout = options.timeout.clamp(Duration::from_millis(1), MAX_TIMEOUT);
+        Self {
+            servers: servers.into_iter().take(MAX_SERVERS).map(Server::new).collect(),
+            options,
+            cache: Mutex::default(),
+            first: AtomicUsize::new(0),
+            turn: Semaphore::new(1),
+        }
+    }
+
+    /// Returns the records of an absolute name, with or without a trailing dot.
+    pub(crate) async fn query(&self, name: &str, record_type: RecordType) -> Found {
+        let failed = |why| Found { records: Err(why), is_authentic: false };
+        let name = name.trim_end_matches('.').to_ascii_lowercase();
+        if let Some(found) = self.cache().get(Instant::now(), &name, record_type) {
+            return found;
+        }
+        let Some(wire_name) = wire_name(&name) else { return failed(DnsFailure::NoSuchName) };
+        let mut question = Question::new(wire_name, wire_type(record_type));
+        question.authentic_data = self.options.trust_ad;
+        let is_one_at_a_time = self.options.single_request && record_type != RecordType::Https;
+        let turn = if is_one_at_a_time { self.turn.acquire().await.ok() } else { None };
+        let (found, time_to_live) = match self.look_up(question, record_type).await {
+            Ok(found) => found,
+            Err(why) => return failed(why),
+        };
+        drop(turn);
+        if let Some(time_to_live) = time_to_live {
+            let key = (name, record_type);
+            self.cache().insert(Instant::now(), key, found.clone(), time_to_live);
+        }
+        found
+    }
+
+    /// Forgets answers, and what is known about the servers: they may be others on another network.
+    pub(crate) fn forget(&self) {
+        self.cache().clear();
+        self.servers.iter().for_each(Server::forget);
+    }
+
+    /// Asks about the name, and about what it is an alias for. Returns for how long the answer may be kept, too.
+    async fn look_up(
+        &self,
+        mut question: Question,
+        record_type: RecordType,
+    ) -> Result<(Found, Option<Duration>), DnsFailure> {
+        let mut longest = Duration::MAX;
+        let mut is_authentic = self.options.trust_ad;
+        for _ in 0..=MAX_ALIASES {
+            let response = self.ask(&question).await?;
+            is_authentic &= response.is_authentic;
+            let (records, time_to_live) = match response.content(&question) {
+                Content::Records(found, time_to_live) => {
+                    let may_be_kept = (!response.is_truncated).then_some(time_to_live);
+                    (records::read(record_type, &found), may_be_kept)
+                }
+                Content::Alias(target, time_to_live) => {
+                    longest = longest.min(time_to_live);
+                    question.name = target;
+                    continue;
+                }
+                Content::Nothing(time_to_live) => {
+                    let exists = response.code == message::code::NO_ERROR;
+                    let why = if exists { DnsFailure::NoData } else { DnsFailure::NoSuchName };
+                    (Err(why), time_to_live)
+                }
+                Content::Malformed => return Err(DnsFailure::Malformed),
+            };
+            let time_to_live = time_to_live.map(|time_to_live| time_to_live.min(longest));
+            return Ok((Found { records, is_authentic }, time_to_live));
+        }
+        // A circle, or as good as one.
+        Err(DnsFailure::ServerFailure)
+    }
+
+    /// Asks the servers until one answers.
+    async fn ask(&self, question: &Question) -> Result<Response, DnsFailure> {
+        let order = self.order();
+        let mut asked = FuturesUnordered::new();
+        let (mut worst, mut lame) = (Trouble::Unreachable, None);
+        let turns = order.iter().cycle().take(order.len() * self.options.attempts);
+        for (turn, server) in turns.enumerate() {
+            asked.push(async move { (turn, server.ask(question, &self.options).await) });
+            let timeout = tokio::time::sleep(self.options.timeout);
+            tokio::pin!(timeout);
+            loop {
+                let (of, answer) = tokio::select! {
+                    Some(answer) = asked.next() => answer,
+                    () = &mut timeout => {
+                        server.set_silent();
+                        worst = worst.max(Trouble::Silent);
+                        break;
+                    }
+                };
+                match answer {
+                    Ok(response) if response.is_lame(question) => lame = Some(response),
+                    Ok(response) if is_malformed(&response, question) => {
+                        worst = worst.max(Trouble::Malformed);
+                    }
+                    Ok(response) => return Ok(response),
+                    Err(trouble) => worst = worst.max(trouble),
+                }
+                // If an earlier one was of no use, this one may still be.
+                if of == turn {
+                    break;
+                }
+            }
+        }
+        lame.ok_or(match worst {
+            Trouble::Unreachable => DnsFailure::Unreachable,
+            Trouble::Silent => DnsFailure::Timeout,
+            Trouble::Malformed => DnsFailure::Malformed,
+            Trouble::Refused => DnsFailure::ServerFailure,
+        })
+    }
+
+    /// Returns the servers in the order in which to ask them: those that did not answer of late come last.
+    fn order(&self) -> Vec<&Server> {
+        let mut order: Vec<&Server> = self.servers.iter().collect();
+        if self.options.rotate && !order.is_empty() {
+            let first = self.first.fetch_add(1, Ordering::Relaxed);
+            let len = order.len();
+            order.rotate_left(first % len);
+        }
+        order.sort_by_key(|server| server.is_silent());
+        order
+    }
+
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns whether the wanted records are there and cannot be read; another server may do better. Records of other
+/// types are not read here.
+fn is_malformed(response: &Response, question: &Question) -> bool {
+    [WireType::HTTPS, WireType::AAAA, WireType::A].contains(&question.kind)
+        && response.content(question) == Content::Malformed
+}
+
+/// Converts a name. Labels may have any octets (RFC 2181 §11): names with underscores, or hyphens at odd places, exist.
+fn wire_name(name: &str) -> Option<Name> {
+    match name {
+        "" => Some(Name::root()),
+        name => Name::from_labels(name.split('.').map(str::as_bytes)).ok(),
+    }
+}
+
+const fn wire_type(record_type: RecordType) -> WireType {
+    match record_type {
+        RecordType::Https => WireType::HTTPS,
+        RecordType::Aaaa => WireType::AAAA,
+        RecordType::A => WireType::A,
+    }
+}
+
+#[cfg(test)]
+mod tests;

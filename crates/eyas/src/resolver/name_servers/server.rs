@@ -1,0 +1,185 @@
+//! One server, with what is known about it.
+
+use std::net::SocketAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::exchange::{over_tcp, over_udp};
+use super::message::{Question, Response, code};
+use super::{ServerOptions, Trouble};
+
+/// How long a server is not asked with EDNS after it did not answer with it: its operator may mend that.
+const WITHOUT_EDNS: Duration = Duration::from_mins(10);
+/// How long a server that did not answer in time is asked after the others.
+const AFTER_OTHERS: Duration = Duration::from_secs(30);
+/// After which time without a response a query is sent again, at most.
+const RESEND_AFTER: Duration = Duration::from_secs(1);
+
+/// A server.
+#[derive(Debug)]
+pub(super) struct Server {
+    address: SocketAddr,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    edns: Edns,
+    /// When it last did not answer in time.
+    silent_at: Option<Instant>,
+}
+
+/// Whether a server knows EDNS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Edns {
+    #[default]
+    Unknown,
+    Known,
+    /// It did not answer queries with EDNS at this time, and those without.
+    Refused(Instant),
+}
+
+impl Server {
+    pub(super) fn new(address: SocketAddr) -> Self {
+        Self { address, state: Mutex::default() }
+    }
+
+    pub(super) fn forget(&self) {
+        *self.state() = State::default();
+    }
+
+    /// Returns whether the server recently did not answer in time.
+    pub(super) fn is_silent(&self) -> bool {
+        self.state().silent_at.is_some_and(|at| at.elapsed() < AFTER_OTHERS)
+    }
+
+    pub(super) fn set_silent(&self) {
+        self.state().silent_at = Some(Instant::now());
+    }
+
+    /// Asks the server until it answers or cannot be asked.
+    pub(super) async fn ask(
+        &self,
+        question: &Question,
+        options: &ServerOptions,
+    ) -> Result<Response, Trouble> {
+        let edns = self.edns();
+        let response = match (options.edns, edns) {
+            (false, _) | (true, Edns::Refused(_)) => {
+                usable(self.send(question, options, false).await?)?
+            }
+            (true, Edns::Known) => {
+                let response = self.send(question, options, true).await?;
+                if is_complaint(&response) {
+                    self.ask_without_edns(question, options).await?
+                } else {
+                    usable(response)?
+                }
+            }
+            (true, Edns::Unknown) => self.ask_both_ways(question, options).await?,
+        };
+        self.state().silent_at = None;
+        Ok(response)
+    }
+
+    /// Asks with EDNS, and without it if that gets no response, or one of a server that does not know EDNS (RFC 6891
+    /// §7).
+    async fn ask_both_ways(
+        &self,
+        question: &Question,
+        options: &ServerOptions,
+    ) -> Result<Response, Trouble> {
+        let with = self.send(question, options, true);
+        let without = async {
+            tokio::time::sleep(resend_after(options)).await;
+            self.send(question, options, false).await.and_then(usable)
+        };
+        tokio::pin!(with, without);
+        tokio::select! {
+            biased;
+            response = &mut with => {
+                let response = response?;
+                if response.has_edns && !is_complaint(&response) {
+                    self.state().edns = Edns::Known;
+                    return usable(response);
+                }
+                if !is_complaint(&response) && is_answer(&response) {
+                    return Ok(response);
+                }
+            }
+            response = &mut without => return match response {
+                Ok(response) => Ok(self.without_edns(response)),
+                Err(_) => with.await.and_then(usable),
+            },
+        }
+        self.ask_without_edns(question, options).await
+    }
+
+    async fn ask_without_edns(
+        &self,
+        question: &Question,
+        options: &ServerOptions,
+    ) -> Result<Response, Trouble> {
+        let response = usable(self.send(question, options, false).await?)?;
+        Ok(self.without_edns(response))
+    }
+
+    /// Remembers that the server answers only without EDNS.
+    fn without_edns(&self, response: Response) -> Response {
+        self.state().edns = Edns::Refused(Instant::now());
+        response
+    }
+
+    fn edns(&self) -> Edns {
+        match self.state().edns {
+            Edns::Refused(at) if at.elapsed() >= WITHOUT_EDNS => Edns::Unknown,
+            edns => edns,
+        }
+    }
+
+    /// Sends the query, over TCP if the response does not fit into a datagram.
+    async fn send(
+        &self,
+        question: &Question,
+        options: &ServerOptions,
+        edns: bool,
+    ) -> Result<Response, Trouble> {
+        if options.use_tcp {
+            return over_tcp(self.address, question, edns).await;
+        }
+        let again = resend_after(options);
+        let response = over_udp(self.address, question, edns, again).await?;
+        if !response.is_truncated {
+            return Ok(response);
+        }
+        // What did fit is better than nothing if TCP is not let through.
+        let over_tcp = over_tcp(self.address, question, edns);
+        match tokio::time::timeout(options.timeout / 2, over_tcp).await {
+            Ok(Ok(complete)) => Ok(complete),
+            Ok(Err(_)) | Err(_) if response.has_records(question) => Ok(response),
+            Ok(Err(trouble)) => Err(trouble),
+            Err(_) => Err(Trouble::Silent),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn resend_after(options: &ServerOptions) -> Duration {
+    RESEND_AFTER.min(options.timeout / 2)
+}
+
+/// Returns whether the server complains about the query itself.
+fn is_complaint(response: &Response) -> bool {
+    matches!(response.code, code::FORMAT_ERROR | code::NOT_IMPLEMENTED | code::BAD_VERSION)
+}
+
+fn is_answer(response: &Response) -> bool {
+    matches!(response.code, code::NO_ERROR | code::NO_SUCH_NAME)
+}
+
+fn usable(response: Response) -> Result<Response, Trouble> {
+    if is_answer(&response) { Ok(response) } else { Err(Trouble::Refused) }
+}
