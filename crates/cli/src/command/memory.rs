@@ -10,7 +10,7 @@ use eyas::race::report::MemoryRowJson;
 use eyas::race::target::Host;
 use serde_json::{Map, Value, json};
 
-use super::setting;
+use super::setting::{self, MemoryLocation};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, MemoryAction, MemoryFlags};
 use crate::output;
@@ -19,9 +19,16 @@ use crate::terminal::{Line, OutputStyle, Paint, table, time};
 
 /// Shows or changes the memory.
 pub(crate) fn run(flags: &MemoryFlags, common: &CommonFlags) -> Result<(), Failure> {
-    let Some(path) = setting::memory_path(flags.memory.as_ref())? else {
-        return Err(Failure::new(Kind::Usage, "--memory none has nothing to show")
-            .hint("give a file, or omit it"));
+    let path = match setting::memory_location(flags.memory.as_ref()) {
+        MemoryLocation::File(path) => path,
+        MemoryLocation::Nowhere => {
+            return Err(Failure::new(Kind::Usage, "--memory none has nothing to show")
+                .hint("give a file, or omit it"));
+        }
+        MemoryLocation::Unknown => {
+            return Err(Failure::new(Kind::Memory, setting::NO_MEMORY_DIRECTORY)
+                .hint("choose the memory file with --memory FILE"));
+        }
     };
     let action = flags.action.clone().unwrap_or(MemoryAction::List { host: None });
     if matches!(action, MemoryAction::Path) {

@@ -72,7 +72,7 @@ impl RaceContext {
         target: &Target,
         builder: EndpointBuilder,
     ) -> Result<Self, Failure> {
-        let memory = memory(choice.memory.as_ref(), choice.retest_after)?;
+        let memory = memory(choice.memory.as_ref(), choice.retest_after);
         let builder = builder
             .security(security(trust)?)
             .memory(memory.clone())
@@ -289,30 +289,43 @@ pub(crate) fn resolver(
     Ok(resolver)
 }
 
-/// Opens the memory that the flags choose.
-pub(crate) fn memory(
-    choice: Option<&MemoryChoice>,
-    retest_after: Option<Duration>,
-) -> Result<MemoryStore, Failure> {
+/// Opens the memory that the flags choose. Without a place for a file there is a warning, and what
+/// is learnt is lost when the program ends, as if the file could not be written.
+pub(crate) fn memory(choice: Option<&MemoryChoice>, retest_after: Option<Duration>) -> MemoryStore {
     let config = memory::Config { retest_after, ..Default::default() };
-    match memory_path(choice)? {
-        None => Ok(MemoryStore::none()),
-        Some(path) => Ok(MemoryStore::open_with(&path, config)),
+    match memory_location(choice) {
+        MemoryLocation::Nowhere => MemoryStore::none(),
+        MemoryLocation::File(path) => MemoryStore::open_with(&path, config),
+        MemoryLocation::Unknown => MemoryStore::in_memory(config).with_warning(format!(
+            "{NO_MEMORY_DIRECTORY}; what is learnt is lost when the program ends"
+        )),
     }
 }
 
-/// Returns the path of the memory; `None` if there is none.
-pub(crate) fn memory_path(choice: Option<&MemoryChoice>) -> Result<Option<PathBuf>, Failure> {
+/// Why there is no place for the memory file.
+pub(crate) const NO_MEMORY_DIRECTORY: &str =
+    "neither XDG_STATE_HOME nor HOME is set to an absolute path, so there is no memory file";
+
+/// Where the memory is.
+pub(crate) enum MemoryLocation {
+    /// There is none, as the user wanted.
+    Nowhere,
+    /// In this file.
+    File(PathBuf),
+    /// The environment has no directory for it.
+    Unknown,
+}
+
+/// Returns where the memory is.
+pub(crate) fn memory_location(choice: Option<&MemoryChoice>) -> MemoryLocation {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
     match choice.cloned().or_else(MemoryChoice::from_env) {
-        Some(MemoryChoice::None) => Ok(None),
-        Some(MemoryChoice::File(path)) => Ok(Some(path)),
-        None => default_memory(variable("XDG_STATE_HOME"), variable("HOME")).map(Some).ok_or_else(
-            || {
-                Failure::new(Kind::Memory, "neither XDG_STATE_HOME nor HOME is set")
-                    .hint("choose the memory file with --memory FILE, or use --memory none")
-            },
-        ),
+        Some(MemoryChoice::None) => MemoryLocation::Nowhere,
+        Some(MemoryChoice::File(path)) => MemoryLocation::File(path),
+        None => match default_memory(variable("XDG_STATE_HOME"), variable("HOME")) {
+            Some(path) => MemoryLocation::File(path),
+            None => MemoryLocation::Unknown,
+        },
     }
 }
 
@@ -338,6 +351,8 @@ mod tests {
         assert_eq!(path(Some("relative"), home), expected);
         assert_eq!(path(Some("/state"), home), Some("/state/eyas/memory.sqlite".into()));
         assert_eq!(path(None, None), None);
+        assert_eq!(path(Some(""), Some("")), None, "an empty variable counts as unset");
+        assert_eq!(path(Some("state"), Some("home")), None);
     }
 
     #[derive(clap::Parser)]

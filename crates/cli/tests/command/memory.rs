@@ -52,6 +52,47 @@ fn the_file_is_for_its_owner() {
     assert_eq!(file.permissions().mode() & 0o777, 0o600);
 }
 
+/// Whatever the environment has in place of a home directory: the run goes on, with a warning.
+#[test]
+fn without_a_home_there_is_a_warning_and_no_memory() {
+    let peer = Peer::start(Personality::Healthy);
+    let line = format!("get --connect-timeout 20s {}", peer.url("/bytes/1"));
+    let unset: [&[(&str, &str)]; 4] = [
+        &[],
+        &[("HOME", "")],
+        &[("HOME", "relative")],
+        &[("XDG_STATE_HOME", "relative"), ("HOME", "also/relative")],
+    ];
+    for environment in unset {
+        for command in [line.as_str(), &line.replace("get", "race"), &line.replace("get", "plan")] {
+            let mut run = peer.eyas(command).command();
+            run.env_clear().envs(environment.iter().copied());
+            let output = run.output().expect("it runs");
+            let err = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{environment:?}: {command}: {err}");
+            let warning = "eyas: memory: neither XDG_STATE_HOME nor HOME";
+            assert!(err.contains(warning), "{environment:?}: {command}: {err}");
+        }
+        let mut show = Eyas::new("memory").command();
+        let shown = show.env_clear().envs(environment.iter().copied()).output().expect("it runs");
+        assert_eq!(shown.status.code(), Some(110), "there is nothing to show");
+    }
+}
+
+/// A directory that cannot be created.
+#[test]
+fn an_unusable_home_is_a_warning() {
+    let peer = Peer::start(Personality::Healthy);
+    let line = format!("get --connect-timeout 20s {}", peer.url("/bytes/1"));
+    for home in ["/dev/null", "/proc/nonexistent"] {
+        let output = peer.eyas(&line).command().env_clear().env("HOME", home).output();
+        let output = output.expect("it runs");
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{home}: {err}");
+        assert!(err.contains("eyas: memory: memory file"), "{home}: {err}");
+    }
+}
+
 #[test]
 fn none_writes_no_file() {
     let peer = Peer::start(Personality::Healthy);

@@ -24,7 +24,6 @@ use file::File;
 pub(crate) use secret::Secret;
 
 /// The maximum number of warnings kept for the caller; beyond it, the oldest are dropped.
-#[cfg(feature = "sqlite")]
 const MAX_WARNINGS: usize = 32;
 
 /// The maximum number of outcomes waiting to be written; beyond it, learning waits for the disk.
@@ -121,6 +120,13 @@ impl MemoryStore {
         Self::new(config, Storage::Memory(memory))
     }
 
+    /// Adds a problem that [`Self::warnings`] returns, such as why there is no file.
+    #[must_use]
+    pub fn with_warning(self, warning: impl Into<String>) -> Self {
+        self.inner().warn(vec![warning.into()]);
+        self
+    }
+
     /// Stores nothing and knows nothing: private mode.
     pub fn none() -> Self {
         Self::new(Config::default(), Storage::Disabled)
@@ -196,7 +202,7 @@ impl MemoryStore {
         }
     }
 
-    /// Returns the problems with the file so far, as text for people. Each is returned once.
+    /// Returns the problems with the memory so far, as text for people. Each is returned once.
     pub fn warnings(&self) -> Vec<String> {
         // Writing what is still queued may fail, too.
         self.inner().write_queued();
@@ -309,7 +315,6 @@ impl Inner {
         outcome.value
     }
 
-    #[cfg(feature = "sqlite")]
     fn warn(&self, new: Vec<String>) {
         let mut warnings = lock(&self.warnings);
         for warning in new {

@@ -136,7 +136,7 @@ async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> 
 
 /// Returns a proxy configured by these flags.
 fn builder(options: &ProxyDestinationFlags, common: &CommonFlags) -> Result<ProxyBuilder, Failure> {
-    let memory = setting::memory(options.memory.as_ref(), None)?;
+    let memory = setting::memory(options.memory.as_ref(), None);
     let resolver =
         setting::resolver(options.dns_server.as_ref(), options.doh_url.as_ref(), &options.resolve)?;
     let mut security = SecurityParameters::platform();

@@ -6,7 +6,9 @@ use eyas::race::evidence::Cause;
 use eyas::race::io::RaceFailure;
 use eyas::race::policy::Policy;
 use eyas::race::target::{Service, Target};
-use eyas::{ConnectError, Endpoint, KeyFingerprint, SecurityParameters, ServerIdentity};
+use eyas::{
+    ConnectError, Endpoint, KeyFingerprint, MemoryStore, SecurityParameters, ServerIdentity,
+};
 use eyas_relay::handshake::Destination;
 use eyas_relay::tunnel::keys::{HostName, KnownHosts};
 use eyas_relay::tunnel::session::SessionLimits;
@@ -159,7 +161,11 @@ impl<'a> ClientSetup<'a> {
 
     /// Returns an endpoint that connects to servers with one of these keys; if there are none, to
     /// any server, for a first contact.
-    async fn endpoint(&self, keys: &[KeyFingerprint]) -> Result<Endpoint, Failure> {
+    async fn endpoint(
+        &self,
+        keys: &[KeyFingerprint],
+        memory: MemoryStore,
+    ) -> Result<Endpoint, Failure> {
         let security = SecurityParameters::platform()
             .with_client_certificate(self.identity.chain().to_vec(), self.identity.private_key())
             .with_tls_versions([&eyas::rustls::version::TLS13])
@@ -170,7 +176,7 @@ impl<'a> ClientSetup<'a> {
         };
         let builder = Endpoint::builder()
             .security(security)
-            .memory(setting::memory(self.flags.memory.as_ref(), None)?)
+            .memory(memory)
             .sctp_association(super::association(&self.flags.paths))
             .sctp_local_addresses(self.flags.paths.local_address.iter().copied());
         let builder = setting::with_reach(builder, &self.flags.reach, &self.target).await?;
@@ -181,7 +187,11 @@ impl<'a> ClientSetup<'a> {
     /// key of an unknown server is saved once it has accepted us.
     async fn connect(&self, printer: NoticePrinter) -> Result<(Tunnel, Endpoint), Failure> {
         let keys: Vec<_> = self.known.keys.iter().map(|(key, _)| *key).collect();
-        let endpoint = self.endpoint(&keys).await?;
+        let memory = setting::memory(self.flags.memory.as_ref(), None);
+        for warning in memory.warnings() {
+            printer.warn("memory", warning);
+        }
+        let endpoint = self.endpoint(&keys, memory.clone()).await?;
         let reached = reach(&endpoint, &self.target, &self.policy).await;
         let (carrier, key) = reached.map_err(|error| self.failure(error))?;
         let carrier_name = carrier.to_string();
@@ -197,7 +207,7 @@ impl<'a> ClientSetup<'a> {
             printer.info("connected", format!("connected over {carrier_name}"));
         }
         let endpoint = match keys.is_empty() {
-            true => self.endpoint(&[key]).await?,
+            true => self.endpoint(&[key], memory).await?,
             false => endpoint,
         };
         Ok((tunnel, endpoint))
