@@ -86,7 +86,9 @@ enum Event {
     Ready {
         id: u8,
         rtt_ms: Option<u16>,
-        fell_back: bool,
+    },
+    FellBack {
+        id: u8,
     },
     Failed {
         id: u8,
@@ -224,12 +226,10 @@ fn input(event: &Event) -> Option<Input> {
             level: level(*reached),
             rtt: rtt_ms.map(ms),
         },
-        Event::Ready { id, rtt_ms, fell_back } => Input::Ready {
-            id: AttemptId((*id).into()),
-            alpn: None,
-            rtt: rtt_ms.map(ms),
-            fell_back: *fell_back,
-        },
+        Event::Ready { id, rtt_ms } => {
+            Input::Ready { id: AttemptId((*id).into()), alpn: None, rtt: rtt_ms.map(ms) }
+        }
+        Event::FellBack { id } => Input::FellBack { id: AttemptId((*id).into()) },
         Event::Failed { id, cause: reason, level: reached } => {
             let failure =
                 Failure { cause: cause(*reason), reached: level(*reached), detail: String::new() };

@@ -428,6 +428,7 @@ impl World {
         let reason = match a % 3 {
             0 => Unreachable::Protocol,
             1 => Unreachable::Route,
+            2 => Unreachable::Local,
             _ => Unreachable::TooBig(u16::from(b) * 8),
         };
         if a < 128 {

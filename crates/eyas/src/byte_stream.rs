@@ -48,6 +48,16 @@ pub(crate) enum ByteTransport {
 }
 
 impl ByteTransport {
+    /// Returns the TCP connection below it, if there is one.
+    pub(crate) fn tcp(&self) -> Option<&TcpStream> {
+        match self {
+            Self::Tcp(tcp) => Some(tcp),
+            Self::Tls(tls) => Some(tls.get_ref().0),
+            #[cfg(any(feature = "quic", feature = "sctp"))]
+            _ => None,
+        }
+    }
+
     /// Returns the underlying byte stream.
     pub(crate) fn bytes(&mut self) -> &mut dyn ReadWrite {
         match self {
@@ -75,12 +85,7 @@ impl ByteStream {
     }
 
     pub(crate) fn tcp(&self) -> Option<&TcpStream> {
-        match &self.transport {
-            ByteTransport::Tcp(tcp) => Some(tcp),
-            ByteTransport::Tls(tls) => Some(tls.get_ref().0),
-            #[cfg(any(feature = "quic", feature = "sctp"))]
-            _ => None,
-        }
+        self.transport.tcp()
     }
 
     #[cfg(any(feature = "quic", feature = "sctp"))]

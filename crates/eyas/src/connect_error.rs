@@ -174,8 +174,8 @@ impl ConnectError {
             Some(Cause::Silent | Cause::Deadline) => {
                 "check that the host is up and no firewall drops the packets"
             }
-            Some(Cause::Unsupported) => "allow a transport that this machine supports",
-            Some(Cause::Local) => "check this machine's limits",
+            Some(Cause::Unsupported) => "allow a transport that this host supports",
+            Some(Cause::Local) => "the fault is on this host, not at the peer",
             _ => return Ok(()),
         };
         write!(f, "; {advice}")

@@ -229,6 +229,7 @@ impl Driver {
             DriverEvent::Attempt(id, Event::Progress { level, rtt }) => {
                 Input::Progress { id, level, rtt }
             }
+            DriverEvent::Attempt(id, Event::FellBack) => Input::FellBack { id },
             DriverEvent::Attempt(id, Event::Failed(failure)) => {
                 self.count(id, Tally::failed);
                 self.attempts.remove(&id);
@@ -238,9 +239,9 @@ impl Driver {
                 self.count(id, Tally::completed);
                 self.attempts.remove(&id);
                 let info = &established.info;
-                let (alpn, rtt, fell_back) = (info.alpn.clone(), info.rtt, info.fell_back);
+                let (alpn, rtt) = (info.alpn.clone(), info.rtt);
                 self.complete.push((id, established));
-                Input::Ready { id, alpn, rtt, fell_back }
+                Input::Ready { id, alpn, rtt }
             }
         };
         self.feed(input);

@@ -2,6 +2,7 @@
 //! codes distinguish.
 
 use std::io;
+use std::net::SocketAddr;
 
 use eyas_race::evidence::{Cause, Failure, Level};
 use nix::libc;
@@ -9,13 +10,38 @@ use rustls::{AlertDescription, InvalidMessage};
 
 use crate::icmp::{IcmpCause, Report};
 use crate::security::invalid_certificate;
+pub(crate) use host_fault::{Call, HostFault};
+
+mod host_fault;
 
 pub(crate) fn failure(cause: Cause, reached: Level, detail: impl Into<String>) -> Failure {
     Failure { cause, reached, detail: detail.into() }
 }
 
-/// Classifies an error of a socket, or of the security layer that reads from one.
+/// Classifies an error of a connection, or of the security layer that reads from one.
 pub(crate) fn io_failure(error: &io::Error, reached: Level) -> Failure {
+    call_failure(error, reached, Call::Pending, None)
+}
+
+/// Classifies an error of a call that opens a socket or binds it.
+pub(crate) fn open_failure(error: &io::Error, call: Call) -> Failure {
+    call_failure(error, Level::Started, call, None)
+}
+
+/// Classifies an error of a call that sends the first packet to this peer.
+pub(crate) fn send_failure(error: &io::Error, call: Call, peer: SocketAddr) -> Failure {
+    call_failure(error, Level::Started, call, Some(peer))
+}
+
+fn call_failure(
+    error: &io::Error,
+    reached: Level,
+    call: Call,
+    peer: Option<SocketAddr>,
+) -> Failure {
+    if let Some(fault) = HostFault::of(error, call, peer) {
+        return fault.failure(error, reached);
+    }
     if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         return tls_failure(tls, reached);
     }
@@ -31,16 +57,14 @@ pub(crate) fn io_failure(error: &io::Error, reached: Level) -> Failure {
         (Cause::Reset, io::ErrorKind::UnexpectedEof) => {
             "the peer closed the connection during the handshake".into()
         }
-        (Cause::Local, _) => {
-            format!("{error}: a limit of this machine; close something or raise the limit")
-        }
-        (Cause::Unsupported, _) => format!("{error}: this machine does not allow the transport"),
+        (Cause::Local, _) => format!("{error}: {}", HostFault::Other),
+        (Cause::Unsupported, _) => format!("{error}: {}", HostFault::NoPrivilege),
         _ => error.to_string(),
     };
     failure(cause, reached, detail)
 }
 
-/// Classifies an error of the connect call, where the system reports an ICMP error only as an errno
+/// Classifies a pending error of a connect, where the system reports an ICMP error only as an errno
 /// value.
 pub(crate) fn connect_failure(error: &io::Error) -> Failure {
     let cause = match error.raw_os_error() {
@@ -53,6 +77,10 @@ pub(crate) fn connect_failure(error: &io::Error) -> Failure {
 
 /// Classifies an ICMP report about an unanswered attempt.
 pub(crate) fn icmp_failure(report: &Report) -> Failure {
+    if report.is_by_own_firewall() {
+        let detail = format!("{report}: {}", HostFault::Forbidden);
+        return failure(Cause::Local, Level::Started, detail);
+    }
     let cause = match report.cause {
         IcmpCause::PortUnreachable | IcmpCause::ProtocolUnreachable => Cause::Refused,
         IcmpCause::NoRoute
@@ -66,24 +94,14 @@ pub(crate) fn icmp_failure(report: &Report) -> Failure {
 fn errno_cause(code: i32, reached: Level) -> Cause {
     match code {
         libc::ECONNREFUSED => Cause::Refused,
-        libc::ENETUNREACH
-        | libc::EHOSTUNREACH
-        | libc::ENETDOWN
-        | libc::EHOSTDOWN
-        | libc::EADDRNOTAVAIL
-        | libc::EINVAL => Cause::Unreachable,
+        libc::ENETUNREACH | libc::EHOSTUNREACH | libc::EHOSTDOWN | libc::ENONET => {
+            Cause::Unreachable
+        }
         libc::ETIMEDOUT => Cause::Silent,
         libc::ECONNRESET | libc::ECONNABORTED | libc::EPIPE | libc::ENOTCONN => {
             if reached == Level::Started { Cause::Refused } else { Cause::Reset }
         }
-        libc::EPERM
-        | libc::EACCES
-        | libc::EPROTONOSUPPORT
-        | libc::EPROTOTYPE
-        | libc::ESOCKTNOSUPPORT
-        | libc::EAFNOSUPPORT
-        | libc::ENOPROTOOPT
-        | libc::EOPNOTSUPP => Cause::Unsupported,
+        libc::EACCES | libc::ENOPROTOOPT | libc::EOPNOTSUPP => Cause::Unsupported,
         libc::EPROTO | libc::EMSGSIZE => Cause::Protocol,
         _ => Cause::Local,
     }

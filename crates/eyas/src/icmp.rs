@@ -69,6 +69,26 @@ impl std::fmt::Display for IcmpCause {
     }
 }
 
+impl Report {
+    /// Returns whether a rule of this host's own firewall rejected the packet: the report comes from
+    /// an address of this host, and the packet was for another one. A host that does not answer on
+    /// the link is reported by this host too, but as that.
+    pub(crate) fn is_by_own_firewall(&self) -> bool {
+        let is_rejection = matches!(
+            self.cause,
+            IcmpCause::Prohibited | IcmpCause::PortUnreachable | IcmpCause::ProtocolUnreachable
+        );
+        is_rejection
+            && self.sender.is_some_and(|sender| sender != self.remote.ip() && is_own(sender))
+            && !is_own(self.remote.ip())
+    }
+}
+
+/// Returns whether this is an address of this host: a socket can be bound to it.
+fn is_own(address: IpAddr) -> bool {
+    std::net::UdpSocket::bind((address, 0)).is_ok()
+}
+
 impl std::fmt::Display for Report {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.sender {

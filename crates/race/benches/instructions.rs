@@ -118,7 +118,7 @@ fn answer(query: &Query, addresses: u8) -> Answer {
 
 fn ready(id: u32) -> Input {
     let rtt = Some(Duration::from_millis(10));
-    Input::Ready { id: AttemptId(id), alpn: None, rtt, fell_back: false }
+    Input::Ready { id: AttemptId(id), alpn: None, rtt }
 }
 
 /// Runs a race until nothing is due any more or `starts` attempts have started.

@@ -242,7 +242,7 @@ impl World {
     }
 
     fn complete(&mut self, at: Duration, id: AttemptId, rtt: Duration) {
-        let ready = Input::Ready { id, alpn: None, rtt: Some(rtt), fell_back: false };
+        let ready = Input::Ready { id, alpn: None, rtt: Some(rtt) };
         self.events.push((at, ready));
         let first_byte = Input::Progress { id, level: Level::FirstByte, rtt: None };
         if !self.setup.seed.is_multiple_of(3) {

@@ -47,9 +47,15 @@ pub enum Cause {
     Protocol,
     /// The deadline expired.
     Deadline,
-    /// This machine cannot use the transport (missing privilege or kernel support).
+    /// The peer, or a device on the path, removed MPTCP, and the connection continued as TCP. It is
+    /// usable as that, and evidence in favour of TCP.
+    FellBack,
+    /// This host cannot use the transport (missing privilege or kernel support). Says nothing about
+    /// the peer.
     Unsupported,
-    /// A local limit was reached (descriptors, ports, memory).
+    /// This host could not make the attempt: a limit was reached (ports, descriptors, memory), its
+    /// firewall forbids the packets, or it lacks an address or an interface. Says nothing about the
+    /// peer.
     Local,
 }
 
@@ -65,9 +71,16 @@ impl Cause {
             Self::Certificate => "certificate",
             Self::Protocol => "protocol",
             Self::Deadline => "deadline",
+            Self::FellBack => "fell-back",
             Self::Unsupported => "unsupported",
             Self::Local => "local",
         }
+    }
+
+    /// Returns whether the failure is one of this host, which says nothing about the peer or the
+    /// path and is not remembered.
+    pub const fn is_of_this_host(self) -> bool {
+        matches!(self, Self::Unsupported | Self::Local)
     }
 }
 

@@ -46,8 +46,12 @@ pub enum Input {
         alpn: Option<Alpn>,
         /// The round-trip time of the handshake, if it was measured.
         rtt: Option<Duration>,
-        /// Whether the kernel fell back to plain TCP although MPTCP was requested.
-        fell_back: bool,
+    },
+    /// The kernel fell back to plain TCP although MPTCP was requested: from now on the attempt is
+    /// one over TCP. Reported before `Ready`, as soon as it is noticed.
+    FellBack {
+        /// The attempt.
+        id: AttemptId,
     },
     /// The attempt failed.
     Failed {

@@ -2,7 +2,7 @@
 //!
 //! Times are milliseconds since the start of the race, with microseconds as decimals.
 
-use alloc::{string::String, string::ToString, vec::Vec};
+use alloc::{format, string::String, string::ToString, vec::Vec};
 use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -63,8 +63,10 @@ pub struct Winner {
 pub struct AttemptReport {
     /// Its number, in the order of starting.
     pub id: u32,
-    /// The transport.
+    /// The transport in use: plain TCP if MPTCP fell back.
     pub transport: Transport,
+    /// Whether MPTCP was requested, but the peer or the path supports only TCP.
+    pub fell_back: bool,
     /// The security layer.
     pub security: Security,
     /// Address and port.
@@ -237,6 +239,7 @@ impl Clock {
         AttemptReport {
             id: attempt.id.0,
             transport: attempt.transport(),
+            fell_back: attempt.fell_back,
             security: attempt.candidate.security,
             address: attempt.candidate.address.to_string(),
             started_ms: self.ms(attempt.started),
@@ -289,6 +292,19 @@ pub fn milliseconds(span: Duration) -> f64 {
 }
 
 fn outcome(attempt: &Attempt) -> (Outcome, String) {
+    let (outcome, reason) = outcome_in_state(attempt);
+    match (attempt.fell_back, reason.is_empty()) {
+        (false, _) => (outcome, reason),
+        (true, true) => (outcome, FALLBACK.into()),
+        (true, false) => (outcome, format!("{FALLBACK}; {reason}")),
+    }
+}
+
+/// Why an attempt over MPTCP became one over TCP.
+const FALLBACK: &str =
+    "MPTCP fell back to TCP: the peer or a device on the path does not support it";
+
+fn outcome_in_state(attempt: &Attempt) -> (Outcome, String) {
     let rank_reasons = || {
         let reasons: Vec<String> = attempt.reasons.iter().map(ToString::to_string).collect();
         reasons.join("; ")
@@ -302,7 +318,13 @@ fn outcome(attempt: &Attempt) -> (Outcome, String) {
         AttemptState::Failed { failure, .. } => (Outcome::Failed, failure.to_string()),
         AttemptState::Closed { why, completed, .. } => {
             let outcome = if completed.is_some() { Outcome::Lost } else { Outcome::Closed };
-            (outcome, close_reason(*why).into())
+            let reason = match why {
+                CloseReason::MadeRoom if attempt.level >= Level::Answered => {
+                    "it was not complete yet, and another candidate took its place"
+                }
+                why => close_reason(*why),
+            };
+            (outcome, reason.into())
         }
     }
 }

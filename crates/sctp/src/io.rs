@@ -114,6 +114,9 @@ pub enum Unreachable {
     Protocol,
     /// There is no route, or the packets are prohibited.
     Route,
+    /// The local host did not send the packets: its firewall forbids them, or it lacks an address,
+    /// an interface or memory. This says nothing about the peer.
+    Local,
     /// A packet was too big; the path MTU, in bytes of IP packet.
     TooBig(u16),
 }

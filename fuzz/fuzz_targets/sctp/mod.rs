@@ -102,6 +102,7 @@ impl Host {
         let reason = match kind % 4 {
             0 => Unreachable::Protocol,
             1 => Unreachable::Route,
+            2 => Unreachable::Local,
             _ => Unreachable::TooBig(u16::from(kind) * 8),
         };
         let quoted = quoted.map(|packet| packet.slice(..packet.len().min(QUOTED)));

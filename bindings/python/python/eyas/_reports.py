@@ -77,7 +77,10 @@ class Winner:
 class Attempt:
     """An attempted candidate."""
 
+    #: The transport in use: `tcp` if MPTCP fell back to it.
     transport: str
+    #: Whether MPTCP was requested, but the peer or the path supports only TCP.
+    fell_back: bool
     security: str
     address: str
     started_ms: float

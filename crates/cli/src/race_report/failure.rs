@@ -93,6 +93,9 @@ fn attempts_failure(
         Some(Cause::Certificate) => {
             "if it requires a client certificate: --cert FILE --key FILE".to_owned()
         }
+        Some(cause) if cause.is_of_this_host() => {
+            "the fault is on this host, so nothing is remembered about the peer".to_owned()
+        }
         _ => hint(kind, target, is_explained),
     };
     Failure::new(kind, message).hint(hint)

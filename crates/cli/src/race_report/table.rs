@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use eyas::CertificateFault;
+use eyas::race::candidate::Transport;
 use eyas::race::evidence::{self, Level};
 use eyas::race::report::{AttemptReport, Outcome};
 
@@ -11,10 +12,14 @@ use super::RaceReport;
 use crate::terminal::{Line, OutputStyle, Paint, table, time, wrapped};
 
 impl RaceReport {
-    /// Returns one row for each attempt, then each problem with a certificate once, then the
+    /// Returns one row for each attempt, except those that were repeated in a later turn, then each problem with a certificate once, then the
     /// candidates that were not tried.
     pub(crate) fn table(&self, style: OutputStyle) -> Vec<Line> {
-        let rows: Vec<_> = self.report.attempts.iter().map(|attempt| self.row(attempt)).collect();
+        let last_turns = self.report.attempts.iter().enumerate().filter(|(index, attempt)| {
+            let later = &self.report.attempts[index + 1..];
+            attempt.outcome != Outcome::Closed || !later.iter().any(|other| repeats(other, attempt))
+        });
+        let rows: Vec<_> = last_turns.map(|(_, attempt)| self.row(attempt)).collect();
         let mut lines = match rows.is_empty() {
             true => Vec::new(),
             false => table(&["transport", "address", "works", "ready", "why not"], rows, style),
@@ -51,13 +56,26 @@ impl RaceReport {
         let works = matches!(attempt.outcome, Outcome::Won | Outcome::Upgraded | Outcome::Lost);
         let span = |ms: f64| time(Duration::from_secs_f64(ms.max(0.0) / 1e3));
         let took = attempt.ended_ms.map(|ended| span(ended - attempt.started_ms));
-        let name = format!("{} {}", attempt.transport, attempt.security);
+        // A fallback is a connection, but none over the transport that the row is about.
+        let transport = if attempt.fell_back { Transport::Mptcp } else { attempt.transport };
+        let name = format!("{transport} {}", attempt.security);
         vec![
             (Paint::Plain, name.trim_end_matches(" none").to_owned()),
             (Paint::Plain, attempt.address.clone()),
-            if works { (Paint::Good, "yes".to_owned()) } else { (Paint::Bad, "no".to_owned()) },
+            match (works, attempt.fell_back) {
+                (true, true) => (Paint::Warn, format!("as {}", attempt.transport)),
+                (true, false) => (Paint::Good, "yes".to_owned()),
+                (false, _) => (Paint::Bad, "no".to_owned()),
+            },
             (Paint::Plain, took.filter(|_| works).unwrap_or_default()),
-            (Paint::Plain, if works { String::new() } else { self.why_not(attempt) }),
+            (
+                Paint::Plain,
+                match works {
+                    true if attempt.fell_back => FELL_BACK.to_owned(),
+                    true => String::new(),
+                    false => self.why_not(attempt),
+                },
+            ),
         ]
     }
 
@@ -78,6 +96,15 @@ impl RaceReport {
         self.race.attempts().iter().find(|candidate| candidate.id.0 == attempt.id)?.failure()
     }
 }
+
+/// Returns whether an attempt has the same candidate as an earlier one.
+fn repeats(attempt: &AttemptReport, earlier: &AttemptReport) -> bool {
+    (attempt.transport, attempt.security, &attempt.address)
+        == (earlier.transport, earlier.security, &earlier.address)
+}
+
+/// Why MPTCP does not work although there is a connection.
+const FELL_BACK: &str = "no MPTCP at the peer or on the path";
 
 /// Returns a short description of the problem, for use where the full sentence is elsewhere.
 const fn short_description(fault: CertificateFault) -> &'static str {

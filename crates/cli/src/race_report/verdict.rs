@@ -83,8 +83,7 @@ fn failure_text(attempt: &Attempt) -> &'static str {
             Cause::Tls => "the TLS handshake over QUIC failed",
             Cause::Certificate => "the certificate shown over QUIC is not accepted",
             Cause::Protocol => "what answers on UDP does not follow the QUIC protocol",
-            Cause::Unsupported => "this machine cannot send UDP there",
-            _ => "this machine is out of sockets or memory",
+            _ => "this host cannot send UDP there; --all shows why",
         },
         AttemptState::Closed { why: CloseReason::BudgetSpent | CloseReason::Deadline, .. } => {
             if is_answered {

@@ -41,13 +41,20 @@ fn all_reports_what_works_and_why_the_rest_does_not() {
         for (transport, times) in [("quic", 1), ("sctp-udp", 2)] {
             assert_eq!(tried(transport), times, "{personality:?}: {transport}");
         }
-        // MPTCP that fell back is reported as TCP.
+        // The servers have no MPTCP, so it falls back to TCP, unless this host has none either.
         assert!(tried("tcp") >= 1, "{personality:?}");
         assert_eq!(tried("tcp") + tried("mptcp"), 2, "{personality:?}");
+        let fell_back: Vec<_> = attempts.iter().filter(|one| one["fell_back"] == true).collect();
+        assert!(fell_back.iter().all(|one| one["transport"] == "tcp"), "{personality:?}");
         let text = object["verdict"].as_str().expect("a verdict");
         assert!(text.contains(verdict), "{personality:?}: {text}");
         let table = peer.eyas(&line).run().exits(0).out;
         assert!(table.contains("works") && table.contains("quic tls"), "{table}");
+        let row = table.lines().find(|line| line.contains("mptcp tls")).unwrap_or_default();
+        assert!(!row.contains(" yes "), "a fallback is no MPTCP: {row}");
+        if fell_back.iter().any(|one| one["outcome"] == "lost") {
+            assert!(row.contains("as tcp") && row.contains("no MPTCP"), "{table}");
+        }
     }
 }
 

@@ -10,7 +10,12 @@ use crate::connection_info::ConnectionInfo;
 
 /// An event that an attempt reports to its driver.
 pub(crate) enum Event {
-    Progress { level: Level, rtt: Option<Duration> },
+    Progress {
+        level: Level,
+        rtt: Option<Duration>,
+    },
+    /// MPTCP fell back to TCP.
+    FellBack,
     Ready(Box<Established>),
     Failed(Failure),
 }

@@ -118,6 +118,9 @@ impl Attempt {
             first_byte::wait(&mut established).await?;
             reporter.progress(Level::FirstByte, established.info.rtt).await;
         }
+        if mptcp::has_fallen_back(&mut established) {
+            reporter.report(Event::FellBack).await;
+        }
         Ok(established)
     }
 

@@ -14,7 +14,7 @@ use super::{Attempt, Established, Reporter, quic_failure};
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
 use crate::connector::Connector;
-use crate::failure::{failure, io_failure};
+use crate::failure::{Call, failure, open_failure, send_failure};
 use crate::quic_sockets::Shared;
 use crate::quic_sockets::unanswered::PendingAttempt;
 use crate::quic_stream::{QuicStream, Role};
@@ -73,10 +73,10 @@ async fn start<'a>(
     let peer = attempt.candidate.address;
     // Without a route, fail before a packet is sent.
     let routed = connector.network().source_address_for(peer);
-    let routed = routed.map_err(|error| io_failure(&error, Level::Started))?;
+    let routed = routed.map_err(|error| send_failure(&error, Call::Connect, peer))?;
     let local = connector.local_addresses().first_for(peer);
     let socket = connector.quic_sockets().for_peer(peer, local).await;
-    let socket = socket.map_err(|error| io_failure(&error, Level::Started))?;
+    let socket = socket.map_err(|error| open_failure(&error, Call::Bind))?;
     let source = local.unwrap_or(routed);
     let endpoint = &socket.endpoint;
     info.local = endpoint.local_addr().ok().map(|bound| SocketAddr::new(source, bound.port()));

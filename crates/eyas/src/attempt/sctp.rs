@@ -11,7 +11,7 @@ use super::{Attempt, Established, Reporter, tls};
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
 use crate::connector::Connector;
-use crate::failure::{failure, io_failure};
+use crate::failure::{Call, failure, open_failure, send_failure};
 use crate::sctp::carrier::{Access, access};
 use crate::sctp::client::PeerHints;
 use crate::sctp::kernel;
@@ -58,7 +58,7 @@ async fn open(
         .sctp()
         .open(candidate.transport, candidate.address, hints)
         .await
-        .map_err(|error| io_failure(&error, Level::Started))?;
+        .map_err(|error| open_failure(&error, Call::Bind))?;
     establish(&association, start, attempt, reporter, info).await?;
     Ok(association)
 }
@@ -122,7 +122,7 @@ async fn through_kernel(
     let start = Instant::now();
     let association = kernel::connect(attempt.candidate.address, connector.sctp().association())
         .await
-        .map_err(|error| io_failure(&error, Level::Started))?;
+        .map_err(|error| send_failure(&error, Call::Pending, attempt.candidate.address))?;
     info.rtt = Some(start.elapsed());
     info.timings.answered = Some(attempt.origin.elapsed());
     info.timings.transport = info.timings.answered;

@@ -11,7 +11,7 @@ use super::sctp::{STREAM, establish};
 use super::{Attempt, Established, Reporter};
 use crate::byte_stream::ByteTransport;
 use crate::connector::{Connector, Dtls};
-use crate::failure::{CERTIFICATE_REJECTED, failure, io_failure, tls_failure};
+use crate::failure::{CERTIFICATE_REJECTED, Call, HostFault, failure, open_failure, tls_failure};
 use crate::sctp::attempt_failure;
 use crate::sctp::client::{DtlsAssociation, DtlsError, PeerHints};
 use crate::sctp::dtls::{EndReason, Trust};
@@ -68,12 +68,15 @@ fn rejected() -> Failure {
 
 fn dtls_failure(error: &DtlsError) -> Failure {
     match error {
-        DtlsError::Socket(error) => io_failure(error, Level::Started),
+        DtlsError::Socket(error) => open_failure(error, Call::Bind),
         DtlsError::Session(EndReason::TimedOut) => {
             failure(Cause::Silent, Level::Started, "the DTLS handshake was not answered")
         }
         DtlsError::Session(EndReason::Refused) => {
             failure(Cause::Refused, Level::Started, "nothing is listening on the UDP port of SCTP")
+        }
+        DtlsError::Session(EndReason::NotSent) => {
+            failure(Cause::Local, Level::Started, HostFault::Forbidden.to_string())
         }
         DtlsError::Session(EndReason::Closed) => {
             failure(Cause::Reset, Level::Answered, "the peer ended the DTLS handshake")

@@ -9,11 +9,11 @@ use eyas_race::candidate::{Security, Transport};
 use eyas_race::evidence::{Failure, Level};
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
-use super::{Attempt, Established, Reporter, mptcp, tcp_connect, tls};
+use super::event::{Established, Event};
+use super::{Attempt, Reporter, mptcp, tcp_connect, tls};
 use crate::byte_stream::ByteTransport;
 use crate::connector::Connector;
-use crate::failure::io_failure;
-use crate::local_addresses::LocalAddresses;
+use crate::failure::{Call, open_failure};
 
 /// Silence after which the kernel sends a keep-alive probe.
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(60);
@@ -33,8 +33,11 @@ pub(super) async fn run(
     let fast_open = attempt.is_unraced && connector.fast_open();
     let start = Instant::now();
     let local_addresses = connector.local_addresses();
-    let socket = open(attempt.candidate.address, local_addresses, wants_mptcp, fast_open)
-        .map_err(|error| io_failure(&error, Level::Started))?;
+    let socket = open(attempt.candidate.address, wants_mptcp, fast_open)
+        .map_err(|error| open_failure(&error, Call::Open))?;
+    local_addresses
+        .bind(&socket, attempt.candidate.address)
+        .map_err(|error| open_failure(&error, Call::Bind))?;
     let stream = tcp_connect::connect(socket, attempt.candidate.address).await?;
     // With TCP Fast Open the call returns before the peer has responded, so there is no round-trip
     // time.
@@ -49,7 +52,11 @@ pub(super) async fn run(
     if wants_mptcp {
         let is_mptcp = mptcp::is_in_use(&stream);
         info.transport = if is_mptcp { Transport::Mptcp } else { Transport::Tcp };
-        info.fell_back = is_planned && !is_mptcp;
+        if is_planned && !is_mptcp {
+            info.fell_back = true;
+            // Before any other event, so that those are evidence about TCP.
+            reporter.report(Event::FellBack).await;
+        }
     }
     reporter.progress(reached, rtt).await;
     match attempt.candidate.security {
@@ -70,12 +77,7 @@ pub(super) async fn run(
 }
 
 /// Opens a socket for a connection to `address`.
-fn open(
-    address: SocketAddr,
-    local_addresses: &LocalAddresses,
-    mptcp: bool,
-    fast_open: bool,
-) -> io::Result<Socket> {
+fn open(address: SocketAddr, mptcp: bool, fast_open: bool) -> io::Result<Socket> {
     let protocol = if mptcp { Protocol::MPTCP } else { Protocol::TCP };
     let socket =
         Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(protocol))?;
@@ -89,6 +91,5 @@ fn open(
         use nix::sys::socket::{setsockopt, sockopt::TcpFastOpenConnect};
         setsockopt(&socket, TcpFastOpenConnect, &true)?;
     }
-    local_addresses.bind(&socket, address)?;
     Ok(socket)
 }

@@ -21,7 +21,7 @@ use socket2::Socket;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-use crate::failure::{connect_failure, icmp_failure, io_failure};
+use crate::failure::{Call, connect_failure, icmp_failure, io_failure, send_failure};
 use crate::icmp::{self, Report};
 
 /// Connects a non-blocking socket.
@@ -31,7 +31,7 @@ pub(super) async fn connect(socket: Socket, peer: SocketAddr) -> Result<TcpStrea
     let reports_enabled = icmp::enable_reports(&socket, family).is_ok();
     match socket.connect(&peer.into()) {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {
-            return Err(connect_failure(&error));
+            return Err(send_failure(&error, Call::Connect, peer));
         }
         Ok(()) | Err(_) => {}
     }

@@ -4,7 +4,7 @@ use eyas_race::evidence::{Cause, Level};
 use nix::libc;
 use rustls::{AlertDescription, CertificateError};
 
-use super::{connect_failure, icmp_failure, io_failure, tls_failure};
+use super::{Call, connect_failure, icmp_failure, io_failure, send_failure, tls_failure};
 use crate::icmp::{IcmpCause, Report};
 
 fn cause(code: i32, reached: Level) -> Cause {
@@ -20,7 +20,9 @@ fn kernel_errors_are_classified() {
     assert_eq!(cause(libc::ECONNRESET, Level::Transport), Cause::Reset);
     assert_eq!(cause(libc::ECONNRESET, Level::Started), Cause::Refused);
     assert_eq!(cause(libc::EMFILE, Level::Started), Cause::Local);
-    assert_eq!(cause(libc::EPERM, Level::Started), Cause::Unsupported);
+    assert_eq!(cause(libc::EADDRNOTAVAIL, Level::Started), Cause::Local);
+    assert_eq!(cause(libc::EINVAL, Level::Started), Cause::Local);
+    assert_eq!(cause(libc::EPERM, Level::Started), Cause::Local);
     assert_eq!(cause(libc::EPROTONOSUPPORT, Level::Started), Cause::Unsupported);
     let refused = io_failure(&io::Error::from_raw_os_error(libc::ECONNREFUSED), Level::Started);
     assert_eq!(refused.to_string(), "refused: nothing is listening on this port");
@@ -50,8 +52,33 @@ fn icmp_reports_are_classified() {
     assert_eq!(of(IcmpCause::NoRoute).detail, "there is no route to it (ICMP from 198.51.100.1)");
 }
 
+/// A rule `reject` in the output chain answers from an address of this host.
 #[test]
-fn a_filtered_connect_is_not_a_lack_of_resources() {
+fn a_rejection_by_the_own_firewall_says_nothing_about_the_peer() {
+    let cause_of = |cause, sender: [u8; 4], remote: [u8; 4]| {
+        let (sender, remote) = (Some(sender.into()), (remote, 443).into());
+        icmp_failure(&Report { remote, cause, sender, quoted: None }).cause
+    };
+    let (own, peer) = ([127, 0, 0, 1], [192, 0, 2, 1]);
+    for rejection in
+        [IcmpCause::Prohibited, IcmpCause::PortUnreachable, IcmpCause::ProtocolUnreachable]
+    {
+        assert_eq!(cause_of(rejection, own, peer), Cause::Local);
+        assert_ne!(cause_of(rejection, peer, peer), Cause::Local, "the peer itself");
+        assert_ne!(cause_of(rejection, [198, 51, 100, 1], peer), Cause::Local, "a router");
+        // A closed port of this host is a refusal, from whichever of its addresses.
+        assert_ne!(cause_of(rejection, own, [127, 0, 0, 2]), Cause::Local);
+    }
+    // A host that does not answer on the link.
+    assert_eq!(cause_of(IcmpCause::AddressUnreachable, own, peer), Cause::Unreachable);
+}
+
+/// A prohibited route of this host is the error of the call itself; a router's refusal is pending.
+#[test]
+fn a_filtered_connect_tells_this_host_from_a_router() {
+    let peer = ([192, 0, 2, 1], 80).into();
+    let at_once = send_failure(&io::Error::from_raw_os_error(libc::EACCES), Call::Connect, peer);
+    assert_eq!(at_once.cause, Cause::Local);
     let cause = |code| connect_failure(&io::Error::from_raw_os_error(code)).cause;
     assert_eq!(cause(libc::EACCES), Cause::Unreachable);
     assert_eq!(cause(libc::ENOPROTOOPT), Cause::Refused);

@@ -85,6 +85,10 @@ async fn handshake(
         ));
     };
     let stream = acceptor.accept(stream).await?;
+    // A device may have removed the options from packets after the handshake of the transport.
+    if info.transport == Transport::Mptcp && !mptcp::is_in_use(stream.get_ref().0) {
+        info.transport = Transport::Tcp;
+    }
     info.timings.security = since(start);
     tls::describe(&mut info, stream.get_ref().1);
     let transport = ByteTransport::Tls(Box::new(stream.into()));

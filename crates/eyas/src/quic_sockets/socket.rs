@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use eyas_race::evidence::{Cause, Level};
+use eyas_race::evidence::Cause;
 use quinn::udp::{RecvMeta, Transmit, UdpSocketState};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use socket2::Socket;
@@ -18,7 +18,7 @@ use super::receive::{self, Trains};
 use super::unanswered::Unanswered;
 use crate::abort_on_drop::AbortOnDrop;
 use crate::datagram_socket::DatagramSocket;
-use crate::failure::io_failure;
+use crate::failure::{Call, send_failure};
 
 /// ICMP reports read at a time.
 const MAX_REPORTS: usize = 32;
@@ -61,12 +61,12 @@ impl QuicSocket {
         })
     }
 
-    /// Records a packet that could not be sent. Like a lost one it only costs time, unless nothing
-    /// can be sent to that peer.
+    /// Records a packet that could not be sent: unanswered attempts fail, since nothing can be sent
+    /// to that peer, and what this host does not send must not be held against the peer.
     fn record_unsent(&self, remote: SocketAddr, error: &io::Error) {
         tracing::debug!(%remote, %error, "cannot send");
-        let failure = io_failure(error, Level::Started);
-        if matches!(failure.cause, Cause::Unreachable | Cause::Unsupported) {
+        let failure = send_failure(error, Call::Send, remote);
+        if failure.cause == Cause::Unreachable || failure.cause.is_of_this_host() {
             self.unanswered.fail(remote, &failure);
         }
     }

@@ -7,7 +7,7 @@ use eyas_sctp::error::Error as Misuse;
 use eyas_sctp::event::LossReason;
 use eyas_sctp::io::Unreachable;
 
-use crate::failure::failure;
+use crate::failure::{HostFault, failure};
 
 /// Why an operation on an association failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,6 +43,7 @@ fn loss_text(reason: &LossReason) -> String {
         LossReason::Refused(Unreachable::Protocol) => {
             "the host reports that it does not support SCTP".into()
         }
+        LossReason::Refused(Unreachable::Local) => HostFault::Forbidden.to_string(),
         LossReason::Refused(_) => "the network reports that there is no route".into(),
         LossReason::AbortedByPeer { causes, reason } => match (&causes[..], reason.is_empty()) {
             ([], true) => "the peer aborted it and gave no reason".into(),
@@ -102,6 +103,7 @@ pub(crate) fn attempt_failure(error: &SctpError, reached: Level) -> Failure {
     let cause = match error {
         SctpError::Lost(LossReason::NoAnswer | LossReason::PeerUnreachable) => Cause::Silent,
         SctpError::Lost(LossReason::Refused(Unreachable::Protocol)) => Cause::Refused,
+        SctpError::Lost(LossReason::Refused(Unreachable::Local)) => Cause::Local,
         SctpError::Lost(LossReason::Refused(_)) => Cause::Unreachable,
         SctpError::Lost(LossReason::AbortedByPeer { .. }) if reached == Level::Started => {
             Cause::Refused

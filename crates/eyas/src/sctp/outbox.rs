@@ -8,6 +8,7 @@ use eyas_sctp::io::{Input, Transmit, Unreachable};
 
 use super::carrier::{Arrivals, SourceCache, Wire};
 use super::tap::{Tap, Train};
+use crate::failure::{Call, HostFault};
 
 /// Trains of packets, in the order in which they leave.
 #[derive(Debug, Default)]
@@ -59,9 +60,7 @@ impl Outbox {
                 }
                 Err(error) => {
                     tracing::debug!(%remote, %error, "cannot send");
-                    if is_no_route(&error) {
-                        arrivals.push(no_route(remote));
-                    }
+                    arrivals.extend(unsent(remote, &error));
                 }
             }
             self.trains.pop_front();
@@ -84,7 +83,11 @@ fn no_route(remote: SocketAddr) -> Input {
     Input::Unreachable { remote, reason: Unreachable::Route, quoted: None }
 }
 
-fn is_no_route(error: &io::Error) -> bool {
-    use io::ErrorKind::{AddrNotAvailable, HostUnreachable, InvalidInput, NetworkUnreachable};
-    matches!(error.kind(), NetworkUnreachable | HostUnreachable | AddrNotAvailable | InvalidInput)
+/// Returns the input that this host did not send the packets, if it will not send others either.
+fn unsent(remote: SocketAddr, error: &io::Error) -> Option<Input> {
+    let reason = match error.kind() {
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => Unreachable::Route,
+        _ => HostFault::of(error, Call::Send, Some(remote)).map(|_| Unreachable::Local)?,
+    };
+    Some(Input::Unreachable { remote, reason, quoted: None })
 }

@@ -99,7 +99,7 @@ fn reach_finding(evidence: &Evidence) -> Option<Finding<'_>> {
         Some(failure) if concerns_security(evidence, failure) => {
             answered(failure.reached.max(evidence.level))
         }
-        Some(failure) => is_about_peer(failure.cause).then_some(Finding::Bad(failure)),
+        Some(failure) => (!failure.cause.is_of_this_host()).then_some(Finding::Bad(failure)),
         None if evidence.candidate.security != Security::None => answered(evidence.level),
         None => evidence.is_good().then_some(Finding::Good(evidence.level)),
     }
@@ -112,7 +112,7 @@ fn security_finding(evidence: &Evidence) -> Option<Finding<'_>> {
     }
     match &evidence.failure {
         None => evidence.is_good().then_some(Finding::Good(evidence.level)),
-        Some(failure) => (concerns_security(evidence, failure) && is_about_peer(failure.cause))
+        Some(failure) => (concerns_security(evidence, failure) && !failure.cause.is_of_this_host())
             .then_some(Finding::Bad(failure)),
     }
 }
@@ -159,14 +159,13 @@ fn outcome_after(
     Some(DatedOutcome { at: evidence.at, outcome })
 }
 
-/// Returns whether a cause concerns the peer: local errors say nothing about it.
-fn is_about_peer(cause: Cause) -> bool {
-    !matches!(cause, Cause::Unsupported | Cause::Local)
-}
-
 /// Returns whether the network passed packets from the peer; `None` if the evidence does not show
 /// it. A refusal may come from the peer or from a firewall, so it does not.
 fn was_heard(evidence: &Evidence) -> Option<bool> {
+    // What came back was TCP: this neither shows that the network passes MPTCP nor that it drops it.
+    if evidence.failure.as_ref().is_some_and(|failure| failure.cause == Cause::FellBack) {
+        return None;
+    }
     if evidence.level >= Level::Answered {
         return Some(true);
     }

@@ -56,6 +56,8 @@ pub struct Attempt {
     pub answered_at: Option<Duration>,
     /// Whether it was told to proceed after the peer's first answer, if it waits there.
     pub proceeded: bool,
+    /// Whether the kernel fell back to plain TCP although MPTCP was requested.
+    pub fell_back: bool,
     /// Its current state.
     pub state: AttemptState,
 }
@@ -115,8 +117,6 @@ pub struct Completion {
     pub at: Duration,
     /// The negotiated application protocol.
     pub alpn: Option<Alpn>,
-    /// Whether the kernel fell back to plain TCP although MPTCP was requested.
-    pub fell_back: bool,
 }
 
 impl Attempt {
@@ -130,12 +130,8 @@ impl Attempt {
 
     /// Returns the transport in use: plain TCP if MPTCP fell back.
     pub fn transport(&self) -> Transport {
-        match self.completion() {
-            Some(Completion { fell_back: true, .. }) => {
-                self.candidate.transport.falls_back_to().unwrap_or(self.candidate.transport)
-            }
-            _ => self.candidate.transport,
-        }
+        let planned = self.candidate.transport;
+        if self.fell_back { planned.falls_back_to().unwrap_or(planned) } else { planned }
     }
 
     /// Returns how it completed, if it did and is still open.

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use super::winner::index;
 use super::{Attempt, AttemptState, Purpose, Race, Stage, attempt::Completion};
-use crate::candidate::Alpn;
+use crate::candidate::{Alpn, Candidate};
 use crate::evidence::{Cause, Doubt, Evidence, Failure, Level};
 use crate::io::{AttemptId, Output};
 
@@ -43,7 +43,6 @@ impl Race {
         id: AttemptId,
         alpn: Option<Alpn>,
         rtt: Option<Duration>,
-        fell_back: bool,
     ) {
         let at = self.now;
         let Some(attempt) = self.attempts.get_mut(index(id)) else { return };
@@ -54,11 +53,30 @@ impl Race {
         attempt.progress_at = at;
         attempt.record_answer(at);
         attempt.rtt = rtt.or(attempt.rtt);
-        attempt.state = AttemptState::Complete(Completion { at, alpn, fell_back });
+        attempt.state = AttemptState::Complete(Completion { at, alpn });
         let rtt = attempt.rtt;
         let sent_again = self.shows_retransmission(&self.attempts[index(id)]);
         let evidence = self.evidence(index(id), None, rtt);
         self.outbox.push_back(Output::Learn(Evidence { sent_again, ..evidence }));
+    }
+
+    /// Handles a fallback from MPTCP to TCP: it is evidence against MPTCP, and whatever the attempt
+    /// shows from now on is evidence about TCP ([`Race::evidence`]).
+    pub(super) fn handle_fallback(&mut self, id: AttemptId) {
+        let Some(attempt) = self.attempts.get_mut(index(id)) else { return };
+        let is_open = attempt.is_under_way() || attempt.completion().is_some();
+        if attempt.fell_back || !is_open || attempt.candidate.transport.falls_back_to().is_none() {
+            return;
+        }
+        let failure = Failure {
+            cause: Cause::FellBack,
+            reached: Level::Answered,
+            detail: String::from("the peer or a device on the path does not support MPTCP"),
+        };
+        let evidence = self.evidence(index(id), Some(failure), None);
+        // The connection went on, but not as MPTCP.
+        self.outbox.push_back(Output::Learn(Evidence { level: Level::Answered, ..evidence }));
+        self.attempts[index(id)].fell_back = true;
     }
 
     pub(super) fn handle_failure(&mut self, id: AttemptId, failure: Failure) {
@@ -159,13 +177,15 @@ impl Race {
         self.outbox.push_back(Output::Learn(evidence));
     }
 
+    /// Returns evidence about this attempt, over the transport that it uses: a connection that fell
+    /// back to TCP says nothing in favour of MPTCP.
     fn evidence(&self, index: usize, failure: Option<Failure>, rtt: Option<Duration>) -> Evidence {
         let attempt = &self.attempts[index];
         Evidence {
             at: self.now,
             network: self.setup.network.id.clone(),
             host: self.setup.target.host.clone(),
-            candidate: attempt.candidate.clone(),
+            candidate: Candidate { transport: attempt.transport(), ..attempt.candidate.clone() },
             level: attempt.level,
             failure,
             doubt: None,

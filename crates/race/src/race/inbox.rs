@@ -38,6 +38,8 @@ fn rank(input: &Input) -> (u8, u32, Level) {
         Input::NetworkChanged(_) => (0, 0, Level::Started),
         Input::Slots(_) => (1, 0, Level::Started),
         Input::Answer(answer) => (2, answer.id.0, Level::Started),
+        // What an attempt shows after a fallback is evidence about another transport.
+        Input::FellBack { id } => (3, id.0, Level::Started),
         Input::Progress { id, level, .. } => (3, id.0, *level),
         Input::Ready { id, .. } => (4, id.0, Level::Started),
         Input::Failed { id, .. } => (5, id.0, Level::Started),

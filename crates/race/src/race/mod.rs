@@ -300,9 +300,8 @@ impl Race {
                 Input::NetworkChanged(change) => self.change_network(*change),
                 Input::Answer(answer) => self.lookup.store_answer(answer),
                 Input::Progress { id, level, rtt } => self.handle_progress(id, level, rtt),
-                Input::Ready { id, alpn, rtt, fell_back } => {
-                    self.handle_ready(id, alpn, rtt, fell_back);
-                }
+                Input::Ready { id, alpn, rtt } => self.handle_ready(id, alpn, rtt),
+                Input::FellBack { id } => self.handle_fallback(id),
                 Input::Failed { id, failure } => self.handle_failure(id, failure),
                 Input::Cancel => is_cancelled = true,
             }

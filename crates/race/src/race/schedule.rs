@@ -97,6 +97,7 @@ impl Race {
             rtt: None,
             answered_at: None,
             proceeded: false,
+            fell_back: false,
             state: AttemptState::UnderWay(purpose),
         };
         self.launch(attempt, purpose);
@@ -114,6 +115,7 @@ impl Race {
             rtt: None,
             answered_at: None,
             proceeded: false,
+            fell_back: false,
             state: AttemptState::UnderWay(purpose),
             ..attempt
         };

@@ -2,6 +2,7 @@
 
 mod after_win;
 mod endings;
+mod fallback;
 mod init_ack_gate;
 mod limits;
 mod loss;

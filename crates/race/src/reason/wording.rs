@@ -311,8 +311,9 @@ impl fmt::Display for FailureVerb {
             Cause::Certificate => "had a certificate that was not accepted",
             Cause::Protocol => "violated the protocol",
             Cause::Deadline => "was too slow",
-            Cause::Unsupported => "is not supported by this machine",
-            Cause::Local => "failed at a limit of this machine",
+            Cause::FellBack => "fell back to TCP",
+            Cause::Unsupported => "is not supported by this host",
+            Cause::Local => "failed on this host",
         })
     }
 }

@@ -49,8 +49,10 @@ pub struct WinnerJson {
 /// One attempt.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AttemptJson {
-    /// As in [`WinnerJson`].
+    /// As in [`WinnerJson`]; the transport in use.
     pub transport: &'static str,
+    /// Whether MPTCP was requested, but the peer or the path supports only TCP.
+    pub fell_back: bool,
     /// As in [`WinnerJson`].
     pub security: &'static str,
     /// Address and port.
@@ -171,6 +173,7 @@ fn winner(winner: &Winner) -> WinnerJson {
 fn attempt(attempt: &AttemptReport) -> AttemptJson {
     AttemptJson {
         transport: attempt.transport.name(),
+        fell_back: attempt.fell_back,
         security: attempt.security.name(),
         address: attempt.address.clone(),
         started_ms: attempt.started_ms,

@@ -72,7 +72,7 @@ fn early_recorder() -> Recorder {
 fn ready(recorder: &mut Recorder, id: u32, at: u64) {
     let rtt = Some(Duration::from_millis(9));
     let id = AttemptId(id);
-    recorder.handle_input(ms(at), Input::Ready { id, alpn: None, rtt, fell_back: false });
+    recorder.handle_input(ms(at), Input::Ready { id, alpn: None, rtt });
     drain(recorder, ms(at));
 }
 

@@ -47,7 +47,7 @@ fn recording() -> Trace {
     drain(&mut recorder, ms(50));
     for (at, id) in [(80, 1), (200, 0)] {
         let id = AttemptId(id);
-        let ready = Input::Ready { id, alpn: None, rtt: Some(ms(9)), fell_back: false };
+        let ready = Input::Ready { id, alpn: None, rtt: Some(ms(9)) };
         recorder.handle_input(ms(at), ready);
         drain(&mut recorder, ms(at));
     }

@@ -356,7 +356,9 @@ fn errno_of(reason: &LossReason, was_opening: bool) -> Errno {
         LossReason::NoAnswer | LossReason::PeerUnreachable | LossReason::Stalled => {
             Errno::ETIMEDOUT
         }
-        LossReason::Refused(eyas_sctp::io::Unreachable::Route) => Errno::EHOSTUNREACH,
+        LossReason::Refused(
+            eyas_sctp::io::Unreachable::Route | eyas_sctp::io::Unreachable::Local,
+        ) => Errno::EHOSTUNREACH,
         _ if was_opening => Errno::ECONNREFUSED,
         _ => Errno::ECONNRESET,
     }

@@ -16,13 +16,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use eyas_sctp::io::{Ecn, Fragmentation, Input, PeerIdentity, Received, Transmit, is_packet_for};
+use eyas_sctp::io::{
+    Ecn, Fragmentation, Input, PeerIdentity, Received, Transmit, Unreachable, is_packet_for,
+};
 use rustls_pki_types::CertificateDer;
 use socket2::Socket;
 use tokio::sync::Notify;
 
 use super::udp::UdpCarrier;
 use super::{Arrivals, ReceiveBuffers};
+use crate::failure::{Call, HostFault};
 use crate::sctp::dtls::{
     Identity, MAX_OVERHEAD, Outcome, Role, SessionPath, Sessions, State, Trust, looks_like_record,
 };
@@ -54,6 +57,9 @@ struct Inner {
     inbox: VecDeque<Input>,
     inbox_bytes: usize,
     outbox: VecDeque<Train>,
+    /// Whether a session ended because this host did not send its handshake, since that was last
+    /// told to those who wait.
+    has_fault: bool,
 }
 
 /// Records that leave together.
@@ -69,7 +75,8 @@ impl Shared {
     pub(super) fn new(role: Role) -> Arc<Self> {
         let has_paths = role.has_paths();
         let (inbox, outbox) = (VecDeque::new(), VecDeque::new());
-        let inner = Inner { sessions: Sessions::new(role), inbox, inbox_bytes: 0, outbox };
+        let sessions = Sessions::new(role);
+        let inner = Inner { sessions, inbox, inbox_bytes: 0, outbox, has_fault: false };
         let (arrived, changed) = (Notify::new(), Notify::new());
         Arc::new(Self { inner: Mutex::new(inner), has_paths, arrived, changed })
     }
@@ -323,6 +330,14 @@ impl Inner {
             };
             match udp.send(socket, &transmit) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
+                Err(error)
+                    if HostFault::of(&error, Call::Send, Some(transmit.remote)).is_some() =>
+                {
+                    tracing::debug!(remote = %transmit.remote, %error, "cannot send");
+                    self.outbox.pop_front();
+                    self.sessions.report(Instant::now(), transmit.remote, Unreachable::Local);
+                    self.has_fault = true;
+                }
                 // Lost, as on any path: the handshake and SCTP retransmit.
                 Ok(()) | Err(_) => drop(self.outbox.pop_front()),
             }
@@ -445,6 +460,11 @@ impl DtlsCarrier {
         inner.inbox_bytes = 0;
         // If the socket is full, the next send reports it.
         let _ = inner.flush(&self.udp, socket);
+        let has_fault = std::mem::take(&mut inner.has_fault);
+        drop(inner);
+        if has_fault {
+            self.shared.changed.notify_waiters();
+        }
     }
 
     /// Returns whether there is a session for these packets, or will be.

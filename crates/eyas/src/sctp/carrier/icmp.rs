@@ -9,9 +9,11 @@ use crate::icmp::{IcmpCause, Report};
 
 /// Converts a report to an input of the core. The address of a raw socket has no port.
 pub(super) fn input(report: Report, is_udp: bool) -> Input {
+    let by_own_firewall = report.is_by_own_firewall();
     let Report { remote, cause, quoted, .. } = report;
     let remote = if is_udp { remote } else { SocketAddr::new(remote.ip(), 0) };
-    Input::Unreachable { remote, reason: reason(cause), quoted }
+    let reason = if by_own_firewall { Unreachable::Local } else { reason(cause) };
+    Input::Unreachable { remote, reason, quoted }
 }
 
 fn reason(cause: IcmpCause) -> Unreachable {

@@ -97,6 +97,8 @@ pub(crate) enum EndReason {
     Closed,
     /// The network reported that nothing is listening at the address.
     Refused,
+    /// This host did not send the handshake.
+    NotSent,
     /// The peer did not respond.
     TimedOut,
     /// The certificate did not verify, or the peer violated the protocol.
@@ -250,9 +252,9 @@ impl Session {
     }
 
     /// Handles a report that nothing is listening at the peer's address.
-    pub(super) fn refuse(&mut self) {
+    pub(super) fn refuse(&mut self, reason: EndReason) {
         if matches!(self.stage, Stage::Handshake { .. }) {
-            self.stage = Stage::Over(EndReason::Refused);
+            self.stage = Stage::Over(reason);
         }
     }
 

@@ -286,10 +286,13 @@ impl Sessions {
     /// there is such a session.
     pub(crate) fn report(&mut self, now: Instant, remote: SocketAddr, reason: Unreachable) -> bool {
         let concerned = self.paths_to(remote);
+        let ending = match reason {
+            Unreachable::TooBig(_) => return !concerned.is_empty(),
+            Unreachable::Local => EndReason::NotSent,
+            _ => EndReason::Refused,
+        };
         for path in &concerned {
-            if !matches!(reason, Unreachable::TooBig(_)) {
-                drop(self.with_session(now, *path, |session, _| session.refuse()));
-            }
+            drop(self.with_session(now, *path, |session, _| session.refuse(ending.clone())));
         }
         !concerned.is_empty()
     }

@@ -145,12 +145,7 @@ fn nothing_starts_at_the_deadline() {
 fn a_race_ended_early_still_learns_silence() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(60);
-    scene.input(Input::Ready {
-        id: crate::io::AttemptId(1),
-        alpn: None,
-        rtt: Some(ms(4)),
-        fell_back: false,
-    });
+    scene.input(Input::Ready { id: crate::io::AttemptId(1), alpn: None, rtt: Some(ms(4)) });
     scene.until(60);
     scene.input(Input::Cancel);
     let lines = ["60 learn quic silent at Started", "60 close 0 Cancelled", "60 finished"];
@@ -165,7 +160,7 @@ fn after_a_run_that_ends(done: u64, later: u64) -> (Option<Doubt>, Vec<String>) 
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(60);
     let rtt = Some(ms(4));
-    scene.input(Input::Ready { id: AttemptId(1), alpn: None, rtt, fell_back: false });
+    scene.input(Input::Ready { id: AttemptId(1), alpn: None, rtt });
     scene.until(60);
     memory.learn(&Evidence { at: EPOCH + ms(60), rtt, ..good(Transport::Tcp) }, &Trust::default());
     scene.until(done);

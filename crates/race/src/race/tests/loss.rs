@@ -76,7 +76,7 @@ fn a_long_round_trip_is_not_loss() {
     let mut scene = Scene::new(&[V4], quic_only());
     scene.until(1_200);
     let (id, rtt) = (AttemptId(0), Some(ms(1_190)));
-    scene.input(Input::Ready { id, alpn: None, rtt, fell_back: false });
+    scene.input(Input::Ready { id, alpn: None, rtt });
     assert_eq!(observed_loss(&mut scene), [Some(false)]);
 }
 

@@ -151,7 +151,7 @@ impl Scene {
 
     pub(super) fn ready(&mut self, id: u32) {
         let rtt = Some(ms(20));
-        self.input(Input::Ready { id: AttemptId(id), alpn: None, rtt, fell_back: false });
+        self.input(Input::Ready { id: AttemptId(id), alpn: None, rtt });
     }
 
     pub(super) fn fails(&mut self, id: u32, cause: Cause) {

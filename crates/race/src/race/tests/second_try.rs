@@ -142,7 +142,7 @@ fn an_overdue_preferred_transport_is_tried_again_within_the_grace() {
     let mut scene = Scene::new(&[V4], Policy::default());
     scene.until(32);
     let rtt = Some(ms(1));
-    scene.input(Input::Ready { id: AttemptId(1), alpn: None, rtt, fell_back: false });
+    scene.input(Input::Ready { id: AttemptId(1), alpn: None, rtt });
     assert_eq!(
         scene.until(43),
         ["32 learn tcp good at Security", "40 start 2 quic 192.0.2.1"],
@@ -158,7 +158,7 @@ fn a_second_try_in_progress_at_the_win_may_still_become_better() {
     let mut scene = Scene::new(&[V4], Policy::default());
     scene.until(32);
     let rtt = Some(ms(1));
-    scene.input(Input::Ready { id: AttemptId(1), alpn: None, rtt, fell_back: false });
+    scene.input(Input::Ready { id: AttemptId(1), alpn: None, rtt });
     let lines = scene.until(48);
     assert!(lines.contains(&"44 usable 1".to_owned()), "{lines:?}");
     scene.ready(2);

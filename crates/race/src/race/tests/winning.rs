@@ -189,7 +189,8 @@ fn a_fallback_ranks_as_the_transport_it_falls_back_to() {
         found.unwrap().id
     };
     let (mptcp, quic) = (id_of(&scene, Transport::Mptcp), id_of(&scene, Transport::Quic));
-    scene.input(crate::io::Input::Ready { id: mptcp, alpn: None, rtt: None, fell_back: true });
+    scene.input(crate::io::Input::FellBack { id: mptcp });
+    scene.input(crate::io::Input::Ready { id: mptcp, alpn: None, rtt: None });
     assert!(scene.until(10).contains(&format!("10 usable {}", mptcp.0)));
     assert_eq!(scene.race.attempt(mptcp).unwrap().transport(), Transport::Tcp);
     scene.until(30);

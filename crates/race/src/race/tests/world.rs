@@ -189,7 +189,7 @@ impl World {
 
     /// The further events of a working attempt that was answered now.
     fn rest(&self, now: Duration, id: AttemptId, rtt: Duration) -> Vec<(Duration, Input)> {
-        let ready = Input::Ready { id, alpn: None, rtt: Some(rtt), fell_back: false };
+        let ready = Input::Ready { id, alpn: None, rtt: Some(rtt) };
         let first_byte = Input::Progress { id, level: Level::FirstByte, rtt: None };
         match self.ready_first {
             true => vec![(now + rtt, ready), (now + 2 * rtt, first_byte)],
@@ -293,7 +293,7 @@ fn check_nothing_follows(race: &Race, now: Duration) {
         let failure =
             Failure { cause: Cause::Reset, reached: Level::Security, detail: String::new() };
         race.handle_input(now, Input::Progress { id, level: Level::FullPacket, rtt: None });
-        race.handle_input(now, Input::Ready { id, alpn: None, rtt: None, fell_back: false });
+        race.handle_input(now, Input::Ready { id, alpn: None, rtt: None });
         race.handle_input(now, Input::Failed { id, failure });
     }
     let change = NetworkChange { network: network("elsewhere"), view: View::empty() };
