@@ -2,15 +2,13 @@
 
 use alloc::vec::Vec;
 
-use crate::candidate::Family;
-
 /// Returns `count` items of the first family, then alternates between the other family and the
 /// first; when one runs out, the rest of the other follows.
-pub(super) fn interleave<T>(
+pub(super) fn interleave<T, F: PartialEq>(
     items: Vec<T>,
-    first: Family,
+    first: F,
     count: usize,
-    family: impl Fn(&T) -> Family,
+    family: impl Fn(&T) -> F,
 ) -> Vec<T> {
     if items.iter().all(|item| family(item) == first) {
         return items;

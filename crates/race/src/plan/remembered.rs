@@ -8,6 +8,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::interleave::interleave;
 use super::{Draft, PlanRequest};
 use crate::candidate::{Family, Transport};
 use crate::memory::{Verdict, path_port};
@@ -45,6 +46,9 @@ pub(super) fn assess(request: &PlanRequest<'_>, drafts: Vec<Draft>) -> Vec<Asses
     if !assessed.is_sorted_by_key(Assessed::key) {
         assessed.sort_by_cached_key(Assessed::key);
     }
+    if assessed.iter().any(|candidate| candidate.class != Class::Untried) {
+        assessed = alternating(assessed, request.policy.preferred_family_count);
+    }
     if !request.policy.exhaustive {
         mark_retests(&mut assessed);
         mark_more_preferred(&mut assessed);
@@ -80,6 +84,12 @@ impl Assessed {
         (self.block(), self.draft.position)
     }
 
+    /// Returns what the candidates share among which the families alternate: the block, the
+    /// transport and the service.
+    fn alternation(&self) -> impl Ord + use<> {
+        (self.block(), self.draft.position.transport, self.draft.position.service)
+    }
+
     const fn transport_and_family(&self) -> (Transport, Family) {
         let candidate = &self.draft.candidate;
         (candidate.transport, Family::of(candidate.address.ip()))
@@ -110,6 +120,24 @@ fn classify(request: &PlanRequest<'_>, draft: &mut Draft) -> Class {
     };
     draft.reasons.insert(0, reason);
     class
+}
+
+/// Alternates between the families anew among the candidates that the memory ranks alike, beginning
+/// with the preferred one. Where the first address of that family does not work, the order of all
+/// addresses would put one of the other family before its next address, which works as well, and
+/// all connections would stay with the other family.
+fn alternating(assessed: Vec<Assessed>, count: usize) -> Vec<Assessed> {
+    let mut all = Vec::with_capacity(assessed.len());
+    let mut alike: Vec<Assessed> = Vec::new();
+    let is_second = |candidate: &Assessed| candidate.draft.position.second_family;
+    for candidate in assessed {
+        if alike.last().is_some_and(|last| last.alternation() != candidate.alternation()) {
+            all.extend(interleave(core::mem::take(&mut alike), false, count, is_second));
+        }
+        alike.push(candidate);
+    }
+    all.extend(interleave(alike, false, count, is_second));
+    all
 }
 
 /// Marks as retests the candidates that have been due longest, one for each way to connect: one is

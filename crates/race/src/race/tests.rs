@@ -8,6 +8,7 @@ mod limits;
 mod loss;
 mod networks;
 mod properties;
+mod recovery;
 mod refusals;
 mod retests;
 mod scene;
