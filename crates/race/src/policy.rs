@@ -111,8 +111,9 @@ pub struct Policy {
     /// candidate is waiting, the attempt that has been unanswered for longest makes room for it,
     /// after at least two Connection Attempt Delays, and gets another turn later that is twice as
     /// long; from then on attempts are at least [`Self::attempt_delay_min`] apart. An exhaustive
-    /// race gives each candidate one turn, of [`Self::late_switch_for`] if the deadline leaves time
-    /// for that.
+    /// race gives each candidate a first turn of [`Self::late_switch_for`], if the deadline leaves
+    /// time for that; a candidate that was silent for so long has failed, and any other that was
+    /// cut short gets further turns once everything has been tried.
     pub max_in_flight: usize,
     /// The time from the start until an attempt can no longer win: 30 s.
     pub deadline: Duration,

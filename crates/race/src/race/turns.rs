@@ -7,8 +7,11 @@
 //! and its next turn is twice as long: so a silent address deprives no other of its turn, and a
 //! slow one gets the time it needs as soon as nothing faster is left.
 //!
-//! An exhaustive race tries everything to its end. There each candidate has one turn, as long as
-//! the deadline allows and at most [`Policy::late_switch_for`], and then has failed.
+//! An exhaustive race tries everything to its end. There a first turn is as long as the deadline
+//! allows, and at most [`Policy::late_switch_for`]. A candidate that was silent for that long has
+//! failed. Any other was cut short, answered or not, and waits again like the candidates of other
+//! races: when everything has been tried, it gets a second turn, twice as long, and so on until the
+//! deadline.
 //!
 //! The limit of the process is shared with other races, whose sockets are not ours. A race that
 //! cannot start an attempt because of it ends one of its own, and waits until it is told that there
@@ -90,11 +93,14 @@ impl Race {
         let attempt = &self.attempts[index];
         if attempt.second_try_of.is_some() {
             self.close(index, CloseReason::Lost);
-        } else if self.setup.policy.exhaustive {
+        } else if self.setup.policy.exhaustive && self.was_silent_for_long(attempt) {
             self.fail_after_turn(index);
         } else {
             let candidate = attempt.candidate.clone();
-            self.learn_stalled_if_long(index);
+            // In an exhaustive race, what was cut short is decided by its last turn.
+            if !self.setup.policy.exhaustive {
+                self.learn_stalled_if_long(index);
+            }
             self.close(index, CloseReason::MadeRoom);
             let entries = &mut self.plan.entries.iter();
             // If DNS withdrew its address, it is no longer in the plan.
@@ -146,23 +152,29 @@ impl Race {
     fn turn_end(&self, attempt: &Attempt) -> Duration {
         let policy = &self.setup.policy;
         let stall = policy.attempt_delay_max;
-        let (unanswered, answered) = if policy.exhaustive {
+        let (first, stall) = if policy.exhaustive {
             let share = self.share_of_deadline();
             (share, share.max(stall))
         } else {
             let delays = policy.attempt_delay.saturating_mul(DELAYS_OF_FIRST_TURN);
             let known = attempt.initial_rtt.unwrap_or_default();
-            let first = delays.max(known.saturating_mul(ROUND_TRIPS_WITH_RETRANSMISSION));
-            // Also without a delay, or two candidates would make room for each other forever.
-            let (first, stall) = (first.max(ATTEMPT_DELAY_FLOOR), stall.max(ATTEMPT_DELAY_FLOOR));
-            let doubled = 1 << attempt.turn.min(MAX_DOUBLINGS);
-            (first.saturating_mul(doubled), stall.saturating_mul(doubled))
+            (delays.max(known.saturating_mul(ROUND_TRIPS_WITH_RETRANSMISSION)), stall)
         };
+        // Also without a delay, or two candidates would make room for each other forever.
+        let (first, stall) = (first.max(ATTEMPT_DELAY_FLOOR), stall.max(ATTEMPT_DELAY_FLOOR));
+        let doubled = 1 << attempt.turn.min(MAX_DOUBLINGS);
+        let (unanswered, answered) = (first.saturating_mul(doubled), stall.saturating_mul(doubled));
         if attempt.is_answered() {
             attempt.progress_at.saturating_add(answered)
         } else {
             attempt.started.saturating_add(unanswered)
         }
+    }
+
+    /// Returns whether this attempt was unanswered for as long as counts as silence.
+    fn was_silent_for_long(&self, attempt: &Attempt) -> bool {
+        let waited = self.now.saturating_sub(attempt.started);
+        !attempt.is_answered() && waited >= self.setup.policy.late_switch_for
     }
 
     /// Returns how long each attempt of an exhaustive race may take so that all have a turn before
@@ -178,10 +190,9 @@ impl Race {
         let at = self.now;
         self.learn_stalled_if_long(index);
         let attempt = &mut self.attempts[index];
-        let cause = if attempt.is_answered() { Cause::Deadline } else { Cause::Silent };
-        let waited = at.saturating_sub(attempt.progress_at).as_millis();
-        let detail = format!("no progress in {waited} ms, and other candidates waited for a turn");
-        let failure = Failure { cause, reached: attempt.level, detail };
+        let waited = at.saturating_sub(attempt.started).as_millis();
+        let detail = format!("no answer in {waited} ms, and other candidates waited for a turn");
+        let failure = Failure { cause: Cause::Silent, reached: attempt.level, detail };
         attempt.state = AttemptState::Failed { at, failure };
         self.outbox.push_back(Output::Close { id: attempt.id, why: CloseReason::MadeRoom });
     }

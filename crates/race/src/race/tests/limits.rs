@@ -211,7 +211,7 @@ fn an_exhaustive_race_tries_everything_to_its_end() {
     let policy = Policy { exhaustive: true, ..tcp_only() };
     let mut scene = Scene::new(&addresses, policy.clone());
     let lines = scene.until(29_999);
-    assert_eq!(starts(&lines), addresses, "each has one turn");
+    assert_eq!(starts(&lines), addresses, "each was silent for a whole turn");
     assert_eq!(time_of(&lines, "close 0 MadeRoom"), 3_000);
     assert_eq!(time_of(&lines, "learn tcp silent"), 3_000);
     let lines = scene.until(30_000);
@@ -221,9 +221,80 @@ fn an_exhaustive_race_tries_everything_to_its_end() {
 
     let mut scene = Scene::new(&addresses, Policy { deadline: ms(5_000), ..policy });
     let lines = scene.until(4_999);
-    assert_eq!(starts(&lines), addresses, "a shorter deadline is shared out");
+    assert_eq!(starts(&lines)[..20], addresses, "a shorter deadline is shared out");
     assert_eq!(time_of(&lines, "close 0 MadeRoom"), 1_850, "too early to be learnt");
     assert!(!lines.iter().any(|line| line.contains("learn")), "{lines:?}");
+}
+
+/// ```text
+/// 0     QUIC ──▶
+/// 158   QUIC is answered
+/// 3158  QUIC ✕ makes room, after 3 s without progress
+/// 3158  TCP ──▶           nobody else waits now, so QUIC gets a second turn after it
+/// 6158  TCP ✕             silent for 3 s: it has failed
+/// 6158  QUIC ──▶
+/// 10658  QUIC is complete
+/// ```
+#[test]
+fn an_exhaustive_race_gives_a_second_turn_to_what_was_cut_short() {
+    let deadline = Duration::from_secs(300);
+    let policy =
+        Policy { exhaustive: true, max_in_flight: 1, deadline, ..Policy::of_first_tries() };
+    let mut scene = Scene::new(&["192.0.2.1"], policy);
+    assert_eq!(scene.until(158), ["0 start 0 quic 192.0.2.1"]);
+    scene.answered(0);
+    let lines = scene.until(6_300);
+    let wanted = [
+        "3158 close 0 MadeRoom",
+        "3158 start 1 tcp 192.0.2.1",
+        "6158 learn tcp silent at Started",
+        "6158 close 1 MadeRoom",
+        "6158 start 2 quic 192.0.2.1",
+    ];
+    assert_eq!(lines, wanted);
+    scene.until(6_316);
+    scene.answered(2);
+    assert_eq!(scene.until(10_658), Vec::<String>::new(), "it has all the time that it needs");
+    scene.ready(2);
+    let lines = scene.until(10_658);
+    assert!(lines.contains(&"10658 usable 2".to_owned()), "{lines:?}");
+    assert!(lines.contains(&"10658 finished".to_owned()), "{lines:?}");
+}
+
+/// Two slow candidates and one slot: their turns become longer until both have completed.
+#[test]
+fn slow_candidates_of_an_exhaustive_race_take_longer_and_longer_turns() {
+    let deadline = Duration::from_secs(300);
+    let policy = Policy { exhaustive: true, max_in_flight: 1, deadline, ..tcp_only() };
+    let mut scene = Scene::new(&FOUR[..2], policy);
+    let (mut lines, mut at, mut complete) = (Vec::new(), 0, 0);
+    // Each is answered after 100 ms, and would be complete 7 s later.
+    let mut events: Vec<(u64, bool, u32)> = Vec::new();
+    while at < 120_000 {
+        at += 100;
+        for line in scene.until(at) {
+            if let [time, "start", id, ..] = line.split(' ').collect::<Vec<_>>()[..] {
+                let (time, id) = (time.parse::<u64>().unwrap(), id.parse().unwrap());
+                events.extend([(time + 200, false, id), (time + 7_200, true, id)]);
+            } else if let [_, "close", id, _] = line.split(' ').collect::<Vec<_>>()[..] {
+                let id: u32 = id.parse().unwrap();
+                events.retain(|(_, _, of)| *of != id);
+            }
+            lines.push(line);
+        }
+        let (due, rest): (Vec<_>, Vec<_>) = events.into_iter().partition(|(time, ..)| *time <= at);
+        events = rest;
+        for (_, is_complete, id) in due {
+            if is_complete {
+                scene.ready(id);
+                complete += 1;
+            } else {
+                scene.answered(id);
+            }
+        }
+    }
+    assert_eq!(complete, 2, "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("usable")), "{lines:?}");
 }
 
 /// The slot that an attempt releases may go to another race, so only long silent attempts make
