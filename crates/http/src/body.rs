@@ -82,7 +82,16 @@ impl Body {
             return Ok(Self::from_reader(file));
         }
         let length = metadata.len();
-        Ok(Self::boxed(Announced::new(Self::from_reader(file.take(length)), length)))
+        Ok(Self::from_reader(file.take(length)).with_length(length))
+    }
+
+    /// Announces the length of a stream, in bytes. Sending fails if the stream turns out to be
+    /// shorter or longer. A body in memory has a length already.
+    pub fn with_length(self, length: u64) -> Self {
+        match self.0 {
+            Content::Stream(_) => Self::boxed(Announced::new(self, length)),
+            Content::Empty | Content::Full(_) => self,
+        }
     }
 
     /// Returns whether there is no body, not even an empty one.

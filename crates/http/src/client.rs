@@ -21,7 +21,6 @@ mod alternatives;
 mod attempt;
 mod builder;
 mod connect;
-#[cfg_attr(not(feature = "cookies"), path = "client/cookies/none.rs")]
 mod cookies;
 mod credentials;
 #[cfg_attr(not(feature = "compression"), path = "client/decode/none.rs")]
@@ -61,6 +60,7 @@ use tower_service::Service;
 
 pub use self::{
     builder::ClientBuilder,
+    cookies::CookieStore,
     direct::{Direct, DirectConnection},
     policy::HttpPolicy,
     proxy::Proxy,
@@ -69,7 +69,7 @@ pub use self::{
     response::Response,
     tunnel::{Connected, Tunnel},
 };
-use self::{builder::Config, cookies::Cookies, dial::Dialler};
+use self::{builder::Config, dial::Dialler};
 use crate::{
     Body, Error, alt_svc,
     connection_report::ConnectionReport,
@@ -90,7 +90,6 @@ struct Inner {
     pool: Pool,
     alt_svc: Mutex<alt_svc::Cache>,
     dialling: alternatives::Dialling,
-    cookies: Option<Cookies>,
     known: early::Known,
     /// Whether changes of network are already being watched.
     is_watching_network: AtomicBool,
@@ -155,7 +154,6 @@ impl Client {
             pool: Pool::new(config.pool.clone()),
             alt_svc: Mutex::default(),
             dialling: alternatives::Dialling::default(),
-            cookies: Cookies::if_enabled(config.cookies),
             known: early::Known::default(),
             is_watching_network: AtomicBool::new(false),
             epoch: Instant::now(),

@@ -85,8 +85,8 @@ mod version;
 pub use body::Body;
 #[cfg(feature = "client")]
 pub use client::{
-    Client, ClientBuilder, Connected, Direct, DirectConnection, HttpPolicy, Proxy, Redirect,
-    RequestBuilder, Response, Tunnel,
+    Client, ClientBuilder, Connected, CookieStore, Direct, DirectConnection, HttpPolicy, Proxy,
+    Redirect, RequestBuilder, Response, Tunnel,
 };
 #[cfg(feature = "client")]
 pub use error::{Error, Kind, text_without_password, without_password};

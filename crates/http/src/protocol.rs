@@ -2,6 +2,7 @@
 //!
 //! Everything here works on any byte stream or QUIC connection, however it was established.
 
+mod alert;
 mod expected;
 mod fields;
 mod h1;

@@ -1,12 +1,12 @@
 //! Configuration of a client.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use eyas::{Endpoint, SecurityParameters, race::policy::Policy};
 use http::{HeaderMap, HeaderValue, header::USER_AGENT};
 use rustls_pki_types::CertificateDer;
 
-use super::{Client, HttpPolicy, Proxy, limits::Limits};
+use super::{Client, CookieStore, HttpPolicy, Proxy, cookies::Cookies, limits::Limits};
 use crate::{Error, Kind, PoolLimits, Versions};
 
 /// How long a request waits for an alternative: as long as browsers wait before they have measured
@@ -30,7 +30,7 @@ pub(super) struct Config {
     pub(super) limits: Limits,
     pub(super) allow_downgrade: bool,
     pub(super) decompress: bool,
-    pub(super) cookies: bool,
+    pub(super) cookies: Option<Cookies>,
     pub(super) early_data: bool,
     pub(super) proxy: Proxy,
     pub(super) pool: PoolLimits,
@@ -53,7 +53,7 @@ impl Default for ClientBuilder {
                 limits: Limits::default(),
                 allow_downgrade: false,
                 decompress: true,
-                cookies: false,
+                cookies: None,
                 early_data: false,
                 proxy: Proxy::from_env(),
                 pool: PoolLimits::default(),
@@ -125,7 +125,14 @@ impl ClientBuilder {
     /// Sets whether cookies are stored and sent (feature `cookies`). Off by default.
     #[cfg(feature = "cookies")]
     pub fn cookies(mut self, cookies: bool) -> Self {
-        self.config.cookies = cookies;
+        self.config.cookies = cookies.then(Cookies::empty);
+        self
+    }
+
+    /// Keeps cookies in a store of the caller. Once a redirect is followed, the store decides about
+    /// the `Cookie` field, even if the caller has set one for the request.
+    pub fn cookie_store(mut self, store: Arc<dyn CookieStore>) -> Self {
+        self.config.cookies = Some(Cookies::of_caller(store));
         self
     }
 

@@ -1,144 +1,68 @@
 //! Cookies (RFC 6265), off by default.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+#[cfg(feature = "cookies")]
+mod jar;
 
-use cookie_store::{CookieStore, RawCookie};
+use std::{fmt, sync::Arc};
+
 use http::{
     HeaderMap, HeaderValue,
     header::{COOKIE, SET_COOKIE},
 };
 use url::Url;
 
-/// The maximum number of cookies accepted from one response.
-const MAX_PER_RESPONSE: usize = 50;
+/// A store of cookies, for [`ClientBuilder::cookie_store`](crate::ClientBuilder::cookie_store). Its
+/// methods are called while a request is sent, so they must not block for long.
+pub trait CookieStore: Send + Sync {
+    /// Stores the `Set-Cookie` fields of a response from this URL.
+    fn set_cookies(&self, fields: &mut dyn Iterator<Item = &HeaderValue>, url: &Url);
 
-/// The maximum number of cookies stored.
-const MAX_COOKIES: usize = 3000;
-
-/// The longest `Set-Cookie` value that is read, in bytes (RFC 6265 §6.1 requires at least 4096).
-const MAX_COOKIE_BYTES: usize = 8 * 1024;
+    /// Returns the `Cookie` field for a request to this URL, if there are cookies for it.
+    fn cookies(&self, url: &Url) -> Option<HeaderValue>;
+}
 
 /// The cookies of one client.
-#[derive(Default)]
-pub(super) struct Cookies(Mutex<CookieStore>);
+pub(super) struct Cookies {
+    store: Arc<dyn CookieStore>,
+    /// Whether the store is the caller's own. A `Cookie` field of the caller is then for the first
+    /// request of a chain of redirects, and the store decides about the others.
+    is_callers: bool,
+}
 
 impl Cookies {
-    /// Returns the cookie store of a client that uses cookies.
-    pub(super) fn if_enabled(enabled: bool) -> Option<Self> {
-        enabled.then(Self::default)
+    /// Returns an empty store of our own.
+    #[cfg(feature = "cookies")]
+    pub(super) fn empty() -> Self {
+        Self { store: Arc::<jar::Jar>::default(), is_callers: false }
     }
 
-    /// Adds the cookies that belong to the URL, unless the caller has set some itself.
-    pub(super) fn add(&self, url: &Url, headers: &mut HeaderMap) {
-        if headers.contains_key(COOKIE) {
-            return;
-        }
-        let pairs: Vec<String> = self
-            .lock()
-            .get_request_values(url)
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        if let Ok(value) = HeaderValue::from_str(&pairs.join("; "))
-            && !pairs.is_empty()
-        {
-            headers.insert(COOKIE, value);
-        }
+    /// Uses a store of the caller.
+    pub(super) fn of_caller(store: Arc<dyn CookieStore>) -> Self {
+        Self { store, is_callers: true }
     }
 
-    /// Stores the cookies of a response. Those that cannot be parsed are ignored (RFC 6265 §5.2).
+    /// Returns the cookies for a request to the URL, unless the caller has set some itself.
+    pub(super) fn field(&self, url: &Url, headers: &HeaderMap) -> Option<HeaderValue> {
+        if headers.contains_key(COOKIE) { None } else { self.store.cookies(url) }
+    }
+
+    /// Stores the cookies of a response.
     pub(super) fn store(&self, url: &Url, headers: &HeaderMap) {
-        let cookies = headers
-            .get_all(SET_COOKIE)
-            .iter()
-            .filter(|value| value.len() <= MAX_COOKIE_BYTES)
-            .filter_map(|value| RawCookie::parse(value.to_str().ok()?.to_owned()).ok())
-            .filter(|cookie| !is_for_a_suffix(cookie, url))
-            .take(MAX_PER_RESPONSE);
-        let mut store = self.lock();
-        for cookie in cookies {
-            if store.iter_any().count() >= MAX_COOKIES {
-                tracing::debug!("cookie store is full");
-                return;
-            }
-            if let Err(error) = store.insert_raw(&cookie, url) {
-                tracing::debug!(%error, "cookie rejected");
-            }
+        if headers.contains_key(SET_COOKIE) {
+            self.store.set_cookies(&mut headers.get_all(SET_COOKIE).iter(), url);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, CookieStore> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Returns whether the cookie is for a whole public suffix, as far as this can be recognised
-/// without a list: a domain with one label. A cookie for a longer suffix (`co.uk`) is not
-/// recognised.
-fn is_for_a_suffix(cookie: &RawCookie<'_>, url: &Url) -> bool {
-    cookie.domain().is_some_and(|domain| {
-        let domain = domain.trim_start_matches('.');
-        !domain.contains('.') && url.host_str() != Some(domain)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn url(text: &str) -> Url {
-        text.parse().expect("a URL")
-    }
-
-    fn set(cookies: &[&'static str]) -> HeaderMap {
-        cookies.iter().map(|cookie| (SET_COOKIE, HeaderValue::from_static(cookie))).collect()
-    }
-
-    fn sent(cookies: &Cookies, to: &str) -> Option<String> {
-        let mut headers = HeaderMap::new();
-        cookies.add(&url(to), &mut headers);
-        headers.get(COOKIE).map(|value| value.to_str().expect("text").to_owned())
-    }
-
-    #[test]
-    fn a_cookie_is_sent_only_where_it_belongs() {
-        let cookies = Cookies::default();
-        let from = url("https://a.example/dir/page");
-        cookies.store(&from, &set(&["a=1; Path=/; Secure", "b=2; Max-Age=0", "c=3; Path=/other"]));
-        assert_eq!(sent(&cookies, "https://a.example/").as_deref(), Some("a=1"));
-        assert_eq!(sent(&cookies, "http://a.example/"), None);
-        assert_eq!(sent(&cookies, "https://b.example/"), None);
-    }
-
-    #[test]
-    fn a_cookie_for_another_domain_or_a_suffix_is_rejected() {
-        let cookies = Cookies::default();
-        let from = url("https://a.example/");
-        cookies.store(&from, &set(&["x=1; Domain=example", "y=2; Domain=b.example", "z", "=", ""]));
-        assert_eq!(sent(&cookies, "https://c.example/"), None);
-        assert_eq!(sent(&cookies, "https://b.example/"), None);
-    }
-
-    #[test]
-    fn cookies_set_by_the_caller_are_unchanged() {
-        let cookies = Cookies::default();
-        cookies.store(&url("https://a.example/"), &set(&["a=1"]));
-        let own = HeaderValue::from_static("own=1");
-        let mut headers = HeaderMap::from_iter([(COOKIE, own.clone())]);
-        cookies.add(&url("https://a.example/"), &mut headers);
-        assert_eq!(headers[COOKIE], own);
-    }
-
-    #[test]
-    fn the_store_is_bounded() {
-        let cookies = Cookies::default();
-        for host in 0..100 {
-            let headers: HeaderMap = (0..60)
-                .map(|n| (SET_COOKIE, HeaderValue::from_str(&format!("c{n}=1")).expect("text")))
-                .collect();
-            cookies.store(&url(&format!("https://h{host}.example/")), &headers);
+    /// Adapts the header fields of a request to a redirect.
+    pub(super) fn redirected(&self, headers: &mut HeaderMap) {
+        if self.is_callers {
+            headers.remove(COOKIE);
         }
-        assert_eq!(cookies.lock().iter_any().count(), MAX_COOKIES);
-        let first = sent(&cookies, "https://h0.example/").expect("cookies");
-        assert_eq!(first.split("; ").count(), MAX_PER_RESPONSE);
+    }
+}
+
+impl fmt::Debug for Cookies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Cookies")
     }
 }

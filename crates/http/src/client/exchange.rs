@@ -75,6 +75,9 @@ async fn follow(
         if let Err(error) = hop.follow(status, &headers, &rules) {
             return Err(error.at(&from).after(redirected));
         }
+        if let Some(cookies) = &inner.config.cookies {
+            cookies.redirected(&mut hop.headers);
+        }
         let version = shown_version(answered.response.version(), answered.version);
         let ending = Ending { deadline, idle: limits.idle, codings: false, redirected: Vec::new() };
         drain(finish(inner, answered, &hop, ending).0.into_body()).await;
@@ -88,14 +91,12 @@ async fn send(
     hop: &mut Hop,
     limits: &Limits,
 ) -> Result<attempt::Answered, Error> {
-    let Some(cookies) = &inner.cookies else {
+    let Some(cookies) = &inner.config.cookies else {
         let route = Route::new(inner, &hop.url)?;
         return attempt::send(inner, hop, &route, &HeaderMap::new(), limits).await;
     };
-    let mut added = HeaderMap::new();
-    if !hop.headers.contains_key(http::header::COOKIE) {
-        cookies.add(&hop.url, &mut added);
-    }
+    let field = cookies.field(&hop.url, &hop.headers);
+    let added: HeaderMap = field.map(|field| (http::header::COOKIE, field)).into_iter().collect();
     let route = Route::new(inner, &hop.url)?;
     let answered = attempt::send(inner, hop, &route, &added, limits).await?;
     cookies.store(&hop.url, answered.response.headers());

@@ -4,6 +4,7 @@ mod informational;
 
 use std::{
     future::poll_fn,
+    sync::Arc,
     task::{Poll, ready},
 };
 
@@ -17,7 +18,9 @@ use tokio::{
 };
 
 use self::informational::InspectedStream;
-use super::{MAX_HEAD_BYTES, SendFailure, fields, queued_body::QueuedBody, wire_body};
+use super::{
+    MAX_HEAD_BYTES, SendFailure, alert::Alert, fields, queued_body::QueuedBody, wire_body,
+};
 use crate::{Body, Error, Kind};
 
 /// The receive window of a stream, in bytes, which bounds what is buffered for it.
@@ -36,6 +39,7 @@ pub(crate) struct Http2 {
     sender: http2::SendRequest<QueuedBody>,
     /// Whether the peer accepts extended CONNECT (RFC 8441 §3), once its settings have arrived.
     extended_connect: watch::Receiver<Option<bool>>,
+    alert: Arc<Alert>,
 }
 
 impl Http2 {
@@ -54,7 +58,7 @@ impl Http2 {
             .initial_connection_window_size(connection_window)
             .max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX));
         let stream = InspectedStream::new(stream);
-        let peer_settings = stream.peer_settings();
+        let (peer_settings, alert) = (stream.peer_settings(), stream.alert());
         // Boxed because it is large, so that futures waiting for a connection stay small.
         let (sender, mut connection) = Box::pin(builder.handshake(TokioIo::new(stream)))
             .await
@@ -72,7 +76,7 @@ impl Http2 {
             }
             Poll::Ready(())
         }));
-        Ok(Self { sender, extended_connect })
+        Ok(Self { sender, extended_connect, alert })
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -105,6 +109,9 @@ impl Http2 {
             Err(mut failure) => {
                 let unsent = failure.take_message().map(|request| request.into_body().into());
                 let error = failure.into_error();
+                if let Some(rejected) = self.alert.error() {
+                    return Err(SendFailure::new(rejected));
+                }
                 let unprocessed = wire_body::is_unprocessed(&error);
                 Err(SendFailure { error: wire_body::request_error(error), unsent, unprocessed })
             }

@@ -22,7 +22,7 @@ use http::{Request, Response, Version};
 use tokio::sync::watch;
 
 use self::receive::ReceivedBody;
-use super::{MAX_HEAD_BYTES, SendFailure, fields};
+use super::{MAX_HEAD_BYTES, SendFailure, alert, fields};
 use crate::{
     Body, Error, Kind,
     quic_streams::{ConnectionDatagrams, FrameError, Opener, Side, StreamDatagrams, Streams},
@@ -119,6 +119,16 @@ impl Http3 {
     }
 
     pub(crate) async fn send(
+        &mut self,
+        request: Request<Body>,
+    ) -> Result<Response<Body>, SendFailure> {
+        self.exchange(request).await.map_err(|failure| match alert::over_quic(&self.quic) {
+            Some(rejected) => SendFailure::new(rejected),
+            None => failure,
+        })
+    }
+
+    async fn exchange(
         &mut self,
         mut request: Request<Body>,
     ) -> Result<Response<Body>, SendFailure> {

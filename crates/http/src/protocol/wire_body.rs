@@ -5,7 +5,7 @@ use std::{error::Error as StdError, io};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
-use super::{MAX_HEAD_BYTES, MAX_HEAD_FIELDS, TooManyInformational};
+use super::{MAX_HEAD_BYTES, MAX_HEAD_FIELDS, TooManyInformational, alert};
 use crate::{Body, Error, Kind};
 
 pub(super) fn from_hyper(body: Incoming) -> Body {
@@ -13,7 +13,9 @@ pub(super) fn from_hyper(body: Incoming) -> Body {
 }
 
 /// Returns the first error of this type in the chain.
-fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
+pub(super) fn find<'a, E: StdError + 'static>(
+    error: &'a (dyn StdError + 'static),
+) -> Option<&'a E> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(found) = error.downcast_ref::<E>() {
@@ -36,6 +38,9 @@ pub(super) fn request_error(error: hyper::Error) -> Error {
     }
     if let Some(too_many) = find::<TooManyInformational>(&error) {
         return (*too_many).into();
+    }
+    if let Some(rejected) = alert::over_stream(&error) {
+        return rejected;
     }
     let detail = find::<io::Error>(&error).map(io::Error::kind);
     match detail {

@@ -2,6 +2,7 @@
 
 mod alt_svc;
 mod bodies;
+mod client_certificates;
 #[cfg(feature = "compression")]
 mod compression;
 #[cfg(all(feature = "form", feature = "json"))]

@@ -1,5 +1,5 @@
 //! Inspects the frames of an HTTP/2 connection: limits its informational responses, and signals
-//! when the server's settings have been read.
+//! when the server's settings have been read. It also notes the TLS alert that ends the stream.
 //!
 //! The h2 crate skips any number of informational responses without reporting them. They can be
 //! counted from the frames: each of them, like the final response, is a HEADERS frame, and a last
@@ -15,18 +15,25 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use futures_util::task::AtomicWaker;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::{Sleep, sleep},
+};
 
-use crate::protocol::{MAX_INFORMATIONAL, TooManyInformational};
+use crate::protocol::{MAX_INFORMATIONAL, TooManyInformational, alert::Alert};
 
 /// The maximum number of streams whose HEADERS are counted; above it, the oldest is forgotten.
 const MAX_COUNTED: usize = 1024;
 
 /// The length of a frame header: length, type, flags, stream identifier (RFC 9113 §4.1).
 const FRAME_HEADER_BYTES: usize = 9;
+
+/// How long what the peer sent before it closed the connection may take to be read.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 const DATA: u8 = 0x0;
 const HEADERS: u8 = 0x1;
@@ -40,6 +47,9 @@ pub(super) struct InspectedStream<S> {
     stream: S,
     frames: Frames,
     peer_settings: Arc<PeerSettings>,
+    alert: Arc<Alert>,
+    /// Runs from the first failed write on.
+    last_words: Option<Pin<Box<Sleep>>>,
 }
 
 /// Whether the reader has processed the peer's settings, and the task that waits for them.
@@ -59,12 +69,38 @@ impl PeerSettings {
 
 impl<S> InspectedStream<S> {
     pub(super) fn new(stream: S) -> Self {
-        Self { stream, frames: Frames::default(), peer_settings: Arc::default() }
+        Self {
+            stream,
+            frames: Frames::default(),
+            peer_settings: Arc::default(),
+            alert: Arc::default(),
+            last_words: None,
+        }
     }
 
     /// Returns the signal that the peer's settings have been processed.
     pub(super) fn peer_settings(&self) -> Arc<PeerSettings> {
         Arc::clone(&self.peer_settings)
+    }
+
+    /// Returns the place of the alert with which the peer may end the stream.
+    pub(super) fn alert(&self) -> Arc<Alert> {
+        Arc::clone(&self.alert)
+    }
+
+    /// Delays the error of a write to a peer that has closed the connection: what the peer sent
+    /// before, a response, GOAWAY or an alert, says more, and ends the connection once it is read.
+    fn after_last_words<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        let Poll::Ready(Err(error)) = &written else { return written };
+        if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) {
+            let timer = self.last_words.get_or_insert_with(|| Box::pin(sleep(LAST_WORDS)));
+            ready!(timer.as_mut().poll(cx));
+        }
+        written
     }
 }
 
@@ -80,7 +116,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for InspectedStream<S> {
             self.peer_settings.waker.wake();
         }
         let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))
+            .inspect_err(|error| self.alert.note(error))?;
         let received = &buffer.filled()[before..];
         Poll::Ready(self.frames.parse(received).map_err(io::Error::other))
     }
@@ -92,11 +129,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for InspectedStream<S> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.after_last_words(cx, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
+        self.after_last_words(cx, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -108,7 +147,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for InspectedStream<S> {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        self.after_last_words(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -1,0 +1,152 @@
+//! Our own store of cookies.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cookie_store::RawCookie;
+use http::HeaderValue;
+use url::Url;
+
+use super::CookieStore;
+
+/// The maximum number of cookies accepted from one response.
+const MAX_PER_RESPONSE: usize = 50;
+
+/// The maximum number of cookies stored.
+const MAX_COOKIES: usize = 3000;
+
+/// The longest `Set-Cookie` value that is read, in bytes (RFC 6265 §6.1 requires at least 4096).
+const MAX_COOKIE_BYTES: usize = 8 * 1024;
+
+/// The cookies of one client.
+#[derive(Default)]
+pub(super) struct Jar(Mutex<cookie_store::CookieStore>);
+
+impl CookieStore for Jar {
+    /// Those that cannot be parsed are ignored (RFC 6265 §5.2).
+    fn set_cookies(&self, fields: &mut dyn Iterator<Item = &HeaderValue>, url: &Url) {
+        let cookies = fields
+            .filter(|value| value.len() <= MAX_COOKIE_BYTES)
+            .filter_map(|value| RawCookie::parse(value.to_str().ok()?.to_owned()).ok())
+            .filter(|cookie| !is_for_a_suffix(cookie, url))
+            .take(MAX_PER_RESPONSE);
+        let mut store = self.lock();
+        for cookie in cookies {
+            if store.iter_any().count() >= MAX_COOKIES {
+                tracing::debug!("cookie store is full");
+                return;
+            }
+            if let Err(error) = store.insert_raw(&cookie, url) {
+                tracing::debug!(%error, "cookie rejected");
+            }
+        }
+    }
+
+    fn cookies(&self, url: &Url) -> Option<HeaderValue> {
+        let pairs: Vec<String> = self
+            .lock()
+            .get_request_values(url)
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        if pairs.is_empty() { None } else { HeaderValue::from_str(&pairs.join("; ")).ok() }
+    }
+}
+
+impl Jar {
+    fn lock(&self) -> MutexGuard<'_, cookie_store::CookieStore> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns whether the cookie is for a whole public suffix, as far as this can be recognised
+/// without a list: a domain with one label. A cookie for a longer suffix (`co.uk`) is not
+/// recognised.
+fn is_for_a_suffix(cookie: &RawCookie<'_>, url: &Url) -> bool {
+    cookie.domain().is_some_and(|domain| {
+        let domain = domain.trim_start_matches('.');
+        !domain.contains('.') && url.host_str() != Some(domain)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{
+        HeaderMap,
+        header::{COOKIE, SET_COOKIE},
+    };
+
+    use super::super::Cookies;
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        text.parse().expect("a URL")
+    }
+
+    fn set(cookies: &[&'static str]) -> HeaderMap {
+        cookies.iter().map(|cookie| (SET_COOKIE, HeaderValue::from_static(cookie))).collect()
+    }
+
+    fn sent(cookies: &Cookies, to: &str) -> Option<String> {
+        let field = cookies.field(&url(to), &HeaderMap::new());
+        field.map(|value| value.to_str().expect("text").to_owned())
+    }
+
+    #[test]
+    fn a_cookie_is_sent_only_where_it_belongs() {
+        let cookies = Cookies::empty();
+        let from = url("https://a.example/dir/page");
+        cookies.store(&from, &set(&["a=1; Path=/; Secure", "b=2; Max-Age=0", "c=3; Path=/other"]));
+        assert_eq!(sent(&cookies, "https://a.example/").as_deref(), Some("a=1"));
+        assert_eq!(sent(&cookies, "http://a.example/"), None);
+        assert_eq!(sent(&cookies, "https://b.example/"), None);
+    }
+
+    #[test]
+    fn a_cookie_for_another_domain_or_a_suffix_is_rejected() {
+        let cookies = Cookies::empty();
+        let from = url("https://a.example/");
+        cookies.store(&from, &set(&["x=1; Domain=example", "y=2; Domain=b.example", "z", "=", ""]));
+        assert_eq!(sent(&cookies, "https://c.example/"), None);
+        assert_eq!(sent(&cookies, "https://b.example/"), None);
+    }
+
+    #[test]
+    fn cookies_set_by_the_caller_are_unchanged() {
+        let cookies = Cookies::empty();
+        cookies.store(&url("https://a.example/"), &set(&["a=1"]));
+        let mut headers = HeaderMap::from_iter([(COOKIE, HeaderValue::from_static("own=1"))]);
+        assert_eq!(cookies.field(&url("https://a.example/"), &headers), None);
+        cookies.redirected(&mut headers);
+        assert!(headers.contains_key(COOKIE));
+    }
+
+    #[test]
+    fn the_callers_own_store_decides_after_a_redirect() {
+        struct Fixed;
+        impl CookieStore for Fixed {
+            fn set_cookies(&self, _: &mut dyn Iterator<Item = &HeaderValue>, _: &Url) {}
+
+            fn cookies(&self, _: &Url) -> Option<HeaderValue> {
+                Some(HeaderValue::from_static("fixed=1"))
+            }
+        }
+        let cookies = Cookies::of_caller(std::sync::Arc::new(Fixed));
+        let mut headers = HeaderMap::from_iter([(COOKIE, HeaderValue::from_static("own=1"))]);
+        let to = url("https://a.example/");
+        assert_eq!(cookies.field(&to, &headers), None);
+        cookies.redirected(&mut headers);
+        assert_eq!(cookies.field(&to, &headers).expect("the store's"), "fixed=1");
+    }
+
+    #[test]
+    fn the_store_is_bounded() {
+        let jar = Jar::default();
+        for host in 0..100 {
+            let fields: Vec<HeaderValue> =
+                (0..60).map(|n| HeaderValue::from_str(&format!("c{n}=1")).expect("text")).collect();
+            jar.set_cookies(&mut fields.iter(), &url(&format!("https://h{host}.example/")));
+        }
+        assert_eq!(jar.lock().iter_any().count(), MAX_COOKIES);
+        let first = jar.cookies(&url("https://h0.example/")).expect("cookies");
+        assert_eq!(first.to_str().expect("text").split("; ").count(), MAX_PER_RESPONSE);
+    }
+}
