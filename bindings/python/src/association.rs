@@ -27,7 +27,7 @@ use crate::{
     endpoint::Endpoint,
     error::{association_closed, duration, race_error, sctp_error, value_error},
     inbox::Inbox,
-    json,
+    json, options,
     runtime::{Owned, runtime},
     sctp_options::SendParameters,
     wait::{awaitable, wait, within},
@@ -91,9 +91,8 @@ impl RawAssociation {
 
     /// Returns a handle for a call; fails in a forked child.
     fn share(&self) -> PyResult<SctpAssociation> {
-        runtime()?;
         match &*self.lock() {
-            Some(association) => Ok((**association).clone()),
+            Some(association) => Ok(association.get()?.clone()),
             None => Err(association_closed("the association was closed by this side")),
         }
     }
@@ -148,7 +147,10 @@ impl RawAssociation {
     fn close_future(&self) -> impl Future<Output = PyResult<()>> + Send + use<> {
         let association = self.lock().take();
         async move {
-            if let Some(association) = association {
+            // Nothing happens in a child that was forked: the association is the parent's.
+            if let Some(association) = &association
+                && let Ok(association) = association.get()
+            {
                 // An association that was lost is closed as well.
                 let _ = tokio::time::timeout(LINGER, association.shutdown()).await;
             }
@@ -175,10 +177,10 @@ async fn open(preconnection: Preconnection) -> PyResult<RawAssociation> {
 pub(crate) fn associate(
     py: Python<'_>,
     endpoint: &Endpoint,
-    options: ConnectOptions,
+    options: &Bound<'_, PyAny>,
 ) -> PyResult<RawAssociation> {
     runtime()?;
-    wait(py, open(options.preconnection(endpoint)?))
+    wait(py, open(options::read::<ConnectOptions>(options)?.preconnection(endpoint)?))
 }
 
 /// The awaitable form of `associate`.
@@ -186,10 +188,10 @@ pub(crate) fn associate(
 pub(crate) fn aassociate<'py>(
     py: Python<'py>,
     endpoint: &Endpoint,
-    options: ConnectOptions,
+    options: &Bound<'_, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     runtime()?;
-    awaitable(py, open(options.preconnection(endpoint)?))
+    awaitable(py, open(options::read::<ConnectOptions>(options)?.preconnection(endpoint)?))
 }
 
 #[pymethods]
@@ -199,17 +201,20 @@ impl RawAssociation {
         &self,
         py: Python<'_>,
         data: Bytes,
-        options: SendParameters,
+        options: &Bound<'_, PyAny>,
         timeout: Option<f64>,
     ) -> PyResult<()> {
         let limit = timeout.map(duration).transpose()?;
-        wait(py, within(limit, self.send_future(data, options)?))
+        wait(py, within(limit, self.send_future(data, options::read(options)?)?))
     }
 
     /// Sends a message if there is room for it now; returns whether there was.
-    fn try_send(&self, data: Bytes, options: SendParameters) -> PyResult<bool> {
+    fn try_send(&self, data: Bytes, options: &Bound<'_, PyAny>) -> PyResult<bool> {
         let _context = runtime()?.enter();
-        self.send_future(data, options)?.now_or_never().transpose().map(|sent| sent.is_some())
+        self.send_future(data, options::read(options)?)?
+            .now_or_never()
+            .transpose()
+            .map(|sent| sent.is_some())
     }
 
     /// The awaitable form of `send`.
@@ -217,9 +222,9 @@ impl RawAssociation {
         &self,
         py: Python<'py>,
         data: Bytes,
-        options: SendParameters,
+        options: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        awaitable(py, self.send_future(data, options)?)
+        awaitable(py, self.send_future(data, options::read(options)?)?)
     }
 
     /// Waits for a message, which `received` then returns; returns false at the end.
@@ -299,17 +304,17 @@ impl RawAssociation {
         py.detach(|| {
             let _context = runtime.enter();
             if let Some(association) = association {
-                association.abort(reason);
+                association.get()?.abort(reason);
             }
-        });
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Returns the state of the association and its paths, as JSON; `None` once it has ended.
     fn status(&self) -> PyResult<Option<String>> {
-        runtime()?;
         let association = self.lock();
-        let status = association.as_ref().and_then(|association| association.status());
+        let association = association.as_ref().map(Owned::get).transpose()?;
+        let status = association.and_then(SctpAssociation::status);
         Ok(status.map(|status| json!(AssociationJson::from(&status)).to_string()))
     }
 
@@ -356,8 +361,8 @@ impl RawAssociation {
 
     /// Returns the race, as JSON, if this side opened the association.
     fn race(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        runtime()?;
         let Some((_, recording)) = &self.opened else { return Ok(None) };
+        let recording = recording.get()?;
         py.detach(|| json::race(&recording.trace())).map(|race| Some(race.to_string()))
     }
 }

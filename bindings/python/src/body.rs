@@ -16,8 +16,11 @@ use crate::{
 /// The number of chunks that may wait until the connection has room for them.
 const CHUNKS_AHEAD: usize = 4;
 
-/// Makes a body from a Python object: none, bytes, an [`Upload`], or an iterable of bytes.
-pub(crate) fn from_python(object: Option<&Bound<'_, PyAny>>) -> PyResult<Body> {
+/// Makes a body from a Python object: none, bytes, an [`Upload`], or an iterable of bytes, whose length may be known.
+pub(crate) fn from_python(
+    object: Option<&Bound<'_, PyAny>>,
+    length: Option<u64>,
+) -> PyResult<Body> {
     let Some(object) = object else { return Ok(Body::empty()) };
     if let Ok(bytes) = object.extract::<Bytes>() {
         return Ok(bytes.into());
@@ -25,7 +28,11 @@ pub(crate) fn from_python(object: Option<&Bound<'_, PyAny>>) -> PyResult<Body> {
     if let Ok(upload) = object.cast::<Upload>() {
         return upload.get().body();
     }
-    Ok(from_iterator(object.try_iter()?.unbind()))
+    let body = from_iterator(object.try_iter()?.unbind());
+    Ok(match length {
+        Some(length) => body.with_length(length),
+        None => body,
+    })
 }
 
 /// Gets a chunk from the iterator whenever there is room for one, on a thread that may block.

@@ -1,5 +1,7 @@
 //! The HTTP client.
 
+use std::sync::{Arc, atomic::Ordering};
+
 use bytes::Bytes;
 use eyas::race::{
     candidate::Transport,
@@ -11,8 +13,10 @@ use pyo3::prelude::*;
 
 use crate::{
     body,
+    cookies::Cookies,
     endpoint::Endpoint,
-    error::{duration, http_error, value_error},
+    error::{duration, http_error, request_error, value_error},
+    options,
     response::RawResponse,
     runtime::{Owned, runtime},
     wait::{awaitable, wait},
@@ -34,8 +38,8 @@ pub(crate) struct ClientOptions {
     http3: bool,
     /// The allowed transports; by default, all that carry the enabled versions.
     transports: Option<Vec<String>>,
-    headers: Fields,
-    cookies: bool,
+    /// The cookies, if they are kept.
+    cookies: Option<Py<PyAny>>,
     /// The URL of a proxy for all requests.
     proxy: Option<String>,
     /// Whether to use the proxies of the environment.
@@ -46,7 +50,7 @@ pub(crate) struct ClientOptions {
 }
 
 impl ClientOptions {
-    fn builder(self) -> PyResult<eyas_http::ClientBuilder> {
+    fn builder(self, cookies: Option<&Arc<Cookies>>) -> PyResult<eyas_http::ClientBuilder> {
         let policy = HttpPolicy::from_name(&self.policy).ok_or_else(|| {
             let names = HttpPolicy::ALL.map(HttpPolicy::name).join(", ");
             value_error(format_args!("unknown policy {:?}; choose from {names}", self.policy))
@@ -57,12 +61,11 @@ impl ClientOptions {
             None if self.trust_env => Proxy::from_env(),
             None => Proxy::none(),
         };
-        let mut builder = eyas_http::Client::builder()
-            .policy(policy)
-            .versions(versions)
-            .cookies(self.cookies)
-            .proxy(proxy)
-            .default_headers(header_map(self.headers)?);
+        let mut builder =
+            eyas_http::Client::builder().policy(policy).versions(versions).proxy(proxy);
+        if let Some(cookies) = cookies {
+            builder = builder.cookie_store(Arc::<Cookies>::clone(cookies));
+        }
         let mut race = Policy::default();
         if let Some(names) = self.transports {
             race.transports = transports(&names)?;
@@ -90,6 +93,10 @@ pub(crate) struct Request<'py> {
     connect: Option<f64>,
     idle: Option<f64>,
     total: Option<f64>,
+    /// The length of a body that is an iterable, if it is known.
+    length: Option<u64>,
+    /// Whether there may be cookies for any server.
+    has_cookies: bool,
 }
 
 /// Parses the names of transports.
@@ -106,11 +113,11 @@ pub(crate) fn transports(names: &[String]) -> PyResult<Vec<Transport>> {
 fn header_map(fields: Fields) -> PyResult<HeaderMap> {
     let mut headers = HeaderMap::with_capacity(fields.len());
     for (name, value) in fields {
-        let parsed = HeaderName::from_bytes(name.as_bytes());
-        let parsed = parsed
-            .map_err(|_| value_error(format_args!("{name:?} is not a valid header field name")))?;
+        let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
+            request_error(format_args!("{name:?} is not a valid header field name"))
+        })?;
         let value = HeaderValue::from_maybe_shared(value).map_err(|_| {
-            value_error(format_args!("the value of {name} is not valid in a header field"))
+            request_error(format_args!("the value of {name} is not valid in a header field"))
         })?;
         headers.append(parsed, value);
     }
@@ -121,23 +128,32 @@ fn header_map(fields: Fields) -> PyResult<HeaderMap> {
 #[pyclass(frozen, module = "eyas._native")]
 pub(crate) struct HttpClient {
     client: Owned<eyas_http::Client>,
+    cookies: Option<Arc<Cookies>>,
     /// The time limit of its races, in seconds.
     connect: Option<f64>,
 }
 
 impl HttpClient {
-    fn request(&self, options: Request<'_>) -> PyResult<RequestBuilder> {
-        let method = Method::from_bytes(options.method.as_bytes())
-            .map_err(|_| value_error(format_args!("{:?} is not an HTTP method", options.method)))?;
+    fn request(&self, options: &Bound<'_, PyAny>) -> PyResult<RequestBuilder> {
+        let options: Request<'_> = options::read(options)?;
+        let method = Method::from_bytes(options.method.as_bytes()).map_err(|_| {
+            request_error(format_args!("{:?} is not an HTTP method", options.method))
+        })?;
         let connect = match options.connect {
             Some(seconds) if self.connect == Some(seconds) => Some(seconds + MARGIN),
             other => other,
         };
+        if options.has_cookies
+            && let Some(cookies) = &self.cookies
+        {
+            cookies.in_use.store(true, Ordering::Relaxed);
+        }
         Ok(self
             .client
+            .get()?
             .request(method, options.url)
             .headers(header_map(options.headers)?)
-            .body(body::from_python(options.body.as_ref())?)
+            .body(body::from_python(options.body.as_ref(), options.length)?)
             .redirects(options.redirects)
             .connect_timeout(connect.map(duration).transpose()?)
             .idle_timeout(options.idle.map(duration).transpose()?)
@@ -152,27 +168,33 @@ async fn send(request: RequestBuilder) -> PyResult<RawResponse> {
 #[pymethods]
 impl HttpClient {
     #[new]
-    fn new(py: Python<'_>, endpoint: &Endpoint, options: ClientOptions) -> PyResult<Self> {
+    fn new(py: Python<'_>, endpoint: &Endpoint, options: &Bound<'_, PyAny>) -> PyResult<Self> {
         let runtime = runtime()?;
+        let options: ClientOptions = options::read(options)?;
         let connect = options.connect;
-        let builder = options.builder()?.endpoint(endpoint.share());
+        let cookies = options.cookies.as_ref().map(|cookies| Arc::new(Cookies::new(py, cookies)));
+        let builder = options.builder(cookies.as_ref())?.endpoint(endpoint.share()?);
         let client = py.detach(|| {
             let _context = runtime.enter();
             builder.build()
         });
         client
-            .map(|client| Self { client: Owned::new(client), connect })
+            .map(|client| Self { client: Owned::new(client), cookies, connect })
             .map_err(|error| http_error(&error))
     }
 
     /// Sends a request and waits for the head of its response.
-    fn send(&self, py: Python<'_>, request: Request<'_>) -> PyResult<RawResponse> {
+    fn send(&self, py: Python<'_>, request: &Bound<'_, PyAny>) -> PyResult<RawResponse> {
         let request = self.request(request)?;
         wait(py, send(request))
     }
 
     /// The awaitable form of `send`.
-    fn asend<'py>(&self, py: Python<'py>, request: Request<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn asend<'py>(
+        &self,
+        py: Python<'py>,
+        request: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let request = self.request(request)?;
         awaitable(py, send(request))
     }

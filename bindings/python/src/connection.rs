@@ -24,7 +24,7 @@ use crate::{
     client::transports,
     endpoint::Endpoint,
     error::{duration, race_error, url_error, value_error},
-    json,
+    json, options,
     runtime::{Owned, runtime},
     wait::{awaitable, wait, within},
 };
@@ -72,7 +72,7 @@ impl ConnectOptions {
         if let Service::Plain { alpn, .. } = &mut target.service {
             *alpn = self.alpn;
         }
-        let mut preconnection = endpoint.share().preconnection(target).policy(policy);
+        let mut preconnection = endpoint.share()?.preconnection(target).policy(policy);
         if let Some(port) = self.sctp_udp_port {
             preconnection = preconnection.sctp_encapsulation_port(port);
         }
@@ -97,10 +97,10 @@ async fn open(preconnection: Preconnection) -> PyResult<RawConnection> {
 pub(crate) fn connect(
     py: Python<'_>,
     endpoint: &Endpoint,
-    options: ConnectOptions,
+    options: &Bound<'_, PyAny>,
 ) -> PyResult<RawConnection> {
     runtime()?;
-    wait(py, open(options.preconnection(endpoint)?))
+    wait(py, open(options::read::<ConnectOptions>(options)?.preconnection(endpoint)?))
 }
 
 /// The awaitable form of `connect`.
@@ -108,10 +108,10 @@ pub(crate) fn connect(
 pub(crate) fn aconnect<'py>(
     py: Python<'py>,
     endpoint: &Endpoint,
-    options: ConnectOptions,
+    options: &Bound<'_, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     runtime()?;
-    awaitable(py, open(options.preconnection(endpoint)?))
+    awaitable(py, open(options::read::<ConnectOptions>(options)?.preconnection(endpoint)?))
 }
 
 /// The halves of a connection, which can be used concurrently.
@@ -155,10 +155,9 @@ impl RawConnection {
     }
 
     fn with_halves<T>(&self, function: impl FnOnce(&Halves) -> T) -> PyResult<T> {
-        runtime()?;
         let halves = self.halves.lock().unwrap_or_else(PoisonError::into_inner);
         match &*halves {
-            Some(halves) => Ok(function(halves)),
+            Some(halves) => Ok(function(halves.get()?)),
             None => Err(PyBrokenPipeError::new_err("the connection is closed")),
         }
     }
@@ -182,8 +181,11 @@ impl RawConnection {
         let is_quic = self.info.transport == Transport::Quic;
         let waits = is_quic && self.wrote.load(Ordering::Relaxed);
         async move {
-            if let Some(halves) = halves {
-                let _ = tokio::time::timeout(LINGER, finish(&halves, waits)).await;
+            // Nothing happens in a child that was forked: the connection is the parent's.
+            if let Some(halves) = &halves
+                && let Ok(halves) = halves.get()
+            {
+                let _ = tokio::time::timeout(LINGER, finish(halves, waits)).await;
             }
             Ok(())
         }
@@ -283,8 +285,8 @@ impl RawConnection {
 
     /// Returns the race, as JSON, if this side opened the connection.
     fn race(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        runtime()?;
         let Some(recording) = &self.recording else { return Ok(None) };
+        let recording = recording.get()?;
         py.detach(|| json::race(&recording.trace())).map(|race| Some(race.to_string()))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     net::{IpAddr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use bytes::Bytes;
@@ -14,7 +14,8 @@ use pyo3::prelude::*;
 
 use crate::{
     error::{url_error, value_error},
-    runtime::{Owned, runtime},
+    options,
+    runtime::{Owned, is_forked, runtime},
     sctp_options::SctpOptions,
 };
 
@@ -73,14 +74,26 @@ impl DnsOptions {
     }
 }
 
+/// Locks a memory file for this process, which was forked from one that may have it open. SQLite believes that it has
+/// this lock since then ("do not open an SQLite database connection, then fork", sqlite.org/howtocorrupt.html), but the
+/// kernel gives locks to a process only. It keeps the parent from deleting the write-ahead log in use here.
+fn hold(path: &Path) {
+    if let Ok(file) = std::fs::File::open(path) {
+        // Another process may be deleting the log at this moment. SQLite opens a new one then.
+        let _ = rustix::fs::fcntl_lock(&file, rustix::fs::FlockOperation::NonBlockingLockShared);
+        // Closing any descriptor of the file would release all locks of the process.
+        std::mem::forget(file);
+    }
+}
+
 /// An [`eyas::Endpoint`].
 #[pyclass(frozen, module = "eyas._native")]
 pub(crate) struct Endpoint(Owned<eyas::Endpoint>);
 
 impl Endpoint {
     /// Returns another handle of the endpoint.
-    pub(crate) fn share(&self) -> eyas::Endpoint {
-        (*self.0).clone()
+    pub(crate) fn share(&self) -> PyResult<eyas::Endpoint> {
+        self.0.get().cloned()
     }
 }
 
@@ -90,19 +103,27 @@ impl Endpoint {
     #[new]
     fn new(
         py: Python<'_>,
-        trust: Trust,
-        dns: DnsOptions,
+        trust: &Bound<'_, PyAny>,
+        dns: &Bound<'_, PyAny>,
         memory: Option<PathBuf>,
         remember: bool,
         mptcp: bool,
-        sctp: SctpOptions,
+        sctp: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
         let runtime = runtime()?;
+        let (trust, dns): (Trust, DnsOptions) = (options::read(trust)?, options::read(dns)?);
+        let sctp: SctpOptions = options::read(sctp)?;
         let (security, resolver) = (trust.parameters()?, dns.resolver()?);
         let endpoint = py.detach(|| {
             let _context = runtime.enter();
             let memory = match memory {
-                Some(path) => MemoryStore::open(path),
+                Some(path) => {
+                    let memory = MemoryStore::open(&path);
+                    if is_forked() {
+                        hold(&path);
+                    }
+                    memory
+                }
                 None if remember => MemoryStore::in_memory(Config::default()),
                 None => MemoryStore::none(),
             };
@@ -120,14 +141,13 @@ impl Endpoint {
 
     /// Forgets everything about a host; returns the number of rows removed.
     fn forget(&self, py: Python<'_>, host: &str) -> PyResult<usize> {
-        runtime()?;
-        let host = Host::parse(host).map_err(url_error)?;
-        Ok(py.detach(|| self.0.memory().forget(&host)))
+        let (endpoint, host) = (self.0.get()?, Host::parse(host).map_err(url_error)?);
+        Ok(py.detach(|| endpoint.memory().forget(&host)))
     }
 
     /// Returns the problems with the memory since the last call.
     fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        runtime()?;
-        Ok(py.detach(|| self.0.memory().warnings()))
+        let endpoint = self.0.get()?;
+        Ok(py.detach(|| endpoint.memory().warnings()))
     }
 }

@@ -135,6 +135,11 @@ pub(crate) fn value_error(error: impl std::fmt::Display) -> PyErr {
     pyo3::exceptions::PyValueError::new_err(error.to_string())
 }
 
+/// Returns a `LocalProtocolError`: a request cannot be sent as it is.
+pub(crate) fn request_error(error: impl std::fmt::Display) -> PyErr {
+    ErrorFields::new(Kind::Request.name(), error).into_exception(None)
+}
+
 /// Returns an `InvalidURL`: a URL or host cannot be used.
 pub(crate) fn url_error(error: impl std::fmt::Display) -> PyErr {
     ErrorFields::new(Kind::Url.name(), error).into_exception(None)

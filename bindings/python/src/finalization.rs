@@ -24,9 +24,19 @@ use crate::runtime;
 /// How long the exit waits for a Python iterator that is computing a chunk of a body. Everything else is quick.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// The number of guards that are held.
-static GUARDS: Mutex<usize> = Mutex::new(0);
-static RELEASED: Condvar = Condvar::new();
+/// The guards of a process.
+#[derive(Default)]
+pub(crate) struct Guards {
+    /// The number of guards that are held.
+    held: Mutex<usize>,
+    released: Condvar,
+}
+
+impl Guards {
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// Read without the lock, because a forked child inherits that in whatever state its parent had it.
 static PHASE: AtomicU8 = AtomicU8::new(RUNNING);
@@ -38,10 +48,6 @@ const EXITED: u8 = 2;
 
 fn phase() -> u8 {
     PHASE.load(Ordering::SeqCst)
-}
-
-fn guards() -> MutexGuard<'static, usize> {
-    GUARDS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// When a call started, relative to the exit.
@@ -65,26 +71,28 @@ impl CallStart {
 }
 
 /// Keeps the interpreter from being finalized until it is dropped.
-pub(crate) struct InterpreterGuard(());
+pub(crate) struct InterpreterGuard(&'static Guards);
 
 impl InterpreterGuard {
     /// Returns `None` if Python is already exiting.
     pub(crate) fn acquire(start: CallStart) -> Option<Self> {
-        let mut guards = guards();
+        let guards = &runtime::here()?.guards;
+        let mut held = guards.lock();
         if phase() != RUNNING && !start.late {
             return None;
         }
-        *guards += 1;
-        Some(Self(()))
+        *held += 1;
+        drop(held);
+        Some(Self(guards))
     }
 }
 
 impl Drop for InterpreterGuard {
     fn drop(&mut self) {
-        let mut guards = guards();
-        *guards -= 1;
-        if *guards == 0 {
-            RELEASED.notify_all();
+        let mut held = self.0.lock();
+        *held -= 1;
+        if *held == 0 {
+            self.0.released.notify_all();
         }
     }
 }
@@ -122,14 +130,11 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Waits until no thread of the runtime is in Python, and keeps all of them out from then on.
 #[pyfunction]
 fn at_exit(py: Python<'_>) {
-    // A forked child has no such threads, and those of the parent may have held the lock.
-    if !runtime::is_here() {
-        return;
-    }
+    let Some(started) = runtime::here() else { return };
     py.detach(|| {
-        let guards = guards();
+        let held = started.guards.lock();
         PHASE.store(EXITING, Ordering::SeqCst);
-        let _waited = RELEASED.wait_timeout_while(guards, MAX_WAIT, |guards| *guards > 0);
+        let _waited = started.guards.released.wait_timeout_while(held, MAX_WAIT, |held| *held > 0);
         PHASE.store(EXITED, Ordering::SeqCst);
     });
 }

@@ -7,7 +7,8 @@
 //! | `finalization` | the exit of the interpreter while the runtime is active |
 //! | `wait` | futures as blocking calls and as awaitables |
 //! | `endpoint` | the shared part of connections |
-//! | `client`, `body`, `response` | HTTP |
+//! | `client`, `body`, `cookies`, `response` | HTTP |
+//! | `options` | the options of calls, and which of them is of the wrong type |
 //! | `association`, `sctp_options` | SCTP with messages, streams and paths |
 //! | `listener` | accepting connections and associations |
 //! | `inbox` | what was received for calls that were cancelled |
@@ -25,6 +26,7 @@ mod association;
 mod body;
 mod client;
 mod connection;
+mod cookies;
 mod driving;
 mod endpoint;
 mod error;
@@ -34,6 +36,7 @@ mod interpreter;
 mod json;
 mod lab;
 mod listener;
+mod options;
 mod race;
 mod response;
 mod runtime;

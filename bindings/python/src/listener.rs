@@ -19,6 +19,7 @@ use crate::{
     connection::RawConnection,
     error::{duration, listen_error, value_error},
     inbox::Inbox,
+    options,
     runtime::{Owned, runtime},
     sctp_options::Config,
     wait::{awaitable, wait, within},
@@ -113,8 +114,10 @@ impl<L: Send + Sync, A: Send + 'static> AcceptQueue<L, A> {
     }
 
     fn share(&self) -> PyResult<Arc<L>> {
-        runtime()?;
-        self.lock().as_ref().map(|listener| Arc::clone(listener)).ok_or_else(closed_error)
+        match &*self.lock() {
+            Some(listener) => listener.get().cloned(),
+            None => Err(closed_error()),
+        }
     }
 
     fn close(&self, py: Python<'_>) {
@@ -154,7 +157,12 @@ pub(crate) struct RawListener(AcceptQueue<Listener, Connection>);
 impl RawListener {
     /// Starts to listen, with TLS if there is an identity.
     #[new]
-    fn new(py: Python<'_>, options: ListenOptions, identity: Option<&Identity>) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        options: &Bound<'_, PyAny>,
+        identity: Option<&Identity>,
+    ) -> PyResult<Self> {
+        let options: ListenOptions = options::read(options)?;
         runtime()?;
         let parameters = options.parameters(identity.map(|identity| identity.0.clone()))?;
         let bound = wait(py, async {
@@ -219,7 +227,12 @@ impl RawSctpListener {
 impl RawSctpListener {
     /// Starts to listen, only inside DTLS if there is an identity.
     #[new]
-    fn new(py: Python<'_>, options: ListenOptions, identity: Option<&Identity>) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        options: &Bound<'_, PyAny>,
+        identity: Option<&Identity>,
+    ) -> PyResult<Self> {
+        let options: ListenOptions = options::read(options)?;
         let runtime = runtime()?;
         let parameters = options.sctp(identity.map(|identity| identity.0.clone()))?;
         let bound = py.detach(|| {

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use crate::{
     endpoint::Endpoint,
     error::{duration, url_error, value_error},
-    json,
+    json, options,
     wait::{awaitable, wait},
 };
 
@@ -95,7 +95,7 @@ impl RaceOptions {
             policy.deadline = duration(seconds)?;
         }
         let policy = policy.validated().map_err(value_error)?;
-        let preconnection = endpoint.share().preconnection(target).policy(policy);
+        let preconnection = endpoint.share()?.preconnection(target).policy(policy);
         Ok(match self.seed {
             Some(seed) => preconnection.seed(seed),
             None => preconnection,
@@ -121,8 +121,12 @@ async fn make_plan(preconnection: Preconnection) -> PyResult<String> {
 
 /// Races to a target and returns a report as JSON.
 #[pyfunction]
-pub(crate) fn race(py: Python<'_>, endpoint: &Endpoint, options: RaceOptions) -> PyResult<String> {
-    wait(py, run(options.preconnection(endpoint)?))
+pub(crate) fn race(
+    py: Python<'_>,
+    endpoint: &Endpoint,
+    options: &Bound<'_, PyAny>,
+) -> PyResult<String> {
+    wait(py, run(options::read::<RaceOptions>(options)?.preconnection(endpoint)?))
 }
 
 /// The awaitable form of `race`.
@@ -130,15 +134,19 @@ pub(crate) fn race(py: Python<'_>, endpoint: &Endpoint, options: RaceOptions) ->
 pub(crate) fn arace<'py>(
     py: Python<'py>,
     endpoint: &Endpoint,
-    options: RaceOptions,
+    options: &Bound<'_, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    awaitable(py, run(options.preconnection(endpoint)?))
+    awaitable(py, run(options::read::<RaceOptions>(options)?.preconnection(endpoint)?))
 }
 
 /// Returns the plan as JSON, without connecting to anything.
 #[pyfunction]
-pub(crate) fn plan(py: Python<'_>, endpoint: &Endpoint, options: RaceOptions) -> PyResult<String> {
-    wait(py, make_plan(options.preconnection(endpoint)?))
+pub(crate) fn plan(
+    py: Python<'_>,
+    endpoint: &Endpoint,
+    options: &Bound<'_, PyAny>,
+) -> PyResult<String> {
+    wait(py, make_plan(options::read::<RaceOptions>(options)?.preconnection(endpoint)?))
 }
 
 /// The awaitable form of `plan`.
@@ -146,7 +154,7 @@ pub(crate) fn plan(py: Python<'_>, endpoint: &Endpoint, options: RaceOptions) ->
 pub(crate) fn aplan<'py>(
     py: Python<'py>,
     endpoint: &Endpoint,
-    options: RaceOptions,
+    options: &Bound<'_, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    awaitable(py, make_plan(options.preconnection(endpoint)?))
+    awaitable(py, make_plan(options::read::<RaceOptions>(options)?.preconnection(endpoint)?))
 }

@@ -55,8 +55,7 @@ impl RawResponse {
 
     /// Returns the response; fails while another call reads it.
     fn lock(&self) -> PyResult<OwnedMutexGuard<Response>> {
-        runtime()?;
-        Arc::clone(&self.response)
+        Arc::clone(self.response.get()?)
             .try_lock_owned()
             .map_err(|_| PyRuntimeError::new_err("the response is being read by another call"))
     }
@@ -102,13 +101,14 @@ impl RawResponse {
 
     /// Discards the rest of the body.
     fn close(&self) -> PyResult<()> {
+        // Nothing happens in a child that was forked: the response is the parent's.
+        let Ok(response) = self.response.get().cloned() else { return Ok(()) };
         let runtime = runtime()?;
         let _context = runtime.enter();
-        match Arc::clone(&self.response).try_lock_owned() {
+        match Arc::clone(&response).try_lock_owned() {
             Ok(mut response) => drop(std::mem::take(response.body_mut())),
             // A call that was just cancelled releases it in a moment.
             Err(_) => {
-                let response = Arc::clone(&self.response);
                 runtime
                     .spawn(async move { drop(std::mem::take(response.lock().await.body_mut())) });
             }

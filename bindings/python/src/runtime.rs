@@ -4,11 +4,10 @@
 //! none, a thread in the background does (`driving`).
 //!
 //! Threads do not survive a fork: a child that was forked after the runtime had started has its memory but none of
-//! its threads. There everything that belongs to the runtime is leaked, and calls are refused.
+//! its threads. The child gets a runtime of its own. What belongs to the parent's is leaked there, and refuses calls.
 
 use std::{
     future::Future,
-    ops::Deref,
     sync::{Arc, OnceLock},
 };
 
@@ -16,24 +15,33 @@ use pyo3::{PyResult, exceptions::PyRuntimeError};
 use tokio::runtime::{Builder, EnterGuard, Runtime};
 use tokio::task::JoinHandle;
 
-use crate::driving::{Call, Driver};
+use crate::{
+    driving::{Call, Driver},
+    finalization::Guards,
+};
 
-static STARTED: OnceLock<Started> = OnceLock::new();
+/// The runtime of the first process that needed one, which leads to those of its children.
+static STARTED: OnceLock<Box<Started>> = OnceLock::new();
 
 /// The runtime, once it is started.
 pub(crate) struct Started {
     driving: Arc<Driver>,
     process: u32,
+    /// Those of the process: in a child, the parent's may be locked for good.
+    pub(crate) guards: Guards,
+    /// The runtime of a child that was forked from this process. Only the child ever sees it.
+    in_child: OnceLock<Box<Self>>,
 }
 
 impl Started {
     fn new() -> PyResult<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { driving: Driver::start(runtime)?, process: std::process::id() })
-    }
-
-    fn is_here(&self) -> bool {
-        self.process == std::process::id()
+        Ok(Self {
+            driving: Driver::start(runtime)?,
+            process: std::process::id(),
+            guards: Guards::default(),
+            in_child: OnceLock::new(),
+        })
     }
 
     fn runtime(&self) -> &Runtime {
@@ -67,58 +75,75 @@ impl Started {
     }
 }
 
-/// Returns the runtime, which is started when it is first needed. Callers hold the GIL, so it starts once.
-pub(crate) fn runtime() -> PyResult<&'static Started> {
-    let started = match STARTED.get() {
-        Some(started) => started,
-        None => {
-            let new = Started::new()?;
-            STARTED.get_or_init(|| new)
-        }
-    };
-    if started.is_here() {
-        return Ok(started);
+/// Returns the place of this process's runtime, which may be empty.
+fn place() -> &'static OnceLock<Box<Started>> {
+    let process = std::process::id();
+    let mut place = &STARTED;
+    while let Some(other) = place.get().filter(|started| started.process != process) {
+        place = &other.in_child;
     }
-    Err(PyRuntimeError::new_err(
-        "eyas was in use before this process was forked, and its threads stayed with the parent; use \
-         it first in the child, or start processes with the method \"spawn\" or \"forkserver\"",
-    ))
+    place
 }
 
-/// Returns whether the runtime was started in this process, rather than in one that it was forked from.
-pub(crate) fn is_here() -> bool {
-    STARTED.get().is_some_and(Started::is_here)
+/// Returns the runtime, which is started when it is first needed. Callers hold the GIL, so it starts once.
+pub(crate) fn runtime() -> PyResult<&'static Started> {
+    let place = place();
+    match place.get() {
+        Some(started) => Ok(started),
+        None => {
+            let new = Box::new(Started::new()?);
+            Ok(place.get_or_init(|| new))
+        }
+    }
+}
+
+/// Returns the runtime, if it was started in this process, rather than in one that it was forked from.
+pub(crate) fn here() -> Option<&'static Started> {
+    place().get().map(|started| &**started)
+}
+
+/// Returns whether this process was forked from one that had a runtime.
+pub(crate) fn is_forked() -> bool {
+    STARTED.get().is_some_and(|first| first.process != std::process::id())
 }
 
 /// A value that belongs to the runtime. It is dropped in the runtime's context, and never in a forked child, where
-/// locks that other threads of the parent held stay locked forever.
-pub(crate) struct Owned<T>(Option<T>);
+/// locks that other threads of the parent held stay locked forever, and where closing it would end connections that
+/// the parent uses.
+pub(crate) struct Owned<T> {
+    value: Option<T>,
+    process: u32,
+}
 
 impl<T> Owned<T> {
     pub(crate) fn new(value: T) -> Self {
-        Self(Some(value))
+        Self { value: Some(value), process: std::process::id() }
     }
-}
 
-impl<T> Deref for Owned<T> {
-    type Target = T;
+    /// Returns whether the value belongs to this process.
+    pub(crate) fn is_here(&self) -> bool {
+        self.process == std::process::id()
+    }
 
-    fn deref(&self) -> &T {
-        // Empty only while it is being dropped.
-        self.0.as_ref().expect("a value until it is dropped")
+    /// Returns the value; fails in a child of the process that it belongs to.
+    pub(crate) fn get(&self) -> PyResult<&T> {
+        self.value.as_ref().filter(|_| self.is_here()).ok_or_else(|| {
+            PyRuntimeError::new_err(
+                "this was opened before the process was forked, and stayed with the parent; open \
+                 another one in the child",
+            )
+        })
     }
 }
 
 impl<T> Drop for Owned<T> {
     fn drop(&mut self) {
-        let value = self.0.take();
-        match STARTED.get() {
-            Some(started) if started.is_here() => {
-                let _context = started.enter();
-                drop(value);
-            }
-            Some(_) => std::mem::forget(value),
-            None => drop(value),
+        let value = self.value.take();
+        if !self.is_here() {
+            std::mem::forget(value);
+            return;
         }
+        let _context = here().map(Started::enter);
+        drop(value);
     }
 }

@@ -66,7 +66,7 @@ pub(crate) fn awaitable<'py, T>(
 where
     T: for<'any> IntoPyObject<'any> + Send + 'static,
 {
-    // Fails in a forked child.
+    // Fails if the runtime cannot be started.
     runtime()?;
     generic::future_into_py::<Tasks, _, T>(py, future)
 }

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from conftest import Server, Silent
@@ -120,3 +123,43 @@ def test_invalid_json(client: eyas.Client) -> None:
     assert isinstance(error, json.JSONDecodeError)
     assert isinstance(error, eyas.DecodingError)
     assert error.pos == 5
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: eyas.Client(policy=5), "policy: "),  # type: ignore[arg-type]
+        (lambda: eyas.Client(max_body="1"), "max_body: "),  # type: ignore[arg-type]
+        (lambda: eyas.Client(proxy=1), "proxy: "),  # type: ignore[arg-type]
+        (lambda: eyas.Client(transports="tcp"), "sequence of names"),
+        (lambda: eyas.Client(timeout="5"), "number of seconds"),  # type: ignore[arg-type]
+        (lambda: eyas.Client(base_url=5), "Invalid type for url"),  # type: ignore[arg-type]
+        (lambda: eyas.Client(headers=5), "not iterable"),  # type: ignore[arg-type]
+        (lambda: eyas.Client(foo=1), "unexpected keyword argument 'foo'"),  # type: ignore[call-arg]
+        (lambda: eyas.Endpoint(mptcp="yes"), "mptcp"),  # type: ignore[arg-type]
+        (lambda: eyas.Endpoint(dns_server=53), "server: "),  # type: ignore[arg-type]
+        (lambda: eyas.race(5), "url: "),  # type: ignore[arg-type]
+        (lambda: eyas.plan("https://h/", seed="x"), "seed: "),  # type: ignore[arg-type]
+        (lambda: eyas.create_connection(("h", None)), "interpreted as an integer"),  # type: ignore[arg-type]
+        (lambda: eyas.create_connection(("h", 1), alpn=[5]), "alpn: "),  # type: ignore[list-item]
+        (lambda: eyas.create_connection(("h", 1), "5"), "timeout: "),  # type: ignore[arg-type]
+        (lambda: eyas.create_server(("127.0.0.1", "x")), "port: "),  # type: ignore[arg-type]
+        (
+            lambda: eyas.create_server(("::1", 0), sctp=eyas.sctp.Config(send_buffer="big")),  # type: ignore[arg-type]
+            "send_buffer: ",
+        ),
+    ],
+)
+def test_arguments_of_the_wrong_type_are_named(call: Callable[[], object], words: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(words)) as raised:
+        call()
+    assert "extract" not in str(raised.value)
+
+
+def test_a_port_may_be_text(server: Server) -> None:
+    """As in the socket module."""
+    port: Any = str(server.port)
+    with eyas.create_connection(("127.0.0.1", port), 30, transports=["tcp"], tls=False):
+        pass
+    with pytest.raises(OSError, match="not found"):
+        eyas.create_connection(("127.0.0.1", "no-such-service"))  # type: ignore[arg-type]

@@ -217,30 +217,101 @@ def test_a_fork_before_first_use(server: Server) -> None:
 
 
 def test_a_fork_after_first_use(server: Server) -> None:
+    """A child has a runtime of its own, for clients of its parent as well; what is open stays with the parent."""
     out = output_of(
         python(
             """
-            import os, sys, eyas
-            client = eyas.Client(verify=sys.argv[2])
-            assert client.get(sys.argv[1]).is_success
-            child = os.fork()
-            if child == 0:
-                for call in (lambda: client.get(sys.argv[1]), lambda: eyas.get(sys.argv[1])):
+            import asyncio, os, sys, eyas
+            url, roots = sys.argv[1:]
+            client = eyas.Client(verify=roots)
+            other = eyas.AsyncClient(endpoint=client.endpoint)
+            assert client.get(url).is_success
+            streams = [client.stream("GET", url) for _ in range(2)]
+            unread = [stream.__enter__() for stream in streams]
+            listener = eyas.create_server(("127.0.0.1", 0))
+            connection = eyas.create_connection(listener.address, 10, tls=False)
+            accepted, _ = listener.accept()
+
+            def in_child():
+                for _ in range(2):
+                    print(client.get(url).status_code)
+                print(eyas.get(url, verify=roots).status_code)
+                print(asyncio.run(other.get(url)).status_code)
+                for call in (unread[0].read, lambda: connection.send(b"x"), listener.accept):
                     try:
                         call()
                     except RuntimeError as error:
                         print("forked" in str(error), flush=True)
-                # Dropping objects of the parent's runtime must not block.
-                del client, call
+                with eyas.create_server(("127.0.0.1", 0)) as own:
+                    with eyas.create_connection(own.address, 10, tls=False):
+                        own.accept()[0].close()
+                # Closing and dropping what is the parent's neither blocks nor ends it.
+                connection.close()
+                accepted.close()
+                listener.close()
+                streams[0].__exit__(None, None, None)
+                # A grandchild as well.
+                grandchild = os.fork()
+                if grandchild == 0:
+                    print(client.get(url).status_code, flush=True)
+                    os._exit(0)
+                assert os.waitpid(grandchild, 0)[1] == 0
                 sys.exit(0)
-            assert os.waitpid(child, 0)[1] == 0
-            print(client.get(sys.argv[1]).status_code)
+
+            children = []
+            for _ in range(3):
+                sys.stdout.flush()
+                children.append(os.fork())
+                if children[-1] == 0:
+                    in_child()
+                assert os.waitpid(children[-1], 0)[1] == 0
+            assert len(unread[0].read()) == len(unread[1].read()) == 1
+            connection.sendall(b"still open")
+            assert accepted.recv(100) == b"still open"
+            print(client.get(url).status_code)
             """,
             f"{server.url}/bytes/1",
             str(server.roots),
         )
     )
-    assert out == "True\nTrue\n200\n"
+    each = "200\n200\n200\n200\nTrue\nTrue\nTrue\n200\n"
+    assert out == each * 3 + "200\n"
+
+
+def test_forked_workers_share_a_memory(server: Server, tmp_path: Path) -> None:
+    """The workers of a server that forks, such as gunicorn, and their parent write to one file."""
+    out = output_of(
+        python(
+            """
+            import multiprocessing, sys, eyas
+            url, roots, memory = sys.argv[1:]
+            endpoint = eyas.Endpoint(memory=memory, verify=roots)
+            client = eyas.Client(endpoint=endpoint, http3=False)
+
+            def work(turn):
+                # A new host each time: a row is written.
+                host = f"w{turn}.example"
+                port = int(url.rpartition(":")[2].partition("/")[0])
+                own = eyas.Endpoint(
+                    memory=memory, verify=False, resolve={f"{host}:{port}": "127.0.0.1"}
+                )
+                with eyas.Client(endpoint=own, http3=False) as one:
+                    assert one.get(f"https://{host}:{port}/bytes/1").is_success
+                return client.get(url).status_code, endpoint.warnings(), own.warnings()
+
+            assert client.get(url).is_success
+            with multiprocessing.get_context("fork").Pool(3) as pool:
+                results = pool.map(work, range(9))
+            assert results == [(200, [], [])] * 9, results
+            assert client.get(url).is_success
+            print(eyas.Endpoint(memory=memory).warnings(), endpoint.warnings())
+            """,
+            f"{server.url}/bytes/1",
+            str(server.roots),
+            str(tmp_path / "memory.sqlite"),
+        )
+    )
+    assert out == "[] []\n"
 
 
 INTERPRETERS = """

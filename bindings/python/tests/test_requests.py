@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import io
+import pickle
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
 from conftest import SOON, Server, Silent
+from recording import Received, Recorder
 
 import eyas
 import eyas.requests
@@ -140,3 +145,97 @@ def test_cookies_are_kept(session: requests.Session) -> None:
         thread.join(SOON)
     assert session.cookies.get_dict() == {"a": "b", "c": "d"}
     assert b"a=b" in seen[1] and b"c=d" in seen[1]
+
+
+def chunks() -> Iterator[bytes]:
+    yield b"one"
+    yield b"two"
+
+
+def moved(position: int) -> io.BytesIO:
+    file = io.BytesIO(b"content")
+    file.seek(position)
+    return file
+
+
+#: Arguments of requests, which must have the same effect with the adapter.
+SAME: dict[str, Callable[[], dict[str, Any]]] = {
+    "host": lambda: {"headers": {"Host": "other.example"}},
+    "bytes": lambda: {"headers": {"X-Bytes": b"v"}},
+    "header-latin-1": lambda: {"headers": {"X-A": "\u00fc"}},
+    "header-none": lambda: {"headers": {"X-A": None}},
+    "header-int": lambda: {"headers": {"X-A": 5}},
+    "params": lambda: {"params": {"a": [1, True], "b": None}},
+    "form": lambda: {"data": {"a": ["x", 1], "b": b"\xff"}},
+    "data-bytes": lambda: {"data": b"raw"},
+    "data-text": lambda: {"data": "\u00fc"},
+    "data-file": lambda: {"data": io.BytesIO(b"content")},
+    "data-file-moved": lambda: {"data": moved(3)},
+    "data-generator": lambda: {"data": chunks()},
+    "json-nan": lambda: {"json": float("nan")},
+    "files": lambda: {"files": {"f": ("a", b"1", "text/x")}, "headers": {"X-A": "1"}},
+    "cookies": lambda: {"cookies": {"a": "1"}},
+    "timeout-of-three": lambda: {"timeout": (1, 2, 3)},
+    "timeout-text": lambda: {"timeout": "5"},
+    "unknown-argument": lambda: {"foo": 1},
+    "verify-missing": lambda: {"verify": "there/is/no.pem"},
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_the_same_as_requests(name: str) -> None:
+    recorder = Recorder()
+    outcomes = []
+    for adapter in (None, eyas.requests.Adapter(http3=False)):
+        start = len(recorder.received)
+        with requests.Session() as session:
+            session.trust_env = False
+            if adapter is not None:
+                session.mount("http://", adapter)
+            try:
+                result: object = session.post(f"{recorder.url}/p", **SAME[name]()).status_code
+            except Exception as error:
+                result = type(error)
+        outcomes.append(([same_boundary(one) for one in recorder.received[start:]], result))
+    recorder.close()
+    if name == "verify-missing":
+        # Without TLS, requests does not look at it.
+        assert outcomes[1][1] is OSError
+    else:
+        assert outcomes[1] == outcomes[0]
+
+
+def same_boundary(request: Received) -> Received:
+    boundary = (request.field("content-type") or "").partition("boundary=")[2]
+    if not boundary:
+        return request
+    fields = tuple((name, value.replace(boundary, "B")) for name, value in request.fields)
+    body = request.body.replace(boundary.encode(), b"B")
+    return Received(request.method, request.target, fields, body)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_sessions_are_copied(copied: Callable[[Any], Any], server: Server, tmp_path: Path) -> None:
+    for adapter in (
+        eyas.requests.Adapter(verify=str(server.roots), http3=False),
+        eyas.requests.Adapter(endpoint=eyas.Endpoint(verify=server.roots)),
+        eyas.requests.Adapter(
+            endpoint=eyas.Endpoint(verify=server.roots, memory=tmp_path / "memory.sqlite")
+        ),
+    ):
+        with requests.Session() as session:
+            session.mount("https://", adapter)
+            session.headers["X-A"] = "1"
+            assert session.get(f"{server.url}/bytes/1", timeout=SOON).ok
+            with copied(session) as other:
+                assert other.headers["X-A"] == "1"
+                assert other.get(f"{server.url}/bytes/1", timeout=SOON).ok
+            # The copy has connections of its own.
+            assert session.get(f"{server.url}/bytes/1", timeout=SOON).ok
+
+
+def test_unknown_options_of_the_adapter() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'foo'"):
+        eyas.requests.Adapter(foo=1)
+    with pytest.raises(ValueError, match="unknown transport"):
+        eyas.requests.Adapter(transports=["pigeon"])

@@ -39,6 +39,7 @@ from ._reports import (
 from ._api import delete, get, head, options, patch, post, put, request, stream
 from ._client import AsyncClient, Client
 from ._connection import Connection, create_connection
+from ._cookies import Cookies
 from ._endpoint import Endpoint
 from ._errors import (
     AssociationClosed,
@@ -87,6 +88,7 @@ __all__ = [
     "ConnectTimeout",
     "Connection",
     "ConnectionInfo",
+    "Cookies",
     "DecodingError",
     "DnsQuery",
     "Dropped",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from email.message import Message
@@ -12,15 +12,14 @@ from urllib.parse import urldefrag
 
 from . import _errors
 from ._client import Client, send
+from ._content import encode_content
 from ._endpoint import Endpoint
 from ._reports import ConnectionInfo
 from ._request import Request
 from ._response import Response
 
 #: Header fields that eyas sets itself, depending on the version of HTTP.
-_SKIPPED_HEADERS = {"host", "connection", "transfer-encoding"}
-#: The chunk size for files that are sent, in bytes.
-_CHUNK = 64 * 1024
+_SKIPPED_HEADERS = {"connection", "transfer-encoding"}
 
 #: The exceptions of eyas and their names in `requests.exceptions`.
 _EXCEPTIONS: tuple[tuple[type[_errors.Error], str], ...] = (
@@ -46,6 +45,16 @@ class RacingAdapter:
 
     def __init__(self, **options: Any) -> None:
         super().__init__()
+        self._clients = Clients(options)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns what the library's adapter keeps, and the options: connections are not copied."""
+        inherited: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
+        return {**inherited, "_options": self._clients.options}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        options = state.pop("_options")
+        super().__setstate__(state)  # type: ignore[misc]
         self._clients = Clients(options)
 
     def send(
@@ -112,58 +121,69 @@ class Clients:
     """A client for each combination of trusted roots, client certificate and proxy."""
 
     def __init__(self, options: dict[str, Any]) -> None:
-        self._options = {"timeout": None, **options}
+        #: The caller's options.
+        self.options = options
         self._clients: dict[tuple[object, object, str | None], Client] = {}
-        self._lock = threading.Lock()
+        # The first client shows whether the options are valid. It opens no connection.
+        self.get(True, None, None)
 
     def get(self, verify: Any, cert: Any, proxy: str | None) -> Client:
         """Returns the client, creating it if needed. The adapter's own `verify` takes precedence."""
-        if not {"verify", "endpoint"}.isdisjoint(self._options):
+        if not {"verify", "endpoint"}.isdisjoint(self.options):
             verify, cert = True, None
-        with self._lock:
-            client = self._clients.get((verify, cert, proxy))
-            if client is None:
-                client = self._create(verify, cert, proxy)
-                self._clients[verify, cert, proxy] = client
-            return client
+        if isinstance(cert, list):
+            cert = tuple(cert)
+        key = verify, cert, proxy
+        client = self._clients.get(key)
+        # Without a lock, which a child that is forked meanwhile could not release: one of two threads keeps its client.
+        return client or self._clients.setdefault(key, self._create(*key))
 
     def _create(self, verify: Any, cert: Any, proxy: str | None) -> Client:
-        options = dict(self._options)
+        # The library keeps the cookies, and has already looked for proxies in the environment.
+        options = {"timeout": None, **self.options, "cookies": False, "trust_env": False}
         if verify is not True or cert is not None:
-            pair = (cert, cert) if isinstance(cert, str) else cert
-            options["endpoint"] = Endpoint(verify=verify, cert=pair)
+            _check_paths(verify, cert)
+            options["endpoint"] = Endpoint(verify=verify, cert=cert)
         if proxy is not None:
             options["proxy"] = proxy
-        # The library has already looked for proxies there.
-        return Client(**{**options, "trust_env": False})
+        return Client(**options)
 
     def close(self) -> None:
         """Closes the connections of all clients."""
-        with self._lock:
-            clients = list(self._clients.values())
-            self._clients.clear()
-        for client in clients:
-            client.close()
+        while self._clients:
+            self._clients.popitem()[1].close()
+
+
+def _check_paths(verify: Any, cert: Any) -> None:
+    """Raises what requests raises for a file that does not exist."""
+    if not isinstance(verify, bool) and not os.path.exists(verify):
+        raise OSError(f"Could not find a suitable TLS CA certificate bundle, invalid path: {verify}")
+    paths = (cert, None) if cert is None or isinstance(cert, (str, os.PathLike)) else cert
+    for path, what in zip(paths, ("certificate", "key")):
+        if path and not os.path.exists(path):
+            raise OSError(f"Could not find the TLS {what} file, invalid path: {path}")
 
 
 def send_prepared(client: Client, request: Any, timeout: Any) -> Response:
     """Sends a prepared request."""
     connect, read = _limits(timeout)
+    body, length = _body(request.body)
     return send(
         client._open(),
         Request(
-            method=str(request.method),
+            method=_text(request.method),
             url=urldefrag(_text(request.url))[0],
             headers=[
-                (_text(name), value if isinstance(value, bytes) else str(value).encode())
+                (_text(name), value if isinstance(value, bytes) else str(value).encode("latin-1"))
                 for name, value in request.headers.items()
                 if _text(name).lower() not in _SKIPPED_HEADERS
             ],
-            body=_body(request.body),
+            body=body,
             redirects=0,
             connect=connect,
             idle=read,
             total=None,
+            length=length,
         ),
     )
 
@@ -175,24 +195,31 @@ def _text(text: str | bytes) -> str:
 def _limits(timeout: Any) -> tuple[float | None, float | None]:
     """Returns the connect and read timeouts, from a number, a pair, or a `Timeout` of urllib3."""
     if isinstance(timeout, tuple):
-        connect, read = timeout
-        return connect, read
-    if timeout is None or isinstance(timeout, (int, float)):
-        return timeout, timeout
-    return timeout.connect_timeout, timeout.read_timeout
+        try:
+            connect, read = timeout
+        except ValueError:
+            raise ValueError(
+                f"Invalid timeout {timeout}. Pass a (connect, read) timeout tuple, "
+                "or a single float to set both timeouts to the same value."
+            ) from None
+    elif hasattr(timeout, "connect_timeout"):
+        connect, read = timeout.connect_timeout, timeout.read_timeout
+    else:
+        connect = read = timeout
+    for limit in (connect, read):
+        if limit is not None and not isinstance(limit, (int, float)):
+            raise ValueError(
+                f"Timeout value connect was {limit}, but it must be an int, float or None."
+            )
+    return connect, read
 
 
-def _body(body: Any) -> object:
-    if isinstance(body, str):
-        return body.encode()
-    if hasattr(body, "read"):
-        return _chunks(body)
-    return body or None if isinstance(body, (bytes, bytearray, type(None))) else body
-
-
-def _chunks(file: Any) -> Iterator[bytes]:
-    while chunk := file.read(_CHUNK):
-        yield chunk.encode() if isinstance(chunk, str) else chunk
+def _body(body: Any) -> tuple[object, int | None]:
+    """Returns the body, and the length of a file."""
+    if body is None:
+        return None, None
+    encoded = encode_content(body)
+    return encoded.body, encoded.length
 
 
 class OriginalResponse:

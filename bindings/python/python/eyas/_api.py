@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from . import _timeout
 from ._client import Client
 from ._endpoint import Endpoint, Verify
-from ._request import BodyOptions, Options
+from ._request import BODY_OPTIONS, OPTIONS, BodyOptions, Options, check_options
 from ._response import Response
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def request(
     **options: Unpack[BodyOptions],
 ) -> Response:
     """Sends a request and reads the response. For several requests, use an `eyas.Client`."""
+    check_options("request", options, BODY_OPTIONS)
     with _client(verify, endpoint, options) as client:
         return client.request(method, url, **options)
 
@@ -45,6 +46,7 @@ def stream(
     **options: Unpack[BodyOptions],
 ) -> Iterator[Response]:
     """Sends a request; the context manager returns the response before its body is read."""
+    check_options("stream", options, BODY_OPTIONS)
     with _client(verify, endpoint, options) as client:
         with client.stream(method, url, **options) as response:
             yield response
@@ -58,6 +60,7 @@ def get(
     **options: Unpack[Options],
 ) -> Response:
     """Sends a GET request."""
+    check_options("get", options, OPTIONS)
     return request("GET", url, verify=verify, endpoint=endpoint, **options)
 
 
@@ -69,6 +72,7 @@ def head(
     **options: Unpack[Options],
 ) -> Response:
     """Sends a HEAD request."""
+    check_options("head", options, OPTIONS)
     return request("HEAD", url, verify=verify, endpoint=endpoint, **options)
 
 
@@ -80,6 +84,7 @@ def options(
     **options: Unpack[Options],
 ) -> Response:
     """Sends an OPTIONS request."""
+    check_options("options", options, OPTIONS)
     return request("OPTIONS", url, verify=verify, endpoint=endpoint, **options)
 
 
@@ -91,6 +96,7 @@ def delete(
     **options: Unpack[Options],
 ) -> Response:
     """Sends a DELETE request."""
+    check_options("delete", options, OPTIONS)
     return request("DELETE", url, verify=verify, endpoint=endpoint, **options)
 
 
@@ -102,6 +108,7 @@ def post(
     **options: Unpack[BodyOptions],
 ) -> Response:
     """Sends a POST request."""
+    check_options("post", options, BODY_OPTIONS)
     return request("POST", url, verify=verify, endpoint=endpoint, **options)
 
 
@@ -113,6 +120,7 @@ def put(
     **options: Unpack[BodyOptions],
 ) -> Response:
     """Sends a PUT request."""
+    check_options("put", options, BODY_OPTIONS)
     return request("PUT", url, verify=verify, endpoint=endpoint, **options)
 
 
@@ -124,4 +132,5 @@ def patch(
     **options: Unpack[BodyOptions],
 ) -> Response:
     """Sends a PATCH request."""
+    check_options("patch", options, BODY_OPTIONS)
     return request("PATCH", url, verify=verify, endpoint=endpoint, **options)

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
-from . import _endpoint, _headers, _native, _timeout
+from . import _endpoint, _native, _timeout, _url
 from ._body_source import AsyncIterableSource, BodySource, IterableSource
 from ._context import AsyncContextManager, ContextManager
+from ._cookies import Cookies, CookieTypes
 from ._endpoint import Endpoint, Verify
 from ._errors import ClientClosed
 from ._headers import Headers, HeaderTypes
 from ._request import (
+    BODY_OPTIONS,
     MAX_REDIRECTS,
+    OPTIONS,
     AsyncBodyOptions,
+    AuthTypes,
     BodyOptions,
     Defaults,
     Options,
     ParamTypes,
     Request,
     build_request,
+    check_options,
 )
 from ._response import Response
-from ._timeout import Timeout
+from ._timeout import TimeoutTypes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -39,8 +45,8 @@ class _ClientOptions:
     http2: bool
     http3: bool
     transports: list[str] | None
-    headers: list[tuple[str, bytes]]
-    cookies: bool
+    #: The cookies of redirects and responses, if they are kept.
+    cookies: Cookies | None
     proxy: str | None
     trust_env: bool
     max_body: int | None
@@ -53,7 +59,8 @@ class _Base:
     `http1`, `http2` and `http3` enable the versions of HTTP. `policy` is the order in which HTTP/3 and the older
     versions are tried: `race`, `alt-svc`, `serial` or `race+alt-svc`. `transports` restricts the race further. `verify`
     are the trusted roots; alternatively, pass an `endpoint`. `timeout` and `follow_redirects` are the defaults of
-    requests. `cookies` keeps cookies and sends them back. `proxy` is used for all requests; without one, the proxies of
+    requests. `cookies` are sent with every request, and those that servers set are kept and sent back; `False` keeps none.
+    `proxy` is used for all requests; without one, the proxies of
     the environment are used, unless `trust_env` is false. `max_body` limits the bodies of responses, in bytes after
     decompression.
     """
@@ -64,7 +71,7 @@ class _Base:
         base_url: str = "",
         params: ParamTypes = None,
         headers: HeaderTypes = None,
-        auth: tuple[str, str] | None = None,
+        auth: AuthTypes = None,
         verify: Verify = True,
         endpoint: Endpoint | None = None,
         http1: bool = True,
@@ -72,49 +79,75 @@ class _Base:
         http3: bool = True,
         policy: str = "race",
         transports: Sequence[str] | None = None,
-        timeout: Timeout | float | None = _timeout.DEFAULT,
+        timeout: TimeoutTypes = _timeout.DEFAULT,
         follow_redirects: bool = False,
         max_redirects: int = MAX_REDIRECTS,
-        cookies: bool = False,
+        cookies: CookieTypes | bool = True,
         proxy: str | None = None,
         trust_env: bool = True,
         max_body: int | None = None,
     ) -> None:
         self.endpoint = _endpoint.endpoint_for(endpoint, verify)
+        if isinstance(transports, str):
+            raise TypeError(f"transports must be a sequence of names, such as ({transports!r},)")
         self._defaults = Defaults(
-            base_url=base_url,
+            base_url=_url.text_of(base_url),
             params=params,
+            headers=Headers(headers),
+            cookies=Cookies(None if isinstance(cookies, bool) else cookies),
             auth=auth,
             timeout=_timeout.as_timeout(timeout),
             follow_redirects=follow_redirects,
             max_redirects=max_redirects,
         )
-        client_options = _ClientOptions(
+        self._options = _ClientOptions(
             policy=policy,
             http1=http1,
             http2=http2,
             http3=http3,
             transports=None if transports is None else list(transports),
-            headers=_headers.to_send(Headers(headers)),
-            cookies=cookies,
+            cookies=None if cookies is False else self._defaults.cookies,
             proxy=proxy,
             trust_env=trust_env,
             max_body=max_body,
             connect=self._defaults.timeout.connect,
         )
-        self._native: _native.HttpClient | None = _native.HttpClient(
-            self.endpoint._native, client_options
-        )
+        self._native: _native.HttpClient | None = None
+        self._process = 0
+        self.is_closed = False
+        self._open()
 
     @property
-    def is_closed(self) -> bool:
-        """True if the client is closed."""
-        return self._native is None
+    def headers(self) -> Headers:
+        """The header fields of every request, apart from those that eyas adds itself."""
+        return self._defaults.headers
+
+    @headers.setter
+    def headers(self, headers: HeaderTypes) -> None:
+        self._defaults.headers = Headers(headers)
+
+    @property
+    def cookies(self) -> Cookies:
+        """The cookies, those given and those received."""
+        return self._defaults.cookies
+
+    @cookies.setter
+    def cookies(self, cookies: CookieTypes) -> None:
+        # The native part has the same object.
+        self._defaults.cookies.jar = Cookies(cookies).jar
 
     def _open(self) -> _native.HttpClient:
-        if self._native is None:
+        if self.is_closed:
             raise ClientClosed("the client is closed; create another one")
+        process = os.getpid()
+        if self._native is None or self._process != process:
+            # In a child that was forked, the connections remain the parent's.
+            self._native = _native.HttpClient(self.endpoint._native, self._options)
+            self._process = process
         return self._native
+
+    def _close(self) -> None:
+        self.is_closed, self._native = True, None
 
 
 class Client(_Base, ContextManager):
@@ -125,6 +158,7 @@ class Client(_Base, ContextManager):
 
     def request(self, method: str, url: str, **options: Unpack[BodyOptions]) -> Response:
         """Sends a request and reads the response."""
+        check_options("request", options, BODY_OPTIONS)
         with self.stream(method, url, **options) as response:
             response.read()
         return response
@@ -132,6 +166,7 @@ class Client(_Base, ContextManager):
     @contextmanager
     def stream(self, method: str, url: str, **options: Unpack[BodyOptions]) -> Iterator[Response]:
         """Sends a request; the context manager returns the response before its body is read."""
+        check_options("stream", options, BODY_OPTIONS)
         request = build_request(method, url, self._defaults, options)
         if isinstance(request.body, AsyncIterable):
             raise TypeError("an asynchronous iterable as a body needs an eyas.AsyncClient")
@@ -143,35 +178,42 @@ class Client(_Base, ContextManager):
 
     def get(self, url: str, **options: Unpack[Options]) -> Response:
         """Sends a GET request."""
+        check_options("get", options, OPTIONS)
         return self.request("GET", url, **options)
 
     def head(self, url: str, **options: Unpack[Options]) -> Response:
         """Sends a HEAD request."""
+        check_options("head", options, OPTIONS)
         return self.request("HEAD", url, **options)
 
     def options(self, url: str, **options: Unpack[Options]) -> Response:
         """Sends an OPTIONS request."""
+        check_options("options", options, OPTIONS)
         return self.request("OPTIONS", url, **options)
 
     def delete(self, url: str, **options: Unpack[Options]) -> Response:
         """Sends a DELETE request."""
+        check_options("delete", options, OPTIONS)
         return self.request("DELETE", url, **options)
 
     def post(self, url: str, **options: Unpack[BodyOptions]) -> Response:
         """Sends a POST request."""
+        check_options("post", options, BODY_OPTIONS)
         return self.request("POST", url, **options)
 
     def put(self, url: str, **options: Unpack[BodyOptions]) -> Response:
         """Sends a PUT request."""
+        check_options("put", options, BODY_OPTIONS)
         return self.request("PUT", url, **options)
 
     def patch(self, url: str, **options: Unpack[BodyOptions]) -> Response:
         """Sends a PATCH request."""
+        check_options("patch", options, BODY_OPTIONS)
         return self.request("PATCH", url, **options)
 
     def close(self) -> None:
         """Closes the connections, once the requests in progress have ended."""
-        self._native = None
+        self._close()
 
     def _exit(self, error: BaseException | None) -> None:
         self.close()
@@ -187,6 +229,7 @@ class AsyncClient(_Base, AsyncContextManager):
         self, method: str, url: str, **options: Unpack[AsyncBodyOptions]
     ) -> Response:
         """Sends a request and reads the response."""
+        check_options("request", options, BODY_OPTIONS)
         async with self.stream(method, url, **options) as response:
             await response.aread()
         return response
@@ -196,6 +239,7 @@ class AsyncClient(_Base, AsyncContextManager):
         self, method: str, url: str, **options: Unpack[AsyncBodyOptions]
     ) -> AsyncIterator[Response]:
         """Sends a request; the context manager returns the response before its body is read."""
+        check_options("stream", options, BODY_OPTIONS)
         response = await asend(self._open(), build_request(method, url, self._defaults, options))
         try:
             yield response
@@ -204,35 +248,42 @@ class AsyncClient(_Base, AsyncContextManager):
 
     async def get(self, url: str, **options: Unpack[Options]) -> Response:
         """Sends a GET request."""
+        check_options("get", options, OPTIONS)
         return await self.request("GET", url, **options)
 
     async def head(self, url: str, **options: Unpack[Options]) -> Response:
         """Sends a HEAD request."""
+        check_options("head", options, OPTIONS)
         return await self.request("HEAD", url, **options)
 
     async def options(self, url: str, **options: Unpack[Options]) -> Response:
         """Sends an OPTIONS request."""
+        check_options("options", options, OPTIONS)
         return await self.request("OPTIONS", url, **options)
 
     async def delete(self, url: str, **options: Unpack[Options]) -> Response:
         """Sends a DELETE request."""
+        check_options("delete", options, OPTIONS)
         return await self.request("DELETE", url, **options)
 
     async def post(self, url: str, **options: Unpack[AsyncBodyOptions]) -> Response:
         """Sends a POST request."""
+        check_options("post", options, BODY_OPTIONS)
         return await self.request("POST", url, **options)
 
     async def put(self, url: str, **options: Unpack[AsyncBodyOptions]) -> Response:
         """Sends a PUT request."""
+        check_options("put", options, BODY_OPTIONS)
         return await self.request("PUT", url, **options)
 
     async def patch(self, url: str, **options: Unpack[AsyncBodyOptions]) -> Response:
         """Sends a PATCH request."""
+        check_options("patch", options, BODY_OPTIONS)
         return await self.request("PATCH", url, **options)
 
     async def aclose(self) -> None:
         """Closes the connections, once the requests in progress have ended."""
-        self._native = None
+        self._close()
 
     async def _exit(self, error: BaseException | None) -> None:
         await self.aclose()

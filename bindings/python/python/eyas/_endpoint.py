@@ -6,13 +6,17 @@ import dataclasses
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Union
+from typing import Any, Union
 
-from . import _native
+from ._native import Endpoint as NativeEndpoint
 from ._sctp_config import Config, SctpOptions
 
 #: `True`: the platform's roots; `False`: no verification; a path: only the roots in that PEM file.
 Verify = Union[bool, str, "os.PathLike[str]"]
+
+
+#: A client's certificate chain and its key: two PEM files, or one with both.
+Cert = Union[str, "os.PathLike[str]", "tuple[str | os.PathLike[str], str | os.PathLike[str]]", None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,9 +32,28 @@ class _DnsOptions:
     overrides: list[tuple[str, int, list[str]]]
 
 
+@dataclasses.dataclass(frozen=True)
+class _Options:
+    trust: _Trust
+    dns: _DnsOptions
+    file: str | None
+    remember: bool
+    mptcp: bool
+    sctp: SctpOptions
+
+
 def _read(path: str | os.PathLike[str]) -> bytes:
     with open(path, "rb") as file:
         return file.read()
+
+
+def _roots(path: str | os.PathLike[str]) -> bytes:
+    """Returns the roots in a file, or in all files of a directory."""
+    if not os.path.isdir(path):
+        return _read(path)
+    with os.scandir(path) as entries:
+        files = sorted(entry.path for entry in entries if entry.is_file())
+    return b"\n".join(map(_read, files))
 
 
 def _overrides(resolve: Mapping[str, str | Iterable[str]]) -> list[tuple[str, int, list[str]]]:
@@ -49,7 +72,7 @@ class Endpoint:
 
     `memory` is the path of a file that several processes may share, `True` for a memory that lasts as long as the
     endpoint, or `False` for none. `verify` are the trusted roots. `cert` is a client certificate chain and its key (two
-    PEM files). `resolve` maps hosts and ports to addresses, as in `{"example.org:443": "192.0.2.1"}`. `dns_server` is
+    PEM files, or one with both). `resolve` maps hosts and ports to addresses, as in `{"example.org:443": "192.0.2.1"}`. `dns_server` is
     the address and port of a DNS server to use instead of the system's. `mptcp` enables Multipath TCP where TCP is
     tried. `sctp` is the configuration of the associations that the endpoint opens, and `sctp_addresses` are the local
     addresses that they use; by default, all suitable ones.
@@ -63,24 +86,64 @@ class Endpoint:
         *,
         memory: str | os.PathLike[str] | bool = True,
         verify: Verify = True,
-        cert: tuple[str | os.PathLike[str], str | os.PathLike[str]] | None = None,
+        cert: Cert = None,
         resolve: Mapping[str, str | Iterable[str]] | None = None,
         dns_server: str | None = None,
         mptcp: bool = False,
         sctp: Config | None = None,
         sctp_addresses: Sequence[str] = (),
     ) -> None:
+        self._arguments = {
+            "memory": memory,
+            "verify": verify,
+            "cert": cert,
+            "resolve": dict(resolve or {}),
+            "dns_server": dns_server,
+            "mptcp": mptcp,
+            "sctp": sctp,
+            "sctp_addresses": sctp_addresses,
+        }
+        pair = (cert, cert) if isinstance(cert, (str, os.PathLike)) else cert
+        if pair is not None and len(pair) != 2:
+            raise ValueError(
+                "cert must be the paths of a certificate chain and its key, or one path for both"
+            )
         trust = _Trust(
             verify=verify is not False,
-            roots=None if isinstance(verify, bool) else _read(verify),
-            identity=None if cert is None else (_read(cert[0]), _read(cert[1])),
+            roots=None if isinstance(verify, bool) else _roots(verify),
+            identity=None if pair is None else (_read(pair[0]), _read(pair[1])),
         )
-        dns = _DnsOptions(server=dns_server, overrides=_overrides(resolve or {}))
-        file = None if isinstance(memory, bool) else os.fspath(memory)
-        sctp_options = SctpOptions.create(sctp, sctp_addresses)
-        self._native = _native.Endpoint(
-            trust, dns, file, memory is not False, mptcp, sctp_options
+        #: Everything that is needed to create the endpoint anew, in a child of this process.
+        self._options = _Options(
+            trust=trust,
+            dns=_DnsOptions(server=dns_server, overrides=_overrides(resolve or {})),
+            file=None if isinstance(memory, bool) else os.fspath(memory),
+            remember=memory is not False,
+            mptcp=mptcp,
+            sctp=SctpOptions.create(sctp, sctp_addresses),
         )
+        self._created: tuple[int, NativeEndpoint] | None = None
+        # Errors in the options are reported here.
+        _ = self._native
+
+    @property
+    def _native(self) -> NativeEndpoint:
+        """The endpoint of this process: a child that was forked has one of its own."""
+        process = os.getpid()
+        if self._created is None or self._created[0] != process:
+            one = self._options
+            native = NativeEndpoint(
+                one.trust, one.dns, one.file, one.remember, one.mptcp, one.sctp
+            )
+            self._created = (process, native)
+        return self._created[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns the arguments, for a copy: it has a memory of its own, or shares the file. Keys are not copied."""
+        return self._arguments
+
+    def __setstate__(self, arguments: dict[str, Any]) -> None:
+        self.__init__(**arguments)  # type: ignore[misc]
 
     def forget(self, host: str) -> int:
         """Forgets everything about a host; returns the number of rows removed from the memory."""
@@ -93,6 +156,15 @@ class Endpoint:
 
 _default: Endpoint | None = None
 _lock = threading.Lock()
+
+
+def _renew_lock() -> None:
+    """Replaces the lock in a child: another thread of the parent may have held it."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
 
 
 def endpoint_for(endpoint: Endpoint | None, verify: Verify) -> Endpoint:

@@ -15,7 +15,7 @@ from ._request import Request
 from ._response import Response
 
 #: Header fields that eyas sets itself, depending on the version of HTTP.
-_SKIPPED_HEADERS = {b"host", b"connection", b"transfer-encoding"}
+_SKIPPED_HEADERS = {b"connection", b"transfer-encoding"}
 
 #: The exceptions of eyas and their names in httpx.
 _EXCEPTIONS: tuple[tuple[type[_errors.Error], str], ...] = (
@@ -69,6 +69,7 @@ class Exchange:
                 (name.decode("ascii"), value)
                 for name, value in request.headers.raw
                 if name.lower() not in _SKIPPED_HEADERS
+                and not (name.lower() == b"host" and value == request.url.netloc)
             ],
             body=body,
             redirects=0,

@@ -4,47 +4,48 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-import json
-from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypedDict, Union
-from urllib.parse import urlencode, urljoin, urlsplit, urlunsplit
 
-from . import _headers, _timeout
+from . import _cookies, _headers, _timeout, _url
+from ._content import AsyncContent as AsyncContent
+from ._content import Content as Content
+from ._content import Encoded, FormTypes, encode_content, encode_form, encode_json, encode_raw_data
+from ._cookies import Cookies, CookieTypes
 from ._headers import Headers, HeaderTypes
-from ._timeout import Timeout
-
-#: The types accepted as a value in a query, and as a query.
-Param = Union[str, int, float, bool, None]
-ParamTypes = Union[
-    Mapping[str, Union[Param, Sequence[Param]]], Sequence[tuple[str, Param]], str, None
-]
-#: The types accepted as a body, and those that also allow asynchronous iterables.
-Content = Union[str, bytes, bytearray, memoryview, Iterable[bytes], None]
-AsyncContent = Union[Content, AsyncIterable[bytes]]
+from ._multipart import FilesTypes, encode_multipart
+from ._timeout import Timeout, TimeoutTypes
+from ._url import ParamTypes as ParamTypes
 
 #: The default maximum number of redirects, as in httpx.
 MAX_REDIRECTS = 20
+
+#: A name and a password.
+AuthTypes = Union[tuple[Union[str, bytes], Union[str, bytes]], None]
 
 
 class Options(TypedDict, total=False):
     """The options of a request.
 
-    `params` are appended to the query of the URL, and `headers` take precedence over those of the client.
-    `auth` is a name and a password. `timeout` and `follow_redirects` override the client's settings.
+    `params` are added to the query of the URL, and `headers` and `cookies` to those of the client; each takes
+    precedence over one of the same name. `auth` is a name and a password. `timeout` and `follow_redirects` override the
+    client's settings.
     """
 
     params: ParamTypes
     headers: HeaderTypes
-    auth: tuple[str, str] | None
-    timeout: Timeout | float | None
+    cookies: CookieTypes
+    auth: AuthTypes
+    timeout: TimeoutTypes
     follow_redirects: bool
 
 
 class BodyOptions(Options, total=False):
-    """The options of a request with a body: `content` unchanged, `data` as a form, `json` as JSON."""
+    """The options of a request with a body: `content` unchanged, `data` as a form, also with `files`, `json` as JSON."""
 
     content: Content
-    data: Mapping[str, str] | None
+    data: FormTypes
+    files: FilesTypes
     json: Any
 
 
@@ -52,17 +53,27 @@ class AsyncBodyOptions(Options, total=False):
     """The options of a request with a body, whose `content` may be an asynchronous iterable."""
 
     content: AsyncContent
-    data: Mapping[str, str] | None
+    data: FormTypes
+    files: FilesTypes
     json: Any
 
 
-@dataclasses.dataclass(frozen=True)
+#: The methods for which a body of no length is announced (RFC 9110 §8.6).
+_WITH_BODY = {"POST", "PUT", "PATCH"}
+#: The names of the options, without and with those of a body.
+OPTIONS = frozenset(Options.__annotations__)
+BODY_OPTIONS = OPTIONS | frozenset(BodyOptions.__annotations__)
+
+
+@dataclasses.dataclass
 class Defaults:
     """The client's defaults for requests."""
 
     base_url: str
     params: ParamTypes
-    auth: tuple[str, str] | None
+    headers: Headers
+    cookies: Cookies
+    auth: AuthTypes
     timeout: Timeout
     follow_redirects: bool
     max_redirects: int
@@ -80,82 +91,91 @@ class Request:
     connect: float | None
     idle: float | None
     total: float | None
+    #: The length of a body that is an iterable, if it is known.
+    length: int | None = None
+    #: Whether the client may have cookies for any server.
+    has_cookies: bool = False
+
+
+def check_options(function: str, options: Mapping[str, object], allowed: frozenset[str]) -> None:
+    """Raises a `TypeError` for an unknown option, as a function without `**options` would."""
+    for name in options:
+        if name not in allowed:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
 
 
 def build_request(
-    method: str, url: str, defaults: Defaults, options: AsyncBodyOptions | BodyOptions
+    method: str, url: object, defaults: Defaults, options: AsyncBodyOptions | BodyOptions
 ) -> Request:
     """Builds a request from the arguments of a call."""
-    fields = Headers(options.get("headers"))
-    body, media_type = _body(options)
-    added: list[tuple[str, bytes]] = []
-    if media_type is not None and "content-type" not in fields:
-        added.append(("content-type", media_type))
-    auth = options.get("auth") or defaults.auth
-    if auth is not None and "authorization" not in fields:
-        pair = base64.b64encode(f"{auth[0]}:{auth[1]}".encode())
-        added.append(("authorization", b"Basic " + pair))
+    fields = Headers(defaults.headers)
+    fields.update(options.get("headers"))
+    encoded = _encode(options, fields.get("content-type"))
+    if encoded.media_type is not None and "content-type" not in fields:
+        fields["content-type"] = encoded.media_type
+    auth = _credentials(options.get("auth", defaults.auth))
+    if auth is not None:
+        fields["authorization"] = auth
+    full_url = _url.absolute(
+        defaults.base_url, _url.text_of(url), defaults.params, options.get("params")
+    )
+    cookies = _cookies.merged(defaults.cookies, options.get("cookies"))
+    if len(cookies) and "cookie" not in fields and (field := cookies._field_for(full_url)):
+        fields["cookie"] = field
+    verb = _method(method)
+    has_length = "content-length" in fields or "transfer-encoding" in fields
+    if encoded.body is None and verb in _WITH_BODY and not has_length:
+        fields["content-length"] = "0"
     timeout = _timeout.as_timeout(options.get("timeout", defaults.timeout))
-    full_url = _absolute(defaults.base_url, url)
-    for params in (defaults.params, options.get("params")):
-        full_url = _with_query(full_url, params)
     follows = options.get("follow_redirects", defaults.follow_redirects)
     return Request(
-        method=method.upper(),
+        method=verb,
         url=full_url,
-        headers=_headers.to_send(fields) + added,
-        body=body,
+        headers=_headers.to_send(fields),
+        body=encoded.body,
         redirects=defaults.max_redirects if follows else 0,
         connect=timeout.connect,
         idle=timeout.read,
         total=timeout.total,
+        length=encoded.length,
+        has_cookies=len(defaults.cookies) > 0,
     )
 
 
-def _body(options: AsyncBodyOptions | BodyOptions) -> tuple[object, bytes | None]:
-    """Returns the body and its content type."""
-    content, data, value = options.get("content"), options.get("data"), options.get("json")
-    if sum(given is not None for given in (content, data, value)) > 1:
-        raise ValueError("a request has only one body: content, data or json")
-    if value is not None:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        return text.encode(), b"application/json"
-    if data is not None:
-        return urlencode(data).encode(), b"application/x-www-form-urlencoded"
-    if isinstance(content, str):
-        return content.encode(), b"text/plain; charset=utf-8"
-    if isinstance(content, (bytearray, memoryview)):
-        return bytes(content), None
-    return content, None
+def _encode(options: AsyncBodyOptions | BodyOptions, content_type: str | None) -> Encoded:
+    """Encodes the body, of which there is at most one."""
+    content, data = options.get("content"), options.get("data")
+    files, value = options.get("files"), options.get("json")
+    if sum(given is not None for given in (content, data if data is not None else files, value)) > 1:
+        raise ValueError("a request has only one body: content, data (with files) or json")
+    if content is not None:
+        return encode_content(content)
+    if data is not None and not isinstance(data, Mapping):
+        if files:
+            raise TypeError(f"Invalid type for 'data' of a form with files, {type(data)!r}")
+        return encode_raw_data(data, stacklevel=7)
+    if files:
+        return encode_multipart(data or {}, files, content_type)
+    if data:
+        return encode_form(data)
+    return Encoded() if value is None else encode_json(value)
 
 
-def _with_query(url: str, params: ParamTypes) -> str:
-    """Appends parameters to the query of a URL."""
-    if not params:
-        return url
-    if isinstance(params, str):
-        query = params
-    else:
-        pairs = params.items() if isinstance(params, Mapping) else params
-        query = urlencode([(name, _text(one)) for name, value in pairs for one in _each(value)])
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(query="&".join(filter(None, [parts.query, query]))))
+def _method(method: object) -> str:
+    if isinstance(method, bytes):
+        return method.decode("ascii").upper()
+    if isinstance(method, str):
+        return method.upper()
+    raise TypeError(f"Invalid type for method.  Expected str, got {type(method)}: {method!r}")
 
 
-def _each(value: Param | Sequence[Param]) -> Sequence[Param]:
-    if value is None or isinstance(value, (str, int, float)):
-        return [value]
-    return value
-
-
-def _text(value: Param) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "" if value is None else str(value)
-
-
-def _absolute(base_url: str, url: str) -> str:
-    """Returns the URL, relative to the base URL of the client."""
-    if not base_url or "://" in url:
-        return url
-    return urljoin(base_url.rstrip("/") + "/", url.lstrip("/"))
+def _credentials(auth: object) -> str | None:
+    """Returns the `Authorization` field (RFC 7617)."""
+    if auth is None:
+        return None
+    if not isinstance(auth, tuple) or len(auth) != 2:
+        raise TypeError(f'Invalid "auth" argument: {auth!r}')
+    pair = [part.encode() if isinstance(part, str) else part for part in auth]
+    if not all(isinstance(part, bytes) for part in pair):
+        raise TypeError('Invalid "auth" argument: the name and password must be str or bytes')
+    return "Basic " + base64.b64encode(b":".join(pair)).decode("ascii")

@@ -10,6 +10,7 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from ._body_source import BodySource
+from ._cookies import Cookies
 from ._errors import HTTPStatusError, JSONDecodeError, StreamClosed, StreamConsumed
 from ._headers import Headers
 from ._native import RawResponse
@@ -45,6 +46,7 @@ class Response:
         #: The final URL, after redirects.
         self.url = raw.url
         self.headers = Headers._received(raw.headers)
+        self._cookies: Cookies | None = None
         #: The redirects that were followed.
         self.history = [Redirect(*redirect) for redirect in raw.redirects]
         #: Whether the connection had already carried a request.
@@ -57,6 +59,15 @@ class Response:
             return HTTPStatus(self.status_code).phrase
         except ValueError:
             return ""
+
+    @property
+    def cookies(self) -> Cookies:
+        """The cookies that the response sets."""
+        if self._cookies is None:
+            self._cookies = Cookies()
+            fields = [value for name, value in self.headers.raw if name.lower() == b"set-cookie"]
+            self._cookies._store(self.url, fields)
+        return self._cookies
 
     @property
     def is_success(self) -> bool:
@@ -192,14 +203,14 @@ class Response:
         yield decoder.decode(b"", final=True)
 
     def iter_lines(self) -> Iterator[str]:
-        """Yields the lines of the text, without line endings."""
+        """Yields the lines of the text, without line endings: CR, LF or CR LF."""
         lines = _LineDecoder()
         for text in self.iter_text():
             yield from lines.feed(text)
         yield from lines.flush()
 
     async def aiter_lines(self) -> AsyncIterator[str]:
-        """Yields the lines of the text, without line endings."""
+        """Yields the lines of the text, without line endings: CR, LF or CR LF."""
         lines = _LineDecoder()
         async for text in self.aiter_text():
             for line in lines.feed(text):
@@ -272,22 +283,32 @@ class _Chunker:
 
 
 class _LineDecoder:
-    """Splits text into lines, like `str.splitlines`."""
+    """Splits text into lines, which end with CR, LF or CR LF: as in a file, and as server-sent events want it.
+
+    `str.splitlines` has more line ends, such as U+2028, which may stand in the data of an event.
+    """
 
     def __init__(self) -> None:
-        self._buffer = ""
+        #: The parts of the line whose end has not arrived yet.
+        self._parts: list[str] = []
+        #: Whether the text so far ends with a CR: an LF that follows belongs to it.
+        self._after_cr = False
 
     def feed(self, text: str) -> Iterator[str]:
-        # A CR at the end may be the first half of a CR LF.
-        text = self._buffer + text
-        lines = text.splitlines(keepends=True)
-        self._buffer = ""
-        if lines and (lines[-1].splitlines()[0] == lines[-1] or lines[-1].endswith("\r")):
-            self._buffer = lines.pop()
+        if self._after_cr and text:
+            self._after_cr = False
+            text = text.removeprefix("\n")
+        if not text:
+            return
+        self._after_cr = text.endswith("\r")
+        *lines, rest = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         for line in lines:
-            yield line.splitlines()[0]
+            yield "".join([*self._parts, line])
+            self._parts.clear()
+        if rest:
+            self._parts.append(rest)
 
     def flush(self) -> Iterator[str]:
-        if self._buffer:
-            yield self._buffer.splitlines()[0]
-            self._buffer = ""
+        if self._parts:
+            yield "".join(self._parts)
+            self._parts.clear()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
+import socket
 from collections.abc import Sequence
 
 
@@ -41,7 +43,7 @@ class Target:
         host, port = address
         return cls(
             host=host,
-            port=port,
+            port=_port(port),
             transports=list(transports),
             tls=tls,
             alpn=list(alpn),
@@ -49,6 +51,13 @@ class Target:
             timeout=timeout,
             sctp_udp_port=sctp_udp_port,
         )
+
+
+def _port(port: object) -> int:
+    """Returns a port, which may also be text or the name of a service, as in the socket module."""
+    if not isinstance(port, str):
+        return operator.index(port)  # type: ignore[arg-type]
+    return int(port) if port.isdecimal() else socket.getservbyname(port)
 
 
 def address(text: str | None) -> tuple[str, int] | None:

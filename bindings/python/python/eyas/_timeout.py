@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from typing import Final
+from typing import Final, Union
 
 #: The default timeout in seconds, as in httpx.
 DEFAULT = 5.0
@@ -39,14 +39,37 @@ class Timeout:
         read: float | None | _Unset = _UNSET,
         total: float | None = None,
     ) -> None:
-        object.__setattr__(self, "connect", timeout if isinstance(connect, _Unset) else connect)
-        object.__setattr__(self, "read", timeout if isinstance(read, _Unset) else read)
-        object.__setattr__(self, "total", total)
+        limits = {
+            "connect": timeout if isinstance(connect, _Unset) else connect,
+            "read": timeout if isinstance(read, _Unset) else read,
+            "total": total,
+        }
+        for name, limit in limits.items():
+            object.__setattr__(self, name, _seconds(limit))
 
 
-def as_timeout(timeout: Timeout | float | None) -> Timeout:
-    """Converts seconds or `None` into a `Timeout`."""
-    return timeout if isinstance(timeout, Timeout) else Timeout(timeout)
+#: A `Timeout`, seconds, `None` for no limit, or the seconds to connect and to read.
+TimeoutTypes = Union[Timeout, float, None, tuple[Union[float, None], ...]]
+
+
+def as_timeout(timeout: object) -> Timeout:
+    """Converts seconds, `None`, or a tuple as httpx and requests have it into a `Timeout`."""
+    if isinstance(timeout, Timeout):
+        return timeout
+    if isinstance(timeout, tuple) and 2 <= len(timeout) <= 4:
+        # Limits for writing and for the pool, which httpx has as well, have no counterpart here.
+        return Timeout(None, connect=timeout[0], read=timeout[1])
+    names = ("connect", "read")
+    if timeout is not None and all(hasattr(timeout, name) for name in names):
+        # A Timeout of httpx.
+        return Timeout(None, connect=getattr(timeout, "connect"), read=getattr(timeout, "read"))
+    return Timeout(timeout)  # type: ignore[arg-type]
+
+
+def _seconds(value: object) -> float | None:
+    if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
+        return value
+    raise TypeError(f"a timeout must be a number of seconds or None, not {value!r}")
 
 
 class CallLimit:
@@ -56,6 +79,7 @@ class CallLimit:
 
     def settimeout(self, timeout: float | None) -> None:
         """Sets the seconds after which each call raises `TimeoutError`; `None` means no limit."""
+        _seconds(timeout)
         if timeout is not None and timeout <= 0:
             raise ValueError("timeout must be more than 0 seconds, or None")
         self._timeout = timeout

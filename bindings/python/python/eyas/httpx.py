@@ -27,7 +27,7 @@ class Transport(httpx.BaseTransport):
     """A transport for `httpx.Client`."""
 
     def __init__(self, **options: Any) -> None:
-        self._client = Client(**options)
+        self._client = Client(**{"cookies": False, **options})
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Sends a request."""
@@ -44,7 +44,7 @@ class AsyncTransport(httpx.AsyncBaseTransport):
     """A transport for `httpx.AsyncClient`."""
 
     def __init__(self, **options: Any) -> None:
-        self._client = AsyncClient(**options)
+        self._client = AsyncClient(**{"cookies": False, **options})
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Sends a request."""

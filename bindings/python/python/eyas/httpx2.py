@@ -27,7 +27,7 @@ class Transport(httpx2.BaseTransport):
     """A transport for `httpx2.Client`."""
 
     def __init__(self, **options: Any) -> None:
-        self._client = Client(**options)
+        self._client = Client(**{"cookies": False, **options})
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Sends a request."""
@@ -44,7 +44,7 @@ class AsyncTransport(httpx2.AsyncBaseTransport):
     """A transport for `httpx2.AsyncClient`."""
 
     def __init__(self, **options: Any) -> None:
-        self._client = AsyncClient(**options)
+        self._client = AsyncClient(**{"cookies": False, **options})
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Sends a request."""
