@@ -106,7 +106,7 @@ pub use initiation::{Initiation, Recording};
 pub use listener::{ListenParameters, Listener};
 pub use memory_store::MemoryStore;
 pub use preconnection::Preconnection;
-pub use resolver::Resolver;
+pub use resolver::{NameSource, Resolver};
 pub use security::{CertificateFault, KeyFingerprint, KeyFingerprintError, SecurityParameters};
 pub use tally::AttemptCounts;
 

@@ -1,19 +1,21 @@
 //! DNS servers over TLS (RFC 7858) and over HTTPS (RFC 8484).
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use hickory_resolver::config::{ConnectionConfig, NameServerConfig};
+use hickory_resolver::PoolContext;
+use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig};
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::RuntimeProvider;
 use hickory_resolver::net::tls::{TlsClientStream, tls_client_connect_with_bind_addr};
 use hickory_resolver::net::xfer::BufDnsStreamHandle;
-use hickory_resolver::{PoolContext, TokioResolver};
 use rustls_pki_types::ServerName;
 use url::{Host, Url};
 
 use super::runtime::Runtime;
+use super::system::System;
 use crate::Error;
 
 /// A DoH server, as specified by its URL.
@@ -22,6 +24,12 @@ pub(super) struct HttpsServer {
     host: Host,
     port: u16,
     path: Arc<str>,
+}
+
+impl fmt::Display for HttpsServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "https://{}:{}{}", self.host, self.port, self.path)
+    }
 }
 
 impl HttpsServer {
@@ -43,20 +51,16 @@ impl HttpsServer {
         Ok(Self { host, port: parsed.port().unwrap_or(443), path: path.into() })
     }
 
-    /// Finds the server's address, by the system's resolver if the URL has a name.
-    pub(super) async fn resolve(&self) -> Result<NameServerConfig, NetError> {
+    /// Finds the server's address, as this host does if the URL has a name.
+    pub(super) async fn address(&self, system: &System) -> Option<NameServerConfig> {
         let (ip, name): (IpAddr, String) = match &self.host {
             Host::Ipv4(v4) => ((*v4).into(), v4.to_string()),
             Host::Ipv6(v6) => ((*v6).into(), v6.to_string()),
-            Host::Domain(name) => {
-                let system = TokioResolver::builder_tokio()?.build()?;
-                let found = system.lookup_ip(format!("{name}.")).await?;
-                (found.iter().next().ok_or(NetError::NoConnections)?, name.clone())
-            }
+            Host::Domain(name) => (system.address(name).await?, name.clone()),
         };
         let mut connection = ConnectionConfig::https(name.into(), Some(Arc::clone(&self.path)));
         connection.port = self.port;
-        Ok(NameServerConfig::new(ip, true, vec![connection]))
+        Some(NameServerConfig::new(ip, true, vec![connection]))
     }
 }
 

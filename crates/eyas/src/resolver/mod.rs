@@ -1,42 +1,44 @@
 //! DNS, with one query per record type (HEv3 §4).
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use eyas_race::dns::{Answer, DnsFailure, Query, RecordType, Records};
-use hickory_resolver::config::ResolverOpts;
-#[cfg(feature = "encrypted-dns")]
-use hickory_resolver::config::{NameServerConfig, ResolverConfig};
-use hickory_resolver::net::NetError;
-use hickory_resolver::proto::rr::{Name, RecordType as WireType};
+use eyas_race::dns::{Answer, DnsFailure, Query};
 use tokio::sync::OnceCell;
 
+use crate::Error;
+
+#[cfg(feature = "encrypted-dns")]
 mod connections;
 #[cfg(feature = "encrypted-dns")]
 mod encrypted;
+#[cfg(feature = "encrypted-dns")]
+mod encrypted_client;
+#[cfg(feature = "encrypted-dns")]
 mod failure;
 #[cfg(feature = "encrypted-dns")]
 mod https;
 mod name_servers;
+mod name_source;
 mod overrides;
 mod records;
+#[cfg(feature = "encrypted-dns")]
 mod runtime;
 mod service_parameters;
+mod system;
 
-use connections::Connections;
 use name_servers::{Found, NameServers, ServerOptions};
-use overrides::Overrides;
+use overrides::{Overrides, normalised};
+use system::System;
 
-/// Sends queries, and caches answers.
-type Client = hickory_resolver::Resolver<Connections>;
+pub use name_source::NameSource;
 
 /// How long a server that the caller names may take to answer before the query is retried.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often such a query is retried. The system's configuration has its own values.
 const RETRIES: usize = 2;
-/// The maximum number of answers in the cache.
-const CACHED_ANSWERS: u64 = 512;
 /// The maximum number of records read from one answer; further ones are ignored.
 pub(crate) const MAX_RECORDS: usize = 256;
 
@@ -50,8 +52,11 @@ pub struct Resolver {
 #[derive(Debug)]
 struct Shared {
     source: Source,
+    /// What this host is configured with.
+    system: System,
     #[cfg(feature = "encrypted-dns")]
     security: crate::SecurityParameters,
+    /// A server that the caller named.
     client: OnceCell<Asked>,
 }
 
@@ -59,7 +64,8 @@ struct Shared {
 #[derive(Debug)]
 enum Asked {
     Servers(NameServers),
-    Client(Client),
+    #[cfg(feature = "encrypted-dns")]
+    Client(encrypted_client::Client),
 }
 
 /// The servers to query.
@@ -80,12 +86,15 @@ impl Default for Resolver {
 }
 
 impl Resolver {
-    /// Uses the servers that the system is configured with, and its hosts file.
+    /// Resolves names as this host does: by its hosts file, its name servers and its search list, in
+    /// the order of its `nsswitch.conf`, all of which are read again when they change; and by
+    /// getaddrinfo(3) where that configuration is not understood whole.
     pub fn system() -> Self {
         Self::new(Source::System)
     }
 
-    /// Uses this server, over UDP, and over TCP for answers that do not fit.
+    /// Uses this server, over UDP, and over TCP for answers that do not fit. Neither it nor the
+    /// servers below are asked for names in the host's hosts file.
     pub fn server(address: SocketAddr) -> Self {
         Self::new(Source::Server(address))
     }
@@ -103,20 +112,22 @@ impl Resolver {
     #[must_use]
     pub fn with_security(self, security: crate::SecurityParameters) -> Self {
         let source = self.shared.source.clone();
-        let shared = Arc::new(Shared { source, security, client: OnceCell::new() });
+        let (system, client) = (System::new(), OnceCell::new());
+        let shared = Arc::new(Shared { source, system, security, client });
         Self { shared, ..self }
     }
 
     /// Uses this server over HTTPS (DoH, RFC 8484), such as `https://dns.example/dns-query`. A host
     /// name in the URL is resolved by the system's resolver.
     #[cfg(feature = "encrypted-dns")]
-    pub fn https(url: &str) -> Result<Self, crate::Error> {
+    pub fn https(url: &str) -> Result<Self, Error> {
         encrypted::HttpsServer::parse(url).map(|server| Self::new(Source::Https(server)))
     }
 
     fn new(source: Source) -> Self {
         let shared = Shared {
             source,
+            system: System::new(),
             #[cfg(feature = "encrypted-dns")]
             security: crate::SecurityParameters::platform(),
             client: OnceCell::new(),
@@ -148,60 +159,104 @@ impl Resolver {
         if let Some(answer) = self.known(query, port) {
             return answer;
         }
-        let protected = self.shared.source.is_protected();
-        let (records, is_authentic) = match self.client().await {
-            Ok(Asked::Servers(servers)) => {
-                let Found { records, is_authentic } =
-                    servers.query(&query.name, query.record_type).await;
-                (records, is_authentic)
-            }
-            Ok(Asked::Client(client)) => (lookup(client, query).await, false),
-            Err(error) => {
-                tracing::warn!(%error, "no resolver");
-                (Err(DnsFailure::Unreachable), false)
-            }
-        };
-        Answer { id: query.id, records, protected: protected || is_authentic }
+        let Found { records, is_authentic } = self.shared.answer(query, port).await;
+        Answer { id: query.id, records, protected: is_authentic }
+    }
+
+    /// Returns who answers for `host`, and why, as the configuration is now. Nothing is queried.
+    pub fn source_of(&self, host: &str) -> NameSource {
+        let name = normalised(host);
+        if self.overrides.has(&name) {
+            return NameSource::Override;
+        }
+        let system = self.shared.system.source_of(&name, false);
+        match (&self.shared.source, system) {
+            (Source::System, system) => system,
+            (_, system @ (NameSource::HostsFile { .. } | NameSource::Localhost)) => system,
+            (source, _) => NameSource::Server { server: source.to_string() },
+        }
     }
 
     /// Clears the cache, for example after a change of network.
     pub(crate) fn clear_cache(&self) {
         match self.shared.client.get() {
             Some(Asked::Servers(servers)) => servers.forget(),
+            #[cfg(feature = "encrypted-dns")]
             Some(Asked::Client(client)) => client.clear_cache(),
             None => {}
         }
-    }
-
-    async fn client(&self) -> Result<&Asked, NetError> {
-        self.shared.client.get_or_try_init(|| self.shared.connect()).await
+        self.shared.system.clear_cache();
     }
 }
 
 impl Shared {
-    async fn connect(&self) -> Result<Asked, NetError> {
-        let mut builder = match &self.source {
-            Source::System => Client::builder(Connections::default())?,
+    /// Returns the answer to a query, which is authentic if it came over a protected channel.
+    async fn answer(&self, query: &Query, port: u16) -> Found {
+        let name = normalised(&query.name);
+        let (prefix, host) = overrides::split_owner(&name, port);
+        if matches!(self.source, Source::System) {
+            let asked = system::Asked { host, prefix, is_absolute: false };
+            return self.system.query(asked, query.record_type).await;
+        }
+        if let Some(found) = self.system.hosts_answer(host, query.record_type) {
+            return found;
+        }
+        let is_authentic = self.source.is_protected();
+        match self.client.get_or_try_init(|| self.connect()).await {
+            Ok(Asked::Servers(servers)) => servers.query(&name, query.record_type).await,
+            #[cfg(feature = "encrypted-dns")]
+            Ok(Asked::Client(client)) => {
+                let records = encrypted_client::look_up(client, &name, query.record_type).await;
+                Found { records, is_authentic }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "no resolver");
+                Found { records: Err(DnsFailure::Unreachable), is_authentic }
+            }
+        }
+    }
+
+    /// Returns the server that the caller named.
+    async fn connect(&self) -> Result<Asked, Error> {
+        #[cfg(feature = "encrypted-dns")]
+        let encrypted = |server| {
+            encrypted_client::client(server, &self.security)
+                .map(Asked::Client)
+                .map_err(|error| Error::Resolver(error.to_string()))
+        };
+        match &self.source {
+            // Its servers are those of the configuration.
+            Source::System => Ok(Asked::Servers(NameServers::new([], ServerOptions::default()))),
             Source::Server(address) => {
-                let attempts = RETRIES + 1;
-                let options =
-                    ServerOptions { timeout: QUERY_TIMEOUT, attempts, ..ServerOptions::default() };
-                return Ok(Asked::Servers(NameServers::new([*address], options)));
+                let (timeout, attempts) = (QUERY_TIMEOUT, RETRIES + 1);
+                let options = ServerOptions { timeout, attempts, ..ServerOptions::default() };
+                Ok(Asked::Servers(NameServers::new([*address], options)))
             }
             #[cfg(feature = "encrypted-dns")]
-            Source::Tls(address, name) => builder_for(encrypted::tls_server(*address, name)),
+            Source::Tls(address, name) => encrypted(encrypted::tls_server(*address, name)),
             #[cfg(feature = "encrypted-dns")]
-            Source::Https(server) => builder_for(server.resolve().await?),
-        };
-        configure(builder.options_mut());
-        #[cfg(feature = "encrypted-dns")]
-        if self.source.is_protected() {
-            let verifier = self.security.server_verifier();
-            let trust = verifier.and_then(|verifier| self.security.client_config(verifier));
-            let trust = trust.map_err(|error| NetError::Msg(error.to_string()))?;
-            builder = builder.with_tls_config(trust);
+            Source::Https(server) => {
+                let address = server.address(&self.system).await;
+                encrypted(
+                    address.ok_or_else(|| {
+                        Error::Resolver(format!("{server}: its host has no address"))
+                    })?,
+                )
+            }
         }
-        builder.build().map(Asked::Client)
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::System => f.write_str("the host's resolver"),
+            Self::Server(address) => write!(f, "{address}"),
+            #[cfg(feature = "encrypted-dns")]
+            Self::Tls(address, name) => write!(f, "{address} over TLS as {name}"),
+            #[cfg(feature = "encrypted-dns")]
+            Self::Https(server) => write!(f, "{server}"),
+        }
     }
 }
 
@@ -213,44 +268,6 @@ impl Source {
             Self::Tls(..) | Self::Https(_) => true,
         }
     }
-}
-
-#[cfg(feature = "encrypted-dns")]
-fn builder_for(server: NameServerConfig) -> hickory_resolver::ResolverBuilder<Connections> {
-    let config = ResolverConfig::from_name_servers(vec![server]);
-    let mut builder = Client::builder_with_config(config, Connections::default());
-    builder.options_mut().timeout = QUERY_TIMEOUT;
-    builder.options_mut().attempts = RETRIES;
-    builder
-}
-
-fn configure(options: &mut ResolverOpts) {
-    options.cache_size = CACHED_ANSWERS;
-    // HTTPS records with hints and ECH outgrow 512 octets.
-    options.edns0 = true;
-}
-
-async fn lookup(client: &Client, query: &Query) -> Result<Records, DnsFailure> {
-    let name = owner_name(&query.name)?;
-    let wire_type = match query.record_type {
-        RecordType::Https => WireType::HTTPS,
-        RecordType::Aaaa => WireType::AAAA,
-        RecordType::A => WireType::A,
-    };
-    match client.lookup(name, wire_type).await {
-        Ok(found) => records::read(query.record_type, found.answers()),
-        Err(error) => Err(failure::classify(&error)),
-    }
-}
-
-/// Converts a name. Search lists apply only to single labels: a name with a dot is looked up as it
-/// is.
-fn owner_name(name: &str) -> Result<Name, DnsFailure> {
-    let mut name = Name::from_ascii(name).map_err(|_| DnsFailure::NoSuchName)?;
-    if name.num_labels() > 1 {
-        name.set_fqdn(true);
-    }
-    Ok(name)
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ impl Overrides {
     /// Returns the answer to the query if its host is overridden. The service of an overridden host
     /// is determined by the caller, so there is no HTTPS record for it.
     pub(super) fn answer(&self, query: &Query, port: u16) -> Option<Result<Records, DnsFailure>> {
-        let addresses = self.0.get(&*normalised(host_of(&query.name, port)))?.get(&port)?;
+        let addresses = self.0.get(&*normalised(split_owner(&query.name, port).1))?.get(&port)?;
         let v6 = addresses.iter().filter_map(|address| match address {
             IpAddr::V6(v6) => Some(*v6),
             IpAddr::V4(_) => None,
@@ -46,16 +46,18 @@ fn some_or_no_data<T>(
     if addresses.is_empty() { Err(DnsFailure::NoData) } else { Ok(records(addresses)) }
 }
 
-/// Returns the host of a query: `_8443._https.example.com` is about `example.com` (RFC 9460 §9.1).
-fn host_of(name: &str, port: u16) -> &str {
+/// Splits the owner name of a query into a prefix and the host that it is about:
+/// `_8443._https.example.com` is about `example.com` (RFC 9460 §9.1).
+pub(super) fn split_owner(name: &str, port: u16) -> (&str, &str) {
     let host = name.strip_prefix('_').and_then(|rest| {
         let (prefixed, host) = rest.split_once("._https.")?;
         (prefixed.parse() == Ok(port)).then_some(host)
     });
-    host.unwrap_or(name)
+    host.map_or(("", name), |host| name.split_at(name.len() - host.len()))
 }
 
-fn normalised(host: &str) -> Cow<'_, str> {
+/// Returns the name in lower case and without a trailing dot.
+pub(super) fn normalised(host: &str) -> Cow<'_, str> {
     let host = host.trim_end_matches('.');
     if host.bytes().any(|octet| octet.is_ascii_uppercase()) {
         Cow::Owned(host.to_ascii_lowercase())

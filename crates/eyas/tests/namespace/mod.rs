@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 /// Set inside the namespace.
 const INSIDE: &str = "EYAS_TEST_INSIDE_NAMESPACE";
 
-/// Runs `body` in its own, empty namespace with privileges there. `test` is the full name of the
+/// Runs `body` in its own namespaces of the network, which is empty, and of mounts, with privileges there. `test` is the full name of the
 /// calling test.
 pub(crate) fn in_its_own(test: &str, body: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
@@ -42,7 +42,7 @@ pub(crate) fn in_its_own(test: &str, body: impl FnOnce()) {
 fn namespace() -> Result<Command, String> {
     let unshare = || {
         let mut command = Command::new("unshare");
-        command.args(["--user", "--map-root-user", "--net"]);
+        command.args(["--user", "--map-root-user", "--mount", "--net"]);
         command
     };
     let output = unshare()

@@ -1,0 +1,90 @@
+//! Queries to the host's name servers, for the names that its search list makes of a name.
+
+use std::sync::Arc;
+
+use eyas_race::dns::{DnsFailure, RecordType};
+use futures_util::FutureExt;
+use futures_util::future::{Either, select};
+
+use super::super::name_servers::{Found, NameServers};
+use super::Asked;
+use super::in_flight::InFlight;
+use super::resolv_conf::ResolvConf;
+use super::search::{self, Ask, Searched, candidates, known, search};
+
+/// The name servers of one configuration.
+#[derive(Debug)]
+pub(super) struct Dns {
+    conf: Arc<ResolvConf>,
+    servers: NameServers,
+    searches: InFlight<(String, bool), Result<Searched, DnsFailure>>,
+}
+
+/// Names are asked of these servers, on behalf of several callers.
+struct Servers(Arc<Dns>);
+
+impl Ask for Servers {
+    fn ask(&self, name: &str, record_type: RecordType) -> search::Asked {
+        if record_type == RecordType::Aaaa && self.0.conf.no_aaaa {
+            return known(Err(DnsFailure::NoData));
+        }
+        let (dns, name) = (Arc::clone(&self.0), name.to_owned());
+        async move { dns.servers.query(&name, record_type).await }.boxed().shared()
+    }
+}
+
+impl Dns {
+    pub(super) fn new(conf: Arc<ResolvConf>) -> Self {
+        let servers = NameServers::new(conf.servers.iter().copied(), conf.options.clone());
+        Self { conf, servers, searches: InFlight::default() }
+    }
+
+    pub(super) fn is_of(&self, conf: &Arc<ResolvConf>) -> bool {
+        Arc::ptr_eq(&self.conf, conf)
+    }
+
+    pub(super) fn forget(&self) {
+        self.servers.forget();
+    }
+
+    /// Returns the answer to a query, or why the name as a whole has none. If it `is_last`, nobody
+    /// else is asked for the name, and the difference does not matter.
+    pub(super) async fn query(
+        self: &Arc<Self>,
+        asked: Asked<'_>,
+        record_type: RecordType,
+        is_last: bool,
+    ) -> Result<Found, DnsFailure> {
+        let names = candidates(&self.conf, asked.host, asked.is_absolute);
+        let Some(first) = names.first().map(|candidate| candidate.name.clone()) else {
+            return Err(DnsFailure::NoSuchName);
+        };
+        let servers = Servers(Arc::clone(self));
+        let owner = |name: &str| format!("{}{name}", asked.prefix);
+        if is_last && names.len() == 1 {
+            return Ok(servers.ask(&owner(&first), record_type).await);
+        }
+        let key = (asked.host.to_owned(), asked.is_absolute);
+        let searched = self.searches.join(key, || search(Servers(Arc::clone(self)), names).boxed());
+        if record_type != RecordType::Https {
+            return Ok(searched.await?.addresses(record_type).await);
+        }
+        // The first name is the usual one, so its records are asked for meanwhile.
+        let early = servers.ask(&owner(&first), record_type);
+        let searched = match select(searched, early.clone()).await {
+            Either::Left((searched, _)) => searched,
+            Either::Right((_, searched)) => searched.await,
+        };
+        let as_it_is = match searched {
+            Ok(searched) if *searched.name == *first => return Ok(early.await),
+            Ok(searched) => return Ok(servers.ask(&owner(&searched.name), record_type).await),
+            Err(_) if first == asked.host => early.await,
+            Err(_) => servers.ask(&owner(asked.host), record_type).await,
+        };
+        // A name without addresses may be an alias by its HTTPS records (RFC 9460 §2.4.2).
+        match (as_it_is.records.is_ok(), searched) {
+            (false, Err(failure)) => Err(failure),
+            _ => Ok(as_it_is),
+        }
+    }
+}

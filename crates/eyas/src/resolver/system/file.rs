@@ -1,0 +1,116 @@
+//! Files of the host's configuration, which are read again when they have changed.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The number of octets that are read of a file; lists of blocked names have a few megabytes.
+const MAX_OCTETS: u64 = 64 << 20;
+
+/// How long two changes may have the same time stamp: a tick of the kernel's clock is at most 10 ms.
+const SETTLING: Duration = Duration::from_millis(100);
+
+/// A file, as it was when it was last read.
+#[derive(Debug)]
+pub(super) struct WatchedFile<T> {
+    path: Box<Path>,
+    state: Mutex<Option<Snapshot<T>>>,
+}
+
+/// What was read.
+#[derive(Debug)]
+struct Snapshot<T> {
+    stamp: Stamp,
+    /// Whether every later change has another stamp.
+    is_settled: bool,
+    value: Arc<T>,
+}
+
+/// What tells two states of a path apart. A file that was replaced is another inode, and its inode
+/// change time cannot be set back as its modification time can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stamp {
+    Absent(io::ErrorKind),
+    Present { device: u64, inode: u64, len: u64, modified: (i64, i64), changed: (i64, i64) },
+}
+
+impl Stamp {
+    fn of(found: io::Result<&Metadata>) -> Self {
+        match found {
+            Err(error) => Self::Absent(error.kind()),
+            Ok(file) => Self::Present {
+                device: file.dev(),
+                inode: file.ino(),
+                len: file.len(),
+                modified: (file.mtime(), file.mtime_nsec()),
+                changed: (file.ctime(), file.ctime_nsec()),
+            },
+        }
+    }
+
+    /// Returns whether a change after `now` cannot have this stamp.
+    fn is_settled(&self, now: Duration) -> bool {
+        let Self::Present { changed: (seconds, nanoseconds), .. } = self else { return true };
+        let (Ok(seconds), Ok(nanoseconds)) = (u64::try_from(*seconds), u32::try_from(*nanoseconds))
+        else {
+            return true;
+        };
+        let changed = Duration::new(seconds, nanoseconds);
+        // The clock of another host, or one that was set back, says nothing.
+        changed > now || now - changed > SETTLING
+    }
+}
+
+impl<T: PartialEq> WatchedFile<T> {
+    pub(super) fn new(path: impl AsRef<Path>) -> Self {
+        Self { path: path.as_ref().into(), state: Mutex::default() }
+    }
+
+    /// Returns what `parse` makes of the file as it is now: of its contents, or of the reason why
+    /// there are none. As long as that is equal, it is the same `Arc`.
+    pub(super) fn current(&self, parse: impl FnOnce(io::Result<&[u8]>) -> T) -> Arc<T> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = std::fs::metadata(&self.path);
+        if let Some(read) = state.as_ref()
+            && read.is_settled
+            && read.stamp == Stamp::of(found.as_ref().map_err(copy))
+        {
+            return Arc::clone(&read.value);
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let (stamp, contents) = match found.and_then(|found| self.read(&found)) {
+            Ok((metadata, contents)) => (Stamp::of(Ok(&metadata)), Ok(contents)),
+            Err(error) => (Stamp::of(Err(copy(&error))), Err(error)),
+        };
+        let value = parse(contents.as_deref().map_err(copy));
+        let value = match state.take() {
+            Some(before) if *before.value == value => before.value,
+            _ => Arc::new(value),
+        };
+        let is_settled = stamp.is_settled(now);
+        *state = Some(Snapshot { stamp, is_settled, value: Arc::clone(&value) });
+        value
+    }
+
+    /// Reads the file that was found.
+    fn read(&self, found: &Metadata) -> io::Result<(Metadata, Vec<u8>)> {
+        // Opening a FIFO would wait for a writer.
+        if !found.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+        }
+        let file = File::open(&self.path)?;
+        // It may have been replaced since.
+        let metadata = file.metadata()?;
+        let mut contents = Vec::new();
+        file.take(MAX_OCTETS).read_to_end(&mut contents)?;
+        Ok((metadata, contents))
+    }
+}
+
+/// Returns an error of the same kind.
+fn copy(error: &io::Error) -> io::Error {
+    io::Error::from(error.kind())
+}

@@ -1,0 +1,320 @@
+//! Names as this host resolves them: its hosts file, its name servers and search list, in the order
+//! of its nsswitch.conf; and its own resolver where that is not understood whole.
+//!
+//! | rule | source |
+//! | --- | --- |
+//! | a name in the hosts file is answered from it alone | hosts(5), `nss_files` of glibc |
+//! | files are read again when they have changed | resolv.conf(5), glibc since 2.26 |
+//! | all record types of a name come from the same searched name | `res_search` of glibc with both families |
+//! | what is not understood is left to getaddrinfo(3) | `hostLookupOrder` of Go |
+//! | `localhost` is this host | RFC 6761 §6.3 |
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use eyas_race::candidate::Family;
+use eyas_race::dns::{DnsFailure, RecordType, Records};
+use futures_util::FutureExt;
+
+mod dns;
+mod file;
+mod host_resolver;
+mod hosts;
+mod in_flight;
+mod nsswitch;
+mod resolv_conf;
+mod search;
+
+use dns::Dns;
+use file::WatchedFile;
+use host_resolver::Looked;
+use hosts::{Hosts, records};
+use in_flight::InFlight;
+use nsswitch::{NameSwitch, Order, Situation, Step};
+use resolv_conf::{ResolvConf, Surroundings};
+
+use super::NameSource;
+use super::name_servers::Found;
+
+/// The addresses of `localhost`, whatever else says so (RFC 6761 §6.3).
+const LOOPBACK: [IpAddr; 2] = [IpAddr::V6(Ipv6Addr::LOCALHOST), IpAddr::V4(Ipv4Addr::LOCALHOST)];
+
+/// The host's name resolution.
+#[derive(Debug)]
+pub(super) struct System {
+    hosts: WatchedFile<Hosts>,
+    /// Whether every line of the hosts file with a name counts.
+    every_line: WatchedFile<bool>,
+    resolv_conf: WatchedFile<ResolvConf>,
+    switch: WatchedFile<NameSwitch>,
+    surroundings: Surroundings,
+    /// The name servers of the latest configuration, with their answers.
+    dns: Mutex<Option<Arc<Dns>>>,
+    lookups: InFlight<(String, Option<Family>), Looked>,
+}
+
+/// A name that is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked<'a> {
+    /// The host, in lower case and without a trailing dot.
+    pub(super) host: &'a str,
+    /// What stands before it in the owner name of its HTTPS records (RFC 9460 §9.1).
+    pub(super) prefix: &'a str,
+    /// Whether it is never searched.
+    pub(super) is_absolute: bool,
+}
+
+/// The configuration at one moment.
+struct Configuration {
+    hosts: Arc<Hosts>,
+    conf: Arc<ResolvConf>,
+    switch: Arc<NameSwitch>,
+}
+
+/// Who answers for a name.
+enum Way {
+    HostsFile,
+    Loopback,
+    Own(Vec<Step>),
+    HostResolver(String),
+}
+
+impl System {
+    pub(super) fn new() -> Self {
+        Self {
+            hosts: WatchedFile::new(hosts::PATH),
+            every_line: WatchedFile::new(hosts::HOST_CONF_PATH),
+            resolv_conf: WatchedFile::new(resolv_conf::PATH),
+            switch: WatchedFile::new(nsswitch::PATH),
+            surroundings: Surroundings::read(),
+            dns: Mutex::default(),
+            lookups: InFlight::default(),
+        }
+    }
+
+    /// Answers a query.
+    pub(super) async fn query(&self, asked: Asked<'_>, record_type: RecordType) -> Found {
+        let now = self.configuration();
+        let found = match now.way(asked.host, &self.surroundings) {
+            Way::HostsFile => return self.answer_from(&now.hosts, asked.host, record_type),
+            Way::Loopback => return local(records(&LOOPBACK, record_type)),
+            Way::Own(steps) => self.ask_own(&now, &steps, asked, record_type).await,
+            Way::HostResolver(_) if record_type == RecordType::Https => {
+                self.ask_service(&now, asked).await
+            }
+            Way::HostResolver(_) => self
+                .ask_host(&now, asked, record_type)
+                .await
+                .map(|found| Found { records: Ok(found), is_authentic: false }),
+        };
+        found.unwrap_or_else(|failure| Found { records: Err(failure), is_authentic: false })
+    }
+
+    /// Returns an address of a name, if it has any.
+    #[cfg(feature = "encrypted-dns")]
+    pub(super) async fn address(&self, name: &str) -> Option<IpAddr> {
+        let asked = Asked { host: name, prefix: "", is_absolute: true };
+        for record_type in [RecordType::Aaaa, RecordType::A] {
+            match self.query(asked, record_type).await.records {
+                Ok(Records::Aaaa(found)) => return found.first().map(|v6| (*v6).into()),
+                Ok(Records::A(found)) => return found.first().map(|v4| (*v4).into()),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Answers a query from the hosts file, if the name stands there and the host uses it.
+    pub(super) fn hosts_answer(&self, host: &str, record_type: RecordType) -> Option<Found> {
+        let hosts = self.hosts();
+        // The switch is read only if it matters.
+        (hosts.has(host) && self.switch().has_files())
+            .then(|| self.answer_from(&hosts, host, record_type))
+    }
+
+    /// Returns who answers for a name.
+    pub(super) fn source_of(&self, host: &str, is_absolute: bool) -> NameSource {
+        let now = self.configuration();
+        let hosts_file = || NameSource::HostsFile { path: hosts::PATH.to_owned() };
+        match now.way(host, &self.surroundings) {
+            Way::HostsFile => hosts_file(),
+            Way::Loopback => NameSource::Localhost,
+            Way::Own(steps) if steps.iter().all(|step| matches!(step, Step::Files(_))) => {
+                hosts_file()
+            }
+            Way::Own(_) => {
+                let candidates = search::candidates(&now.conf, host, is_absolute);
+                NameSource::Queries {
+                    servers: now.conf.servers.clone(),
+                    names: candidates.into_iter().map(|candidate| candidate.name).collect(),
+                }
+            }
+            Way::HostResolver(why) => NameSource::HostResolver { why },
+        }
+    }
+
+    /// Drops the answers of the name servers.
+    pub(super) fn clear_cache(&self) {
+        if let Some(dns) = self.dns.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            dns.forget();
+        }
+    }
+
+    /// Asks the sources one after the other.
+    async fn ask_own(
+        &self,
+        now: &Configuration,
+        steps: &[Step],
+        asked: Asked<'_>,
+        record_type: RecordType,
+    ) -> Result<Found, DnsFailure> {
+        let mut failure = DnsFailure::NoSuchName;
+        for (at, step) in steps.iter().enumerate() {
+            let goes_on = match step {
+                Step::Files(_) if now.hosts.has(asked.host) => {
+                    return Ok(self.answer_from(&now.hosts, asked.host, record_type));
+                }
+                Step::Files(continues) => continues.if_not_found,
+                Step::Dns(continues) => {
+                    let is_last = at + 1 == steps.len();
+                    match self.dns(&now.conf).query(asked, record_type, is_last).await {
+                        Ok(found) => return Ok(found),
+                        Err(why) => {
+                            failure = why;
+                            continues.after(&failure)
+                        }
+                    }
+                }
+            };
+            if !goes_on {
+                break;
+            }
+        }
+        Err(failure)
+    }
+
+    /// Asks the host's own resolver for addresses.
+    async fn ask_host(
+        &self,
+        now: &Configuration,
+        asked: Asked<'_>,
+        record_type: RecordType,
+    ) -> Result<Records, DnsFailure> {
+        // One call for each family, so that neither waits for the other; but one for both where an
+        // address of one decides which name or which source counts for the other.
+        let is_searched = !asked.is_absolute && !now.conf.search.is_empty();
+        let family = match record_type {
+            _ if is_searched || now.hosts.has(asked.host) => None,
+            RecordType::A => Some(Family::V4),
+            RecordType::Aaaa | RecordType::Https => Some(Family::V6),
+        };
+        // A dot at the end keeps it from being searched, but would hide it in the hosts file.
+        let dot = if asked.is_absolute && !now.hosts.has(asked.host) { "." } else { "" };
+        let name = format!("{}{dot}", asked.host);
+        let lookup = self
+            .lookups
+            .join((name.clone(), family), || host_resolver::look_up(name, family).boxed());
+        records(&lookup.await?, record_type)
+    }
+
+    /// Queries the HTTPS records of a name whose addresses the host's own resolver knows.
+    async fn ask_service(
+        &self,
+        now: &Configuration,
+        asked: Asked<'_>,
+    ) -> Result<Found, DnsFailure> {
+        let host = asked.host;
+        // A name of the local link is none of DNS's business (RFC 6762 §22.1).
+        let is_local = now.switch.has_mdns() && (host == "local" || host.ends_with(".local"));
+        let is_own = now.switch.is_of_this_host(host, &self.surroundings.host_name);
+        let in_file = now.switch.has_files() && now.hosts.has(host);
+        if is_local || is_own || in_file || !now.switch.has_dns() {
+            return Err(DnsFailure::NoData);
+        }
+        self.dns(&now.conf).query(asked, RecordType::Https, true).await
+    }
+
+    fn answer_from(&self, hosts: &Hosts, host: &str, record_type: RecordType) -> Found {
+        let every_line = self
+            .every_line
+            .current(|contents| hosts::takes_every_line(contents.unwrap_or_default()));
+        let records = hosts.answer(host, *every_line, record_type);
+        local(records.unwrap_or(Err(DnsFailure::NoSuchName)))
+    }
+
+    fn configuration(&self) -> Configuration {
+        Configuration { hosts: self.hosts(), conf: self.conf(), switch: self.switch() }
+    }
+
+    fn hosts(&self) -> Arc<Hosts> {
+        self.hosts.current(|contents| Hosts::parse(contents.unwrap_or_default()))
+    }
+
+    fn conf(&self) -> Arc<ResolvConf> {
+        self.resolv_conf.current(|contents| {
+            ResolvConf::parse(contents.unwrap_or_default(), &self.surroundings, |name| {
+                nix::net::if_::if_nametoindex(name).ok()
+            })
+        })
+    }
+
+    fn switch(&self) -> Arc<NameSwitch> {
+        self.switch
+            .current(|contents| contents.map_or_else(|_| NameSwitch::default(), NameSwitch::parse))
+    }
+
+    /// Returns the name servers of this configuration. Those of an earlier one are dropped with their
+    /// answers once nobody waits for them.
+    fn dns(&self, conf: &Arc<ResolvConf>) -> Arc<Dns> {
+        let mut dns = self.dns.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(dns) = dns.as_ref().filter(|dns| dns.is_of(conf)) {
+            return Arc::clone(dns);
+        }
+        let new = Arc::new(Dns::new(Arc::clone(conf)));
+        *dns = Some(Arc::clone(&new));
+        new
+    }
+}
+
+/// Returns an answer that never left this host.
+fn local(records: Result<Records, DnsFailure>) -> Found {
+    Found { records, is_authentic: true }
+}
+
+impl Configuration {
+    /// Decides who answers for a name.
+    fn way(&self, host: &str, surroundings: &Surroundings) -> Way {
+        let situation = Situation {
+            name: host,
+            host_name: &surroundings.host_name,
+            has_mdns_allow: self.switch.has_mdns() && Path::new(nsswitch::MDNS_ALLOW_PATH).exists(),
+        };
+        let order = self.switch.order(situation);
+        let files_first = match &order {
+            Order::Own(steps) => matches!(steps.first(), Some(Step::Files(_))),
+            Order::HostResolver { files_first, .. } => *files_first,
+        };
+        if files_first && self.hosts.has(host) {
+            return Way::HostsFile;
+        }
+        if host == "localhost" || host.ends_with(".localhost") {
+            return Way::Loopback;
+        }
+        match order {
+            Order::HostResolver { because, .. } => {
+                Way::HostResolver(format!("{} names {because}", nsswitch::PATH))
+            }
+            Order::Own(steps) if steps.iter().any(|step| matches!(step, Step::Dns(_))) => {
+                if let Some(setting) = &self.conf.unknown {
+                    return Way::HostResolver(format!("{} has {setting:?}", resolv_conf::PATH));
+                }
+                if surroundings.has_aliases && !host.contains('.') {
+                    return Way::HostResolver("HOSTALIASES is set".to_owned());
+                }
+                Way::Own(steps)
+            }
+            Order::Own(steps) => Way::Own(steps),
+        }
+    }
+}
