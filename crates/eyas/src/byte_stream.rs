@@ -16,11 +16,14 @@ use crate::feedback::Feedback;
 use crate::quic_stream::QuicStream;
 #[cfg(feature = "sctp")]
 use crate::sctp::{SctpStream, secured::Secured};
+use crate::tcp_status::{TcpGuard, TcpStatus};
 
 /// An ordered, reliable, bidirectional byte stream: TCP, MPTCP, a pair of SCTP streams, TLS over
 /// any of these, or one bidirectional QUIC stream. The first byte received from the peer is
 /// reported to the memory.
 pub struct ByteStream {
+    /// Dropped before the transport.
+    guard: Option<TcpGuard>,
     transport: ByteTransport,
     info: Arc<ConnectionInfo>,
     feedback: Feedback,
@@ -81,11 +84,19 @@ impl ByteStream {
         read_ahead: Bytes,
     ) -> Self {
         let is_write_vectored = transport.bytes().is_write_vectored();
-        Self { transport, info, feedback, read_ahead, read_any: false, is_write_vectored }
+        let read_any = false;
+        Self { guard: None, transport, info, feedback, read_ahead, read_any, is_write_vectored }
     }
 
     pub(crate) fn tcp(&self) -> Option<&TcpStream> {
         self.transport.tcp()
+    }
+
+    pub(crate) fn tcp_status(&mut self) -> Option<TcpStatus> {
+        if self.guard.is_none() {
+            self.guard = self.tcp().map(TcpGuard::new);
+        }
+        self.guard.as_ref().map(TcpGuard::status)
     }
 
     #[cfg(any(feature = "quic", feature = "sctp"))]

@@ -14,6 +14,7 @@ use crate::connection_info::ConnectionInfo;
 pub use crate::feedback::Feedback;
 #[cfg(feature = "sctp")]
 use crate::sctp::SctpStreams;
+use crate::tcp_status::TcpStatus;
 
 /// A connection over the transport that won the race.
 ///
@@ -60,6 +61,12 @@ impl Connection {
     /// connection.
     pub fn tcp(&self) -> Option<&tokio::net::TcpStream> {
         self.stream.tcp()
+    }
+
+    /// Returns a handle that asks the kernel about a TCP or MPTCP connection, whoever reads and
+    /// writes its stream by then.
+    pub fn tcp_status(&mut self) -> Option<TcpStatus> {
+        self.stream.tcp_status()
     }
 
     /// Returns the SCTP association, if this is one and eyas's own SCTP stack carries it. Stream 0

@@ -7,6 +7,7 @@
 //! | [`Preconnection`], [`Initiation`] | from a target to a connection, and then to a better one | RFC 9622 §6, §7 |
 //! | [`Connection`], [`ByteStream`] | the connection that won | RFC 9622 §9 |
 //! | [`ConnectionInfo`], [`Recording`], [`AttemptCounts`] | why it won, and how the other attempts ended | RFC 9622 §9 |
+//! | [`TcpStatus`], [`TcpReading`], [`TcpProbe`] | what the kernel knows of a TCP connection | |
 //! | [`Feedback`] | reports to the memory how a connection fared | |
 //! | [`Error`], [`ConnectError`], [`CertificateFault`] | what went wrong, and what to do about it | |
 //! | [`Listener`], [`ListenParameters`] | the passive side: TCP, MPTCP, TLS, QUIC and SCTP on one port number | RFC 9622 §7.2 |
@@ -84,6 +85,7 @@ pub mod sctp;
 mod security;
 pub mod sockets;
 mod tally;
+mod tcp_status;
 #[cfg(all(test, feature = "quic"))]
 #[path = "../tests/namespace/mod.rs"]
 mod test_namespace;
@@ -91,6 +93,8 @@ mod test_namespace;
 #[path = "../tests/ports/mod.rs"]
 mod test_ports;
 
+#[cfg(feature = "quic")]
+pub use attempt::quic::probe_quic;
 pub use byte_stream::ByteStream;
 pub use connect_error::ConnectError;
 pub use connection::{Connection, Feedback};
@@ -109,6 +113,7 @@ pub use preconnection::Preconnection;
 pub use resolver::{NameSource, Resolver};
 pub use security::{CertificateFault, KeyFingerprint, KeyFingerprintError, SecurityParameters};
 pub use tally::AttemptCounts;
+pub use tcp_status::{TcpProbe, TcpReading, TcpStatus};
 
 pub use eyas_race::candidate::{Alpn, Candidate, Security, Transport};
 pub use eyas_race::target::{Host, Target};

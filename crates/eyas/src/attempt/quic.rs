@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -27,6 +28,10 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Silence after which a keep-alive packet is sent (RFC 9114 §5.1 asks for it while responses are
 /// outstanding), so that a connection is closed only after several of them were not answered.
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(10);
+
+/// The peer's credit for all streams together, in bytes: no limit, as each stream has one, and yet
+/// less than the largest, so that it can be extended.
+const RECEIVE_WINDOW: u64 = 1 << 61;
 
 /// The code with which a connection is closed if its peer cannot be reached; nothing reads it.
 const PEER_UNREACHABLE: quinn::VarInt = quinn::VarInt::from_u32(0);
@@ -176,7 +181,19 @@ fn transport() -> quinn::TransportConfig {
     let mut transport = quinn::TransportConfig::default();
     transport.max_idle_timeout(quinn::IdleTimeout::try_from(IDLE_TIMEOUT).ok());
     transport.keep_alive_interval(Some(KEEP_ALIVE_AFTER));
+    transport.receive_window(quinn::VarInt::from_u64(RECEIVE_WINDOW).unwrap_or(quinn::VarInt::MAX));
     transport
+}
+
+/// Sends a frame that the peer has to acknowledge (RFC 9000 §13.2.1), on a connection whose
+/// configuration is the endpoint's: quinn offers no PING, so this extends the peer's credit for the
+/// whole connection, which is no limit, by one byte.
+pub fn probe_quic(connection: &quinn::Connection) {
+    static PROBES: AtomicU32 = AtomicU32::new(0);
+    let probes = u64::from(PROBES.fetch_add(1, Ordering::Relaxed)) + 1;
+    if let Ok(window) = quinn::VarInt::from_u64(RECEIVE_WINDOW + probes) {
+        connection.set_receive_window(window);
+    }
 }
 
 /// Writes the results of the handshake into `info`.

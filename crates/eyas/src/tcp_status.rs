@@ -1,0 +1,152 @@
+//! What the kernel knows of a TCP connection whose stream belongs to somebody else.
+
+use std::fmt;
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+
+/// Silence after which the kernel sends a keep-alive probe.
+pub(crate) const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(60);
+
+/// A handle to a TCP connection that asks the kernel about it, wherever its stream is. It does not
+/// keep the connection open. Cheap to clone.
+#[derive(Clone)]
+pub struct TcpStatus(Arc<Slot>);
+
+/// The descriptor, until its owner closes it. Whoever uses it holds the lock.
+struct Slot(Mutex<Option<RawFd>>);
+
+/// What the kernel knows of a TCP connection. For MPTCP it is about the first subflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TcpReading {
+    /// Whether there is data that the peer has not acknowledged, sent or still to be sent.
+    pub has_unacknowledged: bool,
+    /// How long ago the last acknowledgement arrived, to the kernel's clock tick: up to 10 ms too
+    /// much or too little.
+    pub since_acknowledgement: Duration,
+    /// How long an acknowledgement may take before the data counts as lost: the smoothed round trip
+    /// and its variance, and the time for which a peer may delay it (RFC 6298 §2).
+    pub patience: Duration,
+    /// The smoothed round-trip time.
+    pub rtt: Duration,
+}
+
+impl TcpStatus {
+    /// Returns what the kernel knows, or `None` if the connection is closed.
+    pub fn read(&self) -> Option<TcpReading> {
+        self.0.with(kernel::read)?
+    }
+
+    /// Has the kernel send a keep-alive probe (RFC 9293 §3.8.4) now, unless something was received
+    /// within the last second. [`read`](Self::read) says when the peer has answered it. The usual
+    /// time until such probes applies again once the value is dropped.
+    pub fn probe(&self) -> TcpProbe {
+        self.0.with(|socket| kernel::probe_after(socket, PROBE_AFTER));
+        TcpProbe(self.clone())
+    }
+}
+
+/// Shorter than anything has been silent when it is probed, so that the probe is due at once.
+const PROBE_AFTER: Duration = Duration::from_secs(1);
+
+/// A keep-alive probe that was sent early.
+#[derive(Debug)]
+#[must_use = "the next probes follow the usual time once this is dropped"]
+pub struct TcpProbe(TcpStatus);
+
+impl Drop for TcpProbe {
+    fn drop(&mut self) {
+        self.0.0.with(|socket| kernel::probe_after(socket, KEEP_ALIVE_AFTER));
+    }
+}
+
+impl Slot {
+    fn with<T>(&self, ask: impl FnOnce(std::os::fd::BorrowedFd<'_>) -> T) -> Option<T> {
+        let slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let descriptor = (*slot)?;
+        #[expect(unsafe_code, reason = "the stream is owned by whoever reads it")]
+        // SAFETY: `TcpGuard` empties the slot, which is locked here, before its stream is closed.
+        let socket = unsafe { std::os::fd::BorrowedFd::borrow_raw(descriptor) };
+        Some(ask(socket))
+    }
+}
+
+/// Kept beside a stream and dropped before it: from then on nobody can ask about it.
+pub(crate) struct TcpGuard(TcpStatus);
+
+impl TcpGuard {
+    pub(crate) fn new(stream: &TcpStream) -> Self {
+        Self(TcpStatus(Arc::new(Slot(Mutex::new(Some(stream.as_raw_fd()))))))
+    }
+
+    pub(crate) fn status(&self) -> TcpStatus {
+        self.0.clone()
+    }
+}
+
+impl Drop for TcpGuard {
+    fn drop(&mut self) {
+        *self.0.0.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+impl fmt::Debug for TcpStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TcpStatus").field(&self.read()).finish()
+    }
+}
+
+mod kernel {
+    use std::os::fd::BorrowedFd;
+    use std::time::Duration;
+
+    use nix::sys::socket::getsockopt;
+    use nix::{getsockopt_impl, libc, sockopt_impl};
+    use socket2::{SockRef, TcpKeepalive};
+
+    use super::TcpReading;
+
+    /// `struct tcp_info` of `linux/tcp.h`, in words of four octets: `tcpi_unacked`, in segments.
+    const UNACKNOWLEDGED: usize = 6;
+    /// `tcpi_last_ack_recv`, in milliseconds.
+    const SINCE_ACKNOWLEDGEMENT: usize = 14;
+    /// `tcpi_rtt`, in microseconds.
+    const RTT: usize = 17;
+    /// `tcpi_rttvar`, in microseconds.
+    const RTT_VARIANCE: usize = 18;
+    /// `tcpi_notsent_bytes`: what a firewall of this host drops counts as not sent.
+    const NOT_SENT: usize = 36;
+
+    /// For how long a peer may delay an acknowledgement, as Linux assumes (`TCP_RTO_MIN`).
+    const ACKNOWLEDGEMENT_DELAY: Duration = Duration::from_millis(200);
+
+    // The part that every kernel since 4.6 has.
+    sockopt_impl!(
+        /// The kernel's information about a TCP connection.
+        Info,
+        GetOnly,
+        libc::IPPROTO_TCP,
+        libc::TCP_INFO,
+        [u32; 37]
+    );
+
+    pub(super) fn read(socket: BorrowedFd<'_>) -> Option<TcpReading> {
+        let info = getsockopt(&socket, Info).ok()?;
+        let micros = |at: usize| Duration::from_micros(info[at].into());
+        Some(TcpReading {
+            has_unacknowledged: info[UNACKNOWLEDGED] > 0 || info[NOT_SENT] > 0,
+            since_acknowledgement: Duration::from_millis(info[SINCE_ACKNOWLEDGEMENT].into()),
+            patience: micros(RTT) + (4 * micros(RTT_VARIANCE)).max(ACKNOWLEDGEMENT_DELAY),
+            rtt: micros(RTT),
+        })
+    }
+
+    /// Linux starts its timer anew when the time is set, less what has passed already.
+    pub(super) fn probe_after(socket: BorrowedFd<'_>, time: Duration) {
+        // A connection that has ended has nothing to probe.
+        let _ = SockRef::from(&socket).set_tcp_keepalive(&TcpKeepalive::new().with_time(time));
+    }
+}
