@@ -7,8 +7,10 @@
 //! | `credentials` | the `Authorization` field |
 //! | `request_url` | defaults of a request |
 //! | `exchange` | redirects, cookies, decompression, timeouts |
+//! | `lease` | the connection for a request, from the pool or a new one |
 //! | `limits` | time and redirect limits |
 //! | `attempt` | one request on one connection, and when it may be retried on another |
+//! | `reused` | a request on a connection that was used before, and the race beside it |
 //! | `route` | maps a URL to its origin, connections and proxy |
 //! | `connect`, `dial` | connecting to a target: the race and its late switch |
 //! | `direct` | connections without a pool |
@@ -30,6 +32,7 @@ mod direct;
 mod early;
 mod exchange;
 mod guard;
+mod lease;
 mod limits;
 mod policy;
 mod proxied;
@@ -39,6 +42,7 @@ mod report;
 mod request;
 mod request_url;
 mod response;
+mod reused;
 mod route;
 mod tunnel;
 
@@ -65,6 +69,7 @@ pub use self::{
     policy::HttpPolicy,
     proxy::Proxy,
     redirect::Redirect,
+    report::{Reuse, ReuseVerdict},
     request::RequestBuilder,
     response::Response,
     tunnel::{Connected, Tunnel},

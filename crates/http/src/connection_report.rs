@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use eyas::{
-    ConnectionInfo, Feedback, Recording,
+    ConnectionInfo, Feedback, Recording, TcpStatus,
     race::{
         evidence::{Cause, Failure, Level},
         trace::Trace,
@@ -18,11 +18,23 @@ pub(crate) struct ConnectionReport {
     feedback: Feedback,
     alternative: Option<Service>,
     recording: Recording,
+    tcp: Option<TcpStatus>,
 }
 
 impl ConnectionReport {
     pub(crate) fn new(info: Arc<ConnectionInfo>, feedback: Feedback, recording: Recording) -> Self {
-        Self { info, feedback, alternative: None, recording }
+        Self { info, feedback, alternative: None, recording, tcp: None }
+    }
+
+    /// Adds the TCP connection that leads to the peer.
+    pub(crate) fn over_tcp(mut self, tcp: Option<TcpStatus>) -> Self {
+        self.tcp = tcp;
+        self
+    }
+
+    /// Returns the TCP connection that leads to the peer.
+    pub(crate) fn tcp(&self) -> Option<&TcpStatus> {
+        self.tcp.as_ref()
     }
 
     /// Marks the connection as one to an alternative service.
@@ -81,6 +93,12 @@ impl ConnectionReport {
         if let Some(cause) = error.path_failure() {
             self.report_failure(cause, Level::FirstByte, error);
         }
+    }
+
+    /// Reports to the memory that the peer fell silent after it had answered, and that it could not
+    /// be reached again either.
+    pub(crate) fn fell_silent(&self, detail: String) {
+        self.feedback.broke(Failure { cause: Cause::Silent, reached: Level::FirstByte, detail });
     }
 
     fn report_failure(&self, cause: Cause, reached: Level, error: &Error) {

@@ -277,6 +277,12 @@ impl Error {
         self
     }
 
+    /// Adds something to the detail.
+    pub(crate) fn with_note(mut self, note: &str) -> Self {
+        self.0.detail = format!("{}; {note}", self.0.detail);
+        self
+    }
+
     pub(crate) fn with_status(mut self, status: http::StatusCode) -> Self {
         self.0.status = Some(status);
         self

@@ -5,6 +5,7 @@
 //! | [`Client`] | the client: sends requests over the best transport that works | RFC 9110, 9112, 9113, 9114 |
 //! | [`Direct`], [`DirectConnection`] | connections without a pool, for load generators and the like | |
 //! | [`Client::connect`], [`Tunnel`] | a byte stream through a proxy | RFC 9110 §9.3.6 |
+//! | [`Reuse`] | how a connection from the pool fared under a request | |
 //! | [`HttpPolicy`] | how HTTP/3 and the older versions are tried | HEv3, RFC 7838 |
 //! | [`Body`] | request and response bodies, in memory or streaming | |
 //! | `multipart` | forms with files (feature `multipart`) | RFC 7578 |
@@ -79,6 +80,8 @@ mod pool;
 mod protocol;
 #[cfg(any(feature = "client", feature = "server"))]
 mod quic_streams;
+#[cfg(feature = "client")]
+mod reuse;
 mod version;
 
 #[cfg(feature = "client")]
@@ -86,7 +89,7 @@ pub use body::Body;
 #[cfg(feature = "client")]
 pub use client::{
     Client, ClientBuilder, Connected, CookieStore, Direct, DirectConnection, HttpPolicy, Proxy,
-    Redirect, RequestBuilder, Response, Tunnel,
+    Redirect, RequestBuilder, Response, Reuse, ReuseVerdict, Tunnel,
 };
 #[cfg(feature = "client")]
 pub use error::{Error, Kind, text_without_password, without_password};

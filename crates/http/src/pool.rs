@@ -4,7 +4,8 @@
 //! some idle HTTP/1.1 connections. Concurrent requests to an origin without a connection do not
 //! stampede: one of them opens a connection, and the others wait in case it can be shared. A better
 //! connection that arrives later (the late switch) replaces the shared and the idle ones; requests
-//! in flight finish on their old connection.
+//! in flight finish on their old connection. A connection in doubt ([`reuse`](crate::reuse)) is
+//! given to no further request, and counts against no limit.
 
 mod checkout;
 mod connection;
@@ -16,12 +17,12 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) use self::{
     checkout::{Checkout, Permit},
-    connection::{Leased, UseGuard},
+    connection::{Leased, UseGuard, Vitals},
 };
 use self::{connection::Connection, origins::Origins};
 use crate::{connection_report::ConnectionReport, protocol::Sender};
@@ -120,6 +121,28 @@ impl Pool {
     pub(crate) fn retire(&self, key: &Key, leased: &Leased) {
         let report = leased.report();
         self.retire_where(key, |other| leased.reused || std::ptr::eq(other, &**report));
+    }
+
+    /// Lets no further request use a connection that shows no sign of life, for as long as that
+    /// lasts.
+    pub(crate) fn doubt(&self, vitals: &Vitals) {
+        // Dropping a slot takes the lock of the origins.
+        drop(vitals.doubt());
+        self.0.changed.notify_waiters();
+    }
+
+    /// Lets requests use a connection again that had been in doubt.
+    pub(crate) fn trust(&self, key: &Key, vitals: &Vitals) {
+        vitals.trust(|| self.0.slot(key));
+        self.0.changed.notify_waiters();
+    }
+
+    /// Removes a dead connection, and those of its origin that have been idle since before
+    /// `deadline`, which are probably as dead.
+    pub(crate) fn bury(&self, key: &Key, vitals: &Vitals, deadline: Instant) {
+        let removed = self.0.lock().bury(key, vitals.report(), deadline);
+        drop(removed);
+        self.0.changed.notify_waiters();
     }
 
     /// Removes the connections of an origin whose report matches.

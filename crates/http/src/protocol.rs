@@ -8,10 +8,12 @@ mod fields;
 mod h1;
 mod h2;
 mod h3;
+mod life;
 mod queued_body;
 mod tunnel;
 mod wire_body;
 
+use eyas::TcpStatus;
 use http::{Request, Response, Version};
 
 use self::expected::Expected;
@@ -19,6 +21,7 @@ pub(crate) use self::{
     h1::Http1,
     h2::Http2,
     h3::Http3,
+    life::{Life, Mark},
     tunnel::{TunnelIo, TunnelReply},
 };
 use crate::{Body, Error, Kind};
@@ -64,7 +67,7 @@ pub(crate) struct SendFailure {
 }
 
 impl SendFailure {
-    fn new(error: Error) -> Self {
+    pub(crate) fn new(error: Error) -> Self {
         Self { error, unsent: None, unprocessed: false }
     }
 }
@@ -84,6 +87,16 @@ impl Sender {
             Self::Http1(_) => Version::HTTP_11,
             Self::Http2(_) => Version::HTTP_2,
             Self::Http3(_) => Version::HTTP_3,
+        }
+    }
+
+    /// Returns what tells whether the peer's host still answers. `tcp` is the TCP connection below,
+    /// if its other end is the peer.
+    pub(crate) fn life(&self, tcp: Option<&TcpStatus>) -> Life {
+        match (self, tcp) {
+            (Self::Http3(sender), _) => Life::Quic(sender.quic().clone()),
+            (_, Some(tcp)) => Life::Tcp(tcp.clone()),
+            (_, None) => Life::Unknown,
         }
     }
 

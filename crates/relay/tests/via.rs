@@ -3,6 +3,8 @@
 mod stage;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use eyas::{Endpoint, Resolver, SecurityParameters, ServerIdentity};
@@ -326,4 +328,58 @@ async fn a_proxy_that_never_answers_does_not_hold_up_the_others() {
     assert_eq!(stage.socks("silent.test", 80).await.1, 6);
     let Ending::Refused(why) = stage.report().await.end else { panic!("it was refused") };
     assert!(why.to_string().contains("https://proxy.test:"), "{why}");
+}
+
+/// Forwards UDP between a client and a server that can be replaced; returns its port, and the server's.
+async fn path_to(server: u16) -> (u16, Arc<AtomicU16>) {
+    let inside = UdpSocket::bind("127.0.0.1:0").await.expect("loopback");
+    let outside = UdpSocket::bind("127.0.0.1:0").await.expect("loopback");
+    let port = inside.local_addr().expect("bound").port();
+    let server = Arc::new(AtomicU16::new(server));
+    let to = Arc::clone(&server);
+    tokio::spawn(async move {
+        let (mut there, mut back, mut client) = ([0; 65_536], [0; 65_536], None);
+        loop {
+            tokio::select! {
+                Ok((size, from)) = inside.recv_from(&mut there) => {
+                    client = Some(from);
+                    let server = (Ipv4Addr::LOCALHOST, to.load(Ordering::SeqCst));
+                    let _ = outside.send_to(&there[..size], server).await;
+                }
+                Ok((size, from)) = outside.recv_from(&mut back) => {
+                    if let Some(client) = client && from.port() == to.load(Ordering::SeqCst) {
+                        let _ = inside.send_to(&back[..size], client).await;
+                    }
+                }
+            }
+        }
+    });
+    (port, server)
+}
+
+/// The other proxy restarts; the connection that tunnels share is dead and does not know it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tunnel_is_raced_where_the_other_proxy_has_restarted() {
+    let server = greeting().await;
+    let identity = ServerIdentity::self_signed(["proxy.test"]).expect("a certificate");
+    let far = || {
+        let local = vec![IpAddr::from(Ipv4Addr::LOCALHOST)];
+        let resolver = Resolver::system().overriding("name.test", server.port(), local);
+        let endpoint = Endpoint::builder().resolver(resolver).build().expect("an endpoint");
+        Stage::new(endpoint, |proxy| proxy.security(identity.clone()))
+    };
+    let (before, after) = (far(), far());
+    let (port, to) = path_to(before.running.local_addr().port()).await;
+    let trusted = identity.certificate().clone();
+    let set = |via: Via| via.versions(Versions::HTTP_3);
+    let near = near(trusted, (port, "ada:secret"), set, Limits::default());
+    let (mut client, code) = near.socks("name.test", server.port()).await;
+    assert_eq!((code, converse(&mut client).await), (0, b"220 hello bytes".to_vec()));
+    to.store(after.running.local_addr().port(), Ordering::SeqCst);
+    // Without a race, the connection would time out after 30 s.
+    let again =
+        tokio::time::timeout(Duration::from_secs(20), near.socks("name.test", server.port()));
+    let (mut client, code) = again.await.expect("it does not hang");
+    assert_eq!((code, converse(&mut client).await), (0, b"220 hello bytes".to_vec()));
+    assert_eq!(after.report().await.end, Ending::Done);
 }

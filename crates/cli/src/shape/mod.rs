@@ -99,6 +99,25 @@ pub(crate) struct ConnectionShape {
     pub(crate) rtt_ms: Option<f64>,
     /// Why it was chosen.
     pub(crate) reasons: Vec<String>,
+    /// How a connection that an earlier request had used fared, if the request was given one.
+    pub(crate) reuse: Option<ReuseShape>,
+}
+
+/// How a connection fared that an earlier request had used.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct ReuseShape {
+    /// As in [`WinnerJson`](eyas::race::report::WinnerJson).
+    pub(crate) transport: &'static str,
+    /// The peer's address and port.
+    pub(crate) address: String,
+    /// How long ago it was established.
+    pub(crate) age_ms: f64,
+    /// How long it had been idle.
+    pub(crate) idle_ms: f64,
+    /// Its round-trip time.
+    pub(crate) rtt_ms: Option<f64>,
+    /// `alive`, `late` or `dead`.
+    pub(crate) verdict: &'static str,
 }
 
 /// Returns a duration as represented in the shapes.

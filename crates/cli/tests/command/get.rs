@@ -132,6 +132,11 @@ fn redirects_are_followed_on_request() {
     let followed = peer.eyas(&format!("get --json -L {url}")).run().exits(0).json();
     assert_eq!(followed["status"], 200);
     assert_ne!(followed["final_url"], url);
+    let reuse = &followed["connection"]["reuse"];
+    assert_eq!(reuse["verdict"], "alive", "the redirects used the connection: {reuse}");
+    assert!(not_followed["connection"]["reuse"].is_null());
+    let explained = peer.eyas(&format!("get --explain -L {url}")).run().exits(0).err;
+    assert!(explained.contains("* reused ") && explained.contains(": alive"), "{explained}");
     peer.eyas(&format!("get -L --max-redirs 1 {url}")).run().exits(47);
 }
 

@@ -11,11 +11,18 @@ use http::{
     header::{AGE, ALT_SVC, PROXY_AUTHORIZATION},
 };
 
-use super::{Inner, alternatives, connect, early, limits::Limits, redirect::Hop, route::Route};
+use super::{
+    Inner, alternatives, early, lease,
+    limits::Limits,
+    redirect::Hop,
+    report::Reuse,
+    reused::{self, Missed, Sent},
+    route::Route,
+};
 use crate::{
     Body, Error, Kind,
     connection_report::ConnectionReport,
-    pool::{Checkout, Leased, UseGuard},
+    pool::{Leased, UseGuard},
     protocol::SendFailure,
 };
 
@@ -31,6 +38,8 @@ pub(super) struct Answered {
     pub(super) use_guard: UseGuard,
     pub(super) version: Version,
     pub(super) reused: bool,
+    /// How a connection from the pool fared, if the request was given one.
+    pub(super) reuse: Option<Reuse>,
 }
 
 /// The retries that a request has used up.
@@ -39,6 +48,8 @@ struct Chances {
     tries: usize,
     repeated: bool,
     misdirected: bool,
+    /// How the last connection from the pool fared.
+    reuse: Option<Reuse>,
     /// Whether the next connection may carry it before its handshake is complete.
     early: bool,
 }
@@ -55,24 +66,31 @@ pub(super) async fn send(
     let mut chances = Chances { early, ..Chances::default() };
     loop {
         chances.tries += 1;
-        let lease = lease(inner, route, std::mem::take(&mut chances.early));
-        let leased = within_connect_timeout(limits, lease).await?;
-        let (report, early) = (Arc::clone(leased.report()), leased.early);
+        let lease = lease::lease(inner, route, std::mem::take(&mut chances.early), None);
+        let leased = lease::within_connect_timeout(limits, lease).await?;
+        let early = leased.early;
         match once(inner, hop, route, added, leased, limits).await {
-            Ok(answered) if is_misdirected(&answered, &report, hop, &chances) => {
+            Ok(answered) if is_misdirected(&answered, hop, &chances) => {
                 chances.misdirected = true;
-                alternatives::misdirected(inner, route, &report);
+                alternatives::misdirected(inner, route, &answered.report);
             }
             // RFC 8470 §5.2: once more, without early data.
             Ok(answered) if early && answered.response.status() == StatusCode::TOO_EARLY => {}
-            Ok(answered) => return Ok(answered),
+            Ok(answered) => {
+                let reuse = answered.reuse.clone().or(chances.reuse);
+                return Ok(Answered { reuse, ..answered });
+            }
             Err(failed) if early => {
                 tracing::debug!(error = %failed.failure.error, "retrying an early request without early data");
             }
-            Err(Failed { failure, reused, sent_body }) => {
+            Err(Failed { failure, report, reused, sent_body, reuse }) => {
+                chances.reuse = reuse.or(chances.reuse);
                 let may_retry = may_retry_after(&failure, reused, hop, sent_body, &mut chances);
                 if !may_retry || chances.tries >= MAX_TRIES {
-                    return Err(failure.error.on(&*report));
+                    return Err(match report {
+                        Some(report) => failure.error.on(&*report),
+                        None => failure.error,
+                    });
                 }
                 if let Some(body) = failure.unsent {
                     hop.body = Some(body);
@@ -85,23 +103,21 @@ pub(super) async fn send(
 
 /// Returns whether the alternative is not authoritative for the origin (RFC 7838 §6); the request
 /// was then not processed, whatever its method (RFC 9110 §15.5.20).
-fn is_misdirected(
-    answered: &Answered,
-    report: &ConnectionReport,
-    hop: &Hop,
-    chances: &Chances,
-) -> bool {
+fn is_misdirected(answered: &Answered, hop: &Hop, chances: &Chances) -> bool {
     answered.response.status() == StatusCode::MISDIRECTED_REQUEST
-        && report.alternative().is_some()
+        && answered.report.alternative().is_some()
         && hop.body.is_some()
         && !chances.misdirected
 }
 
 struct Failed {
     failure: SendFailure,
+    /// The connection that failed, if there was one.
+    report: Option<Arc<ConnectionReport>>,
     reused: bool,
     /// Whether a body that cannot be sent again has been consumed.
     sent_body: bool,
+    reuse: Option<Reuse>,
 }
 
 async fn once(
@@ -109,17 +125,28 @@ async fn once(
     hop: &mut Hop,
     route: &Route,
     added: &HeaderMap,
-    mut leased: Leased,
+    leased: Leased,
     limits: &Limits,
 ) -> Result<Answered, Failed> {
-    let body = hop.body.take().unwrap_or_default();
-    hop.body = body.try_clone();
-    let request = request(hop, route, added, &leased, body);
-    let reused = leased.reused;
-    let sent = within_idle_timeout(limits, leased.sender.send(request)).await;
-    let report = Arc::clone(leased.report());
-    match sent {
-        Ok(response) => {
+    let mut first = Some(hop.body.take().unwrap_or_default());
+    hop.body = first.as_ref().and_then(Body::try_clone);
+    let mut second = hop.body.as_ref().and_then(Body::try_clone);
+    let may_repeat = second.is_some() && is_idempotent(&hop.method);
+    let conditions = reused::Conditions { inner, route, limits, may_repeat };
+    let (method, headers) = (&hop.method, &hop.headers);
+    let start = |mut leased: Leased| {
+        let body = first.take().or_else(|| second.take()).unwrap_or_default();
+        let request = request((method, headers), route, added, &leased, body);
+        async move {
+            let result = leased.sender.send(request).await;
+            (leased, result)
+        }
+    };
+    let Sent { outcome, reuse } = reused::send(conditions, leased, start).await;
+    let sent_body = hop.body.is_none();
+    match outcome {
+        Ok((leased, response)) => {
+            let (report, reused) = (Arc::clone(leased.report()), leased.reused);
             report.first_byte_seen();
             // A server that is not authoritative for the origin cannot name its alternatives (RFC
             // 7838 §6).
@@ -128,9 +155,17 @@ async fn once(
             }
             let (use_guard, version) = (leased.use_guard(), leased.version());
             inner.pool.put_back(&route.key, leased);
-            Ok(Answered { response, report, use_guard, version, reused })
+            Ok(Answered { response, report, use_guard, version, reused, reuse })
         }
-        Err(failure) => {
+        Err(Missed::NoConnection(error)) => {
+            let failure = SendFailure::new(error);
+            Err(Failed { failure, report: None, reused: false, sent_body, reuse })
+        }
+        Err(Missed::NoResponse(report, failure)) => {
+            Err(Failed { failure, report: Some(report), reused: false, sent_body, reuse })
+        }
+        Err(Missed::Failed(leased, failure)) => {
+            let (report, reused) = (Arc::clone(leased.report()), leased.reused);
             let closed = leased.sender.is_closed();
             if closed || failure.unprocessed || failure.unsent.is_some() {
                 inner.pool.retire(&route.key, &leased);
@@ -140,7 +175,7 @@ async fn once(
                 alternatives::failed(inner, route, &report);
                 report.failed(&failure.error);
             }
-            Err(Failed { failure, reused, sent_body: hop.body.is_none() })
+            Err(Failed { failure, report: Some(report), reused, sent_body, reuse })
         }
     }
 }
@@ -171,34 +206,17 @@ fn is_idempotent(method: &Method) -> bool {
     matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
 }
 
-/// Returns a connection from the pool, or a new one.
-pub(super) async fn lease(inner: &Arc<Inner>, route: &Route, early: bool) -> Result<Leased, Error> {
-    alternatives::try_best(inner, route).await;
-    let permit = match inner.pool.checkout(&route.key).await {
-        Checkout::Ready(leased) => return Ok(leased),
-        Checkout::Dial(permit) => permit,
-    };
-    // Boxed because these futures are large, and a request that finds a connection needs neither.
-    if !early {
-        return Box::pin(connect::open(inner, route, permit)).await;
-    }
-    match Box::pin(early::open(inner, route, permit)).await {
-        Ok(leased) => Ok(leased),
-        Err(permit) => Box::pin(connect::open(inner, route, permit)).await,
-    }
-}
-
 fn request(
-    hop: &Hop,
+    (method, headers): (&Method, &HeaderMap),
     route: &Route,
     added: &HeaderMap,
     leased: &Leased,
     body: Body,
 ) -> Request<Body> {
     let mut request = Request::new(body);
-    *request.method_mut() = hop.method.clone();
+    *request.method_mut() = method.clone();
     *request.uri_mut() = route.uri.clone();
-    let mut headers = hop.headers.clone();
+    let mut headers = headers.clone();
     headers.extend(added.clone());
     if let Some(service) = leased.report().alternative()
         && let Ok(value) = HeaderValue::from_str(&service.alt_used(&route.key.host))
@@ -230,25 +248,4 @@ fn learn(inner: &Inner, route: &Route, report: &ConnectionReport, headers: &Head
     if !fields.is_empty() {
         cache.learn(&route.origin(), &fields.join(&b","[..]), age, inner.now());
     }
-}
-
-async fn within_connect_timeout(
-    limits: &Limits,
-    lease: impl Future<Output = Result<Leased, Error>>,
-) -> Result<Leased, Error> {
-    let Some(limit) = limits.connect else { return lease.await };
-    tokio::time::timeout(limit, lease).await.unwrap_or_else(|_| {
-        Err(Error::new(Kind::ConnectTimeout, format!("no connection was ready after {limit:?}")))
-    })
-}
-
-async fn within_idle_timeout(
-    limits: &Limits,
-    send: impl Future<Output = Result<Response<Body>, SendFailure>>,
-) -> Result<Response<Body>, SendFailure> {
-    let Some(limit) = limits.idle else { return send.await };
-    tokio::time::timeout(limit, send).await.unwrap_or_else(|_| {
-        let error = Error::new(Kind::IdleTimeout, format!("no response after {limit:?}"));
-        Err(SendFailure { error, unsent: None, unprocessed: false })
-    })
 }

@@ -195,11 +195,12 @@ impl Dialler {
     /// Starts the version of HTTP that the connection negotiated.
     async fn start_http(
         &self,
-        connection: Connection,
+        mut connection: Connection,
         recording: Recording,
     ) -> Result<(Sender, ConnectionReport), Error> {
         let info = connection.shared_info();
-        let report = ConnectionReport::new(info, connection.feedback(), recording);
+        let report = ConnectionReport::new(info, connection.feedback(), recording)
+            .over_tcp(connection.tcp_status());
         let sender = match connection.quic().cloned() {
             Some(quic) => Http3::start(quic, self.tunnels).await.map(Sender::Http3),
             None => self.start_on_stream(connection).await,

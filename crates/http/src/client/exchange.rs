@@ -30,7 +30,7 @@ pub(super) async fn run(
     limits: Limits,
 ) -> Result<(Response<Body>, Exchanged), Error> {
     let deadline = limits.total.map(|limit| Instant::now() + limit);
-    let run = follow(inner, request, url, deadline, limits);
+    let run = follow(inner, request, url, Limits { deadline, ..limits });
     let Some(at) = deadline else { return run.await };
     match tokio::time::timeout_at(at, run).await {
         Ok(outcome) => outcome,
@@ -42,9 +42,9 @@ async fn follow(
     inner: &Arc<Inner>,
     request: Request<Body>,
     mut url: Url,
-    deadline: Option<Instant>,
     limits: Limits,
 ) -> Result<(Response<Body>, Exchanged), Error> {
+    let deadline = limits.deadline;
     let (head, body) = request.into_parts();
     let mut headers = head.headers;
     request_url::complete(&mut headers, &inner.config.headers, &mut url);
@@ -117,7 +117,7 @@ fn finish(
     hop: &Hop,
     ending: Ending,
 ) -> (Response<Body>, Exchanged) {
-    let attempt::Answered { response, report, use_guard, version, reused } = answered;
+    let attempt::Answered { response, report, use_guard, version, reused, reuse } = answered;
     let limits = guard::Limits { idle: ending.idle, deadline: ending.deadline };
     let (mut head, body) = response.into_parts();
     head.version = shown_version(head.version, version);
@@ -132,7 +132,7 @@ fn finish(
         response = response.map(|body| Body::boxed(guard::Bounded::new(body, limit)));
     }
     let redirected = ending.redirected;
-    (response, Exchanged { report, url: hop.url.clone(), redirected, reused })
+    (response, Exchanged { report, url: hop.url.clone(), redirected, reused, reuse })
 }
 
 /// Returns the version to report: HTTP/1.0 if the response states it, otherwise that of the

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 /// The default maximum number of redirects.
 const DEFAULT_REDIRECTS: usize = 10;
 
@@ -14,12 +16,20 @@ pub(super) struct Limits {
     pub(super) connect: Option<Duration>,
     /// How long the whole exchange may take.
     pub(super) total: Option<Duration>,
+    /// When that time is over, once the exchange has begun.
+    pub(super) deadline: Option<Instant>,
     /// How long the peer may be silent.
     pub(super) idle: Option<Duration>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { redirects: DEFAULT_REDIRECTS, connect: None, total: None, idle: None }
+        Self {
+            redirects: DEFAULT_REDIRECTS,
+            connect: None,
+            total: None,
+            deadline: None,
+            idle: None,
+        }
     }
 }

@@ -40,13 +40,16 @@ impl Dialler {
         let mut policy = self.race.clone();
         policy.transports = vec![Transport::Tcp];
         let mut initiation = self.endpoint.preconnection(target).policy(policy).initiate();
-        let connection = initiation
+        let mut connection = initiation
             .usable()
             .await
             .map_err(|error| connect_error(error).with_kind(Kind::Proxy))?;
         let info = connection.shared_info();
         let report = ConnectionReport::new(info, connection.feedback(), initiation.recording())
-            .through_proxy(&proxy.name());
+            .through_proxy(&proxy.name())
+            // At the other end of a tunnel is the proxy, whose acknowledgements say nothing of the
+            // peer.
+            .over_tcp(connection.tcp_status().filter(|_| route.is_forwarded()));
         let stream = connection
             .into_stream()
             .map_err(|_| Error::new(Kind::Proxy, "the connection closed before it was used"))?;

@@ -5,7 +5,10 @@ use eyas::{ConnectionInfo, race::trace::Trace};
 use http::{HeaderMap, StatusCode, Version, header::CONTENT_LENGTH};
 use url::Url;
 
-use super::{Redirect, report::Exchanged};
+use super::{
+    Redirect,
+    report::{Exchanged, Reuse},
+};
 use crate::{Body, Error, Kind};
 
 /// A response whose head has arrived. Its body is streamed; dropping the response discards the
@@ -66,6 +69,12 @@ impl Response {
     /// Returns whether the connection had carried an earlier request.
     pub fn connection_was_reused(&self) -> bool {
         self.exchanged.reused
+    }
+
+    /// Returns how a connection from the pool fared, if the request was given one, even if a new one
+    /// took its place.
+    pub fn reuse(&self) -> Option<&Reuse> {
+        self.exchanged.reuse.as_ref()
     }
 
     /// Returns the trace so far of the race that led to the connection: a late switch may still be

@@ -11,17 +11,19 @@ use std::{
 
 use eyas::{ConnectionInfo, Recording};
 use http::{Request, Response, Version};
-use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    time::timeout,
-};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::{Client, attempt, route::Route};
+use super::{
+    Client, Inner, lease,
+    limits::Limits,
+    reused::{self, Missed},
+    route::Route,
+};
 use crate::{
-    Body, Error, Kind,
+    Body, Error,
     connection_report::ConnectionReport,
     destination,
-    pool::UseGuard,
+    pool::{Leased, UseGuard},
     protocol::{TunnelIo, TunnelReply},
     quic_streams::{HttpDatagrams, StreamDatagrams},
 };
@@ -145,55 +147,63 @@ impl Client {
         limit: Duration,
     ) -> Result<Connected, AskError> {
         let inner = self.inner();
-        let leased = attempt::lease(inner, route, false).await;
-        let mut leased = leased.map_err(|error| AskError { error, stale: false })?;
-        let report = Arc::clone(leased.report());
-        let sending = async {
-            match protocol {
-                Some(protocol) => leased.sender.upgrade(protocol, request).await,
-                None => leased.sender.tunnel(request).await,
+        let missed = |error| AskError { error, stale: false };
+        let leased = lease::lease(inner, route, false, None).await.map_err(missed)?;
+        let limits = Limits { idle: Some(limit), ..Limits::default() };
+        // None of the caller's data is sent before the answer.
+        let conditions = reused::Conditions { inner, route, limits: &limits, may_repeat: true };
+        let ask = |mut leased: Leased| {
+            let (request, protocol) = (request.clone(), protocol.map(str::to_owned));
+            async move {
+                let reply = match protocol {
+                    Some(protocol) => leased.sender.upgrade(&protocol, request).await,
+                    None => leased.sender.tunnel(request).await,
+                };
+                (leased, reply)
             }
         };
-        let failure = match timeout(limit, sending).await {
-            Ok(Ok(reply)) => {
-                report.first_byte_seen();
-                let (version, is_new) = (leased.version(), !leased.reused);
-                return Ok(match reply {
-                    TunnelReply::Refused(response) => {
-                        let use_guard = leased.use_guard();
-                        inner.pool.put_back(&route.key, leased);
-                        drop(use_guard);
-                        Connected::Refused(response)
-                    }
-                    TunnelReply::Open(io, datagrams) => {
-                        let _use_guard = leased.use_guard();
-                        Connected::Tunnel(Tunnel {
-                            io,
-                            version,
-                            report,
-                            is_new,
-                            datagrams,
-                            _use_guard,
-                        })
-                    }
-                });
+        match reused::send(conditions, leased, ask).await.outcome {
+            Ok((leased, reply)) => Ok(answered(inner, route, leased, reply)),
+            Err(Missed::NoConnection(error)) => Err(missed(error)),
+            Err(Missed::NoResponse(report, failure)) => {
+                inner.pool.retire_where(&route.key, |other| std::ptr::eq(other, &*report));
+                Err(missed(failure.error.on(&*report)))
             }
-            Ok(Err(failure)) => failure,
-            Err(_) => {
-                inner.pool.retire(&route.key, &leased);
-                let error = Error::new(Kind::IdleTimeout, format!("no answer after {limit:?}"));
-                return Err(AskError { error: error.on(&*report), stale: false });
+            Err(Missed::Failed(leased, failure)) => {
+                let (report, reused) = (Arc::clone(leased.report()), leased.reused);
+                let closed = leased.sender.is_closed();
+                let unsent = failure.unprocessed || failure.unsent.is_some();
+                if closed || unsent {
+                    inner.pool.retire(&route.key, &leased);
+                }
+                if closed && !reused {
+                    report.failed(&failure.error);
+                }
+                Err(AskError { error: failure.error.on(&*report), stale: reused || unsent })
             }
-        };
-        let closed = leased.sender.is_closed();
-        let unsent = failure.unprocessed || failure.unsent.is_some();
-        if closed || unsent {
-            inner.pool.retire(&route.key, &leased);
         }
-        if closed && !leased.reused {
-            report.failed(&failure.error);
+    }
+}
+
+fn answered(inner: &Inner, route: &Route, leased: Leased, reply: TunnelReply) -> Connected {
+    let report = Arc::clone(leased.report());
+    report.first_byte_seen();
+    let (version, is_new) = (leased.version(), !leased.reused);
+    let use_guard = leased.use_guard();
+    match reply {
+        TunnelReply::Refused(response) => {
+            inner.pool.put_back(&route.key, leased);
+            drop(use_guard);
+            Connected::Refused(response)
         }
-        Err(AskError { error: failure.error.on(&*report), stale: leased.reused || unsent })
+        TunnelReply::Open(io, datagrams) => Connected::Tunnel(Tunnel {
+            io,
+            version,
+            report,
+            is_new,
+            datagrams,
+            _use_guard: use_guard,
+        }),
     }
 }
 

@@ -31,14 +31,17 @@ pub(crate) struct Permit {
 }
 
 impl Pool {
-    /// Waits for a connection or for the permission to open one.
-    pub(crate) async fn checkout(&self, key: &Key) -> Checkout {
-        let mut patient = true;
+    /// Waits for a connection or for the permission to open one. With `opened_since`, a connection
+    /// that is older does not do.
+    pub(crate) async fn checkout(&self, key: &Key, opened_since: Option<Instant>) -> Checkout {
+        // Whatever is about to be returned is older.
+        let mut patient = opened_since.is_none();
         loop {
             // Created before the pool is queried, so that no change in between is missed.
             let changed = Arc::clone(&self.0.changed).notified_owned();
             let mut closing = Vec::new();
-            let conditions = Conditions { limits: &self.0.limits, now: Instant::now(), patient };
+            let (limits, now) = (&self.0.limits, Instant::now());
+            let conditions = Conditions { limits, now, patient, opened_since };
             let next = self.0.lock().next(key, &conditions, &mut closing);
             drop(closing);
             match next {

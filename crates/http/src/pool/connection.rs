@@ -1,15 +1,21 @@
 //! One connection of the pool, and the guard of a request that uses it.
 
-use std::sync::{
-    Arc, Mutex, PoisonError, Weak,
-    atomic::{AtomicBool, AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use http::Version;
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 
 use super::{Key, Shared, WeakPool};
-use crate::{connection_report::ConnectionReport, protocol::Sender};
+use crate::{
+    connection_report::ConnectionReport,
+    protocol::{Life, Sender},
+};
 
 /// A slot among the counted connections; dropping it frees the slot.
 pub(super) struct Slot {
@@ -46,8 +52,15 @@ pub(super) struct State {
     pub(super) version: Version,
     in_flight: AtomicUsize,
     used: AtomicBool,
+    opened: Instant,
     last_used: Mutex<Instant>,
-    _slot: Slot,
+    life: Life,
+    /// Whether a request has found no sign of life: nobody else may use it.
+    is_doubted: AtomicBool,
+    /// Notified when that happens.
+    doubt: Notify,
+    /// `None` while it is in doubt, so that it does not take the place of its successor.
+    slot: Mutex<Option<Slot>>,
 }
 
 impl Connection {
@@ -57,13 +70,18 @@ impl Connection {
     }
 
     pub(super) fn new(sender: Sender, report: Arc<ConnectionReport>, slot: Slot) -> Self {
+        let now = Instant::now();
         let state = State {
+            life: sender.life(report.tcp()),
             report,
             version: sender.version(),
             in_flight: AtomicUsize::new(0),
             used: AtomicBool::new(false),
-            last_used: Mutex::new(Instant::now()),
-            _slot: slot,
+            opened: now,
+            last_used: Mutex::new(now),
+            is_doubted: AtomicBool::new(false),
+            doubt: Notify::new(),
+            slot: Mutex::new(Some(slot)),
         };
         Self { sender, state: Arc::new(state) }
     }
@@ -76,6 +94,14 @@ impl Connection {
         &self.state.report
     }
 
+    pub(super) fn is_doubted(&self) -> bool {
+        self.state.is_doubted()
+    }
+
+    pub(super) fn opened(&self) -> Instant {
+        self.state.opened
+    }
+
     /// Returns when it became idle, or `None` if it is in use.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         (!self.state.is_in_use()).then(|| self.last_used())
@@ -83,7 +109,7 @@ impl Connection {
 
     /// Returns when its last request ended.
     pub(super) fn last_used(&self) -> Instant {
-        *self.state.last_used.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.last_used()
     }
 
     /// Leases it to one more request, if the version multiplexes.
@@ -103,6 +129,8 @@ pub(crate) struct Leased {
     use_guard: UseGuard,
     /// Whether an earlier request had used the connection: it may have gone stale.
     pub(crate) reused: bool,
+    /// How long it had been idle.
+    idle: Duration,
     /// Whether requests are sent before the handshake is complete.
     pub(crate) early: bool,
 }
@@ -115,9 +143,11 @@ struct Use(Arc<State>);
 
 impl Leased {
     fn new(sender: Sender, state: Arc<State>) -> Self {
-        state.in_flight.fetch_add(1, Ordering::AcqRel);
+        let others = state.in_flight.fetch_add(1, Ordering::AcqRel);
         let reused = state.used.swap(true, Ordering::AcqRel);
-        Self { sender, use_guard: UseGuard(Arc::new(Use(state))), reused, early: false }
+        let is_idle = reused && others == 0;
+        let idle = if is_idle { state.last_used().elapsed() } else { Duration::ZERO };
+        Self { sender, use_guard: UseGuard(Arc::new(Use(state))), reused, idle, early: false }
     }
 
     /// Returns the details of the connection.
@@ -131,6 +161,16 @@ impl Leased {
 
     pub(crate) fn use_guard(&self) -> UseGuard {
         self.use_guard.clone()
+    }
+
+    /// Returns how long the connection had been idle.
+    pub(crate) fn idle(&self) -> Duration {
+        self.idle
+    }
+
+    /// Returns a handle to the connection that does not use it.
+    pub(crate) fn vitals(&self) -> Vitals {
+        Vitals(Arc::clone(self.state()))
     }
 
     fn state(&self) -> &Arc<State> {
@@ -149,7 +189,60 @@ impl Leased {
     }
 }
 
+/// Whether a connection is alive, as its requests find out.
+#[derive(Clone)]
+pub(crate) struct Vitals(Arc<State>);
+
+impl Vitals {
+    pub(crate) fn life(&self) -> &Life {
+        &self.0.life
+    }
+
+    pub(crate) fn report(&self) -> &Arc<ConnectionReport> {
+        &self.0.report
+    }
+
+    /// Returns how long ago it was established.
+    pub(crate) fn age(&self) -> Duration {
+        self.0.opened.elapsed()
+    }
+
+    /// Waits until some request finds no sign of life.
+    pub(crate) async fn doubted(&self) {
+        let doubted = self.0.doubt.notified();
+        if !self.0.is_doubted() {
+            doubted.await;
+        }
+    }
+
+    /// Sets whether the connection is in doubt, and returns what it held of the pool's limits.
+    pub(super) fn doubt(&self) -> Option<Slot> {
+        self.0.is_doubted.store(true, Ordering::Release);
+        self.0.doubt.notify_waiters();
+        self.0.slot().take()
+    }
+
+    /// Ends the doubt with a slot from the pool, unless it still has one.
+    pub(super) fn trust(&self, slot: impl FnOnce() -> Slot) {
+        let mut present = self.0.slot();
+        present.get_or_insert_with(slot);
+        self.0.is_doubted.store(false, Ordering::Release);
+    }
+}
+
 impl State {
+    fn slot(&self) -> MutexGuard<'_, Option<Slot>> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn last_used(&self) -> Instant {
+        *self.last_used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_doubted(&self) -> bool {
+        self.is_doubted.load(Ordering::Acquire)
+    }
+
     pub(super) fn is_in_use(&self) -> bool {
         self.in_flight.load(Ordering::Acquire) > 0
     }

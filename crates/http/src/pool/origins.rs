@@ -57,6 +57,15 @@ pub(super) struct Conditions<'a> {
     pub(super) now: Instant,
     /// Whether to wait for a connection that is about to be returned.
     pub(super) patient: bool,
+    /// When the connection must have been opened at the earliest.
+    pub(super) opened_since: Option<Instant>,
+}
+
+impl Conditions<'_> {
+    fn allow(&self, connection: &Connection) -> bool {
+        !connection.is_doubted()
+            && self.opened_since.is_none_or(|since| connection.opened() >= since)
+    }
 }
 
 impl Origins {
@@ -167,6 +176,7 @@ impl Origins {
         origin.speaks_http1 = false;
         if let Some(present) = &origin.shared
             && !present.is_closed()
+            && !present.is_doubted()
             && present.state.version > connection.state.version
         {
             return vec![connection];
@@ -196,6 +206,20 @@ impl Origins {
         retired
     }
 
+    /// Removes a connection, and those of its origin that were last used before `deadline`.
+    pub(super) fn bury(
+        &mut self,
+        key: &Key,
+        report: &ConnectionReport,
+        deadline: Instant,
+    ) -> Vec<Connection> {
+        let Some(origin) = self.origins.get_mut(key) else { return Vec::new() };
+        let mut removed: Vec<_> =
+            origin.idle.extract_if(.., |idle| idle.last_used() <= deadline).collect();
+        removed.extend(origin.shared.take_if(|shared| std::ptr::eq(shared.report(), report)));
+        removed
+    }
+
     pub(super) fn clear(&mut self) -> Vec<Connection> {
         let mut removed = Vec::new();
         for origin in self.origins.values_mut() {
@@ -221,10 +245,9 @@ impl Origins {
     }
 
     pub(super) fn has_http3(&self, key: &Key) -> bool {
-        self.origins
-            .get(key)
-            .and_then(|origin| origin.shared.as_ref())
-            .is_some_and(|shared| shared.state.version == Version::HTTP_3 && !shared.is_closed())
+        self.origins.get(key).and_then(|origin| origin.shared.as_ref()).is_some_and(|shared| {
+            shared.state.version == Version::HTTP_3 && !shared.is_closed() && !shared.is_doubted()
+        })
     }
 
     fn forget_if_empty(&mut self, key: &Key) {
@@ -255,10 +278,11 @@ impl Origin {
         conditions: &Conditions<'_>,
         closing: &mut Vec<Connection>,
     ) -> Option<Leased> {
-        if let Some(leased) = self.shared.as_ref().and_then(Connection::share) {
+        let shared = self.shared.as_ref().filter(|shared| conditions.allow(shared));
+        if let Some(leased) = shared.and_then(Connection::share) {
             return Some(leased);
         }
-        let newest = self.idle.pop()?;
+        let newest = self.idle.pop_if(|newest| conditions.allow(newest))?;
         let since = newest.last_used();
         if conditions.now.saturating_duration_since(since) >= conditions.limits.idle_timeout {
             // The most recently used is too old, so all are.

@@ -107,6 +107,10 @@ impl Http3 {
         Ok(Self { sender, quic, going_away: Arc::default(), offers, datagrams })
     }
 
+    pub(crate) fn quic(&self) -> &quinn::Connection {
+        &self.quic
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.going_away.load(Ordering::Relaxed) || self.quic.close_reason().is_some()
     }

@@ -11,6 +11,8 @@ mod early;
 mod faults;
 mod hostile;
 mod hostile_peer;
+#[path = "../../../eyas/tests/namespace/mod.rs"]
+mod namespace;
 mod pool;
 #[path = "../../../eyas/tests/ports/mod.rs"]
 mod ports;
@@ -18,6 +20,7 @@ mod proxy;
 mod race;
 mod redirects;
 mod retries;
+mod reuse;
 #[cfg(feature = "server")]
 mod sctp_port;
 mod service;

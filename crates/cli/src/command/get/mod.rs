@@ -104,7 +104,7 @@ async fn fetch(
         status: status.as_u16(),
         version: version_name(response.version()),
         headers: headers(&response),
-        connection: report::connection(response.connection()),
+        connection: report::connection(&response),
         output: output.map(|path| path.display().to_string()),
         timings: timings(&response, headers_at),
         bytes: 0,

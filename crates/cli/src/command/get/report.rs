@@ -2,7 +2,7 @@
 
 use eyas::ConnectionInfo;
 use eyas::race::report::{PlanJson, RaceJson};
-use eyas_http::{Redirect, Response, version_name};
+use eyas_http::{Redirect, Response, Reuse, version_name};
 use http::{HeaderMap, StatusCode, Version};
 use serde_json::Value;
 
@@ -11,13 +11,15 @@ use crate::failure::Failure;
 use crate::flags::{CommonFlags, GetFlags};
 use crate::output;
 use crate::race_report::{RaceReport, explanation};
-use crate::shape::{ConnectionShape, GetShape, millis, value};
+use crate::shape::{ConnectionShape, GetShape, ReuseShape, millis, value};
 use crate::terminal::{Line, OutputStyle, Paint};
 use crate::timeline;
 
 /// Describes the connection that carried the request.
-pub(super) fn connection(info: &ConnectionInfo) -> ConnectionShape {
+pub(super) fn connection(response: &Response) -> ConnectionShape {
+    let info = response.connection();
     ConnectionShape {
+        reuse: response.reuse().map(reuse),
         transport: info.transport.name(),
         security: info.security.name(),
         address: info.remote.to_string(),
@@ -25,6 +27,17 @@ pub(super) fn connection(info: &ConnectionInfo) -> ConnectionShape {
         alpn: info.alpn.clone(),
         rtt_ms: info.rtt.map(millis),
         reasons: info.reasons.clone(),
+    }
+}
+
+fn reuse(reuse: &Reuse) -> ReuseShape {
+    ReuseShape {
+        transport: reuse.transport.name(),
+        address: reuse.remote.to_string(),
+        age_ms: millis(reuse.age),
+        idle_ms: millis(reuse.idle),
+        rtt_ms: reuse.rtt.map(millis),
+        verdict: reuse.verdict.name(),
     }
 }
 
@@ -75,6 +88,9 @@ pub(super) fn verbose(
     lines.extend(timeline::draw(&race_report.picture_with_dns(), style));
     if flags.output.explain {
         lines.extend(explanation(&race_report.report.plan, style));
+    }
+    if let Some(reuse) = response.reuse() {
+        lines.push(Line::new().with(Paint::Dim, "* reused ").with(Paint::Plain, reuse.to_string()));
     }
     lines.push(Line::new());
     if flags.output.verbose {

@@ -1,0 +1,97 @@
+"""Connections that died while a client kept them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import eyas
+from eyas.__main__ import command
+
+#: Less than the 30 s after which a silent QUIC connection is closed.
+BOUND = 20.0
+
+
+class Path_:
+    """Forwards UDP to a server that can be replaced by one that knows nothing of its connections."""
+
+    def __init__(self, server: int) -> None:
+        self.server = server
+        self._inside = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._inside.bind(("127.0.0.1", 0))
+        self._outside = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._outside.bind(("127.0.0.1", 0))
+        self.port: int = self._inside.getsockname()[1]
+        self._client: tuple[str, int] | None = None
+        for forward in (self._forward, self._backward):
+            threading.Thread(target=forward, daemon=True).start()
+
+    def _forward(self) -> None:
+        while True:
+            data, self._client = self._inside.recvfrom(65536)
+            self._outside.sendto(data, ("127.0.0.1", self.server))
+
+    def _backward(self) -> None:
+        while True:
+            data, source = self._outside.recvfrom(65536)
+            if source[1] == self.server and self._client is not None:
+                self._inside.sendto(data, self._client)
+
+
+@contextlib.contextmanager
+def serving(directory: Path, *identity: str) -> Iterator[int]:
+    """Runs `eyas serve` and yields its port."""
+    arguments = ["serve", "--listen", "127.0.0.1:0", "--no-sctp", "--json", *identity]
+    with subprocess.Popen(
+        [command(), *arguments], stdout=subprocess.PIPE, text=True, cwd=directory
+    ) as child:
+        try:
+            assert child.stdout is not None
+            output = ""
+            while not output.rstrip().endswith("}"):
+                line = child.stdout.readline()
+                assert line, f"the server exited; its output was {output!r}"
+                output += line
+            yield int(json.loads(output)["address"].rpartition(":")[2])
+        finally:
+            child.terminate()
+
+
+def identity(directory: Path) -> list[str]:
+    """Makes a certificate that both servers have."""
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    made += ["-keyout", "key.pem", "-out", "cert.pem", "-days", "2", "-subj", "/CN=localhost"]
+    made += ["-addext", "subjectAltName=DNS:localhost", "-addext", "basicConstraints=critical,CA:FALSE"]
+    subprocess.run(made, cwd=directory, check=True, capture_output=True)
+    return ["--cert", "cert.pem", "--key", "key.pem"]
+
+
+def test_a_server_that_restarted_costs_a_race(tmp_path: Path) -> None:
+    keys = identity(tmp_path)
+    versions = {"http1": False, "http2": False}
+    with serving(tmp_path, *keys) as before, serving(tmp_path, *keys) as after:
+        path = Path_(before)
+        url = f"https://localhost:{path.port}/bytes/10"
+        roots = tmp_path / "cert.pem"
+        with eyas.Client(verify=roots, timeout=BOUND, **versions) as client:
+            assert not client.get(url).connection_was_reused
+            assert client.get(url).connection_was_reused
+            path.server = after
+            assert not client.get(url).connection_was_reused
+            assert client.get(url).connection_was_reused
+
+        async def concurrently() -> None:
+            path.server = before
+            async with eyas.AsyncClient(verify=roots, timeout=BOUND, **versions) as client:
+                await client.get(url)
+                path.server = after
+                responses = await asyncio.gather(*(client.get(url) for _ in range(5)))
+                assert [response.status_code for response in responses] == [200] * 5
+
+        asyncio.run(concurrently())
