@@ -316,11 +316,16 @@ impl ClientState {
             Ok(permit) => permit,
             Err(refused) => return Err(refuse(tcp, &handshake, refused).await),
         };
+        let network = shared.endpoint.network_view().await;
         let opened = local_addr(tcp).and_then(|proxy| {
             let socket = associate::bind(proxy.ip().to_canonical())?;
             let peers = match &shared.via {
                 Some(_) => None,
-                None => Some(associate::PeerSockets::open(|_| true)?),
+                None => {
+                    Some(associate::PeerSockets::open(network, shared.policy.only_family, |_| {
+                        true
+                    })?)
+                }
             };
             Ok((socket.local_addr()?, (socket, peers)))
         });

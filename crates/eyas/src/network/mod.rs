@@ -10,20 +10,23 @@ use std::time::{Duration, Instant};
 use eyas_race::candidate::Transport;
 use eyas_race::evidence::NetworkId;
 use eyas_race::io::{NetworkView, UnavailableTransport};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::Resolver;
 use crate::abort_on_drop::AbortOnDrop;
 use crate::built_in;
 use crate::memory_store::Secret;
 
+mod advertisements;
 mod identity;
 mod pref64;
 mod routes;
 pub(crate) mod sources;
 mod watcher;
 
+use advertisements::{Advertised, Advertisements, Held};
 use identity::Identity;
+use routes::Route;
 #[cfg(feature = "sctp")]
 pub(crate) use watcher::Watcher;
 
@@ -44,8 +47,12 @@ pub(crate) struct Network {
 #[derive(Debug)]
 struct Shared {
     resolver: Resolver,
+    /// The one that the network provides, for questions about the network itself.
+    own_resolver: Resolver,
     secret: Secret,
     state: Mutex<State>,
+    /// Tells the task that watches for changes that it may have to look again at another time.
+    rescheduled: Arc<Notify>,
     changes: watch::Sender<Option<Arc<NetworkView>>>,
 }
 
@@ -56,6 +63,10 @@ struct State {
     preliminary: Option<(Identity, NetworkView)>,
     /// The task that watches for changes; it ends with the endpoint.
     watching: Option<AbortOnDrop>,
+    /// The NAT64 prefixes that routers have advertised.
+    advertised: Held,
+    /// When to look for NAT64 prefixes again, if this network needs them.
+    look_again: Option<Instant>,
     /// The kernel's source addresses since its last change notification.
     sources: BTreeMap<SocketAddr, IpAddr>,
 }
@@ -71,7 +82,10 @@ impl Network {
     /// Creates the network; its identity is a hash with this secret.
     pub(crate) fn new(resolver: Resolver, secret: Secret) -> Self {
         let changes = watch::Sender::new(None);
-        Self { shared: Arc::new(Shared { resolver, secret, state: Mutex::default(), changes }) }
+        let own_resolver = resolver.of_network();
+        let (state, rescheduled) = (Mutex::default(), Arc::default());
+        let shared = Shared { resolver, own_resolver, secret, state, rescheduled, changes };
+        Self { shared: Arc::new(shared) }
     }
 
     /// Returns the current network.
@@ -163,8 +177,11 @@ impl Network {
     async fn refresh(&self) -> Arc<NetworkView> {
         let preliminary = self.lock().preliminary.take();
         let (identity, mut view) = preliminary.unwrap_or_else(|| read(&self.shared.secret));
-        view.pref64 = pref64::discover(&view, &self.shared.resolver).await;
+        let (pref64, look_again) = self.prefixes(&view, identity.routes()).await;
+        view.pref64 = pref64;
         let mut state = self.lock();
+        state.look_again = look_again;
+        self.shared.rescheduled.notify_one();
         state.sources.clear();
         let before = state.current.take();
         // A network that differs only in an unknown hardware address keeps its identity.
@@ -187,9 +204,30 @@ impl Network {
         drop(state);
         if has_changed {
             self.shared.resolver.clear_cache();
+            self.shared.own_resolver.clear_cache();
             self.shared.changes.send_replace(Some(Arc::clone(&view)));
         }
         view
+    }
+
+    /// Returns the NAT64 prefixes of this network, if it needs any, and when to look again. What routers advertise
+    /// takes precedence over what DNS says (RFC 8781 §5.1).
+    async fn prefixes(
+        &self,
+        view: &NetworkView,
+        routes: &[Route],
+    ) -> (Vec<pref64::Prefix>, Option<Instant>) {
+        if !pref64::is_needed(view) {
+            return (Vec::new(), None);
+        }
+        let name = |index| nix::net::if_::if_indextoname(index).ok()?.into_string().ok();
+        let (advertised, until) = self.lock().advertised.prefixes(Instant::now(), routes, name);
+        if !advertised.is_empty() {
+            return (advertised, until);
+        }
+        let Shared { resolver, own_resolver, .. } = &*self.shared;
+        let (found, after) = pref64::discover(own_resolver, resolver).await;
+        (found, Some(Instant::now() + after))
     }
 
     fn start_watching(&self) -> Option<AbortOnDrop> {
@@ -200,25 +238,75 @@ impl Network {
                 return None;
             }
         };
+        let advertisements = Advertisements::new()
+            .inspect_err(|error| tracing::debug!(%error, "advertised prefixes will go unnoticed"))
+            .ok();
+        let rescheduled = Arc::clone(&self.shared.rescheduled);
         let shared = Arc::downgrade(&self.shared);
         Some(AbortOnDrop::spawn(async move {
-            while watcher.changed().await.is_ok() {
-                if let Some(shared) = shared.upgrade() {
-                    let network = Self { shared };
+            while let Some(network) = shared.upgrade().map(|shared| Self { shared }) {
+                let look_again = network.lock().look_again;
+                drop(network);
+                let is_other_network = tokio::select! {
+                    changed = watcher.changed() => match changed {
+                        Ok(()) => true,
+                        Err(_) => return,
+                    },
+                    advertised = advertised(advertisements.as_ref()) => {
+                        let Some(shared) = shared.upgrade() else { return };
+                        if !(Self { shared }).take(advertised) {
+                            continue;
+                        }
+                        false
+                    }
+                    () = rescheduled.notified() => continue,
+                    () = sleep_until(look_again) => false,
+                };
+                let Some(network) = shared.upgrade().map(|shared| Self { shared }) else { return };
+                if is_other_network {
                     let mut state = network.lock();
                     state.sources.clear();
                     state.preliminary = None;
                 }
-                tokio::time::sleep(SETTLE_TIME).await;
-                watcher.drain();
+                drop(network);
+                if is_other_network {
+                    tokio::time::sleep(SETTLE_TIME).await;
+                    watcher.drain();
+                }
                 let Some(shared) = shared.upgrade() else { return };
                 Self { shared }.refresh().await;
             }
         }))
     }
 
+    /// Takes advertised prefixes over; returns whether that changes anything.
+    fn take(&self, advertised: Vec<Advertised>) -> bool {
+        let mut state = self.lock();
+        let now = Instant::now();
+        advertised.into_iter().fold(false, |changes, new| state.advertised.take(now, new) | changes)
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits for advertised prefixes.
+async fn advertised(advertisements: Option<&Advertisements>) -> Vec<Advertised> {
+    match advertisements {
+        Some(advertisements) => match advertisements.next().await {
+            Ok(advertised) => advertised,
+            Err(_) => std::future::pending().await,
+        },
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until then, if ever.
+async fn sleep_until(when: Option<Instant>) {
+    match when {
+        Some(when) => tokio::time::sleep_until(when.into()).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -177,6 +177,16 @@ impl Resolver {
         }
     }
 
+    /// Returns the resolver that the network provides, which knows about the network itself.
+    pub(crate) fn of_network(&self) -> Self {
+        if self.is_system() { self.clone() } else { Self::system() }
+    }
+
+    /// Returns whether the system's servers are used.
+    pub(crate) fn is_system(&self) -> bool {
+        matches!(self.shared.source, Source::System)
+    }
+
     /// Clears the cache, for example after a change of network.
     pub(crate) fn clear_cache(&self) {
         match self.shared.client.get() {

@@ -59,6 +59,7 @@ pub(crate) async fn serve(
 impl Running<'_> {
     async fn run(&mut self, tcp: &mut Client) -> Ending {
         let mut ignored = [0; 64];
+        let mut networks = self.shared.endpoint.network_changes();
         loop {
             let idle = self.traffic.idle(self.shared.limits.idle_time);
             tokio::select! {
@@ -76,6 +77,7 @@ impl Running<'_> {
                 Some((to, ips)) = self.resolving.next() => {
                     self.association.handle_addresses(self.epoch.elapsed(), &to, ips);
                 }
+                Some(network) = networks.next() => self.peers.move_to(network),
                 () = idle => return Ending::Idle,
             }
             self.perform();

@@ -1,10 +1,12 @@
 //! UDP sockets for clients and their peers.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use eyas::race::candidate::Family;
+use eyas::race::io::NetworkView;
 use socket2::{Domain, Socket, Type};
 use tokio::net::UdpSocket;
 
@@ -18,35 +20,70 @@ thread_local! {
     static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; MAX_DATAGRAM].into_boxed_slice());
 }
 
+/// The maximum number of peers behind a NAT64 whose datagrams are recognised at a time.
+const MAX_TRANSLATED: usize = 1024;
+
 /// A socket for each family, for datagrams to and from peers.
 pub(crate) struct PeerSockets {
     v4: Option<UdpSocket>,
     v6: Option<UdpSocket>,
+    network: NetworkView,
+    only_family: Option<Family>,
+    /// The IPv4 peers that datagrams were sent to through a NAT64, by their addresses on the wire. The client does not
+    /// see those.
+    translated: BTreeMap<SocketAddr, SocketAddr>,
 }
 
 impl PeerSockets {
-    /// Opens the sockets of these families. A family that this machine does not have is left out.
+    /// Opens the sockets of these families, for this network. A family that this machine does not have is left out.
+    /// If only IPv6 packets are wanted, a NAT64 is used even where there is an IPv4 route.
     ///
     /// # Errors
     /// If there is no socket at all.
-    pub(crate) fn open(wanted: impl Fn(Family) -> bool) -> io::Result<Self> {
+    pub(crate) fn open(
+        network: NetworkView,
+        only_family: Option<Family>,
+        wanted: impl Fn(Family) -> bool,
+    ) -> io::Result<Self> {
+        // IPv4 peers may be behind a NAT64.
+        let through_v6 = |family| family == Family::V6 && !network.pref64.is_empty();
+        let wanted = |family| wanted(family) || through_v6(family);
         let open = |family, ip: IpAddr| wanted(family).then(|| bind(ip));
         let v4 = open(Family::V4, Ipv4Addr::UNSPECIFIED.into()).transpose();
         let v6 = open(Family::V6, Ipv6Addr::UNSPECIFIED.into()).transpose();
         match (v4, v6) {
             (Err(cause), Err(_) | Ok(None)) | (Ok(None), Err(cause)) => Err(cause),
-            (v4, v6) => Ok(Self { v4: v4.ok().flatten(), v6: v6.ok().flatten() }),
+            (v4, v6) => {
+                let (v4, v6) = (v4.ok().flatten(), v6.ok().flatten());
+                Ok(Self { v4, v6, network, only_family, translated: BTreeMap::new() })
+            }
         }
+    }
+
+    /// Continues on another network.
+    pub(crate) fn move_to(&mut self, network: NetworkView) {
+        self.network = network;
     }
 
     /// Sends a datagram.
     ///
     /// # Errors
     /// If the system refuses to.
-    pub(crate) fn send(&self, data: &[u8], to: SocketAddr) -> io::Result<()> {
-        let socket = self.of(if to.is_ipv4() { Family::V4 } else { Family::V6 });
+    pub(crate) fn send(&mut self, data: &[u8], to: SocketAddr) -> io::Result<()> {
+        let on_the_wire =
+            SocketAddr::new(self.network.on_the_wire(to.ip(), self.only_family), to.port());
+        // A scope is kept.
+        let on_the_wire = if on_the_wire.ip() == to.ip() { to } else { on_the_wire };
+        if on_the_wire != to {
+            let Self { translated, .. } = self;
+            if translated.len() >= MAX_TRANSLATED && !translated.contains_key(&on_the_wire) {
+                translated.pop_first();
+            }
+            translated.insert(on_the_wire, to);
+        }
+        let socket = self.of(if on_the_wire.is_ipv4() { Family::V4 } else { Family::V6 });
         let socket = socket.ok_or(io::ErrorKind::NetworkUnreachable)?;
-        socket.try_send_to(data, to).map(drop)
+        socket.try_send_to(data, on_the_wire).map(drop)
     }
 
     /// Waits until a socket is readable, and returns its family.
@@ -59,10 +96,14 @@ impl PeerSockets {
     }
 
     /// Receives datagrams of this family for one turn, until `handle` returns false.
-    pub(crate) fn receive(&self, family: Family, handle: impl FnMut(&[u8], SocketAddr) -> bool) {
-        if let Some(socket) = self.of(family) {
-            receive(socket, handle);
-        }
+    pub(crate) fn receive(
+        &self,
+        family: Family,
+        mut handle: impl FnMut(&[u8], SocketAddr) -> bool,
+    ) {
+        let Some(socket) = self.of(family) else { return };
+        let peer = |from| *self.translated.get(&from).unwrap_or(&from);
+        receive(socket, |data, from| handle(data, peer(from)));
     }
 
     fn of(&self, family: Family) -> Option<&UdpSocket> {

@@ -130,7 +130,8 @@ async fn peer(
     // It has sent nothing yet, so no time has passed.
     let selection = AddressSelection::new(Duration::ZERO, addresses.collect());
     let has = |family| selection.addresses().iter().any(|one| family_of(*one) == family);
-    let sockets = PeerSockets::open(has)
+    let network = shared.endpoint.network_view().await;
+    let sockets = PeerSockets::open(network, shared.policy.only_family, has)
         .map_err(|error| Refusal::Failed(format!("cannot send datagrams to {to}: {error}")))?;
     Ok(Peer { selection, sockets })
 }
@@ -177,6 +178,7 @@ pub(crate) async fn serve(
 
 impl Running<'_, '_> {
     async fn run(&mut self, shared: &Shared) -> Ending {
+        let mut networks = shared.endpoint.network_changes();
         loop {
             let idle = self.traffic.idle(shared.limits.idle_time);
             tokio::select! {
@@ -190,6 +192,7 @@ impl Running<'_, '_> {
                 family = self.peer.sockets.readable(), if self.stream.has_room() => {
                     self.receive(family);
                 }
+                Some(network) = networks.next() => self.peer.sockets.move_to(network),
                 () = idle => return Ending::Idle,
             }
         }
