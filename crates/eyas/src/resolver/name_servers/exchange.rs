@@ -10,8 +10,8 @@ use tokio::net::{TcpStream, UdpSocket};
 use super::Trouble;
 use super::message::{Question, Response};
 
-/// The largest datagram that is read. Servers send more than what was announced to them.
-const DATAGRAM: usize = 4096;
+/// The largest datagram. Servers send more than what was announced to them.
+const DATAGRAM: usize = 65_535;
 /// The maximum number of messages that are no response to the query. A server sends a handful at most, so more of them
 /// are guesses of somebody else, and the query is sent over TCP instead (RFC 5452 §9.2 wants the guesses limited).
 const STRAY_MESSAGES: usize = 32;

@@ -53,8 +53,13 @@ impl Server {
         self.state().silent_at.is_some_and(|at| at.elapsed() < AFTER_OTHERS)
     }
 
+    /// Notes that the server has not answered in time. If it knew EDNS until now, it may be another one.
     pub(super) fn set_silent(&self) {
-        self.state().silent_at = Some(Instant::now());
+        let mut state = self.state();
+        state.silent_at = Some(Instant::now());
+        if state.edns == Edns::Known {
+            state.edns = Edns::Unknown;
+        }
     }
 
     /// Asks the server until it answers or cannot be asked.
@@ -155,8 +160,9 @@ impl Server {
         // What did fit is better than nothing if TCP is not let through.
         let over_tcp = over_tcp(self.address, question, edns);
         match tokio::time::timeout(options.timeout / 2, over_tcp).await {
-            Ok(Ok(complete)) => Ok(complete),
-            Ok(Err(_)) | Err(_) if response.has_records(question) => Ok(response),
+            Ok(Ok(complete)) if is_answer(&complete) => Ok(complete),
+            _ if response.has_records(question) => Ok(response),
+            Ok(Ok(failed)) => Ok(failed),
             Ok(Err(trouble)) => Err(trouble),
             Err(_) => Err(Trouble::Silent),
         }

@@ -215,6 +215,25 @@ const BEHAVIOURS: &[(&str, Behaviour, Result<(), DnsFailure>)] = &[
         Ok(()),
     ),
     (
+        "truncated, and TCP fails: what did fit is used",
+        |asked| match asked.over_tcp {
+            true => reply(asked).code(2).send(),
+            false => reply(asked).flags(TRUNCATED).answer(&a(SAME)).send(),
+        },
+        Ok(()),
+    ),
+    (
+        "a datagram that is longer than announced",
+        |asked| {
+            let mut reply = reply(asked);
+            for _ in 0..900 {
+                reply = reply.answer(&rr(&wire("b.test"), A, 1, 60, &[10, 6, 6, 6]));
+            }
+            reply.answer(&a(SAME)).send()
+        },
+        Ok(()),
+    ),
+    (
         "truncated, nothing fit, and TCP is closed",
         |asked| match asked.over_tcp {
             true => vec![Act::Close],
@@ -442,6 +461,21 @@ async fn what_a_server_does_with_edns_is_remembered() {
         let asked = server.asked.lock().unwrap();
         assert_eq!(asked.len(), before + 2, "{what}");
         assert!(asked[before..].iter().all(|asked| !asked.edns()), "{what}");
+    }
+}
+
+/// It knows EDNS for two queries, and then there is another one at its address, which drops them.
+#[tokio::test]
+async fn a_server_that_is_replaced_is_noticed() {
+    let server = Server::start(
+        |asked| if asked.before < 2 || !asked.edns() { good(asked) } else { Vec::new() },
+        true,
+    )
+    .await;
+    let options = ServerOptions { timeout: Duration::from_millis(400), attempts: 3, ..options() };
+    let servers = NameServers::new([server.address], options);
+    for name in ["a.test", "b.test", "c.test"] {
+        assert_eq!(servers.query(name, RecordType::A).await.records, found(), "{name}");
     }
 }
 
