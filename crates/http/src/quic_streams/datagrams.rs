@@ -16,6 +16,9 @@ use super::connect::varint;
 /// H3_DATAGRAM_ERROR (RFC 9297 §5.2).
 const DATAGRAM_ERROR: VarInt = VarInt::from_u32(0x33);
 
+/// The largest quarter of a stream ID (RFC 9297 §2.1).
+const MAX_QUARTER_ID: u64 = (1 << 60) - 1;
+
 /// The maximum number of datagrams queued for a stream; further ones are dropped.
 const QUEUE_LENGTH: usize = 64;
 
@@ -37,8 +40,8 @@ impl ConnectionDatagrams {
     /// are dropped.
     pub(crate) async fn run(self) {
         while let Ok(frame) = self.0.quic.read_datagram().await {
-            let Some((quarter_id, rest)) = varint(&frame) else {
-                let why = b"a datagram ends before its stream ID";
+            let Some((quarter_id, rest)) = stream(&frame) else {
+                let why = b"a datagram without a valid stream ID";
                 return self.0.quic.close(DATAGRAM_ERROR, why);
             };
             let payload = frame.slice_ref(rest);
@@ -55,6 +58,11 @@ impl ConnectionDatagrams {
     pub(crate) fn of(&self, stream: u64) -> StreamDatagrams {
         StreamDatagrams { connection: self.clone(), quarter_id: stream / 4 }
     }
+}
+
+/// Returns a quarter of the stream ID that a frame begins with, and the rest of the frame.
+fn stream(frame: &[u8]) -> Option<(u64, &[u8])> {
+    varint(frame).filter(|(quarter_id, _)| *quarter_id <= MAX_QUARTER_ID)
 }
 
 impl Connection {
@@ -138,5 +146,26 @@ impl Drop for HttpDatagrams {
                 streams.remove(&self.of.quarter_id);
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_begins_with_a_quarter_of_a_stream_id() {
+        for (frame, expected) in [
+            (&b"\x07hello"[..], Some((7, &b"hello"[..]))),
+            (b"\x40\x07", Some((7, b""))),
+            (b"\xcf\xff\xff\xff\xff\xff\xff\xffx", Some((MAX_QUARTER_ID, b"x"))),
+            (b"\xd0\0\0\0\0\0\0\0x", None),
+            (b"\xff\xff\xff\xff\xff\xff\xff\xffx", None),
+            (b"\xc0\0\0", None),
+            (b"\x40", None),
+            (b"", None),
+        ] {
+            assert_eq!(stream(frame), expected, "{frame:?}");
+        }
     }
 }
