@@ -13,8 +13,9 @@ mod throttle;
 
 pub use throttle::Throttle;
 
-/// The maximum number of connections that the kernel establishes before they are accepted.
-const KERNEL_BACKLOG: i32 = 1024;
+/// The maximum number of connections that the kernel establishes before they are accepted: as many as the host allows
+/// (`net.core.somaxconn`), to which listen(2) reduces it.
+const KERNEL_BACKLOG: i32 = i32::MAX;
 /// How often another free port is tried if the one chosen for one socket is taken for another.
 pub(crate) const PORT_TRIES: usize = 32;
 /// The size of the kernel's datagram buffers, in bytes; the kernel may grant less.

@@ -93,7 +93,11 @@ fn the_command_keeps_its_user_and_its_status_is_passed_on() {
 /// Starts a run whose command leaves a process behind, and returns the id of that process.
 fn start_with_background_process(rest: &str) -> (Child, u32) {
     let line = format!("sleep 1000 & echo $!; {rest}");
-    let eyas = Eyas::new("proxy run --all-traffic -- sh -c").arg(line);
+    start(Eyas::new("proxy run --all-traffic -- sh -c").arg(line))
+}
+
+/// Starts a run that prints the id of a process, and returns both.
+fn start(eyas: Eyas) -> (Child, u32) {
     let mut child = eyas.command().stdout(Stdio::piped()).spawn().expect("the binary starts");
     let mut first_line = String::new();
     let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
@@ -120,6 +124,16 @@ fn nothing_remains_however_the_command_ends() {
         signal(how, run.id());
         run.wait().expect("a status");
         until("the command has ended", || is_gone(background_process));
+    }
+    // Only the outer one is ended; the inner one has a namespace and a guard of its own.
+    let nested = format!("{} proxy run --all-traffic -- sh -c", env!("CARGO_BIN_EXE_eyas"));
+    for how in ["-TERM", "-KILL"] {
+        let inner = "sleep 1000 & echo $!; wait";
+        let eyas = Eyas::new("proxy run --all-traffic -- sh -c").arg(format!("{nested} '{inner}'"));
+        let (mut run, background_process) = start(eyas);
+        signal(how, run.id());
+        run.wait().expect("a status");
+        until("the inner command has ended", || is_gone(background_process));
     }
     let temporary = std::env::temp_dir();
     let mounted = std::fs::read_to_string("/proc/self/mounts").expect("mounts");

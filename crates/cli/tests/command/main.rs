@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod all_traffic;
+mod all_traffic_dns;
 mod demo;
 mod faults;
 mod generate;

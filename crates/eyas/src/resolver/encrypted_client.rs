@@ -1,6 +1,7 @@
 //! Sends queries over TLS and over HTTPS, and caches the answers.
 
 use eyas_race::dns::{DnsFailure, RecordType, Records};
+use hickory_proto::op::{Message, OpCode, ResponseCode};
 use hickory_resolver::config::{NameServerConfig, ResolveHosts, ResolverConfig};
 use hickory_resolver::net::NetError;
 use hickory_resolver::proto::rr::{Name, RecordType as WireType};
@@ -52,4 +53,21 @@ pub(super) async fn look_up(
         Ok(found) => records::read(record_type, found.answers()),
         Err(error) => Err(failure::classify(&error)),
     }
+}
+
+/// Passes on a query, and makes a response from the records of the answer.
+pub(super) async fn forward(client: &Client, query: &Message) -> Result<Vec<u8>, DnsFailure> {
+    let [asked] = &query.queries[..] else { return Err(DnsFailure::Malformed) };
+    let mut response = Message::response(query.metadata.id, OpCode::Query);
+    response.metadata.recursion_desired = query.metadata.recursion_desired;
+    response.add_query(asked.clone());
+    match client.lookup(asked.name().clone(), asked.query_type()).await {
+        Ok(found) => _ = response.add_answers(found.answers().iter().cloned()),
+        Err(error) => match failure::classify(&error) {
+            DnsFailure::NoData => {}
+            DnsFailure::NoSuchName => response.metadata.response_code = ResponseCode::NXDomain,
+            why => return Err(why),
+        },
+    }
+    response.to_vec().map_err(|_| DnsFailure::Malformed)
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eyas_race::dns::{Answer, DnsFailure, Query};
+use hickory_proto::op::Message;
 use tokio::sync::OnceCell;
 
 use crate::Error;
@@ -177,6 +178,14 @@ impl Resolver {
         }
     }
 
+    /// Passes on a DNS query of somebody else, in wire format, to the servers. Returns the response
+    /// in the same format; its identifier is another one. A search list does not apply. Fails as a
+    /// query of [`Self::query`] does, except that an absence of records is a response.
+    pub async fn forward(&self, query: &[u8]) -> Result<Vec<u8>, DnsFailure> {
+        let query = Message::from_vec(query).map_err(|_| DnsFailure::Malformed)?;
+        self.shared.forward(&query).await
+    }
+
     /// Returns the resolver that the network provides, which knows about the network itself.
     pub(crate) fn of_network(&self) -> Self {
         if self.is_system() { self.clone() } else { Self::system() }
@@ -205,7 +214,8 @@ impl Shared {
         let name = normalised(&query.name);
         let (prefix, host) = overrides::split_owner(&name, port);
         if matches!(self.source, Source::System) {
-            let asked = system::Asked { host, prefix, is_absolute: false };
+            let is_absolute = query.name.ends_with('.');
+            let asked = system::Asked { host, prefix, is_absolute };
             return self.system.query(asked, query.record_type).await;
         }
         if let Some(found) = self.system.hosts_answer(host, query.record_type) {
@@ -222,6 +232,22 @@ impl Shared {
             Err(error) => {
                 tracing::warn!(%error, "no resolver");
                 Found { records: Err(DnsFailure::Unreachable), is_authentic }
+            }
+        }
+    }
+
+    /// Passes on a query of somebody else.
+    async fn forward(&self, query: &Message) -> Result<Vec<u8>, DnsFailure> {
+        if matches!(self.source, Source::System) {
+            return self.system.forward(query).await;
+        }
+        match self.client.get_or_try_init(|| self.connect()).await {
+            Ok(Asked::Servers(servers)) => servers.forward(query).await,
+            #[cfg(feature = "encrypted-dns")]
+            Ok(Asked::Client(client)) => encrypted_client::forward(client, query).await,
+            Err(error) => {
+                tracing::warn!(%error, "no resolver");
+                Err(DnsFailure::Unreachable)
             }
         }
     }

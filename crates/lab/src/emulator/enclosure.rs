@@ -1,13 +1,16 @@
 //! A command with its own network, whose only way out is a device that this process reads.
 
 use std::fs::{self, File};
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 
-use rustix::mount::{MountPropagationFlags, mount_bind, mount_change};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
+};
 
 use super::error::EmulatorError;
 use super::guard::Guard;
@@ -123,12 +126,36 @@ fn prepare(config: &EnclosureConfig) -> Result<(File, OwnedFd), EmulatorError> {
     mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)
         .map_err(EmulatorError::system("make mounts private"))?;
     for (replacement, original) in &config.file_overrides {
-        // A symbolic link leads to the file that is covered.
-        let target = fs::canonicalize(original).unwrap_or_else(|_| original.clone());
-        mount_bind(replacement, &target).map_err(|cause| EmulatorError::Replace {
+        cover(replacement, original).map_err(|cause| EmulatorError::Replace {
             file: original.display().to_string(),
-            cause: cause.into(),
+            cause,
         })?;
     }
     Ok((namespace, device))
+}
+
+/// Covers a file with a replacement: with a device itself, and with a copy of a file.
+///
+/// The file may be removed while it is in use, but nothing can be mounted on a file without a name (the kernel returns
+/// ENOENT), as an enclosure inside this one will have to. So the copy is in a file system of its own, which has no
+/// place in the tree once the copy is mounted.
+fn cover(replacement: &Path, original: &Path) -> io::Result<()> {
+    // A symbolic link leads to the file that is covered.
+    let target = fs::canonicalize(original).unwrap_or_else(|_| original.to_owned());
+    let metadata = fs::metadata(replacement)?;
+    let Some(directory) = replacement.parent().filter(|_| metadata.is_file()) else {
+        return Ok(mount_bind(replacement, &target)?);
+    };
+    let contents = fs::read(replacement)?;
+    // The new file system may cover the directory of the target, too.
+    let target = File::open(&target)?;
+    mount("none", directory, "tmpfs", MountFlags::empty(), c"size=1m")?;
+    let covered = fs::write(replacement, contents)
+        .and_then(|()| fs::set_permissions(replacement, metadata.permissions()))
+        .and_then(|()| {
+            let target = format!("/proc/self/fd/{}", target.as_raw_fd());
+            Ok(mount_bind(replacement, target)?)
+        });
+    unmount(directory, UnmountFlags::DETACH)?;
+    covered
 }

@@ -4,12 +4,16 @@
 //! leaves none behind. Its children, however, would continue. The guard is a small process that
 //! waits for the end of a pipe whose other end only the emulator holds, and then kills everything
 //! that runs in the two namespaces. It holds the namespaces itself, so that their numbers cannot be
-//! reused meanwhile.
+//! reused meanwhile. It is inside itself, so that the guard of an emulator in which this one runs does
+//! not end it, but only what it waits for.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use super::kernel;
 
 /// The script of the shell. Its standard output and error are the namespaces; it writes nothing.
 const SCRIPT: &str = r#"
@@ -19,6 +23,7 @@ rounds=0
 while [ $rounds -lt 100 ]; do
     found=
     for process in /proc/[0-9]*; do
+        [ $process != /proc/$$ ] || continue
         if [ $process/ns/net -ef /proc/$$/fd/1 ] || [ $process/ns/net -ef /proc/$$/fd/2 ]; then
             kill -KILL ${process#/proc/} && found=1
         fi
@@ -39,7 +44,9 @@ impl Guard {
     /// Starts the guard.
     pub(super) fn start(namespaces: [&File; 2]) -> io::Result<Self> {
         let [first, second] = namespaces;
-        let process = Command::new("sh")
+        let mut command = Command::new("sh");
+        kernel::start_in_namespace(&mut command, Arc::new(first.try_clone()?));
+        let process = command
             .args(["-c", SCRIPT, "eyas-netem-guard"])
             .current_dir("/")
             .env("PATH", super::search_path())

@@ -12,13 +12,14 @@ use eyas::race::dns::{DnsFailure, Query, QueryId};
 use eyas::race::target::Host;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use socket2::SockRef;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant, timeout};
 
 use super::addresses::{self, PEER, like};
-use super::dns::{self, Existence, FAMILIES, Incoming, Question};
+use super::dns::{self, Existence, FAMILIES, Forwarded, Incoming, Question};
 use super::names::Names;
 use super::packet::Unreachable;
 use super::translator::{Denial, Flow, Output, Translator};
@@ -31,8 +32,12 @@ use crate::shared::Shared;
 
 /// The time for a program to complete a granted connection.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(5);
-/// The maximum number of concurrent DNS queries. Excess ones are dropped, and clients retry them.
+/// The maximum number of DNS queries that are looked up at a time. Others wait.
 const QUESTIONS: usize = 256;
+/// The maximum number of DNS queries that wait or are looked up. Excess ones are dropped, and clients retry them.
+const WAITING_QUESTIONS: usize = 4096;
+/// How long a query waits for its turn. By then, programs have given up, or asked again (resolv.conf(5)).
+const WAITING_TIME: Duration = Duration::from_secs(10);
 /// The time for the next query over a TCP connection (RFC 7766 §6.2.3).
 const NEXT_QUESTION: Duration = Duration::from_secs(10);
 const DNS: u16 = 53;
@@ -41,7 +46,8 @@ struct Interception {
     shared: Arc<Shared>,
     device: Device,
     state: Mutex<State>,
-    questions: Arc<Semaphore>,
+    questions: Semaphore,
+    waiting_questions: Arc<Semaphore>,
     epoch: Instant,
 }
 
@@ -61,6 +67,8 @@ pub(crate) fn start(
     let (mut ports, mut bound) = ([0; 2], Vec::new());
     for listener in listeners {
         listener.set_nonblocking(true)?;
+        // As many connections as the kernel allows (listen(2), net.core.somaxconn) wait to be accepted.
+        SockRef::from(&listener).listen(i32::MAX)?;
         let listener = TcpListener::from_std(listener)?;
         let address = listener.local_addr()?;
         ports[usize::from(address.is_ipv6())] = address.port();
@@ -75,7 +83,8 @@ pub(crate) fn start(
     let interception = Arc::new(Interception {
         device,
         state: Mutex::new(state),
-        questions: Arc::new(Semaphore::new(QUESTIONS)),
+        questions: Semaphore::new(QUESTIONS),
+        waiting_questions: Arc::new(Semaphore::new(WAITING_QUESTIONS)),
         epoch: Instant::now(),
         shared,
     });
@@ -127,13 +136,18 @@ impl Interception {
             }
             Output::Open(flow) => _ = self.shared.tasks.spawn(Arc::clone(self).serve(flow)),
             Output::Question { from, to, message } => {
-                let Ok(permit) = Arc::clone(&self.questions).try_acquire_owned() else { return };
+                let waiting = Arc::clone(&self.waiting_questions).try_acquire_owned();
+                let Ok(waiting) = waiting else { return };
                 let interception = Arc::clone(self);
                 tokio::spawn(async move {
-                    if let Some(answer) = interception.answer(&message).await {
+                    let turn = timeout(WAITING_TIME, interception.questions.acquire()).await;
+                    if let Ok(Ok(_turn)) = turn
+                        && let Some(answer) = interception.answer(&message).await
+                    {
+                        let answer = dns::fitted(&message, answer);
                         interception.drive(|translator, _| translator.datagram(to, from, &answer));
                     }
-                    drop(permit);
+                    drop(waiting);
                 });
             }
         }
@@ -245,9 +259,27 @@ impl Interception {
                 let known = self.look_up(&question).await;
                 question.answer(known)
             }
+            Incoming::Reverse(address, asked) => {
+                let name = self.state().names.name(self.now(), address);
+                match name {
+                    Some(name) => asked.answer_name(&name),
+                    None => self.forward(&asked).await,
+                }
+            }
+            Incoming::Forward(asked) => self.forward(&asked).await,
             Incoming::Answer(answer) => Some(answer),
             Incoming::Ignored => None,
         }
+    }
+
+    /// Passes a question on to the name servers. With another proxy, names are resolved there, and it resolves only
+    /// addresses.
+    async fn forward(&self, asked: &Forwarded) -> Option<Vec<u8>> {
+        if self.shared.via.is_some() {
+            return asked.refuse();
+        }
+        let answer = self.shared.endpoint.resolver().forward(&asked.query()?).await;
+        asked.answer(answer.as_deref().ok())
     }
 
     /// Looks up whether a name has addresses, and assigns addresses that represent it.

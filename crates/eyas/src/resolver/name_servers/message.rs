@@ -53,6 +53,18 @@ impl Question {
         Self { name, kind, class, authentic_data, checking_disabled, dnssec_ok }
     }
 
+    /// Returns the only question of a query of somebody else.
+    pub(super) fn of(message: &Message) -> Option<Self> {
+        let [query] = &message.queries[..] else { return None };
+        Some(Self {
+            class: query.query_class(),
+            authentic_data: message.metadata.authentic_data,
+            checking_disabled: message.metadata.checking_disabled,
+            dnssec_ok: message.edns.as_ref().is_some_and(|edns| edns.flags().dnssec_ok),
+            ..Self::new(query.name().clone(), query.query_type())
+        })
+    }
+
     /// Returns a query with an identifier that cannot be guessed, and its octets.
     pub(super) fn query(&self, edns: bool) -> Option<(u16, Vec<u8>)> {
         let mut message = Message::query();
@@ -95,6 +107,9 @@ struct Entry {
     at: usize,
     kind: RecordType,
 }
+
+/// Records that make a name an alias, with their targets.
+type Aliases = Vec<(Record, Name)>;
 
 /// What a response says about a name.
 #[derive(Clone, Debug, PartialEq)]
@@ -204,7 +219,7 @@ impl Response {
 
     /// Decodes the records of the wanted type, and the aliases with their targets. A malformed record makes all
     /// records of service bindings unusable (RFC 9460 §2.2); other types lose nothing by it.
-    fn wanted(&self, question: &Question) -> Option<(Vec<Record>, Vec<(Record, Name)>)> {
+    fn wanted(&self, question: &Question) -> Option<(Vec<Record>, Aliases)> {
         let (mut wanted, mut aliases) = (Vec::new(), Vec::new());
         let mut is_any_malformed = false;
         for entry in &self.entries {

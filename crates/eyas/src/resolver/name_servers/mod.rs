@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use eyas_race::dns::{DnsFailure, RecordType, Records};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use hickory_proto::op::Message;
 use hickory_proto::rr::{Name, RecordType as WireType};
 use tokio::sync::Semaphore;
 
@@ -142,6 +143,12 @@ impl NameServers {
             self.cache().insert(Instant::now(), key, found.clone(), time_to_live);
         }
         found
+    }
+
+    /// Passes on a query of somebody else, and returns the response as it came.
+    pub(crate) async fn forward(&self, query: &Message) -> Result<Vec<u8>, DnsFailure> {
+        let question = Question::of(query).ok_or(DnsFailure::Malformed)?;
+        self.ask(&question).await.map(|response| response.octets)
     }
 
     /// Forgets answers, and what is known about the servers: they may be others on another network.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use eyas_race::dns::{DnsFailure, RecordType};
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
+use hickory_proto::op::Message;
 
 use super::super::name_servers::{Found, NameServers};
 use super::Asked;
@@ -41,6 +42,10 @@ impl Dns {
 
     pub(super) fn is_of(&self, conf: &Arc<ResolvConf>) -> bool {
         Arc::ptr_eq(&self.conf, conf)
+    }
+
+    pub(super) async fn forward(&self, query: &Message) -> Result<Vec<u8>, DnsFailure> {
+        self.servers.forward(query).await
     }
 
     pub(super) fn forget(&self) {

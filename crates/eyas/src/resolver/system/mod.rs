@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use eyas_race::candidate::Family;
 use eyas_race::dns::{DnsFailure, RecordType, Records};
 use futures_util::FutureExt;
+use hickory_proto::op::Message;
 
 mod dns;
 mod file;
@@ -109,6 +110,11 @@ impl System {
                 .map(|found| Found { records: Ok(found), is_authentic: false }),
         };
         found.unwrap_or_else(|failure| Found { records: Err(failure), is_authentic: false })
+    }
+
+    /// Passes on a query of somebody else to the name servers of the configuration.
+    pub(super) async fn forward(&self, query: &Message) -> Result<Vec<u8>, DnsFailure> {
+        self.dns(&self.configuration().conf).forward(query).await
     }
 
     /// Returns an address of a name, if it has any.

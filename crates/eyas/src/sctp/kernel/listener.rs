@@ -10,8 +10,9 @@ use super::options;
 use super::socket::KernelSocket;
 use super::{SctpAssociation, task};
 
-/// The maximum number of associations that the kernel establishes before they are accepted.
-const BACKLOG: i32 = 1024;
+/// The maximum number of associations that the kernel establishes before they are accepted: as many as the host allows
+/// (`net.core.somaxconn`), to which listen(2) reduces it.
+const BACKLOG: i32 = i32::MAX;
 /// The pause after the operating system ran out of descriptors or memory.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
