@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use hickory_resolver::PoolContext;
-use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig};
+use hickory_resolver::config::{ConnectionConfig, NameServerConfig};
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::RuntimeProvider;
 use hickory_resolver::net::tls::{TlsClientStream, tls_client_connect_with_bind_addr};
