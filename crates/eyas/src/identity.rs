@@ -128,6 +128,12 @@ impl ServerIdentity {
         pem::encode_string(label, pem::LineEnding::LF, self.key.secret_der()).map_err(unusable)
     }
 
+    /// Returns the private key as bytes, to derive other secrets from.
+    #[cfg(feature = "quic")]
+    pub(crate) fn secret(&self) -> &[u8] {
+        self.key.secret_der()
+    }
+
     /// Returns the private key, for using this identity as a client.
     pub fn private_key(&self) -> PrivateKeyDer<'static> {
         self.key.clone_key()

@@ -84,6 +84,8 @@ mod resolver;
 pub mod sctp;
 mod security;
 pub mod sockets;
+#[cfg(feature = "quic")]
+mod stateless_reset;
 mod tally;
 mod tcp_status;
 #[cfg(all(test, feature = "quic"))]

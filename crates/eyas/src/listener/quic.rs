@@ -30,8 +30,9 @@ pub(super) fn endpoint(
     if let Some(transport) = &parameters.quic_transport {
         config.transport_config(Arc::clone(transport));
     }
+    let endpoint = identity.quic_endpoint_config(socket.local_addr()?);
     let runtime = Arc::new(quinn::TokioRuntime);
-    Ok(quinn::Endpoint::new(quinn::EndpointConfig::default(), Some(config), socket, runtime)?)
+    Ok(quinn::Endpoint::new(endpoint, Some(config), socket, runtime)?)
 }
 
 pub(super) async fn accept_all(endpoint: quinn::Endpoint, context: AcceptContext) {

@@ -11,6 +11,7 @@ mod own_quic;
 mod ports;
 mod race;
 mod resolver;
+mod restarted;
 #[cfg(feature = "sctp")]
 mod sctp;
 mod security;

@@ -129,13 +129,14 @@ pub(super) fn server_config(
 /// Creates a QUIC endpoint that serves on this socket.
 pub(super) fn endpoint(
     socket: UdpSocket,
+    identity: &ServerIdentity,
     config: quinn::ServerConfig,
 ) -> Result<quinn::Endpoint, ServeError> {
     let address = socket.local_addr().map_err(ServeError::Endpoint)?;
     tracing::debug!(%address, "QUIC endpoint");
+    let endpoint = identity.quic_endpoint_config(address);
     let runtime = Arc::new(quinn::TokioRuntime);
-    quinn::Endpoint::new(quinn::EndpointConfig::default(), Some(config), socket, runtime)
-        .map_err(ServeError::Endpoint)
+    quinn::Endpoint::new(endpoint, Some(config), socket, runtime).map_err(ServeError::Endpoint)
 }
 
 /// Accepts QUIC connections until the server stops.

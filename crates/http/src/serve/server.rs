@@ -415,7 +415,7 @@ impl ServerBuilder {
             }
             if let (Some(socket), Some(identity)) = (udp, identity) {
                 let config = quic::server_config(identity, quic_alpn.clone(), shared)?;
-                let endpoint = quic::endpoint(socket, config)?;
+                let endpoint = quic::endpoint(socket, identity, config)?;
                 shared.tasks.spawn(quic::accept(Arc::clone(shared), endpoint.clone()));
                 endpoints.push(endpoint);
             }
