@@ -60,7 +60,14 @@ impl Endpoint {
         let slot = found.map(|found| found.slot);
         // Packets of a handshake always have their checksum (RFC 9653 §5.2).
         let opens = matches!(first, Some(ChunkType::INIT | ChunkType::COOKIE_ECHO));
-        let zero = !opens && found.is_some_and(|found| found.accepts_zero_checksum);
+        // "An SCTP implementation MAY also process OOTB packets having an incorrect zero checksum. Doing
+        // so might result in faster SCTP association failure detection" (§5.3): a peer whose
+        // association this host has lost still omits the checksum.
+        let accepts_zero = match found {
+            Some(found) => found.accepts_zero_checksum,
+            None => self.accepting.extensions.zero_checksum,
+        };
+        let zero = !opens && accepts_zero;
         let check = if zero { Checksum::Zero } else { Checksum::Crc32c };
         let (header, mut chunks) = match packet.open(check) {
             Ok(parsed) => parsed,

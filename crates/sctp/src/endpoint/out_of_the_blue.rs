@@ -26,8 +26,10 @@ impl Endpoint {
         chunks: Chunks<'_>,
     ) {
         self.counters.out_of_the_blue += 1;
-        // Rule 1: packets without a unicast source are not answered.
-        if !addresses::is_unicast(arrival.remote.ip()) {
+        // Rule 1: packets to or from an address that is not unicast are not answered.
+        let is_unicast = addresses::is_unicast(arrival.remote.ip())
+            && arrival.local.is_none_or(addresses::is_unicast);
+        if !is_unicast {
             return;
         }
         let mut answer = None;

@@ -44,6 +44,30 @@ fn out_of_the_blue_packets_are_answered_by_the_rules() {
     assert_eq!(world.hosts[B].endpoint.associations(), []);
 }
 
+/// A host that was restarted answers the packets of an association that omits checksums (RFC 9653
+/// §5.3), if it accepts such associations.
+#[test]
+fn packets_without_a_checksum_are_answered_where_associations_have_none() {
+    let shutdown = packet(9, &[Chunk::Shutdown { cumulative_tsn: Tsn(1) }]);
+    let mut without = shutdown.to_vec();
+    without[8..12].fill(0);
+    for accepts in [false, true] {
+        let mut config = listening();
+        config.association.extensions.zero_checksum = accepts;
+        let mut world = World::with(listening(), config);
+        let answers = answer(&mut world, without.clone().into());
+        assert_eq!(answers, if accepts { vec!["A <- B  ABORT"] } else { vec![] });
+        assert_eq!(world.hosts[B].endpoint.counters().bad_checksums, u64::from(!accepts));
+        let mut wrong = shutdown.to_vec();
+        wrong[8] ^= 1;
+        assert!(answer(&mut world, wrong.into()).is_empty(), "any other checksum must be right");
+        // Packets of a handshake always have their checksum (§5.2).
+        let mut init = packet(0, &[Chunk::Init(init(1))]).to_vec();
+        init[8..12].fill(0);
+        assert!(answer(&mut world, init.into()).is_empty());
+    }
+}
+
 #[test]
 fn answers_to_out_of_the_blue_packets_are_limited() {
     let mut world = World::new();
