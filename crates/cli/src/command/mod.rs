@@ -72,7 +72,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Demo(flags) => on_runtime(until_interrupted(demo::run(&flags, &common))),
         Command::Get(flags) => on_runtime(get::run(&flags, &common)),
         Command::Race(flags) => on_runtime(until_interrupted(race::run(&flags, &common))),
-        Command::Pipe(flags) => on_runtime(until_interrupted(pipe::run(&flags, &common))),
+        Command::Pipe(flags) => on_runtime(pipe::run(&flags, &common)),
         Command::Plan(flags) => on_runtime(until_interrupted(plan::run(&flags, &common))),
     };
     result.map(|()| ExitCode::SUCCESS)

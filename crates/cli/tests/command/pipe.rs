@@ -144,3 +144,40 @@ fn messages_over_tls_cannot_be_unordered() {
     let refused = client.run().exits(7);
     assert!(refused.err.contains("--unordered"), "{}", refused.err);
 }
+
+/// What the peer has is not everything, so it must not look like that.
+#[cfg(unix)]
+#[test]
+fn the_peer_of_an_interrupted_side_sees_an_error() {
+    for (flags, trust, scheme) in [
+        ("--plain", "", "tcp"),
+        ("--plain", "", "sctp-udp"),
+        ("--plain --messages", "", "sctp-udp"),
+        ("", "-k", "tcp"),
+        ("", "-k", "quic"),
+        ("", "-k", "sctp-udp"),
+        ("--stream 7", "-k", "sctp-udp"),
+        (BOTH, "-k", "sctp-udp"),
+    ] {
+        for (is_listener, (signal, code)) in
+            [(false, ("INT", 130)), (true, ("TERM", 143)), (false, ("HUP", 129))]
+        {
+            let (port, udp) = (own_port(), own_port());
+            let line =
+                format!("pipe {flags} --listen 127.0.0.1:{port} --sctp-udp-port {udp} --verbose");
+            let listening = Eyas::new(&line).stdin("listener\n").keep_stdin().start();
+            listening.wait_for_stderr("listening");
+            let to = format!("{trust} --verbose --sctp-udp-port {udp} {scheme}://127.0.0.1:{port}");
+            let client = Eyas::new(&format!("pipe {flags} {to}"));
+            let client = client.stdin("client\n").keep_stdin().start();
+            // Both sides have what was sent, and wait for more.
+            listening.wait_for_stdout("client");
+            client.wait_for_stdout("listener");
+            let (ended, peer) = if is_listener { (listening, client) } else { (client, listening) };
+            ended.signal(signal);
+            let peer = peer.end().exits(56);
+            assert!(!peer.err.is_empty(), "{scheme} {flags}");
+            ended.end().exits(code);
+        }
+    }
+}

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::path::Path;
+use std::process::Stdio;
 
 use tempfile::TempDir;
 
@@ -248,5 +249,56 @@ fn a_client_resumes_after_running_out_of_descriptors() {
     for end in [client, server] {
         end.signal("TERM");
         end.end().exits(0);
+    }
+}
+
+/// Starts a server that sends "hello" to each client, and keeps the connection; returns its port.
+fn greeting() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback");
+    let port = listener.local_addr().expect("an address").port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            std::thread::spawn(move || {
+                let mut stream = stream.expect("a client");
+                stream.write_all(b"hello\n").expect("writes");
+                let _ = stream.read_to_end(&mut Vec::new());
+                // Also after the client is done.
+                std::thread::park();
+            });
+        }
+    });
+    port
+}
+
+/// ssh ends its ProxyCommand with SIGHUP, or by closing both ends.
+#[test]
+fn a_session_with_standard_streams_ends_when_it_is_interrupted() {
+    let ends = Ends::new();
+    let port = greeting();
+    let to = format!("--stdio 127.0.0.1:{port}");
+    let is_told = |server: Running| {
+        server.signal("TERM");
+        let printed = server.end().exits(0).err;
+        assert!(!printed.contains("nothing was received"), "{printed}");
+    };
+    for over in ["tcp://", "quic://", "sctp-udp://"] {
+        for (signal, code) in [("HUP", 129), ("TERM", 143), ("INT", 130)] {
+            let server = ends.serve();
+            let client = ends.client_over(over, &to).stdin("anyone?").keep_stdin().start();
+            client.wait_for_stdout("hello");
+            client.signal(signal);
+            server.wait_for_stderr("disconnected");
+            client.end().exits(code);
+            is_told(server);
+        }
+        let server = ends.serve();
+        let mut command = ends.client_over(over, &to).command();
+        let mut client = command.stdout(Stdio::piped()).spawn().expect("the binary starts");
+        let mut output = client.stdout.take().expect("a pipe");
+        output.read_exact(&mut [0; 6]).expect("a greeting");
+        drop(output);
+        server.wait_for_stderr("disconnected");
+        client.wait().expect("it ends");
+        is_told(server);
     }
 }

@@ -1,7 +1,17 @@
 //! Copies bytes in both directions, over any transport.
 
+use std::io::ErrorKind;
+#[cfg(unix)]
+use std::os::fd::AsFd;
+use std::pin::pin;
+
 use eyas::ByteStream;
+#[cfg(unix)]
+use tokio::io::Interest;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+#[cfg(unix)]
+use tokio::net::unix::pipe::Sender;
 
 use super::Transferred;
 use crate::failure::{Failure, Kind};
@@ -34,7 +44,39 @@ pub(in crate::command) async fn both_ways(
             Broken::Write(cause) => Failure::write("standard output", &cause),
         })
     };
-    tokio::try_join!(sending, receiving)
+    let mut sending = pin!(sending);
+    let mut receiving = pin!(receiving);
+    let sent = tokio::select! {
+        sent = &mut sending => sent?,
+        received = &mut receiving => {
+            let received = received?;
+            return Ok((sending.await?, received));
+        }
+    };
+    tokio::select! {
+        received = receiving => Ok((sent, received?)),
+        // There is nothing to send any more, and nobody who would read what comes.
+        () = output_closed() => Err(Failure::write("standard output", &ErrorKind::BrokenPipe.into())),
+    }
+}
+
+/// Waits until standard output is a pipe that nobody reads.
+#[cfg(unix)]
+async fn output_closed() {
+    // Unchecked, because the check would make standard output non-blocking for everyone. Files cannot be watched, and
+    // have no reader.
+    let watched = std::io::stdout().as_fd().try_clone_to_owned();
+    let Ok(output) = watched.and_then(Sender::from_owned_fd_unchecked) else {
+        return std::future::pending().await;
+    };
+    if output.ready(Interest::ERROR).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+#[cfg(not(unix))]
+async fn output_closed() {
+    std::future::pending().await
 }
 
 /// Which side of a copy broke.

@@ -1,9 +1,11 @@
 //! `eyas pipe`: standard input and output over whatever transport gets through.
 
+mod abort;
 pub(super) mod bytes;
 mod framed;
 mod messages;
 
+use std::pin::pin;
 use std::time::Duration;
 
 use eyas::race::candidate::Security;
@@ -14,6 +16,8 @@ use eyas::sctp::{ENCAPSULATION_PORT, SctpAssociation};
 use eyas::{ByteStream, Connection, ListenParameters, Listener, ServerIdentity};
 use serde_json::json;
 
+use self::abort::Abort;
+use super::interruption::exit_if_stuck;
 use super::paths::{self, PathReporter};
 use super::race::failed_race_lines;
 use super::setting::{self, RaceContext};
@@ -40,13 +44,42 @@ struct Transferred {
     paths: Vec<PathStatus>,
 }
 
-/// Connects or waits for a peer, and transfers data in both directions until both sides are done.
+/// Connects or waits for a peer, and transfers data in both directions until both sides are done. If it is interrupted
+/// before that, the peer sees an error and not an end.
 pub(crate) async fn run(flags: &PipeFlags, common: &CommonFlags) -> Result<(), Failure> {
-    let connection = match (&flags.target, flags.listen) {
-        (Some(target), _) => connect(target, flags, common).await?,
-        (None, Some(_)) => accept(flags, common).await?,
-        (None, None) => return Err(Failure::new(Kind::Usage, "give a target, or --listen")),
+    let mut interruption = super::listen()?;
+    exit_if_stuck(super::listen()?);
+    let interrupted = |kind| Failure::new(kind, "interrupted");
+    let connection = tokio::select! {
+        connection = establish(flags, common) => connection?,
+        kind = interruption.next() => return Err(interrupted(kind)),
     };
+    let abort = Abort::of(&connection);
+    // Not dropped before the abort, since that would end the connection properly.
+    let mut transfer = pin!(transfer(connection, flags, common));
+    tokio::select! {
+        done = &mut transfer => done,
+        kind = interruption.next() => {
+            abort.run().await;
+            Err(interrupted(kind))
+        }
+    }
+}
+
+async fn establish(flags: &PipeFlags, common: &CommonFlags) -> Result<Connection, Failure> {
+    match (&flags.target, flags.listen) {
+        (Some(target), _) => connect(target, flags, common).await,
+        (None, Some(_)) => accept(flags, common).await,
+        (None, None) => Err(Failure::new(Kind::Usage, "give a target, or --listen")),
+    }
+}
+
+/// Transfers data until both sides are done, and reports about it.
+async fn transfer(
+    connection: Connection,
+    flags: &PipeFlags,
+    common: &CommonFlags,
+) -> Result<(), Failure> {
     if flags.verbose && !common.json {
         print_connected(&connection, common);
     }

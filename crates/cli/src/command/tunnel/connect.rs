@@ -1,6 +1,7 @@
 //! The end that connects.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use eyas::race::evidence::Cause;
 use eyas::race::io::RaceFailure;
@@ -16,10 +17,15 @@ use eyas_relay::tunnel::{Client, Forwards, Probing, Sessions, Tunnel, TunnelErro
 use tokio_util::sync::CancellationToken;
 
 use super::{NoticePrinter, TunnelInfo, files, interface};
+use crate::command::interruption::Interruption;
 use crate::command::pipe::bytes;
 use crate::command::{setting, target};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, TunnelFlags};
+
+/// How long the end of a session with `--stdio` may take: normally, with the time for the last data to arrive
+/// (`SessionLimits::drain`), and after an interruption.
+const END_TIME: (Duration, Duration) = (Duration::from_secs(7), Duration::from_secs(1));
 
 /// The server, our identity, and what is known about the server.
 struct ClientSetup<'a> {
@@ -52,10 +58,7 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
         let sessions = Sessions::default();
         let _presence = tunnel.enter(&sessions, setup.host.to_string());
         let _shown = super::publish_status(setup.info(), sessions, printer).await;
-        return tokio::select! {
-            done = stdio(tunnel, to.clone()) => done,
-            kind = interruption.next() => Err(Failure::new(kind, "interrupted")),
-        };
+        return stdio((tunnel, &endpoint), to.clone(), &mut interruption).await;
     }
     let forwards = Forwards {
         local: flags.local.clone(),
@@ -87,11 +90,32 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
     done.map_err(|error| setup.failure(error))
 }
 
-async fn stdio(tunnel: Tunnel, to: Destination) -> Result<(), Failure> {
-    let channel = tunnel.open(to).await.map_err(|error| tunnel_failure(&error))?;
-    let transferred = bytes::both_ways(channel).await.map(drop);
-    tunnel.end().await;
-    transferred
+/// Connects standard input and output to a destination until both sides are done or it is interrupted, and ends the
+/// session in either case: the server would otherwise keep it until it has been silent for long. ssh ends its
+/// ProxyCommand with SIGHUP.
+async fn stdio(
+    (tunnel, endpoint): (Tunnel, &Endpoint),
+    to: Destination,
+    interruption: &mut Interruption,
+) -> Result<(), Failure> {
+    let transfer = async {
+        let channel = tunnel.open(to).await.map_err(|error| tunnel_failure(&error))?;
+        bytes::both_ways(channel).await.map(drop)
+    };
+    let (done, time) = tokio::select! {
+        done = transfer => (done, END_TIME.0),
+        kind = interruption.next() => (Err(Failure::new(kind, "interrupted")), END_TIME.1),
+    };
+    let ending = async {
+        tunnel.end().await;
+        endpoint.associations_ended().await;
+    };
+    tokio::select! {
+        // A server that does not get the end notices the silence.
+        _ = tokio::time::timeout(time, ending) => {}
+        _ = interruption.next() => {}
+    }
+    done
 }
 
 impl<'a> ClientSetup<'a> {

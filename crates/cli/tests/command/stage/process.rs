@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -19,14 +19,18 @@ pub(crate) struct Eyas {
     state: Option<PathBuf>,
     directory: Option<PathBuf>,
     stdin: Option<&'static str>,
+    keeps_stdin: bool,
     descriptors: Option<u32>,
 }
 
 /// A run in progress.
 pub(crate) struct Running {
     child: Child,
+    /// Its standard input, if it stays open.
+    stdin: Option<ChildStdin>,
     started: Instant,
-    out: std::thread::JoinHandle<Vec<u8>>,
+    out: std::thread::JoinHandle<()>,
+    printed: Arc<Mutex<Vec<u8>>>,
     err: Arc<Mutex<String>>,
     reader: std::thread::JoinHandle<()>,
 }
@@ -48,7 +52,8 @@ impl Eyas {
     /// Creates a command line from these arguments, separated by spaces.
     pub(crate) fn new(line: &str) -> Self {
         let arguments = line.split_whitespace().map(OsString::from).collect();
-        Self { arguments, state: None, directory: None, stdin: None, descriptors: None }
+        let (state, directory, stdin, descriptors) = (None, None, None, None);
+        Self { arguments, state, directory, stdin, keeps_stdin: false, descriptors }
     }
 
     /// Appends an argument, without splitting it.
@@ -75,6 +80,12 @@ impl Eyas {
         self
     }
 
+    /// Keeps its standard input open until it ends.
+    pub(crate) fn keep_stdin(mut self) -> Self {
+        self.keeps_stdin = true;
+        self
+    }
+
     /// Limits the number of descriptors.
     pub(crate) fn descriptors(mut self, limit: u32) -> Self {
         self.descriptors = Some(limit);
@@ -90,8 +101,8 @@ impl Eyas {
         let mut input = child.stdin.take().expect("a pipe");
         // A run that ended early does not read its input.
         let _ = input.write_all(self.stdin.unwrap_or_default().as_bytes());
-        drop(input);
-        let out = read_in_thread(child.stdout.take());
+        let stdin = self.keeps_stdin.then_some(input);
+        let (out, printed) = collect_in_thread(child.stdout.take());
         let err = Arc::new(Mutex::new(String::new()));
         let (lines, output) = (BufReader::new(child.stderr.take().expect("a pipe")), err.clone());
         let reader = std::thread::spawn(move || {
@@ -101,7 +112,7 @@ impl Eyas {
                 output.push('\n');
             }
         });
-        Running { child, started, out, err, reader }
+        Running { child, stdin, started, out, printed, err, reader }
     }
 
     /// Returns the command, not yet started.
@@ -151,6 +162,13 @@ impl Running {
         self.until(&format!("prints {word}"), has_printed);
     }
 
+    /// Waits until standard output contains this.
+    pub(crate) fn wait_for_stdout(&self, word: &str) {
+        let has_printed =
+            || String::from_utf8_lossy(&self.printed.lock().expect("not poisoned")).contains(word);
+        self.until(&format!("prints {word}"), has_printed);
+    }
+
     /// Waits until the condition holds; `what` describes it for the panic message.
     pub(crate) fn until(&self, what: &str, condition: impl Fn() -> bool) {
         while !condition() {
@@ -176,12 +194,35 @@ impl Running {
     /// Waits for it to end.
     pub(crate) fn end(mut self) -> Finished {
         let code = wait(&mut self.child, self.started).code();
-        let out = self.out.join().expect("reads");
+        drop(self.stdin);
+        self.out.join().expect("reads");
+        let out = std::mem::take(&mut *self.printed.lock().expect("not poisoned"));
         self.reader.join().expect("reads");
         let err = self.err.lock().expect("not poisoned").clone();
         let text = String::from_utf8_lossy(&out).into_owned();
         Finished { code, out: text, length: out.len(), err }
     }
+}
+
+/// Reads to the end, and makes what was read so far available.
+fn collect_in_thread(
+    from: Option<impl Read + Send + 'static>,
+) -> (std::thread::JoinHandle<()>, Arc<Mutex<Vec<u8>>>) {
+    let mut from = from.expect("a pipe");
+    let collected = Arc::new(Mutex::new(Vec::new()));
+    let shared = Arc::clone(&collected);
+    let reader = std::thread::spawn(move || {
+        let mut piece = vec![0; 64 * 1024];
+        loop {
+            match from.read(&mut piece).expect("reads") {
+                0 => return,
+                length => {
+                    shared.lock().expect("not poisoned").extend_from_slice(&piece[..length]);
+                }
+            }
+        }
+    });
+    (reader, collected)
 }
 
 fn read_in_thread(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<Vec<u8>> {
