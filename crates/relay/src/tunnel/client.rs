@@ -15,10 +15,12 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::client_session::{ClientSession, HANDOVER};
+use super::demand::Demand;
 use super::dynamic::{ProxyRequest, read_request};
 use super::forward::{Forward, Place};
 use super::frame::{Purpose, RefuseReason};
 use super::link::{ChannelStream, Link};
+use super::liveness::Attempts;
 use super::notice::{Notice, Observer, ThrottledWarnings};
 use super::packets::Interface;
 use super::probing::Probing;
@@ -31,12 +33,11 @@ use crate::handshake::{Destination, Refusal};
 
 /// How long a connected program waits for a session.
 const SESSION_TIME: Duration = Duration::from_secs(30);
+/// How long a request for a connection may remain unanswered before the server is asked if it is there. A destination
+/// may take longer, and then costs one PING.
+const ANSWER_TIME: Duration = Duration::from_secs(1);
 /// The limit on concurrent programs, over all listeners. Further ones wait to be accepted.
 const MAX_PROGRAMS: usize = 4096;
-/// The first and the longest pause before reconnecting. Each pause is twice as long as the one before.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(15));
-/// After a session that lasted this long, the pauses start with the first one.
-const STABLE: Duration = Duration::from_secs(30);
 
 /// The forwardings of a client.
 #[derive(Clone, Debug, Default)]
@@ -109,6 +110,7 @@ impl Client {
             limits,
             programs,
             sessions,
+            demand: Demand::default(),
         };
         Ok(Self { setup: Arc::new(setup), probing, listeners })
     }
@@ -134,9 +136,10 @@ impl Client {
         let remote = setup.remote.clone();
         let mut session = ClientSession::begin(setup, first, remote, Duration::ZERO).await?;
         loop {
+            while retiring.try_join_next().is_some() {}
             let began = Instant::now();
-            sender.send_replace(Some(session.tunnel().link.clone()));
-            let transport = session.tunnel().transport;
+            let (link, transport) = (session.tunnel().link.clone(), session.tunnel().transport);
+            sender.send_replace(Some(link.clone()));
             let next = tokio::select! {
                 () = stop.cancelled() => {
                     session.end().await;
@@ -144,13 +147,23 @@ impl Client {
                 }
                 end = session.serve(setup) => Err(end.to_string()),
                 better = self.probing.better(setup, transport) => {
-                    sender.send_replace(Some(better.link.clone()));
                     setup.observer.notify("moved", move_text(session.tunnel(), &better));
+                    Ok(better)
+                }
+                other = setup.replacement(&link) => {
+                    setup.observer.warn("replaced", replace_text(session.tunnel(), &other));
+                    Ok(other)
+                }
+            };
+            let next = match next {
+                Ok(tunnel) => {
+                    sender.send_replace(Some(tunnel.link.clone()));
                     let remote = session.release_ports();
                     retiring.spawn(session.retire(Arc::clone(setup), stop.clone()));
-                    let begun = ClientSession::begin(setup, better, remote, HANDOVER).await;
+                    let begun = ClientSession::begin(setup, tunnel, remote, HANDOVER).await;
                     begun.map_err(|error| error.to_string())
                 }
+                Err(reason) => Err(reason),
             };
             session = match next {
                 Ok(session) => session,
@@ -175,7 +188,49 @@ fn move_text(former: &Tunnel, better: &Tunnel) -> String {
     )
 }
 
+fn replace_text(former: &Tunnel, other: &Tunnel) -> String {
+    format!(
+        "the server does not answer over {}, but over {}: new connections use that, open ones stay where they are",
+        former.description, other.description
+    )
+}
+
 impl Setup {
+    /// Waits until the session with this link shows no sign of life, and another one is up before it does.
+    async fn replacement(&self, link: &Link) -> Tunnel {
+        loop {
+            link.doubted().await;
+            tracing::debug!("the session is silent: trying another one beside it");
+            tokio::select! {
+                () = link.trusted() => tracing::debug!("the session lives"),
+                tunnel = self.another() => return tunnel,
+            }
+        }
+    }
+
+    /// Begins a session beside a silent one, at once and then again and again.
+    async fn another(&self) -> Tunnel {
+        let mut attempts = Attempts::after(self.demand.now(), Duration::MAX);
+        loop {
+            match self.begin(&self.target, &self.policy).await {
+                Ok(tunnel) => return tunnel,
+                // The silent session says enough when it ends.
+                Err(error) => tracing::debug!(%error, "no other session"),
+            }
+            attempts.handle_failure(self.demand.now());
+            self.until_due(&attempts).await;
+        }
+    }
+
+    /// Waits until it is time for the next attempt: when the pause is over, or the network changes.
+    async fn until_due(&self, attempts: &Attempts) {
+        let mut changes = self.endpoint.network_changes();
+        tokio::select! {
+            () = self.demand.until_due(attempts) => {}
+            Some(_) = changes.next() => {}
+        }
+    }
+
     /// Replaces a session that is over, however long that takes. Returns `None` if it is stopped.
     async fn restore(
         &self,
@@ -183,10 +238,10 @@ impl Setup {
         duration: Duration,
         stop: &CancellationToken,
     ) -> Option<ClientSession> {
-        let mut pause = if duration >= STABLE { PAUSES.0 } else { 4 * PAUSES.0 };
+        let mut attempts = Attempts::after(self.demand.now(), duration);
         loop {
             self.observer.warn("disconnected", format!("{reason}; reconnecting"));
-            let tunnel = self.reconnect(pause, stop).await?;
+            let tunnel = self.reconnect(attempts, stop).await?;
             tokio::select! {
                 () = stop.cancelled() => return None,
                 begun = ClientSession::begin(self, tunnel, self.remote.clone(), Duration::ZERO) => {
@@ -196,18 +251,17 @@ impl Setup {
                     }
                 }
             }
-            pause = 4 * PAUSES.0;
+            attempts = Attempts::after(self.demand.now(), Duration::ZERO);
         }
     }
 
     /// Reconnects, however long that takes.
-    async fn reconnect(&self, mut pause: Duration, stop: &CancellationToken) -> Option<Tunnel> {
+    async fn reconnect(&self, mut attempts: Attempts, stop: &CancellationToken) -> Option<Tunnel> {
         loop {
             tokio::select! {
                 () = stop.cancelled() => return None,
-                () = sleep(pause) => {}
+                () = self.until_due(&attempts) => {}
             }
-            pause = (2 * pause).min(PAUSES.1);
             tokio::select! {
                 () = stop.cancelled() => return None,
                 begun = self.begin(&self.target, &self.policy) => match begun {
@@ -221,6 +275,7 @@ impl Setup {
                     }
                 },
             }
+            attempts.handle_failure(self.demand.now());
         }
     }
 }
@@ -250,19 +305,59 @@ async fn serve_all(
     }
 }
 
-/// Opens a channel to this destination over the current session, or the next one.
+/// Opens a channel to this destination over the current session, or the next one. If the session ends before the
+/// channel is open, or is replaced because it is silent, the channel is requested again from the next one: nothing was
+/// sent on it.
 async fn open_channel(
+    demand: &Demand,
     to: Destination,
     mut sessions: watch::Receiver<Option<Link>>,
 ) -> Result<ChannelStream, (RefuseReason, String)> {
-    let opening = match timeout(SESSION_TIME, sessions.wait_for(Option::is_some)).await {
-        // Under the lock, so that a session being replaced has this channel before it is found empty.
-        Ok(Ok(session)) => session.as_ref().map(|link| link.open(Purpose::Connect(to))),
-        _ => None,
+    let _wanted = demand.enter();
+    let opened = timeout(SESSION_TIME, async {
+        loop {
+            // Under the lock, so that a session being replaced has this channel before it is found empty.
+            let found = match sessions.wait_for(Option::is_some).await {
+                Ok(session) => session.clone().map(|link| {
+                    let opening = link.open(Purpose::Connect(to.clone()));
+                    (link, opening)
+                }),
+                Err(_) => return None,
+            };
+            let Some((link, opening)) = found else { continue };
+            tokio::select! {
+                opened = opening => match opened {
+                    Err(_) if link.end().is_some() => until_replaced(&link, &mut sessions, false).await,
+                    opened => return Some(opened.map(|(channel, _)| channel)),
+                },
+                () = until_replaced(&link, &mut sessions, true) => {}
+                () = ask_if_unanswered(&link) => {}
+            }
+        }
+    });
+    let no_session = || (RefuseReason::Failed, "there is no session with the server".to_owned());
+    opened.await.ok().flatten().ok_or_else(no_session)?
+}
+
+/// Asks the other end if it is there when a request has not been answered for long. Never returns.
+async fn ask_if_unanswered(link: &Link) {
+    sleep(ANSWER_TIME).await;
+    link.ask();
+    std::future::pending().await
+}
+
+/// Waits until there is another session than this one, or none; if `is_doubted`, because this one is silent.
+async fn until_replaced(
+    link: &Link,
+    sessions: &mut watch::Receiver<Option<Link>>,
+    is_doubted: bool,
+) {
+    let is_other = |other: &Option<Link>| {
+        other.as_ref().is_none_or(|other| !other.is_same(link))
+            && (!is_doubted || link.is_doubted())
     };
-    match opening {
-        Some(opening) => opening.await.map(|(channel, _)| channel),
-        None => Err((RefuseReason::Failed, "there is no session with the server".to_owned())),
+    if sessions.wait_for(is_other).await.is_err() {
+        std::future::pending().await
     }
 }
 
@@ -273,7 +368,7 @@ async fn serve_local(
     sessions: watch::Receiver<Option<Link>>,
 ) {
     reset_when_dropped(&client);
-    match open_channel(to.clone(), sessions).await {
+    match open_channel(&setup.demand, to.clone(), sessions).await {
         Ok(channel) => {
             forward(client, channel).await;
         }
@@ -287,7 +382,7 @@ async fn serve_dynamic(
     sessions: watch::Receiver<Option<Link>>,
 ) {
     let Some(ProxyRequest { to, handshake }) = read_request(&mut client).await else { return };
-    match open_channel(to.clone(), sessions).await {
+    match open_channel(&setup.demand, to.clone(), sessions).await {
         Ok(mut channel) => {
             let granted = handshake.granted(None);
             let rest = handshake.into_rest();

@@ -16,6 +16,7 @@ use super::frame::{Purpose, RefuseReason};
 use super::packets::{PacketCounts, Tally};
 use super::paths::Paths;
 use super::session::{Answer, End, Event, Lane, Read, Session, SessionLimits, Side};
+use super::vigil::Vigil;
 
 /// A session over a connection. Cheap to clone; it lasts as long as [`run`](Link::run).
 #[derive(Clone, Debug)]
@@ -36,6 +37,7 @@ pub(super) struct Shared {
     paths: Mutex<Option<Paths>>,
     /// The counts of packets, while an interface is attached.
     packets: Mutex<Option<Arc<Tally>>>,
+    pub(super) vigil: Vigil,
     pub(super) began: Instant,
 }
 
@@ -135,6 +137,7 @@ impl Link {
             wants_lane: Notify::new(),
             paths: Mutex::default(),
             packets: Mutex::default(),
+            vigil: Vigil::default(),
             began: Instant::now(),
         };
         let link = Self { shared: Arc::new(shared) };

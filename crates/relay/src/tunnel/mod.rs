@@ -11,17 +11,22 @@
 //! | [`Server`] | the end that accepts connections |
 //! | [`reach`], [`Tunnel`], [`Client`] | the end that connects: a connection, a session, a series of sessions |
 //! | [`Probing`] | when a transport with streams is tried again while the session has none |
+//! | `demand` | the programs that wait for a session |
+//! | `liveness` | when a silent session is doubted, and when to reconnect; pure |
+//! | `vigil` | the signs of life of a session in real time |
 //! | [`Notice`] | what either end reports |
 //! | [`Sessions`] | the current sessions of either end, with their paths |
 
 mod client;
 mod client_session;
+mod demand;
 mod dynamic;
 pub mod forward;
 pub mod frame;
 pub mod keys;
 mod leases;
 mod link;
+mod liveness;
 mod notice;
 pub mod packets;
 mod paths;
@@ -34,6 +39,7 @@ mod sessions;
 mod setup;
 mod sockets;
 mod transport;
+mod vigil;
 
 pub use client::{Client, Forwards};
 pub use notice::Notice;

@@ -87,6 +87,23 @@ impl Paths {
         }
     }
 
+    /// Returns a count that grows with the acknowledgements of the other end, if they are visible, and the
+    /// round-trip time.
+    pub(super) fn acknowledgements(&self) -> (Option<u64>, Option<Duration>) {
+        let (count, rtt) = match &self.source {
+            Source::Sctp(streams) => {
+                let Some(status) = streams.association().status() else { return (None, None) };
+                let rtt = status.paths.iter().filter_map(|path| path.smoothed_rtt).max();
+                (Some(status.paths.iter().map(|path| path.delivered).sum()), rtt)
+            }
+            Source::Quic(quic) => (Some(quic.stats().frame_rx.acks), Some(quic.rtt())),
+            // Of MPTCP's subflows only the first would be visible.
+            Source::Tcp(socket) if self.info.transport == Transport::Tcp => tcp_signs(socket),
+            Source::Tcp(_) | Source::None => (None, None),
+        };
+        (count, rtt.or(self.info.rtt))
+    }
+
     pub(super) fn read(&self) -> Vec<PathReading> {
         let only = PathReading {
             local: self.info.local.map(|local| local.ip()),
@@ -145,18 +162,26 @@ fn of_tcp(socket: &socket2::Socket, only: PathReading) -> PathReading {
     let Ok(info) = getsockopt(socket, tcp::Info) else { return only };
     let number = |at: usize| u64::from(info[at]);
     let mss = number(tcp::SEGMENT);
-    // The two halves are in native byte order.
-    let [low, high] = match cfg!(target_endian = "big") {
-        false => [tcp::ACKNOWLEDGED, tcp::ACKNOWLEDGED + 1],
-        true => [tcp::ACKNOWLEDGED + 1, tcp::ACKNOWLEDGED],
-    };
     PathReading {
         rtt: Some(Duration::from_micros(number(tcp::RTT))),
         window: Some(number(tcp::WINDOW) * mss),
-        delivered: number(low) | number(high) << 32,
+        delivered: tcp::acknowledged(&info),
         lost: number(tcp::RETRANSMITTED) * mss,
         ..only
     }
+}
+
+/// Returns the bytes acknowledged so far, and the round-trip time.
+#[cfg(target_os = "linux")]
+fn tcp_signs(socket: &socket2::Socket) -> (Option<u64>, Option<Duration>) {
+    let info = nix::sys::socket::getsockopt(socket, tcp::Info).ok();
+    let rtt = info.map(|info| Duration::from_micros(info[tcp::RTT].into()));
+    (info.map(|info| tcp::acknowledged(&info)), rtt)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn tcp_signs(_: &socket2::Socket) -> (Option<u64>, Option<Duration>) {
+    (None, None)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -178,7 +203,16 @@ mod tcp {
     /// `tcpi_total_retrans`, in segments.
     pub(super) const RETRANSMITTED: usize = 25;
     /// `tcpi_bytes_acked`, two words.
-    pub(super) const ACKNOWLEDGED: usize = 30;
+    const ACKNOWLEDGED: usize = 30;
+
+    pub(super) fn acknowledged(info: &[u32; 34]) -> u64 {
+        // The two halves are in native byte order.
+        let [low, high] = match cfg!(target_endian = "big") {
+            false => [ACKNOWLEDGED, ACKNOWLEDGED + 1],
+            true => [ACKNOWLEDGED + 1, ACKNOWLEDGED],
+        };
+        u64::from(info[low]) | u64::from(info[high]) << 32
+    }
 
     // The part that every kernel since 4.1 has.
     sockopt_impl!(

@@ -7,6 +7,7 @@ use eyas::race::policy::Policy;
 use eyas::race::target::Target;
 use tokio::sync::Semaphore;
 
+use super::demand::Demand;
 use super::forward::Forward;
 use super::notice::Observer;
 use super::packets::Interface;
@@ -26,6 +27,7 @@ pub(super) struct Setup {
     pub(super) limits: SessionLimits,
     pub(super) programs: Arc<Semaphore>,
     pub(super) sessions: Sessions,
+    pub(super) demand: Demand,
 }
 
 impl Setup {

@@ -149,7 +149,11 @@ impl Link {
         let last = async {
             to.write(&mut out).await?;
             match &mut to {
-                Writer::Other(to) => to.shutdown().await,
+                Writer::Other(to) => {
+                    to.shutdown().await?;
+                    // Over QUIC a connection that is dropped before the other end has it loses the rest.
+                    to.flush().await
+                }
                 Writer::Quic(_) => Ok(()),
             }
         };
@@ -231,6 +235,9 @@ impl Link {
                 (state.session.end().is_some(), is_brief)
             };
             let was_empty = out.is_empty();
+            if !was_empty {
+                self.expect_life();
+            }
             to.prefer(is_brief);
             if let Err(error) = to.write(out).await {
                 return error.to_string();
@@ -247,7 +254,10 @@ impl Link {
     async fn run_timeouts(&self) {
         while let Some(at) = self.peek(Session::next_timeout) {
             sleep_until(self.shared.began + at).await;
-            self.with(|session, now| session.handle_timeout(now));
+            let was_asked = self.with(|session, now| session.handle_timeout(now));
+            if was_asked {
+                self.expect_answer();
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ mod messages;
 mod packets;
 #[path = "../../../eyas/tests/ports/mod.rs"]
 mod ports;
+mod restarts;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::mpsc::{Receiver, channel};

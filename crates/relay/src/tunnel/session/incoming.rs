@@ -15,7 +15,8 @@ impl Session {
         }
         let Some(state) = self.lanes.get_mut(&lane) else { return };
         self.liveness.received_at = now;
-        self.liveness.is_probing = false;
+        self.liveness.received += bytes.len() as u64;
+        self.liveness.asked_at = None;
         state.unread.extend_from_slice(bytes);
         while self.end.is_none() {
             let Some(state) = self.lanes.get_mut(&lane) else { return };

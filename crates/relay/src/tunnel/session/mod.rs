@@ -117,12 +117,14 @@ impl Due {
 struct Liveness {
     /// When data was last received.
     received_at: Duration,
+    /// Bytes received so far.
+    received: u64,
     /// The token of the last PING. Tokens are consecutive.
     last_ping: u64,
     /// The token of the last PONG.
     last_pong: u64,
-    /// Whether a PING was sent because of silence.
-    is_probing: bool,
+    /// When a PING was sent because of silence, if it was.
+    asked_at: Option<Duration>,
 }
 
 /// All connections between two hosts.
@@ -166,7 +168,13 @@ impl Session {
             limits,
             due: Due::default(),
             events: VecDeque::new(),
-            liveness: Liveness { received_at: now, last_ping: 0, last_pong: 0, is_probing: false },
+            liveness: Liveness {
+                received_at: now,
+                received: 0,
+                last_ping: 0,
+                last_pong: 0,
+                asked_at: None,
+            },
             past: Traffic::default(),
             end: None,
         }
@@ -358,16 +366,18 @@ impl Session {
         self.close(End::Lost(text.to_owned()));
     }
 
-    /// Handles the passing of time.
-    pub fn handle_timeout(&mut self, now: Duration) {
-        let quiet = now.saturating_sub(self.liveness.received_at);
-        if self.end.is_some() {
-        } else if quiet >= self.limits.silence {
-            self.close(End::Silent(self.limits.silence));
-        } else if quiet >= self.limits.keepalive && !self.liveness.is_probing {
-            self.liveness.is_probing = true;
-            self.ping();
+    /// Handles the passing of time. Returns whether a PING is due because of silence.
+    pub fn handle_timeout(&mut self, now: Duration) -> bool {
+        if self.next_timeout().is_none_or(|due| now < due) {
+            return false;
         }
+        if self.liveness.asked_at.is_some() {
+            self.close(End::Silent(self.limits.silence));
+            return false;
+        }
+        self.liveness.asked_at = Some(now);
+        self.ping();
+        true
     }
 
     /// Sends a PING, and returns its token, which its [PONG](Self::last_pong) will have.
@@ -384,11 +394,21 @@ impl Session {
 
     /// Returns when [`handle_timeout`](Self::handle_timeout) must be called, unless data arrives before.
     pub fn next_timeout(&self) -> Option<Duration> {
-        let after = match self.liveness.is_probing {
-            true => self.limits.silence,
-            false => self.limits.keepalive,
+        let Liveness { received_at, asked_at, .. } = self.liveness;
+        let SessionLimits { keepalive, silence, .. } = self.limits;
+        // An end that was suspended may have been silent for long without having asked.
+        let due = match asked_at {
+            Some(asked_at) => {
+                (received_at + silence).max(asked_at + silence.saturating_sub(keepalive))
+            }
+            None => received_at + keepalive,
         };
-        self.end.is_none().then(|| self.liveness.received_at + after)
+        self.end.is_none().then_some(due)
+    }
+
+    /// Returns the number of bytes received from the other end so far.
+    pub fn received(&self) -> u64 {
+        self.liveness.received
     }
 
     /// Returns the next event.

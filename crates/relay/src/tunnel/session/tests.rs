@@ -452,6 +452,19 @@ fn a_silent_peer_is_pinged_and_then_given_up() {
 }
 
 #[test]
+fn an_end_that_was_suspended_asks_before_it_gives_up() {
+    let limits = limits();
+    let mut session = Session::new(Side::Client, limits.clone(), NOW);
+    let late = NOW + 10 * limits.silence;
+    session.handle_timeout(late);
+    assert_eq!(session.end(), None);
+    let due = late + limits.silence - limits.keepalive;
+    assert_eq!(session.next_timeout(), Some(due));
+    session.handle_timeout(due);
+    assert_eq!(session.end(), Some(&End::Silent(limits.silence)));
+}
+
+#[test]
 fn another_version_is_reported() {
     let mut session = Session::new(Side::Client, limits(), NOW);
     let mut wire = BytesMut::new();
