@@ -23,6 +23,7 @@ use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::{
+    closing,
     connection::ConnectOptions,
     endpoint::Endpoint,
     error::{association_closed, duration, race_error, sctp_error, value_error},
@@ -151,8 +152,10 @@ impl RawAssociation {
             if let Some(association) = &association
                 && let Ok(association) = association.get()
             {
+                let association = association.clone();
                 // An association that was lost is closed as well.
-                let _ = tokio::time::timeout(LINGER, association.shutdown()).await;
+                let shutdown = async move { drop(association.shutdown().await) };
+                let _ = tokio::time::timeout(LINGER, closing::spawn(shutdown)?).await;
             }
             Ok(())
         }

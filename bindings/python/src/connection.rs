@@ -1,10 +1,7 @@
 //! A connection as a stream of bytes.
 
 use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -12,16 +9,18 @@ use bytes::{Bytes, BytesMut};
 use eyas::{
     ByteStream, Connection, ConnectionInfo, Preconnection, Recording, quinn,
     race::{
-        candidate::{Security, Transport},
+        candidate::Security,
         policy::{Policy, SctpSecurity},
         target::{Host, Service, Target},
     },
+    sctp::SctpAssociation,
 };
 use pyo3::{exceptions::PyBrokenPipeError, prelude::*};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 
 use crate::{
     client::transports,
+    closing,
     endpoint::Endpoint,
     error::{duration, race_error, url_error, value_error},
     json, options,
@@ -32,8 +31,8 @@ use crate::{
 /// The maximum number of bytes read by one call.
 const MAX_READ: usize = 256 * 1024;
 
-/// How long the closing of a QUIC connection waits for the peer to finish: data in flight is lost with the connection,
-/// because no kernel takes care of it as with TCP.
+/// How long closing a connection waits until the peer has everything. Over TCP the kernel takes care of that; over
+/// QUIC and SCTP the rest continues in the background, and [`closing`] has the exit of the process wait for it.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// The arguments of `connect` and `associate`, as the attributes of a Python object.
@@ -118,8 +117,8 @@ pub(crate) fn aconnect<'py>(
 struct Halves {
     reader: Reader,
     writer: Writer,
-    /// The QUIC connection, if this one was accepted over QUIC.
-    accepted: Option<quinn::Connection>,
+    quic: Option<quinn::Connection>,
+    association: Option<SctpAssociation>,
 }
 
 type Reader = Arc<tokio::sync::Mutex<ReadHalf<ByteStream>>>;
@@ -128,7 +127,6 @@ type Writer = Arc<tokio::sync::Mutex<WriteHalf<ByteStream>>>;
 /// An [`eyas::Connection`].
 #[pyclass(frozen, module = "eyas._native")]
 pub(crate) struct RawConnection {
-    wrote: AtomicBool,
     /// `None` once it is closed.
     halves: Mutex<Option<Owned<Halves>>>,
     info: Arc<ConnectionInfo>,
@@ -139,15 +137,15 @@ pub(crate) struct RawConnection {
 impl RawConnection {
     pub(crate) fn new(connection: Connection, recording: Option<Recording>) -> Self {
         let info = connection.shared_info();
-        let accepted = connection.quic().filter(|_| recording.is_none()).cloned();
+        let (quic, association) = (connection.quic().cloned(), connection.sctp().cloned());
         let (reader, writer) = connection.split();
         let halves = Halves {
             reader: Arc::new(tokio::sync::Mutex::new(reader)),
             writer: Arc::new(tokio::sync::Mutex::new(writer)),
-            accepted,
+            quic,
+            association,
         };
         Self {
-            wrote: AtomicBool::new(false),
             halves: Mutex::new(Some(Owned::new(halves))),
             info,
             recording: recording.map(Owned::new),
@@ -167,7 +165,6 @@ impl RawConnection {
     }
 
     fn writer(&self) -> PyResult<Writer> {
-        self.wrote.store(true, Ordering::Relaxed);
         self.with_halves(|halves| Arc::clone(&halves.writer))
     }
 
@@ -178,14 +175,12 @@ impl RawConnection {
     /// Closes the connection gracefully.
     fn close_future(&self) -> impl Future<Output = PyResult<()>> + Send + use<> {
         let halves = self.take();
-        let is_quic = self.info.transport == Transport::Quic;
-        let waits = is_quic && self.wrote.load(Ordering::Relaxed);
         async move {
             // Nothing happens in a child that was forked: the connection is the parent's.
-            if let Some(halves) = &halves
-                && let Ok(halves) = halves.get()
+            if let Some(halves) = halves
+                && halves.get().is_ok()
             {
-                let _ = tokio::time::timeout(LINGER, finish(halves, waits)).await;
+                let _ = tokio::time::timeout(LINGER, closing::spawn(finish(halves))?).await;
             }
             Ok(())
         }
@@ -206,20 +201,22 @@ async fn write(writer: Writer, data: Bytes) -> PyResult<()> {
     Ok(())
 }
 
-/// Ends the outgoing direction and, if needed, waits until the peer has ended its own. A client may have done so
-/// before it got its response, so an accepted connection waits until the client has closed it.
-async fn finish(halves: &Halves, waits: bool) {
-    // A peer that has finished may have closed the connection by now.
-    let _ = halves.writer.lock().await.shutdown().await;
-    if !waits {
-        return;
+/// Ends the outgoing direction, and waits until the peer has everything that was written.
+async fn finish(halves: Owned<Halves>) {
+    let Ok(open) = halves.get() else { return };
+    let association = open.association.clone();
+    {
+        let mut writer = open.writer.lock().await;
+        // A peer that has finished may have closed the connection by now.
+        if writer.shutdown().await.is_ok() {
+            // Waits for the acknowledgement, over QUIC.
+            let _ = writer.flush().await;
+        }
     }
-    if let Some(connection) = &halves.accepted {
-        connection.closed().await;
-    } else {
-        let mut reader = halves.reader.lock().await;
-        let mut unread = [0; 4096];
-        while reader.read(&mut unread).await.is_ok_and(|length| length > 0) {}
+    // Unread data would close the window of a peer that has not finished.
+    drop(halves);
+    if let Some(association) = association {
+        let _ = association.shutdown().await;
     }
 }
 
@@ -275,7 +272,14 @@ impl RawConnection {
     /// Closes the connection immediately.
     fn abort(&self, py: Python<'_>) {
         let halves = self.take();
-        py.detach(|| drop(halves));
+        py.detach(|| {
+            // Dropping it would deliver what was written before a shutdown.
+            let open = halves.as_ref().and_then(|halves| halves.get().ok());
+            if let Some(quic) = open.and_then(|open| open.quic.as_ref()) {
+                quic.close(0_u32.into(), &[]);
+            }
+            drop(halves);
+        });
     }
 
     /// Returns the description of the connection, as JSON.

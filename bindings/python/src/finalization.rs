@@ -19,7 +19,7 @@ use std::{
 
 use pyo3::prelude::*;
 
-use crate::runtime;
+use crate::{closing, runtime};
 
 /// How long the exit waits for a Python iterator that is computing a chunk of a body. Everything else is quick.
 const MAX_WAIT: Duration = Duration::from_secs(1);
@@ -132,6 +132,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 fn at_exit(py: Python<'_>) {
     let Some(started) = runtime::here() else { return };
     py.detach(|| {
+        closing::wait_at_exit(started);
         let held = started.guards.lock();
         PHASE.store(EXITING, Ordering::SeqCst);
         let _waited = started.guards.released.wait_timeout_while(held, MAX_WAIT, |held| *held > 0);

@@ -11,6 +11,7 @@
 //! | `options` | the options of calls, and which of them is of the wrong type |
 //! | `association`, `sctp_options` | SCTP with messages, streams and paths |
 //! | `listener` | accepting connections and associations |
+//! | `closing` | connections that close in the background, also when the interpreter exits |
 //! | `inbox` | what was received for calls that were cancelled |
 //! | `connection` | a connection as a stream of bytes |
 //! | `race` | races and plans without a request |
@@ -25,6 +26,7 @@
 mod association;
 mod body;
 mod client;
+mod closing;
 mod connection;
 mod cookies;
 mod driving;

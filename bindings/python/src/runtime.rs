@@ -8,7 +8,7 @@
 
 use std::{
     future::Future,
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, atomic::AtomicUsize},
 };
 
 use pyo3::{PyResult, exceptions::PyRuntimeError};
@@ -29,6 +29,8 @@ pub(crate) struct Started {
     process: u32,
     /// Those of the process: in a child, the parent's may be locked for good.
     pub(crate) guards: Guards,
+    /// The number of connections that are being closed.
+    pub(crate) closing: AtomicUsize,
     /// The runtime of a child that was forked from this process. Only the child ever sees it.
     in_child: OnceLock<Box<Self>>,
 }
@@ -40,6 +42,7 @@ impl Started {
             driving: Driver::start(runtime)?,
             process: std::process::id(),
             guards: Guards::default(),
+            closing: AtomicUsize::new(0),
             in_child: OnceLock::new(),
         })
     }

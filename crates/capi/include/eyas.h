@@ -263,12 +263,13 @@ eyas_code eyas_endpoint_new(const eyas_endpoint_options *options,
                             eyas_endpoint **endpoint,
                             eyas_error **error);
 
-// Waits until every SCTP association that was opened with this endpoint has ended. An association
-// that is freed shuts down gracefully, which takes a round trip. Associations in use are waited
+// Waits until every SCTP association and QUIC connection that was opened with this endpoint has
+// ended. An association that is freed shuts down gracefully, which takes a round trip, and a
+// connection that was closed or shut down ends once its peer has everything. Those in use are waited
 // for as well, so use a timeout.
-eyas_code eyas_endpoint_wait_for_associations(const eyas_endpoint *endpoint,
-                                              int32_t timeout_ms,
-                                              eyas_error **error);
+eyas_code eyas_endpoint_wait_for_connections(const eyas_endpoint *endpoint,
+                                             int32_t timeout_ms,
+                                             eyas_error **error);
 
 // Frees an endpoint; NULL is allowed. No call on it may be in progress. Objects made with it
 // remain usable; its threads and sockets are freed with the last of them.
@@ -421,15 +422,20 @@ eyas_code eyas_connection_read_fd(const eyas_connection *connection,
                                   int *fd,
                                   eyas_error **error);
 
-// The same for eyas_connection_write and eyas_connection_shutdown. This descriptor, too, becomes
-// readable, not writable.
+// The same for eyas_connection_write, eyas_connection_shutdown and eyas_connection_close. This
+// descriptor, too, becomes readable, not writable.
 eyas_code eyas_connection_write_fd(const eyas_connection *connection,
                                    int *fd,
                                    eyas_error **error);
 
-// Closes the connection gracefully: data that was written arrives, and the peer is notified. Ends
-// calls of other threads. EYAS_TIMEOUT: the peer did not confirm in time that it has everything;
-// the connection is closed anyway. The handle must still be freed.
+// Closes the connection gracefully: what was written arrives, and the peer is notified, whether or not
+// it has ended its own side. Ends calls of other threads. EYAS_OK: over QUIC and SCTP, the peer has
+// acknowledged everything; over TCP, the kernel takes care of the rest. EYAS_WOULD_BLOCK, with a timeout
+// of 0, or EYAS_TIMEOUT: it continues in the background, even if the handle is freed; call again to
+// learn the result. eyas_connection_write_fd has the descriptor that becomes readable when that is
+// worth a try. EYAS_CLOSED: the connection was lost, and with it perhaps some of the data; or an
+// earlier call has returned the result. The handle must still be freed. A program that exits ends the
+// background, too: eyas_endpoint_wait_for_connections.
 eyas_code eyas_connection_close(const eyas_connection *connection,
                                 int32_t timeout_ms,
                                 eyas_error **error);
@@ -466,8 +472,9 @@ eyas_code eyas_connection_race_json(const eyas_connection *connection,
                                     char **text,
                                     eyas_error **error);
 
-// Frees a connection; NULL is allowed. No call on it may be in progress. A connection that was not
-// closed is closed at once.
+// Frees a connection; NULL is allowed. No call on it may be in progress. A connection that was shut
+// down but not closed continues to close in the background (eyas_connection_close); one that was not
+// shut down is closed at once.
 void eyas_connection_free(eyas_connection *connection);
 
 // Sends a message, which is copied; waits for space in the send buffer. It is sent whole or not at
@@ -551,7 +558,7 @@ eyas_code eyas_association_abort(const eyas_association *association,
 
 // Frees an association; NULL is allowed. No call on it may be in progress. An established
 // association is shut down gracefully, as long as its endpoint exists: see
-// eyas_endpoint_wait_for_associations.
+// eyas_endpoint_wait_for_connections.
 void eyas_association_free(eyas_association *association);
 
 // Creates options with the defaults: stream 0, ordered, reliable. The caller must free them with

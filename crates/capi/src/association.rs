@@ -313,7 +313,7 @@ pub extern "C" fn eyas_association_abort(
 
 /// Frees an association; NULL is allowed. No call on it may be in progress. An established
 /// association is shut down gracefully, as long as its endpoint exists: see
-/// eyas_endpoint_wait_for_associations.
+/// eyas_endpoint_wait_for_connections.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_association_free(association: Option<Box<Association>>) {
     release(association);

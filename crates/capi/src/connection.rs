@@ -4,17 +4,15 @@ use std::{
     ffi::{c_char, c_int},
     mem::MaybeUninit,
     os::fd::IntoRawFd,
+    pin::Pin,
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
 };
 
-use eyas::{ConnectionInfo, Recording, Transport};
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    task::AbortHandle,
-};
+use eyas::{ConnectionInfo, Recording};
+use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::{
     association::Association,
@@ -25,7 +23,7 @@ use crate::{
     json,
     pointer::{Data, Out, Room, give, handle},
     stream::{Shared, Stream, Writing},
-    wait::{Limit, Over, Turn, lock, store_descriptor, wait, wait_for},
+    wait::{Limit, Over, Turn, cancelled, lock, store_descriptor, wait},
 };
 
 /// A connection that won a race or was accepted. It keeps its endpoint's threads running, so it may
@@ -43,7 +41,13 @@ pub struct Connection {
     recording: Option<Owned<Recording>>,
     reading: Turn,
     writing: Turn,
+    /// Has the descriptor of `writing`.
+    closing: Turn,
+    /// The task that closes the connection, until its result was returned.
+    closer: Mutex<Option<JoinHandle<std::io::Result<()>>>>,
+    closer_abort: OnceLock<AbortHandle>,
     wrote: AtomicBool,
+    is_shut_down: AtomicBool,
     flusher: Mutex<Option<AbortHandle>>,
     over: Over,
 }
@@ -54,13 +58,18 @@ impl Connection {
         recording: Option<Recording>,
         endpoint_runtime: &Arc<EndpointRuntime>,
     ) -> Self {
+        let writing = Turn::default();
         Self {
             info: connection.shared_info(),
             stream: Owned::new(Shared::new(connection), endpoint_runtime),
             recording: recording.map(|recording| Owned::new(recording, endpoint_runtime)),
             reading: Turn::default(),
-            writing: Turn::default(),
+            closing: writing.with_same_descriptor(),
+            writing,
+            closer: Mutex::default(),
+            closer_abort: OnceLock::new(),
             wrote: AtomicBool::new(false),
+            is_shut_down: AtomicBool::new(false),
             flusher: Mutex::default(),
             over: Over::default(),
         }
@@ -87,9 +96,11 @@ impl Connection {
 
     fn shutdown(&self, limit: Limit) -> Result<Option<()>, Failure> {
         let _turn = self.writing.take("writing")?;
-        wait(self.endpoint_runtime(), &self.writing, &self.over, limit, |cx| {
+        let shut = wait(self.endpoint_runtime(), &self.writing, &self.over, limit, |cx| {
             self.stream.poll_shutdown(cx)
-        })
+        })?;
+        self.is_shut_down.fetch_or(shut.is_some(), Ordering::Relaxed);
+        Ok(shut)
     }
 
     /// Ends waiting calls in all threads.
@@ -102,21 +113,58 @@ impl Connection {
         }
     }
 
-    fn close(&self, limit: Limit) -> Result<(), Failure> {
-        let endpoint_runtime = self.endpoint_runtime();
-        endpoint_runtime.runtime()?;
+    /// Starts to close the connection in the background, where it continues even if this handle is
+    /// freed.
+    fn start_closing(&self) -> Result<JoinHandle<std::io::Result<()>>, Failure> {
+        let endpoint_runtime = Arc::clone(self.endpoint_runtime());
+        let runtime = self.endpoint_runtime().runtime()?;
         let connection = self.stream.take(Stream::Closed)?;
         self.end_calls();
-        let is_quic = self.info.transport == Transport::Quic;
-        let waits_for_peer = is_quic && self.wrote.load(Ordering::Relaxed);
-        wait_for(endpoint_runtime, limit, shut_down_gracefully(connection, waits_for_peer))
+        let closer = runtime.spawn(async move {
+            let closed = connection.close().await;
+            // The threads run until then.
+            drop(endpoint_runtime);
+            closed
+        });
+        let _ = self.closer_abort.set(closer.abort_handle());
+        Ok(closer)
+    }
+
+    fn close(&self, limit: Limit) -> Result<Option<()>, Failure> {
+        let _turn = self.closing.take("closing")?;
+        let mut closer = lock(&self.closer);
+        let task = match &mut *closer {
+            Some(task) => task,
+            None => closer.insert(self.start_closing()?),
+        };
+        let closed = wait(self.endpoint_runtime(), &self.closing, &Over::default(), limit, |cx| {
+            Pin::new(&mut *task).poll(cx).map(Ok)
+        })?;
+        let Some(closed) = closed else { return Ok(None) };
+        *closer = None;
+        match closed {
+            // Nothing is lost.
+            Ok(Err(_)) if !self.wrote.load(Ordering::Relaxed) => {}
+            Ok(closed) => closed?,
+            Err(ended) if ended.is_cancelled() => return Err(cancelled()),
+            Err(panic) => return Err(Failure::bug(panic)),
+        }
+        Ok(Some(()))
     }
 
     fn abort(&self) -> Result<(), Failure> {
         let endpoint_runtime = self.endpoint_runtime();
         endpoint_runtime.runtime()?;
+        if let Some(closer) = self.closer_abort.get() {
+            closer.abort();
+            return Ok(());
+        }
         let connection = self.stream.take(Stream::Closed)?;
         self.end_calls();
+        if let Some(quic) = connection.quic() {
+            // Dropping it would deliver what was written before a shutdown.
+            quic.close(0_u32.into(), &[]);
+        }
         drop(Owned::new(connection, endpoint_runtime));
         Ok(())
     }
@@ -158,25 +206,17 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // In a forked child the task does not run, so it cannot be ended.
-        if self.endpoint_runtime().runtime().is_ok()
-            && let Some(flusher) = lock(&self.flusher).take()
-        {
+        // In a forked child the tasks do not run.
+        if self.endpoint_runtime().runtime().is_err() {
+            return;
+        }
+        if let Some(flusher) = lock(&self.flusher).take() {
             flusher.abort();
         }
-    }
-}
-
-/// Shuts the connection down, and makes sure that all data arrives.
-async fn shut_down_gracefully(mut connection: eyas::Connection, waits_for_peer: bool) {
-    // A peer that has finished may have closed the connection already.
-    let _ = connection.shutdown().await;
-    if waits_for_peer {
-        let mut unread = [0; 4096];
-        while connection.read(&mut unread).await.is_ok_and(|length| length > 0) {}
-    }
-    if let Some(association) = connection.sctp().cloned() {
-        let _ = association.shutdown().await;
+        if self.is_shut_down.load(Ordering::Relaxed) {
+            // Fails if it was closed already.
+            let _ = self.start_closing();
+        }
     }
 }
 
@@ -255,8 +295,8 @@ pub extern "C" fn eyas_connection_read_fd(
     })
 }
 
-/// The same for eyas_connection_write and eyas_connection_shutdown. This descriptor, too, becomes
-/// readable, not writable.
+/// The same for eyas_connection_write, eyas_connection_shutdown and eyas_connection_close. This
+/// descriptor, too, becomes readable, not writable.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_write_fd(
     connection: Option<&Connection>,
@@ -268,16 +308,24 @@ pub extern "C" fn eyas_connection_write_fd(
     })
 }
 
-/// Closes the connection gracefully: data that was written arrives, and the peer is notified. Ends
-/// calls of other threads. EYAS_TIMEOUT: the peer did not confirm in time that it has everything;
-/// the connection is closed anyway. The handle must still be freed.
+/// Closes the connection gracefully: what was written arrives, and the peer is notified, whether or not
+/// it has ended its own side. Ends calls of other threads. EYAS_OK: over QUIC and SCTP, the peer has
+/// acknowledged everything; over TCP, the kernel takes care of the rest. EYAS_WOULD_BLOCK, with a timeout
+/// of 0, or EYAS_TIMEOUT: it continues in the background, even if the handle is freed; call again to
+/// learn the result. eyas_connection_write_fd has the descriptor that becomes readable when that is
+/// worth a try. EYAS_CLOSED: the connection was lost, and with it perhaps some of the data; or an
+/// earlier call has returned the result. The handle must still be freed. A program that exits ends the
+/// background, too: eyas_endpoint_wait_for_connections.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_close(
     connection: Option<&Connection>,
     timeout_ms: i32,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    ffi_call(error, || handle(connection, "connection")?.close(Limit::of(timeout_ms)))
+    ffi_call_with_code(error, || {
+        let closed = handle(connection, "connection")?.close(Limit::of(timeout_ms))?;
+        Ok(if closed.is_some() { EYAS_OK } else { EYAS_WOULD_BLOCK })
+    })
 }
 
 /// Closes the connection at once. Waiting calls of other threads return EYAS_CANCELLED. The handle
@@ -357,8 +405,9 @@ pub extern "C" fn eyas_connection_race_json(
     })
 }
 
-/// Frees a connection; NULL is allowed. No call on it may be in progress. A connection that was not
-/// closed is closed at once.
+/// Frees a connection; NULL is allowed. No call on it may be in progress. A connection that was shut
+/// down but not closed continues to close in the background (eyas_connection_close); one that was not
+/// shut down is closed at once.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_free(connection: Option<Box<Connection>>) {
     release(connection);

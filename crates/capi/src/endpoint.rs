@@ -56,11 +56,12 @@ pub extern "C" fn eyas_endpoint_new(
     })
 }
 
-/// Waits until every SCTP association that was opened with this endpoint has ended. An association
-/// that is freed shuts down gracefully, which takes a round trip. Associations in use are waited
+/// Waits until every SCTP association and QUIC connection that was opened with this endpoint has
+/// ended. An association that is freed shuts down gracefully, which takes a round trip, and a
+/// connection that was closed or shut down ends once its peer has everything. Those in use are waited
 /// for as well, so use a timeout.
 #[unsafe(no_mangle)]
-pub extern "C" fn eyas_endpoint_wait_for_associations(
+pub extern "C" fn eyas_endpoint_wait_for_connections(
     endpoint: Option<&Endpoint>,
     timeout_ms: i32,
     error: Out<'_, *mut Failure>,
@@ -71,7 +72,7 @@ pub extern "C" fn eyas_endpoint_wait_for_associations(
         crate::wait::wait_for(
             endpoint.endpoint_runtime(),
             limit,
-            endpoint.inner()?.associations_ended(),
+            endpoint.inner()?.connections_ended(),
         )
     })
 }

@@ -5,7 +5,7 @@
 
 use std::{ops::Deref, sync::Arc, time::Duration};
 
-use tokio::runtime::{Builder, EnterGuard, Runtime};
+use tokio::runtime::{Builder, EnterGuard, Handle, Runtime};
 
 use crate::{error::Failure, signals};
 
@@ -56,10 +56,17 @@ impl EndpointRuntime {
 impl Drop for EndpointRuntime {
     fn drop(&mut self) {
         let Some(runtime) = self.runtime.take() else { return };
-        match self.is_original_process() {
-            true => runtime.shutdown_timeout(SHUTDOWN_TIMEOUT),
-            false => std::mem::forget(runtime),
+        if !self.is_original_process() {
+            std::mem::forget(runtime);
+            return;
         }
+        // A connection that has closed in the background, on a thread of the runtime, which cannot
+        // wait for itself.
+        if Handle::try_current().is_ok() {
+            std::thread::spawn(|| runtime.shutdown_timeout(SHUTDOWN_TIMEOUT));
+            return;
+        }
+        runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     }
 }
 

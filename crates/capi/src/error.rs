@@ -60,8 +60,12 @@ impl Failure {
     pub(crate) fn of_panic(panic: &(dyn Any + Send)) -> Self {
         let message = panic.downcast_ref::<&str>().copied();
         let message = message.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        let message = message.unwrap_or("no message");
-        Self::new(EYAS_BUG, format_args!("a bug in eyas: {message}; please report it"))
+        Self::bug(message.unwrap_or("no message"))
+    }
+
+    /// The error for a bug of the library.
+    pub(crate) fn bug(what: impl Display) -> Self {
+        Self::new(EYAS_BUG, format_args!("a bug in eyas: {what}; please report it"))
     }
 }
 

@@ -48,6 +48,11 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
+    /// Returns a turn for other calls that are awaited with the same descriptor.
+    pub(crate) fn with_same_descriptor(&self) -> Self {
+        Self { taken: Mutex::default(), readiness: Arc::clone(&self.readiness) }
+    }
+
     /// Takes the turn; `activity` describes what another thread that has it is doing.
     pub(crate) fn take(&self, activity: &str) -> Result<MutexGuard<'_, ()>, Failure> {
         match self.taken.try_lock() {
@@ -159,7 +164,7 @@ async fn end(limit: Limit) {
     }
 }
 
-fn cancelled() -> Failure {
+pub(crate) fn cancelled() -> Failure {
     Failure::new(EYAS_CANCELLED, "it was cancelled or aborted by this program")
 }
 

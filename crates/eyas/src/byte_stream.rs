@@ -8,29 +8,40 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::runtime::Handle;
 use tokio_rustls::TlsStream;
 
 use crate::connection_info::ConnectionInfo;
 use crate::feedback::Feedback;
+use crate::linger;
 #[cfg(feature = "quic")]
 use crate::quic_stream::QuicStream;
 #[cfg(feature = "sctp")]
 use crate::sctp::{SctpStream, secured::Secured};
 use crate::tcp_status::{TcpGuard, TcpStatus};
 
+const UNTIL_DROPPED: &str = "a transport until it is converted or dropped";
+
 /// An ordered, reliable, bidirectional byte stream: TCP, MPTCP, a pair of SCTP streams, TLS over
 /// any of these, or one bidirectional QUIC stream. The first byte received from the peer is
 /// reported to the memory.
+///
+/// Once it was shut down it may be dropped at once ([`Connection`](crate::Connection)).
 pub struct ByteStream {
     /// Dropped before the transport.
     guard: Option<TcpGuard>,
-    transport: ByteTransport,
+    /// `None` once it was converted, or is being dropped.
+    transport: Option<ByteTransport>,
     info: Arc<ConnectionInfo>,
     feedback: Feedback,
     /// Data from the peer that was read before the caller received the stream, and is still unread.
     read_ahead: Bytes,
     read_any: bool,
     is_write_vectored: bool,
+    is_shut_down: bool,
+    /// Whether the end of what the peer sends has been read.
+    peer_has_ended: bool,
+    runtime: Handle,
 }
 
 /// A stream of bytes that can be read and written.
@@ -84,12 +95,22 @@ impl ByteStream {
         read_ahead: Bytes,
     ) -> Self {
         let is_write_vectored = transport.bytes().is_write_vectored();
-        let read_any = false;
-        Self { guard: None, transport, info, feedback, read_ahead, read_any, is_write_vectored }
+        Self {
+            guard: None,
+            transport: Some(transport),
+            info,
+            feedback,
+            read_ahead,
+            read_any: false,
+            is_write_vectored,
+            is_shut_down: false,
+            peer_has_ended: false,
+            runtime: Handle::current(),
+        }
     }
 
     pub(crate) fn tcp(&self) -> Option<&TcpStream> {
-        self.transport.tcp()
+        self.transport().tcp()
     }
 
     pub(crate) fn tcp_status(&mut self) -> Option<TcpStatus> {
@@ -99,29 +120,34 @@ impl ByteStream {
         self.guard.as_ref().map(TcpGuard::status)
     }
 
-    #[cfg(any(feature = "quic", feature = "sctp"))]
     pub(crate) fn transport(&self) -> &ByteTransport {
-        &self.transport
+        self.transport.as_ref().expect(UNTIL_DROPPED)
+    }
+
+    fn bytes(&mut self) -> Pin<&mut dyn ReadWrite> {
+        Pin::new(self.transport.as_mut().expect(UNTIL_DROPPED).bytes())
     }
 
     #[cfg(feature = "sctp")]
-    pub(crate) fn into_sctp(self) -> Result<Box<SctpStream>, Self> {
-        match self {
-            Self { transport: ByteTransport::Sctp(stream), .. } => Ok(stream),
-            other => Err(other),
+    pub(crate) fn into_sctp(mut self) -> Result<Box<SctpStream>, Self> {
+        match self.transport.take() {
+            Some(ByteTransport::Sctp(stream)) => Ok(stream),
+            other => {
+                self.transport = other;
+                Err(self)
+            }
         }
     }
 
     /// Converts it to a TCP socket, unless bytes from the peer have been read already, which would
     /// be lost.
-    pub(crate) fn into_tcp(self) -> Result<TcpStream, Self> {
-        match self {
-            Self { transport: ByteTransport::Tcp(stream), read_ahead, .. }
-                if read_ahead.is_empty() =>
-            {
-                Ok(stream)
+    pub(crate) fn into_tcp(mut self) -> Result<TcpStream, Self> {
+        match self.transport.take() {
+            Some(ByteTransport::Tcp(stream)) if self.read_ahead.is_empty() => Ok(stream),
+            other => {
+                self.transport = other;
+                Err(self)
             }
-            other => Err(other),
         }
     }
 
@@ -151,9 +177,11 @@ impl AsyncRead for ByteStream {
             buf.put_slice(&self.read_ahead.split_to(len));
             return Poll::Ready(Ok(()));
         }
-        let before = buf.filled().len();
-        ready!(Pin::new(self.transport.bytes()).poll_read(cx, buf))?;
-        if !self.read_any && buf.filled().len() > before {
+        let (before, has_room) = (buf.filled().len(), buf.remaining() > 0);
+        ready!(self.bytes().poll_read(cx, buf))?;
+        let has_read = buf.filled().len() > before;
+        self.peer_has_ended |= has_room && !has_read;
+        if !self.read_any && has_read {
             self.read_any = true;
             self.feedback.first_byte_seen();
         }
@@ -167,15 +195,17 @@ impl AsyncWrite for ByteStream {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(self.transport.bytes()).poll_write(cx, buf)
+        self.bytes().poll_write(cx, buf)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(self.transport.bytes()).poll_flush(cx)
+        self.bytes().poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(self.transport.bytes()).poll_shutdown(cx)
+        ready!(self.bytes().poll_shutdown(cx))?;
+        self.is_shut_down = true;
+        Poll::Ready(Ok(()))
     }
 
     fn poll_write_vectored(
@@ -183,11 +213,34 @@ impl AsyncWrite for ByteStream {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(self.transport.bytes()).poll_write_vectored(cx, bufs)
+        self.bytes().poll_write_vectored(cx, bufs)
     }
 
     fn is_write_vectored(&self) -> bool {
         self.is_write_vectored
+    }
+}
+
+/// Returns the socket below TLS.
+fn into_socket(tls: TlsStream<TcpStream>) -> TcpStream {
+    match tls {
+        TlsStream::Client(tls) => tls.into_inner().0,
+        TlsStream::Server(tls) => tls.into_inner().0,
+    }
+}
+
+impl Drop for ByteStream {
+    fn drop(&mut self) {
+        self.guard = None;
+        if !self.is_shut_down || self.peer_has_ended {
+            return;
+        }
+        match self.transport.take() {
+            Some(ByteTransport::Tcp(tcp)) => linger::tcp(&self.runtime, tcp),
+            Some(ByteTransport::Tls(tls)) => linger::tcp(&self.runtime, into_socket(*tls)),
+            // The others linger below.
+            _ => {}
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 #[cfg(feature = "sctp")]
 use eyas_race::evidence::Failure;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, ReadHalf, WriteHalf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf, ReadHalf, WriteHalf};
 
 use crate::byte_stream::{ByteStream, ByteTransport};
 use crate::connection_info::ConnectionInfo;
@@ -22,6 +22,18 @@ use crate::tcp_status::TcpStatus;
 /// bidirectional stream, which the client opens with its first byte and the server waits for; over
 /// SCTP it is stream 0. Use [`quic`](Self::quic) or [`sctp`](Self::sctp) to speak QUIC or SCTP
 /// yourself.
+///
+/// Once [`shutdown`](AsyncWriteExt::shutdown) has returned, the connection may be dropped at once, over
+/// every transport: what was written still arrives, whether or not the peer has ended its side. The
+/// kernel takes care of that for TCP, whose socket is still read in the runtime until the peer has
+/// ended, for at most 30 seconds: a kernel resets a connection with unread data. QUIC and SCTP
+/// continue in the runtime until the peer has acknowledged everything, or accepts nothing for a
+/// minute; over QUIC, a peer that does not respond at all is given up after 30 seconds. At most 1024
+/// TCP and QUIC connections of a process linger at a time; a further one is closed at once.
+/// A program that is about to exit waits for them, with [`close`](Self::close) or
+/// [`Endpoint::connections_ended`](crate::Endpoint::connections_ended). A connection that is dropped
+/// without a shutdown is closed at once over QUIC, and data in flight is lost: its peer must not take
+/// a part of it for the whole.
 pub struct Connection {
     stream: ByteStream,
 }
@@ -143,6 +155,26 @@ impl Connection {
             return Err(self);
         }
         Ok(self.stream)
+    }
+
+    /// Shuts the connection down, and waits until the peer has acknowledged everything that was
+    /// written: over QUIC the data and its end, over SCTP the end of the association. Over TCP there is
+    /// nothing to wait for, since the kernel takes care of it. Waits as long as the peer takes, so use
+    /// a timeout; if the future is dropped, the connection continues to close in the background.
+    ///
+    /// # Errors
+    /// If the connection is lost before that, or the peer stops reading.
+    pub async fn close(mut self) -> std::io::Result<()> {
+        self.stream.shutdown().await?;
+        // Returns at once, except over QUIC.
+        self.stream.flush().await?;
+        #[cfg(feature = "sctp")]
+        if let Some(association) = self.sctp().cloned() {
+            // Unread data would close the window of a peer that has not finished.
+            drop(self);
+            association.shutdown().await?;
+        }
+        Ok(())
     }
 
     /// Splits the connection into a read half and a write half.

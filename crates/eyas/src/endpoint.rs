@@ -259,13 +259,16 @@ impl Endpoint {
         self.shared.tally.of(transport)
     }
 
-    /// Waits until every SCTP association that was opened by this endpoint has ended. An
-    /// association that is dropped shuts down gracefully, which takes a round trip (RFC 9260 §9.2);
-    /// a program that exits earlier leaves its peer waiting. Associations that are still in use are
-    /// waited for as well, so use a timeout. Associations of the kernel's SCTP are not waited for,
-    /// since the kernel ends them by itself.
-    #[cfg(feature = "sctp")]
-    pub async fn associations_ended(&self) {
+    /// Waits until every SCTP association and QUIC connection that was opened by this endpoint has
+    /// ended. An association that is dropped shuts down gracefully, which takes a round trip (RFC
+    /// 9260 §9.2), and a QUIC connection that was shut down and dropped stays open until its peer has
+    /// everything; a program that exits earlier leaves its peer waiting. Those that are still in use
+    /// are waited for as well, so use a timeout. What the kernel takes care of, TCP and its own SCTP,
+    /// is not waited for.
+    pub async fn connections_ended(&self) {
+        #[cfg(feature = "quic")]
+        self.shared.connector.quic_sockets().idle().await;
+        #[cfg(feature = "sctp")]
         self.shared.connector.sctp().ended().await;
     }
 

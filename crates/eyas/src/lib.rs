@@ -69,6 +69,7 @@ mod icmp;
 mod identity;
 mod initiation;
 mod limit;
+mod linger;
 mod listener;
 mod local_addresses;
 mod memory_store;

@@ -51,6 +51,13 @@ impl Sockets {
         let cell = if peer.is_ipv4() { &self.v4 } else { &self.v6 };
         cell.get_or_try_init(|| async { Shared::open(peer, local) }).await
     }
+
+    /// Waits until no connection is left.
+    pub(crate) async fn idle(&self) {
+        for shared in [&self.v4, &self.v6].into_iter().filter_map(OnceCell::get) {
+            shared.endpoint.wait_idle().await;
+        }
+    }
 }
 
 impl Shared {

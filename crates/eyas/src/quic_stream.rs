@@ -7,6 +7,9 @@ use std::sync::Mutex;
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::runtime::Handle;
+
+use crate::linger::{self, Acknowledgement};
 
 type Halves = (quinn::SendStream, quinn::RecvStream);
 type Opening = Pin<Box<dyn Future<Output = Result<Halves, quinn::ConnectionError>> + Send>>;
@@ -21,10 +24,18 @@ pub(crate) enum Role {
 }
 
 /// A bidirectional stream that is opened, or waited for, at its first use.
+///
+/// Once it was shut down it may be dropped at once: the connection then stays open in the background
+/// until the peer has acknowledged everything ([`linger`]).
 pub(crate) struct QuicStream {
     connection: quinn::Connection,
     role: Role,
     state: State,
+    /// Whether our side is finished, or will be as soon as the stream is open.
+    is_shut_down: bool,
+    /// Of a stream that was shut down; created by the first flush.
+    acknowledgement: Option<Acknowledgement>,
+    runtime: Handle,
 }
 
 enum State {
@@ -35,8 +46,16 @@ enum State {
 }
 
 impl QuicStream {
+    /// Must be called inside a tokio runtime.
     pub(crate) fn new(connection: quinn::Connection, role: Role) -> Self {
-        Self { connection, role, state: State::Unused }
+        Self {
+            connection,
+            role,
+            state: State::Unused,
+            is_shut_down: false,
+            acknowledgement: None,
+            runtime: Handle::current(),
+        }
     }
 
     pub(crate) fn connection(&self) -> &quinn::Connection {
@@ -60,7 +79,12 @@ impl QuicStream {
                     let opening =
                         opening.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
                     match ready!(opening.as_mut().poll(cx)) {
-                        Ok((send, recv)) => self.state = State::Open(send, recv),
+                        Ok((mut send, recv)) => {
+                            if self.is_shut_down {
+                                finish(&mut send)?;
+                            }
+                            self.state = State::Open(send, recv);
+                        }
                         Err(error) => {
                             self.state = State::Unused;
                             return Poll::Ready(Err(error.into()));
@@ -86,12 +110,20 @@ impl AsyncRead for QuicStream {
     }
 }
 
+/// Ends our side of a stream that is not finished yet.
+fn finish(send: &mut quinn::SendStream) -> io::Result<()> {
+    send.finish().map_err(Into::into)
+}
+
 impl AsyncWrite for QuicStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
+        if self.is_shut_down {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
         ready!(self.poll_open(cx))?;
         match &mut self.state {
             State::Open(send, _) => AsyncWrite::poll_write(Pin::new(send), cx, buf),
@@ -99,17 +131,44 @@ impl AsyncWrite for QuicStream {
         }
     }
 
+    /// After a shutdown, waits until the peer has acknowledged everything. There is nothing to wait
+    /// for before it.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.state {
-            State::Open(send, _) => AsyncWrite::poll_flush(Pin::new(send), cx),
-            State::Unused | State::Opening(_) => Poll::Ready(Ok(())),
+        let this = &mut *self;
+        match &this.state {
+            State::Open(send, _) if this.is_shut_down => this
+                .acknowledgement
+                .get_or_insert_with(|| linger::acknowledgement(send))
+                .as_mut()
+                .poll(cx),
+            _ => Poll::Ready(Ok(())),
         }
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.is_shut_down {
+            return Poll::Ready(Ok(()));
+        }
+        // A client that has written nothing opens the stream, so that the server reads its end. A
+        // server cannot: its side ends once the client has opened the stream.
+        if self.role == Role::Client {
+            ready!(self.poll_open(cx))?;
+        }
+        self.is_shut_down = true;
         match &mut self.state {
-            State::Open(send, _) => AsyncWrite::poll_shutdown(Pin::new(send), cx),
+            State::Open(send, _) => Poll::Ready(finish(send)),
             State::Unused | State::Opening(_) => Poll::Ready(Ok(())),
+        }
+    }
+}
+
+impl Drop for QuicStream {
+    fn drop(&mut self) {
+        let state = std::mem::replace(&mut self.state, State::Unused);
+        if let State::Open(send, recv) = state
+            && self.is_shut_down
+        {
+            linger::quic(&self.runtime, self.connection.clone(), send, recv);
         }
     }
 }

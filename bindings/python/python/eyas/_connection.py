@@ -98,8 +98,9 @@ class Connection(CallLimit, ContextManager):
     def close(self) -> None:
         """Closes the connection, once the calls in progress in other threads have ended.
 
-        Over QUIC it first waits until the peer has finished, or until the client has closed an accepted connection, but
-        two seconds at most: data in flight would be lost with the connection.
+        Over QUIC and SCTP it first waits until the peer has everything that was written, but two seconds at most: the
+        rest completes in the background, and the exit of the process waits for that for ten seconds at most. Over TCP,
+        the kernel takes care of it.
         """
         self._raw.close()
 

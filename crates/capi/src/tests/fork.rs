@@ -4,7 +4,7 @@ use super::{call_with_error, endpoint, pair};
 use crate::{
     code::EYAS_MISUSE,
     connection::{eyas_connection_abort, eyas_connection_free, eyas_connection_read},
-    endpoint::{eyas_endpoint_free, eyas_endpoint_wait_for_associations},
+    endpoint::{eyas_endpoint_free, eyas_endpoint_wait_for_connections},
     pointer::Out,
 };
 
@@ -26,7 +26,7 @@ fn a_forked_child_is_refused_and_may_free() {
                 Out::null(),
             ),
             eyas_connection_abort(Some(&here), Out::null()),
-            eyas_endpoint_wait_for_associations(Some(&endpoint), -1, Out::null()),
+            eyas_endpoint_wait_for_connections(Some(&endpoint), -1, Out::null()),
         ];
         eyas_connection_free(Some(here));
         eyas_connection_free(Some(there));

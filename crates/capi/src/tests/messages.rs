@@ -16,7 +16,7 @@ use crate::{
     },
     code::{EYAS_CLOSED, EYAS_END, EYAS_INVALID, EYAS_MISUSE},
     connection::eyas_connection_into_association,
-    endpoint::{Endpoint, eyas_endpoint_wait_for_associations},
+    endpoint::{Endpoint, eyas_endpoint_wait_for_connections},
     event::eyas_event_name,
     listener::eyas_listener_sctp_udp_port,
     message::{
@@ -109,7 +109,7 @@ fn an_association_reports_events_and_shuts_down_gracefully() {
     assert_eq!(code(receive(&there).map(|_| ())), EYAS_END);
     assert_eq!(send(&here, b"late", None), EYAS_CLOSED);
     drop((here, there));
-    done(|error| eyas_endpoint_wait_for_associations(Some(&endpoint), PATIENCE, error))
+    done(|error| eyas_endpoint_wait_for_connections(Some(&endpoint), PATIENCE, error))
         .expect("all have ended");
 }
 

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod connections;
+mod ends;
 mod fork;
 mod messages;
 mod panics;

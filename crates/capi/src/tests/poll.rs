@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Returns whether a descriptor becomes readable within this time.
-fn is_readable(fd: RawFd, milliseconds: i64) -> bool {
+pub(super) fn is_readable(fd: RawFd, milliseconds: i64) -> bool {
     // SAFETY: the handle that it belongs to exists.
     let fd = unsafe { BorrowedFd::borrow_raw(fd) };
     let limit = Timespec { tv_sec: milliseconds / 1000, tv_nsec: milliseconds % 1000 * 1_000_000 };

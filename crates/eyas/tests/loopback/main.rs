@@ -2,6 +2,8 @@
 
 mod attempt;
 mod common;
+#[cfg(feature = "sctp")]
+mod ends;
 mod examples;
 mod fast_open;
 mod listening;

@@ -136,15 +136,15 @@ impl Worker {
         };
         // This closes the pool's connections as well.
         drop(running);
-        self.shut_down_associations().await;
+        self.shut_down_connections().await;
         Ok(finished)
     }
 
-    /// Shuts down associations gracefully, so that the server does not wait for a peer that is
-    /// gone.
-    async fn shut_down_associations(&self) {
+    /// Lets associations and QUIC connections end gracefully, so that the server does not wait for a
+    /// peer that is gone.
+    async fn shut_down_connections(&self) {
         if !self.stop.is_cancelled() {
-            let ended = self.endpoint.associations_ended();
+            let ended = self.endpoint.connections_ended();
             let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, ended).await;
         }
     }

@@ -108,7 +108,7 @@ async fn stdio(
     };
     let ending = async {
         tunnel.end().await;
-        endpoint.associations_ended().await;
+        endpoint.connections_ended().await;
     };
     tokio::select! {
         // A server that does not get the end notices the silence.
