@@ -220,3 +220,27 @@ assert '198.19.0.2' in open('/etc/resolv.conf').read()"
     );
     command.arg("python3").arg("-c").arg(program).run().exits(0);
 }
+
+/// There is no file to put another one over, or a link to nowhere.
+#[test]
+fn a_host_without_resolv_conf_gets_one_inside() {
+    if !is_possible() {
+        return;
+    }
+    let eyas = env!("CARGO_BIN_EXE_eyas");
+    for missing in ["rm -f /tmp/etc/resolv.conf", "ln -sf /run/nowhere/resolv.conf /tmp/etc/"] {
+        let script = format!(
+            "set -e; mount -t tmpfs none /tmp; mkdir /tmp/etc; cp /etc/passwd /etc/group /tmp/etc/
+             {missing}; mount --bind /tmp/etc /etc; test ! -e /etc/resolv.conf
+             {eyas} proxy run --all-traffic --memory none -- cat /etc/resolv.conf
+             test ! -e /etc/resolv.conf"
+        );
+        let output = std::process::Command::new("unshare")
+            .args(["--user", "--map-root-user", "--mount", "sh", "-c", &script])
+            .output()
+            .expect("unshare is there");
+        let (out, err) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success() && out.contains("nameserver 198.19.0.2"), "{out}{err}");
+    }
+}

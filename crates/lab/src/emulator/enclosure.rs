@@ -1,6 +1,7 @@
 //! A command with its own network, whose only way out is a device that this process reads.
 
-use std::fs::{self, File};
+use std::ffi::CString;
+use std::fs::{self, File, Permissions};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -146,16 +147,50 @@ fn cover(replacement: &Path, original: &Path) -> io::Result<()> {
     let Some(directory) = replacement.parent().filter(|_| metadata.is_file()) else {
         return Ok(mount_bind(replacement, &target)?);
     };
-    let contents = fs::read(replacement)?;
+    let copy = Copy { contents: fs::read(replacement)?, permissions: metadata.permissions() };
     // The new file system may cover the directory of the target, too.
-    let target = File::open(&target)?;
+    let target = File::open(&target);
     mount("none", directory, "tmpfs", MountFlags::empty(), c"size=1m")?;
-    let covered = fs::write(replacement, contents)
-        .and_then(|()| fs::set_permissions(replacement, metadata.permissions()))
-        .and_then(|()| {
+    let covered = match target {
+        Ok(target) => copy.write(replacement).and_then(|()| {
             let target = format!("/proc/self/fd/{}", target.as_raw_fd());
             Ok(mount_bind(replacement, target)?)
-        });
+        }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            add_layer(directory, original).and_then(|()| copy.write(original))
+        }
+        Err(error) => Err(error),
+    };
     unmount(directory, UnmountFlags::DETACH)?;
     covered
+}
+
+/// What a file is covered with.
+struct Copy {
+    contents: Vec<u8>,
+    permissions: Permissions,
+}
+
+impl Copy {
+    fn write(self, path: &Path) -> io::Result<()> {
+        fs::write(path, self.contents)?;
+        fs::set_permissions(path, self.permissions)
+    }
+}
+
+/// Makes the directory of a file that does not exist writable in here alone: there is nothing to mount on. A symbolic
+/// link that leads nowhere is removed in the same way.
+fn add_layer(scratch: &Path, missing: &Path) -> io::Result<()> {
+    let (upper, work) = (scratch.join("upper"), scratch.join("work"));
+    fs::create_dir(&upper)?;
+    fs::create_dir(&work)?;
+    let Some(directory) = missing.parent() else { return Err(io::ErrorKind::NotFound.into()) };
+    let layers = [("lowerdir", directory), ("upperdir", &upper), ("workdir", &work)];
+    let options = layers.map(|(option, path)| format!("{option}={}", path.display())).join(",");
+    let options = CString::new(options)?;
+    mount("overlay", directory, "overlay", MountFlags::empty(), &*options)?;
+    match fs::remove_file(missing) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
