@@ -8,6 +8,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::attempt::mptcp;
+use crate::tcp_status;
 
 mod throttle;
 
@@ -47,6 +48,12 @@ pub enum StreamProtocol {
 /// connections that fell back to it. Requires Linux 5.16 or later; false on other kernels.
 pub fn speaks_mptcp(stream: &TcpStream) -> bool {
     mptcp::is_in_use(stream)
+}
+
+/// Returns approximately how many bytes that were written to this connection its peer has not
+/// acknowledged; for MPTCP, those on its first path. `None` where the kernel does not say.
+pub fn undelivered(stream: &TcpStream) -> Option<u64> {
+    tcp_status::undelivered(stream)
 }
 
 /// Returns the address that counts as one peer for per-peer limits: the /64 prefix of an IPv6

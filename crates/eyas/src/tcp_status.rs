@@ -1,7 +1,7 @@
 //! What the kernel knows of a TCP connection whose stream belongs to somebody else.
 
 use std::fmt;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -47,6 +47,11 @@ impl TcpStatus {
         self.0.with(|socket| kernel::probe_after(socket, PROBE_AFTER));
         TcpProbe(self.clone())
     }
+}
+
+/// Returns approximately how many bytes the peer has not acknowledged.
+pub(crate) fn undelivered(stream: &TcpStream) -> Option<u64> {
+    kernel::undelivered(stream.as_fd())
 }
 
 /// Shorter than anything has been silent when it is probed, so that the probe is due at once.
@@ -109,7 +114,9 @@ mod kernel {
 
     use super::TcpReading;
 
-    /// `struct tcp_info` of `linux/tcp.h`, in words of four octets: `tcpi_unacked`, in segments.
+    /// `struct tcp_info` of `linux/tcp.h`, in words of four octets: `tcpi_snd_mss`, in bytes.
+    const SEGMENT: usize = 4;
+    /// `tcpi_unacked`, in segments, with the FIN.
     const UNACKNOWLEDGED: usize = 6;
     /// `tcpi_last_ack_recv`, in milliseconds.
     const SINCE_ACKNOWLEDGEMENT: usize = 14;
@@ -144,9 +151,44 @@ mod kernel {
         })
     }
 
+    pub(super) fn undelivered(socket: BorrowedFd<'_>) -> Option<u64> {
+        let info = getsockopt(&socket, Info).ok()?;
+        let [segment, unacknowledged, not_sent] =
+            [SEGMENT, UNACKNOWLEDGED, NOT_SENT].map(|field| u64::from(info[field]));
+        Some(unacknowledged * segment + not_sent)
+    }
+
     /// Linux starts its timer anew when the time is set, less what has passed already.
     pub(super) fn probe_after(socket: BorrowedFd<'_>, time: Duration) {
         // A connection that has ended has nothing to probe.
         let _ = SockRef::from(&socket).set_tcp_keepalive(&TcpKeepalive::new().with_time(time));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::{TcpListener, TcpStream},
+    };
+
+    use super::undelivered;
+
+    #[tokio::test]
+    async fn what_the_peer_does_not_read_is_undelivered() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut here = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (mut there, _) = listener.accept().await.unwrap();
+        assert_eq!(undelivered(&here), Some(0));
+        let mut written = 0;
+        while let Ok(length) = here.try_write(&[0; 65536]) {
+            written += length;
+        }
+        assert!(undelivered(&here).unwrap() > 65536, "of {written}");
+        here.shutdown().await.unwrap_or_else(|error| panic!("{error}"));
+        there.read_to_end(&mut Vec::new()).await.unwrap();
+        while undelivered(&here) != Some(0) {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
     }
 }

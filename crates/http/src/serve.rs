@@ -56,6 +56,7 @@ mod fields;
 mod http2;
 mod interim;
 mod limits;
+mod lingering;
 mod link;
 // For eyas-testserver; not part of the stable API.
 #[doc(hidden)]

@@ -1,12 +1,11 @@
 //! Tracks the activity on a connection, and when it has been idle for too long.
 
 use std::{
-    convert::Infallible,
     io,
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed},
     },
     task::{Context, Poll},
 };
@@ -33,6 +32,8 @@ pub(super) struct Activity {
     working: AtomicU32,
     /// Requests that wait for more of their body: here the peer is responsible.
     reading: AtomicU32,
+    /// Whether the service has dropped the body of a request before its end.
+    has_unread_request: AtomicBool,
     /// Notified when the last exchange in flight ends.
     ended: Notify,
 }
@@ -74,6 +75,16 @@ impl Activity {
     /// Records that the exchange starts or stops waiting for the request's body.
     pub(super) fn note_reading(&self, begins: bool) {
         count(&self.reading, begins);
+    }
+
+    /// Records that the body of a request will not be read.
+    pub(super) fn note_unread_request(&self) {
+        self.has_unread_request.store(true, Relaxed);
+    }
+
+    /// Returns whether there is a body of a request that will not be read.
+    pub(super) fn has_unread_request(&self) -> bool {
+        self.has_unread_request.load(Relaxed)
     }
 
     /// Returns the number of requests in flight.
@@ -140,24 +151,53 @@ fn count(counter: &AtomicU32, up: bool) {
     }
 }
 
-/// A byte stream that records its activity, and signals when it is dropped.
+/// A byte stream that records its activity, and is returned when it is dropped.
 #[derive(Debug)]
 pub(super) struct Metered<T> {
-    inner: T,
+    /// `None` while it is dropped.
+    inner: Option<T>,
     activity: Arc<Activity>,
-    _open: oneshot::Sender<Infallible>,
+    is_shut_down: bool,
+    peer_has_ended: bool,
+    dropped: Option<oneshot::Sender<Option<T>>>,
 }
 
+const UNTIL_DROPPED: &str = "a stream until it is dropped";
+
 impl<T> Metered<T> {
-    /// Wraps the stream, and returns a handle that signals its end.
-    pub(super) fn new(inner: T, activity: Arc<Activity>) -> (Self, oneshot::Receiver<Infallible>) {
-        let (open, dropped) = oneshot::channel();
-        (Self { inner, activity, _open: open }, dropped)
+    /// Wraps the stream, and returns a handle that signals its end. It returns the stream if that
+    /// was shut down and the peer has not ended its side.
+    pub(super) fn new(inner: T, activity: Arc<Activity>) -> (Self, oneshot::Receiver<Option<T>>) {
+        let (sender, dropped) = oneshot::channel();
+        let metered = Self {
+            inner: Some(inner),
+            activity,
+            is_shut_down: false,
+            peer_has_ended: false,
+            dropped: Some(sender),
+        };
+        (metered, dropped)
     }
 
     fn note(&self, result: &Poll<io::Result<usize>>) {
         if let Poll::Ready(Ok(bytes)) = result {
             self.activity.moved(*bytes);
+        }
+    }
+}
+
+impl<T: Unpin> Metered<T> {
+    fn inner(&mut self) -> Pin<&mut T> {
+        Pin::new(self.inner.as_mut().expect(UNTIL_DROPPED))
+    }
+}
+
+impl<T> Drop for Metered<T> {
+    fn drop(&mut self) {
+        let inner = self.inner.take().filter(|_| self.is_shut_down && !self.peer_has_ended);
+        if let Some(dropped) = self.dropped.take() {
+            // Nobody waits for it if the server has stopped.
+            let _ = dropped.send(inner);
         }
     }
 }
@@ -168,9 +208,11 @@ impl<T: AsyncRead + Unpin> AsyncRead for Metered<T> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        let result = Pin::new(&mut self.inner).poll_read(cx, buf);
-        self.activity.moved(buf.filled().len() - before);
+        let (before, has_room) = (buf.filled().len(), buf.remaining() > 0);
+        let result = self.inner().poll_read(cx, buf);
+        let bytes = buf.filled().len() - before;
+        self.activity.moved(bytes);
+        self.peer_has_ended |= has_room && bytes == 0 && result.is_ready();
         result
     }
 }
@@ -181,7 +223,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Metered<T> {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let result = Pin::new(&mut self.inner).poll_write(cx, buf);
+        let result = self.inner().poll_write(cx, buf);
         self.note(&result);
         result
     }
@@ -191,20 +233,22 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Metered<T> {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let result = Pin::new(&mut self.inner).poll_write_vectored(cx, bufs);
+        let result = self.inner().poll_write_vectored(cx, bufs);
         self.note(&result);
         result
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.inner.is_write_vectored()
+        self.inner.as_ref().is_some_and(AsyncWrite::is_write_vectored)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_flush(cx)
+        self.inner().poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_shutdown(cx)
+        let result = self.inner().poll_shutdown(cx);
+        self.is_shut_down |= matches!(result, Poll::Ready(Ok(())));
+        result
     }
 }

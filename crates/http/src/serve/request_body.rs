@@ -217,6 +217,9 @@ impl Body for RequestBody {
 impl Drop for RequestBody {
     fn drop(&mut self) {
         self.turn.set_request(false);
+        if self.state != State::Ended && !self.is_end_stream() {
+            self.turn.note_unread_request();
+        }
     }
 }
 

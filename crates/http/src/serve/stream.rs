@@ -26,6 +26,7 @@ use super::{
     exchange::Exchange,
     http2,
     limits::CLOSING_TIME,
+    lingering,
     link::{Link, Negotiated},
     pace::Rate,
     preface,
@@ -164,7 +165,10 @@ async fn connection(
     let abort_handle = shared.fault.is_some().then(|| AbortHandle::of(&tcp)).flatten();
     let (remote, transport) = peer;
     let info = StreamInfo { remote, local: tcp.local_addr().ok(), transport };
-    serve_stream(shared, protocol, tcp, info, abort_handle).await;
+    let lingering = Arc::clone(&shared);
+    if let Some(end) = serve_stream(shared, protocol, tcp, info, abort_handle).await {
+        lingering::close(&lingering, end.stream, end.has_unread_request).await;
+    }
     drop(permit);
 }
 
@@ -175,6 +179,13 @@ pub(super) struct StreamInfo {
     pub(super) transport: Transport,
 }
 
+/// A stream that was shut down by its server, but not by the client.
+pub(super) struct ShutDown<S> {
+    stream: S,
+    /// Whether the client may still be sending a request that nobody reads.
+    has_unread_request: bool,
+}
+
 /// Serves HTTP on a byte stream, over TLS if the server has an identity.
 pub(super) async fn serve_stream<S>(
     shared: Arc<Shared>,
@@ -182,7 +193,8 @@ pub(super) async fn serve_stream<S>(
     stream: S,
     StreamInfo { remote, local, transport }: StreamInfo,
     abort_handle: Option<AbortHandle>,
-) where
+) -> Option<ShutDown<S>>
+where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let activity = Arc::<Activity>::default();
@@ -203,13 +215,17 @@ pub(super) async fn serve_stream<S>(
         None => over_cleartext(&shared, &link, &protocol, io).await,
     };
     if must_reset && let Some(abort_handle) = abort_handle {
-        return abort_handle.arm();
+        abort_handle.arm();
+        return None;
     }
     // If the connection was upgraded, its service still holds the stream, and the connection counts
     // until that ends.
     tokio::select! {
-        _ = dropped => {}
-        () = shared.abort.cancelled() => {}
+        stream = dropped => {
+            let has_unread_request = link.activity.has_unread_request();
+            stream.ok()?.map(|stream| ShutDown { stream, has_unread_request })
+        }
+        () = shared.abort.cancelled() => None,
     }
 }
 

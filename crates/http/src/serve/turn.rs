@@ -57,6 +57,11 @@ impl Turn {
         }
     }
 
+    /// Records that the rest of the request's body will not be read.
+    pub(super) fn note_unread_request(&self) {
+        self.activity.note_unread_request();
+    }
+
     /// Returns whether the exchange waits for the service alone.
     pub(super) fn waits_for_service(&self) -> bool {
         let waits_for_peer = self.request.load(Relaxed) && !self.tunnel.load(Relaxed);

@@ -2,6 +2,7 @@
 
 #[path = "../../../http/tests/serve/clients.rs"]
 mod clients;
+mod ends;
 mod files;
 mod hostile;
 mod hostile_peers;
