@@ -190,6 +190,10 @@ pub(crate) fn alert_name(code: u8) -> String {
         | AlertDescription::UnsupportedCertificate
         | AlertDescription::CertificateUnknown => CERTIFICATE_REJECTED.into(),
         AlertDescription::UnrecognisedName => "it does not serve this name".into(),
+        // What servers send whose certificate has a key that no client here can check.
+        AlertDescription::HandshakeFailure => "TLS alert HandshakeFailure: it shares no algorithm \
+             with this side; does its certificate have a P-521 or Ed448 key, which is not supported?"
+            .into(),
         alert => format!("TLS alert {alert:?}"),
     }
 }

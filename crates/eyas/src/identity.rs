@@ -9,6 +9,7 @@ use x509_cert::Certificate;
 use x509_cert::der::{Decode, pem};
 
 use crate::Error;
+use crate::private_key::{private_key_from_encrypted_pem, private_key_from_pem};
 use crate::security::{ClientKeyVerifier, ClientKeys};
 
 /// The prefix of the subject of a generated certificate.
@@ -53,6 +54,18 @@ impl ServerIdentity {
     pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, Error> {
         let chain = certificates_from_pem(chain)?;
         let key = private_key_from_pem(key)?;
+        Ok(Self { chain, key: Arc::new(key) })
+    }
+
+    /// The same for a key that may be encrypted with this passphrase: see
+    /// [`private_key_from_encrypted_pem`](crate::private_key_from_encrypted_pem).
+    pub fn from_encrypted_pem(
+        chain: &[u8],
+        key: &[u8],
+        passphrase: impl AsRef<[u8]>,
+    ) -> Result<Self, Error> {
+        let chain = certificates_from_pem(chain)?;
+        let key = private_key_from_encrypted_pem(key, passphrase)?;
         Ok(Self { chain, key: Arc::new(key) })
     }
 
@@ -179,12 +192,6 @@ pub fn is_self_signed_by_eyas(certificate: &CertificateDer<'_>) -> bool {
     let name = parts.subject().common_name().ok().flatten();
     parts.subject() == parts.issuer()
         && name.is_some_and(|name| name.value().starts_with(SELF_SIGNED_FOR))
-}
-
-/// Reads the first private key (PKCS #8, PKCS #1 or SEC 1) from a PEM text.
-pub fn private_key_from_pem(pem: &[u8]) -> Result<PrivateKeyDer<'static>, Error> {
-    PrivateKeyDer::from_pem_slice(pem)
-        .map_err(|error| Error::Identity(format!("not a PEM private key: {error}")))
 }
 
 fn unusable(error: impl std::fmt::Display) -> Error {

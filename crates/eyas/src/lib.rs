@@ -75,6 +75,7 @@ mod local_addresses;
 mod memory_store;
 mod network;
 mod preconnection;
+mod private_key;
 #[cfg(feature = "quic")]
 mod quic_sockets;
 #[cfg(feature = "quic")]
@@ -106,13 +107,12 @@ pub use connection_info::{ConnectionInfo, ConnectionInfoJson, Timings};
 pub use endpoint::Early;
 pub use endpoint::{Endpoint, EndpointBuilder, NetworkChanges};
 pub use error::Error;
-pub use identity::{
-    ServerIdentity, certificates_from_pem, is_self_signed_by_eyas, private_key_from_pem,
-};
+pub use identity::{ServerIdentity, certificates_from_pem, is_self_signed_by_eyas};
 pub use initiation::{Initiation, Recording};
 pub use listener::{ListenParameters, Listener};
 pub use memory_store::MemoryStore;
 pub use preconnection::Preconnection;
+pub use private_key::{private_key_from_encrypted_pem, private_key_from_pem};
 pub use resolver::{NameSource, Resolver};
 pub use security::{CertificateFault, KeyFingerprint, KeyFingerprintError, SecurityParameters};
 pub use tally::AttemptCounts;

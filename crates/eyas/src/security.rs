@@ -287,16 +287,23 @@ impl SecurityParameters {
         match &self.trust {
             Trust::AnyCertificate => Ok(Arc::new(verifier::AcceptAny::new(provider))),
             Trust::Keys(keys) => Ok(Arc::new(key::PinnedKeyVerifier::new(provider, keys))),
-            Trust::Platform => Ok(self.platform_verifier(provider)),
+            Trust::Platform => {
+                let inner = self.platform_verifier(provider);
+                let added = self.added_roots.clone();
+                Ok(Arc::new(verifier::AcceptAnchors::new(inner, added, true, provider)))
+            }
             Trust::Roots(roots) => {
                 let mut store = RootCertStore::empty();
                 for root in roots.iter().chain(&self.added_roots) {
                     store.add(root.clone()).map_err(unusable_root)?;
                 }
-                WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider))
-                    .build()
-                    .map(|verifier| verifier as Arc<dyn ServerCertVerifier>)
-                    .map_err(|error| Error::Security(error.to_string()))
+                let store = Arc::new(store);
+                let inner =
+                    WebPkiServerVerifier::builder_with_provider(store, Arc::clone(provider))
+                        .build()
+                        .map_err(|error| Error::Security(error.to_string()))?;
+                let anchors = roots.iter().chain(&self.added_roots).cloned().collect();
+                Ok(Arc::new(verifier::AcceptAnchors::new(inner, anchors, false, provider)))
             }
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rustls::CertificateError;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use x509_cert::Certificate;
+use x509_cert::certificate::Version;
 use x509_cert::der::{DateTime, Decode};
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
@@ -35,7 +36,22 @@ struct Summary {
     names: Vec<String>,
     not_before: u64,
     not_after: u64,
+    is_version_3: bool,
+    /// The algorithm and hash of its signature.
+    signature: String,
 }
+
+/// Algorithms of signatures that are in use, and that the provider of cryptography lacks.
+const SIGNATURES: [(&str, &str); 8] = [
+    ("1.2.840.10045.4.3.4", "ECDSA and SHA-512, as keys of P-521 do"),
+    ("1.2.840.10045.4.3.1", "ECDSA and SHA-224"),
+    ("1.2.840.10045.4.1", "ECDSA and SHA-1"),
+    ("1.2.840.113549.1.1.5", "RSA and SHA-1"),
+    ("1.2.840.113549.1.1.4", "RSA and MD5"),
+    ("1.2.840.113549.1.1.10", "RSASSA-PSS with these parameters"),
+    ("1.3.101.113", "Ed448"),
+    ("2.16.840.1.101.3.4.3.2", "DSA and SHA-256"),
+];
 
 /// Describes what is wrong with a certificate, including its subject and since when. `now` is when
 /// it was verified.
@@ -79,6 +95,16 @@ pub(super) fn describe(
         Why::UnhandledCriticalExtension => {
             format!("{CERTIFICATE} has an unknown critical extension")
         }
+        #[allow(deprecated)]
+        Why::UnsupportedSignatureAlgorithm
+        | Why::UnsupportedSignatureAlgorithmContext { .. }
+        | Why::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+            format!("{CERTIFICATE} is signed with {}, which is not supported", summary.signature)
+        }
+        Why::Other(_) if !summary.is_version_3 => format!(
+            "{CERTIFICATE} is of an old version of X.509, which cannot say for which names it is: \
+             it has to be made anew, as version 3"
+        ),
         Why::Other(other) => {
             format!("{CERTIFICATE} is not accepted: {}", spaced(&other.0.to_string()))
         }
@@ -118,6 +144,8 @@ impl Summary {
             names,
             not_before: validity.not_before.to_unix_duration().as_secs(),
             not_after: validity.not_after.to_unix_duration().as_secs(),
+            is_version_3: parts.version() == Version::V3,
+            signature: signature_name(&certificate.signature_algorithm().oid.to_string()),
         })
     }
 
@@ -140,6 +168,12 @@ impl Summary {
             Some((last, others)) => format!("{} and {last}", others.join(", ")),
         }
     }
+}
+
+/// Returns the name of a signature's algorithm, or its object identifier.
+fn signature_name(oid: &str) -> String {
+    let known = SIGNATURES.iter().find(|(known, _)| *known == oid).map(|(_, name)| *name);
+    known.map_or_else(|| format!("the algorithm {oid}"), str::to_owned)
 }
 
 fn name_text(name: &GeneralName) -> Option<String> {

@@ -1,13 +1,132 @@
-//! Certificate verifiers for the two extremes: accept any, and accept none.
+//! Certificate verifiers for the two extremes, accept any and accept none, and for certificates
+//! that are themselves trusted.
 
 use std::sync::Arc;
 
 use rustls::client::danger::{ServerCertVerified, ServerCertVerifier};
+use rustls::client::verify_server_name;
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
+use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, Error, OtherError};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use x509_cert::Certificate;
+use x509_cert::der::Decode;
+use x509_cert::der::oid::db::rfc5280::{ANY_EXTENDED_KEY_USAGE, ID_KP_SERVER_AUTH};
+use x509_cert::ext::pkix::ExtendedKeyUsage;
 
 use super::signatures::check_signatures;
+
+/// Accepts what another verifier accepts, and a certificate that is itself a trust anchor.
+///
+/// The verifier below refuses a server's certificate that says `CA:TRUE`, as `openssl req -x509`
+/// makes it. But whoever trusts exactly this certificate has decided about it: RFC 5280 §6 leaves
+/// open where trust comes from, and OpenSSL, Go and Python accept it. Its names, its validity and
+/// its purpose still count.
+#[derive(Debug)]
+pub(super) struct AcceptAnchors {
+    inner: Arc<dyn ServerCertVerifier>,
+    anchors: Vec<CertificateDer<'static>>,
+    /// Whether the platform's trust store has anchors, too.
+    with_platform: bool,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl AcceptAnchors {
+    pub(super) fn new(
+        inner: Arc<dyn ServerCertVerifier>,
+        anchors: Vec<CertificateDer<'static>>,
+        with_platform: bool,
+        provider: &CryptoProvider,
+    ) -> Self {
+        let algorithms = provider.signature_verification_algorithms;
+        Self { inner, anchors, with_platform, algorithms }
+    }
+
+    fn is_anchor(&self, certificate: &CertificateDer<'_>) -> bool {
+        let is_same = |anchor: &CertificateDer<'_>| anchor.as_ref() == certificate.as_ref();
+        self.anchors.iter().any(is_same)
+            || (self.with_platform && is_self_issued(certificate) && {
+                platform_anchors().iter().any(is_same)
+            })
+    }
+}
+
+/// Reads the platform's anchors once more: for a certificate that was just refused, and could be
+/// one.
+#[cfg(all(unix, not(target_os = "android"), not(target_vendor = "apple")))]
+fn platform_anchors() -> Vec<CertificateDer<'static>> {
+    rustls_native_certs::load_native_certs().certs
+}
+
+/// Elsewhere the platform itself verifies.
+#[cfg(not(all(unix, not(target_os = "android"), not(target_vendor = "apple"))))]
+fn platform_anchors() -> Vec<CertificateDer<'static>> {
+    Vec::new()
+}
+
+fn is_self_issued(certificate: &CertificateDer<'_>) -> bool {
+    Certificate::from_der(certificate).is_ok_and(|certificate| {
+        let parts = certificate.tbs_certificate();
+        parts.subject() == parts.issuer()
+    })
+}
+
+/// Checks everything about an anchor that trust does not settle.
+fn check_anchor(
+    certificate: &CertificateDer<'_>,
+    name: &ServerName<'_>,
+    now: UnixTime,
+) -> Result<(), Error> {
+    let parsed = ParsedCertificate::try_from(certificate)?;
+    let decoded = Certificate::from_der(certificate).map_err(|_| CertificateError::BadEncoding)?;
+    let parts = decoded.tbs_certificate();
+    let validity = parts.validity();
+    let at = |time: x509_cert::time::Time| UnixTime::since_unix_epoch(time.to_unix_duration());
+    let (not_before, not_after) = (at(validity.not_before), at(validity.not_after));
+    if now < not_before {
+        return Err(CertificateError::NotValidYetContext { time: now, not_before }.into());
+    }
+    if now > not_after {
+        return Err(CertificateError::ExpiredContext { time: now, not_after }.into());
+    }
+    let usage = parts.get_extension::<ExtendedKeyUsage>();
+    if let Some((_, usage)) = usage.map_err(|_| CertificateError::BadEncoding)?
+        && !usage
+            .0
+            .iter()
+            .any(|purpose| [ID_KP_SERVER_AUTH, ANY_EXTENDED_KEY_USAGE].contains(purpose))
+    {
+        return Err(CertificateError::InvalidPurpose.into());
+    }
+    verify_server_name(&parsed, name)
+}
+
+impl ServerCertVerifier for AcceptAnchors {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let verified = self.inner.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        );
+        match verified {
+            Err(Error::InvalidCertificate(_)) if self.is_anchor(end_entity) => {
+                check_anchor(end_entity, server_name, now).map(|()| ServerCertVerified::assertion())
+            }
+            verified => verified,
+        }
+    }
+
+    check_signatures!();
+}
 
 /// Accepts any certificate whose key the peer proves to hold.
 #[derive(Debug)]
@@ -72,3 +191,7 @@ impl ServerCertVerifier for AcceptNone {
 
     check_signatures!();
 }
+
+#[cfg(test)]
+#[path = "verifier/tests.rs"]
+mod tests;
