@@ -6,6 +6,7 @@ use std::{
     io,
     path::Path,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -14,6 +15,7 @@ use futures_util::{Stream, StreamExt, TryStreamExt};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
 use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio_util::io::ReaderStream;
 
 use crate::{Error, Kind};
 use announced::Announced;
@@ -21,14 +23,19 @@ use announced::Announced;
 /// How much is read from a caller's reader at once, in bytes.
 const READ_CHUNK: usize = 64 * 1024;
 
-/// A request or response body. A body in memory can be sent again (after a redirect, on a new
-/// connection); a stream cannot.
+/// A request or response body. A body in memory or from a file can be sent again (after a redirect,
+/// on a new connection); another stream cannot.
 pub struct Body(Content);
+
+/// Makes the same stream again, from its beginning.
+pub(crate) type Source = Arc<dyn Fn() -> UnsyncBoxBody<Bytes, Error> + Send + Sync>;
 
 enum Content {
     Empty,
     Full(Bytes),
     Stream(UnsyncBoxBody<Bytes, Error>),
+    /// A stream of which nothing has been read yet.
+    Repeatable(UnsyncBoxBody<Bytes, Error>, Source),
 }
 
 impl Body {
@@ -63,17 +70,19 @@ impl Body {
 
     /// Creates a body from a reader, which is read to its end.
     pub fn from_reader(reader: impl AsyncRead + Send + 'static) -> Self {
-        Self::from_stream(tokio_util::io::ReaderStream::with_capacity(reader, READ_CHUNK))
+        Self::from_stream(ReaderStream::with_capacity(reader, READ_CHUNK))
     }
 
-    /// Creates a body from a file, which is read while it is sent. The length is that at the time
-    /// of the call: anything appended later is not sent, and sending fails if the file becomes
-    /// shorter. A device or a pipe has no length and is read to its end.
+    /// Creates a body from a file, which is read while it is sent, and again where it has to be sent
+    /// again. The length is that at the time of the call: anything appended later is not sent, and
+    /// sending fails if the file becomes shorter. A device or a pipe has no length, is read to its
+    /// end, and cannot be sent again.
     ///
     /// # Errors
     /// The system's error if the file cannot be opened.
     pub async fn from_file(path: impl AsRef<Path>) -> io::Result<Self> {
-        let file = tokio::fs::File::open(path).await?;
+        let path = path.as_ref().to_owned();
+        let file = tokio::fs::File::open(&path).await?;
         let metadata = file.metadata().await?;
         if metadata.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
@@ -82,15 +91,25 @@ impl Body {
             return Ok(Self::from_reader(file));
         }
         let length = metadata.len();
-        Ok(Self::from_reader(file.take(length)).with_length(length))
+        let announced = move |content: Self| UnsyncBoxBody::new(Announced::new(content, length));
+        let first = announced(Self::from_reader(file.take(length)));
+        let source = move || {
+            let path = path.clone();
+            let opened = async move {
+                let file = tokio::fs::File::open(path).await?.take(length);
+                io::Result::Ok(ReaderStream::with_capacity(file, READ_CHUNK))
+            };
+            announced(Self::from_stream(futures_util::stream::once(opened).try_flatten()))
+        };
+        Ok(Self(Content::Repeatable(first, Arc::new(source))))
     }
 
     /// Announces the length of a stream, in bytes. Sending fails if the stream turns out to be
-    /// shorter or longer. A body in memory has a length already.
+    /// shorter or longer. A body in memory or from a file has a length already.
     pub fn with_length(self, length: u64) -> Self {
         match self.0 {
             Content::Stream(_) => Self::boxed(Announced::new(self, length)),
-            Content::Empty | Content::Full(_) => self,
+            Content::Empty | Content::Full(_) | Content::Repeatable(..) => self,
         }
     }
 
@@ -99,9 +118,33 @@ impl Body {
         matches!(self.0, Content::Empty)
     }
 
-    /// Returns a copy of this body if it is in memory.
+    /// Returns a copy of this body if it is in memory, or comes from a file and has not been read.
     pub fn try_clone(&self) -> Option<Self> {
-        self.in_memory().map(Self::from)
+        match &self.0 {
+            Content::Repeatable(_, source) => Some(Self::repeatable(Arc::clone(source))),
+            _ => self.in_memory().map(Self::from),
+        }
+    }
+
+    /// Creates a body that can be sent again.
+    pub(crate) fn repeatable(source: Source) -> Self {
+        Self(Content::Repeatable(source(), source))
+    }
+
+    /// Returns what makes this body again, if it can be sent again.
+    #[cfg(feature = "multipart")]
+    pub(crate) fn source(&self) -> Option<Source> {
+        match &self.0 {
+            Content::Repeatable(_, source) => Some(Arc::clone(source)),
+            _ => {
+                let bytes = self.in_memory()?;
+                let source = move || {
+                    let full = http_body_util::Full::new(bytes.clone());
+                    UnsyncBoxBody::new(full.map_err(|never| match never {}))
+                };
+                Some(Arc::new(source))
+            }
+        }
     }
 
     /// Returns all octets, if they are in memory.
@@ -109,7 +152,7 @@ impl Body {
         match &self.0 {
             Content::Empty => Some(Bytes::new()),
             Content::Full(bytes) => Some(bytes.clone()),
-            Content::Stream(_) => None,
+            Content::Stream(_) | Content::Repeatable(..) => None,
         }
     }
 
@@ -135,7 +178,9 @@ impl Body {
         match self.0 {
             Content::Empty => Ok(Bytes::new()),
             Content::Full(bytes) => Ok(bytes),
-            Content::Stream(body) => Ok(body.collect().await?.to_bytes()),
+            Content::Stream(body) | Content::Repeatable(body, _) => {
+                Ok(body.collect().await?.to_bytes())
+            }
         }
     }
 
@@ -158,7 +203,7 @@ impl std::fmt::Debug for Body {
         match &self.0 {
             Content::Empty => f.write_str("Body(empty)"),
             Content::Full(bytes) => write!(f, "Body({} bytes)", bytes.len()),
-            Content::Stream(_) => f.write_str("Body(stream)"),
+            Content::Stream(_) | Content::Repeatable(..) => f.write_str("Body(stream)"),
         }
     }
 }
@@ -198,7 +243,7 @@ impl HttpBody for Body {
         match std::mem::replace(&mut self.0, Content::Empty) {
             Content::Empty => Poll::Ready(None),
             Content::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
-            Content::Stream(mut body) => {
+            Content::Stream(mut body) | Content::Repeatable(mut body, _) => {
                 let polled = Pin::new(&mut body).poll_frame(cx);
                 self.0 = Content::Stream(body);
                 polled
@@ -210,7 +255,7 @@ impl HttpBody for Body {
         match &self.0 {
             Content::Empty => true,
             Content::Full(_) => false,
-            Content::Stream(body) => body.is_end_stream(),
+            Content::Stream(body) | Content::Repeatable(body, _) => body.is_end_stream(),
         }
     }
 
@@ -218,7 +263,7 @@ impl HttpBody for Body {
         match &self.0 {
             Content::Empty => SizeHint::with_exact(0),
             Content::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Content::Stream(body) => body.size_hint(),
+            Content::Stream(body) | Content::Repeatable(body, _) => body.size_hint(),
         }
     }
 }

@@ -16,7 +16,7 @@
 //! | `direct` | connections without a pool |
 //! | `early` | requests as 0-RTT data |
 //! | `alternatives` | when an alternative service is tried |
-//! | `proxy`, `proxied` | choosing a proxy, and connecting through it |
+//! | `proxies`, `proxy`, `proxied` | choosing a proxy, and connecting through it |
 //! | `tunnel` | tunnels by CONNECT, over any version |
 
 mod alternatives;
@@ -36,6 +36,7 @@ mod lease;
 mod limits;
 mod policy;
 mod proxied;
+mod proxies;
 mod proxy;
 mod redirect;
 mod report;
@@ -67,7 +68,7 @@ pub use self::{
     cookies::CookieStore,
     direct::{Direct, DirectConnection},
     policy::HttpPolicy,
-    proxy::Proxy,
+    proxies::Proxy,
     redirect::Redirect,
     report::{Reuse, ReuseVerdict},
     request::RequestBuilder,

@@ -171,7 +171,7 @@ impl Kind {
             Self::Certificate => {
                 "check the certificate and the clock, or specify the root to trust"
             }
-            Self::Proxy => "check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY",
+            Self::Proxy => "check http_proxy, https_proxy, all_proxy and no_proxy",
             Self::ConnectTimeout => {
                 "allow more time, or race all candidates to see which are silent"
             }

@@ -18,6 +18,7 @@ use http::{Request, Response, Version};
 
 use self::expected::Expected;
 pub(crate) use self::{
+    fields::Omitted,
     h1::Http1,
     h2::Http2,
     h3::Http3,
@@ -29,10 +30,11 @@ use crate::{Body, Error, Kind};
 /// The largest response head that is read, in bytes, over any version.
 pub(crate) const MAX_HEAD_BYTES: usize = 256 * 1024;
 
-/// The maximum number of header fields in a response head over HTTP/1: hyper's default, up to which
-/// it uses only the stack. With a higher limit it briefly allocates two arrays on the heap, and the
-/// fragmentation that they cause adds up to half of what an idle connection uses.
-pub(crate) const MAX_HEAD_FIELDS: usize = 100;
+/// The maximum number of header fields in a response head over HTTP/1; over HTTP/2 and 3 only bytes
+/// are counted. hyper reserves two arrays of this length for each head that it reads: together they
+/// stay just below 128 KiB, above which glibc would return the memory to the kernel, and ask for it
+/// again, each time.
+pub(crate) const MAX_HEAD_FIELDS: usize = 2_000;
 
 /// The maximum number of informational responses read before the final one (RFC 9110 §15.2), over
 /// any version.

@@ -23,7 +23,7 @@ use crate::{
     Body, Error, Kind,
     connection_report::ConnectionReport,
     pool::{Leased, UseGuard},
-    protocol::SendFailure,
+    protocol::{Omitted, SendFailure},
 };
 
 /// The maximum number of connections tried for one request, for whatever reason.
@@ -133,10 +133,10 @@ async fn once(
     let mut second = hop.body.as_ref().and_then(Body::try_clone);
     let may_repeat = second.is_some() && is_idempotent(&hop.method);
     let conditions = reused::Conditions { inner, route, limits, may_repeat };
-    let (method, headers) = (&hop.method, &hop.headers);
+    let (method, fields) = (&hop.method, (&hop.headers, &hop.omitted));
     let start = |mut leased: Leased| {
         let body = first.take().or_else(|| second.take()).unwrap_or_default();
-        let request = request((method, headers), route, added, &leased, body);
+        let request = request((method, fields), route, added, &leased, body);
         async move {
             let result = leased.sender.send(request).await;
             (leased, result)
@@ -207,7 +207,7 @@ fn is_idempotent(method: &Method) -> bool {
 }
 
 fn request(
-    (method, headers): (&Method, &HeaderMap),
+    (method, (headers, omitted)): (&Method, (&HeaderMap, &Omitted)),
     route: &Route,
     added: &HeaderMap,
     leased: &Leased,
@@ -230,6 +230,9 @@ fn request(
         headers.insert(PROXY_AUTHORIZATION, authorization.clone());
     }
     *request.headers_mut() = headers;
+    if !omitted.0.is_empty() {
+        request.extensions_mut().insert(omitted.clone());
+    }
     request
 }
 

@@ -5,16 +5,16 @@ use std::io;
 use async_compression::tokio::bufread::{
     BrotliDecoder, DeflateDecoder, GzipDecoder, ZlibDecoder, ZstdDecoder,
 };
-use bytes::Bytes;
-use futures_util::TryStreamExt;
+use bytes::{Bytes, BytesMut};
+use futures_util::{StreamExt, TryStreamExt, stream};
 use http::{
     HeaderMap, HeaderValue, Response,
     header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, RANGE},
 };
 use http_body::{Body as _, Frame};
 use http_body_util::StreamBody;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, BufReader};
-use tokio_util::io::{ReaderStream, StreamReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, Chain};
+use tokio_util::io::StreamReader;
 
 use crate::{Body, Error, Kind};
 
@@ -26,6 +26,12 @@ const MAX_CODINGS: usize = 4;
 
 /// How much is decoded at once, in bytes.
 const DECODE_CHUNK: usize = 32 * 1024;
+
+/// What is passed over after the end of encoded data: zeros that fill up a block, and line breaks.
+const PADDING: [u8; 3] = [0, b'\r', b'\n'];
+
+/// The maximum amount of padding between members, or at the end, in bytes.
+const MAX_PADDING: usize = 64 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Coding {
@@ -76,58 +82,158 @@ fn codings(headers: &HeaderMap) -> Option<Vec<Coding>> {
 }
 
 fn decode_one(body: Body, coding: Coding) -> Body {
-    let coded = StreamReader::new(body.into_stream().map_err(io::Error::other));
-    match coding {
-        Coding::Gzip => {
-            let mut decoder = GzipDecoder::new(coded);
-            decoder.multiple_members(true);
-            stream(decoder)
-        }
-        Coding::Brotli => stream(BrotliDecoder::new(coded)),
-        Coding::Zstd => {
-            let mut decoder = ZstdDecoder::new(coded);
-            decoder.multiple_members(true);
-            stream(decoder)
-        }
-        Coding::Deflate => {
-            let decoded = futures_util::stream::once(deflate(coded));
-            let decoded = decoded.try_flatten().map_ok(Frame::data);
-            Body::boxed(StreamBody::new(decoded))
-        }
+    let octets = body.into_stream().map_err(io::Error::other).boxed();
+    let coded = std::io::Cursor::default().chain(StreamReader::new(octets));
+    let state = (BytesMut::new(), State::Between { coded, is_first: true });
+    let decoded = stream::try_unfold(state, move |(buffer, state)| step(coding, buffer, state));
+    Body::boxed(StreamBody::new(decoded.map_ok(Frame::data)))
+}
+
+/// The coded octets: those that were read to recognise the format, and the rest.
+type Coded = Chain<
+    std::io::Cursor<Bytes>,
+    StreamReader<futures_util::stream::BoxStream<'static, io::Result<Bytes>>, Bytes>,
+>;
+
+enum State {
+    /// Before or after a member: what a decoder reads from its beginning to its end.
+    Between {
+        coded: Coded,
+        is_first: bool,
+    },
+    Within(Box<Decoder>),
+}
+
+enum Decoder {
+    Gzip(GzipDecoder<Coded>),
+    Raw(DeflateDecoder<Coded>),
+    Zlib(ZlibDecoder<Coded>),
+    Brotli(BrotliDecoder<Coded>),
+    Zstd(ZstdDecoder<Coded>),
+}
+
+/// Returns the next decoded octets, and `None` at the end.
+async fn step(
+    coding: Coding,
+    mut buffer: BytesMut,
+    mut state: State,
+) -> Result<Option<(Bytes, (BytesMut, State))>, Error> {
+    loop {
+        state = match state {
+            State::Between { coded, is_first } => {
+                let member = match is_first {
+                    true => first_member(coding, coded).await,
+                    false => further_member(coding, coded).await,
+                };
+                match member.map_err(decode_error)? {
+                    Some(decoder) => State::Within(Box::new(decoder)),
+                    None => return Ok(None),
+                }
+            }
+            State::Within(mut decoder) => {
+                buffer.reserve(DECODE_CHUNK);
+                if decoder.read(&mut buffer).await.map_err(decode_error)? > 0 {
+                    let decoded = buffer.split().freeze();
+                    return Ok(Some((decoded, (buffer, State::Within(decoder)))));
+                }
+                State::Between { coded: decoder.into_coded(), is_first: false }
+            }
+        };
+    }
+}
+
+/// Starts to decode; `None` if there are no octets at all. Servers name a coding for an empty body,
+/// too, although the coding of nothing would not be empty.
+async fn first_member(coding: Coding, mut coded: Coded) -> io::Result<Option<Decoder>> {
+    if coded.fill_buf().await?.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(match coding {
+        Coding::Gzip => Decoder::Gzip(GzipDecoder::new(coded)),
+        Coding::Brotli => Decoder::Brotli(BrotliDecoder::new(coded)),
+        Coding::Zstd => Decoder::Zstd(ZstdDecoder::new(coded)),
+        Coding::Deflate => deflate(coded).await?,
+    }))
+}
+
+/// Continues after the end of a member: gzip (RFC 1952 §2.2) and zstd (RFC 8878 §3.1) may have
+/// more. Padding is passed over, as `gzip` does; other octets are an error, as in curl.
+async fn further_member(coding: Coding, mut coded: Coded) -> io::Result<Option<Decoder>> {
+    let mut padding = 0;
+    loop {
+        let octets = coded.fill_buf().await?;
+        let Some(first) = octets.iter().find(|octet| !PADDING.contains(octet)).copied() else {
+            let passed = octets.len();
+            padding += passed;
+            match passed {
+                0 => return Ok(None),
+                _ if padding > MAX_PADDING => {
+                    return Err(invalid("too much padding follows the encoded data"));
+                }
+                _ => coded.consume(passed),
+            }
+            continue;
+        };
+        let passed = octets.iter().take_while(|octet| **octet != first).count();
+        coded.consume(passed);
+        return match (coding, first) {
+            (Coding::Gzip, 0x1f) => Ok(Some(Decoder::Gzip(GzipDecoder::new(coded)))),
+            // A frame, or one to skip.
+            (Coding::Zstd, 0x28 | 0x50..=0x5f) => Ok(Some(Decoder::Zstd(ZstdDecoder::new(coded)))),
+            _ => Err(invalid("other octets follow the encoded data")),
+        };
     }
 }
 
 /// Decodes "deflate", which is the zlib format (RFC 9110 §8.4.1.2), although some servers send raw
 /// deflate: the first two octets distinguish them.
-async fn deflate<R>(
-    coded: R,
-) -> Result<futures_util::stream::BoxStream<'static, Result<Bytes, Error>>, Error>
-where
-    R: AsyncBufRead + Send + Unpin + 'static,
-{
-    let mut coded = BufReader::with_capacity(DECODE_CHUNK, coded);
-    let start = coded.fill_buf().await.map_err(decode_error)?;
-    let is_zlib = match start {
+async fn deflate(coded: Coded) -> io::Result<Decoder> {
+    let (_, mut rest) = coded.into_inner();
+    let mut start = Vec::new();
+    while start.len() < 2 {
+        let octets = rest.fill_buf().await?;
+        let Some(octet) = octets.first().copied() else { break };
+        rest.consume(1);
+        start.push(octet);
+    }
+    let is_zlib = match start[..] {
         [method, flags, ..] => {
-            method & 0x0f == 8 && (u16::from(*method) << 8 | u16::from(*flags)) % 31 == 0
+            method & 0x0f == 8 && (u16::from(method) << 8 | u16::from(flags)) % 31 == 0
         }
         _ => true,
     };
-    let chunks: futures_util::stream::BoxStream<'static, _> = match is_zlib {
-        true => Box::pin(chunks(ZlibDecoder::new(coded))),
-        false => Box::pin(chunks(DeflateDecoder::new(coded))),
-    };
-    Ok(chunks)
+    let coded = std::io::Cursor::new(Bytes::from(start)).chain(rest);
+    Ok(match is_zlib {
+        true => Decoder::Zlib(ZlibDecoder::new(coded)),
+        false => Decoder::Raw(DeflateDecoder::new(coded)),
+    })
 }
 
-fn stream(decoder: impl AsyncRead + Send + 'static) -> Body {
-    Body::boxed(StreamBody::new(chunks(decoder).map_ok(Frame::data)))
+impl Decoder {
+    async fn read(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
+        match self {
+            Self::Gzip(decoder) => decoder.read_buf(buffer).await,
+            Self::Raw(decoder) => decoder.read_buf(buffer).await,
+            Self::Zlib(decoder) => decoder.read_buf(buffer).await,
+            Self::Brotli(decoder) => decoder.read_buf(buffer).await,
+            Self::Zstd(decoder) => decoder.read_buf(buffer).await,
+        }
+    }
+
+    /// Returns what follows the member.
+    fn into_coded(self) -> Coded {
+        match self {
+            Self::Gzip(decoder) => decoder.into_inner(),
+            Self::Raw(decoder) => decoder.into_inner(),
+            Self::Zlib(decoder) => decoder.into_inner(),
+            Self::Brotli(decoder) => decoder.into_inner(),
+            Self::Zstd(decoder) => decoder.into_inner(),
+        }
+    }
 }
 
-fn chunks(
-    decoder: impl AsyncRead + Send + 'static,
-) -> impl futures_util::Stream<Item = Result<Bytes, Error>> + Send + 'static {
-    ReaderStream::with_capacity(decoder, DECODE_CHUNK).map_err(decode_error)
+fn invalid(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
 /// Converts an error: that of the connection is kept, others are decoding errors.

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::{HeaderMap, Method, Request, Response, Version};
+use http::{HeaderMap, Method, Request, Response, Version, header::ACCEPT_ENCODING};
 use tokio::time::Instant;
 use url::Url;
 
@@ -14,7 +14,7 @@ use super::{
     request_url,
     route::Route,
 };
-use crate::{Body, Error, Kind};
+use crate::{Body, Error, Kind, protocol::Omitted};
 
 /// How much of a redirect's body is read so that its connection can be used again, in bytes.
 const REDIRECT_BODY: u64 = 16 * 1024;
@@ -45,15 +45,17 @@ async fn follow(
     limits: Limits,
 ) -> Result<(Response<Body>, Exchanged), Error> {
     let deadline = limits.deadline;
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
     let mut headers = head.headers;
-    request_url::complete(&mut headers, &inner.config.headers, &mut url);
-    let codings_offered = inner.config.decompress && {
-        let chosen = headers.contains_key(http::header::ACCEPT_ENCODING);
+    let omitted = head.extensions.remove::<Omitted>().unwrap_or_default();
+    request_url::complete(&mut headers, &inner.config.headers, &omitted, &mut url);
+    let may_offer = inner.config.decompress && !omitted.0.contains(&ACCEPT_ENCODING);
+    let codings_offered = may_offer && {
+        let chosen = headers.contains_key(ACCEPT_ENCODING);
         decode::offer(&mut headers);
-        !chosen && headers.contains_key(http::header::ACCEPT_ENCODING)
+        !chosen && headers.contains_key(ACCEPT_ENCODING)
     };
-    let mut hop = Hop { method: head.method, url, headers, body: Some(body) };
+    let mut hop = Hop { method: head.method, url, headers, omitted, body: Some(body) };
     let rules = redirect::Rules { allow_downgrade: inner.config.allow_downgrade };
     let mut redirected = Vec::new();
     loop {

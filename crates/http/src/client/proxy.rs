@@ -1,4 +1,4 @@
-//! Chooses the proxy for a URL, and tunnels through it (RFC 9110 §9.3.6).
+//! Tunnels through a proxy (RFC 9110 §9.3.6).
 
 use std::{
     future::{Ready, ready},
@@ -9,58 +9,15 @@ use std::{
 use eyas::ByteStream;
 use http::{HeaderValue, Method, Request, Uri, header::PROXY_AUTHORIZATION};
 use hyper::upgrade::Upgraded;
-use hyper_util::{
-    client::{
-        legacy::connect::proxy::SocksV5,
-        proxy::matcher::{Intercept, Matcher},
-    },
-    rt::TokioIo,
-};
+use hyper_util::{client::legacy::connect::proxy::SocksV5, rt::TokioIo};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tower_service::Service;
 
+use super::credentials;
 use crate::{Body, Error, Kind, protocol::Http1};
 
 /// How long a proxy may take to answer a CONNECT: 30 s.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// The proxies by URL: `http`, `https` or `socks5` (RFC 1928); a `socks5` proxy resolves names
-/// itself, as `socks5h` does in curl.
-///
-/// Requests through a proxy use TCP only, because the proxy connects to the peer and cannot be
-/// asked to race. [`crate::Response::connection`] says so in its reasons.
-#[derive(Debug)]
-pub struct Proxy(Option<Matcher>);
-
-impl Proxy {
-    /// Uses no proxy, whatever the environment says.
-    pub fn none() -> Self {
-        Self(None)
-    }
-
-    /// Uses the proxies of `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, in upper or
-    /// lower case, as they are set now. `HTTP_PROXY` is ignored in CGI programs, where a client
-    /// could set it.
-    pub fn from_env() -> Self {
-        Self(Some(Matcher::from_env()))
-    }
-
-    /// Uses this proxy for everything except the hosts in `no_proxy` (names with their subdomains,
-    /// addresses, networks, `*`; separated by commas).
-    pub fn all(proxy: impl Into<String>, no_proxy: impl Into<String>) -> Self {
-        Self(Some(Matcher::builder().all(proxy.into()).no(no_proxy.into()).build()))
-    }
-
-    pub(super) fn intercept(&self, uri: &Uri) -> Option<Intercept> {
-        self.0.as_ref()?.intercept(uri)
-    }
-}
-
-impl Default for Proxy {
-    fn default() -> Self {
-        Self::from_env()
-    }
-}
 
 /// The address, protocol and credentials of a proxy.
 pub(super) struct ProxyAddress {
@@ -100,29 +57,35 @@ impl ProxyProtocol {
 }
 
 impl ProxyAddress {
-    pub(super) fn of(intercept: &Intercept) -> Result<Self, Error> {
-        let uri = intercept.uri();
-        let protocol = match uri.scheme_str() {
-            Some("http") | None => ProxyProtocol::Http,
-            Some("https") => ProxyProtocol::Https,
-            Some("socks5" | "socks5h") => ProxyProtocol::Socks5,
-            Some(other) => {
-                let detail =
-                    format!("{other} proxies are not supported, http, https and socks5 are");
-                return Err(Error::new(Kind::Proxy, detail));
-            }
-        };
-        let host = uri
-            .host()
-            .filter(|host| !host.is_empty())
-            .ok_or_else(|| Error::new(Kind::Proxy, "the proxy's URL has no host"))?;
-        Ok(Self {
-            host: host.to_owned(),
-            port: uri.port_u16().unwrap_or(protocol.port()),
-            user: intercept.raw_auth().map(|(name, secret)| (name.to_owned(), secret.to_owned())),
+    /// Creates an address; the credentials are a name and a password.
+    pub(super) fn new(
+        protocol: ProxyProtocol,
+        host: String,
+        port: Option<u16>,
+        credentials: Option<[Vec<u8>; 2]>,
+    ) -> Result<Self, String> {
+        let mut address = Self {
+            host,
+            port: port.unwrap_or(protocol.port()),
+            user: None,
             protocol,
-            authorization: intercept.basic_auth().cloned(),
-        })
+            authorization: None,
+        };
+        let Some([name, password]) = credentials else { return Ok(address) };
+        match protocol {
+            ProxyProtocol::Http | ProxyProtocol::Https => {
+                let value = credentials::basic(&name, &password);
+                let value = value.ok_or("has a colon in its user, which cannot be sent")?;
+                address.authorization = Some(value);
+            }
+            ProxyProtocol::Socks5 => {
+                let text = |part| String::from_utf8(part);
+                let pair = text(name).and_then(|name| Ok((name, text(password)?)));
+                let pair = pair.map_err(|_| "has a user or password that is not UTF-8")?;
+                address.user = Some(pair);
+            }
+        }
+        Ok(address)
     }
 
     /// Returns the name that distinguishes its connections; contains no password.

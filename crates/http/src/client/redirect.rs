@@ -1,6 +1,8 @@
 //! Decides whether a response is a redirect to follow, and which parts of the request may be sent
 //! there (RFC 9110 §15.4).
 
+use std::borrow::Cow;
+
 use http::{
     HeaderMap, Method, StatusCode, Version,
     header::{
@@ -8,10 +10,11 @@ use http::{
         CONTENT_TYPE, COOKIE, HOST, HeaderName, LOCATION, PROXY_AUTHORIZATION, TRANSFER_ENCODING,
     },
 };
+use percent_encoding::AsciiSet;
 use url::Url;
 
 use super::request_url;
-use crate::{Body, Error, Kind, text_without_password, without_password};
+use crate::{Body, Error, Kind, protocol::Omitted, text_without_password, without_password};
 
 /// Fields that describe a body, and are removed with it.
 const BODY_FIELDS: [HeaderName; 6] = [
@@ -31,6 +34,8 @@ pub(super) struct Hop {
     pub(super) method: Method,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
+    /// The fields that are not to be added.
+    pub(super) omitted: Omitted,
     /// `None` once it has been sent and cannot be sent again.
     pub(super) body: Option<Body>,
 }
@@ -84,7 +89,8 @@ impl Hop {
             }
         } else if self.body.is_none() {
             let detail = format!(
-                "{} requires the body to be sent again, and a stream can be read only once",
+                "{} requires the body to be sent again, and a pipe or another stream can be read \
+                 only once: send a file, or data in memory",
                 status
             );
             return Err(Error::new(Kind::Redirect, detail));
@@ -102,10 +108,10 @@ impl Hop {
         let refuse = |why: String| Error::new(Kind::Redirect, why);
         let location = headers
             .get(LOCATION)
-            .and_then(|value| std::str::from_utf8(value.as_bytes()).ok())
-            .ok_or_else(|| refuse("its Location is not text".to_owned()))?;
-        let mut to = self.url.join(location).map_err(|error| {
-            let shown = text_without_password(location);
+            .map(|value| location_text(value.as_bytes()))
+            .ok_or_else(|| refuse("there is no Location".to_owned()))?;
+        let mut to = self.url.join(&location).map_err(|error| {
+            let shown = text_without_password(&location);
             refuse(format!("its Location {shown:?} is not a URL: {error}"))
         })?;
         if !matches!(to.scheme(), "http" | "https") || !to.has_host() {
@@ -126,6 +132,18 @@ impl Hop {
     }
 }
 
+/// Returns a Location as text. Octets that are not UTF-8 are percent-encoded one by one: they are
+/// what the server expects back, whatever its character set.
+fn location_text(octets: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(octets) {
+        Ok(text) => text.into(),
+        Err(_) => percent_encoding::percent_encode(octets, OTHER_OCTETS).into(),
+    }
+}
+
+/// Everything except ASCII; what else has to be encoded depends on the part of the URL.
+const OTHER_OCTETS: &AsciiSet = &AsciiSet::EMPTY;
+
 #[cfg(test)]
 mod tests {
     use http::HeaderValue;
@@ -136,7 +154,8 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(AUTHORIZATION, HeaderValue::from_static("secret"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
-        Hop { method, url: url.parse().expect("a URL"), headers, body: Some("body".into()) }
+        let (url, omitted) = (url.parse().expect("a URL"), Omitted::default());
+        Hop { method, url, headers, omitted, body: Some("body".into()) }
     }
 
     fn to(location: &'static str) -> HeaderMap {
@@ -202,6 +221,33 @@ mod tests {
             .expect_err("a stream cannot be repeated");
         assert_eq!(error.kind(), Kind::Redirect);
         hop.follow(StatusCode::SEE_OTHER, &to("/b"), &STRICT).expect("GET has no body");
+    }
+
+    #[test]
+    fn a_location_is_followed_in_whatever_octets_it_was_written() {
+        let cases: [(&[u8], &str); 9] = [
+            (b"/caf\xe9", "https://a.example/caf%E9"),
+            ("/café".as_bytes(), "https://a.example/caf%C3%A9"),
+            ("?q=é".as_bytes(), "https://a.example/x?q=%C3%A9"),
+            (b"?q=\xe9&r=%e9", "https://a.example/x?q=%E9&r=%e9"),
+            (b"/a b", "https://a.example/a%20b"),
+            (b"  /a\tb  ", "https://a.example/ab"),
+            (b"/\xff\xfe#\xe9", "https://a.example/%FF%FE#%E9"),
+            (b"/\x83\x65\x83\x58?\x83\x67", "https://a.example/%83e%83X?%83g"),
+            ("//bücher.example/ü".as_bytes(), "https://xn--bcher-kva.example/%C3%BC"),
+        ];
+        for (location, url) in cases {
+            let mut hop = hop(Method::GET, "https://a.example/x");
+            let value = HeaderValue::from_bytes(location).expect(url);
+            let headers = HeaderMap::from_iter([(LOCATION, value)]);
+            hop.follow(StatusCode::FOUND, &headers, &STRICT).expect(url);
+            assert_eq!(hop.url.as_str(), url);
+        }
+        let mut hop = hop(Method::GET, "https://a.example/");
+        let value = HeaderValue::from_bytes(b"//b\xe9.example/").expect("a value");
+        let headers = HeaderMap::from_iter([(LOCATION, value)]);
+        let error = hop.follow(StatusCode::FOUND, &headers, &STRICT).expect_err("no host");
+        assert_eq!(error.kind(), Kind::Redirect);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header::AUTHORIZ
 use url::Url;
 
 use super::{Client, Response, credentials, exchange, limits::Limits};
-use crate::{Body, Error, Kind, destination};
+use crate::{Body, Error, Kind, destination, protocol::Omitted};
 
 /// Builds a request. Errors in it are returned by [`send`](Self::send).
 #[must_use = "a request does nothing until it is sent"]
@@ -15,6 +15,7 @@ pub struct RequestBuilder {
     method: Method,
     url: Result<Url, Error>,
     headers: HeaderMap,
+    omitted: Omitted,
     body: Body,
     limits: Limits,
 }
@@ -23,7 +24,8 @@ impl RequestBuilder {
     pub(super) fn new(client: Client, method: Method, url: &str) -> Self {
         let url = destination::parse(url);
         let limits = client.inner().config.limits;
-        Self { client, method, url, headers: HeaderMap::new(), body: Body::empty(), limits }
+        let (headers, omitted) = (HeaderMap::new(), Omitted::default());
+        Self { client, method, url, headers, omitted, body: Body::empty(), limits }
     }
 
     /// Adds a header field; several with the same name are all sent.
@@ -51,7 +53,15 @@ impl RequestBuilder {
         self
     }
 
-    /// Sets the body. A body in memory can be sent again after a redirect; a stream cannot.
+    /// Omits a header field that the client would otherwise add, such as `Accept`. A field that is
+    /// set here is sent nevertheless.
+    pub fn without_header(mut self, name: HeaderName) -> Self {
+        self.omitted.0.push(name);
+        self
+    }
+
+    /// Sets the body. A body in memory or from a file can be sent again after a redirect; another
+    /// stream cannot.
     pub fn body(mut self, body: impl Into<Body>) -> Self {
         self.body = body.into();
         self
@@ -172,6 +182,9 @@ impl RequestBuilder {
         let mut request = Request::new(self.body);
         *request.method_mut() = self.method;
         *request.headers_mut() = self.headers;
+        if !self.omitted.0.is_empty() {
+            request.extensions_mut().insert(self.omitted);
+        }
         exchange::run(self.client.inner(), request, url.clone(), self.limits)
             .await
             .map(Response::new)

@@ -7,22 +7,29 @@ use http::{
 use url::Url;
 
 use super::credentials;
+use crate::protocol::Omitted;
 
 /// Adds the default fields that the caller did not set, and moves the user information from the URL
 /// to a field: it is never sent as part of the URL (RFC 9110 §4.2.4).
-pub(super) fn complete(headers: &mut HeaderMap, defaults: &HeaderMap, url: &mut Url) {
-    for name in defaults.keys().filter(|name| !headers.contains_key(*name)).collect::<Vec<_>>() {
+pub(super) fn complete(
+    headers: &mut HeaderMap,
+    defaults: &HeaderMap,
+    omitted: &Omitted,
+    url: &mut Url,
+) {
+    let is_set = |headers: &HeaderMap, name| headers.contains_key(name) || omitted.0.contains(name);
+    for name in defaults.keys().filter(|name| !is_set(headers, name)).collect::<Vec<_>>() {
         for value in defaults.get_all(name) {
             headers.append(name.clone(), value.clone());
         }
     }
-    if !headers.contains_key(ACCEPT) {
+    if !is_set(headers, &ACCEPT) {
         headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
     }
     if url.username().is_empty() && url.password().is_none() {
         return;
     }
-    if !headers.contains_key(AUTHORIZATION)
+    if !is_set(headers, &AUTHORIZATION)
         && let Some(value) = basic(url)
     {
         headers.insert(AUTHORIZATION, value);
@@ -51,7 +58,7 @@ mod tests {
     fn user_information_becomes_an_authorization_header() {
         let mut url = Url::parse("https://us%20er:p%40ss@a.example/").expect("a URL");
         let mut headers = HeaderMap::new();
-        complete(&mut headers, &HeaderMap::new(), &mut url);
+        complete(&mut headers, &HeaderMap::new(), &Omitted::default(), &mut url);
         assert_eq!(url.as_str(), "https://a.example/");
         // base64("us er:p@ss")
         assert_eq!(headers[AUTHORIZATION], "Basic dXMgZXI6cEBzcw==");
@@ -66,7 +73,7 @@ mod tests {
             (ACCEPT, HeaderValue::from_static("default")),
             (AUTHORIZATION, HeaderValue::from_static("default")),
         ]);
-        complete(&mut headers, &defaults, &mut url);
+        complete(&mut headers, &defaults, &Omitted::default(), &mut url);
         assert_eq!(headers[ACCEPT], own);
         assert_eq!(headers[AUTHORIZATION], "default");
     }

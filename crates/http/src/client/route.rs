@@ -30,8 +30,8 @@ impl Route {
             format!("{}://{}", url.scheme(), &url[Position::BeforeHost..Position::AfterQuery]);
         let uri: Uri =
             text.parse().map_err(|error: http::uri::InvalidUri| refuse(error.to_string()))?;
-        let intercept = inner.config.proxy.intercept(&uri);
-        let proxy = intercept.as_ref().map(ProxyAddress::of).transpose()?;
+        let name = url.host_str().unwrap_or_default();
+        let proxy = inner.config.proxy.for_origin(https, name, port)?;
         let key = Key {
             https,
             host: url.host_str().unwrap_or_default().into(),

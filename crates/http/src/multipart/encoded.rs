@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use http_body::{Body as HttpBody, Frame, SizeHint};
+use http_body_util::combinators::UnsyncBoxBody;
 
 use crate::{Body, Error};
 
@@ -20,7 +22,7 @@ impl Encoded {
         Self { pieces: pieces.into() }
     }
 
-    /// Converts it to a body, which is in memory if all pieces are, so that it can be sent again.
+    /// Converts it to a body, which can be sent again if all pieces can; it is in memory if they are.
     pub(super) fn into_body(self) -> Body {
         let copies: Option<Vec<Bytes>> = self.pieces.iter().map(Body::in_memory).collect();
         match copies {
@@ -29,7 +31,13 @@ impl Encoded {
                 copies.iter().for_each(|copy| whole.extend_from_slice(copy));
                 whole.freeze().into()
             }
-            None => Body::boxed(self),
+            None => match self.pieces.iter().map(Body::source).collect::<Option<Vec<_>>>() {
+                Some(sources) => Body::repeatable(Arc::new(move || {
+                    let pieces = sources.iter().map(|source| Body::repeatable(Arc::clone(source)));
+                    UnsyncBoxBody::new(Self { pieces: pieces.collect() })
+                })),
+                None => Body::boxed(self),
+            },
         }
     }
 }

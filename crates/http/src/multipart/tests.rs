@@ -48,8 +48,14 @@ async fn a_file_part_has_a_name_a_type_and_a_length() {
     let form = Form::new().text("a", "1").part("f", Part::file(&path).await.unwrap());
     let body = form.encode_with(BOUNDARY);
     let announced = body.size_hint().exact().expect("all lengths are known");
+    let copies = [body.try_clone().expect("files"), body.try_clone().expect("files")];
+    let again = copies[0].try_clone().expect("a copy of a copy");
     let bytes = body.bytes().await.unwrap();
     assert_eq!(bytes.len() as u64, announced);
+    for copy in copies.into_iter().chain([again]) {
+        assert_eq!(copy.size_hint().exact(), Some(announced));
+        assert_eq!(copy.bytes().await.unwrap(), bytes);
+    }
     let text = String::from_utf8(bytes.to_vec()).unwrap();
     let head =
         "name=\"f\"; filename=\"notes.txt\"\r\nContent-Type: text/plain\r\n\r\none\n\r\n--limit--";

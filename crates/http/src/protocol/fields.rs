@@ -1,12 +1,13 @@
 //! Header fields that depend on the version.
 
+use http::uri::Authority;
 use http::{
-    HeaderMap, HeaderValue, Request, Uri,
+    HeaderValue, Request, Uri,
     header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderName, TE, TRANSFER_ENCODING, UPGRADE},
 };
 use http_body::Body as _;
 
-use crate::Body;
+use crate::{Body, Error, Kind};
 
 /// Connection-specific fields, which HTTP/2 and 3 forbid (RFC 9113 §8.2.2, RFC 9114 §4.2).
 const CONNECTION_FIELDS: [HeaderName; 5] = [
@@ -17,20 +18,42 @@ const CONNECTION_FIELDS: [HeaderName; 5] = [
     HeaderName::from_static("proxy-connection"),
 ];
 
-/// Removes fields that are not allowed in HTTP/2 and 3; the authority is in the URI there.
-pub(super) fn strip_connection_fields(headers: &mut HeaderMap) {
-    for name in &CONNECTION_FIELDS {
-        headers.remove(name);
-    }
-    headers.remove(HOST);
-    if headers.get(TE).is_some_and(|value| value != "trailers") {
-        headers.remove(TE);
+/// The fields that the caller does not want to be added, as an extension of a request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Omitted(pub(crate) Vec<HeaderName>);
+
+impl Omitted {
+    /// Returns whether a field must not be added to this request.
+    fn has<B>(request: &Request<B>, name: &HeaderName) -> bool {
+        request.extensions().get::<Self>().is_some_and(|omitted| omitted.0.contains(name))
     }
 }
 
-/// Sets `Host` from the URI unless the caller has set one.
+/// Changes the fields to those of HTTP/2 and 3: connection-specific ones are not allowed there, and
+/// `Host` is the authority (RFC 9113 §8.3.1, RFC 9114 §4.3.1).
+pub(super) fn multiplex(request: &mut Request<Body>) -> Result<(), Error> {
+    let headers = request.headers_mut();
+    for name in &CONNECTION_FIELDS {
+        headers.remove(name);
+    }
+    if headers.get(TE).is_some_and(|value| value != "trailers") {
+        headers.remove(TE);
+    }
+    let Some(host) = headers.remove(HOST) else { return Ok(()) };
+    // CONNECT has no scheme, and its authority is its target, not what the caller calls the host.
+    if request.uri().scheme().is_none() {
+        return Ok(());
+    }
+    let refuse = || Error::new(Kind::Request, format!("{host:?} cannot be sent as Host"));
+    let mut parts = std::mem::take(request.uri_mut()).into_parts();
+    parts.authority = Some(Authority::try_from(host.as_bytes()).map_err(|_| refuse())?);
+    *request.uri_mut() = Uri::from_parts(parts).map_err(|_| refuse())?;
+    Ok(())
+}
+
+/// Sets `Host` from the URI unless the caller has set one, or wants none.
 pub(super) fn set_host(request: &mut Request<Body>) {
-    if request.headers().contains_key(HOST) {
+    if request.headers().contains_key(HOST) || Omitted::has(request, &HOST) {
         return;
     }
     if let Some(value) = request.uri().authority().and_then(|authority| {
@@ -48,6 +71,8 @@ pub(super) fn set_content_length(request: &mut Request<Body>) {
     let is_meaningful = |length: u64| length > 0 || is_body_expected(request.method());
     if let Some(length) = length.filter(|length| is_meaningful(*length))
         && !request.headers().contains_key(CONTENT_LENGTH)
+        && !request.headers().contains_key(TRANSFER_ENCODING)
+        && !Omitted::has(request, &CONTENT_LENGTH)
     {
         request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
     }

@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::{
-    MAX_HEAD_BYTES, MAX_INFORMATIONAL, SendFailure, TooManyInformational, fields,
+    MAX_HEAD_BYTES, MAX_HEAD_FIELDS, MAX_INFORMATIONAL, SendFailure, TooManyInformational, fields,
     queued_body::QueuedBody, wire_body,
 };
 use crate::{Body, Error, Kind};
@@ -36,6 +36,14 @@ impl Http1 {
     {
         let (sender, connection) = http1::Builder::new()
             .max_buf_size(MAX_HEAD_BYTES)
+            .max_header_size(MAX_HEAD_BYTES)
+            .max_headers(MAX_HEAD_FIELDS)
+            // RFC 9112 §5.2: a user agent replaces each obs-fold by spaces.
+            .allow_obsolete_multiline_headers_in_responses(true)
+            // Lines that are no fields are passed over, as browsers do: the servers that send them
+            // work with everybody else.
+            .allow_spaces_after_header_name_in_responses(true)
+            .ignore_invalid_headers_in_responses(true)
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|error| Error::from_source(Kind::Protocol, error))?;
@@ -70,6 +78,7 @@ impl Http1 {
         mut request: Request<Body>,
     ) -> Result<Response<Incoming>, SendFailure> {
         fields::set_host(&mut request);
+        fields::set_content_length(&mut request);
         // HTTP/1.0 only on request.
         if request.version() != Version::HTTP_10 {
             *request.version_mut() = Version::HTTP_11;

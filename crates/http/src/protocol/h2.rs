@@ -102,7 +102,8 @@ impl Http2 {
         &mut self,
         mut request: Request<Body>,
     ) -> Result<Response<Incoming>, SendFailure> {
-        fields::strip_connection_fields(request.headers_mut());
+        fields::multiplex(&mut request).map_err(SendFailure::new)?;
+        fields::set_content_length(&mut request);
         *request.version_mut() = Version::HTTP_2;
         match self.sender.try_send_request(request.map(QueuedBody::from)).await {
             Ok(response) => Ok(response),

@@ -144,7 +144,7 @@ impl Http3 {
                 unprocessed: true,
             });
         }
-        fields::strip_connection_fields(request.headers_mut());
+        fields::multiplex(&mut request).map_err(SendFailure::new)?;
         fields::set_content_length(&mut request);
         *request.version_mut() = Version::HTTP_3;
         let (parts, body) = request.into_parts();

@@ -9,10 +9,12 @@ mod compression;
 mod conveniences;
 mod early;
 mod faults;
+mod fields;
 mod hostile;
 mod hostile_peer;
 #[path = "../../../eyas/tests/namespace/mod.rs"]
 mod namespace;
+mod odd;
 mod pool;
 #[path = "../../../eyas/tests/ports/mod.rs"]
 mod ports;
