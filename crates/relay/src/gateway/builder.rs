@@ -12,6 +12,7 @@ use super::notices::Notices;
 use super::pool::Pool;
 use super::service::Gateway;
 use super::shared::Shared;
+use super::upgrade::Protocols;
 use super::upstream::Upstream;
 use super::via::Pseudonym;
 
@@ -28,6 +29,8 @@ pub struct GatewayBuilder {
     limits: Limits,
     trusted: Vec<Network>,
     proxy_protocol: bool,
+    upgrades: Protocols,
+    refuses_raw_targets: bool,
     security: Option<SecurityParameters>,
     notices: Option<Observer>,
 }
@@ -40,6 +43,8 @@ impl Gateway {
             limits: Limits::default(),
             trusted: Vec::new(),
             proxy_protocol: false,
+            upgrades: Protocols::default(),
+            refuses_raw_targets: false,
             security: None,
             notices: None,
         }
@@ -64,6 +69,21 @@ impl GatewayBuilder {
     /// PROXY protocol. Each connection then serves only one client.
     pub fn proxy_protocol(mut self, proxy_protocol: bool) -> Self {
         self.proxy_protocol = proxy_protocol;
+        self
+    }
+
+    /// Lets requests of any method switch to this protocol (`Upgrade`, RFC 9110 §7.8) where the
+    /// upstream accepts it, over HTTP/1.1; `*` stands for all; may be called repeatedly. WebSockets
+    /// always pass, and other versions of HTTP never, because their requests would not be checked.
+    pub fn upgrade(mut self, protocol: impl Into<String>) -> Self {
+        self.upgrades.allow(protocol.into());
+        self
+    }
+
+    /// Answers requests whose target has octets that are not ASCII with 400. By default they are
+    /// percent-encoded.
+    pub fn refuse_raw_targets(mut self, refuse: bool) -> Self {
+        self.refuses_raw_targets = refuse;
         self
     }
 
@@ -99,6 +119,8 @@ impl GatewayBuilder {
             limits,
             trusted: self.trusted,
             proxy_protocol: self.proxy_protocol,
+            upgrades: self.upgrades,
+            refuses_raw_targets: self.refuses_raw_targets,
             pseudonym: Pseudonym::new(),
             pool: Arc::new(pool),
             permits: Arc::new(Semaphore::new(connections)),

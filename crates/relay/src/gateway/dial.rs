@@ -106,7 +106,9 @@ where
     let limits = &shared.limits;
     builder
         .max_buf_size(limits.header_bytes.max(super::Limits::MIN_HEADER_BYTES))
-        .max_headers(limits.header_fields);
+        .max_headers(limits.header_fields)
+        // RFC 9112 §5.2: a gateway replaces each obs-fold in a response by spaces.
+        .allow_obsolete_multiline_headers_in_responses(true);
     let (sender, connection) =
         builder.handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
     let counters = Arc::clone(&shared.counters);

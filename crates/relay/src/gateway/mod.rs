@@ -49,6 +49,7 @@ mod service;
 mod shared;
 mod stats;
 mod tunnel;
+mod upgrade;
 mod upstream;
 mod validation;
 mod via;

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use eyas_http::serve::{ConnectProtocol, InterimResponses};
 use http::{HeaderValue, Request, Response, StatusCode, header, request};
 use http_body::Body;
+use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use tower_service::Service;
 
@@ -25,7 +26,8 @@ use super::response_body::ResponseBody;
 use super::shared::Shared;
 use super::stats::Stats;
 use super::tunnel;
-use super::validation::{Framing, Rejection, ValidRequest, validate};
+use super::upgrade;
+use super::validation::{Framing, Rejection, ValidRequest, has_raw_octets, validate};
 use super::websocket;
 use crate::proxy_status::ErrorType;
 
@@ -119,12 +121,17 @@ where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
+    if shared.refuses_raw_targets && has_raw_octets(from) {
+        return Err(RAW_TARGET);
+    }
     let protocol = from.extensions.remove::<ConnectProtocol>();
     let valid = validate(from, protocol.is_some()).map_err(Failure::Refused)?;
     if shared.pseudonym.is_in(&from.headers) {
         return Err(Failure::Loop);
     }
     let upgrade = websocket::is_requested(from).then(|| from.extensions.remove::<OnUpgrade>());
+    let protocols = upgrade.is_none().then(|| shared.upgrades.requested(from)).flatten();
+    let switching = protocols.zip(from.extensions.remove::<OnUpgrade>());
     let mut forwarded = head::for_upstream(shared, &valid, (from, peer)).ok_or(UNWRITABLE)?;
     if let Some(interims) = from.extensions.remove::<InterimResponses>() {
         forwarded.extensions_mut().insert(interims);
@@ -143,7 +150,15 @@ where
     let (upload, content) = upload(&valid, &forwarded, body).await?;
     let mut forwarded = forwarded.map(|()| upload);
     head::frame(&mut forwarded, content);
+    if let Some((protocols, _)) = &switching {
+        upgrade::request(forwarded.headers_mut(), protocols);
+    }
     let (response, lease) = forward::send(shared, owner, forwarded).await?;
+    if let (Some((protocols, client)), StatusCode::SWITCHING_PROTOCOLS) =
+        (switching, response.status())
+    {
+        return switch(shared, (&protocols, client), response);
+    }
     if response.status().is_informational() {
         return Err(upgrade_failed("it switched protocols without a request to"));
     }
@@ -156,6 +171,26 @@ where
     fields::of_response(response.headers_mut());
     Ok(response)
 }
+
+/// Opens a tunnel for the protocol that the upstream has switched to.
+fn switch(
+    shared: &Arc<Shared>,
+    (protocols, client): (&HeaderValue, OnUpgrade),
+    mut response: Response<Incoming>,
+) -> Result<Response<ResponseBody>, Failure> {
+    let protocol = upgrade::accepted(protocols, response.headers())
+        .ok_or_else(|| upgrade_failed("it switched to a protocol that was not requested"))?;
+    let upstream = hyper::upgrade::on(&mut response);
+    fields::of_response(response.headers_mut());
+    upgrade::request(response.headers_mut(), &protocol);
+    tunnel::open(shared, client, upstream);
+    Ok(response.map(|_| ResponseBody::generated(Bytes::new())))
+}
+
+const RAW_TARGET: Failure = Failure::Refused(Rejection {
+    status: StatusCode::BAD_REQUEST,
+    text: "The request target must be ASCII.",
+});
 
 const UNWRITABLE: Failure = Failure::Refused(Rejection {
     status: StatusCode::BAD_REQUEST,

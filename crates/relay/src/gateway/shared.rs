@@ -12,6 +12,7 @@ use super::limits::Limits;
 use super::notices::Notices;
 use super::pool::Pool;
 use super::stats::Counters;
+use super::upgrade::Protocols;
 use super::upstream::Upstream;
 use super::via::Pseudonym;
 
@@ -23,6 +24,10 @@ pub(super) struct Shared {
     pub(super) limits: Limits,
     pub(super) trusted: Vec<Network>,
     pub(super) proxy_protocol: bool,
+    /// The upgrades that pass beside WebSocket.
+    pub(super) upgrades: Protocols,
+    /// Whether targets with octets that are not ASCII are refused.
+    pub(super) refuses_raw_targets: bool,
     pub(super) pseudonym: Pseudonym,
     pub(super) pool: Arc<Pool>,
     /// One permit for each connection to the upstream.

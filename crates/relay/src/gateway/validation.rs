@@ -7,6 +7,7 @@
 
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header, request};
+use percent_encoding::{AsciiSet, percent_encode};
 
 use super::fields;
 
@@ -120,6 +121,10 @@ fn target(head: &request::Parts) -> Result<String, Rejection> {
         return Err(bad("Only http and https are supported."));
     }
     let text = match head.uri.path_and_query() {
+        // RFC 9112 §3.2.1: an empty path, as in http://a?x, is sent as "/".
+        Some(text) if text.as_str().starts_with('?') && head.uri.authority().is_some() => {
+            return target_text(&format!("/{}", text.as_str())).ok_or(INVALID);
+        }
         Some(text) if !text.as_str().is_empty() => text.as_str(),
         // An absolute form without a path, or extended CONNECT without one.
         _ if head.uri.authority().is_some() && head.method != Method::CONNECT => "/",
@@ -129,11 +134,20 @@ fn target(head: &request::Parts) -> Result<String, Rejection> {
     if text == "*" && head.method == Method::OPTIONS {
         return Ok(text.to_owned());
     }
-    let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'#';
-    match text.starts_with('/') && text.bytes().all(is_plain) {
-        true => Ok(text.to_owned()),
-        false => Err(INVALID),
-    }
+    target_text(text).ok_or(INVALID)
+}
+
+/// Returns a path and query as they are forwarded: octets that are not ASCII percent-encoded, since programs
+/// differ in what they do with raw ones.
+fn target_text(text: &str) -> Option<String> {
+    let is_sendable = |byte: u8| (byte.is_ascii_graphic() && byte != b'#') || !byte.is_ascii();
+    let is_path = text.starts_with('/') && text.bytes().all(is_sendable);
+    is_path.then(|| percent_encode(text.as_bytes(), &AsciiSet::EMPTY).to_string())
+}
+
+/// Returns whether the target has octets that are not ASCII, which are not allowed in URLs (RFC 3986 §2).
+pub(super) fn has_raw_octets(head: &request::Parts) -> bool {
+    head.uri.path_and_query().is_some_and(|text| !text.as_str().is_ascii())
 }
 
 /// Returns the requested host (RFC 9112 §3.2, RFC 9113 §8.3.1, RFC 9114 §4.3.1).

@@ -10,8 +10,7 @@ use super::fields;
 /// RFC 6455 §1.3.
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/// Returns whether an HTTP/1.1 request is for a WebSocket. No other upgrade is forwarded: `h2c` would bypass
-/// all checks.
+/// Returns whether an HTTP/1.1 request is for a WebSocket.
 pub(super) fn is_requested(head: &request::Parts) -> bool {
     let headers = &head.headers;
     let mut protocols = fields::names(headers, &header::UPGRADE);
@@ -21,7 +20,15 @@ pub(super) fn is_requested(head: &request::Parts) -> bool {
         && protocols.next().is_none()
         && fields::lists(headers, &header::CONNECTION, "upgrade")
         && headers.get_all(header::SEC_WEBSOCKET_KEY).iter().count() == 1
-        && !headers.contains_key(header::CONTENT_LENGTH)
+        && has_no_body(headers)
+}
+
+/// Some embedded clients say `Content-Length: 0`, which is no body either.
+fn has_no_body(headers: &HeaderMap) -> bool {
+    let is_zero = |value: &HeaderValue| {
+        !value.is_empty() && value.as_bytes().iter().all(|digit| *digit == b'0')
+    };
+    headers.get_all(header::CONTENT_LENGTH).iter().all(is_zero)
         && !headers.contains_key(header::TRANSFER_ENCODING)
 }
 
@@ -65,6 +72,18 @@ mod tests {
         assert!(!is_accepted(Some(&HeaderValue::from_static("other")), &headers));
         headers.remove("upgrade");
         assert!(!is_accepted(Some(&key), &headers));
+    }
+
+    #[test]
+    fn a_handshake_has_no_body() {
+        let is_websocket = |field: &str, value: &str| {
+            let request = Request::get("/").header("upgrade", "websocket");
+            let request = request.header("connection", "upgrade").header("sec-websocket-key", "x");
+            is_requested(&request.header(field, value).body(()).unwrap().into_parts().0)
+        };
+        assert!(is_websocket("content-length", "0") && is_websocket("content-length", "00"));
+        assert!(!is_websocket("content-length", "1") && !is_websocket("content-length", ""));
+        assert!(!is_websocket("transfer-encoding", "chunked"));
     }
 
     #[test]

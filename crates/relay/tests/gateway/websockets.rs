@@ -55,6 +55,97 @@ async fn a_websocket_is_opened_and_nothing_else_is() {
     assert_eq!(&status, b"HTTP/1.1 502");
 }
 
+/// A handshake of an embedded client, and requests of docker and Tailscale.
+#[tokio::test]
+async fn allowed_upgrades_pass_with_any_method_and_body() {
+    let mut stage =
+        Stage::new(true, |gateway| gateway.upgrade("tcp").upgrade("tailscale-control-protocol"))
+            .await;
+    for (request, protocol, body) in [
+        ("POST /containers/x/attach?stream=1", "tcp", ""),
+        ("POST /exec/x/start", "tcp", r#"{"Tty":true}"#),
+        ("POST /ts2021", "tailscale-control-protocol", ""),
+        ("GET /x", "tcp", ""),
+        ("PATCH /x", "h2c, tcp", "x"),
+    ] {
+        let forwarded = protocol.trim_start_matches("h2c, ");
+        let length = body.len();
+        let client = stage
+            .send(&format!(
+                "{request} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\n\
+                 Content-Length: {length}\r\nX-Handshake: y\r\n\r\n{body}"
+            ))
+            .await;
+        let mut upstream = stage.connection().await;
+        let head = upstream.head().await.to_lowercase();
+        assert!(head.contains(&format!("upgrade: {forwarded}\r\n")), "{head}");
+        assert!(head.contains("connection: upgrade\r\n") && head.contains("x-handshake: y"));
+        upstream.until(body).await;
+        let switched = format!(
+            "HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: {forwarded}\r\n\r\nhello"
+        );
+        upstream.send(&switched).await;
+        let mut client = Upstream { stream: client, read: Vec::new() };
+        let answer = client.head().await.to_lowercase();
+        assert!(answer.starts_with("http/1.1 101 "), "{request}: {answer}");
+        assert!(answer.contains(&format!("upgrade: {forwarded}\r\n")), "{answer}");
+        client.until("hello").await;
+        client.send("back").await;
+        upstream.until("back").await;
+    }
+    // The upstream may answer instead, and must not switch to what nobody asked for.
+    for (answer, status) in [
+        (OK, "HTTP/1.1 200"),
+        ("HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n", "HTTP/1.1 502"),
+    ] {
+        let upgrade = "POST / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n";
+        let mut client = stage.send(upgrade).await;
+        let mut upstream = stage.connection().await;
+        upstream.head().await;
+        upstream.send(answer).await;
+        let mut read = [0; 12];
+        client.read_exact(&mut read).await.expect("an answer");
+        assert_eq!(std::str::from_utf8(&read), Ok(status));
+    }
+}
+
+#[tokio::test]
+async fn a_handshake_with_an_empty_body_opens_a_websocket() {
+    let mut stage = Stage::plain().await;
+    let _client = stage
+        .send(
+            "GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+             Content-Length: 0\r\nSec-WebSocket-Version: 13\r\n\
+             Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+        )
+        .await;
+    let head = stage.connection().await.head().await.to_lowercase();
+    assert!(head.contains("upgrade: websocket"), "{head}");
+    assert!(!head.contains("content-length"), "{head}");
+}
+
+#[tokio::test]
+async fn raw_targets_are_encoded_or_refused() {
+    let request = "GET http://a?caf\u{e9} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    let mut stage = Stage::plain().await;
+    let _client = stage.send(request).await;
+    let head = stage.connection().await.head().await;
+    assert!(head.starts_with("GET /?caf%C3%A9 HTTP/1.1\r\n"), "{head}");
+    let mut strict = Stage::new(true, |gateway| gateway.refuse_raw_targets(true)).await;
+    assert!(strict.refused(request).await.starts_with("HTTP/1.1 400"));
+}
+
+#[tokio::test]
+async fn a_folded_field_of_the_upstream_becomes_one_line() {
+    let mut stage = Stage::plain().await;
+    let client = stage.send(crate::stage::GET).await;
+    let mut upstream = stage.connection().await;
+    upstream.head().await;
+    upstream.send("HTTP/1.1 200 OK\r\nX-A: one\r\n\ttwo\r\nContent-Length: 2\r\n\r\nok").await;
+    let answer = Upstream { stream: client, read: Vec::new() }.head().await;
+    assert!(answer.contains("x-a: one two\r\n"), "{answer}");
+}
+
 #[tokio::test]
 async fn a_websocket_over_http2_becomes_one_over_http1() {
     let mut stage = Stage::plain().await;

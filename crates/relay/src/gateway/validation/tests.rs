@@ -43,6 +43,30 @@ fn ordinary_requests_are_accepted() {
 }
 
 #[test]
+fn targets_become_paths_in_ascii() {
+    for (method, uri, target) in [
+        ("GET", "http://a.example", "/"),
+        ("GET", "http://a.example?x=1", "/?x=1"),
+        ("GET", "http://a.example/?x=1", "/?x=1"),
+        ("GET", "http://a.example?", "/?"),
+        ("GET", "http://a.example?/a/..", "/?/a/.."),
+        ("GET", "/caf\u{e9}?\u{4e2d}", "/caf%C3%A9?%E4%B8%AD"),
+        ("GET", "http://a.example?\u{e9}", "/?%C3%A9"),
+        ("GET", "/%e9%2F", "/%e9%2F"),
+        ("GET", "/a\"{|}b", "/a\"{|}b"),
+        ("OPTIONS", "*", "*"),
+    ] {
+        assert_eq!(
+            http1(method, uri, &[]).map(|valid| valid.target).as_deref(),
+            Ok(target),
+            "{uri}"
+        );
+        let head = head(method, uri, Version::HTTP_11, &[]);
+        assert_eq!(has_raw_octets(&head), !uri.is_ascii());
+    }
+}
+
+#[test]
 fn only_a_single_decimal_length_is_accepted() {
     for length in [&b"+5"[..], b"5, 5", b"5,6", b"-1", b"0x5", b"", b"5 5", b"18446744073709551616"]
     {
