@@ -1,20 +1,64 @@
 //! The identity of a server: the certificate given by the user, or a generated one that is saved on
 //! request.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use eyas::{ServerIdentity, certificates_from_pem, is_self_signed_by_eyas};
+use eyas::{
+    ServerIdentity, certificates_from_pem, is_self_signed_by_eyas, private_key_from_encrypted_pem,
+    private_key_from_pem,
+};
+use rustls_pki_types::PrivateKeyDer;
 
 use super::setting;
 use crate::failure::{Failure, Kind};
+use crate::flags::PassphraseFlags;
 use crate::output::AtomicFile;
 
+/// Names the variable of the environment with the passphrase of private keys.
+const PASSPHRASE: &str = "EYAS_PASS";
+
 /// Reads a certificate chain and a key in PEM.
-pub(super) fn from_files(cert: &Path, key: &Path) -> Result<ServerIdentity, Failure> {
-    let (chain, key) = (setting::read(cert)?, setting::read(key)?);
-    ServerIdentity::from_pem(&chain, &key).map_err(|cause| unusable(&cause))
+pub(super) fn from_files(
+    cert: &Path,
+    key: &Path,
+    passphrase: &PassphraseFlags,
+) -> Result<ServerIdentity, Failure> {
+    let chain = certificates_from_pem(&setting::read(cert)?).map_err(|cause| unusable(&cause))?;
+    let key = private_key(key, passphrase)?;
+    ServerIdentity::from_der(chain, key).map_err(|cause| unusable(&cause))
+}
+
+/// Reads a private key in PEM, which may be encrypted.
+pub(super) fn private_key(
+    path: &Path,
+    passphrase: &PassphraseFlags,
+) -> Result<PrivateKeyDer<'static>, Failure> {
+    let pem = setting::read(path)?;
+    let known = read_passphrase(passphrase)?;
+    let key = match &known {
+        Some(passphrase) => private_key_from_encrypted_pem(&pem, passphrase),
+        None => private_key_from_pem(&pem),
+    };
+    key.map_err(|cause| {
+        let failure = setting::unusable(path, &cause);
+        match cause.to_string().contains("encrypted: its passphrase") {
+            true => failure.hint("give it by --pass-file FILE or EYAS_PASS in the environment"),
+            false => failure,
+        }
+    })
+}
+
+fn read_passphrase(flags: &PassphraseFlags) -> Result<Option<Vec<u8>>, Failure> {
+    if let Some(path) = &flags.pass_file {
+        let text = setting::read(path)?;
+        let line = text.split(|octet| *octet == b'\n').next().unwrap_or_default();
+        return Ok(Some(line.strip_suffix(b"\r").unwrap_or(line).to_vec()));
+    }
+    let given = flags.pass.clone().map(String::into_bytes);
+    Ok(given.or_else(|| std::env::var_os(PASSPHRASE).map(OsString::into_encoded_bytes)))
 }
 
 /// Generates a certificate for these names. Others can trust it through the file `save`.

@@ -12,12 +12,11 @@ use eyas::race::target::{Host, Service, Target};
 use eyas::sctp::protocol::config::{AssociationConfig, Multipath};
 use eyas::{
     Endpoint, EndpointBuilder, MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
-    private_key_from_pem,
 };
-
 use eyas_http::Versions;
 use rustls_pki_types::CertificateDer;
 
+use super::identity;
 use crate::failure::{Failure, Kind};
 use crate::flags::{
     Addresses, ChoiceFlags, CommonFlags, ConnectTo, DnsServer, MemoryChoice, PathFlags, RacePolicy,
@@ -237,7 +236,7 @@ pub(crate) fn security(trust: &TrustFlags) -> Result<SecurityParameters, Failure
     }
     if let (Some(cert), Some(key)) = (&trust.cert, &trust.key) {
         let chain = certificates_from_pem(&read(cert)?).map_err(|cause| unusable(cert, &cause))?;
-        let key = private_key_from_pem(&read(key)?).map_err(|cause| unusable(key, &cause))?;
+        let key = identity::private_key(key, &trust.passphrase)?;
         security = security.with_client_certificate(chain, key);
     }
     Ok(if trust.insecure { security.accept_any_certificate() } else { security })
@@ -255,7 +254,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     })
 }
 
-fn unusable(path: &Path, cause: &eyas::Error) -> Failure {
+pub(crate) fn unusable(path: &Path, cause: &eyas::Error) -> Failure {
     let cause = description_of(cause);
     Failure::new(Kind::Identity, format!("cannot use {}: {cause}", path.display()))
         .hint("the file must be PEM: text with -----BEGIN in it")

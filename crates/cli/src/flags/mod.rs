@@ -46,7 +46,7 @@ pub(crate) use pipe::{MessageFlags, PipeFlags};
 pub(crate) use proxy::ProxyFlags;
 #[cfg(unix)]
 pub(crate) use proxy::{ProxyAction, ProxyDestinationFlags, ProxyRunFlags};
-pub(crate) use reach::{ReachFlags, TrustFlags};
+pub(crate) use reach::{PassphraseFlags, ReachFlags, TrustFlags};
 pub(crate) use sctp::SctpFlags;
 #[cfg(target_os = "linux")]
 pub(crate) use sctp::{

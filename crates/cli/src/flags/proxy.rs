@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use eyas_relay::Via;
 use eyas_relay::rules::Pattern;
 
+use super::PassphraseFlags;
 use super::memory::MemoryChoice;
 use super::values::{self, Addresses, DnsServer};
 
@@ -68,6 +69,8 @@ pub(crate) struct ProxyFlags {
     /// Private key of the certificate, PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) passphrase: PassphraseFlags,
     /// Accept clients over SCTP too, over UDP and directly over IP where possible
     #[arg(long, requires = "tls_cert")]
     pub(crate) sctp: bool,

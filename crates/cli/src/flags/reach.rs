@@ -58,4 +58,18 @@ pub(crate) struct TrustFlags {
     /// Private key of the client certificate, PEM
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) passphrase: PassphraseFlags,
+}
+
+/// The passphrase of an encrypted private key.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct PassphraseFlags {
+    /// Passphrase of the private key; by default that of the environment (EYAS_PASS). Other users
+    /// of this host can see a command line
+    #[arg(long, value_name = "PASSPHRASE", conflicts_with = "pass_file", hide_short_help = true)]
+    pub(crate) pass: Option<String>,
+    /// File whose first line is the passphrase of the private key
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) pass_file: Option<PathBuf>,
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use eyas_relay::gateway::{Network, Upstream};
 
-use super::values;
+use super::{PassphraseFlags, values};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -46,6 +46,8 @@ pub(crate) struct ServeFlags {
     /// Private key of the certificate, PEM
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) passphrase: PassphraseFlags,
     /// Names in the generated certificate, separated by commas [default: localhost,127.0.0.1,::1]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "cert",
           value_parser = values::certificate_name, hide_default_value = true,
@@ -95,6 +97,17 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "DURATION", requires = "upstream", default_value = "60s",
           value_parser = values::duration, help_heading = "Upstream")]
     pub(crate) upstream_timeout: Duration,
+    /// Let requests switch to this protocol (Upgrade), such as tcp for docker, or * for any; can be
+    /// repeated. WebSockets always pass, and h2c never
+    #[arg(long, value_name = "PROTOCOL", requires = "upstream", help_heading = "Upstream")]
+    pub(crate) allow_upgrade: Vec<String>,
+    /// Respond with 400 if a request target has raw bytes; by default they are percent-encoded
+    #[arg(long, requires = "upstream", help_heading = "Upstream")]
+    pub(crate) refuse_raw_targets: bool,
+    /// Respond with 413 to larger request bodies [default: unlimited]
+    #[arg(long, value_name = "SIZE", requires = "upstream", value_parser = values::size,
+          help_heading = "Upstream")]
+    pub(crate) max_upload: Option<u64>,
     /// Alt-Svc header to send; 'none' sends none [default: h3 on the same port, and the port of
     /// SCTP over UDP if it is not 9899]
     #[arg(long, value_name = "VALUE")]

@@ -184,8 +184,9 @@ pub(super) fn header(text: &str) -> Result<HeaderLine, String> {
     let name =
         name.trim().parse().map_err(|_| format!("{name:?} is not a header name; {expected}"))?;
     let value = value
-        .map(|value| value.parse().map_err(|_| format!("the value cannot be sent; {expected}")))
-        .transpose()?;
+        .map(|value| http::HeaderValue::from_bytes(value.as_bytes()))
+        .transpose()
+        .map_err(|_| format!("the value cannot be sent; {expected}"))?;
     Ok(HeaderLine { name, value })
 }
 

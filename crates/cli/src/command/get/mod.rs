@@ -197,13 +197,12 @@ fn client(
 
 /// Returns the user's proxy. An unusable one must not be ignored silently.
 fn proxy_at(url: &str) -> Result<Proxy, Failure> {
-    let scheme = url.split_once("://").map_or("http", |(scheme, _)| scheme);
-    if !["http", "https", "socks5", "socks5h"].contains(&scheme.to_ascii_lowercase().as_str()) {
-        let text = format!("{scheme}:// proxies are not supported");
-        return Err(Failure::new(Kind::Usage, text)
-            .hint("-x takes http://, https:// or socks5://HOST:PORT"));
-    }
-    Ok(Proxy::all(url, std::env::var("NO_PROXY").unwrap_or_default()))
+    let proxy = Proxy::all(url, Proxy::no_proxy_from_env());
+    proxy.check().map_err(|error| {
+        Failure::new(Kind::Usage, error.detail().to_owned())
+            .hint("-x takes http://, https:// or socks5://HOST:PORT")
+    })?;
+    Ok(proxy)
 }
 
 /// Returns the failure of an exchange; its race is recorded, because a failure is most useful to

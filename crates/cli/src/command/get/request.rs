@@ -28,6 +28,8 @@ pub(super) struct Request {
     pub(super) url: Url,
     /// Its headers.
     pub(super) headers: HeaderMap,
+    /// The headers that are not to be added.
+    omitted: Vec<HeaderName>,
     content: Option<Content>,
 }
 
@@ -49,13 +51,18 @@ impl Request {
         let _ = sent_url.set_password(None);
         sent_url.set_fragment(None);
         let headers = headers(request, url, matches!(content, Some(Content::Data(_))))?;
-        Ok(Self { method, url: sent_url, headers, content })
+        let omitted = request.header.iter().filter(|line| line.value.is_none());
+        let omitted = omitted.map(|line| line.name.clone()).collect();
+        Ok(Self { method, url: sent_url, headers, omitted, content })
     }
 
     /// Sends it, once.
     pub(super) async fn send(&mut self, client: &Client) -> Result<Response, Error> {
         let builder = client.request(self.method.clone(), self.url.as_str());
-        let builder = builder.headers(self.headers.clone());
+        let mut builder = builder.headers(self.headers.clone());
+        for name in &self.omitted {
+            builder = builder.without_header(name.clone());
+        }
         match self.content.take() {
             Some(content) => content.add_to(builder).send().await,
             None => builder.send().await,

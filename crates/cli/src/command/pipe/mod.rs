@@ -178,7 +178,7 @@ async fn accept(flags: &PipeFlags, common: &CommonFlags) -> Result<Connection, F
 
 fn identity(flags: &PipeFlags) -> Result<ServerIdentity, Failure> {
     match (&flags.trust.cert, &flags.trust.key) {
-        (Some(cert), Some(key)) => super::identity::from_files(cert, key),
+        (Some(cert), Some(key)) => super::identity::from_files(cert, key, &flags.trust.passphrase),
         _ => {
             let names = LOCAL_NAMES.iter().copied().chain(flags.names.iter().map(String::as_str));
             super::identity::generated(names, flags.save_cert.as_deref())

@@ -107,10 +107,7 @@ async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> 
         builder = builder.users(users(path, common)?);
     }
     if let (Some(cert), Some(key)) = (&flags.tls_cert, &flags.tls_key) {
-        let identity = identity::from_files(cert, key);
-        builder = builder.security(identity.map_err(|failure| {
-            failure.hint("--tls-cert takes the chain and --tls-key its private key, both PEM")
-        })?);
+        builder = builder.security(identity::from_files(cert, key, &flags.passphrase)?);
     }
     if flags.sctp {
         let mut sctp = SctpService::default();

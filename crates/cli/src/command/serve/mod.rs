@@ -74,7 +74,7 @@ fn builder(flags: &ServeFlags) -> Result<ServerBuilder, Failure> {
     }
     builder = match (&flags.cert, &flags.key) {
         _ if flags.plain => builder.plain(),
-        (Some(cert), Some(key)) => builder.tls(identity::from_files(cert, key)?),
+        (Some(cert), Some(key)) => builder.tls(identity::from_files(cert, key, &flags.passphrase)?),
         _ => builder.tls(identity::generated(&flags.names, flags.save_cert.as_deref())?),
     };
     builder = builder.service(site(flags)?);
