@@ -60,6 +60,8 @@ mod lingering;
 mod link;
 // For eyas-testserver; not part of the stable API.
 #[doc(hidden)]
+pub mod malformed;
+#[doc(hidden)]
 pub mod metered;
 mod metrics;
 mod notices;
@@ -69,6 +71,7 @@ mod preface;
 mod quic;
 mod reply;
 mod request_body;
+mod request_line;
 mod running;
 mod sctp;
 mod server;

@@ -62,6 +62,10 @@ pub(crate) struct ServeFlags {
     /// Disable HTTP/3
     #[arg(long)]
     pub(crate) no_h3: bool,
+    /// Accept requests as 0-RTT data over QUIC, which an attacker can repeat: those with safe methods
+    /// are served, others get 425
+    #[arg(long, conflicts_with_all = ["plain", "no_h3"])]
+    pub(crate) early_data: bool,
     /// UDP port for SCTP over UDP; by default SCTP is disabled if the usual port is taken [default:
     /// 9899]
     #[arg(long, value_name = "PORT")]

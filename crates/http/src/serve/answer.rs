@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures_util::FutureExt;
-use http::{HeaderValue, Request, Response, StatusCode, Version, header};
+use http::{HeaderValue, Request, Response, StatusCode, header};
 
 use super::{
     access::Entry,
@@ -18,6 +18,7 @@ use super::{
     exchange::Exchange,
     fields::{self, RequestInfo},
     link::Link,
+    malformed,
     metered::Allowance,
     pace::{Pace, Rate},
     reply::{Reply, error, failure, with_server_fields},
@@ -70,12 +71,8 @@ fn rejection(shared: &Shared, link: &Link, request: &Request<RequestBody>) -> Op
     if link.is_early.load(Relaxed) && !request.method().is_safe() {
         return Some(error(StatusCode::TOO_EARLY, "Retry this request after the handshake."));
     }
-    // RFC 9112 §3.2: one Host field in every HTTP/1.1 request.
-    if request.version() == Version::HTTP_11
-        && request.headers().get_all(header::HOST).iter().count() != 1
-    {
-        let text = "An HTTP/1.1 request has exactly one Host field.";
-        let mut reply = error(StatusCode::BAD_REQUEST, text);
+    if let Err(why) = malformed::check(request) {
+        let mut reply = error(StatusCode::BAD_REQUEST, &why.to_string());
         // The request that follows cannot be trusted either (RFC 9112 §11.2).
         reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         return Some(reply);

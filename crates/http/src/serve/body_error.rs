@@ -20,6 +20,9 @@ pub(super) enum BodyError {
     /// The request's body is bigger than the server allows.
     #[error("the request body exceeds the limit of {0} bytes")]
     TooLarge(u64),
+    /// The request's body has more bytes than its `Content-Length`, or fewer.
+    #[error("the request body is not as long as its Content-Length")]
+    Length,
     /// The service failed.
     #[error("the service failed: {0}")]
     Service(BoxError),

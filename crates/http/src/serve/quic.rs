@@ -40,6 +40,7 @@ use super::{
     interim::InterimResponses,
     limits::CLOSING_TIME,
     link::{ConnectProtocol, Link, Negotiated},
+    malformed,
     pace::{Pace, Rate},
     piece::{Flow, PIECE},
     request_body::{RecvBody, RequestBody},
@@ -377,6 +378,10 @@ async fn exchange(
         response = respond(&shared, &link, exchange, request, (&mut send, recv)) => response,
         () = &mut stopped => None,
     };
+    if turn.is_malformed() {
+        // RFC 9114 §4.1.2.
+        return send.stop_stream(h3::error::Code::H3_MESSAGE_ERROR);
+    }
     let Some(response) = response else {
         return send.stop_stream(h3::error::Code::H3_REQUEST_CANCELLED);
     };
@@ -399,7 +404,10 @@ async fn exchange(
         Some(Ok(())) => {}
         Some(Err(error)) => {
             tracing::debug!(error, "HTTP/3 response cut short");
-            send.stop_stream(h3::error::Code::H3_INTERNAL_ERROR);
+            send.stop_stream(match turn.is_malformed() {
+                true => h3::error::Code::H3_MESSAGE_ERROR,
+                false => h3::error::Code::H3_INTERNAL_ERROR,
+            });
         }
         None => {
             Counters::count(&shared.counters.responses_stalled);
@@ -430,7 +438,12 @@ async fn respond(
         turn.set_unwatched_tunnel();
         limit = u64::MAX;
     }
-    let body = RequestBody::http3(recv, limit, counters, Arc::clone(&turn));
+    // A tunnel has no length, and an invalid one is answered with 400.
+    let announced = match limit {
+        u64::MAX if request.method() == http::Method::CONNECT => None,
+        _ => malformed::content_length(request.headers()).ok().flatten(),
+    };
+    let body = RequestBody::http3(recv, announced, limit, counters, Arc::clone(&turn));
     let (interim_responses, mut interims) = InterimResponses::new();
     request.extensions_mut().insert(interim_responses);
     let mut response_future = pin!(answer::respond(shared, link, exchange, request.map(|()| body)));

@@ -4,7 +4,7 @@ use std::{
     fmt,
     pin::Pin,
     sync::{Arc, atomic::Ordering::Relaxed},
-    task::{Context, Poll, ready},
+    task::{Context, Poll, Waker, ready},
 };
 
 use bytes::{Buf, Bytes};
@@ -28,9 +28,14 @@ pub struct RequestBody {
     state: State,
     left: u64,
     limit: u64,
+    /// The bytes that are missing, if a length was announced that no lower layer enforces.
+    announced: Option<u64>,
     counters: Arc<Counters>,
     turn: Arc<Turn>,
 }
+
+/// The maximum number of frames that are still checked after the service has dropped a body.
+const LAST_FRAMES: usize = 64;
 
 enum Source {
     Hyper(Incoming),
@@ -78,18 +83,22 @@ impl RequestBody {
         Self::new(Source::Http2(body), limit, counters, turn)
     }
 
-    /// Creates the body of an HTTP/3 request.
+    /// Creates the body of an HTTP/3 request with this `Content-Length`.
     pub(super) fn http3(
         body: RecvBody,
+        announced: Option<u64>,
         limit: u64,
         counters: Arc<Counters>,
         turn: Arc<Turn>,
     ) -> Self {
-        Self::new(Source::Http3(Box::new(body)), limit, counters, turn)
+        let mut body = Self::new(Source::Http3(Box::new(body)), limit, counters, turn);
+        body.announced = announced;
+        body
     }
 
     fn new(source: Source, limit: u64, counters: Arc<Counters>, turn: Arc<Turn>) -> Self {
-        Self { source, state: State::Data, left: limit, limit, counters, turn }
+        let announced = None;
+        Self { source, state: State::Data, left: limit, limit, announced, counters, turn }
     }
 
     /// Returns the turn of its exchange.
@@ -111,9 +120,17 @@ impl RequestBody {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        if self.state == State::Ended {
+            return Poll::Ready(None);
+        }
         let polled = self.poll_source(cx);
         self.turn.set_request(polled.is_pending());
-        let Some(frame) = ready!(polled?) else { return Poll::Ready(None) };
+        let frame = ready!(polled?);
+        if let Err(error) = self.check_length(frame.as_ref()) {
+            self.state = State::Ended;
+            return Poll::Ready(Some(Err(error)));
+        }
+        let Some(frame) = frame else { return Poll::Ready(None) };
         let length = frame.data_ref().map_or(0, Bytes::len) as u64;
         self.turn.note_received(length);
         self.counters.body_bytes_received.fetch_add(length, Relaxed);
@@ -123,6 +140,39 @@ impl RequestBody {
         };
         self.left = left;
         Poll::Ready(Some(Ok(frame)))
+    }
+
+    /// Counts the frame, or the end, against the announced length: a request that has more or less
+    /// is malformed (RFC 9114 §4.1.2).
+    fn check_length(&mut self, frame: Option<&Frame<Bytes>>) -> Result<(), BodyError> {
+        let Some(left) = self.announced else { return Ok(()) };
+        let rest = match frame.and_then(Frame::data_ref) {
+            Some(data) => left.checked_sub(data.len() as u64),
+            // The end, or trailers, which are followed by it.
+            None => (left == 0).then_some(0),
+        };
+        self.announced = rest;
+        match rest {
+            Some(_) => Ok(()),
+            None => {
+                self.turn.note_malformed();
+                Err(BodyError::Length)
+            }
+        }
+    }
+
+    /// Checks what has arrived of a body that the service does not read, without waiting.
+    fn check_rest(&mut self) {
+        if self.announced.is_none() || self.state == State::Ended {
+            return;
+        }
+        let mut cx = Context::from_waker(Waker::noop());
+        for _ in 0..LAST_FRAMES {
+            match self.poll_counted(&mut cx) {
+                Poll::Ready(Some(Ok(_))) => {}
+                Poll::Ready(Some(Err(_)) | None) | Poll::Pending => return,
+            }
+        }
     }
 
     fn poll_source(
@@ -216,6 +266,7 @@ impl Body for RequestBody {
 
 impl Drop for RequestBody {
     fn drop(&mut self) {
+        self.check_rest();
         self.turn.set_request(false);
         if self.state != State::Ended && !self.is_end_stream() {
             self.turn.note_unread_request();

@@ -31,6 +31,7 @@ use super::{
     pace::Rate,
     preface,
     request_body::RequestBody,
+    request_line::RequestLine,
     shared::Shared,
     stats::Counters,
 };
@@ -330,6 +331,7 @@ where
             Ok::<_, std::convert::Infallible>(response)
         }
     });
+    let io = RequestLine::new(io, shared.limits.header_bytes);
     let mut conn = pin!(hyper.serve_connection(TokioIo::new(io), service).with_upgrades());
     let mut quiet = pin!(link.activity.quiet(Rate::minimum(&shared.limits)));
     let mut draining = pin!(shared.drain.cancelled());

@@ -27,6 +27,8 @@ pub(super) struct Turn {
     /// The client sends its body after a 100 Continue (RFC 9110 §10.1.1).
     expects_continue: AtomicBool,
     continue_requested: Notify,
+    /// The request's body is not as long as announced.
+    malformed: AtomicBool,
 }
 
 impl Turn {
@@ -40,6 +42,7 @@ impl Turn {
             unwatched: AtomicBool::new(false),
             expects_continue: AtomicBool::new(false),
             continue_requested: Notify::new(),
+            malformed: AtomicBool::new(false),
         }
     }
 
@@ -93,6 +96,16 @@ impl Turn {
     /// Returns the number of received bytes of the request's body.
     pub(super) fn received(&self) -> u64 {
         self.received.load(Relaxed)
+    }
+
+    /// Records that the request's body is not as long as announced.
+    pub(super) fn note_malformed(&self) {
+        self.malformed.store(true, Relaxed);
+    }
+
+    /// Returns whether the request's body is not as long as announced.
+    pub(super) fn is_malformed(&self) -> bool {
+        self.malformed.load(Relaxed)
     }
 
     /// Records that the client waits for `100 Continue`.

@@ -8,6 +8,8 @@ mod bound_sockets;
 mod clients;
 #[cfg(feature = "client")]
 mod early_data;
+#[cfg(feature = "client")]
+mod malformed;
 mod metrics;
 #[cfg(feature = "client")]
 mod service;

@@ -5,6 +5,7 @@
 //! what they accept for the sake of old clients, or because it is harmless at the final recipient, is rejected
 //! here in all versions.
 
+use eyas_http::serve::malformed::{self, Malformed};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header, request};
 use percent_encoding::{AsciiSet, percent_encode};
@@ -44,6 +45,12 @@ pub(super) enum Framing {
     Nothing,
 }
 
+impl From<Malformed> for Rejection {
+    fn from(malformed: Malformed) -> Self {
+        bad(malformed.0)
+    }
+}
+
 const fn bad(text: &'static str) -> Rejection {
     Rejection { status: StatusCode::BAD_REQUEST, text }
 }
@@ -66,7 +73,7 @@ pub(super) fn validate(head: &request::Parts, is_tunnel: bool) -> Result<ValidRe
     }
     let is_http1 = matches!(head.version, Version::HTTP_10 | Version::HTTP_11);
     check_values(&head.headers)?;
-    check_hops(&head.headers, is_http1)?;
+    check_hops(head)?;
     if is_tunnel && head.headers.contains_key(header::CONTENT_LENGTH) {
         return Err(bad("A tunnel must not have a Content-Length."));
     }
@@ -93,23 +100,11 @@ fn check_values(headers: &HeaderMap) -> Result<(), Rejection> {
 }
 
 /// Rejects connection-specific fields in HTTP/2 and HTTP/3 (RFC 9113 §8.2.2, RFC 9114 §4.2).
-fn check_hops(headers: &HeaderMap, is_http1: bool) -> Result<(), Rejection> {
-    if headers.get_all(header::CONNECTION).iter().any(|value| value.to_str().is_err()) {
+fn check_hops(head: &request::Parts) -> Result<(), Rejection> {
+    if head.headers.get_all(header::CONNECTION).iter().any(|value| value.to_str().is_err()) {
         return Err(bad("Connection must be a list of names."));
     }
-    if is_http1 {
-        return Ok(());
-    }
-    for name in ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"] {
-        if headers.contains_key(name) {
-            return Err(bad("HTTP/2 and HTTP/3 must not have connection-specific fields."));
-        }
-    }
-    let mut codings = headers.get_all(header::TE).iter();
-    match codings.any(|value| !value.as_bytes().eq_ignore_ascii_case(b"trailers")) {
-        true => Err(bad("TE must be trailers in HTTP/2 and HTTP/3.")),
-        false => Ok(()),
-    }
+    Ok(malformed::check_connection_fields(head.version, &head.headers)?)
 }
 
 /// Returns path and query (RFC 9112 §3.2.1), or `*`.
@@ -175,21 +170,13 @@ fn host(head: &request::Parts, is_http1: bool) -> Result<Option<HeaderValue>, Re
         }
         (None, None) => return Err(bad("The request has no host.")),
     };
-    let parsed = Authority::try_from(host.as_bytes()).ok();
-    let is_valid = |authority: &Authority| {
-        let (text, host) = (authority.as_str(), authority.host());
-        let has_valid_port = text.len() == host.len() || authority.port_u16().is_some();
-        !host.is_empty() && !text.contains('@') && !text.contains(['"', '\\']) && has_valid_port
-    };
-    match parsed.is_some_and(|authority| is_valid(&authority)) {
-        true => Ok(Some(host)),
-        false => Err(bad("The host is invalid.")),
-    }
+    malformed::check_host(&host)?;
+    Ok(Some(host))
 }
 
 /// Returns the framing of the body (RFC 9112 §6.3).
 fn framing(head: &request::Parts, is_http1: bool) -> Result<Framing, Rejection> {
-    let length = length(&head.headers)?;
+    let length = malformed::content_length(&head.headers)?;
     let mut codings = head.headers.get_all(header::TRANSFER_ENCODING).iter();
     let (coding, another) = (codings.next(), codings.next());
     match (coding, length) {
@@ -210,18 +197,6 @@ fn framing(head: &request::Parts, is_http1: bool) -> Result<Framing, Rejection> 
             }
         }
     }
-}
-
-/// Returns the value of `Content-Length`, which must be a single decimal number (RFC 9110 §8.6).
-fn length(headers: &HeaderMap) -> Result<Option<u64>, Rejection> {
-    const INVALID: Rejection = bad("Content-Length must be one number.");
-    let mut values = headers.get_all(header::CONTENT_LENGTH).iter();
-    let Some(value) = values.next() else { return Ok(None) };
-    if values.next().is_some() || !value.as_bytes().iter().all(u8::is_ascii_digit) {
-        return Err(INVALID);
-    }
-    let length = value.to_str().ok().and_then(|value| value.parse().ok());
-    length.map(Some).ok_or(INVALID)
 }
 
 fn expects_continue(head: &request::Parts) -> Result<bool, Rejection> {

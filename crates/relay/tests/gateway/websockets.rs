@@ -80,7 +80,9 @@ async fn allowed_upgrades_pass_with_any_method_and_body() {
         let head = upstream.head().await.to_lowercase();
         assert!(head.contains(&format!("upgrade: {forwarded}\r\n")), "{head}");
         assert!(head.contains("connection: upgrade\r\n") && head.contains("x-handshake: y"));
-        upstream.until(body).await;
+        if !body.is_empty() {
+            upstream.until(body).await;
+        }
         let switched = format!(
             "HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: {forwarded}\r\n\r\nhello"
         );

@@ -66,6 +66,7 @@ fn notice(color: ColorChoice, text: String) {
 fn builder(flags: &ServeFlags) -> Result<ServerBuilder, Failure> {
     let versions = Versions { http3: !flags.no_h3 && !flags.plain, ..Versions::ALL };
     let mut builder = Server::builder().listen(flags.listen).versions(versions).mptcp(true);
+    builder = builder.early_data(flags.early_data);
     if !flags.no_sctp {
         let mut sctp = SctpService::default();
         sctp.optional = flags.sctp_udp_port.is_none();
