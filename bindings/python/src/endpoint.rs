@@ -7,7 +7,8 @@ use std::{
 
 use bytes::Bytes;
 use eyas::{
-    MemoryStore, Resolver, SecurityParameters, certificates_from_pem, private_key_from_pem,
+    MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
+    private_key_from_encrypted_pem, private_key_from_pem,
     race::{memory::Config, target::Host},
 };
 use pyo3::prelude::*;
@@ -26,8 +27,8 @@ pub(crate) struct Trust {
     verify: bool,
     /// The trusted roots, instead of the platform's, in PEM.
     roots: Option<Bytes>,
-    /// The client's certificate chain and its key, in PEM.
-    identity: Option<(Bytes, Bytes)>,
+    /// The client's certificate chain and its key, in PEM, and the key's passphrase.
+    identity: Option<(Bytes, Bytes, Option<Bytes>)>,
 }
 
 impl Trust {
@@ -36,9 +37,13 @@ impl Trust {
         if let Some(roots) = &self.roots {
             security = security.with_roots(certificates_from_pem(roots).map_err(value_error)?);
         }
-        if let Some((chain, key)) = &self.identity {
+        if let Some((chain, key, passphrase)) = &self.identity {
             let chain = certificates_from_pem(chain).map_err(value_error)?;
-            let key = private_key_from_pem(key).map_err(value_error)?;
+            let key = match passphrase {
+                Some(passphrase) => private_key_from_encrypted_pem(key, passphrase),
+                None => private_key_from_pem(key),
+            };
+            let key = key.map_err(value_error)?;
             security = security.with_client_certificate(chain, key);
         }
         Ok(if self.verify { security } else { security.accept_any_certificate() })

@@ -15,15 +15,21 @@ from ._sctp_config import Config, SctpOptions
 Verify = Union[bool, str, "os.PathLike[str]"]
 
 
-#: A client's certificate chain and its key: two PEM files, or one with both.
-Cert = Union[str, "os.PathLike[str]", "tuple[str | os.PathLike[str], str | os.PathLike[str]]", None]
+#: A client's certificate chain and its key: two PEM files, or one with both; and the passphrase of an encrypted key.
+Cert = Union[
+    str,
+    "os.PathLike[str]",
+    "tuple[str | os.PathLike[str], str | os.PathLike[str]]",
+    "tuple[str | os.PathLike[str], str | os.PathLike[str], str | bytes]",
+    None,
+]
 
 
 @dataclasses.dataclass(frozen=True)
 class _Trust:
     verify: bool
     roots: bytes | None
-    identity: tuple[bytes, bytes] | None
+    identity: tuple[bytes, bytes, bytes | None] | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +78,7 @@ class Endpoint:
 
     `memory` is the path of a file that several processes may share, `True` for a memory that lasts as long as the
     endpoint, or `False` for none. `verify` are the trusted roots. `cert` is a client certificate chain and its key (two
-    PEM files, or one with both). `resolve` maps hosts and ports to addresses, as in `{"example.org:443": "192.0.2.1"}`. `dns_server` is
+    PEM files, or one with both), and as a third item the passphrase of an encrypted key. `resolve` maps hosts and ports to addresses, as in `{"example.org:443": "192.0.2.1"}`. `dns_server` is
     the address and port of a DNS server to use instead of the system's. `mptcp` enables Multipath TCP where TCP is
     tried. `sctp` is the configuration of the associations that the endpoint opens, and `sctp_addresses` are the local
     addresses that they use; by default, all suitable ones.
@@ -104,14 +110,18 @@ class Endpoint:
             "sctp_addresses": sctp_addresses,
         }
         pair = (cert, cert) if isinstance(cert, (str, os.PathLike)) else cert
-        if pair is not None and len(pair) != 2:
+        if pair is not None and len(pair) not in (2, 3):
             raise ValueError(
-                "cert must be the paths of a certificate chain and its key, or one path for both"
+                "cert must be the paths of a certificate chain and its key, or one path for both; "
+                "a third item is the passphrase of the key"
             )
+        passphrase = pair[2] if pair is not None and len(pair) == 3 else None
+        if isinstance(passphrase, str):
+            passphrase = passphrase.encode()
         trust = _Trust(
             verify=verify is not False,
             roots=None if isinstance(verify, bool) else _roots(verify),
-            identity=None if pair is None else (_read(pair[0]), _read(pair[1])),
+            identity=None if pair is None else (_read(pair[0]), _read(pair[1]), passphrase),
         )
         #: Everything that is needed to create the endpoint anew, in a child of this process.
         self._options = _Options(
