@@ -46,7 +46,8 @@ fn values_are_described_in_the_users_terms() {
         ("get -m soon https://a/", "expected a time such as 2s"),
         ("get --doh-url dns https://a/", "expected a URL such as https://"),
         ("get --second-tries 9 https://a/", "9 is not in 0..=8"),
-        ("get -x socks4://a:1 https://a/", "socks4:// proxies are not supported"),
+        ("get -x socks4://a:1 https://a/", "only http, https and socks5 proxies are supported"),
+        ("get -x a#b:secret@c:1 https://a/", "%23"),
         ("get --http3-only http://a/", "HTTP/3 requires TLS"),
         ("serve --names a,,b", "expected a host or an address"),
     ] {
@@ -68,6 +69,20 @@ fn files_are_named_as_the_user_entered_them() {
     );
     let text = stderr_of("get --cacert /dev/null https://a/", 58);
     assert!(text.starts_with("eyas: cannot use /dev/null: the PEM text holds no"), "{text}");
+}
+
+#[test]
+fn an_encrypted_key_asks_for_its_passphrase() {
+    let sources = concat!(env!("CARGO_MANIFEST_DIR"), "/../eyas/src");
+    let cert = format!("{sources}/security/verifier/version-1.pem");
+    let key = format!("{sources}/private_key/encrypted.pem");
+    let line = format!("get --cert {cert} --key {key}");
+    let text = stderr_of(&format!("{line} https://a/"), 58);
+    assert!(text.contains("is encrypted") && text.contains("--pass-file"), "{text}");
+    for wrong in ["--pass wrong", "--pass-file /dev/null"] {
+        let text = stderr_of(&format!("{line} {wrong} https://a/"), 58);
+        assert!(text.contains("passphrase does not fit"), "{text}");
+    }
 }
 
 #[test]

@@ -169,7 +169,7 @@ mod tests {
             (&[("host", b"a:x")], false),
             (&[("host", b"a:70000")], false),
             (&[("host", b"a/b")], false),
-            (&[("host", b"a,b")], false),
+            (&[("host", b"a,b")], true),
             (&[("host", b"\xff")], false),
         ] {
             assert_eq!(of("GET", "/", Version::HTTP_11, fields), valid, "{fields:?}");
