@@ -309,6 +309,8 @@ impl Driver {
             encapsulation_port: self.options.peer.encapsulation_port,
             #[cfg(feature = "quic")]
             quic_config: self.options.peer.quic_config.clone(),
+            #[cfg(feature = "quic")]
+            without_keep_alive: self.options.peer.without_keep_alive,
         };
         let reporter = Reporter::new(id, self.sender.clone());
         let endpoint = self.endpoint.clone();

@@ -330,6 +330,8 @@ impl Endpoint {
             encapsulation_port: None,
             #[cfg(feature = "quic")]
             quic_config: None,
+            #[cfg(feature = "quic")]
+            without_keep_alive: false,
         };
         let established = attempt.run(&self.shared.connector, &Reporter::none()).await?;
         Ok(Connection::new(

@@ -51,6 +51,9 @@ pub(crate) struct Peer {
     /// The configuration of QUIC attempts, if it replaces the endpoint's.
     #[cfg(feature = "quic")]
     pub(crate) quic_config: Option<quinn::ClientConfig>,
+    /// Whether the caller keeps QUIC connections alive.
+    #[cfg(feature = "quic")]
+    pub(crate) without_keep_alive: bool,
 }
 
 impl Preconnection {
@@ -110,6 +113,15 @@ impl Preconnection {
     #[cfg(feature = "quic")]
     pub fn quic_config(mut self, config: quinn::ClientConfig) -> Self {
         self.peer.quic_config = Some(config);
+        self
+    }
+
+    /// Leaves it to the caller to keep a QUIC connection alive while something needs it, by
+    /// [`probe_quic`](crate::probe_quic) or traffic of its own. Otherwise a packet is sent after 10 s
+    /// of silence, for as long as the connection is open. Without either it ends after 30 s.
+    #[cfg(feature = "quic")]
+    pub fn without_quic_keep_alive(mut self) -> Self {
+        self.peer.without_keep_alive = true;
         self
     }
 

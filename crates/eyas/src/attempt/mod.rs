@@ -58,6 +58,9 @@ pub(crate) struct Attempt {
     /// The QUIC configuration, if it replaces the endpoint's.
     #[cfg(feature = "quic")]
     pub(crate) quic_config: Option<quinn::ClientConfig>,
+    /// Whether the caller keeps QUIC connections alive.
+    #[cfg(feature = "quic")]
+    pub(crate) without_keep_alive: bool,
 }
 
 /// Sends the events of an attempt to its driver, in order.

@@ -169,9 +169,14 @@ fn client_config(
         config.transport_config(Arc::new(transport()));
         Ok(config)
     })?;
-    if let Some(rtt) = attempt.initial_rtt {
+    if attempt.initial_rtt.is_some() || attempt.without_keep_alive {
         let mut transport = transport();
-        transport.initial_rtt(rtt.max(MIN_INITIAL_RTT));
+        if let Some(rtt) = attempt.initial_rtt {
+            transport.initial_rtt(rtt.max(MIN_INITIAL_RTT));
+        }
+        if attempt.without_keep_alive {
+            transport.keep_alive_interval(None);
+        }
         config.transport_config(Arc::new(transport));
     }
     Ok(config)

@@ -76,6 +76,7 @@ impl Endpoint {
             #[cfg(feature = "sctp")]
             encapsulation_port: None,
             quic_config: None,
+            without_keep_alive: false,
         };
         let connector = self.connector();
         let quic = quic::early(&attempt, connector).await?;

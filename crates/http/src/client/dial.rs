@@ -107,7 +107,7 @@ impl Dialler {
         let policy = Self::restricted_to(race.clone(), |_| true, &target).ok_or_else(|| {
             Error::new(Kind::Connect, "no allowed transport carries an allowed version")
         })?;
-        let mut initiation = self.endpoint.preconnection(target).policy(policy).initiate();
+        let mut initiation = self.preconnection(target, None).policy(policy).initiate();
         let connection = initiation.usable().await.map_err(connect_error)?;
         let recording = initiation.recording();
         initiation.detach();
@@ -142,7 +142,7 @@ impl Dialler {
             .ok_or_else(|| Error::new(Kind::Connect, "its transport is not allowed"))?;
         policy.deadline = policy.deadline.min(ALTERNATIVE_DEADLINE);
         policy.late_switch = false;
-        let preconnection = self.endpoint.preconnection(target).certificate_for(host.clone());
+        let preconnection = self.preconnection(target, None).certificate_for(host.clone());
         let dialled = self.race(preconnection, policy).await?;
         // RFC 7838 §2.4: an alternative that negotiates another protocol has failed. Without
         // negotiation it is HTTP/1.1.
@@ -156,7 +156,8 @@ impl Dialler {
     }
 
     fn preconnection(&self, target: Target, sctp_udp: Option<u16>) -> Preconnection {
-        let preconnection = self.endpoint.preconnection(target);
+        // HTTP/3 does it while there are requests.
+        let preconnection = self.endpoint.preconnection(target).without_quic_keep_alive();
         match sctp_udp {
             Some(port) => preconnection.sctp_encapsulation_port(port),
             None => preconnection,

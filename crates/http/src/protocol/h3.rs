@@ -1,6 +1,7 @@
 //! HTTP/3, implemented with h3 over quinn.
 
 mod broken;
+mod keep_alive;
 mod receive;
 mod transmit;
 
@@ -21,7 +22,7 @@ use h3::{
 use http::{Request, Response, Version};
 use tokio::sync::watch;
 
-use self::receive::ReceivedBody;
+use self::{keep_alive::InFlight, receive::ReceivedBody};
 use super::{MAX_HEAD_BYTES, SendFailure, alert, fields};
 use crate::{
     Body, Error, Kind,
@@ -56,6 +57,7 @@ pub(crate) struct Http3 {
     /// What the peer's settings offer, once they have arrived.
     offers: watch::Receiver<Option<Offers>>,
     datagrams: ConnectionDatagrams,
+    in_flight: InFlight,
 }
 
 /// What a peer's settings offer.
@@ -87,6 +89,8 @@ impl Http3 {
             tokio::spawn(datagrams.clone().run());
         }
         let (offers_tx, offers) = watch::channel(None);
+        let in_flight = InFlight::default();
+        let (alive, requests) = (quic.clone(), in_flight.clone());
         tokio::spawn(async move {
             let ended = poll_fn(|cx| {
                 let ended = connection.poll_close(cx);
@@ -99,12 +103,15 @@ impl Http3 {
                 }
                 ended
             });
-            let error = ended.await;
+            let error = tokio::select! {
+                error = ended => error,
+                never = keep_alive::keep_alive(&alive, &requests) => match never {},
+            };
             if !error.is_h3_no_error() {
                 tracing::debug!(%error, "HTTP/3 connection ended");
             }
         });
-        Ok(Self { sender, quic, going_away: Arc::default(), offers, datagrams })
+        Ok(Self { sender, quic, going_away: Arc::default(), offers, datagrams, in_flight })
     }
 
     pub(crate) fn quic(&self) -> &quinn::Connection {
@@ -144,6 +151,7 @@ impl Http3 {
                 unprocessed: true,
             });
         }
+        let in_flight = self.in_flight.begin();
         fields::multiplex(&mut request).map_err(SendFailure::new)?;
         fields::set_content_length(&mut request);
         *request.version_mut() = Version::HTTP_3;
@@ -160,7 +168,7 @@ impl Http3 {
         let datagrams = supports_datagrams.then(|| self.datagrams.of(stream.id().into_inner()));
         let (transmit, receive) = stream.split();
         let mut transmission = transmit::start(transmit, body).await.map_err(SendFailure::new)?;
-        let mut receive = ReceivedBody::new(receive, self.clone());
+        let mut receive = ReceivedBody::new(receive, self.clone(), in_flight);
         let head = tokio::select! {
             // The response comes first: a server may respond before it has read the whole body.
             biased;

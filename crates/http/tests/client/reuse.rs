@@ -16,7 +16,7 @@ use tokio::{net::UdpSocket, task::JoinSet};
 
 use crate::{
     namespace,
-    site::{Plan, Reply, SOON, Site, builder_for, echo_path, identity},
+    site::{End, Plan, Reply, SOON, Site, builder_for, echo_path, identity},
 };
 
 /// A path for UDP whose far end can be replaced by another host that knows nothing of what went
@@ -214,6 +214,39 @@ async fn a_request_on_a_healthy_quic_path_sends_nothing_else() {
     // The request with its FIN, an acknowledgement of the response, and as much again for what a
     // busy machine acknowledges late.
     assert!(sent <= 4 * REQUESTS, "{sent} datagrams for {REQUESTS} requests");
+}
+
+#[tokio::test]
+async fn a_quic_connection_is_kept_alive_only_while_something_needs_it() {
+    let silent = |seen: &crate::site::Seen| match seen.target.ends_with("/long") {
+        true => Reply::text("half").end(End::Never),
+        false => echo_path(seen),
+    };
+    let site = Plan::quic().start(silent).await;
+    let turn = |path: &'static str| {
+        let site = &site;
+        async move {
+            let between = Path::to(site).await;
+            let client = builder_for(&[between.port], &[&site.identity]).versions(Versions::HTTP_3);
+            let client = client.build().expect("a client");
+            let mut response = fetch(&client, &between.url(path)).await;
+            response.chunk().await.expect("a chunk");
+            let kept = match path {
+                "/long" => Some(response),
+                _ => response.bytes().await.map(|_| None).expect("the end"),
+            };
+            // Whatever the handshake has left over.
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            let before = between.forwarded();
+            tokio::time::sleep(Duration::from_secs(16)).await;
+            let sent = between.forwarded() - before;
+            drop(kept);
+            sent
+        }
+    };
+    let (idle, long) = tokio::join!(turn("/short"), turn("/long"));
+    assert_eq!(idle, 0, "an idle connection sends nothing");
+    assert!((1..10).contains(&long), "{long} datagrams");
 }
 
 /// The kernel drops what belongs to the connections to this port, as after a NAT has forgotten them.

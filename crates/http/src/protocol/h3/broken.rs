@@ -46,9 +46,10 @@ impl Watch {
     }
 }
 
-/// Returns the number of PINGs sent, except those that probe for a larger MTU (RFC 8899), because a
-/// path may swallow these.
+/// Returns the number of PINGs sent, and of the frames that take their place, except those that
+/// probe for a larger MTU (RFC 8899), because a path may swallow these.
 fn pings(quic: &quinn::Connection) -> u64 {
     let stats = quic.stats();
-    stats.frame_tx.ping.saturating_sub(stats.path.sent_plpmtud_probes)
+    // The keep-alive sends MAX_DATA.
+    (stats.frame_tx.ping + stats.frame_tx.max_data).saturating_sub(stats.path.sent_plpmtud_probes)
 }

@@ -14,8 +14,8 @@ use http::Response;
 use http_body::Frame;
 
 use super::{
-    ClientSide, Http3, SendFailure, broken::Watch, failure, frame_error, stream_error,
-    transmit::Transmission,
+    ClientSide, Http3, SendFailure, broken::Watch, failure, frame_error, keep_alive::InFlightGuard,
+    stream_error, transmit::Transmission,
 };
 use crate::{
     Error, Kind,
@@ -31,6 +31,8 @@ pub(super) struct ReceivedBody {
     watch: Watch,
     /// The connection lives as long as one of its responses is being read.
     _connection: Http3,
+    /// The connection is kept alive until then.
+    _in_flight: InFlightGuard,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,7 @@ impl ReceivedBody {
     pub(super) fn new(
         stream: RequestStream<Receiving<ClientSide>, Bytes>,
         connection: Http3,
+        in_flight: InFlightGuard,
     ) -> Self {
         Self {
             stream,
@@ -51,6 +54,7 @@ impl ReceivedBody {
             transmission: None,
             watch: Watch::new(connection.quic.clone()),
             _connection: connection,
+            _in_flight: in_flight,
         }
     }
 
