@@ -126,7 +126,7 @@ impl OnDemand {
     /// Records that packets arrive on this path: the next failure is the first one.
     pub(super) fn works(&mut self, path: SessionPath) {
         if let Some(demand) = self.paths.get_mut(&path) {
-            (demand.pause, demand.not_before) = (PAUSES.0, None);
+            (demand.is_open, demand.pause, demand.not_before) = (true, PAUSES.0, None);
         }
     }
 

@@ -308,6 +308,26 @@ fn the_session_of_a_path_that_failed_is_renewed() {
     assert_eq!(paths.client.state(path(1)), State::Up("DTLSv1.3"));
 }
 
+/// A path that was interrupted keeps its session. When the server is restarted later, there is a new one all the same.
+#[test]
+fn a_path_that_came_back_may_fail_again() {
+    let (own, peer) = (identity(), identity());
+    let mut paths = Paths::new(&own, &peer);
+    paths.open_first();
+    let there = Some(identity_of(&peer));
+    paths.client.renew(paths.now, path(1).remote);
+    paths.server_sends(path(1), b"it works");
+    assert_eq!(paths.at_client.len(), 1);
+    paths.wait(Duration::from_secs(5));
+    paths.client_sends(path(1), there, b"by the same session");
+    assert_eq!(paths.packets_at_server(), [(1, &b"by the same session"[..])]);
+    paths.server = server(&peer, &own);
+    paths.client.renew(paths.now, path(1).remote);
+    paths.wait(Duration::from_secs(1));
+    paths.client_sends(path(1), there, b"by a new session");
+    assert_eq!(paths.packets_at_server()[1..], [(1, &b"by a new session"[..])]);
+}
+
 #[test]
 fn a_path_that_carries_nothing_is_tried_again_with_pauses() {
     let (mut paths, peer) = Paths::up();
