@@ -342,16 +342,13 @@ mod tests {
                         while let Some(due) = liveness.next_timeout().filter(|due| *due <= until) {
                             now = now.max(due);
                             let signs = read(received, acknowledged);
-                            match liveness.handle_signs(now, signs) {
-                                Step::Doubt => {
-                                    let since = unanswered.into_iter().chain(asked).min();
-                                    prop_assert!(now - since.expect("a reason") >= PATIENCE.0);
-                                }
-                                Step::Ask => {
-                                    liveness.handle_question(now, signs);
-                                    asked = asked.or(Some(now));
-                                }
-                                Step::Wait | Step::Trust => {}
+                            let step = liveness.handle_signs(now, signs);
+                            if step == Step::Doubt {
+                                let since = unanswered.into_iter().chain(asked).min();
+                                prop_assert!(now - since.expect("a reason") >= PATIENCE.0);
+                            } else if step == Step::Ask {
+                                liveness.handle_question(now, signs);
+                                asked = asked.or(Some(now));
                             }
                         }
                         now = until;

@@ -13,13 +13,14 @@
 //! | [`Probing`] | when a transport with streams is tried again while the session has none |
 //! | `demand` | the programs that wait for a session |
 //! | `liveness` | when a silent session is doubted, and when to reconnect; pure |
-//! | `vigil` | the signs of life of a session in real time |
+//! | `vigil`, `doubt` | the signs of life of a session in real time |
 //! | [`Notice`] | what either end reports |
 //! | [`Sessions`] | the current sessions of either end, with their paths |
 
 mod client;
 mod client_session;
 mod demand;
+mod doubt;
 mod dynamic;
 pub mod forward;
 pub mod frame;
