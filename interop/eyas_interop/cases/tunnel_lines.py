@@ -87,6 +87,10 @@ class Ends:
         key = subprocess.run(self.eyas("keygen", "--key", str(self.directory / "key.pem")),
                              capture_output=True, text=True, check=True).stdout
         (self.directory / "authorized_keys").write_text(f"{options} {key}")
+        self.start_server(*flags)
+
+    def start_server(self, *flags: str) -> None:
+        """Starts the server with the keys that are there."""
         server = self.start(self.lines.server, "server", self.eyas(
             "serve", "--listen", f"0.0.0.0:{PORT}", "--key", str(self.directory / "host.pem"), "--multipath",
             "--authorized-keys", str(self.directory / "authorized_keys"), *flags))
