@@ -99,6 +99,13 @@ impl Path {
         self.rates.on_late(now, bytes);
     }
 
+    /// Records that the peer skipped abandoned data at the request of a FORWARD-TSN that was sent
+    /// here: the path works, and more than one packet may be in flight again after T3 (RFC 9260
+    /// §7.2.3, RFC 3758 §3.5).
+    pub fn on_forward_tsn_acknowledged(&mut self) {
+        self.probing = false;
+    }
+
     /// Records that `bytes` of a chunk in flight in this packet are lost.
     pub fn on_chunk_lost(&mut self, now: Duration, packet: PacketNumber, bytes: usize) {
         self.update_fullness();

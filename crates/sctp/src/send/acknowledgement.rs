@@ -173,12 +173,20 @@ impl Sender {
 
     /// Acknowledges the chunks that the cumulative TSN ack covers.
     fn acknowledge_up_to(&mut self, cumulative: Tsn, batch: &mut Batch, paths: &mut Paths) {
+        let mut skipped = false;
         while self.outstanding.first().is_at_or_before(cumulative) {
             let tsn = self.outstanding.first();
-            let Some(chunk) = self.outstanding.pop() else { return };
+            let Some(chunk) = self.outstanding.pop() else { break };
+            skipped |= chunk.state == ChunkState::Abandoned;
             self.on_chunk_arrived(tsn, &chunk, batch, paths);
             let queued_bytes = if chunk.released { 0 } else { usize::from(chunk.length) };
             self.queue.on_acknowledged(chunk.message, queued_bytes);
+        }
+        // RFC 3758 §3.5, C5: "If a FORWARD TSN chunk is sent, the sender MUST ensure that at least
+        // one T3-rtx timer is running." Its answer ends what an expiry of that timer began, as one
+        // to DATA does.
+        if skipped && let Some(path) = self.forwarding.sent_on().and_then(|id| paths.get_mut(id)) {
+            path.on_forward_tsn_acknowledged();
         }
     }
 

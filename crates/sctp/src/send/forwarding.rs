@@ -46,6 +46,11 @@ impl Forwarding {
         self.is_due
     }
 
+    /// Returns the path of the last FORWARD-TSN.
+    pub(super) fn sent_on(&self) -> Option<PathId> {
+        self.last.map(|(path, _)| path)
+    }
+
     /// Returns whether the peer has not yet skipped some abandoned data.
     pub(super) fn is_ahead(&self, outstanding: &Outstanding) -> bool {
         self.point.is_after(outstanding.cumulative())

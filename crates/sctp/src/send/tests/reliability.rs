@@ -135,6 +135,28 @@ fn t3_covers_forward_tsns() {
     assert!(bench.sender.is_drained());
 }
 
+/// ```text
+/// DATA 0, limited   ─▶ lost, T3
+/// FORWARD-TSN to 0  ─▶
+///                   ◀─ SACK 0: nothing in flight was acknowledged
+/// DATA 1, DATA 2    ─▶ as far as the window allows
+/// ```
+#[test]
+fn more_than_one_packet_follows_an_acknowledged_forward_tsn() {
+    let in_flight = |bench: &mut Bench| {
+        for _ in 0..2 {
+            bench.send(on(1), 100).expect("taken");
+            bench.output();
+        }
+        bench.paths.get(PathId(0)).map(crate::path::Path::outstanding)
+    };
+    let mut bench = forwarding_bench();
+    assert_eq!(in_flight(&mut bench), Some(100), "one packet at a time after T3");
+    let mut bench = forwarding_bench();
+    bench.sack(1, &[]);
+    assert_eq!(in_flight(&mut bench), Some(200), "the peer answered");
+}
+
 #[test]
 fn the_forward_tsn_is_repeated_while_the_peer_acknowledges_less() {
     let mut bench = forwarding_bench();
