@@ -142,7 +142,9 @@ pub struct AssociationConfig {
     pub rto_min: Duration,
     /// `RTO.Max`.
     pub rto_max: Duration,
-    /// `Association.Max.Retrans`.
+    /// `Association.Max.Retrans`. With [`Self::multipath`], errors that several paths have at the
+    /// same time count once: an outage of all paths ends the association as late as an outage of a
+    /// single one.
     pub association_max_retrans: u32,
     /// `Path.Max.Retrans`.
     pub path_max_retrans: u32,
@@ -172,7 +174,7 @@ pub struct AssociationConfig {
     /// errors. There is one in 100 ms at most, or in the time that an answer usually takes.
     pub max_probe_interval: Option<Duration>,
     /// `HB.Max.Burst`: the number of unconfirmed addresses probed within one timeout (RFC 9260
-    /// §5.4).
+    /// §5.4). With [`Self::multipath`] at least 8, so that all lines carry data from the start.
     pub hb_max_burst: u32,
     /// `Max.Burst`, in packets.
     pub max_burst: u32,

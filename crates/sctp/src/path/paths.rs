@@ -261,13 +261,25 @@ impl Paths {
         counts_for_association: bool,
         config: &AssociationConfig,
     ) {
+        let fewest = self.fewest_errors();
         let Some(path) = self.get_mut(id) else { return };
         let change = path.on_error(config);
-        if counts_for_association {
+        // RFC 9260 §8.1 counts the timeouts of all paths together, but has data on one path at a
+        // time. Where all paths carry data, an outage of all of them makes each of their timers
+        // expire, and would end the association the sooner the more paths it has. So an error counts
+        // there once no path has fewer.
+        let is_repetition = config.multipath.is_some() && self.fewest_errors() == fewest;
+        if counts_for_association && !is_repetition {
             self.errors = self.errors.saturating_add(1);
         }
         self.push_changes(id, change);
         self.switch_over(id, config);
+    }
+
+    /// Returns the consecutive errors of the confirmed path that has the fewest.
+    fn fewest_errors(&self) -> u32 {
+        let confirmed = self.paths.iter().filter(|path| path.state() != PathState::Unconfirmed);
+        confirmed.map(Path::errors).min().unwrap_or(0)
     }
 
     /// Records that data sent on a path was acknowledged.

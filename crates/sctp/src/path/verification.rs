@@ -15,6 +15,10 @@ const MAX_UNANSWERED: u8 = 16;
 /// The interval after that, in nanoseconds.
 const SLOW_INTERVAL: u64 = 30_000_000_000;
 
+/// The number of addresses verified at once if all paths carry data, unless `HB.Max.Burst` is
+/// larger. With its default of one in each timeout, the n-th line would join n − 1 seconds late.
+const MULTIPATH_BURST: u16 = 8;
+
 /// The delay after a permit was denied, in nanoseconds.
 const DENIED_DELAY: u64 = 1_000_000_000;
 
@@ -50,7 +54,8 @@ impl Paths {
         core::mem::take(&mut self.verified)
     }
 
-    /// Returns whether another address may be verified now: `HB.Max.Burst` within a timeout.
+    /// Returns whether another address may be verified now: `HB.Max.Burst` within a timeout, or
+    /// [`MULTIPATH_BURST`].
     pub(super) fn may_verify(&mut self, now: u64, config: &AssociationConfig) -> bool {
         if now >= self.verify_after {
             let rto = self.get(self.primary()).map_or(0, |path| nanoseconds(path.rto.current()));
@@ -76,7 +81,8 @@ impl Paths {
 }
 
 fn burst(config: &AssociationConfig) -> u16 {
-    u16::try_from(config.hb_max_burst.max(1)).unwrap_or(u16::MAX)
+    let burst = u16::try_from(config.hb_max_burst.max(1)).unwrap_or(u16::MAX);
+    if config.multipath.is_some() { burst.max(MULTIPATH_BURST) } else { burst }
 }
 
 /// Whether the path has an address to verify.

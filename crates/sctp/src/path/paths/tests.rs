@@ -90,6 +90,30 @@ fn errors_on_all_paths_together_end_the_association() {
 }
 
 #[test]
+fn errors_on_all_concurrent_paths_count_once() {
+    let (mut paths, mut config) = three_paths();
+    config.multipath = Some(crate::config::Multipath::default());
+    for _ in 0..10 {
+        for id in 0..3 {
+            paths.on_error(PathId(id), &config);
+        }
+    }
+    assert_eq!(paths.errors(), 10);
+    // Paths without errors work: they have answered since.
+    paths.on_answer(PathId(1));
+    for _ in 0..20 {
+        paths.on_error(PathId(0), &config);
+    }
+    assert_eq!(paths.errors(), 0);
+    for _ in 0..11 {
+        assert!(!paths.is_peer_unreachable(&config));
+        paths.on_error(PathId(1), &config);
+        paths.on_error(PathId(2), &config);
+    }
+    assert!(paths.is_peer_unreachable(&config));
+}
+
+#[test]
 fn errors_of_an_unconfirmed_address_do_not_count_for_the_association() {
     let (mut paths, config) = three_paths();
     let id = paths.add(address(4), None, &config).unwrap();
