@@ -8,6 +8,7 @@ use super::{Arrival, Association};
 use crate::counters::Counters;
 use crate::identifier::PathId;
 use crate::io::Ecn;
+use crate::path::Path;
 use crate::serial::Tsn;
 use crate::wire::{Chunk, Chunks};
 
@@ -162,7 +163,8 @@ impl Association {
             }
             self.repeat_shutdown(at.now, at.path, counters);
         }
-        self.receiver.end_of_packet(at.now, at.path, size);
+        let rtt = self.paths.get(at.path).and_then(Path::min_rtt);
+        self.receiver.end_of_packet(at.now, (at.path, rtt), size);
         self.advance_reconfiguration(at.now, counters);
         self.advance_shutdown(at.now, counters);
         self.collect_events();

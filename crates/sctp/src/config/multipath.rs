@@ -72,7 +72,7 @@ impl Default for Multipath {
             split_fast_retransmit: true,
             delayed_ack: true,
             rtx_policy: RtxPolicy::Same,
-            sack_path: SackPath::LowestRtt,
+            sack_path: SackPath::Budgeted,
             nr_sack: NrSackPolicy::AtArrival,
             burst: BurstLimit::Acknowledged,
             flight_cap: Some(FlightCap::default()),
@@ -211,8 +211,14 @@ pub enum SackPath {
     InTurn,
     /// Of the active paths on which packets arrived recently, the one with the lowest round-trip
     /// time; after duplicate data another one, since SACKs may have been lost there.
-    #[default]
     LowestRtt,
+    /// Like [`Self::LowestRtt`], but each path carries SACKs only in proportion to the data that it
+    /// delivers: 4 % of its bytes. A line that carries the SACKs for its own data also carries
+    /// these, however narrow its way back is; more could fill a queue that the receiver never
+    /// notices. SACKs are also sent less often while they are large, so that all of them together
+    /// are no more than 2 % of the data.
+    #[default]
+    Budgeted,
     /// The path on which the first packet with data since the last SACK arrived.
     First,
 }

@@ -124,6 +124,13 @@ impl Path {
         self.min_rtt().into_iter().chain(self.estimates.return_rtts.minimum()).min()
     }
 
+    /// Returns how soon data sent here is usually acknowledged without queues: over several return
+    /// paths, the mean. The shortest would be wrong where only some of the SACKs return on the
+    /// fastest path, and data limited by it would leave the path ever emptier.
+    pub(super) fn usual_response_time(&self) -> Option<Duration> {
+        self.estimates.return_rtts.mean().or_else(|| self.min_response_time())
+    }
+
     /// Returns the fastest recent delivery rate of the path, in bytes of user data per second.
     #[must_use]
     pub fn delivery_rate(&self) -> Option<u64> {
@@ -147,12 +154,13 @@ impl Path {
         self.estimates.min_rtt.on_sample(rtt, self.outstanding == 0);
     }
 
-    /// Updates the estimates with what a SACK measured.
+    /// Updates the estimates with what a SACK measured that acknowledged `bytes`.
     pub(super) fn update_estimates(
         &mut self,
         now: Duration,
         progress: &Progress,
         delivery: Option<&DeliveryRate>,
+        bytes: usize,
     ) {
         let in_flight = delivery.map_or(usize::MAX, |delivery| delivery.sent.in_flight);
         let small_flight = (NO_QUEUE * self.mtu.current())
@@ -162,7 +170,7 @@ impl Path {
             self.estimates.min_rtt.on_sample(rtt, is_unqueued);
         }
         if let Some((return_path, time)) = progress.answered {
-            self.estimates.return_rtts.on_sample(return_path, time, is_unqueued);
+            self.estimates.return_rtts.on_sample(return_path, time, bytes, is_unqueued);
         }
         if let Some(delivery) = delivery {
             self.estimates.on_delivery(now, delivery, progress.rtt);

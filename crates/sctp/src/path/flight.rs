@@ -147,7 +147,8 @@ impl Path {
         let min_response_time =
             self.rto.min_rtt().into_iter().chain(self.estimates.return_rtts.minimum()).min();
         let delivery = self.rates.sample(min_response_time);
-        self.update_estimates(now, &progress, delivery.as_ref());
+        self.update_estimates(now, &progress, delivery.as_ref(), bytes);
+        self.note_acknowledged_at_once(bytes);
         self.update_plateau(now);
         self.update_doubt(now, &progress);
         if bytes == 0 {

@@ -23,13 +23,15 @@ const MIN_SPARE_PACKETS: usize = 2;
 /// The number of round trips without growth after which the estimate is final.
 const ROUNDS: u8 = 3;
 
-/// The growth of the estimate.
+/// The growth of the estimate, and how much of it one acknowledgement covers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Plateau {
     /// The estimate at its last growth, in bytes per second.
     rate: u64,
     /// Round trips without growth since.
     rounds: u8,
+    /// The most data that one SACK acknowledged recently, in MTUs.
+    acknowledged_at_once: u16,
     /// When the round trip ends, in nanoseconds.
     round_end: u64,
 }
@@ -71,11 +73,24 @@ impl Path {
     /// Returns `percent` of bandwidth times minimum RTT, plus `spare` packets.
     pub(super) fn flight_for(&self, percent: u64, spare: usize) -> Option<usize> {
         let rate = self.delivery_rate()?;
-        let rtt = nanoseconds(self.min_response_time()?);
+        let rtt = nanoseconds(self.usual_response_time()?);
         let product = u128::from(rate) * u128::from(rtt) / 1_000_000_000;
         let bytes = product * u128::from(percent) / 100;
-        let spare = spare * self.mtu.current();
+        // What one SACK covers has arrived, and is missing on the path until it comes. More than
+        // half of the product at once is the end of an outage.
+        let batch = (usize::from(self.plateau.acknowledged_at_once) * self.mtu.current())
+            .min(usize::try_from(product / 2).unwrap_or(0));
+        let spare = (spare * self.mtu.current()).max(batch);
         Some(usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(spare))
+    }
+
+    /// Records the bytes that one SACK acknowledged.
+    pub(super) fn note_acknowledged_at_once(&mut self, bytes: usize) {
+        let packets = u16::try_from(bytes.div_ceil(self.mtu.current())).unwrap_or(u16::MAX);
+        // A few dozen smaller ones end the effect of a large one.
+        let decayed =
+            self.plateau.acknowledged_at_once - self.plateau.acknowledged_at_once.div_ceil(32);
+        self.plateau.acknowledged_at_once = decayed.max(packets);
     }
 
     /// Restarts the search, as the estimate is no longer valid.

@@ -27,12 +27,33 @@ pub(super) struct RttsByReturnPath {
 struct ReturnPathRtt {
     return_path: PathId,
     minimum: MinTracker,
+    /// Bytes that SACKs acknowledged which returned here: a decaying sum.
+    acknowledged: u64,
 }
 
+/// When the sums are halved, in bytes.
+const MAX_ACKNOWLEDGED: u64 = 256 << 10;
+
 impl RttsByReturnPath {
-    /// Adds the RTT of a SACK that returned on `return_path`; `without_queue`: there was no queue
-    /// of ours on the path.
-    pub(super) fn on_sample(&mut self, return_path: PathId, rtt: Duration, without_queue: bool) {
+    /// Adds the RTT of a SACK for `bytes` that returned on `return_path`; `without_queue`: there was
+    /// no queue of ours on the path.
+    pub(super) fn on_sample(
+        &mut self,
+        return_path: PathId,
+        rtt: Duration,
+        bytes: usize,
+        without_queue: bool,
+    ) {
+        self.sample(return_path, rtt, without_queue);
+        if let Some(known) = self.rtts.iter_mut().find(|known| known.return_path == return_path) {
+            known.acknowledged += bytes as u64;
+        }
+        if self.rtts.iter().map(|known| known.acknowledged).sum::<u64>() > MAX_ACKNOWLEDGED {
+            self.rtts.iter_mut().for_each(|known| known.acknowledged /= 2);
+        }
+    }
+
+    fn sample(&mut self, return_path: PathId, rtt: Duration, without_queue: bool) {
         if let Some(known) = self.rtts.iter_mut().find(|known| known.return_path == return_path) {
             if known.minimum.on_sample(rtt, without_queue) {
                 // The forward route has changed: measurements by other return paths are outdated.
@@ -45,7 +66,7 @@ impl RttsByReturnPath {
         }
         let mut minimum = MinTracker::default();
         minimum.on_sample(rtt, without_queue);
-        self.rtts.push(ReturnPathRtt { return_path, minimum });
+        self.rtts.push(ReturnPathRtt { return_path, minimum, acknowledged: 0 });
     }
 
     /// Removes a return path. Returns whether there were measurements.
@@ -58,6 +79,19 @@ impl RttsByReturnPath {
     /// Returns the minimum RTT over all return paths.
     pub(super) fn minimum(&self) -> Option<Duration> {
         self.rtts.iter().filter_map(|known| known.minimum.get()).min()
+    }
+
+    /// Returns the mean of the minimum RTTs over the return paths, by the data that SACKs on each
+    /// of them acknowledged.
+    pub(super) fn mean(&self) -> Option<Duration> {
+        let known = self.rtts.iter().filter_map(|known| {
+            Some((u128::from(known.acknowledged), known.minimum.get()?.as_nanos()))
+        });
+        let (bytes, sum) = known.fold((0, 0), |(bytes, sum), (weight, minimum)| {
+            (bytes + weight, sum + weight * minimum)
+        });
+        let mean = sum.checked_div(bytes)?;
+        Some(Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
     }
 
     /// Returns by how much the forward delay exceeds that of `other` in nanoseconds, if SACKs for

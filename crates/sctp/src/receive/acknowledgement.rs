@@ -2,10 +2,38 @@
 
 use core::time::Duration;
 
-use crate::config::AssociationConfig;
+use super::return_path::FULL_PACKET;
+use crate::config::{AssociationConfig, SackPath};
 
 /// The longest delay of an acknowledgement (RFC 9260 §6.2).
 pub const MAX_SACK_DELAY: Duration = Duration::from_millis(500);
+
+/// The bytes of data for which there is one byte of SACK at the most, unless the data waits for too
+/// long: 2 %. A SACK without gap blocks for two full packets is less.
+const DATA_PER_SACK_BYTE: usize = 50;
+
+/// The bounds of [`patience`].
+const MIN_PATIENCE: Duration = Duration::from_millis(1);
+const MAX_PATIENCE: Duration = Duration::from_millis(25);
+
+/// Returns how long a SACK that is large for what it acknowledges waits for more data, given the
+/// round-trip time of the path that delivered it: an eighth, so that the sender hears of its data
+/// several times in each round trip. RFC 9260 §6.2: an acknowledgement "SHOULD be generated for at
+/// least every second packet"; with several paths, that would be more than some lines carry back.
+fn patience(rtt: Option<Duration>) -> Duration {
+    rtt.map_or(MIN_PATIENCE, |rtt| (rtt / 8).clamp(MIN_PATIENCE, MAX_PATIENCE))
+}
+
+/// A packet that was received, for the timing of its acknowledgement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReceivedPacket {
+    /// Whether something is missing.
+    pub(crate) gap: bool,
+    /// The length of a SACK that is sent now, in bytes, with the headers below.
+    pub(crate) sack_bytes: usize,
+    /// The round-trip time of its path, if known.
+    pub(crate) rtt: Option<Duration>,
+}
 
 /// When SACKs are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +47,9 @@ pub struct SackPolicy {
     pub at_once_on_gap: bool,
     /// Whether to state how many packets are acknowledged.
     pub state_count: bool,
+    /// Whether SACKs that are large for the data that they acknowledge are sent less often
+    /// ([`crate::config::SackPath::Budgeted`]).
+    pub budgeted: bool,
 }
 
 impl SackPolicy {
@@ -32,6 +63,10 @@ impl SackPolicy {
             delay: config.sack_delay.min(MAX_SACK_DELAY),
             at_once_on_gap: !delayed,
             state_count: delayed,
+            budgeted: config
+                .multipath
+                .as_ref()
+                .is_some_and(|multipath| multipath.sack_path == SackPath::Budgeted),
         }
     }
 }
@@ -82,20 +117,22 @@ impl Acknowledgement {
         self.always = true;
     }
 
-    /// Completes a packet; `gap`: something is missing. Returns whether it had data.
+    /// Completes a packet. Returns whether it had data.
     #[inline]
-    pub(crate) fn end_of_packet(&mut self, now: Duration, gap: bool) -> bool {
+    pub(crate) fn end_of_packet(&mut self, now: Duration, packet: &ReceivedPacket) -> bool {
         if !core::mem::take(&mut self.in_packet) {
             return false;
         }
         self.packets += 1;
-        self.immediate |= self.first
-            || self.always
-            || self.packets >= self.policy.every
-            || (gap && self.policy.at_once_on_gap);
-        if self.deadline.is_none() {
-            self.deadline = Some(now + self.policy.delay);
-        }
+        self.immediate |= self.first || self.always || (packet.gap && self.policy.at_once_on_gap);
+        let enough = self.packets >= self.policy.every;
+        let is_small = !self.policy.budgeted
+            || packet.sack_bytes.saturating_mul(DATA_PER_SACK_BYTE)
+                <= self.packets as usize * FULL_PACKET;
+        self.immediate |= enough && is_small;
+        let delay = if enough { patience(packet.rtt) } else { self.policy.delay };
+        let deadline = now + delay.min(self.policy.delay);
+        self.deadline = Some(self.deadline.map_or(deadline, |earlier| earlier.min(deadline)));
         true
     }
 

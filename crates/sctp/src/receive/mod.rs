@@ -47,7 +47,7 @@ use core::time::Duration;
 
 pub use scheduler::ReceiveScheduler;
 
-use acknowledgement::{Acknowledgement, SackPolicy};
+use acknowledgement::{Acknowledgement, ReceivedPacket, SackPolicy};
 use borrowing::Borrowing;
 use delivery::Delivery;
 use dropped::Dropped;
@@ -181,11 +181,21 @@ impl Receiver {
         }
     }
 
-    /// Completes a packet of `bytes` that arrived on `arrived_on`.
+    /// Completes a packet of `bytes` that arrived on a path with this round-trip time, if known.
     #[inline]
-    pub fn end_of_packet(&mut self, now: Duration, arrived_on: PathId, bytes: usize) {
+    pub fn end_of_packet(
+        &mut self,
+        now: Duration,
+        (arrived_on, rtt): (PathId, Option<Duration>),
+        bytes: usize,
+    ) {
         self.borrowing.on_packet(bytes);
-        let has_data = self.acknowledgement.end_of_packet(now, self.tracking.has_gap());
+        let packet = ReceivedPacket {
+            gap: self.tracking.has_gap(),
+            sack_bytes: self.sack_packet_len(),
+            rtt,
+        };
+        let has_data = self.acknowledgement.end_of_packet(now, &packet);
         self.return_path.on_packet(now, arrived_on, has_data);
         if !self.delivery.is_readable() && !self.reassembly.is_empty() {
             self.deliver_partially();

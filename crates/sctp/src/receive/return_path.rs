@@ -16,6 +16,17 @@ const MIN_RECENT: Duration = Duration::from_millis(20);
 /// The time for which a path counts as recently received on while its RTT is unknown.
 const UNMEASURED_RECENT: Duration = Duration::from_millis(100);
 
+/// The bytes of data for which a path carries one byte of SACK: 4 %. A single path with a SACK for
+/// every second packet has about half of that, so two paths of one rate leave all to the faster one.
+const DATA_PER_SACK_BYTE: usize = 25;
+
+/// The bytes that a packet with data counts for. With one path there is a SACK for every second
+/// packet, too, however small.
+pub(super) const FULL_PACKET: usize = 1500;
+
+/// The most that a path saves up, in bytes of SACKs: what it may carry at once after a pause.
+const MAX_CREDIT: usize = 4096;
+
 /// A path that packets arrived on.
 #[derive(Clone, Copy, Debug)]
 struct ReceivedOn {
@@ -26,6 +37,8 @@ struct ReceivedOn {
     data: bool,
     /// The number of the last SACK sent there; 0 for none.
     turn: u64,
+    /// The bytes of data for which no SACK has been sent there: negative once there were more.
+    credit: i64,
 }
 
 /// The paths that packets arrived on and that SACKs were sent on.
@@ -60,17 +73,19 @@ impl ReturnPath {
             self.last = Some(path);
             self.first.get_or_insert(path);
         }
-        if matches!(self.policy, SackPath::InTurn | SackPath::LowestRtt) {
+        if matches!(self.policy, SackPath::InTurn | SackPath::LowestRtt | SackPath::Budgeted) {
             self.record(now, path, has_data);
         }
     }
 
     fn record(&mut self, now: Duration, path: PathId, has_data: bool) {
+        let earned = if has_data { FULL_PACKET as i64 } else { 0 };
         if let Some(received_on) =
             self.received_on.iter_mut().find(|received_on| received_on.path == path)
         {
             received_on.at = now;
             received_on.data |= has_data;
+            received_on.credit = (received_on.credit + earned).min(most_credit());
             return;
         }
         if self.received_on.len() >= MAX_TRACKED {
@@ -80,12 +95,18 @@ impl ReturnPath {
                 self.received_on.remove(index);
             }
         }
-        self.received_on.push(ReceivedOn { path, at: now, data: has_data, turn: 0 });
+        self.received_on.push(ReceivedOn {
+            path,
+            at: now,
+            data: has_data,
+            turn: 0,
+            credit: earned,
+        });
     }
 
-    /// Records a SACK sent on `path`.
+    /// Records a SACK of `bytes` sent on `path`.
     #[inline]
-    pub(crate) fn on_sack(&mut self, path: PathId) {
+    pub(crate) fn on_sack(&mut self, path: PathId, bytes: usize) {
         self.sack = Some(path);
         self.first = None;
         self.turn += 1;
@@ -93,6 +114,8 @@ impl ReturnPath {
             received_on.data = false;
             if received_on.path == path {
                 received_on.turn = self.turn;
+                let spent = (bytes * DATA_PER_SACK_BYTE) as i64;
+                received_on.credit = (received_on.credit - spent).max(-most_credit());
             }
         }
     }
@@ -109,13 +132,16 @@ impl ReturnPath {
             SackPath::LastArrival => None,
             SackPath::First => self.first,
             SackPath::InTurn => self.in_turn(|received_on| received_on.data),
-            SackPath::LowestRtt if saw_duplicates => {
+            SackPath::LowestRtt | SackPath::Budgeted if saw_duplicates => {
                 let recently = |received_on: &ReceivedOn| is_recent(received_on, now, paths);
                 self.in_turn(|received_on| {
                     recently(received_on) && Some(received_on.path) != self.sack
                 })
             }
-            SackPath::LowestRtt => self.fastest(now, paths),
+            SackPath::LowestRtt => self.fastest(now, paths, |_| true),
+            SackPath::Budgeted => self
+                .fastest(now, paths, |received_on| received_on.credit > 0)
+                .or_else(|| self.richest(now, paths)),
         };
         let exists = |path: &PathId| paths.get(*path).is_some();
         wanted.filter(exists).or(self.last).filter(exists)
@@ -127,11 +153,25 @@ impl ReturnPath {
         eligible.min_by_key(|received_on| received_on.turn).map(|received_on| received_on.path)
     }
 
-    /// Returns the fastest of the active paths that were recently received on: a pure receiver does
-    /// not otherwise notice that a path has failed.
-    fn fastest(&self, now: Duration, paths: &Paths) -> Option<PathId> {
+    /// Returns the path with the most credit of those that were recently received on.
+    fn richest(&self, now: Duration, paths: &Paths) -> Option<PathId> {
         let received_on =
             self.received_on.iter().filter(|received_on| is_recent(received_on, now, paths));
+        received_on.max_by_key(|received_on| received_on.credit).map(|received_on| received_on.path)
+    }
+
+    /// Returns the fastest eligible one of the active paths that were recently received on: a pure
+    /// receiver does not otherwise notice that a path has failed.
+    fn fastest(
+        &self,
+        now: Duration,
+        paths: &Paths,
+        is_eligible: impl Fn(&ReceivedOn) -> bool,
+    ) -> Option<PathId> {
+        let received_on = self
+            .received_on
+            .iter()
+            .filter(|received_on| is_eligible(received_on) && is_recent(received_on, now, paths));
         let round_trip = |received_on: &&ReceivedOn| {
             let path = paths.get(received_on.path);
             let rtt = path.and_then(Path::min_rtt);
@@ -139,6 +179,11 @@ impl ReturnPath {
         };
         received_on.min_by_key(round_trip).map(|received_on| received_on.path)
     }
+}
+
+/// The most credit, in bytes of data.
+fn most_credit() -> i64 {
+    (MAX_CREDIT * DATA_PER_SACK_BYTE) as i64
 }
 
 fn is_recent(received_on: &ReceivedOn, now: Duration, paths: &Paths) -> bool {

@@ -9,11 +9,18 @@ use core::time::Duration;
 
 use super::acknowledgement::SackPolicy;
 use super::ranges::{Range, difference};
+use super::return_path::FULL_PACKET;
 use super::{Position, Receiver};
 use crate::config::NrSackPolicy;
 use crate::identifier::PathId;
 use crate::path::Paths;
 use crate::wire::{EncodeChunk, GapBlock, PacketWriter, SackBuilder};
+
+/// The bytes of the headers below a SACK that is sent on its own: IP, UDP and SCTP.
+const HEADERS: usize = 20 + 8 + 12;
+
+/// The bytes of a SACK without blocks.
+const SACK: usize = 16;
 
 fn put_blocks(
     blocks: &mut Vec<GapBlock>,
@@ -51,7 +58,12 @@ impl Receiver {
 
     /// Records the path of the SACK that was written.
     pub fn sack_sent_on(&mut self, path: PathId) {
-        self.return_path.on_sack(path);
+        self.return_path.on_sack(path, self.sack_packet_len());
+    }
+
+    /// Returns the length of a packet with nothing but a SACK that is written now, in bytes.
+    pub(super) fn sack_packet_len(&self) -> usize {
+        (HEADERS + SACK + 4 * self.tracking.above().len()).min(FULL_PACKET)
     }
 
     /// Returns when a delayed SACK has to be sent.

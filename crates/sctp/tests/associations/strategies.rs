@@ -64,8 +64,13 @@ fn sending() -> impl Strategy<Value = Multipath> {
 
 /// The configuration of one side: one path at a time, or any multipath configuration.
 pub(crate) fn multipath() -> impl Strategy<Value = Option<Multipath>> {
-    let sack_path =
-        select(vec![SackPath::LastArrival, SackPath::InTurn, SackPath::LowestRtt, SackPath::First]);
+    let sack_path = select(vec![
+        SackPath::LastArrival,
+        SackPath::InTurn,
+        SackPath::LowestRtt,
+        SackPath::Budgeted,
+        SackPath::First,
+    ]);
     let several = (sending(), sack_path, any::<[bool; 2]>()).prop_map(
         |(mut multipath, sack_path, [delayed_ack, at_arrival])| {
             multipath.sack_path = sack_path;

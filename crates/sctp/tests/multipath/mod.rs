@@ -1,5 +1,6 @@
 //! Several paths used at once, over links in virtual time.
 
+mod asymmetric;
 mod properties;
 mod published;
 mod throughput;

@@ -107,6 +107,7 @@ prop_compose! {
             Just(SackPath::LastArrival),
             Just(SackPath::InTurn),
             Just(SackPath::LowestRtt),
+            Just(SackPath::Budgeted),
             Just(SackPath::First)
         ],
         control in prop_oneof![

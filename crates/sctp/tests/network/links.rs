@@ -113,7 +113,12 @@ pub(crate) struct Network {
 impl Network {
     /// A network between two hosts, with a link like this for each network.
     pub(crate) fn of_two(links: &[LinkConfig]) -> Self {
-        let both = links.iter().flat_map(|config| [config.clone(), config.clone()]);
+        Self::of_two_asymmetric(links, links)
+    }
+
+    /// The same with other links for the way back.
+    pub(crate) fn of_two_asymmetric(links: &[LinkConfig], back: &[LinkConfig]) -> Self {
+        let both = links.iter().zip(back).flat_map(|(there, back)| [there.clone(), back.clone()]);
         let routes = [0, 1]
             .map(|host| (0..links.len()).map(|network| network * 2 + host).collect::<Vec<_>>());
         Self::new(both.collect(), routes.into(), 0)

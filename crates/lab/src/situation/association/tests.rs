@@ -49,6 +49,7 @@ fn choices_keep_their_names_in_plans() {
         ("last-arrival", SackPath::LastArrival),
         ("in-turn", SackPath::InTurn),
         ("lowest-rtt", SackPath::LowestRtt),
+        ("budgeted", SackPath::Budgeted),
         ("first", SackPath::First),
     ]);
     assert_names(&[("none", Cuc::None), ("v1", Cuc::V1), ("v2", Cuc::V2)]);

@@ -27,7 +27,7 @@ fn paths(forward: [u64; 2], return_path: [u64; 2], sacks: &[(PathId, PathId)]) -
         let rtts = &mut paths.get_mut(*on).unwrap().estimates.return_rtts;
         // Queueing only ever adds delay.
         for queue in [30, 0, 80] {
-            rtts.on_sample(*returned, ms(minimum + queue), false);
+            rtts.on_sample(*returned, ms(minimum + queue), 1500, false);
         }
     }
     paths
@@ -70,7 +70,7 @@ fn inactive_paths_are_not_compared() {
 fn the_history_is_bounded() {
     let mut rtts = RttsByReturnPath::default();
     for return_path in 0..1000 {
-        rtts.on_sample(PathId(return_path), ms(1), false);
+        rtts.on_sample(PathId(return_path), ms(1), 1500, false);
     }
     assert_eq!(rtts.rtts.len(), MAX_RETURN_PATHS);
 }
@@ -78,8 +78,8 @@ fn the_history_is_bounded() {
 #[test]
 fn measurements_of_a_removed_return_path_are_dropped() {
     let mut rtts = RttsByReturnPath::default();
-    rtts.on_sample(PathId(0), ms(80), true);
-    rtts.on_sample(PathId(1), ms(45), true);
+    rtts.on_sample(PathId(0), ms(80), 1500, true);
+    rtts.on_sample(PathId(1), ms(45), 1500, true);
     assert_eq!(rtts.minimum(), Some(ms(45)));
     assert!(rtts.forget(PathId(1)));
     assert_eq!(rtts.minimum(), Some(ms(80)));

@@ -38,7 +38,7 @@ fn without_cmt_sacks_return_to_the_source_of_the_last_data() {
     back.on_packet(ms(1), B, true);
     back.on_packet(ms(2), C, false);
     assert_eq!(back.choose(ms(2), &paths, false), Some(B));
-    back.on_sack(B);
+    back.on_sack(B, 52);
     assert_eq!(back.choose(ms(2), &paths, false), Some(B));
 }
 
@@ -50,7 +50,7 @@ fn first_selects_the_path_of_the_first_data_since_the_last_sack() {
     back.on_packet(ms(0), A, true);
     back.on_packet(ms(1), B, true);
     assert_eq!(back.choose(ms(1), &paths, false), Some(A));
-    back.on_sack(A);
+    back.on_sack(A, 52);
     back.on_packet(ms(2), B, true);
     back.on_packet(ms(3), A, true);
     assert_eq!(back.choose(ms(3), &paths, false), Some(B));
@@ -65,14 +65,14 @@ fn in_turn_the_paths_with_data_alternate() {
         back.on_packet(ms(round), A, true);
         back.on_packet(ms(round), B, true);
         let path = back.choose(ms(round), &paths, false).unwrap();
-        back.on_sack(path);
+        back.on_sack(path, 52);
         chosen.push(path);
     }
     assert_eq!(chosen, [A, B, A, B]);
     // A path without data since then gets no turn.
     back.on_packet(ms(5), B, true);
     assert_eq!(back.choose(ms(5), &paths, false), Some(B));
-    back.on_sack(B);
+    back.on_sack(B, 52);
     back.on_packet(ms(6), B, true);
     back.on_packet(ms(6), C, true);
     assert_eq!(back.choose(ms(6), &paths, false), Some(C));
@@ -100,6 +100,28 @@ fn the_fastest_path_is_used_while_packets_arrive_on_it() {
     assert_eq!(back.choose(ms(10_000), &paths, false), Some(C));
 }
 
+/// B is the fastest, and delivers a hundredth of the data.
+#[test]
+fn a_path_carries_sacks_in_proportion_to_its_data() {
+    let mut back = ReturnPath::of(&configured(SackPath::Budgeted));
+    let paths = paths();
+    let mut bytes = [0; 3];
+    for packet in 0..10_000_u64 {
+        let now = ms(packet / 10);
+        let path = if packet % 100 == 0 { B } else { A };
+        back.on_packet(now, path, true);
+        if packet % 2 == 1 {
+            let chosen = back.choose(now, &paths, false).unwrap();
+            bytes[usize::from(chosen.0)] += 100;
+            back.on_sack(chosen, 100);
+        }
+    }
+    let share = 100 * FULL_PACKET / DATA_PER_SACK_BYTE;
+    assert!(bytes[1] <= share + MAX_CREDIT && bytes[1] >= share, "{bytes:?}, {share}");
+    assert_eq!(bytes.iter().sum::<usize>(), 500_000, "SACKs are sent all the same");
+    assert_eq!(bytes[2], 0, "nothing arrives there");
+}
+
 #[test]
 fn duplicate_data_moves_sacks_to_another_path() {
     let mut back = ReturnPath::of(&configured(SackPath::LowestRtt));
@@ -109,7 +131,7 @@ fn duplicate_data_moves_sacks_to_another_path() {
         back.on_packet(ms(round), A, true);
         back.on_packet(ms(round), B, true);
         let path = back.choose(ms(round), &paths, round > 0).unwrap();
-        back.on_sack(path);
+        back.on_sack(path, 52);
         chosen.push(path);
     }
     assert_eq!(chosen, [B, A, B, A, B]);

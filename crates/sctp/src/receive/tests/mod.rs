@@ -24,6 +24,8 @@ use crate::wire::{
 };
 
 pub(super) const PATH: PathId = PathId(0);
+/// Its round-trip time.
+const RTT: Option<Duration> = Some(Duration::from_millis(80));
 
 /// The initial TSN of all tests, close to wrapping around.
 pub(super) const FIRST: u32 = u32::MAX - 3;
@@ -60,7 +62,7 @@ impl Side {
             .iter()
             .map(|chunk| self.receiver.handle_data(chunk.clone(), &mut self.counters))
             .collect();
-        self.receiver.end_of_packet(self.now, PATH, bytes);
+        self.receiver.end_of_packet(self.now, (PATH, RTT), bytes);
         outcomes
     }
 

@@ -33,6 +33,34 @@ fn a_single_packet_waits_for_the_delay() {
     assert_eq!(side.receiver.next_timeout(), None);
 }
 
+/// With 60 gaps a SACK takes 296 bytes, a fiftieth of ten packets.
+#[test]
+fn large_sacks_wait_for_more_data_if_budgeted() {
+    let config =
+        AssociationConfig { multipath: Some(crate::config::Multipath::default()), ..config() };
+    let mut side = Side::with(&config, false, true);
+    const DATA: [u8; 1400] = [b'x'; 1400];
+    let data = core::str::from_utf8(&DATA).expect("ASCII");
+    for gap in 0..60 {
+        side.chunk(&whole(2 * gap + 1, 0, "x"));
+    }
+    side.sack();
+    let wanted: Vec<bool> = (0..11)
+        .map(|packet| {
+            side.chunk(&whole(121 + packet, 0, data));
+            side.wants_sack()
+        })
+        .collect();
+    assert_eq!(wanted.iter().position(|wanted| *wanted), Some(9));
+    side.sack();
+    // An eighth of the round trip later in any case.
+    for packet in 0..2 {
+        side.chunk(&whole(132 + packet, 0, data));
+    }
+    assert!(!side.wants_sack());
+    assert_eq!(side.receiver.next_timeout(), Some(side.now + Duration::from_millis(10)));
+}
+
 #[test]
 fn several_chunks_of_a_packet_count_once() {
     let mut side = Side::data();
