@@ -8,7 +8,6 @@ use std::error::Error;
 use std::net::IpAddr;
 
 use bytes::Bytes;
-use eyas::race::policy::Policy;
 use eyas::sctp::protocol::config::{AssociationConfig, Multipath};
 use eyas::sctp::protocol::identifier::StreamId;
 use eyas::sctp::protocol::message::SendInfo;
@@ -49,8 +48,8 @@ pub(crate) async fn connect(udp: u16) -> Result<SctpAssociation, Box<dyn Error>>
         .build()?;
     // One address is enough: the server announces the others in the handshake.
     let transports = vec![Transport::SctpUdp];
-    let target = Target::plain(Host::parse(SERVER[0])?, PORT, transports.clone(), Security::None);
-    let race = endpoint.preconnection(target).policy(Policy { transports, ..Policy::default() });
+    let target = Target::plain(Host::parse(SERVER[0])?, PORT, transports, Security::None);
+    let race = endpoint.preconnection(target);
     let connection = race.connect().await?;
     connection.into_sctp().map_err(|_| "only SCTP was raced".into())
 }

@@ -19,6 +19,7 @@ use crate::attempt::opening::RaceOpening;
 use crate::attempt::{Attempt, Reporter, server_name};
 use crate::clock::Clock;
 use crate::driver_event::DriverEvent;
+use crate::events;
 use crate::memory_store::Observation;
 use crate::preconnection::{Allowed, Peer};
 use crate::record::Record;
@@ -68,6 +69,8 @@ struct Driver {
     /// since.
     reported_slots: Option<usize>,
     first_address: Option<Duration>,
+    /// Whether an attempt has started.
+    has_started: bool,
 }
 
 pub(crate) async fn run(
@@ -94,7 +97,9 @@ pub(crate) async fn run(
         slot_freed: None,
         reported_slots: None,
         first_address: None,
+        has_started: false,
     };
+    driver.endpoint.tally().races().started();
     driver.feed_slots();
     while !driver.run_until_network_change(&mut network, &mut events).await {
         if let Some(view) = network.borrow_and_update().clone() {
@@ -232,6 +237,9 @@ impl Driver {
             DriverEvent::Attempt(id, Event::FellBack) => Input::FellBack { id },
             DriverEvent::Attempt(id, Event::Failed(failure)) => {
                 self.count(id, Tally::failed);
+                if let Some(attempt) = self.race.attempt(id) {
+                    events::failure(&self.race, &attempt.candidate, &failure);
+                }
                 self.attempts.remove(&id);
                 Input::Failed { id, failure }
             }
@@ -293,6 +301,10 @@ impl Driver {
             receiver
         });
         self.endpoint.tally().started(candidate.transport);
+        if !std::mem::replace(&mut self.has_started, true) {
+            events::plan(&self.race);
+        }
+        events::start(&self.race, &candidate, self.race.attempt(id));
         let setup = self.race.setup();
         let host = self.options.peer.certificate_host.as_ref().unwrap_or(&setup.target.host);
         let attempt = Attempt {
@@ -361,6 +373,10 @@ impl Driver {
     fn deliver_usable(&mut self, id: AttemptId) {
         if let (Some(connection), Some(usable)) = (self.connection(id), self.results.usable.take())
         {
+            self.endpoint.tally().races().won();
+            if let Some(attempt) = self.race.attempt(id) {
+                events::win(&self.race, &attempt.candidate, self.clock.origin().elapsed());
+            }
             // If the caller is gone, the race continues only to learn.
             let _ = usable.send(Ok(connection));
         }
@@ -368,6 +384,10 @@ impl Driver {
 
     fn deliver_better(&mut self, id: AttemptId) {
         if let Some(connection) = self.connection(id) {
+            self.endpoint.tally().races().switched();
+            if let Some(attempt) = self.race.attempt(id) {
+                events::switch(&self.race, &attempt.candidate, self.clock.origin().elapsed());
+            }
             // If the caller does not accept any more connections, this one is closed.
             let _ = self.results.better.try_send(Box::new(connection));
         }
@@ -375,6 +395,8 @@ impl Driver {
 
     fn fail(&mut self, failure: RaceFailure) {
         if let Some(usable) = self.results.usable.take() {
+            self.endpoint.tally().races().failed();
+            events::lost(&self.race, &failure);
             // If the caller is gone, nothing needs to be notified.
             let _ = usable.send(Err(failure));
         }
@@ -386,6 +408,7 @@ impl Driver {
         }
         let network_name;
         (evidence.network, network_name) = self.endpoint.network().final_id(&evidence.network);
+        events::learnt(&evidence);
         let trust = self.race.setup().view.trust().clone();
         self.endpoint.memory().learn_in_background(Observation { evidence, trust, network_name });
     }
@@ -431,6 +454,7 @@ impl Driver {
                 rtt: None,
                 sent_again: None,
             };
+            events::learnt(&evidence);
             let observation = Observation { evidence, trust: trust.clone(), network_name };
             endpoint.memory().learn_in_background(observation);
         })

@@ -19,7 +19,7 @@ use crate::network::Network;
 use crate::sctp::client::Clients;
 #[cfg(feature = "sctp")]
 use crate::sctp::protocol::config::AssociationConfig;
-use crate::tally::{AttemptCounts, Tally};
+use crate::tally::{AttemptCounts, RaceCounts, Tally};
 use crate::{
     Connection, Error, Feedback, MemoryStore, Preconnection, Resolver, SecurityParameters,
 };
@@ -257,6 +257,11 @@ impl Endpoint {
     /// Returns the outcomes so far of the attempts of all races over one transport.
     pub fn attempts(&self, transport: Transport) -> AttemptCounts {
         self.shared.tally.of(transport)
+    }
+
+    /// Returns the outcomes of all races so far.
+    pub fn races(&self) -> RaceCounts {
+        self.shared.tally.races().counts()
     }
 
     /// Waits until every SCTP association and QUIC connection that was opened by this endpoint has

@@ -6,7 +6,7 @@
 //! | [`Target`], [`Host`] | the peer to reach, and the protocols spoken there | RFC 9622 §6.1 |
 //! | [`Preconnection`], [`Initiation`] | from a target to a connection, and then to a better one | RFC 9622 §6, §7 |
 //! | [`Connection`], [`ByteStream`] | the connection that won | RFC 9622 §9 |
-//! | [`ConnectionInfo`], [`Recording`], [`AttemptCounts`] | why it won, and how the other attempts ended | RFC 9622 §9 |
+//! | [`ConnectionInfo`], [`Recording`], [`AttemptCounts`], [`RaceCounts`] | why it won, and how the other attempts ended | RFC 9622 §9 |
 //! | [`TcpStatus`], [`TcpReading`], [`TcpProbe`] | what the kernel knows of a TCP connection | |
 //! | [`Feedback`] | reports to the memory how a connection fared | |
 //! | [`Error`], [`ConnectError`], [`CertificateFault`] | what went wrong, and what to do about it | |
@@ -38,6 +38,23 @@
 //! # }
 //! ```
 //!
+//! # Events
+//!
+//! Races report what they do as `tracing` events at level `debug` under the target `eyas::race`. The target and the
+//! messages are stable; each event has the field `host`.
+//!
+//! | message | fields | when |
+//! | --- | --- | --- |
+//! | `plan` | `port`, `candidates`, `dropped` | before the first attempt starts |
+//! | `start` | `candidate`, `reasons` | an attempt starts |
+//! | `failure` | `candidate`, `cause`, `failure` | an attempt has failed by itself |
+//! | `win` | `candidate`, `after_ms` | the connection for the caller is ready |
+//! | `switch` | `candidate`, `after_ms` | a better connection is ready later |
+//! | `no winner` | `failure` | nobody has won |
+//! | `learnt` | `candidate`, `level`, `cause` | something goes into the memory |
+//!
+//! `eyas_http` adds the events of requests. [`Endpoint::races`] and [`Endpoint::attempts`] count.
+//!
 //! Dropping a future, an [`Initiation`], a [`Connection`] or a [`Listener`] closes everything that
 //! it had open. The crate runs on Linux, inside a tokio runtime.
 
@@ -63,6 +80,7 @@ mod driver;
 mod driver_event;
 mod endpoint;
 mod error;
+mod events;
 mod failure;
 mod feedback;
 mod icmp;
@@ -115,7 +133,7 @@ pub use preconnection::Preconnection;
 pub use private_key::{private_key_from_encrypted_pem, private_key_from_pem};
 pub use resolver::{NameSource, Resolver};
 pub use security::{CertificateFault, KeyFingerprint, KeyFingerprintError, SecurityParameters};
-pub use tally::AttemptCounts;
+pub use tally::{AttemptCounts, RaceCounts};
 pub use tcp_status::{TcpProbe, TcpReading, TcpStatus};
 
 pub use eyas_race::candidate::{Alpn, Candidate, Security, Transport};

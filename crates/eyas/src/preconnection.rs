@@ -13,7 +13,7 @@ use eyas_race::plan::{Plan, PlanRequest, plan};
 use eyas_race::policy::Policy;
 use eyas_race::race::Setup;
 use eyas_race::resolve::Resolution;
-use eyas_race::target::{Host, Target};
+use eyas_race::target::{Host, Service, Target};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
@@ -58,10 +58,16 @@ pub(crate) struct Peer {
 
 impl Preconnection {
     pub(crate) fn new(endpoint: Endpoint, target: Target) -> Self {
+        let mut policy = Policy::default();
+        if let Service::Plain { transports, .. } = &target.service
+            && !transports.is_empty()
+        {
+            policy.transports.clone_from(transports);
+        }
         Self {
             endpoint,
             target,
-            policy: Policy::default(),
+            policy,
             seed: None,
             peer: Peer::default(),
             until_spoken: false,
@@ -69,7 +75,8 @@ impl Preconnection {
         }
     }
 
-    /// Sets the policy. The default is [`Policy::default`]. Policies from user input should be
+    /// Sets the policy. The default is [`Policy::default`], with the transports of the target if it
+    /// names them ([`Target::plain`]). Policies from user input should be
     /// checked with [`Policy::validated`] first.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;

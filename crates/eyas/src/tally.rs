@@ -1,4 +1,4 @@
-//! Counts the attempts of an endpoint's races and their outcomes.
+//! Counts an endpoint's races, their attempts, and the outcomes of both.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -21,9 +21,63 @@ pub struct AttemptCounts {
     pub failed: u64,
 }
 
+/// The outcomes of the races of an endpoint since it was created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RaceCounts {
+    /// Races started.
+    pub started: u64,
+    /// Races in which an attempt has won.
+    pub won: u64,
+    /// Connections that were ready after the win, and better than the winner.
+    pub switched: u64,
+    /// Races that nobody has won.
+    pub failed: u64,
+}
+
 /// The current counts of an endpoint.
 #[derive(Debug, Default)]
-pub(crate) struct Tally([Row; Transport::ALL.len()]);
+pub(crate) struct Tally {
+    attempts: [Row; Transport::ALL.len()],
+    races: Races,
+}
+
+/// The current counts of races.
+#[derive(Debug, Default)]
+pub(crate) struct Races {
+    started: AtomicU64,
+    won: AtomicU64,
+    switched: AtomicU64,
+    failed: AtomicU64,
+}
+
+impl Races {
+    pub(crate) fn started(&self) {
+        self.started.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn won(&self) {
+        self.won.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn switched(&self) {
+        self.switched.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn failed(&self) {
+        self.failed.fetch_add(1, Relaxed);
+    }
+
+    /// Returns the current counts.
+    pub(crate) fn counts(&self) -> RaceCounts {
+        RaceCounts {
+            started: self.started.load(Relaxed),
+            won: self.won.load(Relaxed),
+            switched: self.switched.load(Relaxed),
+            failed: self.failed.load(Relaxed),
+        }
+    }
+}
 
 #[derive(Debug, Default)]
 struct Row {
@@ -61,6 +115,11 @@ impl Tally {
         }
     }
 
+    /// Returns the counts of races.
+    pub(crate) fn races(&self) -> &Races {
+        &self.races
+    }
+
     fn count(&self, transport: Transport, counter: impl Fn(&Row) -> &AtomicU64) {
         if let Some(row) = self.row(transport) {
             counter(row).fetch_add(1, Relaxed);
@@ -69,7 +128,7 @@ impl Tally {
 
     fn row(&self, transport: Transport) -> Option<&Row> {
         let index = Transport::ALL.iter().position(|listed| *listed == transport)?;
-        self.0.get(index)
+        self.attempts.get(index)
     }
 }
 

@@ -4,10 +4,13 @@ mod attempt;
 mod common;
 #[cfg(feature = "sctp")]
 mod ends;
+mod events;
 mod examples;
 mod fast_open;
 mod listening;
 mod mptcp;
+#[path = "../observer/mod.rs"]
+mod observer;
 mod own_quic;
 #[path = "../ports/mod.rs"]
 mod ports;
