@@ -157,7 +157,7 @@ impl HttpClient {
             .redirects(options.redirects)
             .connect_timeout(connect.map(duration).transpose()?)
             .idle_timeout(options.idle.map(duration).transpose()?)
-            .total_timeout(options.total.map(duration).transpose()?))
+            .timeout(options.total.map(duration).transpose()?))
     }
 }
 

@@ -17,6 +17,7 @@
 //! | `early` | requests as 0-RTT data |
 //! | `alternatives` | when an alternative service is tried |
 //! | `proxies`, `proxy`, `proxied` | choosing a proxy, and connecting through it |
+//! | `stats` | counters |
 //! | `tunnel` | tunnels by CONNECT, over any version |
 
 mod alternatives;
@@ -45,6 +46,7 @@ mod request_url;
 mod response;
 mod reused;
 mod route;
+mod stats;
 mod tunnel;
 
 use std::{
@@ -73,6 +75,7 @@ pub use self::{
     report::{Reuse, ReuseVerdict},
     request::RequestBuilder,
     response::Response,
+    stats::ClientStats,
     tunnel::{Connected, Tunnel},
 };
 use self::{builder::Config, dial::Dialler};
@@ -97,6 +100,7 @@ struct Inner {
     alt_svc: Mutex<alt_svc::Cache>,
     dialling: alternatives::Dialling,
     known: early::Known,
+    counters: stats::Counters,
     /// Whether changes of network are already being watched.
     is_watching_network: AtomicBool,
     /// The epoch of the times in the cache of alternative services.
@@ -147,7 +151,7 @@ impl Client {
         ClientBuilder::default()
     }
 
-    fn new(endpoint: Endpoint, config: Config) -> Self {
+    fn with_config(endpoint: Endpoint, config: Config) -> Self {
         let dialler = Dialler {
             endpoint,
             race: config.race.clone(),
@@ -161,10 +165,19 @@ impl Client {
             alt_svc: Mutex::default(),
             dialling: alternatives::Dialling::default(),
             known: early::Known::default(),
+            counters: stats::Counters::default(),
             is_watching_network: AtomicBool::new(false),
             epoch: Instant::now(),
             config,
         }))
+    }
+
+    /// Creates a client with the defaults of [`builder`](Self::builder).
+    ///
+    /// # Panics
+    /// If the default endpoint cannot be built, which [`ClientBuilder::build`] reports as an error.
+    pub fn new() -> Self {
+        Self::builder().build().expect("the default endpoint can be built")
     }
 
     /// Creates a GET request.
@@ -187,6 +200,11 @@ impl Client {
         self.request(Method::PUT, url)
     }
 
+    /// Creates a PATCH request.
+    pub fn patch(&self, url: impl AsRef<str>) -> RequestBuilder {
+        self.request(Method::PATCH, url)
+    }
+
     /// Creates a DELETE request.
     pub fn delete(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request(Method::DELETE, url)
@@ -204,6 +222,17 @@ impl Client {
         self.0.network_changed();
     }
 
+    /// Returns the counters of its requests and of its pool. Those of its races are the endpoint's
+    /// ([`Endpoint::races`], [`Endpoint::attempts`]).
+    pub fn stats(&self) -> ClientStats {
+        self.0.counters.stats(self.0.pool.open())
+    }
+
+    /// Returns the endpoint that makes its connections.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.0.dialler.endpoint
+    }
+
     /// Returns the number of malformed `Alt-Svc` fields.
     pub fn malformed_alt_svc(&self) -> u64 {
         self.0.alternatives().malformed()
@@ -211,6 +240,12 @@ impl Client {
 
     fn inner(&self) -> &Arc<Inner> {
         &self.0
+    }
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -32,16 +32,23 @@
 #![cfg_attr(feature = "server", doc = "```no_run")]
 #![cfg_attr(not(feature = "server"), doc = "```ignore")]
 //! # async fn example(app: axum::Router) -> Result<(), eyas_http::serve::ServeError> {
-//! use eyas_http::{Server, serve::SctpService};
+//! use eyas_http::Server;
 //!
-//! let server = Server::builder().names(["example.com"]).sctp(SctpService::default());
+//! let server = Server::builder().names(["example.com"]);
 //! let running = server.service(app).start().await?;
 //! println!("https://localhost:{}/", running.local_addr().port());
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Features: `client` and `server` enable one half each; `cookies`, `compression`, `json`, `form`, `multipart`, `connector` and `ureq` extend the client; `internals` exposes `alt_svc`, without stability guarantees.
+//! # Events
+//!
+//! A client reports its requests as `tracing` events at level `debug` under the target `eyas_http::request`: `request`
+//! when one is sent on a connection, and `reuse` if the connection had carried one before, with `host`, `transport` and
+//! `remote`. The target and the messages are stable. The races below report theirs under `eyas::race` (see the crate
+//! `eyas`). [`Client::stats`] counts.
+//!
+//! Features: `client` and `server` enable one half each; `cookies`, `compression`, `json`, `form`, `multipart`, `connector` and `ureq` extend the client; `sctp` adds SCTP to both halves, and 44 crates to the 187 of the default features; `internals` exposes `alt_svc`, without stability guarantees.
 //! The first four are on by default.
 //!
 //! Deliberately absent: an upgrade of `http` URLs by HTTPS records (RFC 9460 §9.5), HTTP/2
@@ -88,8 +95,8 @@ mod version;
 pub use body::Body;
 #[cfg(feature = "client")]
 pub use client::{
-    Client, ClientBuilder, Connected, CookieStore, Direct, DirectConnection, HttpPolicy, Proxy,
-    Redirect, RequestBuilder, Response, Reuse, ReuseVerdict, Tunnel,
+    Client, ClientBuilder, ClientStats, Connected, CookieStore, Direct, DirectConnection,
+    HttpPolicy, Proxy, Redirect, RequestBuilder, Response, Reuse, ReuseVerdict, Tunnel,
 };
 #[cfg(feature = "client")]
 pub use error::{Error, Kind, text_without_password, without_password};

@@ -102,6 +102,11 @@ impl Pool {
         WeakPool(Arc::downgrade(&self.0))
     }
 
+    /// Returns the number of open connections.
+    pub(crate) fn open(&self) -> usize {
+        self.0.lock().open_count()
+    }
+
     /// Returns whether the origin has an HTTP/3 connection that can take a request.
     pub(crate) fn has_http3(&self, key: &Key) -> bool {
         self.0.lock().has_http3(key)

@@ -40,7 +40,8 @@ async fn a_switch_and_a_race_without_winner_are_told_and_counted() {
     let identity = common::identity();
     let (tcp, hole) = common::listen_beside_udp(&identity).await;
     let port = tcp.local_addr().port();
-    let endpoint = common::builder_for(std::slice::from_ref(&identity), port).build().expect("an endpoint");
+    let endpoint =
+        common::builder_for(std::slice::from_ref(&identity), port).build().expect("an endpoint");
     let mut initiation = endpoint.preconnection(common::https(port)).initiate();
     let won = wait(initiation.usable()).await.expect("a connection");
     assert_eq!(won.info().transport, Transport::Tcp);

@@ -18,6 +18,7 @@ use super::{
     report::Reuse,
     reused::{self, Missed, Sent},
     route::Route,
+    stats::Counters,
 };
 use crate::{
     Body, Error, Kind,
@@ -28,6 +29,9 @@ use crate::{
 
 /// The maximum number of connections tried for one request, for whatever reason.
 const MAX_TRIES: usize = 4;
+
+/// The target of the events of requests.
+const EVENTS: &str = "eyas_http::request";
 
 const ALT_USED: http::HeaderName = http::HeaderName::from_static("alt-used");
 
@@ -87,6 +91,7 @@ pub(super) async fn send(
                 chances.reuse = reuse.or(chances.reuse);
                 let may_retry = may_retry_after(&failure, reused, hop, sent_body, &mut chances);
                 if !may_retry || chances.tries >= MAX_TRIES {
+                    Counters::count(&inner.counters.failures);
                     return Err(match report {
                         Some(report) => failure.error.on(&*report),
                         None => failure.error,
@@ -95,6 +100,7 @@ pub(super) async fn send(
                 if let Some(body) = failure.unsent {
                     hop.body = Some(body);
                 }
+                Counters::count(&inner.counters.retries);
                 tracing::debug!(error = %failure.error, "retrying on another connection");
             }
         }
@@ -134,7 +140,9 @@ async fn once(
     let may_repeat = second.is_some() && is_idempotent(&hop.method);
     let conditions = reused::Conditions { inner, route, limits, may_repeat };
     let (method, fields) = (&hop.method, (&hop.headers, &hop.omitted));
+    let host = hop.url.host_str().unwrap_or_default();
     let start = |mut leased: Leased| {
+        tell(inner, method, host, &leased);
         let body = first.take().or_else(|| second.take()).unwrap_or_default();
         let request = request((method, fields), route, added, &leased, body);
         async move {
@@ -177,6 +185,23 @@ async fn once(
             }
             Err(Failed { failure, report: Some(report), reused, sent_body, reuse })
         }
+    }
+}
+
+/// Counts the request, and tells it as an event, which the [crate's documentation](crate#events)
+/// lists.
+fn tell(inner: &Inner, method: &Method, host: &str, leased: &Leased) {
+    Counters::count(&inner.counters.requests);
+    let info = leased.report().info();
+    let (transport, remote) = (info.transport, &info.remote);
+    tracing::debug!(
+        target: EVENTS,
+        %method, host, version = ?leased.version(), %transport, ?remote, reused = leased.reused,
+        "request"
+    );
+    if leased.reused {
+        Counters::count(&inner.counters.reuses);
+        tracing::debug!(target: EVENTS, host, %transport, ?remote, "reuse");
     }
 }
 

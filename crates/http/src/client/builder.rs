@@ -19,6 +19,8 @@ const ALTERNATIVE_WAIT: Duration = Duration::from_millis(300);
 pub struct ClientBuilder {
     pub(super) endpoint: Option<Endpoint>,
     added_roots: Vec<CertificateDer<'static>>,
+    /// Why the client cannot be built.
+    refused: Option<Error>,
     pub(super) config: Config,
 }
 
@@ -46,6 +48,7 @@ impl Default for ClientBuilder {
         Self {
             endpoint: None,
             added_roots: Vec::new(),
+            refused: None,
             config: Config {
                 policy: HttpPolicy::default(),
                 race: Policy::default(),
@@ -165,7 +168,7 @@ impl ClientBuilder {
     }
 
     /// Sets the time limit of a whole exchange, from the call to the last byte of the body.
-    pub fn total_timeout(mut self, limit: Duration) -> Self {
+    pub fn timeout(mut self, limit: Duration) -> Self {
         self.config.limits.total = Some(limit);
         self
     }
@@ -198,6 +201,18 @@ impl ClientBuilder {
         self
     }
 
+    /// Sets the `User-Agent` field of every request that does not set it itself, in place of that
+    /// of eyas. A value that is not valid in a field is an error of [`build`](Self::build).
+    pub fn user_agent(mut self, agent: impl TryInto<HeaderValue>) -> Self {
+        match agent.try_into() {
+            Ok(agent) => _ = self.config.headers.insert(USER_AGENT, agent),
+            Err(_) => {
+                self.refused = Some(Error::new(Kind::Request, "the user agent is no field value"));
+            }
+        }
+        self
+    }
+
     /// Sets header fields that are added to every request that does not set them itself.
     pub fn default_headers(mut self, headers: HeaderMap) -> Self {
         self.config.headers.extend(headers);
@@ -208,8 +223,12 @@ impl ClientBuilder {
     ///
     /// # Errors
     /// [`Kind::Tls`] if no endpoint was given and the default one cannot be built, or if both an
-    /// endpoint and roots were given; [`Kind::Request`] if no version of HTTP is allowed.
+    /// endpoint and roots were given; [`Kind::Request`] if no version of HTTP is allowed, or the
+    /// user agent is not valid.
     pub fn build(self) -> Result<Client, Error> {
+        if let Some(error) = self.refused {
+            return Err(error);
+        }
         if !self.config.versions.over_streams() && !self.config.versions.http3 {
             return Err(Error::new(Kind::Request, "no version of HTTP is allowed"));
         }
@@ -223,7 +242,7 @@ impl ClientBuilder {
                 trusting(self.added_roots).map_err(|error| Error::from_source(Kind::Tls, error))?
             }
         };
-        Ok(Client::new(endpoint, self.config))
+        Ok(Client::with_config(endpoint, self.config))
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::{Inner, alternatives, connect, early, limits::Limits, route::Route};
+use super::{Inner, alternatives, connect, early, limits::Limits, route::Route, stats::Counters};
 use crate::{
     Error, Kind,
     pool::{Checkout, Leased},
@@ -23,6 +23,7 @@ pub(super) async fn lease(
         Checkout::Ready(leased) => return Ok(leased),
         Checkout::Dial(permit) => permit,
     };
+    Counters::count(&inner.counters.connections);
     // Boxed because these futures are large, and a request that finds a connection needs neither.
     if !early {
         return Box::pin(connect::open(inner, route, permit)).await;

@@ -159,7 +159,7 @@ impl RequestBuilder {
     }
 
     /// Overrides the time limit of the whole exchange, from the call to the last byte of the body.
-    pub fn total_timeout(mut self, limit: impl Into<Option<Duration>>) -> Self {
+    pub fn timeout(mut self, limit: impl Into<Option<Duration>>) -> Self {
         self.limits.total = limit.into();
         self
     }

@@ -69,6 +69,11 @@ impl Conditions<'_> {
 }
 
 impl Origins {
+    /// Returns the number of open connections.
+    pub(super) fn open_count(&self) -> usize {
+        self.open
+    }
+
     pub(super) fn open(&mut self, key: &Key) {
         self.open += 1;
         self.origins.entry(key.clone()).or_default().open += 1;

@@ -107,7 +107,7 @@ async fn the_total_timeout_includes_the_body() {
     // Long enough for the head on any machine.
     let total = Duration::from_secs(4);
     let fetch = |versions| {
-        let client = builder(&[&site]).versions(versions).total_timeout(total).build();
+        let client = builder(&[&site]).versions(versions).timeout(total).build();
         let request = client.expect("a client").get(site.url("/"));
         async move {
             let response = request.send().await.expect("a head");

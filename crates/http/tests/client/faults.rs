@@ -37,7 +37,7 @@ async fn a_server_that_accepts_and_stays_silent() {
     let client = client.expect("a client");
     fails(client.get(format!("https://a.example:{port}/")), Kind::ConnectTimeout).await;
     fails(client.get(format!("http://a.example:{port}/")), Kind::IdleTimeout).await;
-    let client = builder_for(&[port], &[]).total_timeout(limit).build().expect("a client");
+    let client = builder_for(&[port], &[]).timeout(limit).build().expect("a client");
     fails(client.get(format!("http://a.example:{port}/")), Kind::TotalTimeout).await;
     silent.abort();
 }
@@ -51,10 +51,10 @@ async fn a_request_has_limits_of_its_own() {
     fails(secured.connect_timeout(limit), Kind::ConnectTimeout).await;
     let get = || client.get(format!("http://a.example:{port}/"));
     fails(get().idle_timeout(limit), Kind::IdleTimeout).await;
-    fails(get().total_timeout(limit), Kind::TotalTimeout).await;
+    fails(get().timeout(limit), Kind::TotalTimeout).await;
     let client = builder_for(&[port], &[]).idle_timeout(limit).build().expect("a client");
     let patient = client.get(format!("http://a.example:{port}/"));
-    fails(patient.idle_timeout(None).total_timeout(limit), Kind::TotalTimeout).await;
+    fails(patient.idle_timeout(None).timeout(limit), Kind::TotalTimeout).await;
     silent.abort();
 }
 

@@ -8,12 +8,15 @@ mod compression;
 #[cfg(all(feature = "form", feature = "json"))]
 mod conveniences;
 mod early;
+mod events;
 mod faults;
 mod fields;
 mod hostile;
 mod hostile_peer;
 #[path = "../../../eyas/tests/namespace/mod.rs"]
 mod namespace;
+#[path = "../../../eyas/tests/observer/mod.rs"]
+mod observer;
 mod odd;
 mod pool;
 #[path = "../../../eyas/tests/ports/mod.rs"]
@@ -24,6 +27,7 @@ mod redirects;
 mod retries;
 mod reuse;
 #[cfg(feature = "server")]
+#[cfg(all(feature = "server", feature = "sctp"))]
 mod sctp_port;
 mod service;
 mod site;

@@ -85,7 +85,7 @@ async fn fetch(proxy: SocketAddr, port: u16, authority: &Authority) -> Result<()
     let client = Client::builder()
         .add_root(authority.root().clone())
         .proxy(eyas_http::Proxy::all(format!("http://{proxy}"), ""))
-        .total_timeout(DEADLINE)
+        .timeout(DEADLINE)
         .build();
     let fetched = async {
         let url = format!("https://{HOST}:{port}/");

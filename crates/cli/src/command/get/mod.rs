@@ -190,7 +190,7 @@ fn client(
             None => Proxy::from_env(),
         });
     if let Some(limit) = flags.reach.max_time {
-        builder = builder.total_timeout(limit.saturating_sub(started_at.elapsed()));
+        builder = builder.timeout(limit.saturating_sub(started_at.elapsed()));
     }
     builder.build().map_err(|error| failed(&error, flags, common))
 }
