@@ -5,7 +5,7 @@
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use axum::{Extension, Router, routing::get};
-//! use eyas_http::serve::{PeerInfo, SctpService, Server};
+//! use eyas_http::serve::{PeerInfo, Server};
 //!
 //! async fn greet(Extension(peer): Extension<PeerInfo>) -> String {
 //!     format!("Hello {}, you came over {}.\n", peer.remote, peer.transport)
@@ -13,7 +13,7 @@
 //!
 //! let app = Router::new().route("/", get(greet));
 //! let server = Server::builder().listen("[::]:4433".parse()?).mptcp(true);
-//! let running = server.sctp(SctpService::default()).service(app).start().await?;
+//! let running = server.service(app).start().await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -26,9 +26,10 @@
 //! | `stream`, `stream_server`, `preface` | TCP and TLS, streams accepted elsewhere; HTTP/1, by hyper |
 //! | `http2` | HTTP/2, by h2 |
 //! | `quic` | HTTP/3, by quinn and h3 |
-//! | `sctp` | HTTP/1 over SCTP, on stream 0 of an association |
+//! | `sctp` | HTTP/1 over SCTP, on stream 0 of an association (feature `sctp`) |
 //! | `shared` | the state shared by all connections |
 //! | `answer`, `service`, `fields` | answering requests |
+//! | `tls` | certificates, its own and those of clients |
 //! | `link` | details of a connection |
 //! | `interim` | interim responses of a service |
 //! | `admission`, `budget`, `limits` | limits per peer and in total |
@@ -73,6 +74,7 @@ mod reply;
 mod request_body;
 mod request_line;
 mod running;
+#[cfg(feature = "sctp")]
 mod sctp;
 mod server;
 mod service;
@@ -81,6 +83,7 @@ mod source;
 mod stats;
 mod stream;
 mod stream_server;
+mod tls;
 mod turn;
 
 pub use eyas::ServerIdentity;
@@ -97,11 +100,14 @@ pub use self::{
     link::{ConnectProtocol, PeerInfo},
     request_body::{RequestBody, RequestBodyError},
     running::Running,
-    sctp::SctpService,
     server::{Server, ServerBuilder},
     stats::Stats,
     stream_server::StreamServer,
+    tls::ClientCertificates,
 };
+
+#[cfg(feature = "sctp")]
+pub use self::sctp::SctpService;
 
 // For servers that fail on purpose; not part of the stable API.
 #[doc(hidden)]

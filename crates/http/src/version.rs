@@ -47,7 +47,7 @@ impl Versions {
     }
 
     /// Returns the ALPN names to offer over one SCTP stream, which HTTP/2 would multiplex again.
-    #[cfg(feature = "server")]
+    #[cfg(all(feature = "server", feature = "sctp"))]
     pub(crate) fn sctp_alpn(self) -> Vec<String> {
         if self.http1 { vec!["http/1.1".to_owned()] } else { Vec::new() }
     }

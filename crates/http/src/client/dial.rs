@@ -155,13 +155,15 @@ impl Dialler {
         Ok((dialled.sender, dialled.report.of_alternative(service)))
     }
 
+    #[cfg_attr(not(feature = "sctp"), expect(unused_variables, reason = "there is no SCTP"))]
     fn preconnection(&self, target: Target, sctp_udp: Option<u16>) -> Preconnection {
         // HTTP/3 does it while there are requests.
         let preconnection = self.endpoint.preconnection(target).without_quic_keep_alive();
-        match sctp_udp {
-            Some(port) => preconnection.sctp_encapsulation_port(port),
-            None => preconnection,
+        #[cfg(feature = "sctp")]
+        if let Some(port) = sctp_udp {
+            return preconnection.sctp_encapsulation_port(port);
         }
+        preconnection
     }
 
     async fn race(&self, preconnection: Preconnection, policy: Policy) -> Result<Dialled, Error> {

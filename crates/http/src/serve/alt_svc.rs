@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use eyas::sctp::ENCAPSULATION_PORT;
 use http::HeaderValue;
 
 use crate::alt_svc::SCTP_UDP;
+
+/// The port at which clients expect SCTP inside UDP without an announcement (RFC 6951 §6.1).
+const ENCAPSULATION_PORT: u16 = 9899;
 
 /// The `Alt-Svc` field (RFC 7838 §3) of responses over HTTP/1 and HTTP/2.
 #[derive(Clone, Debug, PartialEq, Eq)]

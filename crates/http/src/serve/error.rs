@@ -30,6 +30,15 @@ pub enum ServeError {
     /// The certificate or key cannot be used.
     #[error("the certificate or its key cannot be used: {0}")]
     Identity(String),
+    /// The roots of client certificates cannot be used.
+    #[error("the roots of client certificates cannot be used: {0}")]
+    ClientRoots(String),
+    /// The server has no identity that could be replaced.
+    #[error(
+        "the server has no identity to replace: it serves without TLS, or a resolver chooses its \
+         certificates; let the resolver choose others"
+    )]
+    NoOwnIdentity,
     /// There is no version of HTTP to serve.
     #[error("there is no version of HTTP to serve; HTTP/3 requires TLS")]
     NoVersion,

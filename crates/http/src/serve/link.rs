@@ -8,6 +8,7 @@ use std::{
     },
 };
 
+use rustls_pki_types::CertificateDer;
 use tokio::sync::Notify;
 
 use super::{Transport, activity::Activity, budget::Share};
@@ -34,18 +35,28 @@ pub(super) struct Link {
 pub(super) struct Negotiated {
     server_name: Option<Arc<str>>,
     alpn: Option<Arc<[u8]>>,
+    client_certificates: Option<Arc<[CertificateDer<'static>]>>,
 }
 
 impl Negotiated {
-    pub(super) fn new(server_name: Option<&str>, alpn: Option<&[u8]>) -> Self {
-        Self { server_name: server_name.map(Arc::from), alpn: alpn.map(Arc::from) }
+    pub(super) fn new(
+        server_name: Option<&str>,
+        alpn: Option<&[u8]>,
+        client_certificates: Option<&[CertificateDer<'static>]>,
+    ) -> Self {
+        Self {
+            server_name: server_name.map(Arc::from),
+            alpn: alpn.map(Arc::from),
+            client_certificates: client_certificates.map(Arc::from),
+        }
     }
 }
 
 impl Link {
     /// Returns the information for a service.
     pub(super) fn peer_info(&self) -> PeerInfo {
-        let Negotiated { server_name, alpn } = self.negotiated.get().cloned().unwrap_or_default();
+        let Negotiated { server_name, alpn, client_certificates } =
+            self.negotiated.get().cloned().unwrap_or_default();
         PeerInfo {
             remote: self.remote,
             local: self.local,
@@ -54,6 +65,7 @@ impl Link {
             early: self.is_early.load(Relaxed),
             server_name,
             alpn,
+            client_certificates,
         }
     }
 }
@@ -85,4 +97,7 @@ pub struct PeerInfo {
     pub server_name: Option<Arc<str>>,
     /// The application protocol negotiated in the handshake (ALPN, RFC 7301).
     pub alpn: Option<Arc<[u8]>>,
+    /// The client's certificate chain, its own certificate first, if the server has [asked for
+    /// one](super::ServerBuilder::client_certificates) and the client has one. It was verified.
+    pub client_certificates: Option<Arc<[CertificateDer<'static>]>>,
 }

@@ -4,11 +4,12 @@ mod process;
 
 use std::{fmt, net::SocketAddr, sync::Arc};
 
-use eyas::sctp::SctpListener;
-
 use self::process::Process;
 use super::{ServeError, Stats, shared::Shared};
 use crate::metrics::{self, Page};
+
+/// A function that counts SCTP associations.
+pub(super) type Associations = Box<dyn Fn() -> u64 + Send + Sync>;
 
 /// A function that adds the service's own metrics to the page.
 pub(super) struct ServiceMetrics(pub(super) Box<dyn Fn(&mut Page) + Send + Sync>);
@@ -24,12 +25,12 @@ impl fmt::Debug for ServiceMetrics {
 pub(super) fn start(
     address: SocketAddr,
     shared: &Arc<Shared>,
-    sctp: Option<Arc<SctpListener>>,
+    associations: Option<Associations>,
     service_metrics: Option<ServiceMetrics>,
 ) -> Result<SocketAddr, ServeError> {
     let of_page = Arc::clone(shared);
     let page = move || {
-        let associations = sctp.as_ref().map(|sctp| sctp.associations() as u64);
+        let associations = associations.as_ref().map(|count| count());
         render(&of_page.stats(), associations, Process::read().as_ref(), service_metrics.as_ref())
     };
     Ok(metrics::start(address, page, &shared.tasks, &shared.drain)?)

@@ -22,6 +22,7 @@ use quinn::{
     TransportConfig, VarInt,
     crypto::rustls::{HandshakeData, QuicServerConfig},
 };
+use rustls_pki_types::CertificateDer;
 use tokio::time::{Instant, sleep, timeout};
 
 use self::{
@@ -30,7 +31,7 @@ use self::{
     window::{INITIAL_WINDOW, SendWindow},
 };
 use super::{
-    ServeError, ServerIdentity, Transport,
+    ServeError, Transport,
     activity::Activity,
     admission::Permit,
     answer,
@@ -46,6 +47,7 @@ use super::{
     request_body::{RecvBody, RequestBody},
     shared::Shared,
     stats::Counters,
+    tls::Tls,
 };
 use crate::quic_streams::{ConnectionDatagrams, Sending, Streams};
 
@@ -87,13 +89,12 @@ const IDLE_TIMEOUT_MARGIN: Duration = Duration::from_secs(60);
 
 /// Returns the configuration of the QUIC endpoint.
 pub(super) fn server_config(
-    identity: &ServerIdentity,
+    tls: &Tls,
     alpn: Vec<Vec<u8>>,
     shared: &Shared,
 ) -> Result<quinn::ServerConfig, ServeError> {
-    let mut tls = identity.server_config().map_err(ServeError::identity)?;
+    let mut tls = tls.config(alpn)?;
     let limits = &shared.limits;
-    tls.alpn_protocols = alpn;
     if shared.early_data {
         // QUIC allows no other value to enable early data (RFC 9001 §4.6.1).
         tls.max_early_data_size = u32::MAX;
@@ -130,12 +131,17 @@ pub(super) fn server_config(
 /// Creates a QUIC endpoint that serves on this socket.
 pub(super) fn endpoint(
     socket: UdpSocket,
-    identity: &ServerIdentity,
+    tls: &Tls,
     config: quinn::ServerConfig,
 ) -> Result<quinn::Endpoint, ServeError> {
     let address = socket.local_addr().map_err(ServeError::Endpoint)?;
     tracing::debug!(%address, "QUIC endpoint");
-    let endpoint = identity.quic_endpoint_config(address);
+    // Without an identity of its own, a server that restarts cannot tell clients by a stateless
+    // reset that it knows nothing of their connections.
+    let endpoint = match tls.identity() {
+        Some(identity) => identity.quic_endpoint_config(address),
+        None => quinn::EndpointConfig::default(),
+    };
     let runtime = Arc::new(quinn::TokioRuntime);
     quinn::Endpoint::new(endpoint, Some(config), socket, runtime).map_err(ServeError::Endpoint)
 }
@@ -229,8 +235,15 @@ async fn connection(
 /// Returns the result of the handshake.
 fn negotiated(conn: &quinn::Connection) -> Negotiated {
     let data = conn.handshake_data().and_then(|data| data.downcast::<HandshakeData>().ok());
+    let certificates = conn
+        .peer_identity()
+        .and_then(|identity| identity.downcast::<Vec<CertificateDer<'static>>>().ok());
     data.map_or_else(Negotiated::default, |data| {
-        Negotiated::new(data.server_name.as_deref(), data.protocol.as_deref())
+        Negotiated::new(
+            data.server_name.as_deref(),
+            data.protocol.as_deref(),
+            certificates.as_ref().map(|certificates| certificates.as_slice()),
+        )
     })
 }
 

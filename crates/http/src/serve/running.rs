@@ -2,10 +2,15 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+#[cfg(feature = "sctp")]
 use eyas::sctp::SctpListener;
 use http::HeaderValue;
 
-use super::{ServerIdentity, Stats, sctp, shared::Shared, stream_server::StreamServer};
+#[cfg(feature = "sctp")]
+use super::sctp;
+use super::{
+    ServeError, ServerIdentity, Stats, shared::Shared, stream_server::StreamServer, tls::Tls,
+};
 
 /// How long a stopped server waits for its QUIC endpoints to send their closes.
 const CLOSE_TIME: Duration = Duration::from_secs(1);
@@ -15,8 +20,9 @@ const CLOSE_TIME: Duration = Duration::from_secs(1);
 pub struct Running {
     pub(super) shared: Arc<Shared>,
     pub(super) addresses: Vec<SocketAddr>,
-    pub(super) identity: Option<ServerIdentity>,
+    pub(super) tls: Option<Tls>,
     pub(super) endpoints: Vec<quinn::Endpoint>,
+    #[cfg(feature = "sctp")]
     pub(super) sctp: sctp::Bound,
     pub(super) metrics: Option<SocketAddr>,
     pub(super) streams: StreamServer,
@@ -33,9 +39,21 @@ impl Running {
         &self.addresses
     }
 
-    /// Returns its certificate and key; `None` if it serves without TLS.
+    /// Returns the certificate and key with which it started; `None` if it serves without TLS, or
+    /// a resolver chooses its certificates.
     pub fn identity(&self) -> Option<&ServerIdentity> {
-        self.identity.as_ref()
+        self.tls.as_ref().and_then(Tls::identity)
+    }
+
+    /// Uses another certificate and key from the next handshake on, over TCP, QUIC and TLS over
+    /// SCTP. Connections go on, and sessions can still be resumed. SCTP inside DTLS keeps the
+    /// certificate with which the server started.
+    ///
+    /// # Errors
+    /// [`ServeError::NoOwnIdentity`] if the server has none, and [`ServeError::Identity`] if this
+    /// one cannot be used; the old one then stays.
+    pub fn replace_identity(&self, identity: &ServerIdentity) -> Result<(), ServeError> {
+        self.tls.as_ref().ok_or(ServeError::NoOwnIdentity)?.replace(identity)
     }
 
     /// Returns the `Alt-Svc` field of its responses over HTTP/1 and HTTP/2, if there is one.
@@ -44,12 +62,14 @@ impl Running {
     }
 
     /// Returns the SCTP listener, with its ports and counters, if SCTP is served.
+    #[cfg(feature = "sctp")]
     pub fn sctp(&self) -> Option<&SctpListener> {
         self.sctp.listener.as_deref()
     }
 
     /// Returns why SCTP over UDP, or SCTP at all, is not served although it was requested: which
     /// process has the port, or the system's error.
+    #[cfg(feature = "sctp")]
     pub fn sctp_missing(&self) -> Option<&str> {
         self.sctp.missing.as_deref()
     }

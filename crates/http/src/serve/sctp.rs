@@ -8,8 +8,8 @@ use eyas::sctp::{
 };
 
 use super::{
-    Limits, ServeError, ServerIdentity, Transport, shared::Shared, stats::Counters, stream,
-    stream::Protocol,
+    Limits, ServeError, ServerIdentity, Transport, metrics::Associations, shared::Shared,
+    stats::Counters, stream, stream::Protocol,
 };
 
 /// The stream that carries HTTP.
@@ -47,7 +47,7 @@ impl SctpService {
     pub(super) fn bind(
         self,
         addresses: &[SocketAddr],
-        identity: Option<&ServerIdentity>,
+        dtls: Option<&ServerIdentity>,
         limits: &Limits,
     ) -> Result<Bound, ServeError> {
         let Some(first) = addresses.first().copied() else { return Ok(Bound::default()) };
@@ -56,7 +56,7 @@ impl SctpService {
         parameters.encapsulation_port = self.encapsulation_port;
         parameters.over_ip = self.over_ip;
         parameters.association.shutdown_stall = Some(limits.idle_time);
-        parameters.dtls = identity.filter(|identity| identity.suits_dtls()).cloned();
+        parameters.dtls = dtls.filter(|identity| identity.suits_dtls()).cloned();
         match SctpListener::bind(&parameters) {
             Ok(listener) => Ok(Bound { listener: Some(Arc::new(listener)), missing: None }),
             Err(cause) if self.optional => {
@@ -86,6 +86,20 @@ pub(super) struct Bound {
     pub(super) listener: Option<Arc<SctpListener>>,
     /// Why SCTP inside UDP is not served, although it was requested.
     pub(super) missing: Option<String>,
+}
+
+impl Bound {
+    /// Returns the port for SCTP inside UDP, if it is announced: without TLS no client would trust
+    /// the announcement.
+    pub(super) fn announced_port(&self, has_tls: bool) -> Option<u16> {
+        self.listener.as_ref().filter(|_| has_tls)?.encapsulation_port()
+    }
+
+    /// Returns a function that counts the associations, if SCTP is served.
+    pub(super) fn associations(&self) -> Option<Associations> {
+        let listener = self.listener.clone()?;
+        Some(Box::new(move || listener.associations() as u64))
+    }
 }
 
 /// Accepts associations until the server stops.

@@ -8,12 +8,14 @@ use std::{
 
 use eyas::sockets::{self, Bound, StreamProtocol, Wanted};
 use http::{Request, Response};
+use rustls::server::ResolvesServerCert;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower_service::Service;
 
 use super::{
-    Access, AltSvcPolicy, Limits, RequestBody, SctpService, ServeError, ServerIdentity, Versions,
+    Access, AltSvcPolicy, ClientCertificates, Limits, RequestBody, ServeError, ServerIdentity,
+    Versions,
     access::AccessLog,
     admission::Admission,
     budget::Budget,
@@ -22,12 +24,14 @@ use super::{
     notices::Notices,
     quic,
     running::Running,
-    sctp,
     service::{AnyApplication, NotFound, Tower},
     shared::Shared,
     stream,
     stream_server::StreamServer,
+    tls::Tls,
 };
+#[cfg(feature = "sctp")]
+use super::{SctpService, sctp};
 use crate::metrics::Page;
 
 /// Names that a generated certificate always contains.
@@ -45,6 +49,7 @@ impl Server {
         ServerBuilder {
             addresses: Vec::new(),
             security: Security::SelfSigned(Vec::new()),
+            client_certificates: None,
             versions: Versions::ALL,
             alt_svc: AltSvcPolicy::default(),
             application: AnyApplication::new(NotFound),
@@ -55,6 +60,7 @@ impl Server {
             mptcp: false,
             alpn: None,
             fault: None,
+            #[cfg(feature = "sctp")]
             sctp: None,
             metrics: None,
             more_metrics: None,
@@ -69,6 +75,7 @@ impl Server {
 pub struct ServerBuilder {
     addresses: Vec<SocketAddr>,
     security: Security,
+    client_certificates: Option<ClientCertificates>,
     versions: Versions,
     alt_svc: AltSvcPolicy,
     application: AnyApplication,
@@ -79,6 +86,7 @@ pub struct ServerBuilder {
     mptcp: bool,
     alpn: Option<Vec<Vec<u8>>>,
     fault: Option<FaultConfig>,
+    #[cfg(feature = "sctp")]
     sctp: Option<SctpService>,
     metrics: Option<SocketAddr>,
     more_metrics: Option<metrics::ServiceMetrics>,
@@ -91,6 +99,7 @@ enum Security {
     Plain,
     SelfSigned(Vec<String>),
     Given(ServerIdentity),
+    Resolved(Arc<dyn ResolvesServerCert>),
 }
 
 impl ServerBuilder {
@@ -114,6 +123,24 @@ impl ServerBuilder {
     /// Serves over TLS with this certificate and key.
     pub fn tls(mut self, identity: ServerIdentity) -> Self {
         self.security = Security::Given(identity);
+        self
+    }
+
+    /// Serves over TLS with certificates that `resolver` chooses in each handshake, by the server
+    /// name that the client asks for (SNI, RFC 6066 §3) or otherwise; rustls has
+    /// [one by name](rustls::server::ResolvesServerCertUsingSni). SCTP is then not served inside
+    /// DTLS, whose library cannot choose, but with TLS on its stream.
+    pub fn certificates(mut self, resolver: Arc<dyn ResolvesServerCert>) -> Self {
+        self.security = Security::Resolved(resolver);
+        self
+    }
+
+    /// Asks clients for certificates, over every transport; the service finds them in
+    /// [`PeerInfo`](super::PeerInfo::client_certificates). Without TLS this has no effect. SCTP is
+    /// then not served inside DTLS, whose library cannot verify them, but with TLS on its stream.
+    /// A resumed session keeps the certificate of its first handshake.
+    pub fn client_certificates(mut self, certificates: ClientCertificates) -> Self {
+        self.client_certificates = Some(certificates);
         self
     }
 
@@ -164,7 +191,10 @@ impl ServerBuilder {
     /// - HTTP/1.1 upgrades (WebSocket, CONNECT) work through `hyper::upgrade::on`. An upgraded
     ///   connection counts until the service drops it, and [`Running::shutdown`] waits for it as
     ///   for a response, but cannot take it from the service. HTTP/2 and HTTP/3 have no upgrades:
-    ///   for these there is [`extended_connect`](Self::extended_connect).
+    ///   for these there is [`extended_connect`](Self::extended_connect). `axum::extract::ws` takes
+    ///   only upgrades of hyper, so its WebSockets come over HTTP/1.1: without `extended_connect`,
+    ///   `SETTINGS_ENABLE_CONNECT_PROTOCOL` (RFC 8441 §3) is not sent, and browsers then open them
+    ///   on a connection over HTTP/1.1.
     pub fn service<S, B>(mut self, service: S) -> Self
     where
         S: Service<Request<RequestBody>, Response = Response<B>> + Clone + Send + Sync + 'static,
@@ -221,7 +251,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Also serves HTTP/1 over SCTP, at the same port number.
+    /// Also serves HTTP/1 over SCTP, at the same port number (feature `sctp`).
+    #[cfg(feature = "sctp")]
     pub fn sctp(mut self, service: SctpService) -> Self {
         self.sctp = Some(service);
         self
@@ -305,20 +336,15 @@ impl ServerBuilder {
     pub fn start_on(mut self, bound: Vec<Bound>) -> Result<Running, ServeError> {
         self.disable_http3_without_tls();
         let limits = self.limits.clone().usable();
-        let identity = match std::mem::replace(&mut self.security, Security::Plain) {
-            Security::Plain => None,
-            Security::Given(identity) => Some(identity),
-            Security::SelfSigned(names) => {
-                let names = LOCAL_NAMES.map(str::to_owned).into_iter().chain(names);
-                Some(ServerIdentity::self_signed(names).map_err(ServeError::identity)?)
-            }
-        };
+        let tls = self.tls_of_connections()?;
         let addresses: Vec<SocketAddr> = bound.iter().map(|bound| bound.address).collect();
         let port = addresses.first().ok_or(ServeError::NoSocket)?.port();
-        let sctp = self.bind_sctp(&addresses, identity.as_ref(), &limits)?;
-        // Without TLS no client would trust the announcement.
-        let listener = sctp.listener.as_ref().filter(|_| identity.is_some());
-        let sctp_udp = listener.and_then(|listener| listener.encapsulation_port());
+        #[cfg(feature = "sctp")]
+        let sctp = self.bind_sctp(&addresses, tls.as_ref(), &limits)?;
+        #[cfg(feature = "sctp")]
+        let sctp_udp = sctp.announced_port(tls.is_some());
+        #[cfg(not(feature = "sctp"))]
+        let sctp_udp = None;
         let alt_svc = self.alt_svc.field(self.versions.http3.then_some(port), sctp_udp);
         let shared = Arc::new(Shared {
             application: self.application.clone(),
@@ -338,17 +364,48 @@ impl ServerBuilder {
             access_log: self.access_log.take(),
             notices: self.notices.take(),
         });
-        self.spawn_sctp(&shared, &sctp, identity.as_ref())?;
-        let endpoints = self.spawn(&shared, bound, identity.as_ref())?;
+        #[cfg(feature = "sctp")]
+        self.spawn_sctp(&shared, &sctp, tls.as_ref())?;
+        let endpoints = self.spawn(&shared, bound, tls.as_ref())?;
         let streams = StreamServer::new(&shared, self.protocol(&shared.limits, None));
         let metrics = match self.metrics {
             Some(address) => {
                 let more = self.more_metrics.take();
-                Some(metrics::start(address, &shared, sctp.listener.clone(), more)?)
+                #[cfg(feature = "sctp")]
+                let associations = sctp.associations();
+                #[cfg(not(feature = "sctp"))]
+                let associations = None;
+                Some(metrics::start(address, &shared, associations, more)?)
             }
             None => None,
         };
-        Ok(Running { shared, addresses, identity, endpoints, sctp, metrics, streams })
+        Ok(Running {
+            shared,
+            addresses,
+            tls,
+            endpoints,
+            #[cfg(feature = "sctp")]
+            sctp,
+            metrics,
+            streams,
+        })
+    }
+
+    /// Returns how connections are secured, if they are.
+    fn tls_of_connections(&mut self) -> Result<Option<Tls>, ServeError> {
+        let clients = self.client_certificates.as_ref();
+        let identity = match std::mem::replace(&mut self.security, Security::Plain) {
+            Security::Plain => return Ok(None),
+            Security::Resolved(resolver) => {
+                return Tls::with_resolver(resolver, clients).map(Some);
+            }
+            Security::Given(identity) => identity,
+            Security::SelfSigned(names) => {
+                let names = LOCAL_NAMES.map(str::to_owned).into_iter().chain(names);
+                ServerIdentity::self_signed(names).map_err(ServeError::identity)?
+            }
+        };
+        Tls::with_identity(identity, clients).map(Some)
     }
 
     /// Returns the protocol configuration for byte streams.
@@ -364,28 +421,31 @@ impl ServerBuilder {
     }
 
     /// Listens for SCTP at the addresses that the other transports have.
+    #[cfg(feature = "sctp")]
     fn bind_sctp(
         &self,
         addresses: &[SocketAddr],
-        identity: Option<&ServerIdentity>,
+        tls: Option<&Tls>,
         limits: &Limits,
     ) -> Result<sctp::Bound, ServeError> {
+        let dtls = tls.and_then(Tls::dtls_identity);
         match self.sctp.filter(|_| self.versions.http1) {
-            Some(service) => service.bind(addresses, identity, limits),
+            Some(service) => service.bind(addresses, dtls, limits),
             None => Ok(sctp::Bound::default()),
         }
     }
 
+    #[cfg(feature = "sctp")]
     fn spawn_sctp(
         &self,
         shared: &Arc<Shared>,
         bound: &sctp::Bound,
-        identity: Option<&ServerIdentity>,
+        tls: Option<&Tls>,
     ) -> Result<(), ServeError> {
         let Some(listener) = &bound.listener else { return Ok(()) };
         let alpn = self.alpn_or(self.versions.sctp_alpn());
-        let acceptor = match identity {
-            Some(identity) => Some(stream::acceptor(identity, alpn)?),
+        let acceptor = match tls {
+            Some(tls) => Some(stream::acceptor(tls, alpn)?),
             None => None,
         };
         let protocol = stream::Protocol::new(&shared.limits, Versions::HTTP_1, acceptor);
@@ -398,11 +458,11 @@ impl ServerBuilder {
         &self,
         shared: &Arc<Shared>,
         bound: Vec<Bound>,
-        identity: Option<&ServerIdentity>,
+        tls: Option<&Tls>,
     ) -> Result<Vec<quinn::Endpoint>, ServeError> {
         let stream_alpn = self.alpn_or(self.versions.stream_alpn());
-        let acceptor = match identity {
-            Some(identity) => Some(stream::acceptor(identity, stream_alpn)?),
+        let acceptor = match tls {
+            Some(tls) => Some(stream::acceptor(tls, stream_alpn)?),
             None => None,
         };
         let quic_alpn = self.alpn_or(self.versions.quic_alpn());
@@ -413,9 +473,9 @@ impl ServerBuilder {
                 let accepting = stream::accept(Arc::clone(shared), protocol.clone(), listener);
                 shared.tasks.spawn(accepting);
             }
-            if let (Some(socket), Some(identity)) = (udp, identity) {
-                let config = quic::server_config(identity, quic_alpn.clone(), shared)?;
-                let endpoint = quic::endpoint(socket, identity, config)?;
+            if let (Some(socket), Some(tls)) = (udp, tls) {
+                let config = quic::server_config(tls, quic_alpn.clone(), shared)?;
+                let endpoint = quic::endpoint(socket, tls, config)?;
                 shared.tasks.spawn(quic::accept(Arc::clone(shared), endpoint.clone()));
                 endpoints.push(endpoint);
             }

@@ -19,7 +19,7 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 
 use super::{
-    Limits, ServeError, ServerIdentity, Transport, Versions,
+    Limits, ServeError, Transport, Versions,
     activity::{Activity, Metered, Quiet},
     admission::Permit,
     answer,
@@ -34,6 +34,7 @@ use super::{
     request_line::RequestLine,
     shared::Shared,
     stats::Counters,
+    tls::Tls,
 };
 
 /// How long to pause after a failed accept, usually because no descriptors are left.
@@ -55,12 +56,8 @@ pub(super) struct Protocol {
 }
 
 /// Returns the TLS acceptor of the server.
-pub(super) fn acceptor(
-    identity: &ServerIdentity,
-    alpn: Vec<Vec<u8>>,
-) -> Result<TlsAcceptor, ServeError> {
-    let mut config = identity.server_config().map_err(ServeError::identity)?;
-    config.alpn_protocols = alpn;
+pub(super) fn acceptor(tls: &Tls, alpn: Vec<Vec<u8>>) -> Result<TlsAcceptor, ServeError> {
+    let mut config = tls.config(alpn)?;
     // Tickets instead of a table: resumption that costs no memory.
     config.ticketer = rustls::crypto::ring::Ticketer::new().map_err(ServeError::identity)?;
     Ok(TlsAcceptor::from(Arc::new(config)))
@@ -93,6 +90,7 @@ impl Protocol {
     }
 
     /// Configures it for streams that a lower layer encrypts.
+    #[cfg(feature = "sctp")]
     pub(super) fn encrypted_below(mut self) -> Self {
         self.acceptor = None;
         self.is_encrypted = true;
@@ -251,7 +249,11 @@ where
         Ok(Ok(tls)) => {
             Counters::count(&shared.counters.handshakes);
             let session = tls.get_ref().1;
-            let negotiated = Negotiated::new(session.server_name(), session.alpn_protocol());
+            let negotiated = Negotiated::new(
+                session.server_name(),
+                session.alpn_protocol(),
+                session.peer_certificates(),
+            );
             let speaks_http2 = session.alpn_protocol() == Some(b"h2".as_slice());
             let _ = link.negotiated.set(negotiated);
             if speaks_http2 {

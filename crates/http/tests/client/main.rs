@@ -26,7 +26,6 @@ mod race;
 mod redirects;
 mod retries;
 mod reuse;
-#[cfg(feature = "server")]
 #[cfg(all(feature = "server", feature = "sctp"))]
 mod sctp_port;
 mod service;

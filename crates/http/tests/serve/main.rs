@@ -1,9 +1,11 @@
 //! Tests of the server with foreign clients: hyper, h3 over quinn, and raw sockets. Its limits are
 //! tested in `eyas-testserver`, whose site has the necessary resources.
 
-#[cfg(feature = "client")]
+#[cfg(all(feature = "client", feature = "sctp"))]
 mod application;
 mod bound_sockets;
+#[cfg(all(feature = "client", feature = "sctp"))]
+mod certificates;
 #[expect(dead_code, reason = "the tests of the site use more of it")]
 mod clients;
 #[cfg(feature = "client")]

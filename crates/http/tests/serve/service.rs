@@ -420,3 +420,21 @@ async fn an_upgraded_connection_counts_until_it_ends() {
     drop(io);
     assert_eq!(timeout(SOON, stopping).await.expect("an end").expect("no panic"), 0);
 }
+
+/// RFC 8441 §3: a client may send an extended CONNECT only if the server's settings offer it. Otherwise browsers open
+/// WebSockets over HTTP/1.1, where they are upgrades.
+#[tokio::test]
+async fn websockets_over_http2_are_offered_only_on_request() {
+    for offers in [false, true] {
+        let running = crate::clients::start(Server::builder().extended_connect(offers)).await;
+        let tls = crate::clients::tls(&running, b"h2").await;
+        let (sender, connection) = h2::client::handshake(tls).await.expect("HTTP/2");
+        tokio::spawn(connection);
+        let mut sender = sender.ready().await.expect("room for a request");
+        let request = Request::builder().uri("https://localhost/").body(()).expect("a request");
+        let (response, _) = sender.send_request(request, true).expect("sent");
+        // The settings come before the response.
+        response.await.expect("a response");
+        assert_eq!(sender.is_extended_connect_protocol_enabled(), offers);
+    }
+}

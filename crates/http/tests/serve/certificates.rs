@@ -1,0 +1,185 @@
+//! Certificates of a server by name and replaced at run time, and those of its clients, over every
+//! transport.
+
+use std::{convert::Infallible, sync::Arc};
+
+use eyas::{
+    Endpoint, MemoryStore, Resolver, SecurityParameters, ServerIdentity,
+    race::{candidate::Transport, policy::Policy},
+    rustls::{
+        crypto::ring::sign::any_supported_type,
+        server::{ClientHello, ResolvesServerCert},
+        sign::CertifiedKey,
+    },
+};
+use eyas_http::{
+    Client, Kind, Proxy, Versions,
+    serve::{
+        ClientCertificates, PeerInfo, RequestBody, Running, SctpService, Server, ServerBuilder,
+    },
+};
+use http::{Request, Response};
+
+const NAMES: [&str; 2] = ["a.example", "b.example"];
+
+/// Answers with the name in the handshake and the number of the client's certificates.
+async fn answer(request: Request<RequestBody>) -> Result<Response<String>, Infallible> {
+    let peer = request.extensions().get::<PeerInfo>().expect("information");
+    let name = peer.server_name.as_deref().unwrap_or("none");
+    let certificates = peer.client_certificates.as_ref().map_or(0, |chain| chain.len());
+    Ok(Response::new(format!("{name} {certificates}")))
+}
+
+fn identity(name: &str) -> ServerIdentity {
+    ServerIdentity::self_signed([name]).expect("an identity")
+}
+
+async fn start(builder: ServerBuilder) -> Running {
+    let builder = builder.sctp(SctpService::on_free_port());
+    builder.service(tower::service_fn(answer)).start().await.expect("it starts")
+}
+
+/// How a client reaches the server: over each transport and version.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    versions: Versions,
+    transport: Transport,
+}
+
+fn ways() -> Vec<Way> {
+    let over = |transport, http1, http2, http3| Way {
+        versions: Versions { http1, http2, http3 },
+        transport,
+    };
+    vec![
+        over(Transport::Tcp, true, false, false),
+        over(Transport::Tcp, false, true, false),
+        over(Transport::Quic, false, false, true),
+        over(Transport::SctpUdp, true, false, false),
+    ]
+}
+
+/// A client that trusts one certificate, and may have one.
+fn client(
+    server: &Running,
+    way: Way,
+    trusted: &ServerIdentity,
+    own: Option<&ServerIdentity>,
+) -> Client {
+    let mut security =
+        SecurityParameters::platform().with_roots(vec![trusted.certificate().clone()]);
+    if let Some(own) = own {
+        security = security.with_client_certificate(own.chain().to_vec(), own.private_key());
+    }
+    let port = server.local_addr().port();
+    let resolver = NAMES.into_iter().fold(Resolver::system(), |resolver, name| {
+        resolver.overriding(name, port, vec!["127.0.0.1".parse().expect("an address")])
+    });
+    let encapsulation = server.sctp().and_then(|sctp| sctp.encapsulation_port());
+    let endpoint = Endpoint::builder()
+        .security(security)
+        .resolver(resolver)
+        .memory(MemoryStore::none())
+        .sctp_encapsulation_port(encapsulation.expect("SCTP inside UDP"))
+        .build()
+        .expect("an endpoint");
+    let race = Policy { transports: vec![way.transport], ..Policy::default() };
+    let builder = Client::builder().endpoint(endpoint).proxy(Proxy::none());
+    builder.versions(way.versions).race(race).build().expect("a client")
+}
+
+fn url(server: &Running, name: &str) -> String {
+    format!("https://{name}:{}/", server.local_addr().port())
+}
+
+async fn text(client: &Client, server: &Running, name: &str) -> Result<String, eyas_http::Error> {
+    client.get(url(server, name)).send().await?.text().await
+}
+
+/// Chooses a certificate by the name that the client asks for.
+#[derive(Debug)]
+struct ByName(Vec<(&'static str, Arc<CertifiedKey>)>);
+
+impl ResolvesServerCert for ByName {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let name = hello.server_name()?;
+        self.0.iter().find(|(one, _)| *one == name).map(|(_, key)| Arc::clone(key))
+    }
+}
+
+#[tokio::test]
+async fn a_resolver_chooses_the_certificate_by_name() {
+    let identities = NAMES.map(identity);
+    let certified = |identity: &ServerIdentity| {
+        let key = any_supported_type(&identity.private_key()).expect("a key");
+        Arc::new(CertifiedKey::new(identity.chain().to_vec(), key))
+    };
+    let named = NAMES.into_iter().zip(identities.iter().map(certified)).collect();
+    let server = start(Server::builder().certificates(Arc::new(ByName(named)))).await;
+    assert!(server.identity().is_none());
+    for way in ways() {
+        for (name, own) in NAMES.into_iter().zip(&identities) {
+            let reached = text(&client(&server, way, own, None), &server, name).await;
+            assert_eq!(reached.expect("its certificate"), format!("{name} 0"), "{way:?}");
+        }
+        // The certificate of the one is not that of the other.
+        let other = client(&server, way, &identities[1], None);
+        let error = text(&other, &server, NAMES[0]).await.expect_err("another certificate");
+        assert_eq!(error.kind(), Kind::Certificate, "{way:?}: {error}");
+    }
+    assert!(server.replace_identity(&identities[0]).is_err(), "the resolver decides");
+}
+
+#[tokio::test]
+async fn an_identity_is_replaced_while_connections_go_on() {
+    let [old, new] = [identity(NAMES[0]), identity(NAMES[0])];
+    let server = start(Server::builder().tls(old.clone())).await;
+    let before: Vec<_> = ways().into_iter().map(|way| client(&server, way, &old, None)).collect();
+    for client in &before {
+        text(client, &server, NAMES[0]).await.expect("the old certificate");
+    }
+    server.replace_identity(&new).expect("a usable identity");
+    for (client, way) in before.iter().zip(ways()) {
+        let response = client.get(url(&server, NAMES[0])).send().await.expect("it goes on");
+        assert!(response.connection_was_reused(), "{way:?}");
+    }
+    for way in ways() {
+        let reached = text(&client(&server, way, &new, None), &server, NAMES[0]).await;
+        reached.expect("the new certificate");
+        let stale = text(&client(&server, way, &old, None), &server, NAMES[0]).await;
+        let error = stale.expect_err("the old certificate");
+        assert_eq!(error.kind(), Kind::Certificate, "{way:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn client_certificates_are_verified_and_shown_to_the_service() {
+    let (own, other) = (identity("client.example"), identity("other.example"));
+    let roots = || [own.certificate().clone()];
+    for asked in [ClientCertificates::required(roots()), ClientCertificates::optional(roots())] {
+        let name = NAMES[0];
+        let served = identity(name);
+        let builder = Server::builder().tls(served.clone()).client_certificates(asked.clone());
+        let server = start(builder).await;
+        for way in ways() {
+            let known = client(&server, way, &served, Some(&own));
+            assert_eq!(text(&known, &server, name).await.expect("known"), format!("{name} 1"));
+            let unknown = client(&server, way, &served, Some(&other));
+            text(&unknown, &server, name).await.expect_err("another root has issued it");
+            let anonymous = text(&client(&server, way, &served, None), &server, name).await;
+            if format!("{asked:?}").contains("are_required: true") {
+                let error = anonymous.expect_err("no certificate");
+                assert_eq!(error.kind(), Kind::Tls, "{way:?}: {error}");
+            } else {
+                assert_eq!(anonymous.expect("served"), format!("{name} 0"), "{way:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn roots_that_are_none_are_refused_at_the_start() {
+    let builder = Server::builder().client_certificates(ClientCertificates::required([]));
+    let error = builder.start().await.expect_err("no roots");
+    assert!(error.to_string().contains("client certificates"), "{error}");
+}
