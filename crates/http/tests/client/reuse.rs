@@ -120,7 +120,7 @@ async fn what_may_not_be_repeated_waits_and_says_so() {
         let (client, path, _before, after) = after_a_restart().await;
         let post = client.post(path.url("/post")).body("data");
         let post = match kind {
-            Kind::TotalTimeout => post.total_timeout(limit),
+            Kind::TotalTimeout => post.timeout(limit),
             _ => post.idle_timeout(limit),
         };
         let (posted, got) = tokio::join!(post.send(), async {
