@@ -199,6 +199,7 @@ impl NameServers {
         let (mut worst, mut lame) = (Trouble::Unreachable, None);
         let turns = order.iter().cycle().take(order.len() * self.options.attempts);
         for (turn, server) in turns.enumerate() {
+            let since = Instant::now();
             asked.push(async move { (turn, server.ask(question, &self.options).await) });
             let timeout = tokio::time::sleep(self.options.timeout);
             tokio::pin!(timeout);
@@ -206,7 +207,7 @@ impl NameServers {
                 let (of, answer) = tokio::select! {
                     Some(answer) = asked.next() => answer,
                     () = &mut timeout => {
-                        server.set_silent();
+                        server.set_silent(since);
                         worst = worst.max(Trouble::Silent);
                         break;
                     }

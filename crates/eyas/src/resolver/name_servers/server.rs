@@ -27,6 +27,8 @@ struct State {
     edns: Edns,
     /// When it last did not answer in time.
     silent_at: Option<Instant>,
+    /// When it last answered, whatever that was.
+    answered_at: Option<Instant>,
 }
 
 /// Whether a server knows EDNS.
@@ -53,9 +55,14 @@ impl Server {
         self.state().silent_at.is_some_and(|at| at.elapsed() < AFTER_OTHERS)
     }
 
-    /// Notes that the server has not answered in time. If it knew EDNS until now, it may be another one.
-    pub(super) fn set_silent(&self) {
+    /// Notes that the server has not answered a question of this time. If it has answered none since, it is taken to be
+    /// silent, and if it knew EDNS until then, it may be another one. Many servers are silent only about types that they
+    /// do not know, such as HTTPS, and for addresses the first server may be the only right one.
+    pub(super) fn set_silent(&self, since: Instant) {
         let mut state = self.state();
+        if state.answered_at.is_some_and(|at| at >= since) {
+            return;
+        }
         state.silent_at = Some(Instant::now());
         if state.edns == Edns::Known {
             state.edns = Edns::Unknown;
@@ -83,7 +90,6 @@ impl Server {
             }
             (true, Edns::Unknown) => self.ask_both_ways(question, options).await?,
         };
-        self.state().silent_at = None;
         Ok(response)
     }
 
@@ -150,10 +156,13 @@ impl Server {
         edns: bool,
     ) -> Result<Response, Trouble> {
         if options.use_tcp {
-            return over_tcp(self.address, question, edns).await;
+            let response = over_tcp(self.address, question, edns).await?;
+            self.has_answered();
+            return Ok(response);
         }
         let again = resend_after(options);
         let response = over_udp(self.address, question, edns, again).await?;
+        self.has_answered();
         if !response.is_truncated {
             return Ok(response);
         }
@@ -166,6 +175,11 @@ impl Server {
             Ok(Err(trouble)) => Err(trouble),
             Err(_) => Err(Trouble::Silent),
         }
+    }
+
+    fn has_answered(&self) {
+        let mut state = self.state();
+        (state.silent_at, state.answered_at) = (None, Some(Instant::now()));
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

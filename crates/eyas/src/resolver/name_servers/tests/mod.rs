@@ -79,6 +79,23 @@ async fn a_silent_server_is_asked_after_the_others_for_a_while() {
     assert!(first.count() > before, "on another network it may be another server");
 }
 
+/// It may be the only one that knows the names of its network.
+#[tokio::test]
+async fn a_server_that_is_silent_about_one_type_stays_the_first() {
+    let first =
+        Server::start(|asked| if asked.kind() == HTTPS { Vec::new() } else { good(asked) }, true)
+            .await;
+    let second = Server::start(|asked| reply(asked).code(3).record(2, &soa()).send(), true).await;
+    let options = ServerOptions { timeout: Duration::from_millis(300), ..options() };
+    let servers = NameServers::new([first.address, second.address], options);
+    let (https, v4) = tokio::join!(
+        servers.query("a.test", RecordType::Https),
+        servers.query("a.test", RecordType::A),
+    );
+    assert_eq!((https.records, v4.records), (Err(DnsFailure::NoSuchName), found()));
+    assert_eq!(servers.query("b.test", RecordType::A).await.records, found());
+}
+
 /// The second query (sent because of the timeout, to the second server) makes the first server answer the first one.
 #[tokio::test]
 async fn a_late_answer_counts() {
