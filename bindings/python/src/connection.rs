@@ -11,7 +11,7 @@ use eyas::{
     race::{
         candidate::Security,
         policy::{Policy, SctpSecurity},
-        target::{Host, Service, Target},
+        target::{Service, Target},
     },
     sctp::SctpAssociation,
 };
@@ -56,7 +56,7 @@ pub(crate) struct ConnectOptions {
 
 impl ConnectOptions {
     pub(crate) fn preconnection(self, endpoint: &Endpoint) -> PyResult<Preconnection> {
-        let host = Host::parse(&self.host).map_err(url_error)?;
+        let host = eyas::zone::parse_host(&self.host).map_err(url_error)?;
         let transports = transports(&self.transports)?;
         let mut policy = Policy { transports: transports.clone(), ..Policy::default() };
         if let Some(seconds) = self.timeout {
@@ -76,7 +76,9 @@ impl ConnectOptions {
             preconnection = preconnection.sctp_encapsulation_port(port);
         }
         Ok(match self.server_hostname {
-            Some(name) => preconnection.certificate_for(Host::parse(&name).map_err(url_error)?),
+            Some(name) => {
+                preconnection.certificate_for(eyas::zone::parse_host(&name).map_err(url_error)?)
+            }
             None => preconnection,
         })
     }

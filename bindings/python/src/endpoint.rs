@@ -8,8 +8,7 @@ use std::{
 use bytes::Bytes;
 use eyas::{
     MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
-    private_key_from_encrypted_pem, private_key_from_pem,
-    race::{memory::Config, target::Host},
+    private_key_from_encrypted_pem, private_key_from_pem, race::memory::Config,
 };
 use pyo3::prelude::*;
 
@@ -146,7 +145,7 @@ impl Endpoint {
 
     /// Forgets everything about a host; returns the number of rows removed.
     fn forget(&self, py: Python<'_>, host: &str) -> PyResult<usize> {
-        let (endpoint, host) = (self.0.get()?, Host::parse(host).map_err(url_error)?);
+        let (endpoint, host) = (self.0.get()?, eyas::zone::parse_host(host).map_err(url_error)?);
         Ok(py.detach(|| endpoint.memory().forget(&host)))
     }
 

@@ -7,7 +7,7 @@ use eyas::{
     race::{
         candidate::{Security, Transport},
         policy::{Policy, SctpSecurity},
-        target::{Host, Service, Target},
+        target::{Service, Target},
     },
 };
 use pyo3::prelude::*;
@@ -36,7 +36,7 @@ fn target(text: &str) -> PyResult<Target> {
         |why: &str| url_error(format_args!("{:?}: {why}", eyas_http::text_without_password(text)));
     let url = url::Url::parse(text).map_err(|error| invalid(&error.to_string()))?;
     let host = url.host_str().ok_or_else(|| invalid("it has no host"))?;
-    let host = Host::parse(host).map_err(url_error)?;
+    let host = eyas::zone::parse_host(host).map_err(url_error)?;
     match (url.scheme(), url.port_or_known_default()) {
         ("https", Some(port)) => Ok(Target::https(host, port)),
         ("http", Some(port)) => Ok(Target::http(host, port)),
@@ -57,7 +57,7 @@ fn target_with_transports(
             "there is no port in {shown:?}; add one, as in sctp+tcp://host:5000"
         ))
     })?;
-    let host = Host::parse(host).map_err(url_error)?;
+    let host = eyas::zone::parse_host(host).map_err(url_error)?;
     Ok(Target::plain(host, port, transports, Security::Tls))
 }
 

@@ -55,7 +55,7 @@ pub extern "C" fn eyas_memory_json(
         let place = text.place("text")?;
         let store = handle(endpoint, "endpoint")?.inner()?.memory();
         let host = match host.read_if_any("host")? {
-            Some(host) => Some(eyas::Host::parse(host).map_err(Failure::invalid)?),
+            Some(host) => Some(eyas::zone::parse_host(host).map_err(Failure::invalid)?),
             None => None,
         };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

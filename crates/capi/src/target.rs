@@ -55,7 +55,7 @@ impl Target {
 }
 
 pub(crate) fn host(text: Text<'_>, what: &str) -> Result<Host, Failure> {
-    Host::parse(text.read(what)?).map_err(Failure::invalid)
+    eyas::zone::parse_host(text.read(what)?).map_err(Failure::invalid)
 }
 
 /// Parses a transport by its name in JSON.

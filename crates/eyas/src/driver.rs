@@ -1,6 +1,7 @@
 //! Executes the decisions of a race: one loop around one exhaustive match.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -305,6 +306,7 @@ impl Driver {
             events::plan(&self.race);
         }
         events::start(&self.race, &candidate, self.race.attempt(id));
+        let candidate = self.on_interface(candidate);
         let setup = self.race.setup();
         let host = self.options.peer.certificate_host.as_ref().unwrap_or(&setup.target.host);
         let attempt = Attempt {
@@ -342,6 +344,20 @@ impl Driver {
             reporter.report(event).await;
         });
         self.attempts.insert(id, task);
+    }
+
+    /// Returns a link-local candidate on the interface that the caller named for its address.
+    fn on_interface(&self, mut candidate: Candidate) -> Candidate {
+        let target = &self.race.setup().target;
+        if let (SocketAddr::V6(address), Some(name)) = (&mut candidate.address, target.host.name())
+            && address.ip().is_unicast_link_local()
+            && address.scope_id() == 0
+            && let Some(scope) =
+                self.endpoint.resolver().scope_of(name, target.port, (*address.ip()).into())
+        {
+            address.set_scope_id(scope);
+        }
+        candidate
     }
 
     fn record_first_address(&mut self, answer: &Answer) {

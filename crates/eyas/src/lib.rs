@@ -114,6 +114,7 @@ mod test_namespace;
 #[cfg(all(test, feature = "sctp"))]
 #[path = "../tests/ports/mod.rs"]
 mod test_ports;
+pub mod zone;
 
 #[cfg(feature = "quic")]
 pub use attempt::quic::probe_quic;

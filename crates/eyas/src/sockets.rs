@@ -153,12 +153,13 @@ fn bind_one(address: SocketAddr, wanted: Wanted, v6_only: bool) -> io::Result<Bo
     let mut bound = Bound { address, tcp: None, udp: None };
     if let Some(protocol) = wanted.stream {
         let listener = listen(bound.address, protocol, v6_only)?;
-        bound.address = listener.local_addr()?;
+        // Only the port: an MPTCP socket does not report the interface of a link-local address.
+        bound.address.set_port(listener.local_addr()?.port());
         bound.tcp = Some(listener);
     }
     if wanted.udp {
         let socket = udp(bound.address, v6_only)?;
-        bound.address = socket.local_addr()?;
+        bound.address.set_port(socket.local_addr()?.port());
         bound.udp = Some(socket);
     }
     Ok(bound)

@@ -6,6 +6,7 @@ use eyas::race::{
 };
 use url::Url;
 
+use crate::zoned_url::{host_of, parse_url};
 use crate::{Error, Kind, Versions, text_without_password};
 
 /// Returns whether the transport carries a byte stream for HTTP.
@@ -17,7 +18,7 @@ pub(crate) const fn is_stream(transport: Transport) -> bool {
 pub(crate) fn parse(text: &str) -> Result<Url, Error> {
     let refuse =
         |why: String| Error::new(Kind::Url, format!("{:?}: {why}", text_without_password(text)));
-    let url = Url::parse(text).map_err(|error| refuse(error.to_string()))?;
+    let url = parse_url(text).map_err(|error| refuse(error.to_string()))?;
     match url.scheme() {
         "http" | "https" if url.has_host() => Ok(url),
         "http" | "https" => Err(refuse("it has no host".to_owned())),
@@ -38,8 +39,7 @@ pub(crate) fn target(host: Host, port: u16, https: bool, versions: Versions) -> 
 /// Returns the destination of a URL: its host, its port, and whether TLS is required.
 pub(crate) fn destination(url: &Url) -> Result<(Host, u16, bool), Error> {
     let refuse = |why: String| Error::new(Kind::Url, why);
-    let host = url.host_str().ok_or_else(|| refuse("it has no host".to_owned()))?;
-    let host = Host::parse(host).map_err(|error| refuse(error.to_string()))?;
+    let host = host_of(url).map_err(|error| refuse(error.to_string()))?;
     let https = url.scheme() == "https";
     let port = url.port_or_known_default().unwrap_or(if https { 443 } else { 80 });
     Ok((host, port, https))

@@ -4,7 +4,7 @@ use std::{error::Error as StdError, fmt};
 
 use eyas::race::{evidence::Cause, trace::Trace};
 
-use crate::Redirect;
+use crate::{Redirect, zoned_url};
 
 mod connect;
 
@@ -394,12 +394,12 @@ pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
 /// Returns a URL that is safe to display, with its password replaced by `***`.
 pub fn without_password(url: &url::Url) -> String {
     if url.password().is_none() {
-        return url.to_string();
+        return zoned_url::shown(url);
     }
     let mut shown = url.clone();
     // A URL with a password has a host, so this does not fail.
     let _ = shown.set_password(Some(MASK));
-    shown.to_string()
+    zoned_url::shown(&shown)
 }
 
 /// Returns a text that failed to parse as a URL in a form that is safe to display: anything that
@@ -408,7 +408,7 @@ pub fn without_password(url: &url::Url) -> String {
 /// Since it cannot be known where the password ends in an invalid URL, everything up to the last
 /// `@` counts as one.
 pub fn text_without_password(text: &str) -> String {
-    if let Ok(url) = url::Url::parse(text)
+    if let Ok(url) = zoned_url::parse_url(text)
         && url.has_host()
     {
         return without_password(&url);

@@ -90,6 +90,8 @@ mod quic_streams;
 #[cfg(feature = "client")]
 mod reuse;
 mod version;
+#[cfg(feature = "client")]
+mod zoned_url;
 
 #[cfg(feature = "client")]
 pub use body::Body;
@@ -107,6 +109,8 @@ pub use quic_streams::{HttpDatagrams, StreamDatagrams};
 #[cfg(feature = "server")]
 pub use serve::Server;
 pub use version::{Versions, version_name};
+#[cfg(feature = "client")]
+pub use zoned_url::{UrlError, host_of, parse_url};
 
 /// Compiles the examples of the README.
 #[cfg(all(doctest, feature = "client", feature = "server"))]

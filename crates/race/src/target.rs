@@ -84,23 +84,33 @@ impl fmt::Display for Host {
 fn parse_ipv6(text: &str, index_of: impl Fn(&str) -> Option<u32>) -> Result<Host, TargetError> {
     let (address, scope) = match text.split_once('%') {
         None => (text, None),
-        Some((address, zone)) => {
-            let zone = zone.strip_prefix("25").filter(|rest| !rest.is_empty()).unwrap_or(zone);
-            (address, Some(zone))
-        }
+        Some((address, zone)) => (address, Some(zone)),
     };
     let Ok(address) = address.parse::<Ipv6Addr>() else {
         return Err(TargetError::Address(text.to_owned()));
     };
     let scope = match scope {
         None => 0,
-        Some(zone) => match zone.parse::<u32>().ok().or_else(|| index_of(zone)) {
-            Some(index) if index != 0 && address.is_unicast_link_local() => index,
-            _ => return Err(TargetError::Scope(zone.to_owned())),
-        },
+        Some(zone) if !address.is_unicast_link_local() => {
+            return Err(TargetError::Scope(zone.to_owned()));
+        }
+        Some(zone) => scope_of(zone, index_of)?,
     };
     // An IPv4-mapped address is IPv4 on the wire; as IPv6 it fails on sockets of IPv6 only.
     Ok(Host::Literal(IpAddr::V6(address).to_canonical(), scope))
+}
+
+/// Returns the scope of a zone: the name of an interface, else a number. In a URL its `%` is `%25`
+/// (RFC 6874 §2), which is also how the zone of an interface may begin whose name or number begins
+/// with 25: what exists is meant.
+fn scope_of(zone: &str, index_of: impl Fn(&str) -> Option<u32>) -> Result<u32, TargetError> {
+    let known = |zone: &str| index_of(zone).filter(|index| *index != 0);
+    let number = |zone: &str| zone.parse::<u32>().ok().filter(|index| *index != 0);
+    let escaped = zone.strip_prefix("25").filter(|rest| !rest.is_empty());
+    known(zone)
+        .or_else(|| escaped.and_then(|zone| known(zone).or_else(|| number(zone))))
+        .or_else(|| number(zone))
+        .ok_or_else(|| TargetError::Interface(escaped.unwrap_or(zone).to_owned()))
 }
 
 fn parse_name(text: &str) -> Result<Host, TargetError> {
@@ -145,8 +155,10 @@ pub enum TargetError {
     Address(String),
     /// A bracket is not closed.
     Brackets(String),
-    /// The scope is not an interface of this machine, or the address is not link-local.
+    /// A zone beside an address that is not link-local.
     Scope(String),
+    /// The zone is not an interface of this host.
+    Interface(String),
 }
 
 impl fmt::Display for TargetError {
@@ -164,7 +176,14 @@ impl fmt::Display for TargetError {
             Self::Brackets(text) => write!(f, "{text:?} has an unclosed bracket"),
             Self::Scope(zone) => write!(
                 f,
-                "%{zone} is not a valid scope here: give the number or name of an interface, and only with a link-local address (fe80::…)"
+                "%{zone} does not belong here: only a link-local address (fe80::…) has a zone; omit it"
+            ),
+            Self::Interface(zone) if zone.is_empty() => f.write_str(
+                "the zone is empty: give the name or number of an interface, as in fe80::1%eth0",
+            ),
+            Self::Interface(zone) => write!(
+                f,
+                "there is no interface {zone} for the zone of a link-local address: give the name or number of one, as in fe80::1%eth0"
             ),
         }
     }

@@ -76,7 +76,9 @@ impl<'a> DestinationRace<'a> {
         client: SocketAddr,
     ) -> Result<Self, Refusal> {
         let (policy, rules) = (shared.policy.clone(), &shared.rules);
-        let race = PermittedRace::new(&shared.endpoint, policy, rules, destination, client.ip());
+        let here = destination.on_this_host();
+        let here = here.map_err(|cause| Refusal::NoAddress(cause.to_string()))?;
+        let race = PermittedRace::new(&shared.endpoint, policy, rules, &here, client.ip());
         let race = race.map_err(|why| Refusal::NotAllowed(why.to_string()))?;
         Ok(Self { race, shared, destination })
     }

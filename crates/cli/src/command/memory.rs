@@ -78,7 +78,7 @@ fn changed(store: &MemoryStore, path: &Path) -> Result<(), Failure> {
 }
 
 fn parse(host: &str) -> Result<Host, Failure> {
-    Host::parse(host).map_err(|cause| Failure::new(Kind::Url, cause.to_string()))
+    eyas::zone::parse_host(host).map_err(|cause| Failure::new(Kind::Url, cause.to_string()))
 }
 
 fn without_file(path: &Path, action: &MemoryAction, common: &CommonFlags) -> Result<(), Failure> {

@@ -283,7 +283,8 @@ pub(crate) fn resolver(
         (None, None) => Resolver::system(),
     };
     for known in overrides {
-        resolver = resolver.overriding(&known.host, known.port, known.addresses.clone());
+        let addresses = known.addresses.clone();
+        resolver = resolver.overriding_on_interfaces(&known.host, known.port, addresses);
     }
     Ok(resolver)
 }

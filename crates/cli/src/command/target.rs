@@ -1,8 +1,9 @@
 //! Parses the user's target of a race: a URL, `host:port` or a host.
 
 use eyas::race::candidate::{Security, Transport};
-use eyas::race::target::{Host, Service, Target, TargetError};
-use eyas_http::text_without_password as shown;
+use eyas::race::target::{Service, Target, TargetError};
+use eyas::zone::parse_host;
+use eyas_http::{host_of, parse_url, text_without_password as shown};
 use url::Url;
 
 use crate::failure::{Failure, Kind};
@@ -36,7 +37,7 @@ pub(crate) fn parse(
         return from_url(&url, versions);
     }
     let (host, port) = host_and_port(text)?;
-    let host = Host::parse(host).map_err(|cause| malformed(text, &cause))?;
+    let host = parse_host(host).map_err(|cause| malformed(text, &cause))?;
     let port = port.unwrap_or(HTTPS_PORT);
     let mut target = match (service.plain, service.alpn.is_empty()) {
         (true, _) => Target::plain(host, port, vec![Transport::Tcp], Security::None),
@@ -87,7 +88,7 @@ pub(crate) fn for_tunnel(text: &str) -> Result<Target, Failure> {
         }
     };
     let (host, port) = host_and_port(rest)?;
-    let host = Host::parse(host).map_err(|cause| malformed(text, &cause))?;
+    let host = parse_host(host).map_err(|cause| malformed(text, &cause))?;
     let target = Target::plain(host, port.unwrap_or(TUNNEL_PORT), transports, Security::Tls);
     Ok(target.with_alpn([eyas_relay::tunnel::frame::ALPN]))
 }
@@ -100,7 +101,7 @@ fn from_transports(
 ) -> Result<Target, Failure> {
     let rest = text.split_once("://").map_or(text, |(_, rest)| rest).trim_end_matches('/');
     let (host, port) = host_and_port(rest)?;
-    let host = Host::parse(host).map_err(|cause| malformed(text, &cause))?;
+    let host = parse_host(host).map_err(|cause| malformed(text, &cause))?;
     let Some(port) = port else {
         return Err(Failure::new(Kind::Url, format!("there is no port in {:?}", shown(text)))
             .hint("add one, as in sctp+tcp://example.org:5000"));
@@ -115,8 +116,7 @@ fn from_transports(
 
 /// Returns the target of a URL.
 pub(crate) fn from_url(url: &Url, versions: VersionFlags) -> Result<Target, Failure> {
-    let host = url.host_str().unwrap_or_default();
-    let host = Host::parse(host).map_err(|cause| malformed(url.as_str(), &cause))?;
+    let host = host_of(url).map_err(|cause| malformed(url.as_str(), &cause))?;
     let port = url.port_or_known_default().unwrap_or(HTTPS_PORT);
     let target = match url.scheme() {
         "http" => Target::http(host, port),
@@ -129,13 +129,13 @@ pub(crate) fn from_url(url: &Url, versions: VersionFlags) -> Result<Target, Fail
 pub(crate) fn url(text: &str) -> Result<Url, Failure> {
     let with_scheme =
         if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
-    let url = Url::parse(&with_scheme).map_err(|cause| {
+    let url = parse_url(&with_scheme).map_err(|cause| {
         Failure::new(Kind::Url, format!("{:?} is not a URL: {cause}", shown(text)))
             .hint("write it as https://example.org/path")
     })?;
     match (url.scheme(), url.host_str()) {
-        ("http" | "https", Some(host)) => {
-            Host::parse(host).map_err(|cause| malformed(text, &cause))?;
+        ("http" | "https", Some(_)) => {
+            host_of(&url).map_err(|cause| malformed(text, &cause))?;
             Ok(url)
         }
         ("http" | "https", None) => {
@@ -227,6 +227,31 @@ mod tests {
         ];
         for (text, target) in cases {
             assert_eq!(read(text).expect(text).to_string(), target);
+        }
+    }
+
+    /// The loopback interface exists in every network namespace, as the first one.
+    #[test]
+    fn zones_are_names_or_numbers_of_interfaces() {
+        for zone in ["lo", "25lo", "1", "251"] {
+            for (before, after, port) in [
+                ("fe80::1%", "", 443),
+                ("[fe80::1%", "]", 443),
+                ("[fe80::1%", "]:8443", 8443),
+                ("https://[fe80::1%", "]/x", 443),
+                ("http://[fe80::1%", "]:8080/", 8080),
+                ("sctp+tcp://[fe80::1%", "]:5000", 5000),
+            ] {
+                let text = format!("{before}{zone}{after}");
+                let target = read(&text).expect(&text);
+                assert_eq!(target.to_string(), format!("[fe80::1%1]:{port}"), "{text}");
+            }
+        }
+        for text in ["fe80::1%nosuch0", "http://[fe80::1%25nosuch0]/", "tcp://[fe80::1%nosuch0]:1"]
+        {
+            let refused = read(text).expect_err(text);
+            assert_eq!(refused.kind, Kind::Url);
+            assert!(refused.message.contains("no interface nosuch0"), "{}", refused.message);
         }
     }
 

@@ -45,6 +45,10 @@ fn resolve_accepts_what_curl_accepts() {
     assert_eq!(parsed.addresses.len(), 3);
     assert_eq!(values::resolve("[::1]:443:127.0.0.1").expect("parses").host, "::1");
     assert_eq!(values::resolve("+a:1:127.0.0.1").expect("parses").host, "a");
+    let zoned = values::resolve("a:1:fe80::1%lo,[fe80::2%25lo],::3").expect("parses").addresses;
+    assert_eq!(zoned.iter().map(|(_, scope)| *scope).collect::<Vec<_>>(), [1, 1, 0]);
+    let refused = values::resolve("a:1:fe80::1%nosuch0").expect_err("no such interface");
+    assert!(refused.contains("no interface nosuch0"), "{refused}");
     for text in ["", "a", "a:1", "a:1:", ":1:127.0.0.1", "a:b:127.0.0.1", "a:1:localhost"] {
         assert!(values::resolve(text).is_err(), "{text}");
     }
@@ -72,6 +76,13 @@ fn dns_servers_have_usual_ports() {
     assert_eq!(values::dns_server("::1"), Ok(plain("[::1]:53")));
     assert_eq!(values::dns_server("[::1]"), Ok(plain("[::1]:53")));
     assert_eq!(values::dns_server("[::1]:5353"), Ok(plain("[::1]:5353")));
+    for text in ["fe80::1%lo", "[fe80::1%lo]", "[fe80::1%lo]:53", "fe80::1%1", "[fe80::1%251]:53"] {
+        assert_eq!(values::dns_server(text), Ok(plain("[fe80::1%1]:53")), "{text}");
+    }
+    for text in ["fe80::1%nosuch0", "[fe80::1%nosuch0]:53", "tls://fe80::1%nosuch0#a.test"] {
+        let refused = values::dns_server(text).expect_err(text);
+        assert!(refused.contains("no interface nosuch0"), "{refused}");
+    }
     let tls = DnsServer::Tls("9.9.9.9:853".parse().expect("an address"), "dns.example".into());
     assert_eq!(values::dns_server("tls://9.9.9.9#dns.example"), Ok(tls));
     for text in ["", "dns.example", "tls://9.9.9.9", "tls://9.9.9.9#"] {
@@ -106,6 +117,11 @@ fn listen_accepts_a_port_alone() {
     assert_eq!(values::listen(":0").expect("parses").to_string(), "127.0.0.1:0");
     assert_eq!(values::listen("[::]:443").expect("parses").to_string(), "[::]:443");
     assert!(values::listen("localhost").is_err());
+    for text in ["[fe80::1%lo]:443", "[fe80::1%25lo]:443", "[fe80::1%1]:443"] {
+        assert_eq!(values::listen(text).expect("parses").to_string(), "[fe80::1%1]:443", "{text}");
+    }
+    let refused = values::listen("[fe80::1%nosuch0]:443").expect_err("no such interface");
+    assert!(refused.contains("no interface nosuch0"), "{refused}");
 }
 
 #[test]

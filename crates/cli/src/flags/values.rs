@@ -6,8 +6,9 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
 use eyas::race::candidate::Transport;
 use eyas::race::policy::SECOND_TRIES_MAX;
-use eyas::race::target::Host;
+use eyas::race::target::{Host, TargetError};
 use eyas::sctp::protocol::config::CongestionControlKind;
+use eyas::zone::{parse_address, parse_socket_address};
 use url::Url;
 
 /// The longest duration of a flag, 10 years, so that sums of times cannot overflow.
@@ -50,8 +51,8 @@ pub(crate) struct Addresses {
     pub(crate) host: String,
     /// The port that these addresses are for.
     pub(crate) port: u16,
-    /// The addresses, in the order given.
-    pub(crate) addresses: Vec<IpAddr>,
+    /// The addresses, in the order given, with the interfaces of link-local ones (0: none).
+    pub(crate) addresses: Vec<(IpAddr, u32)>,
 }
 
 /// Splits `HOST:` or `[v6]:` off the front.
@@ -78,10 +79,16 @@ pub(super) fn resolve(text: &str) -> Result<Addresses, String> {
     let addresses = list
         .split(',')
         .map(|address| {
-            let address = address.trim().trim_start_matches('[').trim_end_matches(']');
-            address.parse().map_err(|_| format!("{address:?} is not an IP address; {expected}"))
+            let address = address.trim();
+            let parsed = parse_address(address, 0).map_err(|cause| {
+                address_error(&cause, &format!("{address:?} is not an IP address; {expected}"))
+            })?;
+            Ok(match parsed {
+                SocketAddr::V4(v4) => ((*v4.ip()).into(), 0),
+                SocketAddr::V6(v6) => ((*v6.ip()).into(), v6.scope_id()),
+            })
         })
-        .collect::<Result<_, _>>()?;
+        .collect::<Result<_, String>>()?;
     Ok(Addresses { host: host.to_owned(), port, addresses })
 }
 
@@ -132,22 +139,30 @@ pub(super) fn dns_server(text: &str) -> Result<DnsServer, String> {
     match text.strip_prefix("tls://") {
         Some(rest) => {
             let (address, name) = rest.split_once('#').ok_or(expected)?;
-            let address = address_or_port(address, 853).ok_or(expected)?;
+            let address = address_or_port(address, 853, expected)?;
             if name.is_empty() {
                 return Err(expected.to_owned());
             }
             Ok(DnsServer::Tls(address, name.to_owned()))
         }
-        None => Ok(DnsServer::Plain(address_or_port(text, 53).ok_or(expected)?)),
+        None => Ok(DnsServer::Plain(address_or_port(text, 53, expected)?)),
     }
 }
 
 /// Parses an address with a port, or with the default port.
-fn address_or_port(text: &str, default_port: u16) -> Option<SocketAddr> {
-    let address = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
-    match address.parse::<IpAddr>() {
-        Ok(address) => Some(SocketAddr::new(address, default_port)),
-        Err(_) => text.parse().ok(),
+fn address_or_port(text: &str, default_port: u16, expected: &str) -> Result<SocketAddr, String> {
+    let parsed = parse_address(text, default_port).or_else(|cause| match cause {
+        TargetError::Scope(_) | TargetError::Interface(_) => Err(cause),
+        _ => parse_socket_address(text),
+    });
+    parsed.map_err(|cause| address_error(&cause, expected))
+}
+
+/// Returns why an address cannot be used: what is wrong with its zone, or what was expected.
+fn address_error(cause: &TargetError, expected: &str) -> String {
+    match cause {
+        TargetError::Scope(_) | TargetError::Interface(_) => cause.to_string(),
+        _ => expected.to_owned(),
     }
 }
 
@@ -195,9 +210,10 @@ pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix(':').unwrap_or(text).parse::<u16>();
     match port {
         Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
-        Err(_) => text
-            .parse()
-            .map_err(|_| "expected ADDR:PORT, such as 127.0.0.1:8443 or [::]:443".to_owned()),
+        Err(_) => parse_socket_address(text).map_err(|cause| {
+            let expected = "expected ADDR:PORT, such as 127.0.0.1:8443 or [::]:443";
+            address_error(&cause, expected)
+        }),
     }
 }
 

@@ -139,9 +139,27 @@ impl Resolver {
     /// Resolves `host` at `port` to these addresses without asking DNS, like curl's `--resolve`. A
     /// later call for the same host and port replaces the earlier one.
     #[must_use]
-    pub fn overriding(mut self, host: &str, port: u16, addresses: Vec<IpAddr>) -> Self {
+    pub fn overriding(self, host: &str, port: u16, addresses: Vec<IpAddr>) -> Self {
+        let addresses = addresses.into_iter().map(|address| (address, 0)).collect();
+        self.overriding_on_interfaces(host, port, addresses)
+    }
+
+    /// Like [`Self::overriding`], with the index of the interface for each address; 0 is none. Only
+    /// link-local addresses need one.
+    #[must_use]
+    pub fn overriding_on_interfaces(
+        mut self,
+        host: &str,
+        port: u16,
+        addresses: Vec<(IpAddr, u32)>,
+    ) -> Self {
         Arc::make_mut(&mut self.overrides).set(host, port, addresses);
         self
+    }
+
+    /// Returns the index of the interface on which the caller said that this address of a host is.
+    pub(crate) fn scope_of(&self, host: &str, port: u16, ip: IpAddr) -> Option<u32> {
+        self.overrides.scope_of(host, port, ip)
     }
 
     /// Returns whether there are override addresses for `host` at any port ([`Self::overriding`]).

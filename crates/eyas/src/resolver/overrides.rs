@@ -6,13 +6,19 @@ use std::net::IpAddr;
 
 use eyas_race::dns::{DnsFailure, Query, RecordType, Records};
 
-/// Addresses by host and port.
+/// Addresses by host and port, with the interfaces of link-local ones (0: none).
 #[derive(Clone, Debug, Default)]
-pub(super) struct Overrides(BTreeMap<String, BTreeMap<u16, Vec<IpAddr>>>);
+pub(super) struct Overrides(BTreeMap<String, BTreeMap<u16, Vec<(IpAddr, u32)>>>);
 
 impl Overrides {
-    pub(super) fn set(&mut self, host: &str, port: u16, addresses: Vec<IpAddr>) {
+    pub(super) fn set(&mut self, host: &str, port: u16, addresses: Vec<(IpAddr, u32)>) {
         self.0.entry(normalised(host).into_owned()).or_default().insert(port, addresses);
+    }
+
+    /// Returns the interface on which this address of a host is, if the caller named one.
+    pub(super) fn scope_of(&self, host: &str, port: u16, ip: IpAddr) -> Option<u32> {
+        let addresses = self.0.get(&*normalised(host))?.get(&port)?;
+        addresses.iter().find(|(known, scope)| *known == ip && *scope != 0).map(|(_, scope)| *scope)
     }
 
     pub(super) fn has(&self, host: &str) -> bool {
@@ -23,11 +29,11 @@ impl Overrides {
     /// is determined by the caller, so there is no HTTPS record for it.
     pub(super) fn answer(&self, query: &Query, port: u16) -> Option<Result<Records, DnsFailure>> {
         let addresses = self.0.get(&*normalised(split_owner(&query.name, port).1))?.get(&port)?;
-        let v6 = addresses.iter().filter_map(|address| match address {
+        let v6 = addresses.iter().filter_map(|(address, _)| match address {
             IpAddr::V6(v6) => Some(*v6),
             IpAddr::V4(_) => None,
         });
-        let v4 = addresses.iter().filter_map(|address| match address {
+        let v4 = addresses.iter().filter_map(|(address, _)| match address {
             IpAddr::V4(v4) => Some(*v4),
             IpAddr::V6(_) => None,
         });

@@ -92,9 +92,9 @@ impl SctpListener {
     /// # Errors
     /// If a socket cannot be opened: the port is taken, or privileges are missing.
     pub fn bind(parameters: &SctpListenParameters) -> io::Result<Self> {
-        let ips = ips(&parameters.addresses);
+        let addresses = socket_addresses(&parameters.addresses);
         let mut wires = match parameters.encapsulation_port {
-            Some(port) => udp(&ips, port)?,
+            Some(port) => udp(&addresses, port)?,
             None => Vec::new(),
         };
         let mut protected = Vec::new();
@@ -119,9 +119,10 @@ impl SctpListener {
                 kernel = Some(listener);
             }
             (_, Access::Raw) => {
-                for ip in &ips {
-                    wires.push(Wire::raw(*ip)?);
-                    claims.extend((port != 0).then(|| Claim::take(*ip, port)).transpose()?);
+                for address in &addresses {
+                    wires.push(Wire::raw_at(*address)?);
+                    let claim = || Claim::take(address.ip(), port);
+                    claims.extend((port != 0).then(claim).transpose()?);
                 }
             }
             (SctpOverIp::Must, Access::None(why)) => {
@@ -229,12 +230,14 @@ fn client_verifier(keys: ClientKeys) -> Arc<dyn ClientCertVerifier> {
 }
 
 /// Returns the addresses to open sockets at: `[::]` represents both families.
-fn ips(addresses: &[SocketAddr]) -> Vec<IpAddr> {
-    let mut ips: Vec<IpAddr> = addresses.iter().map(SocketAddr::ip).collect();
-    if ips == [IpAddr::V6(Ipv6Addr::UNSPECIFIED)] {
-        ips.insert(0, Ipv4Addr::UNSPECIFIED.into());
+fn socket_addresses(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
+    let mut addresses = addresses.to_vec();
+    if let [only] = addresses[..]
+        && only.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED)
+    {
+        addresses.insert(0, SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), only.port()));
     }
-    ips
+    addresses
 }
 
 /// Opens the kernel's listener, at the same port as SCTP inside UDP.
@@ -256,12 +259,13 @@ fn taken(port: u16) -> io::Error {
 
 /// Opens a UDP socket at each address, all with the same port; 0 selects one that is free at all of
 /// them.
-fn udp(ips: &[IpAddr], port: u16) -> io::Result<Vec<Wire>> {
+fn udp(addresses: &[SocketAddr], port: u16) -> io::Result<Vec<Wire>> {
     let bind_all = || -> io::Result<Vec<Wire>> {
-        let mut wires: Vec<Wire> = Vec::with_capacity(ips.len());
-        for ip in ips {
-            let port = wires.first().map_or(port, |first| first.local().port());
-            wires.push(Wire::udp(SocketAddr::new(*ip, port))?);
+        let mut wires: Vec<Wire> = Vec::with_capacity(addresses.len());
+        for address in addresses {
+            let mut address = *address;
+            address.set_port(wires.first().map_or(port, |first| first.local().port()));
+            wires.push(Wire::udp(address)?);
         }
         Ok(wires)
     };

@@ -14,7 +14,9 @@ use percent_encoding::AsciiSet;
 use url::Url;
 
 use super::request_url;
-use crate::{Body, Error, Kind, protocol::Omitted, text_without_password, without_password};
+use crate::{
+    Body, Error, Kind, protocol::Omitted, text_without_password, without_password, zoned_url,
+};
 
 /// Fields that describe a body, and are removed with it.
 const BODY_FIELDS: [HeaderName; 6] = [
@@ -110,7 +112,7 @@ impl Hop {
             .get(LOCATION)
             .map(|value| location_text(value.as_bytes()))
             .ok_or_else(|| refuse("there is no Location".to_owned()))?;
-        let mut to = self.url.join(&location).map_err(|error| {
+        let mut to = zoned_url::join(&self.url, &location).map_err(|error| {
             let shown = text_without_password(&location);
             refuse(format!("its Location {shown:?} is not a URL: {error}"))
         })?;

@@ -12,6 +12,7 @@ use crate::{
     Error, Kind, Versions, alt_svc,
     destination::{destination, target},
     pool::Key,
+    zoned_url::sent_host,
 };
 
 /// What must be known about a URL to send a request to it.
@@ -26,8 +27,8 @@ impl Route {
     pub(super) fn new(inner: &Inner, url: &Url) -> Result<Self, Error> {
         let refuse = |why: String| Error::new(Kind::Url, why);
         let (host, port, https) = destination(url)?;
-        let text =
-            format!("{}://{}", url.scheme(), &url[Position::BeforeHost..Position::AfterQuery]);
+        let (scheme, sent) = (url.scheme(), sent_host(url));
+        let text = format!("{scheme}://{sent}{}", &url[Position::AfterHost..Position::AfterQuery]);
         let uri: Uri =
             text.parse().map_err(|error: http::uri::InvalidUri| refuse(error.to_string()))?;
         let name = url.host_str().unwrap_or_default();
@@ -51,9 +52,9 @@ impl Route {
         alt_svc::Origin { host: self.key.host.to_string(), port: self.key.port }
     }
 
-    /// Returns `host:port`, as in a request to a proxy.
+    /// Returns `host:port`, as in a request to a proxy, where a zone of this host means nothing.
     pub(super) fn authority(&self) -> String {
-        format!("{}:{}", self.key.host, self.key.port)
+        format!("{}:{}", self.uri.host().unwrap_or_default(), self.key.port)
     }
 
     /// Returns whether the request itself is sent to the proxy, rather than through a tunnel.

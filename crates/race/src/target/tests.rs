@@ -51,10 +51,31 @@ fn scopes_are_numbers_or_names_of_interfaces() {
     assert_eq!(Host::parse_with_scopes("[fe80::1%25eth0]", index_of), scoped(7));
     assert_eq!(
         Host::parse_with_scopes("[fe80::1%eth9]", index_of),
-        Err(TargetError::Scope("eth9".into()))
+        Err(TargetError::Interface("eth9".into()))
     );
-    assert_eq!(Host::parse("[fe80::1%0]"), Err(TargetError::Scope("0".into())));
+    assert_eq!(Host::parse("[fe80::1%0]"), Err(TargetError::Interface("0".into())));
+    assert_eq!(Host::parse("[fe80::1%]"), Err(TargetError::Interface(String::new())));
     assert_eq!(Host::parse("[2001:db8::1%3]"), Err(TargetError::Scope("3".into())));
+}
+
+/// The `25` of a URL may also begin the name or number of an interface: what exists is meant.
+#[test]
+fn a_zone_that_begins_with_25_is_what_exists() {
+    let parse = |zone: &str, interfaces: &[(&str, u32)]| {
+        let index_of =
+            |zone: &str| interfaces.iter().find(|(name, _)| *name == zone).map(|(_, index)| *index);
+        match Host::parse_with_scopes(&format!("[fe80::1%{zone}]"), index_of) {
+            Ok(Host::Literal(_, index)) => Some(index),
+            _ => None,
+        }
+    };
+    assert_eq!(parse("25g0", &[("25g0", 4), ("g0", 5)]), Some(4));
+    assert_eq!(parse("25g0", &[("g0", 5)]), Some(5));
+    assert_eq!(parse("2525g0", &[("25g0", 4)]), Some(4));
+    assert_eq!(parse("25", &[]), Some(25));
+    assert_eq!(parse("2525", &[("25", 25)]), Some(25));
+    assert_eq!(parse("253", &[("253", 253)]), Some(253));
+    assert_eq!(parse("253", &[("3", 3)]), Some(3));
 }
 
 #[test]
@@ -77,7 +98,7 @@ fn an_invalid_host_is_refused_with_a_cause() {
 #[test]
 fn every_refusal_says_what_to_do() {
     let message = Host::parse("[fe80::1%eth0]").unwrap_err().to_string();
-    assert!(message.contains("%eth0") && message.contains("interface"), "{message}");
+    assert!(message.contains("no interface eth0"), "{message}");
     let message = Host::parse("300.1.1.1").unwrap_err().to_string();
     assert!(message.contains("300.1.1.1") && message.contains("192.0.2.1"), "{message}");
 }

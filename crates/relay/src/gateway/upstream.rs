@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use eyas::race::target::Host;
+use eyas::zone::parse_host;
 use http::HeaderValue;
 use thiserror::Error;
 
@@ -69,7 +70,7 @@ impl FromStr for Upstream {
             return Err(UpstreamError::Form);
         }
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        let host = Host::parse(host).map_err(|error| UpstreamError::Host(error.to_string()))?;
+        let host = parse_host(host).map_err(|error| UpstreamError::Host(error.to_string()))?;
         Ok(Self(Address::Tcp { host, port, secure }))
     }
 }
@@ -87,11 +88,16 @@ impl fmt::Display for Upstream {
 impl Upstream {
     /// Returns the host for requests without one, which HTTP/1.0 allows.
     pub(super) fn authority(&self) -> HeaderValue {
+        // The zone of an address means something on this host only, and is not sent.
+        let sent = |host: &Host| match host {
+            Host::Literal(ip, _) => Host::Literal(*ip, 0).to_string(),
+            Host::Name(name) => name.clone(),
+        };
         let text = match &self.0 {
             Address::Tcp { host, port, secure } if *port == if *secure { 443 } else { 80 } => {
-                host.to_string()
+                sent(host)
             }
-            Address::Tcp { host, port, .. } => format!("{host}:{port}"),
+            Address::Tcp { host, port, .. } => format!("{}:{port}", sent(host)),
             Address::Unix(_) => "localhost".to_owned(),
         };
         HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static("localhost"))
@@ -111,6 +117,8 @@ mod tests {
             ("https://a.example", "https://a.example:443", "a.example"),
             ("https://[2001:db8::1]:8443", "https://[2001:db8::1]:8443", "[2001:db8::1]:8443"),
             ("http://[::1]", "http://[::1]:80", "[::1]"),
+            ("http://[fe80::1%lo]:81", "http://[fe80::1%1]:81", "[fe80::1]:81"),
+            ("http://[fe80::1%25lo]", "http://[fe80::1%1]:80", "[fe80::1]"),
             ("unix:/run/app.sock", "unix:/run/app.sock", "localhost"),
             ("unix:///run/app.sock", "unix:/run/app.sock", "localhost"),
         ] {

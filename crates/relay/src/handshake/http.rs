@@ -4,6 +4,8 @@
 //! A connection serves one request: it is forwarded with `Connection: close`, so that neither side can take
 //! data after it for another request.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::{BufMut, Bytes, BytesMut};
@@ -86,7 +88,7 @@ fn request(
     }
     let (destination, authority, path) = absolute(target)?;
     let body = body(parsed.headers)?;
-    let head = rewritten(method, &path, authority, parsed.headers);
+    let head = rewritten(method, &path, &authority, parsed.headers);
     Ok((Protocol::Http, Request::Forward { destination, head, body }))
 }
 
@@ -137,7 +139,7 @@ fn no_port(target: &str) -> Refusal {
 }
 
 /// Returns destination, authority and path of a URL.
-fn absolute(target: &str) -> Result<(Destination, &str, String), Refusal> {
+fn absolute(target: &str) -> Result<(Destination, Cow<'_, str>, String), Refusal> {
     let Some((scheme, rest)) = target.split_once("://") else {
         let why = "this is a proxy: requests need an absolute URL, such as http://example.org/";
         return Err(Refusal::Malformed(why.to_owned()));
@@ -158,7 +160,18 @@ fn absolute(target: &str) -> Result<(Destination, &str, String), Refusal> {
         }
         _ => (authority, 80),
     };
-    Ok((Destination::parse(host, port)?, authority, path))
+    let to = Destination::parse(host, port)?;
+    Ok((to, without_zone(authority), path))
+}
+
+/// Removes the zone of an address, which means something on this host only, and is not sent.
+fn without_zone(authority: &str) -> Cow<'_, str> {
+    match (authority.find('%'), authority.find(']')) {
+        (Some(zone), Some(end)) if authority.starts_with('[') && zone < end => {
+            format!("{}{}", &authority[..zone], &authority[end..]).into()
+        }
+        _ => authority.into(),
+    }
 }
 
 /// Returns the value of a field that occurs exactly once.

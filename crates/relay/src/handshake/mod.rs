@@ -21,7 +21,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes, BytesMut};
-use eyas::race::target::Host;
+use eyas::race::target::{Host, TargetError};
+use eyas::zone::{interface_name, parse_host};
 
 pub(crate) use http::{authenticate as http_user, connect_target as http_destination};
 pub use reply::Refusal;
@@ -48,9 +49,33 @@ pub struct Destination {
 }
 
 impl Destination {
+    /// Parses a host that this host or another may connect to. The zone of a link-local address is
+    /// an interface of the one that connects: its number stays a number, and its name stays part of
+    /// a name in brackets, which no other host name has, [until then](Self::on_this_host).
     pub(crate) fn parse(host: &str, port: u16) -> Result<Self, Refusal> {
-        let host = Host::parse(host).map_err(|cause| Refusal::Malformed(cause.to_string()))?;
-        Self::of(host, port)
+        let parsed = match Host::parse(host) {
+            Err(TargetError::Interface(zone)) if !zone.is_empty() => {
+                let address = host.trim_start_matches('[').trim_end_matches(']');
+                Ok(Host::Name(format!("[{address}]")))
+            }
+            parsed => parsed,
+        };
+        Self::of(parsed.map_err(|cause| Refusal::Malformed(cause.to_string()))?, port)
+    }
+
+    /// Returns the destination with the number of the interface of this host that its zone names.
+    ///
+    /// # Errors
+    /// If there is no such interface.
+    pub(crate) fn on_this_host(&self) -> Result<Self, TargetError> {
+        let host = match &self.host {
+            Host::Name(name) if name.starts_with('[') => parse_host(name)?,
+            Host::Literal(_, scope @ 1..) if interface_name(*scope).is_none() => {
+                return Err(TargetError::Interface(scope.to_string()));
+            }
+            host => host.clone(),
+        };
+        Ok(Self { host, port: self.port })
     }
 
     fn of(host: Host, port: u16) -> Result<Self, Refusal> {

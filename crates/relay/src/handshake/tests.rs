@@ -209,6 +209,31 @@ fn http_requires_a_password_if_there_are_users() {
     }
 }
 
+/// The zone of an address selects the interface, and is not sent.
+#[test]
+fn link_local_destinations_have_a_zone() {
+    for (zone, named) in [("%lo", "[fe80::1%lo]"), ("%25lo", "[fe80::1%25lo]")] {
+        let connect = format!("CONNECT [fe80::1{zone}]:80 HTTP/1.1\r\n\r\n");
+        let request = outcome(None, &[connect.as_bytes()]).request.expect("it is accepted");
+        let Request::Connect(to) = request else { panic!("{request:?}") };
+        assert_eq!(to.host, Host::Name(named.into()));
+        let here = to.on_this_host().expect("lo exists");
+        assert_eq!(here, Destination::parse("fe80::1%1", 80).expect("a destination"));
+        let get = format!("GET http://[fe80::1{zone}]:81/x HTTP/1.1\r\nHost: x\r\n\r\n");
+        let request = outcome(None, &[get.as_bytes()]).request.expect("it is accepted");
+        let Request::Forward { destination, head, .. } = request else { panic!("{request:?}") };
+        assert_eq!(destination.on_this_host().expect("lo exists").to_string(), "[fe80::1%1]:81");
+        assert!(head.starts_with(b"GET /x HTTP/1.1\r\nHost: [fe80::1]:81\r\n"), "{head:?}");
+    }
+    for unknown in ["fe80::1%nosuch0", "[fe80::1%25nosuch0]", "fe80::1%4000000000"] {
+        let cause = Destination::parse(unknown, 80).expect("it may exist elsewhere");
+        let cause = cause.on_this_host().expect_err(unknown).to_string();
+        assert!(cause.contains("no interface"), "{cause}");
+    }
+    assert!(Destination::parse("2001:db8::1%lo", 80).is_err());
+    assert!(Destination::parse("fe80::1%", 80).is_err());
+}
+
 #[test]
 fn a_long_head_is_refused() {
     let (reply, why) = refused(None, &[b'A'; MAX_HEAD]);

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use eyas::race::target::Host;
-
 use crate::handshake::Destination;
 
 /// An address to listen at. If it is empty, that is loopback; `*` is every address.
@@ -53,9 +51,14 @@ fn place(bind: Option<&str>, port: &str) -> Option<Place> {
         None => String::new(),
         // As with ssh, a colon with nothing before it means all addresses.
         Some("" | "*") => "*".to_owned(),
-        Some(bind) => bind.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase(),
+        Some(bind) => {
+            let bind = bind.trim_start_matches('[').trim_end_matches(']');
+            // The names of interfaces are case-sensitive.
+            if bind.contains('%') { bind.to_owned() } else { bind.to_ascii_lowercase() }
+        }
     };
-    let is_address = bind.parse::<std::net::IpAddr>().is_ok();
+    let address = bind.split_once('%').map_or(&*bind, |(address, _)| address);
+    let is_address = address.parse::<std::net::IpAddr>().is_ok();
     let is_known = bind.is_empty() || bind == "*" || bind == "localhost" || is_address;
     is_known.then_some(())?;
     Some(Place { bind, port: port.parse().ok()? })
@@ -72,7 +75,7 @@ pub fn destination(text: &str) -> Result<Destination, ForwardError> {
 
 fn to(host: &str, port: &str) -> Option<Destination> {
     let port = port.parse().ok().filter(|port| *port > 0)?;
-    Some(Destination { host: Host::parse(host).ok()?, port })
+    Destination::parse(host, port).ok()
 }
 
 impl FromStr for Forward {
@@ -132,6 +135,9 @@ mod tests {
             ("[::1]:8080:[2001:db8::1]:80", "[::1]:8080 to [2001:db8::1]:80"),
             ("*:8080:10.0.0.1:80", "*:8080 to 10.0.0.1:80"),
             (":8080:10.0.0.1:80", "*:8080 to 10.0.0.1:80"),
+            ("8080:[fe80::1%eth0]:80", "localhost:8080 to [fe80::1%eth0]:80"),
+            ("[fe80::1%Eth0]:8080:a.test:80", "[fe80::1%Eth0]:8080 to a.test:80"),
+            ("8080:[fe80::1%3]:80", "localhost:8080 to [fe80::1%3]:80"),
             ("localhost:0:h:1", "localhost:0 to h:1"),
         ];
         for (text, parsed) in cases {

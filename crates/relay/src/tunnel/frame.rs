@@ -277,7 +277,12 @@ fn encode_purpose(purpose: &Purpose, into: &mut BytesMut) {
         Purpose::Connect(Destination { host, port }) => {
             into.put_u8(purpose::CONNECT);
             into.put_u16(*port);
-            put_text(&host.to_string(), into);
+            // A number that begins with 25 would be read as an escaped `%`.
+            let text = match host {
+                Host::Literal(ip, scope @ 1..) => format!("[{ip}%25{scope}]"),
+                host => host.to_string(),
+            };
+            put_text(&text, into);
         }
         Purpose::Listen { bind, port } => {
             into.put_u8(purpose::LISTEN);
@@ -307,8 +312,8 @@ fn decode_purpose(mut payload: Bytes) -> Result<Purpose, ProtocolViolation> {
     match payload.try_get_u8().map_err(|_| BROKEN)? {
         purpose::CONNECT => {
             let port = payload.try_get_u16().map_err(|_| BROKEN)?;
-            let host = Host::parse(&text(payload)?).map_err(|_| BROKEN)?;
-            if port == 0 { Err(BROKEN) } else { Ok(Purpose::Connect(Destination { host, port })) }
+            let to = Destination::parse(&text(payload)?, port).map_err(|_| BROKEN)?;
+            Ok(Purpose::Connect(to))
         }
         purpose::LISTEN => {
             let port = payload.try_get_u16().map_err(|_| BROKEN)?;
@@ -353,6 +358,9 @@ mod tests {
             Frame::Hello { version: 1, window: 65_536 },
             Frame::Open(Purpose::Connect(Destination { host: host("a.example"), port: 22 })),
             Frame::Open(Purpose::Connect(Destination { host: host("2001:db8::1"), port: 80 })),
+            Frame::Open(Purpose::Connect(Destination { host: host("fe80::1%3"), port: 80 })),
+            Frame::Open(Purpose::Connect(Destination { host: host("fe80::1%25253"), port: 80 })),
+            Frame::Open(Purpose::Connect(Destination::parse("fe80::1%eth0", 80).expect("it"))),
             Frame::Open(Purpose::Listen { bind: String::new(), port: 0 }),
             Frame::Open(Purpose::Listen { bind: "*".into(), port: 8080 }),
             Frame::Open(Purpose::Accepted { listen: 7, peer: "[::1]:9".parse().expect("it") }),

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
+use eyas::race::target::TargetError;
 use eyas::sockets::{self, StreamProtocol, Wanted};
+use eyas::zone::parse_address;
 use eyas::{Endpoint, Feedback};
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
@@ -41,21 +43,24 @@ pub(crate) struct ListenError {
 /// Listens at an address: without one, on loopback, in both families if possible.
 pub(crate) fn listen(at: &Place) -> Result<(Vec<TcpListener>, u16), ListenError> {
     let (four, six) = (IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST));
-    let tries: Vec<Vec<IpAddr>> = match at.bind.as_str() {
-        "" | "localhost" => vec![vec![four, six], vec![four], vec![six]],
-        "*" => vec![vec![Ipv6Addr::UNSPECIFIED.into()], vec![Ipv4Addr::UNSPECIFIED.into()]],
+    let at_port = |ip: IpAddr| SocketAddr::new(ip, at.port);
+    let tries: Vec<Vec<SocketAddr>> = match at.bind.as_str() {
+        "" | "localhost" => {
+            vec![vec![at_port(four), at_port(six)], vec![at_port(four)], vec![at_port(six)]]
+        }
+        "*" => vec![
+            vec![at_port(Ipv6Addr::UNSPECIFIED.into())],
+            vec![at_port(Ipv4Addr::UNSPECIFIED.into())],
+        ],
         bind => {
-            let bind = bind.trim_start_matches('[').trim_end_matches(']');
-            let no_address =
-                |_| ListenError { text: format!("{bind:?} is not an address"), is_in_use: false };
-            vec![vec![bind.parse().map_err(no_address)?]]
+            let unusable =
+                |cause: TargetError| ListenError { text: cause.to_string(), is_in_use: false };
+            vec![vec![parse_address(bind, at.port).map_err(unusable)?]]
         }
     };
     let wanted = Wanted { stream: Some(StreamProtocol::Tcp), udp: false };
     let mut why = ListenError { text: String::new(), is_in_use: false };
     for addresses in tries {
-        let addresses: Vec<_> =
-            addresses.into_iter().map(|ip| SocketAddr::new(ip, at.port)).collect();
         match sockets::bind(&addresses, wanted) {
             Ok(bound) => {
                 let port = bound.first().map_or(0, |one| one.address.port());
@@ -97,6 +102,7 @@ pub(crate) async fn connect(
     rules: &Arc<Rules>,
     to: &Destination,
 ) -> Result<Reached, (RefuseReason, String)> {
+    let to = &to.on_this_host().map_err(|cause| (RefuseReason::Failed, cause.to_string()))?;
     let policy =
         Policy { transports: vec![Transport::Tcp], deadline: CONNECT_TIME, ..Policy::default() };
     let not_allowed =

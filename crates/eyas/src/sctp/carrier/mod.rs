@@ -136,6 +136,11 @@ impl Wire {
 
     /// Opens a raw socket for protocol 132 at this address. Must be called inside a tokio runtime.
     pub(crate) fn raw(address: IpAddr) -> io::Result<Self> {
+        Self::raw_at(SocketAddr::new(address, 0))
+    }
+
+    /// Like [`Self::raw`], at an address on an interface; its port does not matter.
+    pub(crate) fn raw_at(address: SocketAddr) -> io::Result<Self> {
         let (socket, carrier) = raw::open(address)?;
         Self::new(socket, Kind::Raw(carrier))
     }

@@ -30,8 +30,8 @@ pub(super) struct RawCarrier {
     is_ipv4: bool,
 }
 
-pub(super) fn open(address: IpAddr) -> io::Result<(Socket, RawCarrier)> {
-    let address = SocketAddr::new(address, 0);
+pub(super) fn open(mut address: SocketAddr) -> io::Result<(Socket, RawCarrier)> {
+    address.set_port(0);
     let protocol = Protocol::from(IPPROTO_SCTP);
     let socket = Socket::new(Domain::for_address(address), Type::RAW, Some(protocol))?;
     socket.set_nonblocking(true)?;
