@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use eyas_race::candidate::Transport;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 use tokio_rustls::TlsStream;
 
+use crate::attempt::mptcp;
 use crate::connection_info::ConnectionInfo;
 use crate::feedback::Feedback;
 use crate::linger;
@@ -120,6 +122,12 @@ impl ByteStream {
         self.guard.as_ref().map(TcpGuard::status)
     }
 
+    /// Returns whether MPTCP fell back to TCP since the connection was handed over.
+    fn has_fallen_back(&self) -> bool {
+        self.info.transport == Transport::Mptcp
+            && self.tcp().is_some_and(|stream| !mptcp::is_in_use(stream))
+    }
+
     pub(crate) fn transport(&self) -> &ByteTransport {
         self.transport.as_ref().expect(UNTIL_DROPPED)
     }
@@ -183,7 +191,10 @@ impl AsyncRead for ByteStream {
         self.peer_has_ended |= has_room && !has_read;
         if !self.read_any && has_read {
             self.read_any = true;
-            self.feedback.first_byte_seen();
+            match self.has_fallen_back() {
+                true => self.feedback.fell_back(),
+                false => self.feedback.first_byte_seen(),
+            }
         }
         Poll::Ready(Ok(()))
     }

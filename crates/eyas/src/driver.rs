@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use eyas_race::candidate::{Candidate, Transport};
 use eyas_race::dns::{Answer, Query, Records};
-use eyas_race::evidence::{Evidence, Level};
+use eyas_race::evidence::{Cause, Evidence, Level};
 use eyas_race::io::{AttemptId, Input, NetworkChange, NetworkView, Output, RaceFailure};
 use eyas_race::race::{Attempt as RaceAttempt, Race, Setup};
 use eyas_race::trace::Journal;
@@ -457,7 +457,15 @@ impl Driver {
         let setup = self.race.setup();
         let (network, host) = (setup.network.id.clone(), setup.target.host.clone());
         let trust = setup.view.trust().clone();
+        let is_planned_mptcp = candidate.transport == Transport::Mptcp;
         Feedback::new(move |level, failure| {
+            // Of a candidate for TCP, whose endpoint uses MPTCP where it can, a fallback is no failure.
+            let (level, failure) = match failure {
+                Some(failure) if failure.cause == Cause::FellBack && !is_planned_mptcp => {
+                    (Level::FirstByte, None)
+                }
+                failure => (level, failure),
+            };
             let (network, network_name) = endpoint.network().final_id(&network);
             let evidence = Evidence {
                 at: crate::memory_store::now(),

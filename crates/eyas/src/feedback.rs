@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use eyas_race::evidence::{Failure, Level};
+use eyas_race::evidence::{Cause, Failure, Level};
 
 type Learn = dyn Fn(Level, Option<Failure>) + Send + Sync;
 
@@ -45,6 +45,18 @@ impl Feedback {
         }
     }
 
+    /// Reports that MPTCP fell back to TCP after the handshake, when the first byte arrived: that is
+    /// none of MPTCP.
+    pub(crate) fn fell_back(&self) {
+        if let Some(sink) = &self.0
+            && !sink.first_byte.swap(true, Ordering::Relaxed)
+        {
+            let detail = "a device on the path removes MPTCP after the handshake".into();
+            let failure = Failure { cause: Cause::FellBack, reached: Level::Answered, detail };
+            (sink.learn)(failure.reached, Some(failure));
+        }
+    }
+
     /// Reports that the connection turned out not to work. Only the first call has an effect.
     pub fn broke(&self, failure: Failure) {
         if let Some(sink) = &self.0
@@ -58,5 +70,29 @@ impl Feedback {
 impl fmt::Debug for Feedback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Feedback").field("remembered", &self.0.is_some()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn a_fallback_takes_the_place_of_the_first_byte() {
+        let reported = Arc::new(Mutex::new(Vec::new()));
+        let feedback = Feedback::new({
+            let reported = Arc::clone(&reported);
+            move |level, failure: Option<Failure>| {
+                let cause = failure.map(|failure| failure.cause);
+                reported.lock().expect("not poisoned").push((level, cause));
+            }
+        });
+        feedback.clone().fell_back();
+        feedback.first_byte_seen();
+        feedback.fell_back();
+        let reported = reported.lock().expect("not poisoned");
+        assert_eq!(*reported, [(Level::Answered, Some(Cause::FellBack))]);
     }
 }

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use eyas_race::candidate::Transport;
 use eyas_race::evidence::{Failure, Level};
 
+use super::mptcp;
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
 
@@ -26,4 +28,19 @@ pub(crate) struct Established {
     pub(crate) info: ConnectionInfo,
     /// Bytes that the peer has already sent.
     pub(crate) read_ahead: Bytes,
+}
+
+impl Established {
+    /// Checks whether MPTCP fell back to TCP since its transport was established, and describes the
+    /// connection accordingly. A device that passes the options of the handshake may remove those
+    /// of later packets; the kernel then continues without them (RFC 8684 §3.7).
+    pub(crate) fn has_fallen_back(&mut self) -> bool {
+        let fell_back = self.info.transport == Transport::Mptcp
+            && self.transport.tcp().is_some_and(|stream| !mptcp::is_in_use(stream));
+        if fell_back {
+            self.info.transport = Transport::Tcp;
+            self.info.fell_back = true;
+        }
+        fell_back
+    }
 }

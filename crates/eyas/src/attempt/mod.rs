@@ -121,7 +121,7 @@ impl Attempt {
             first_byte::wait(&mut established).await?;
             reporter.progress(Level::FirstByte, established.info.rtt).await;
         }
-        if mptcp::has_fallen_back(&mut established) {
+        if established.has_fallen_back() {
             reporter.report(Event::FellBack).await;
         }
         Ok(established)

@@ -1,11 +1,8 @@
 //! Multipath TCP (RFC 8684) through the kernel.
 
-use eyas_race::candidate::Transport;
 use nix::sys::socket::getsockopt;
 use nix::{getsockopt_impl, libc, sockopt_impl};
 use tokio::net::TcpStream;
-
-use super::event::Established;
 
 /// `SOL_MPTCP` of `linux/mptcp.h`.
 const SOL_MPTCP: libc::c_int = 284;
@@ -29,17 +26,4 @@ sockopt_impl!(
 /// before that the fallback cannot be detected and `tcp` is reported).
 pub(crate) fn is_in_use(stream: &TcpStream) -> bool {
     matches!(getsockopt(stream, Info), Ok([_, _, flags]) if flags & FALLBACK == 0)
-}
-
-/// Checks whether a connection over MPTCP fell back to TCP since its transport was established, and
-/// describes it accordingly. A device that passes the options of the handshake may remove those of
-/// later packets; the kernel then continues without them (RFC 8684 §3.7).
-pub(crate) fn has_fallen_back(established: &mut Established) -> bool {
-    let fell_back = established.info.transport == Transport::Mptcp
-        && established.transport.tcp().is_some_and(|stream| !is_in_use(stream));
-    if fell_back {
-        established.info.transport = Transport::Tcp;
-        established.info.fell_back = true;
-    }
-    fell_back
 }
