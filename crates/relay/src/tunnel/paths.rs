@@ -79,6 +79,17 @@ impl Paths {
         }
     }
 
+    /// Returns why the connection is closed, if it is and the transport knows more than its streams.
+    pub(super) fn close_reason(&self) -> Option<String> {
+        match self.quic()?.close_reason()? {
+            // A stateless reset (RFC 9000 §10.3).
+            quinn::ConnectionError::Reset => {
+                Some("it has lost the connection, as after a restart".to_owned())
+            }
+            reason => Some(reason.to_string()),
+        }
+    }
+
     /// Returns the streams of the association, if it is SCTP.
     pub(super) fn sctp(&self) -> Option<&SctpStreams> {
         match &self.source {

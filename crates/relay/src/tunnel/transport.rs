@@ -142,6 +142,7 @@ impl Link {
             () = self.run_timeouts() => String::new(),
             () = self.add_lanes(side, further) => String::new(),
         };
+        let why = self.paths().and_then(|paths| paths.close_reason()).unwrap_or(why);
         self.with(|session, _| {
             session.lost(&why);
             session.poll_transmit(Lane::FIRST, &mut out);

@@ -83,6 +83,12 @@ async fn connections_after_a_restart_of_the_server_are_served_over_every_transpo
         let notices = so_far(&notices);
         let gave_up = notices.iter().any(|notice| notice.text.contains("nothing was received"));
         assert!(!gave_up, "{transport}: {notices:?}");
+        // The restarted server sends a stateless reset. Elsewhere, or if that is late, another session is tried.
+        let is_told = notices.iter().any(|notice| notice.text.contains("as after a restart"));
+        let is_replaced = notices.iter().any(|notice| notice.event == "replaced");
+        if transport == Transport::Quic {
+            assert!(is_told || is_replaced, "{notices:?}");
+        }
         stop.cancel();
         wait(running).await.expect("it ends").expect("it was stopped");
         kill(second);
@@ -213,9 +219,9 @@ async fn connections_after_a_middlebox_forgot_the_session_are_served_over_every_
         let gave_up = notices.iter().any(|notice| notice.text.contains("nothing was received"));
         assert!(!gave_up, "{transport}: {notices:?}");
         let is_replaced = notices.iter().any(|notice| notice.event == "replaced");
-        // Over QUIC a connection moves to the new port (RFC 9000 §9.3.3).
-        assert_eq!(is_replaced, transport != Transport::Quic, "{transport}: {notices:?}");
-        if transport == Transport::Quic {
+        // Over QUIC a connection moves to the new port (RFC 9000 §9.3.3), unless that takes too long.
+        assert!(is_replaced || transport == Transport::Quic, "{transport}: {notices:?}");
+        if !is_replaced {
             open.shutdown().await.expect("ends");
             assert_eq!(wait(ends.recv()).await.expect("an end").expect("as it should"), 0);
         }
