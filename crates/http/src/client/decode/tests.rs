@@ -107,3 +107,24 @@ fn codings_are_offered_unless_the_caller_chose() {
     offer(&mut chosen);
     assert_eq!(chosen[ACCEPT_ENCODING], own);
 }
+
+#[tokio::test]
+async fn padding_is_passed_over_up_to_its_limit() {
+    for coding in ["gzip", "br", "zstd", "deflate"] {
+        let whole = coded(coding, PLAIN).await;
+        for (padding, passes) in [
+            (vec![0; MAX_PADDING], true),
+            (vec![0; MAX_PADDING + 1], false),
+            (b"\r\n".to_vec(), true),
+        ] {
+            let body = decode(response(coding, [whole.clone(), padding].concat())).into_body();
+            assert_eq!(body.bytes().await.is_ok(), passes, "{coding}");
+        }
+        let followed = decode(response(coding, [&whole[..], b"\n<!-- -->"].concat())).into_body();
+        assert_eq!(followed.bytes().await.expect_err(coding).kind(), Kind::BodyDecode);
+    }
+    // Further members may follow padding.
+    let members = [coded("gzip", b"a").await, vec![0; 9], coded("gzip", b"b").await].concat();
+    let decoded = decode(response("gzip", members)).into_body();
+    assert_eq!(decoded.bytes().await.expect("decoded").as_ref(), b"ab");
+}
