@@ -4,6 +4,7 @@
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
+use bytes::BytesMut;
 use eyas_http::without_password;
 use tokio::io::AsyncWriteExt;
 
@@ -12,10 +13,16 @@ use super::replacement::Replacement;
 use super::unfinished::Unfinished;
 use crate::failure::{Failure, Kind};
 
+/// Pieces of a body are written together up to this size: a write to a file or to standard output goes
+/// to another thread and back, which takes longer than most pieces take to arrive.
+const MAX_GATHERED: usize = 256 * 1024;
+
 /// The destination of a body.
 pub(crate) struct BodySink {
     destination: String,
     out: Out,
+    /// What waits for more, or for [`flush`](Self::flush).
+    gathered: BytesMut,
     written: u64,
 }
 
@@ -36,13 +43,16 @@ enum Out {
 impl BodySink {
     /// Returns a sink that discards the body.
     pub(crate) fn discard() -> Self {
-        Self { destination: "nowhere".to_owned(), out: Out::Discard, written: 0 }
+        Self::new("nowhere".to_owned(), Out::Discard)
     }
 
     /// Returns a sink that writes to standard output.
     pub(crate) fn stdout() -> Self {
-        let out = Out::Stdout(tokio::io::stdout());
-        Self { destination: "standard output".to_owned(), out, written: 0 }
+        Self::new("standard output".to_owned(), Out::Stdout(tokio::io::stdout()))
+    }
+
+    fn new(destination: String, out: Out) -> Self {
+        Self { destination, out, gathered: BytesMut::new(), written: 0 }
     }
 
     /// Opens a file, device or pipe by its name; `-` is standard output.
@@ -63,7 +73,7 @@ impl BodySink {
             Some(replacement) => Out::File { file, replacement, unfinished },
             None => Out::Device(file),
         };
-        Ok(Self { destination, out, written: 0 })
+        Ok(Self::new(destination, out))
     }
 
     /// Returns whether the body is written to the terminal, where a progress bar would interfere.
@@ -71,28 +81,41 @@ impl BodySink {
         matches!(self.out, Out::Stdout(_)) && io::stdout().is_terminal()
     }
 
-    /// Returns the number of bytes written so far.
+    /// Returns the number of bytes given to [`write`](Self::write) so far.
     pub(crate) fn written(&self) -> u64 {
         self.written
     }
 
-    /// Writes a piece of the body.
+    /// Writes a piece of the body, perhaps only with those that follow.
     pub(crate) async fn write(&mut self, piece: &[u8]) -> Result<(), Failure> {
+        self.written += piece.len() as u64;
+        match &self.out {
+            Out::Discard => return Ok(()),
+            Out::File { unfinished, .. } => unfinished.add(piece.len()),
+            Out::Stdout(_) | Out::Device(_) => {}
+        }
+        self.gathered.extend_from_slice(piece);
+        if self.gathered.len() >= MAX_GATHERED { self.flush().await } else { Ok(()) }
+    }
+
+    /// Writes what was gathered, so that a slow body is visible as it arrives. To be called whenever
+    /// nothing more is ready.
+    pub(crate) async fn flush(&mut self) -> Result<(), Failure> {
+        if self.gathered.is_empty() {
+            return Ok(());
+        }
         let result = match &mut self.out {
             Out::Discard => Ok(()),
-            Out::Stdout(out) => write_through(out, piece).await,
-            Out::Device(file) => file.write_all(piece).await,
-            Out::File { file, unfinished, .. } => {
-                unfinished.add(piece.len());
-                file.write_all(piece).await
-            }
+            Out::Stdout(out) => write_through(out, &self.gathered).await,
+            Out::Device(file) | Out::File { file, .. } => file.write_all(&self.gathered).await,
         };
-        self.written += piece.len() as u64;
+        self.gathered.clear();
         result.map_err(|cause| Failure::write(&self.destination, &cause))
     }
 
     /// Completes the body: it is now available under its name, and written to disk.
-    pub(crate) async fn finish(self) -> Result<(), Failure> {
+    pub(crate) async fn finish(mut self) -> Result<(), Failure> {
+        self.flush().await?;
         let Self { destination, out, .. } = self;
         let result = match out {
             Out::Discard => Ok(()),
@@ -136,7 +159,7 @@ async fn on_blocking_thread<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|cause| Err(io::Error::other(cause)))
 }
 
-/// Writes without buffering, so that a slow body is visible as it arrives.
+/// Writes without buffering.
 async fn write_through(out: &mut tokio::io::Stdout, piece: &[u8]) -> io::Result<()> {
     out.write_all(piece).await?;
     out.flush().await

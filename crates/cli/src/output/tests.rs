@@ -33,6 +33,35 @@ async fn a_complete_body_is_saved_under_its_name() {
     assert_eq!(names(directory.path()), ["page"]);
 }
 
+/// Pieces are written together, and a reader of a pipe still sees a slow body as it arrives.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_flush_makes_gathered_pieces_visible() {
+    use tokio::io::AsyncReadExt;
+    let directory = tempfile::tempdir().expect("a directory");
+    let pipe = directory.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("runs").success());
+    let mut reader =
+        tokio::net::unix::pipe::OpenOptions::new().open_receiver(&pipe).expect("opens");
+    let mut sink = opened(&pipe).await;
+    for piece in [&b"one "[..], b"two"] {
+        sink.write(piece).await.expect("is gathered");
+    }
+    assert!(reader.try_read(&mut [0; 8]).is_err(), "nothing was written yet");
+    sink.flush().await.expect("writes");
+    let mut read = [0; 7];
+    reader.read_exact(&mut read).await.expect("reads");
+    assert_eq!(&read, b"one two");
+    // More than is gathered is written without a flush.
+    let large = vec![7; 1 << 20];
+    let (written, count) = tokio::join!(sink.write(&large), async {
+        let mut buffer = vec![0; 1 << 20];
+        reader.read(&mut buffer).await
+    });
+    written.expect("writes");
+    assert!(count.expect("reads") > 0);
+}
+
 #[tokio::test]
 async fn an_incomplete_body_leaves_the_old_file() {
     let directory = tempfile::tempdir().expect("a directory");

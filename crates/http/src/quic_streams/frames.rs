@@ -114,6 +114,11 @@ impl Frames {
         Ok((length > 0 || !is_data).then_some(head))
     }
 
+    /// Returns whether what was passed on last is continued: more of the payload of a `DATA` frame.
+    pub(super) const fn is_within_data(&self) -> bool {
+        matches!(self.state, State::Payload { is_data: true, .. })
+    }
+
     /// Returns what remains to be passed on when the stream ends here.
     pub(super) fn end(&mut self) -> Result<Option<Bytes>, FrameError> {
         if let State::Payload { is_data: true, .. } = self.state {

@@ -7,7 +7,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use h3::{
     error::Code,
     quic::{self, StreamErrorIncoming, StreamId},
@@ -20,6 +20,10 @@ use super::{
     stream_id,
 };
 
+/// Parts of a `DATA` frame that have arrived are passed on together up to this size. One by one, each
+/// packet would cost a turn of everything above.
+const MAX_JOINED: usize = 64 * 1024;
+
 /// The receiving half of a stream. It is never moved into a future, so it can be stopped and
 /// dropped while a read is pending.
 pub(crate) struct Receiving<S: Side> {
@@ -27,13 +31,55 @@ pub(crate) struct Receiving<S: Side> {
     frames: Frames,
     /// Bytes of the stream that have not been passed to h3 yet: at most one chunk from quinn.
     unread: Bytes,
+    /// An end or error of the stream that was read behind data that had to be passed on first.
+    deferred: Option<Result<Option<quinn::Chunk>, quinn::ReadError>>,
     finished: bool,
     side: PhantomData<S>,
 }
 
 impl<S: Side> Receiving<S> {
     pub(super) fn new(stream: quinn::RecvStream, frames: Frames) -> Self {
-        Self { stream, frames, unread: Bytes::new(), finished: false, side: PhantomData }
+        Self {
+            stream,
+            frames,
+            unread: Bytes::new(),
+            deferred: None,
+            finished: false,
+            side: PhantomData,
+        }
+    }
+
+    fn poll_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<quinn::Chunk>, quinn::ReadError>> {
+        match self.deferred.take() {
+            Some(deferred) => Poll::Ready(deferred),
+            None => pin!(self.stream.read_chunk(usize::MAX, true)).poll(cx),
+        }
+    }
+
+    /// Adds what has arrived already of the same `DATA` frame.
+    fn join(&mut self, cx: &mut Context<'_>, first: Bytes) -> Result<Bytes, FrameError> {
+        let mut joined = BytesMut::new();
+        while self.frames.is_within_data()
+            && self.unread.is_empty()
+            && self.deferred.is_none()
+            && joined.len().max(first.len()) < MAX_JOINED
+        {
+            match self.poll_chunk(cx) {
+                Poll::Ready(Ok(Some(chunk))) => self.unread = chunk.bytes,
+                Poll::Ready(end) => self.deferred = Some(end),
+                Poll::Pending => break,
+            }
+            if let Some(next) = self.frames.next(&mut self.unread)? {
+                if joined.is_empty() {
+                    joined.extend_from_slice(&first);
+                }
+                joined.extend_from_slice(&next);
+            }
+        }
+        Ok(if joined.is_empty() { first } else { joined.freeze() })
     }
 
     fn reject(&mut self, error: FrameError) -> StreamErrorIncoming {
@@ -54,13 +100,14 @@ impl<S: Side> quic::RecvStream for Receiving<S> {
             let budget = ready!(tokio::task::coop::poll_proceed(cx));
             match self.frames.next(&mut self.unread) {
                 Ok(None) => {}
-                Ok(piece) => {
+                Ok(Some(piece)) => {
                     budget.made_progress();
-                    return Poll::Ready(Ok(piece));
+                    let joined = self.join(cx, piece);
+                    return Poll::Ready(joined.map(Some).map_err(|error| self.reject(error)));
                 }
                 Err(error) => return Poll::Ready(Err(self.reject(error))),
             }
-            let chunk = ready!(pin!(self.stream.read_chunk(usize::MAX, true)).poll(cx));
+            let chunk = ready!(self.poll_chunk(cx));
             budget.made_progress();
             let Some(chunk) = chunk.map_err(read_error)? else {
                 self.finished = true;

@@ -8,10 +8,12 @@ mod request;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use eyas::race::report::RaceJson;
 use eyas::race::target::Target;
 use eyas::race::trace::Trace;
 use eyas_http::{Client, HttpPolicy, Proxy, Response, version_name, without_password};
+use futures_util::FutureExt;
 use http::StatusCode;
 use url::Url;
 
@@ -235,6 +237,16 @@ fn timings(response: &Response, headers_at: std::time::Duration) -> TimingsShape
     }
 }
 
+/// Returns the next chunk of the body, its end or an error, unless it has to be waited for.
+async fn ready_chunk(response: &mut Response) -> Option<Result<Option<Bytes>, eyas_http::Error>> {
+    if let Some(ready) = response.chunk().now_or_never() {
+        return Some(ready);
+    }
+    // It may have arrived already: the task of the connection has its turn.
+    tokio::task::yield_now().await;
+    response.chunk().now_or_never()
+}
+
 /// Writes the body to its destination; an incomplete file does not appear there.
 async fn body(
     response: &mut Response,
@@ -248,9 +260,15 @@ async fn body(
     let before = sink.written();
     let watched = !flags.output.silent && !common.json && !sink.is_terminal();
     let progress = Progress::new(response.content_length(), watched, common.color);
-    while let Some(piece) =
-        response.chunk().await.map_err(|error| failure::from_error(&error, None))?
-    {
+    loop {
+        let piece = match ready_chunk(response).await {
+            Some(ready) => ready,
+            None => {
+                sink.flush().await?;
+                response.chunk().await
+            }
+        };
+        let Some(piece) = piece.map_err(|error| failure::from_error(&error, None))? else { break };
         progress.add(piece.len());
         sink.write(&piece).await?;
     }
