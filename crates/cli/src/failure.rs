@@ -224,7 +224,7 @@ impl From<eyas_http::Kind> for Kind {
             Http::Certificate => Self::Certificate,
             Http::ConnectTimeout | Http::TotalTimeout | Http::IdleTimeout => Self::Timeout,
             Http::Redirect => Self::Redirect,
-            Http::BodyReset | Http::BodyTruncated | Http::BodyLength => Self::Partial,
+            Http::BodyTruncated | Http::BodyLength => Self::Partial,
             Http::RequestBody => Self::Read,
             _ => Self::Protocol,
         }

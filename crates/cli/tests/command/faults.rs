@@ -189,15 +189,17 @@ fn a_server_without_a_common_protocol_is_a_tls_failure() {
 
 #[test]
 fn a_body_that_ends_early_leaves_no_file() {
-    let cases =
-        [Personality::TruncatedBody { after: 1000 }, Personality::ResetInBody { after: 1000 }];
-    for personality in cases {
+    let cases = [
+        (Personality::TruncatedBody { after: 1000 }, 18),
+        (Personality::ResetInBody { after: 1000 }, 56),
+    ];
+    for (personality, code) in cases {
         let peer = Peer::start(personality);
         for version in ["--http1.1", "--http2", "--http3-only"] {
             let directory = tempfile::tempdir().expect("a directory");
             let line = format!("get {version} {}", peer.url("/bytes/100000"));
             let eyas = peer.eyas(&line).arg("-o").arg(directory.path().join("body"));
-            let object = eyas.arg("--json").run().exits(18).json();
+            let object = eyas.arg("--json").run().exits(code).json();
             validate("error", &object);
             assert!(is_empty(directory.path()), "{personality:?} {version}");
         }
@@ -206,7 +208,7 @@ fn a_body_that_ends_early_leaves_no_file() {
 
 #[test]
 fn faults_of_plain_http_leave_no_file() {
-    let cases = [(Faulty::Truncated, 18), (Faulty::Gibberish, 56), (Faulty::Reset, 18)];
+    let cases = [(Faulty::Truncated, 18), (Faulty::Gibberish, 56), (Faulty::Reset, 56)];
     for (faulty, code) in cases {
         let directory = tempfile::tempdir().expect("a directory");
         let line = format!("get http://{}/", faulty.start());
