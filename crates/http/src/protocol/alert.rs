@@ -9,7 +9,6 @@ use std::{io, sync::OnceLock};
 use eyas::race::evidence::Cause;
 use rustls::AlertDescription;
 
-use super::wire_body::find;
 use crate::{Error, Kind};
 
 /// The alerts about our certificate, and what they mean.
@@ -48,14 +47,6 @@ impl Alert {
     }
 }
 
-/// Returns the error, if a connection over a byte stream ended with such an alert.
-pub(super) fn over_stream(error: &hyper::Error) -> Option<Error> {
-    match find::<rustls::Error>(error)? {
-        rustls::Error::AlertReceived(alert) => from_alert(*alert),
-        _ => None,
-    }
-}
-
 /// Returns the error, if the QUIC connection ended with such an alert.
 pub(super) fn over_quic(connection: &quinn::Connection) -> Option<Error> {
     let Some(quinn::ConnectionError::ConnectionClosed(close)) = connection.close_reason() else {
@@ -65,7 +56,8 @@ pub(super) fn over_quic(connection: &quinn::Connection) -> Option<Error> {
     from_alert(AlertDescription::from(u8::try_from(code).ok()?))
 }
 
-fn from_alert(alert: AlertDescription) -> Option<Error> {
+/// Returns the error of an alert, if it is about our certificate.
+pub(super) fn from_alert(alert: AlertDescription) -> Option<Error> {
     let (_, meaning) = ABOUT_CERTIFICATE.iter().find(|(one, _)| *one == alert)?;
     let detail = format!(
         "the peer closed the connection: {meaning}; give the endpoint the certificate and key that \

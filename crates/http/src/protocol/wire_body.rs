@@ -13,9 +13,7 @@ pub(super) fn from_hyper(body: Incoming) -> Body {
 }
 
 /// Returns the first error of this type in the chain.
-pub(super) fn find<'a, E: StdError + 'static>(
-    error: &'a (dyn StdError + 'static),
-) -> Option<&'a E> {
+fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(found) = error.downcast_ref::<E>() {
@@ -39,7 +37,9 @@ pub(super) fn request_error(error: hyper::Error) -> Error {
     if let Some(too_many) = find::<TooManyInformational>(&error) {
         return (*too_many).into();
     }
-    if let Some(rejected) = alert::over_stream(&error) {
+    if let Some(rustls::Error::AlertReceived(alert)) = find(&error)
+        && let Some(rejected) = alert::from_alert(*alert)
+    {
         return rejected;
     }
     let detail = find::<io::Error>(&error).map(io::Error::kind);
