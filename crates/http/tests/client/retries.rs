@@ -14,8 +14,17 @@ use tokio::{
 
 use crate::site::builder_for;
 
+/// How the server ends a connection instead of answering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    Close,
+    Reset,
+    /// It closes in the middle of a head.
+    Partial,
+}
+
 /// An HTTP/1.1 server that counts requests. It answers the first ones on each connection; it reads
-/// the next one and closes the connection without an answer.
+/// the next one and ends the connection without an answer.
 struct Stale {
     port: u16,
     requests: Arc<AtomicUsize>,
@@ -23,13 +32,17 @@ struct Stale {
 
 impl Stale {
     async fn start(answered: usize) -> Self {
+        Self::ending(answered, Ending::Close).await
+    }
+
+    async fn ending(answered: usize, ending: Ending) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let requests = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&requests);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(answer(stream, answered, Arc::clone(&counter)));
+                tokio::spawn(answer(stream, (answered, ending), Arc::clone(&counter)));
             }
         });
         Self { port, requests }
@@ -44,7 +57,11 @@ impl Stale {
     }
 }
 
-async fn answer(mut stream: TcpStream, answered: usize, requests: Arc<AtomicUsize>) {
+async fn answer(
+    mut stream: TcpStream,
+    (answered, ending): (usize, Ending),
+    requests: Arc<AtomicUsize>,
+) {
     for number in 0.. {
         let mut seen = Vec::new();
         let mut buffer = [0; 4096];
@@ -56,6 +73,11 @@ async fn answer(mut stream: TcpStream, answered: usize, requests: Arc<AtomicUsiz
         }
         requests.fetch_add(1, Ordering::SeqCst);
         if number >= answered {
+            match ending {
+                Ending::Close => {}
+                Ending::Reset => stream.set_zero_linger().expect("an open socket"),
+                Ending::Partial => _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-").await,
+            }
             return;
         }
         let reply = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
@@ -79,26 +101,31 @@ fn is_complete(seen: &[u8]) -> bool {
 
 #[tokio::test]
 async fn an_idempotent_request_is_retried_once_on_a_stale_connection() {
-    for method in [Method::GET, Method::PUT, Method::DELETE] {
-        let server = Stale::start(1).await;
+    let endings = [Ending::Close, Ending::Reset, Ending::Partial];
+    let methods = [Method::GET, Method::PUT, Method::DELETE];
+    for (method, ending) in methods.iter().flat_map(|method| endings.map(|ending| (method, ending)))
+    {
+        let server = Stale::ending(1, ending).await;
         let client = builder_for(&[server.port], &[]).build().expect("a client");
         client.get(server.url()).send().await.expect("a response").bytes().await.expect("ok");
         let second = client.request(method.clone(), server.url()).body("data").send().await;
         let second = second.expect("a response");
         assert!(!second.connection_was_reused());
         assert_eq!(second.text().await.expect("ok"), "ok");
-        assert_eq!(server.requests(), 3, "{method}");
+        assert_eq!(server.requests(), 3, "{method} {ending:?}");
     }
 }
 
 #[tokio::test]
 async fn a_post_is_never_retried() {
-    let server = Stale::start(1).await;
-    let client = builder_for(&[server.port], &[]).build().expect("a client");
-    client.get(server.url()).send().await.expect("a response").bytes().await.expect("ok");
-    let error = client.post(server.url()).body("data").send().await.expect_err("closed");
-    assert_eq!(error.kind(), Kind::Protocol, "{error}");
-    assert_eq!(server.requests(), 2);
+    for ending in [Ending::Close, Ending::Reset, Ending::Partial] {
+        let server = Stale::ending(1, ending).await;
+        let client = builder_for(&[server.port], &[]).build().expect("a client");
+        client.get(server.url()).send().await.expect("a response").bytes().await.expect("ok");
+        let error = client.post(server.url()).body("data").send().await.expect_err("closed");
+        assert_eq!(error.kind(), Kind::Protocol, "{error}");
+        assert_eq!(server.requests(), 2, "{ending:?}");
+    }
 }
 
 #[tokio::test]
