@@ -18,7 +18,7 @@ from eyas.__main__ import command
 BOUND = 20.0
 
 
-class Path_:
+class UdpPath:
     """Forwards UDP to a server that can be replaced by one that knows nothing of its connections."""
 
     def __init__(self, server: int) -> None:
@@ -60,7 +60,8 @@ def serving(directory: Path, *identity: str) -> Iterator[int]:
                 output += line
             yield int(json.loads(output)["address"].rpartition(":")[2])
         finally:
-            child.terminate()
+            # It would wait for its dead connection.
+            child.kill()
 
 
 def identity(directory: Path) -> list[str]:
@@ -76,7 +77,7 @@ def test_a_server_that_restarted_costs_a_race(tmp_path: Path) -> None:
     keys = identity(tmp_path)
     versions = {"http1": False, "http2": False}
     with serving(tmp_path, *keys) as before, serving(tmp_path, *keys) as after:
-        path = Path_(before)
+        path = UdpPath(before)
         url = f"https://localhost:{path.port}/bytes/10"
         roots = tmp_path / "cert.pem"
         with eyas.Client(verify=roots, timeout=BOUND, **versions) as client:
