@@ -35,11 +35,11 @@ fn target(text: &str) -> PyResult<Target> {
     let invalid =
         |why: &str| url_error(format_args!("{:?}: {why}", eyas_http::text_without_password(text)));
     let url = url::Url::parse(text).map_err(|error| invalid(&error.to_string()))?;
-    let host = url.host_str().ok_or_else(|| invalid("it has no host"))?;
-    let host = eyas::zone::parse_host(host).map_err(url_error)?;
+    let name = url.host_str().ok_or_else(|| invalid("it has no host"))?;
+    let host = eyas::zone::parse_host(name).map_err(url_error)?;
     match (url.scheme(), url.port_or_known_default()) {
-        ("https", Some(port)) => Ok(Target::https(host, port)),
-        ("http", Some(port)) => Ok(Target::http(host, port)),
+        ("https", Some(port)) => Ok(Target::https(host, port).named_as(name)),
+        ("http", Some(port)) => Ok(Target::http(host, port).named_as(name)),
         _ => Err(invalid("its scheme is neither http nor https, nor transports such as quic+tcp")),
     }
 }
@@ -51,14 +51,14 @@ fn target_with_transports(
 ) -> PyResult<Target> {
     let parts = authority.rsplit_once(':');
     let parts = parts.and_then(|(host, port)| Some((host, port.parse::<u16>().ok()?)));
-    let (host, port) = parts.ok_or_else(|| {
+    let (name, port) = parts.ok_or_else(|| {
         let shown = eyas_http::text_without_password(text);
         url_error(format_args!(
             "there is no port in {shown:?}; add one, as in sctp+tcp://host:5000"
         ))
     })?;
-    let host = eyas::zone::parse_host(host).map_err(url_error)?;
-    Ok(Target::plain(host, port, transports, Security::Tls))
+    let host = eyas::zone::parse_host(name).map_err(url_error)?;
+    Ok(Target::plain(host, port, transports, Security::Tls).named_as(name))
 }
 
 /// The arguments of `race` and `plan`, as the attributes of a Python object.

@@ -25,7 +25,7 @@ use crate::memory_store::Observation;
 use crate::preconnection::{Allowed, Peer};
 use crate::record::Record;
 use crate::tally::Tally;
-use crate::{Connection, Endpoint, Feedback};
+use crate::{Connection, Endpoint, Feedback, Resolver};
 
 /// The maximum number of events and DNS answers that wait for the driver; beyond it, senders wait.
 const MAX_EVENTS: usize = 64;
@@ -285,10 +285,11 @@ impl Driver {
             return;
         }
         self.queries.retain(|query| !query.is_finished());
+        let is_absolute = Resolver::is_absolute(&self.race.setup().target, &query);
         let resolver = self.endpoint.resolver().clone();
         let sender = self.sender.clone();
         self.queries.push(AbortOnDrop::spawn(async move {
-            let answer = filter(resolver.query(&query, port).await);
+            let answer = filter(resolver.query_as(&query, port, is_absolute).await);
             // A driver that has ended needs no answer.
             let _ = sender.send(DriverEvent::Answer(answer)).await;
         }));

@@ -18,7 +18,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use crate::clock::Clock;
-use crate::{ConnectError, Connection, Endpoint, Initiation};
+use crate::{ConnectError, Connection, Endpoint, Initiation, Resolver};
 
 /// How long a dry run waits for DNS.
 const PLAN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -192,7 +192,10 @@ impl Preconnection {
             let mut queries = FuturesUnordered::new();
             loop {
                 while let Some(query) = resolution.poll_query() {
-                    queries.push(async move { resolver.query(&query, self.target.port).await });
+                    let is_absolute = Resolver::is_absolute(&self.target, &query);
+                    queries.push(async move {
+                        resolver.query_as(&query, self.target.port, is_absolute).await
+                    });
                 }
                 let Some(answer) = queries.next().await else { break };
                 resolution.handle_answer(clock.now(), answer);

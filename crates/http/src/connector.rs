@@ -129,7 +129,8 @@ impl Connector {
             None if self.always_tls => 443,
             _ => port,
         };
-        Ok(target(host, port, https || self.always_tls, self.versions))
+        let target = target(host, port, https || self.always_tls, self.versions);
+        Ok(target.named_as(url.host_str().unwrap_or_default()))
     }
 }
 

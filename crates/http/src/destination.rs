@@ -1,7 +1,7 @@
 //! Maps a URL to its host, port and application protocols.
 
 use eyas::race::{
-    candidate::{Security, Transport},
+    candidate::Transport,
     target::{Host, Service, Target},
 };
 use url::Url;
@@ -33,7 +33,7 @@ pub(crate) fn target(host: Host, port: u16, https: bool, versions: Versions) -> 
     }
     let (stream_alpn, quic_alpn) = (versions.stream_alpn(), versions.quic_alpn());
     let service = Service::Http { stream_alpn, quic_alpn };
-    Target { host, port, security: Security::Tls, service }
+    Target { service, ..Target::https(host, port) }
 }
 
 /// Returns the destination of a URL: its host, its port, and whether TLS is required.

@@ -196,6 +196,10 @@ impl core::error::Error for TargetError {}
 pub struct Target {
     /// The peer.
     pub host: Host,
+    /// Whether the host was given with a dot at the end: a resolver that searches names takes it as
+    /// it is (RFC 1034 §3.1).
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub absolute: bool,
     /// The port, unless a ServiceMode record specifies another one.
     pub port: u16,
     /// The service, which determines the DNS records queried and the ALPN offered.
@@ -211,20 +215,21 @@ impl Target {
             stream_alpn: vec!["h2".into(), "http/1.1".into()],
             quic_alpn: vec!["h3".into()],
         };
-        Self { host, port, service, security: Security::Tls }
+        Self { host, absolute: false, port, service, security: Security::Tls }
     }
 
     /// Creates a target for HTTP/1.1 in clear text. HTTPS records are not queried, since they would
     /// offer TLS.
     pub fn http(host: Host, port: u16) -> Self {
         let service = Service::Http { stream_alpn: vec!["http/1.1".into()], quic_alpn: Vec::new() };
-        Self { host, port, service, security: Security::None }
+        Self { host, absolute: false, port, service, security: Security::None }
     }
 
     /// Creates a target for any other service at `host:port`, over any of these transports, without
     /// ALPN.
     pub fn plain(host: Host, port: u16, transports: Vec<Transport>, security: Security) -> Self {
-        Self { host, port, service: Service::Plain { transports, alpn: Vec::new() }, security }
+        let service = Service::Plain { transports, alpn: Vec::new() };
+        Self { host, absolute: false, port, service, security }
     }
 
     /// Sets the application protocols to offer, most preferred first. Each is offered over the
@@ -240,6 +245,13 @@ impl Target {
                     protocols.partition(|protocol| Transport::Quic.carries(protocol));
             }
         }
+        self
+    }
+
+    /// Sets whether the host's name is taken as it is, by the text that it was read from.
+    #[must_use]
+    pub fn named_as(mut self, text: &str) -> Self {
+        self.absolute = text.ends_with('.');
         self
     }
 

@@ -9,7 +9,7 @@ use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, PlanFlags};
 use crate::output;
 use crate::race_report::plan_lines;
-use crate::shape::value;
+use crate::shape::{NamesShape, value};
 use crate::terminal::{Line, OutputStyle, Paint};
 
 /// Queries DNS and the memory, and reports what would be tried.
@@ -18,6 +18,10 @@ pub(crate) async fn run(flags: &PlanFlags, common: &CommonFlags) -> Result<(), F
     let context = RaceContext::new(&flags.choice, &flags.reach, &flags.trust, &target).await?;
     let policy = setting::policy(flags.policy, &flags.choice, &flags.reach, &target)?;
     let name = target.to_string();
+    let source = target.host.name().map(|host| {
+        let dot = if target.absolute { "." } else { "" };
+        context.endpoint.resolver().source_of(&format!("{host}{dot}"))
+    });
     let mut preconnection = context.endpoint.preconnection(target).policy(policy);
     if let Some(seed) = flags.choice.seed {
         preconnection = preconnection.seed(seed);
@@ -36,6 +40,9 @@ pub(crate) async fn run(flags: &PlanFlags, common: &CommonFlags) -> Result<(), F
             (&mut object, value(&PlanJson::from(&plan)))
         {
             object.extend(plan);
+            if let Some(source) = &source {
+                object.insert("names".to_owned(), value(&NamesShape::from(source)));
+            }
         }
         return match failure {
             Some(failure) => Err(failure.with_details(object)),
@@ -52,6 +59,10 @@ pub(crate) async fn run(flags: &PlanFlags, common: &CommonFlags) -> Result<(), F
             .with(Paint::Dim, "  nothing was connected"),
         Line::new(),
     ];
+    if let Some(source) = &source {
+        lines.push(Line::new().with(Paint::Dim, format!("  addresses from {source}")));
+        lines.push(Line::new());
+    }
     lines.extend(plan_lines(&plan, style));
     if plan.entries.is_empty() {
         lines.push(Line::new().with(Paint::Bad, "  Nothing can be tried."));

@@ -36,8 +36,8 @@ pub(crate) fn parse(
         })?;
         return from_url(&url, versions);
     }
-    let (host, port) = host_and_port(text)?;
-    let host = parse_host(host).map_err(|cause| malformed(text, &cause))?;
+    let (name, port) = host_and_port(text)?;
+    let host = parse_host(name).map_err(|cause| malformed(text, &cause))?;
     let port = port.unwrap_or(HTTPS_PORT);
     let mut target = match (service.plain, service.alpn.is_empty()) {
         (true, _) => Target::plain(host, port, vec![Transport::Tcp], Security::None),
@@ -50,7 +50,7 @@ pub(crate) fn parse(
     if let Service::Plain { alpn, .. } = &mut target.service {
         alpn.clone_from(&service.alpn);
     }
-    restricted(target, versions)
+    restricted(target.named_as(name), versions)
 }
 
 /// Returns the target of a pipe: never HTTP.
@@ -87,10 +87,10 @@ pub(crate) fn for_tunnel(text: &str) -> Result<Target, Failure> {
             );
         }
     };
-    let (host, port) = host_and_port(rest)?;
-    let host = parse_host(host).map_err(|cause| malformed(text, &cause))?;
+    let (name, port) = host_and_port(rest)?;
+    let host = parse_host(name).map_err(|cause| malformed(text, &cause))?;
     let target = Target::plain(host, port.unwrap_or(TUNNEL_PORT), transports, Security::Tls);
-    Ok(target.with_alpn([eyas_relay::tunnel::frame::ALPN]))
+    Ok(target.named_as(name).with_alpn([eyas_relay::tunnel::frame::ALPN]))
 }
 
 /// Parses the target `sctp+tcp://host:port`.
@@ -100,14 +100,14 @@ fn from_transports(
     service: &ServiceFlags,
 ) -> Result<Target, Failure> {
     let rest = text.split_once("://").map_or(text, |(_, rest)| rest).trim_end_matches('/');
-    let (host, port) = host_and_port(rest)?;
-    let host = parse_host(host).map_err(|cause| malformed(text, &cause))?;
+    let (name, port) = host_and_port(rest)?;
+    let host = parse_host(name).map_err(|cause| malformed(text, &cause))?;
     let Some(port) = port else {
         return Err(Failure::new(Kind::Url, format!("there is no port in {:?}", shown(text)))
             .hint("add one, as in sctp+tcp://example.org:5000"));
     };
     let security = if service.plain { Security::None } else { Security::Tls };
-    let mut target = Target::plain(host, port, transports, security);
+    let mut target = Target::plain(host, port, transports, security).named_as(name);
     if let Service::Plain { alpn, .. } = &mut target.service {
         alpn.clone_from(&service.alpn);
     }
@@ -116,13 +116,14 @@ fn from_transports(
 
 /// Returns the target of a URL.
 pub(crate) fn from_url(url: &Url, versions: VersionFlags) -> Result<Target, Failure> {
-    let host = host_of(url).map_err(|cause| malformed(url.as_str(), &cause))?;
+    let name = url.host_str().unwrap_or_default();
+    let host = parse_host(name).map_err(|cause| malformed(url.as_str(), &cause))?;
     let port = url.port_or_known_default().unwrap_or(HTTPS_PORT);
     let target = match url.scheme() {
         "http" => Target::http(host, port),
         _ => Target::https(host, port),
     };
-    restricted(target, versions)
+    restricted(target.named_as(name), versions)
 }
 
 /// Parses a URL; the default scheme is https.
@@ -252,6 +253,20 @@ mod tests {
             let refused = read(text).expect_err(text);
             assert_eq!(refused.kind, Kind::Url);
             assert!(refused.message.contains("no interface nosuch0"), "{}", refused.message);
+        }
+    }
+
+    #[test]
+    fn a_dot_at_the_end_keeps_a_name_from_being_searched() {
+        for (text, absolute) in [
+            ("https://example.org./path", true),
+            ("http://example.org/", false),
+            ("example.org.:853", true),
+            ("example.org", false),
+            ("sctp+tcp://example.org.:5000", true),
+            ("sctp+tcp://example.org:5000", false),
+        ] {
+            assert_eq!(read(text).expect(text).absolute, absolute, "{text}");
         }
     }
 

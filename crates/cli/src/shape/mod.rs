@@ -11,6 +11,7 @@ pub(crate) mod tunnel;
 
 use std::time::Duration;
 
+use eyas::NameSource;
 use eyas::race::report::RaceJson;
 use serde::Serialize;
 use serde_json::Value;
@@ -30,6 +31,34 @@ pub(crate) struct PathShape {
     pub(crate) window: usize,
     /// Bytes of the largest SCTP packet.
     pub(crate) mtu: usize,
+}
+
+/// Who answers for the name of a target, and why: part of the object of `plan`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct NamesShape {
+    /// `override`, `localhost`, `hosts-file`, `server`, `queries` or `host-resolver`.
+    pub(crate) source: &'static str,
+    /// The servers that are asked, with `queries` and `server`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) servers: Vec<String>,
+    /// The names that are asked for, one after the other, with `queries`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) names: Vec<String>,
+    /// All of this, and the reason, as a sentence.
+    pub(crate) text: String,
+}
+
+impl From<&NameSource> for NamesShape {
+    fn from(source: &NameSource) -> Self {
+        let (servers, names) = match source {
+            NameSource::Queries { servers, names } => {
+                (servers.iter().map(ToString::to_string).collect(), names.clone())
+            }
+            NameSource::Server { server } => (vec![server.clone()], Vec::new()),
+            _ => (Vec::new(), Vec::new()),
+        };
+        Self { source: source.name(), servers, names, text: source.to_string() }
+    }
 }
 
 /// The object of `eyas get`, in addition to the race's fields.

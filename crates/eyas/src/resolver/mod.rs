@@ -9,7 +9,7 @@ use eyas_race::dns::{Answer, DnsFailure, Query};
 use hickory_proto::op::Message;
 use tokio::sync::OnceCell;
 
-use crate::Error;
+use crate::{Error, Target};
 
 #[cfg(feature = "encrypted-dns")]
 mod connections;
@@ -173,22 +173,37 @@ impl Resolver {
         Some(Answer { id: query.id, records, protected: true })
     }
 
-    /// Sends one query about a target with this port. Dropping the future cancels it.
+    /// Sends one query about a target with this port. A name with a dot at the end is not searched.
+    /// Dropping the future cancels it.
     pub async fn query(&self, query: &Query, port: u16) -> Answer {
+        self.query_as(query, port, query.name.ends_with('.')).await
+    }
+
+    /// Returns whether the name of this query of a race is taken as it is. So are all names that
+    /// records refer to, which are complete in DNS.
+    pub(crate) fn is_absolute(target: &Target, query: &Query) -> bool {
+        let (_, host) = overrides::split_owner(&query.name, target.port);
+        target.absolute || target.host.name() != Some(host)
+    }
+
+    /// Sends one query, about a name that is searched or not.
+    pub(crate) async fn query_as(&self, query: &Query, port: u16, is_absolute: bool) -> Answer {
         if let Some(answer) = self.known(query, port) {
             return answer;
         }
-        let Found { records, is_authentic } = self.shared.answer(query, port).await;
+        let answer = self.shared.answer(query, port, is_absolute);
+        let Found { records, is_authentic } = answer.await;
         Answer { id: query.id, records, protected: is_authentic }
     }
 
-    /// Returns who answers for `host`, and why, as the configuration is now. Nothing is queried.
+    /// Returns who answers for `host`, and why, as the configuration is now. A host with a dot at the
+    /// end is not searched. Nothing is queried.
     pub fn source_of(&self, host: &str) -> NameSource {
         let name = normalised(host);
         if self.overrides.has(&name) {
             return NameSource::Override;
         }
-        let system = self.shared.system.source_of(&name, false);
+        let system = self.shared.system.source_of(&name, host.ends_with('.'));
         match (&self.shared.source, system) {
             (Source::System, system) => system,
             (_, system @ (NameSource::HostsFile { .. } | NameSource::Localhost)) => system,
@@ -228,11 +243,10 @@ impl Resolver {
 
 impl Shared {
     /// Returns the answer to a query, which is authentic if it came over a protected channel.
-    async fn answer(&self, query: &Query, port: u16) -> Found {
+    async fn answer(&self, query: &Query, port: u16, is_absolute: bool) -> Found {
         let name = normalised(&query.name);
         let (prefix, host) = overrides::split_owner(&name, port);
         if matches!(self.source, Source::System) {
-            let is_absolute = query.name.ends_with('.');
             let asked = system::Asked { host, prefix, is_absolute };
             return self.system.query(asked, query.record_type).await;
         }

@@ -121,7 +121,7 @@ pub(crate) const CONFIGURATIONS: &[Configuration] = &[
     Configuration {
         what: "a search list",
         resolv_conf: TWO,
-        names: &["m", "s", "n", "top", "both.test", "absent.test", "empty.test", "x"],
+        names: &["m", "m.", "s", "n", "top", "both.test", "absent.test", "absent.test.", "x"],
         ..USUAL
     },
     Configuration {
@@ -156,7 +156,7 @@ pub(crate) const CONFIGURATIONS: &[Configuration] = &[
     Configuration {
         what: "the root in the list",
         resolv_conf: Some("nameserver 127.0.0.1\nsearch . one.test\noptions ndots:3\n"),
-        names: &["top", "m", "both.test", "absent.test"],
+        names: &["top", "m", "both.test", "both.test.", "absent.test"],
         ..USUAL
     },
     Configuration {

@@ -190,6 +190,10 @@ fn all_record_types_come_from_the_same_name() {
         // The name as it is comes last, and is there.
         let (records, _) = https(runtime, &server, &resolver, "alias.test");
         assert!(matches!(records, Ok(Records::Https(_))), "{records:?}");
+        // What has a dot at the end is never searched.
+        let (records, asked) = https(runtime, &server, &resolver, "m.");
+        assert_eq!((records, asked), (Err(DnsFailure::NoSuchName), vec!["m 65".to_owned()]));
+        assert_eq!(runtime.block_on(addresses(&resolver, "s.")), BTreeSet::new());
         // A question is asked once, whoever waits for it.
         server.take_asked();
         let (_, all) = runtime.block_on(async {

@@ -55,7 +55,8 @@ impl Direct {
     ) -> Result<Self, Error> {
         let url = destination::parse(url.as_ref())?;
         let (host, port, https) = destination(&url)?;
-        let target = target(host, port, https, versions);
+        let target =
+            target(host, port, https, versions).named_as(url.host_str().unwrap_or_default());
         let policy = HttpPolicy::Race;
         let dialler =
             Dialler { endpoint, race: Policy::default(), versions, policy, tunnels: false };

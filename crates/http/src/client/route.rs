@@ -44,7 +44,7 @@ impl Route {
 
     /// Returns the target, for these versions of HTTP.
     pub(super) fn target(&self, versions: Versions) -> Target {
-        target(self.host.clone(), self.key.port, self.key.https, versions)
+        target(self.host.clone(), self.key.port, self.key.https, versions).named_as(&self.key.host)
     }
 
     /// Returns the origin, as used for alternative services.

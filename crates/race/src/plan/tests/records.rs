@@ -126,6 +126,7 @@ fn a_record_does_not_narrow_what_is_offered() {
 #[test]
 fn a_service_without_a_common_protocol_is_not_tried() {
     let target = Target {
+        absolute: false,
         service: Service::Http {
             stream_alpn: vec!["h2".into(), "http/1.1".into()],
             quic_alpn: vec![],
@@ -196,6 +197,7 @@ fn candidates_without_records_follow_those_of_records() {
 #[test]
 fn a_client_without_quic_still_reaches_a_host_whose_records_list_only_h3() {
     let target = Target {
+        absolute: false,
         service: Service::Http { stream_alpn: vec!["http/1.1".into()], quic_alpn: vec![] },
         ..https("example.com", 443)
     };
