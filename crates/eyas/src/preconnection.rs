@@ -278,10 +278,13 @@ pub(crate) fn setup(
     endpoint: &Endpoint,
     target: Target,
     trust: &Trust,
-    policy: Policy,
+    mut policy: Policy,
     seed: u64,
     network: &NetworkView,
 ) -> Setup {
+    if policy.address_table.is_none() {
+        policy.address_table = endpoint.resolver().address_table();
+    }
     Setup {
         view: endpoint.memory().view(&network.id, &target.host, trust),
         target,

@@ -1,6 +1,6 @@
 //! The caller's policy: RFC 9622 preferences and Happy Eyeballs parameters.
 
-use alloc::vec::Vec;
+use alloc::{sync::Arc, vec::Vec};
 use core::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
@@ -8,8 +8,13 @@ use serde::{Deserialize, Serialize};
 use crate::candidate::{Family, Transport};
 use crate::evidence::Level;
 
+mod address_table;
+
 #[cfg(test)]
 mod tests;
+
+pub(crate) use address_table::RFC_6724;
+pub use address_table::{AddressTable, PrefixValue};
 
 /// The parameters of HEv3 §9 and those that eyas adds. They are checked by [`Policy::validated`],
 /// and never silently changed elsewhere.
@@ -32,6 +37,10 @@ pub struct Policy {
     pub preferred_family_count: usize,
     /// Whether IPv4 goes first; by default IPv6 does.
     pub prefer_ipv4: bool,
+    /// The table by which addresses are sorted, in place of the one of RFC 6724. The driver takes the
+    /// one of the host (gai.conf(5)) if the caller sets none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address_table: Option<Arc<AddressTable>>,
     /// If set, use only addresses of this family (`-4`, `-6` on the command line): the other one is
     /// neither queried nor tried. Behind a NAT64 an IPv4 peer belongs to both, because it is
     /// reached by IPv6 packets ([`NetworkView::admits`](crate::io::NetworkView::admits)).
@@ -415,6 +424,7 @@ impl Default for Policy {
             attempt_delay_max: Duration::from_secs(2),
             preferred_family_count: 1,
             prefer_ipv4: false,
+            address_table: None,
             only_family: None,
             head_start: Duration::from_millis(30),
             grace: Duration::from_millis(12),

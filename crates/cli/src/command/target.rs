@@ -116,14 +116,13 @@ fn from_transports(
 
 /// Returns the target of a URL.
 pub(crate) fn from_url(url: &Url, versions: VersionFlags) -> Result<Target, Failure> {
-    let name = url.host_str().unwrap_or_default();
-    let host = parse_host(name).map_err(|cause| malformed(url.as_str(), &cause))?;
+    let host = host_of(url).map_err(|cause| malformed(url.as_str(), &cause))?;
     let port = url.port_or_known_default().unwrap_or(HTTPS_PORT);
     let target = match url.scheme() {
         "http" => Target::http(host, port),
         _ => Target::https(host, port),
     };
-    restricted(target.named_as(name), versions)
+    restricted(target.named_as(url.host_str().unwrap_or_default()), versions)
 }
 
 /// Parses a URL; the default scheme is https.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eyas_race::dns::{Answer, DnsFailure, Query};
+use eyas_race::policy::AddressTable;
 use hickory_proto::op::Message;
 use tokio::sync::OnceCell;
 
@@ -227,6 +228,11 @@ impl Resolver {
     /// Returns whether the system's servers are used.
     pub(crate) fn is_system(&self) -> bool {
         matches!(self.shared.source, Source::System)
+    }
+
+    /// Returns the host's own table of address preferences, if it has one.
+    pub(crate) fn address_table(&self) -> Option<Arc<AddressTable>> {
+        self.shared.system.address_table()
     }
 
     /// Clears the cache, for example after a change of network.

@@ -38,7 +38,8 @@ pub(super) fn order<'a>(
         .filter(|address| (address.origin == Origin::DeniedHint) == denied)
         .map(|address| {
             let (rtt, used) = history(request, service, address);
-            (Rank::of(request.network, address.ip, rtt, used), address, rtt)
+            let table = request.policy.address_table.as_deref();
+            (Rank::of(request.network, table, address.ip, rtt, used), address, rtt)
         })
         .collect();
     sorted.sort_by_key(|(rank, _, _)| *rank);

@@ -10,23 +10,11 @@ use core::{net::IpAddr, time::Duration};
 use crate::candidate::Family;
 use crate::io::{NetworkView, SourceAddress};
 use crate::network::{common_bits, is_link_local};
+use crate::policy::{AddressTable, PrefixValue, RFC_6724};
 use crate::reason::AddressRule;
 
 #[cfg(test)]
 mod tests;
-
-/// The policy table of RFC 6724 §2.1, longest prefix first: prefix, length, precedence, label.
-const POLICY_TABLE: [(u128, u32, u64, u8); 9] = [
-    (1, 128, 50, 0),               // ::1/128
-    (0xffff << 32, 96, 35, 4),     // ::ffff:0:0/96
-    (0, 96, 1, 3),                 // ::/96
-    (0x2001_0000 << 96, 32, 5, 5), // 2001::/32
-    (0x2002 << 112, 16, 30, 2),    // 2002::/16
-    (0x3ffe << 112, 16, 1, 12),    // 3ffe::/16
-    (0xfec0 << 112, 10, 1, 11),    // fec0::/10
-    (0xfc00 << 112, 7, 3, 13),     // fc00::/7
-    (0, 0, 40, 1),                 // ::/0
-];
 
 const SCOPE_LINK_LOCAL: u64 = 0x2;
 const SCOPE_SITE_LOCAL: u64 = 0x5;
@@ -50,24 +38,26 @@ const RULES: [AddressRule; 9] = [
 pub(super) struct Rank([u64; RULES.len()]);
 
 impl Rank {
-    /// Returns the rank of a destination on this network, given what the memory knows about it.
+    /// Returns the rank of a destination on this network, given what the memory knows about it, and
+    /// the host's table in place of the one of the RFC.
     pub(super) fn of(
         network: &NetworkView,
+        table: Option<&AddressTable>,
         address: IpAddr,
         rtt: Option<Duration>,
         used: bool,
     ) -> Self {
-        let (precedence, label) = policy(address);
+        let (precedence, label) = policy(table, address);
         let scope = scope(address);
-        let source = source_for(network, address);
+        let source = source_for(network, table, address);
         // Through NAT64 there is no IPv4 source to compare with, so the rule does not apply.
         let rtt = rtt.map_or(u64::MAX, |rtt| u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX));
         Self([
             u64::from(!network.can_try(address)),
             u64::from(source.is_some_and(|source| self::scope(source.address) != scope)),
             u64::from(source.is_some_and(|source| source.deprecated)),
-            u64::from(source.is_some_and(|source| policy(source.address).1 != label)),
-            u64::MAX - precedence,
+            u64::from(source.is_some_and(|source| policy(table, source.address).1 != label)),
+            u64::from(u32::MAX - precedence),
             scope,
             rtt,
             u64::from(!used),
@@ -91,12 +81,22 @@ fn mapped(address: IpAddr) -> u128 {
 }
 
 /// Returns precedence and label.
-fn policy(address: IpAddr) -> (u64, u8) {
+fn policy(table: Option<&AddressTable>, address: IpAddr) -> (u32, u32) {
     let bits = mapped(address);
-    POLICY_TABLE
-        .iter()
-        .find(|(prefix, len, _, _)| common_bits(*prefix, bits) >= *len)
-        .map_or((0, 0), |(_, _, precedence, label)| (*precedence, *label))
+    let covers = |prefix: u128, len: u8| common_bits(prefix, bits) >= u32::from(len);
+    match table {
+        None => RFC_6724
+            .iter()
+            .find(|(prefix, len, _, _)| covers(*prefix, *len))
+            .map_or((0, 0), |(_, _, precedence, label)| (*precedence, *label)),
+        Some(table) => {
+            let value = |list: &[PrefixValue]| {
+                let row = list.iter().find(|row| covers(row.prefix.to_bits(), row.len));
+                row.map_or(0, |row| row.value)
+            };
+            (value(&table.precedences), value(&table.labels))
+        }
+    }
 }
 
 /// Returns the scope according to RFC 6724 §3.1 and §3.2: loopback counts as link-local, private
@@ -115,14 +115,18 @@ fn scope(address: IpAddr) -> u64 {
 
 /// Returns the source that the kernel would choose among those given: RFC 6724 §5 with rules 1, 2,
 /// 3, 6 and 8; the other rules concern interfaces and temporary addresses.
-fn source_for(network: &NetworkView, destination: IpAddr) -> Option<SourceAddress> {
+fn source_for(
+    network: &NetworkView,
+    table: Option<&AddressTable>,
+    destination: IpAddr,
+) -> Option<SourceAddress> {
     if destination.is_loopback() {
         let prefix_len = if destination.is_ipv4() { 8 } else { 128 };
         let address = destination;
         return Some(SourceAddress { address, prefix_len, deprecated: false, routed: false });
     }
     let destination_scope = scope(destination);
-    let label = policy(destination).1;
+    let label = policy(table, destination).1;
     let fits = |source: &&SourceAddress| {
         Family::of(source.address) == Family::of(destination)
             && !source.address.is_loopback()
@@ -141,7 +145,7 @@ fn source_for(network: &NetworkView, destination: IpAddr) -> Option<SourceAddres
                 source.address != destination,
                 scope_rank,
                 source.deprecated,
-                policy(source.address).1 != label,
+                policy(table, source.address).1 != label,
                 u32::MAX - matching_prefix(source, destination),
             )
         })

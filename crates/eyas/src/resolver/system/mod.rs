@@ -15,11 +15,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use eyas_race::candidate::Family;
 use eyas_race::dns::{DnsFailure, RecordType, Records};
+use eyas_race::policy::AddressTable;
 use futures_util::FutureExt;
 use hickory_proto::op::Message;
 
 mod dns;
 mod file;
+mod gai_conf;
 mod host_resolver;
 mod hosts;
 mod in_flight;
@@ -49,6 +51,7 @@ pub(super) struct System {
     every_line: WatchedFile<bool>,
     resolv_conf: WatchedFile<ResolvConf>,
     switch: WatchedFile<NameSwitch>,
+    address_table: WatchedFile<Option<Arc<AddressTable>>>,
     surroundings: Surroundings,
     /// The name servers of the latest configuration, with their answers.
     dns: Mutex<Option<Arc<Dns>>>,
@@ -88,6 +91,7 @@ impl System {
             every_line: WatchedFile::new(hosts::HOST_CONF_PATH),
             resolv_conf: WatchedFile::new(resolv_conf::PATH),
             switch: WatchedFile::new(nsswitch::PATH),
+            address_table: WatchedFile::new(gai_conf::PATH),
             surroundings: Surroundings::read(),
             dns: Mutex::default(),
             lookups: InFlight::default(),
@@ -137,6 +141,13 @@ impl System {
         // The switch is read only if it matters.
         (hosts.has(host) && self.switch().has_files())
             .then(|| self.answer_from(&hosts, host, record_type))
+    }
+
+    /// Returns the host's own table of address preferences, if it has one.
+    pub(super) fn address_table(&self) -> Option<Arc<AddressTable>> {
+        let table =
+            self.address_table.current(|contents| gai_conf::parse(contents.unwrap_or_default()));
+        Option::clone(&table)
     }
 
     /// Returns who answers for a name.

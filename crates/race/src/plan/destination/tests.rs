@@ -2,6 +2,7 @@
 
 use alloc::{
     string::{String, ToString},
+    vec,
     vec::Vec,
 };
 
@@ -17,7 +18,9 @@ fn sorted(sources: &[&str], destinations: &[&str]) -> Vec<String> {
     let network = network(&sources);
     let mut ranked: Vec<(Rank, IpAddr)> = destinations
         .iter()
-        .map(|destination| (Rank::of(&network, ip(destination), None, false), ip(destination)))
+        .map(|destination| {
+            (Rank::of(&network, None, ip(destination), None, false), ip(destination))
+        })
         .collect();
     ranked.sort_by_key(|(rank, _)| *rank);
     ranked.into_iter().map(|(_, address)| address.to_string()).collect()
@@ -25,8 +28,8 @@ fn sorted(sources: &[&str], destinations: &[&str]) -> Vec<String> {
 
 fn rule(sources: &[(&str, u8)], better: &str, worse: &str) -> AddressRule {
     let network = network(sources);
-    let better = Rank::of(&network, ip(better), None, false);
-    let worse = Rank::of(&network, ip(worse), None, false);
+    let better = Rank::of(&network, None, ip(better), None, false);
+    let worse = Rank::of(&network, None, ip(worse), None, false);
     assert!(better < worse);
     rule_between(&better, &worse)
 }
@@ -70,8 +73,8 @@ fn each_rule_is_named() {
 fn a_deprecated_source_counts_against_its_destination() {
     let mut network = network(&[("2001:db8:1::2", 64), ("192.0.2.9", 24)]);
     network.sources[0].deprecated = true;
-    let ipv6 = Rank::of(&network, ip("2001:db8::1"), None, false);
-    let ipv4 = Rank::of(&network, ip("192.0.2.1"), None, false);
+    let ipv6 = Rank::of(&network, None, ip("2001:db8::1"), None, false);
+    let ipv4 = Rank::of(&network, None, ip("192.0.2.1"), None, false);
     assert!(ipv4 < ipv6);
     assert_eq!(rule_between(&ipv4, &ipv6), AddressRule::Deprecated);
 }
@@ -80,7 +83,7 @@ fn a_deprecated_source_counts_against_its_destination() {
 #[test]
 fn history_decides_between_equals() {
     let network = network(&[("198.51.100.9", 24)]);
-    let rank = |rtt, used| Rank::of(&network, ip("192.0.2.1"), rtt, used);
+    let rank = |rtt, used| Rank::of(&network, None, ip("192.0.2.1"), rtt, used);
     let (near, far) = (rank(Some(ms(20)), false), rank(Some(ms(80)), true));
     assert!(near < far);
     assert_eq!(rule_between(&near, &far), AddressRule::RoundTrip);
@@ -95,7 +98,7 @@ fn equal_addresses_stay_in_the_order_of_the_answer() {
     let answer = ["203.0.113.7", "192.0.2.1", "203.0.113.1"];
     assert_eq!(sorted(&["192.51.100.9"], &answer), answer);
     let network = network(&[("198.51.100.9", 24)]);
-    let rank = |address| Rank::of(&network, ip(address), None, false);
+    let rank = |address| Rank::of(&network, None, ip(address), None, false);
     assert_eq!(rule_between(&rank(answer[0]), &rank(answer[1])), AddressRule::AsAnswered);
     assert_eq!(
         sorted(&["192.0.2.9"], &["203.0.113.7", "192.0.2.1"]),
@@ -108,8 +111,55 @@ fn equal_addresses_stay_in_the_order_of_the_answer() {
 #[test]
 fn ipv4_behind_nat64_is_sorted_as_ipv4() {
     let network = nat64();
-    let ipv6 = Rank::of(&network, ip("2001:db8::1"), None, false);
-    let ipv4 = Rank::of(&network, ip("192.0.2.1"), None, false);
+    let ipv6 = Rank::of(&network, None, ip("2001:db8::1"), None, false);
+    let ipv4 = Rank::of(&network, None, ip("192.0.2.1"), None, false);
     assert!(ipv6 < ipv4);
     assert_eq!(rule_between(&ipv6, &ipv4), AddressRule::Precedence);
+}
+
+/// `precedence ::ffff:0:0/96 100` of gai.conf(5), and labels that differ from the RFC's.
+#[test]
+fn the_table_of_the_host_counts() {
+    let row =
+        |prefix: &str, len, value| PrefixValue { prefix: prefix.parse().unwrap(), len, value };
+    let ipv4_first = AddressTable {
+        precedences: vec![row("::ffff:0:0", 96, 100), row("::", 0, 40)],
+        ..AddressTable::default()
+    };
+    let network = network(&[("2001:db8:1::2", 64), ("fd00::2", 64), ("192.0.2.9", 24)]);
+    let default = AddressTable::default();
+    let rank = |table: &AddressTable, address: &str| {
+        Rank::of(&network, Some(table), ip(address), None, false)
+    };
+    let (v4, v6) = ("198.51.100.1", "2001:db8:2::1");
+    assert!(rank(&default, v6) < rank(&default, v4));
+    assert!(rank(&ipv4_first, v4) < rank(&ipv4_first, v6));
+    let between = rule_between(&rank(&ipv4_first, v4), &rank(&ipv4_first, v6));
+    assert_eq!(between, AddressRule::Precedence);
+    // An address that cannot be tried stays behind all that can.
+    let without_ipv4 = NetworkView { sources: network.sources[..2].to_vec(), ..network.clone() };
+    let there = |address| Rank::of(&without_ipv4, Some(&ipv4_first), ip(address), None, false);
+    assert!(there(v6) < there(v4));
+    // Private IPv6 addresses count as global ones if they have the same label and precedence.
+    let same = AddressTable { precedences: vec![row("::", 0, 40)], labels: vec![row("::", 0, 1)] };
+    let between = rule_between(&rank(&same, "fd00::1"), &rank(&same, v6));
+    assert_eq!(between, AddressRule::LongestPrefix);
+}
+
+#[test]
+fn the_default_table_is_the_one_of_the_rfc() {
+    for address in [
+        "::1",
+        "192.0.2.1",
+        "::9",
+        "2001::1",
+        "2002::1",
+        "3ffe::1",
+        "fec0::1",
+        "fd00::1",
+        "2001:db8::1",
+    ] {
+        let default = AddressTable::default();
+        assert_eq!(policy(None, ip(address)), policy(Some(&default), ip(address)), "{address}");
+    }
 }
