@@ -3,6 +3,7 @@
 //! Everything here works on any byte stream or QUIC connection, however it was established.
 
 mod alert;
+mod early_answer;
 mod expected;
 mod fields;
 mod h1;

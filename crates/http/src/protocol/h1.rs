@@ -15,8 +15,8 @@ use tokio::{
 };
 
 use super::{
-    MAX_HEAD_BYTES, MAX_HEAD_FIELDS, MAX_INFORMATIONAL, SendFailure, TooManyInformational, fields,
-    queued_body::QueuedBody, wire_body,
+    MAX_HEAD_BYTES, MAX_HEAD_FIELDS, MAX_INFORMATIONAL, SendFailure, TooManyInformational,
+    early_answer::EarlyAnswer, fields, queued_body::QueuedBody, wire_body,
 };
 use crate::{Body, Error, Kind};
 
@@ -44,7 +44,7 @@ impl Http1 {
             // work with everybody else.
             .allow_spaces_after_header_name_in_responses(true)
             .ignore_invalid_headers_in_responses(true)
-            .handshake(TokioIo::new(stream))
+            .handshake(TokioIo::new(EarlyAnswer::new(stream)))
             .await
             .map_err(|error| Error::from_source(Kind::Protocol, error))?;
         // Not an `async` block, whose future would reserve space for the connection twice.
