@@ -10,6 +10,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import eyas
 from eyas.__main__ import command
@@ -75,7 +76,7 @@ def identity(directory: Path) -> list[str]:
 
 def test_a_server_that_restarted_costs_a_race(tmp_path: Path) -> None:
     keys = identity(tmp_path)
-    versions = {"http1": False, "http2": False}
+    versions: dict[str, Any] = {"http1": False, "http2": False}
     with serving(tmp_path, *keys) as before, serving(tmp_path, *keys) as after:
         path = UdpPath(before)
         url = f"https://localhost:{path.port}/bytes/10"
