@@ -94,7 +94,6 @@ async fn a_client_notices_at_its_next_packet() {
         let pem = [identity.certificate_pem(), identity.key_pem()].map(|pem| pem.expect("PEM"));
         let mut server = Server::start(address, &identity).await;
         let (_endpoint, mut client) = connect(&mut server, address, &identity).await;
-        let before = client.quic().expect("QUIC").stats().udp_rx.datagrams;
         server.kill();
         // A restarted process reads its identity again.
         let identity = ServerIdentity::from_pem(pem[0].as_bytes(), pem[1].as_bytes());
@@ -103,9 +102,8 @@ async fn a_client_notices_at_its_next_packet() {
         client.write_all(b"are you there?").await.expect("nothing is known yet");
         let quic = client.quic().expect("QUIC").clone();
         let error = wait(quic.closed()).await;
+        // Not `TimedOut`.
         assert_eq!(error, quinn::ConnectionError::Reset, "at {address}");
-        // That is the only thing that came back: no timeout was involved.
-        assert!(quic.stats().udp_rx.datagrams <= before + 2);
         wait(client.read_u8()).await.expect_err("it is gone");
         restarted.kill();
     }
