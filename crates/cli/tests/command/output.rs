@@ -53,7 +53,7 @@ fn opening_a_pipe_without_a_reader_is_aborted() {
 
 /// Returns the signals that end a run, with their exit codes. Under nohup, SIGHUP is ignored here
 /// and in every run.
-fn endings() -> Vec<(&'static str, i32)> {
+pub(crate) fn endings() -> Vec<(&'static str, i32)> {
     let mut endings = vec![("TERM", 143), ("INT", 130), ("HUP", 129)];
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -159,9 +159,8 @@ fn the_peer_of_an_interrupted_side_sees_an_error() {
         ("--stream 7", "-k", "sctp-udp"),
         (BOTH, "-k", "sctp-udp"),
     ] {
-        for (is_listener, (signal, code)) in
-            [(false, ("INT", 130)), (true, ("TERM", 143)), (false, ("HUP", 129))]
-        {
+        for (signal, code) in crate::output::endings() {
+            let is_listener = signal == "TERM";
             let (port, udp) = (own_port(), own_port());
             let line =
                 format!("pipe {flags} --listen 127.0.0.1:{port} --sctp-udp-port {udp} --verbose");

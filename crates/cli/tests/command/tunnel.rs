@@ -282,7 +282,7 @@ fn a_session_with_standard_streams_ends_when_it_is_interrupted() {
         assert!(!printed.contains("nothing was received"), "{printed}");
     };
     for over in ["tcp://", "quic://", "sctp-udp://"] {
-        for (signal, code) in [("HUP", 129), ("TERM", 143), ("INT", 130)] {
+        for (signal, code) in crate::output::endings() {
             let server = ends.serve();
             let client = ends.client_over(over, &to).stdin("anyone?").keep_stdin().start();
             client.wait_for_stdout("hello");
