@@ -174,7 +174,7 @@ pub struct AssociationConfig {
     /// errors. There is one in 100 ms at most, or in the time that an answer usually takes.
     pub max_probe_interval: Option<Duration>,
     /// `HB.Max.Burst`: the number of unconfirmed addresses probed within one timeout (RFC 9260
-    /// §5.4). With [`Self::multipath`] at least 8, so that all lines carry data from the start.
+    /// §5.4). With [`Self::multipath`] at least [`Multipath::verification_burst`].
     pub hb_max_burst: u32,
     /// `Max.Burst`, in packets.
     pub max_burst: u32,

@@ -58,6 +58,10 @@ pub struct Multipath {
     pub flight_cap: Option<FlightCap>,
     /// Whether a chunk that holds up all others is also sent on another path.
     pub rescheduling: ChunkRescheduling,
+    /// The number of the peer's addresses that are verified at once, in place of `HB.Max.Burst`
+    /// ([`crate::config::AssociationConfig::hb_max_burst`]) if that is smaller. With one in each
+    /// timeout, the n-th line would join n − 1 seconds late.
+    pub verification_burst: u32,
 }
 
 impl Default for Multipath {
@@ -77,6 +81,7 @@ impl Default for Multipath {
             burst: BurstLimit::Acknowledged,
             flight_cap: Some(FlightCap::default()),
             rescheduling: ChunkRescheduling::None,
+            verification_burst: 8,
         }
     }
 }
@@ -213,10 +218,10 @@ pub enum SackPath {
     /// time; after duplicate data another one, since SACKs may have been lost there.
     LowestRtt,
     /// Like [`Self::LowestRtt`], but each path carries SACKs only in proportion to the data that it
-    /// delivers: 4 % of its bytes. A line that carries the SACKs for its own data also carries
+    /// delivers: 5 % of its bytes. A line that carries the SACKs for its own data also carries
     /// these, however narrow its way back is; more could fill a queue that the receiver never
     /// notices. SACKs are also sent less often while they are large, so that all of them together
-    /// are no more than 2 % of the data.
+    /// are no more than 3 % of the data.
     #[default]
     Budgeted,
     /// The path on which the first packet with data since the last SACK arrived.

@@ -54,7 +54,11 @@ impl Path {
         }
         let percent = u64::from(percent.max(100));
         let percent = if is_growing { percent.max(GROWING) } else { percent };
-        self.flight_for(percent, SPARE_PACKETS)
+        // What one SACK covers has arrived, and is missing on the path until it comes. More than
+        // half of what fills the path at once is the end of an outage.
+        let batch = usize::from(self.plateau.acknowledged_at_once);
+        let half = self.flight_for(50, 0)? / self.mtu.current();
+        self.flight_for(percent, SPARE_PACKETS.max(batch.min(half)))
     }
 
     /// Returns the data in flight that fills the path, in bytes of user data: estimated bandwidth
@@ -76,11 +80,7 @@ impl Path {
         let rtt = nanoseconds(self.usual_response_time()?);
         let product = u128::from(rate) * u128::from(rtt) / 1_000_000_000;
         let bytes = product * u128::from(percent) / 100;
-        // What one SACK covers has arrived, and is missing on the path until it comes. More than
-        // half of the product at once is the end of an outage.
-        let batch = (usize::from(self.plateau.acknowledged_at_once) * self.mtu.current())
-            .min(usize::try_from(product / 2).unwrap_or(0));
-        let spare = (spare * self.mtu.current()).max(batch);
+        let spare = spare * self.mtu.current();
         Some(usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(spare))
     }
 

@@ -15,10 +15,6 @@ const MAX_UNANSWERED: u8 = 16;
 /// The interval after that, in nanoseconds.
 const SLOW_INTERVAL: u64 = 30_000_000_000;
 
-/// The number of addresses verified at once if all paths carry data, unless `HB.Max.Burst` is
-/// larger. With its default of one in each timeout, the n-th line would join n − 1 seconds late.
-const MULTIPATH_BURST: u16 = 8;
-
 /// The delay after a permit was denied, in nanoseconds.
 const DENIED_DELAY: u64 = 1_000_000_000;
 
@@ -55,7 +51,7 @@ impl Paths {
     }
 
     /// Returns whether another address may be verified now: `HB.Max.Burst` within a timeout, or
-    /// [`MULTIPATH_BURST`].
+    /// [`crate::config::Multipath::verification_burst`].
     pub(super) fn may_verify(&mut self, now: u64, config: &AssociationConfig) -> bool {
         if now >= self.verify_after {
             let rto = self.get(self.primary()).map_or(0, |path| nanoseconds(path.rto.current()));
@@ -81,8 +77,8 @@ impl Paths {
 }
 
 fn burst(config: &AssociationConfig) -> u16 {
-    let burst = u16::try_from(config.hb_max_burst.max(1)).unwrap_or(u16::MAX);
-    if config.multipath.is_some() { burst.max(MULTIPATH_BURST) } else { burst }
+    let at_once = config.multipath.as_ref().map_or(1, |multipath| multipath.verification_burst);
+    u16::try_from(config.hb_max_burst.max(at_once).max(1)).unwrap_or(u16::MAX)
 }
 
 /// Whether the path has an address to verify.

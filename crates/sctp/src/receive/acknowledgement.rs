@@ -9,8 +9,8 @@ use crate::config::{AssociationConfig, SackPath};
 pub const MAX_SACK_DELAY: Duration = Duration::from_millis(500);
 
 /// The bytes of data for which there is one byte of SACK at the most, unless the data waits for too
-/// long: 2 %. A SACK without gap blocks for two full packets is less.
-const DATA_PER_SACK_BYTE: usize = 50;
+/// long: 3 %. A SACK without gap blocks for two full packets is less.
+const DATA_PER_SACK_BYTE: usize = 35;
 
 /// The bounds of [`patience`].
 const MIN_PATIENCE: Duration = Duration::from_millis(1);

@@ -112,5 +112,7 @@ pub(super) fn apply(config: &mut AssociationConfig) {
         burst: BurstLimit::PerEvent,
         flight_cap: None,
         rescheduling: ChunkRescheduling::None,
+        // RFC 4960's HB.Max.Burst applies.
+        verification_burst: 1,
     });
 }

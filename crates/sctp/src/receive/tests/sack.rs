@@ -33,7 +33,7 @@ fn a_single_packet_waits_for_the_delay() {
     assert_eq!(side.receiver.next_timeout(), None);
 }
 
-/// With 60 gaps a SACK takes 296 bytes, a fiftieth of ten packets.
+/// With 60 gaps a SACK takes 296 bytes, a thirty-fifth of seven packets.
 #[test]
 fn large_sacks_wait_for_more_data_if_budgeted() {
     let config =
@@ -51,7 +51,7 @@ fn large_sacks_wait_for_more_data_if_budgeted() {
             side.wants_sack()
         })
         .collect();
-    assert_eq!(wanted.iter().position(|wanted| *wanted), Some(9));
+    assert_eq!(wanted.iter().position(|wanted| *wanted), Some(6));
     side.sack();
     // An eighth of the round trip later in any case.
     for packet in 0..2 {
