@@ -194,8 +194,11 @@ def lost_shutdown_complete(exchange: Exchange) -> Result:
     a, b = exchange.run(
         ["send:10:1000:1", "dry", "shutdown"], ["wait"], once_connector_reported=network.heal
     )
-    end = "ended" if exchange.peer.name == "pion" else "closed"
-    return good(a, 0, "closed") and good(b, 10, end), describe(a, b)
+    ends = ["ended" if exchange.peer.name == "pion" else "closed"]
+    if exchange.peer.name == "linux" and exchange.we_connect:
+        # Linux ends the stream when it receives SHUTDOWN, and its program may see that first.
+        ends.append("end")
+    return good(a, 0, "closed") and any(good(b, 10, end) for end in ends), describe(a, b)
 
 
 def losses(exchange: Exchange) -> Result:

@@ -21,6 +21,10 @@ pub(crate) enum Call {
     /// `connect`, which returns only errors of this host, before a packet was sent.
     Connect,
     /// A packet to an address, on a socket without a connection.
+    #[cfg_attr(
+        not(any(feature = "quic", feature = "sctp")),
+        allow(dead_code, reason = "TCP sockets are connected before anything is sent")
+    )]
     Send,
     /// A call on a connection, or a pending error (`SO_ERROR`): something may have come back.
     Pending,

@@ -92,6 +92,8 @@ impl Client {
     /// # Errors
     /// The same as for any request, except those of a response; [`Kind::IdleTimeout`] after
     /// `limit`.
+    ///
+    /// [`Kind::IdleTimeout`]: crate::Kind::IdleTimeout
     pub async fn connect(
         &self,
         proxy: &str,
@@ -110,6 +112,8 @@ impl Client {
     /// # Errors
     /// The same as for [`connect`](Self::connect); [`Kind::Protocol`] if the server does not offer
     /// extended CONNECT.
+    ///
+    /// [`Kind::Protocol`]: crate::Kind::Protocol
     pub async fn upgrade(
         &self,
         server: &str,
