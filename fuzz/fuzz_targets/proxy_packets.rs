@@ -161,10 +161,19 @@ fuzz_target!(|events: Vec<Event<'_>>| {
                             REACH.hit("an answered query");
                             question.answer(Existence::Addresses(v4, v6))
                         }
+                        // The query itself, in the place of what a server answers.
+                        Incoming::Forward(forwarded) => {
+                            forwarded.query().and_then(|query| forwarded.answer(Some(&query)))
+                        }
+                        Incoming::Reverse(ip, forwarded) => match names.name(now, ip) {
+                            Some(name) => forwarded.answer_name(&name),
+                            None => forwarded.answer(None),
+                        },
                         Incoming::Answer(answer) => Some(answer),
                         Incoming::Ignored => None,
                     };
                     if let Some(answer) = answer {
+                        let answer = dns::fitted(&message, answer);
                         translator.datagram(to, from, &answer);
                     }
                 }

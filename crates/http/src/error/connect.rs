@@ -14,7 +14,7 @@ pub(crate) fn connect_error(error: ConnectError) -> Error {
         (RaceFailure::Cancelled, _) => Kind::Closed,
         _ if error.certificate().is_some() => Kind::Certificate,
         (_, Some(Cause::Certificate | Cause::Tls)) => Kind::Tls,
-        (RaceFailure::Deadline(_), None | Some(Cause::Silent | Cause::Deadline)) => {
+        (RaceFailure::Deadline(_), None) | (_, Some(Cause::Silent | Cause::Deadline)) => {
             Kind::ConnectTimeout
         }
         _ => Kind::Connect,

@@ -411,7 +411,7 @@ impl ServerBuilder {
     /// Returns the protocol configuration for byte streams.
     fn protocol(&self, limits: &Limits, acceptor: Option<TlsAcceptor>) -> stream::Protocol {
         let connect_options = (self.extended_connect, self.tunnels);
-        stream::Protocol::with(limits, self.versions, acceptor, connect_options)
+        stream::Protocol::new(limits, self.versions, acceptor, connect_options)
     }
 
     /// Returns the configured ALPN names, or these if there are none.
@@ -448,7 +448,8 @@ impl ServerBuilder {
             Some(tls) => Some(stream::acceptor(tls, alpn)?),
             None => None,
         };
-        let protocol = stream::Protocol::new(&shared.limits, Versions::HTTP_1, acceptor);
+        let protocol =
+            stream::Protocol::new(&shared.limits, Versions::HTTP_1, acceptor, (false, false));
         let accepting = sctp::accept(Arc::clone(shared), protocol, Arc::clone(listener));
         shared.tasks.spawn(accepting);
         Ok(())

@@ -64,12 +64,8 @@ pub(super) fn acceptor(tls: &Tls, alpn: Vec<Vec<u8>>) -> Result<TlsAcceptor, Ser
 }
 
 impl Protocol {
-    pub(super) fn new(limits: &Limits, versions: Versions, acceptor: Option<TlsAcceptor>) -> Self {
-        Self::with(limits, versions, acceptor, (false, false))
-    }
-
-    /// Like [`new`](Self::new), with or without extended CONNECT over HTTP/2 and tunnels.
-    pub(super) fn with(
+    /// Creates it with or without extended CONNECT over HTTP/2 and tunnels.
+    pub(super) fn new(
         limits: &Limits,
         versions: Versions,
         acceptor: Option<TlsAcceptor>,
@@ -90,7 +86,6 @@ impl Protocol {
     }
 
     /// Configures it for streams that a lower layer encrypts.
-    #[cfg(feature = "sctp")]
     pub(super) fn encrypted_below(mut self) -> Self {
         self.acceptor = None;
         self.is_encrypted = true;
