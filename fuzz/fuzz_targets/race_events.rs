@@ -86,9 +86,8 @@ enum Event {
     Ready {
         id: u8,
         rtt_ms: Option<u16>,
-    },
-    FellBack {
-        id: u8,
+        /// Whether the driver reports first that the transport fell back.
+        fell_back: bool,
     },
     Failed {
         id: u8,
@@ -226,10 +225,9 @@ fn input(event: &Event) -> Option<Input> {
             level: level(*reached),
             rtt: rtt_ms.map(ms),
         },
-        Event::Ready { id, rtt_ms } => {
+        Event::Ready { id, rtt_ms, .. } => {
             Input::Ready { id: AttemptId((*id).into()), alpn: None, rtt: rtt_ms.map(ms) }
         }
-        Event::FellBack { id } => Input::FellBack { id: AttemptId((*id).into()) },
         Event::Failed { id, cause: reason, level: reached } => {
             let failure =
                 Failure { cause: cause(*reason), reached: level(*reached), detail: String::new() };
@@ -317,6 +315,9 @@ fuzz_target!(|run: Run| {
     for event in run.events.iter().take(MAX_EVENTS) {
         if let Event::Wait { ms: wait } = event {
             now += ms(*wait);
+        }
+        if let Event::Ready { id, fell_back: true, .. } = event {
+            race.handle_input(now, Input::FellBack { id: AttemptId((*id).into()) });
         }
         match input(event) {
             Some(input) => race.handle_input(now, input),

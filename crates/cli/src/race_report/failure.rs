@@ -34,8 +34,14 @@ fn race_failure(failure: &RaceFailure, target: &Target, is_explained: bool) -> F
                 .hint("eyas plan with the same flags shows why each candidate is omitted")
         }
         RaceFailure::AllFailed(attempts) => {
+            let causes = || attempts.iter().map(|(_, failure)| failure.cause);
+            let is_silent = |cause| matches!(cause, Cause::Silent | Cause::Deadline);
+            // A fault of this host says nothing of the peer, which may have answered nothing else.
+            let nothing_answered = causes().any(is_silent)
+                && causes().all(|cause| is_silent(cause) || cause.is_of_this_host());
+            let kind = if nothing_answered { Kind::Timeout } else { Kind::Connect };
             let failures = attempts.iter().map(|(candidate, failure)| (candidate, Some(failure)));
-            attempts_failure(Kind::Connect, failures.collect(), target, is_explained)
+            attempts_failure(kind, failures.collect(), target, is_explained)
         }
         RaceFailure::Deadline(attempts) => {
             let failures =
