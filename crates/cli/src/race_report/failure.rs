@@ -34,14 +34,8 @@ fn race_failure(failure: &RaceFailure, target: &Target, is_explained: bool) -> F
                 .hint("eyas plan with the same flags shows why each candidate is omitted")
         }
         RaceFailure::AllFailed(attempts) => {
-            let causes = || attempts.iter().map(|(_, failure)| failure.cause);
-            let is_silent = |cause| matches!(cause, Cause::Silent | Cause::Deadline);
-            // A fault of this host says nothing of the peer, which may have answered nothing else.
-            let nothing_answered = causes().any(is_silent)
-                && causes().all(|cause| is_silent(cause) || cause.is_of_this_host());
-            let kind = if nothing_answered { Kind::Timeout } else { Kind::Connect };
             let failures = attempts.iter().map(|(candidate, failure)| (candidate, Some(failure)));
-            attempts_failure(kind, failures.collect(), target, is_explained)
+            attempts_failure(Kind::Connect, failures.collect(), target, is_explained)
         }
         RaceFailure::Deadline(attempts) => {
             let failures =
@@ -82,9 +76,10 @@ fn attempts_failure(
     target: &Target,
     is_explained: bool,
 ) -> Failure {
-    // The candidate that came furthest is closest to success, so it is the most informative.
-    attempts
-        .sort_by_key(|(_, failure)| std::cmp::Reverse(failure.map_or((Level::Started, 0), rank)));
+    // The candidate that came furthest is closest to success, so it is the most informative. One
+    // that was not answered in time says more of the peer than a fault of this host.
+    let unanswered = (Level::Started, 1);
+    attempts.sort_by_key(|(_, failure)| std::cmp::Reverse(failure.map_or(unanswered, rank)));
     let furthest = attempts.first().and_then(|(_, failure)| *failure);
     if let Some(failure) = furthest
         && let Some(fault) = CertificateFault::of(failure)
