@@ -22,8 +22,8 @@ pub(crate) enum Call {
     Connect,
     /// A packet to an address, on a socket without a connection.
     #[cfg_attr(
-        not(any(feature = "quic", feature = "sctp")),
-        allow(dead_code, reason = "TCP sockets are connected before anything is sent")
+        not(any(feature = "quic", feature = "sctp", test)),
+        expect(dead_code, reason = "TCP sockets are connected before anything is sent")
     )]
     Send,
     /// A call on a connection, or a pending error (`SO_ERROR`): something may have come back.
