@@ -63,8 +63,8 @@ class Connection:
         """Resets a stream."""
         self.send(self._rst_stream(stream))
 
-    def goaway(self) -> int | None:
-        """Reads to the end of the connection; returns the error code of the server's GOAWAY."""
+    def goaway(self) -> tuple[int, int] | None:
+        """Reads to the end of the connection; returns the last stream and the error code of the server's GOAWAY."""
         received = b""
         try:
             while data :=  self.tls.recv(65_536):
@@ -74,7 +74,7 @@ class Connection:
         while len(received) >= 9:
             length, kind = int.from_bytes(received[:3], "big"), received[3]
             if kind == GOAWAY:
-                return int.from_bytes(received[13:17], "big")
+                return struct.unpack_from(">II", received, 9)
             received = received[9 + length:]
         return None
 

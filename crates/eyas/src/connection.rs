@@ -26,8 +26,8 @@ use crate::tcp_status::TcpStatus;
 /// Once [`shutdown`](AsyncWriteExt::shutdown) has returned, the connection may be dropped at once, over
 /// every transport: what was written still arrives, whether or not the peer has ended its side. The
 /// kernel takes care of that for TCP, whose socket is still read in the runtime until the peer has
-/// ended, for at most 30 seconds: a kernel resets a connection with unread data. QUIC and SCTP
-/// continue in the runtime until the peer has acknowledged everything, or accepts nothing for a
+/// ended, for at most 30 seconds: a kernel resets a connection with unread data. A peer that has
+/// everything and still sends more than 1 MiB is reset. QUIC and SCTP continue in the runtime until the peer has acknowledged everything, or accepts nothing for a
 /// minute; over QUIC, a peer that does not respond at all is given up after 30 seconds. At most 1024
 /// TCP and QUIC connections of a process linger at a time; a further one is closed at once.
 /// A program that is about to exit waits for them, with [`close`](Self::close) or

@@ -23,12 +23,17 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 
+use crate::sockets;
+
 /// How many connections of a process may linger; beyond it, a connection is closed when it is dropped,
 /// as Linux resets connections beyond `tcp_max_orphans`.
 const MAX_LINGERING: usize = 1024;
 /// How long a TCP socket is read after it was dropped. Unless the peer sends even later, the kernel
 /// delivers the rest.
 const TCP_LINGER: Duration = Duration::from_secs(30);
+/// How many bytes are discarded once the peer's kernel has everything, so that a peer that never ends
+/// is reset, as by a kernel, instead of being read for [`TCP_LINGER`]. What was in flight fits in it.
+const MAX_DISCARDED: usize = 1024 * 1024;
 /// How long a peer may accept nothing over QUIC before its connection is closed. A peer that does not
 /// respond at all is given up earlier, by the idle timeout.
 #[cfg(feature = "quic")]
@@ -56,16 +61,27 @@ impl Drop for Place {
     }
 }
 
-/// Reads a socket that was shut down until the peer has ended, and discards what arrives.
+/// Reads a socket that was shut down and discards what arrives: until the peer has ended, or goes on
+/// sending though it has everything.
 pub(crate) fn tcp(runtime: &Handle, mut socket: TcpStream) {
     let Some(place) = Place::take() else { return };
     runtime.spawn(async move {
         let _place = place;
-        let mut discarded = [0; 4096];
-        let discard =
-            async { while socket.read(&mut discarded).await.is_ok_and(|length| length > 0) {} };
-        let _ = tokio::time::timeout(TCP_LINGER, discard).await;
+        let _ = tokio::time::timeout(TCP_LINGER, discard(&mut socket)).await;
     });
+}
+
+async fn discard(socket: &mut TcpStream) {
+    let mut discarded = [0; 16 * 1024];
+    let mut since_delivery = 0;
+    while since_delivery < MAX_DISCARDED {
+        match socket.read(&mut discarded).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) if sockets::undelivered(socket).is_some_and(|bytes| bytes > 0) => {}
+            Ok(length) => since_delivery += length,
+        }
+    }
+    tracing::debug!("a peer that has everything goes on sending: its connection is reset");
 }
 
 /// Resolves once the peer has acknowledged everything that was written to a finished stream.

@@ -173,3 +173,26 @@ async fn what_was_written_before_the_end_arrives_over_everything() {
     }
     assert!(lost.is_empty(), "{lost:#?}");
 }
+
+/// More than all buffers on the way, and what is discarded, but less than is read within a second.
+const MUCH: usize = 64 * 1024 * 1024;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_peer_that_sends_for_ever_is_not_read_for_ever() {
+    for row in ROWS {
+        let scene = Scene::new(row).await;
+        let (mut client, mut server) = scene.pair().await;
+        client.write_all(b"the last words").await.unwrap();
+        client.shutdown().await.unwrap();
+        drop(client);
+        let endless = async {
+            let mut written = 0;
+            while written < MUCH && server.write_all(&[0; 65_536]).await.is_ok() {
+                written += 65_536;
+            }
+            written
+        };
+        let written = wait(endless).await;
+        assert!(written < MUCH, "{row:?}: {written} bytes were accepted");
+    }
+}
