@@ -1,38 +1,33 @@
-//! DNS servers over TLS (RFC 7858) and over HTTPS (RFC 8484).
+//! DNS servers over TLS (RFC 7858) and over HTTPS (RFC 8484), as the caller names them.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
-use hickory_resolver::PoolContext;
-use hickory_resolver::config::{ConnectionConfig, NameServerConfig};
-use hickory_resolver::net::NetError;
-use hickory_resolver::net::runtime::RuntimeProvider;
-use hickory_resolver::net::tls::{TlsClientStream, tls_client_connect_with_bind_addr};
-use hickory_resolver::net::xfer::BufDnsStreamHandle;
 use rustls_pki_types::ServerName;
 use url::{Host, Url};
 
-use super::runtime::Runtime;
+use super::name_servers::Transport;
+use super::name_servers::https::HttpsServer;
+use super::name_servers::tls::TlsServer;
 use super::system::System;
-use crate::Error;
+use crate::{Error, SecurityParameters};
 
-/// A DoH server, as specified by its URL.
+/// The URL of a DoH server.
 #[derive(Clone, Debug)]
-pub(super) struct HttpsServer {
+pub(super) struct HttpsUrl {
     host: Host,
     port: u16,
     path: Arc<str>,
 }
 
-impl fmt::Display for HttpsServer {
+impl fmt::Display for HttpsUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "https://{}:{}{}", self.host, self.port, self.path)
     }
 }
 
-impl HttpsServer {
+impl HttpsUrl {
     pub(super) fn parse(url: &str) -> Result<Self, Error> {
         // Do not show a password.
         let shown = if url.contains('@') { "the URL of the DNS server" } else { url };
@@ -51,43 +46,44 @@ impl HttpsServer {
         Ok(Self { host, port: parsed.port().unwrap_or(443), path: path.into() })
     }
 
-    /// Finds the server's address, as this host does if the URL has a name.
-    pub(super) async fn address(&self, system: &System) -> Option<NameServerConfig> {
-        let (ip, name): (IpAddr, String) = match &self.host {
-            Host::Ipv4(v4) => ((*v4).into(), v4.to_string()),
-            Host::Ipv6(v6) => ((*v6).into(), v6.to_string()),
-            Host::Domain(name) => (system.address(name).await?, name.clone()),
+    pub(super) fn has_name(&self) -> bool {
+        matches!(self.host, Host::Domain(_))
+    }
+
+    /// Returns the server at each of its addresses, which this host resolves if the URL has a name.
+    pub(super) async fn servers(
+        &self,
+        system: &System,
+        security: &SecurityParameters,
+    ) -> Result<Vec<Transport>, Error> {
+        let (addresses, name): (Vec<IpAddr>, String) = match &self.host {
+            Host::Ipv4(v4) => (vec![(*v4).into()], v4.to_string()),
+            Host::Ipv6(v6) => (vec![(*v6).into()], v6.to_string()),
+            Host::Domain(name) => (system.addresses(name).await, name.clone()),
         };
-        let mut connection = ConnectionConfig::https(name.into(), Some(Arc::clone(&self.path)));
-        connection.port = self.port;
-        Some(NameServerConfig::new(ip, true, vec![connection]))
+        if addresses.is_empty() {
+            return Err(Error::Resolver(format!("{self}: its host has no address")));
+        }
+        let config = security.client_config(security.server_verifier()?)?;
+        let server = |address| {
+            let address = SocketAddr::new(address, self.port);
+            HttpsServer::new(address, &name, &self.path, config.clone()).map(Transport::Https)
+        };
+        let servers: Option<Vec<Transport>> = addresses.into_iter().map(server).collect();
+        servers.ok_or_else(|| Error::Resolver(format!("{self}: its host is no name of a server")))
     }
 }
 
-pub(super) fn tls_server(address: SocketAddr, name: &str) -> NameServerConfig {
-    let mut connection = ConnectionConfig::tls(name.into());
-    connection.port = address.port();
-    NameServerConfig::new(address.ip(), true, vec![connection])
-}
-
-/// A DNS message stream over TLS.
-type Tls = TlsClientStream<<Runtime as RuntimeProvider>::Tcp>;
-
-/// Returns such a stream, which is connected when it is first polled, and the sender of its
-/// queries.
+/// Returns the DoT server at this address, whose certificate must be valid for this name.
 pub(super) fn over_tls(
-    server: SocketAddr,
-    local: Option<SocketAddr>,
+    address: SocketAddr,
     name: &str,
-    pool: &PoolContext,
-    runtime: &Runtime,
-) -> Result<(BoxFuture<'static, Result<Tls, NetError>>, BufDnsStreamHandle), NetError> {
-    let name = ServerName::try_from(name).map_err(|error| NetError::from(error.to_string()))?;
-    let mut tls = pool.tls.clone();
-    // A DNS server on its own port needs no server name.
-    tls.enable_sni = false;
-    let (name, tls) = (name.to_owned(), Arc::new(tls));
-    Ok(tls_client_connect_with_bind_addr(server, local, name, tls, runtime.clone()))
+    security: &SecurityParameters,
+) -> Result<Transport, Error> {
+    let server_name = ServerName::try_from(name.to_owned())
+        .map_err(|error| Error::Resolver(format!("{name:?}: {error}")))?;
+    let config = security.client_config(security.server_verifier()?)?;
+    Ok(Transport::Tls(TlsServer::new(address, server_name, config)))
 }
 
 #[cfg(test)]
@@ -97,10 +93,10 @@ mod tests {
     #[test]
     fn a_password_is_refused_and_not_shown() {
         for url in ["https://ada:secret@dns.example/", "https://ada:secret@dns example/"] {
-            let error = HttpsServer::parse(url).expect_err("it cannot be used").to_string();
+            let error = HttpsUrl::parse(url).expect_err("it cannot be used").to_string();
             assert!(!error.contains("secret") && error.contains("DNS server"), "{error}");
         }
-        let error = HttpsServer::parse("http://dns.example/").expect_err("not protected");
+        let error = HttpsUrl::parse("http://dns.example/").expect_err("not protected");
         assert!(error.to_string().contains("http://dns.example/: the scheme must be https"));
     }
 }

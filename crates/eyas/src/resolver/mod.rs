@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use eyas_race::dns::{Answer, DnsFailure, Query};
@@ -13,25 +13,15 @@ use tokio::sync::OnceCell;
 use crate::{Error, Target};
 
 #[cfg(feature = "encrypted-dns")]
-mod connections;
-#[cfg(feature = "encrypted-dns")]
 mod encrypted;
-#[cfg(feature = "encrypted-dns")]
-mod encrypted_client;
-#[cfg(feature = "encrypted-dns")]
-mod failure;
-#[cfg(feature = "encrypted-dns")]
-mod https;
 mod name_servers;
 mod name_source;
 mod overrides;
 mod records;
-#[cfg(feature = "encrypted-dns")]
-mod runtime;
 mod service_parameters;
 mod system;
 
-use name_servers::{Found, NameServers, ServerOptions};
+use name_servers::{Found, NameServers, ServerOptions, Transport};
 use overrides::{Overrides, normalised};
 use system::System;
 
@@ -58,16 +48,8 @@ struct Shared {
     system: System,
     #[cfg(feature = "encrypted-dns")]
     security: crate::SecurityParameters,
-    /// A server that the caller named.
-    client: OnceCell<Asked>,
-}
-
-/// Whom to ask.
-#[derive(Debug)]
-enum Asked {
-    Servers(NameServers),
-    #[cfg(feature = "encrypted-dns")]
-    Client(encrypted_client::Client),
+    /// The server that the caller named, at its addresses, once it was needed.
+    named: Mutex<Arc<OnceCell<NameServers>>>,
 }
 
 /// The servers to query.
@@ -78,7 +60,7 @@ enum Source {
     #[cfg(feature = "encrypted-dns")]
     Tls(SocketAddr, String),
     #[cfg(feature = "encrypted-dns")]
-    Https(encrypted::HttpsServer),
+    Https(encrypted::HttpsUrl),
 }
 
 impl Default for Resolver {
@@ -114,8 +96,8 @@ impl Resolver {
     #[must_use]
     pub fn with_security(self, security: crate::SecurityParameters) -> Self {
         let source = self.shared.source.clone();
-        let (system, client) = (System::new(), OnceCell::new());
-        let shared = Arc::new(Shared { source, system, security, client });
+        let (system, named) = (System::new(), Mutex::default());
+        let shared = Arc::new(Shared { source, system, security, named });
         Self { shared, ..self }
     }
 
@@ -123,7 +105,7 @@ impl Resolver {
     /// name in the URL is resolved by the system's resolver.
     #[cfg(feature = "encrypted-dns")]
     pub fn https(url: &str) -> Result<Self, Error> {
-        encrypted::HttpsServer::parse(url).map(|server| Self::new(Source::Https(server)))
+        encrypted::HttpsUrl::parse(url).map(|server| Self::new(Source::Https(server)))
     }
 
     fn new(source: Source) -> Self {
@@ -132,7 +114,7 @@ impl Resolver {
             system: System::new(),
             #[cfg(feature = "encrypted-dns")]
             security: crate::SecurityParameters::platform(),
-            client: OnceCell::new(),
+            named: Mutex::default(),
         };
         Self { shared: Arc::new(shared), overrides: Arc::new(Overrides::default()) }
     }
@@ -237,12 +219,7 @@ impl Resolver {
 
     /// Clears the cache, for example after a change of network.
     pub(crate) fn clear_cache(&self) {
-        match self.shared.client.get() {
-            Some(Asked::Servers(servers)) => servers.forget(),
-            #[cfg(feature = "encrypted-dns")]
-            Some(Asked::Client(client)) => client.clear_cache(),
-            None => {}
-        }
+        self.shared.forget_named();
         self.shared.system.clear_cache();
     }
 }
@@ -259,19 +236,13 @@ impl Shared {
         if let Some(found) = self.system.hosts_answer(host, query.record_type) {
             return found;
         }
-        let is_authentic = self.source.is_protected();
-        match self.client.get_or_try_init(|| self.connect()).await {
-            Ok(Asked::Servers(servers)) => servers.query(&name, query.record_type).await,
-            #[cfg(feature = "encrypted-dns")]
-            Ok(Asked::Client(client)) => {
-                let records = encrypted_client::look_up(client, &name, query.record_type).await;
-                Found { records, is_authentic }
-            }
-            Err(error) => {
-                tracing::warn!(%error, "no resolver");
-                Found { records: Err(DnsFailure::Unreachable), is_authentic }
-            }
-        }
+        let named = self.named();
+        let found = match named.get_or_try_init(|| self.find()).await {
+            Ok(servers) => servers.query(&name, query.record_type).await,
+            Err(why) => Found { records: Err(why), is_authentic: false },
+        };
+        self.check(&named, found.records.as_ref().err());
+        Found { is_authentic: self.source.is_protected(), ..found }
     }
 
     /// Passes on a query of somebody else.
@@ -279,44 +250,56 @@ impl Shared {
         if matches!(self.source, Source::System) {
             return self.system.forward(query).await;
         }
-        match self.client.get_or_try_init(|| self.connect()).await {
-            Ok(Asked::Servers(servers)) => servers.forward(query).await,
+        let named = self.named();
+        let response = match named.get_or_try_init(|| self.find()).await {
+            Ok(servers) => servers.forward(query).await,
+            Err(why) => Err(why),
+        };
+        self.check(&named, response.as_ref().err());
+        response
+    }
+
+    /// Returns the place of the server that the caller named.
+    fn named(&self) -> Arc<OnceCell<NameServers>> {
+        Arc::clone(&self.named.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Makes the next query find the server that the caller named, and know nothing about it.
+    fn forget_named(&self) {
+        *self.named.lock().unwrap_or_else(PoisonError::into_inner) = Arc::default();
+    }
+
+    /// Finds the server that the caller named.
+    async fn find(&self) -> Result<NameServers, DnsFailure> {
+        let transports = self.transports().await.map_err(|error| {
+            tracing::warn!(%error, "no resolver");
+            DnsFailure::Unreachable
+        })?;
+        let (timeout, attempts) = (QUERY_TIMEOUT, RETRIES + 1);
+        let options = ServerOptions { timeout, attempts, ..ServerOptions::default() };
+        Ok(NameServers::over(transports, options))
+    }
+
+    /// Returns how to ask the server that the caller named, at each of its addresses.
+    async fn transports(&self) -> Result<Vec<Transport>, Error> {
+        match &self.source {
+            // Its servers are those of the configuration.
+            Source::System => Ok(Vec::new()),
+            Source::Server(address) => Ok(vec![Transport::Datagrams(*address)]),
             #[cfg(feature = "encrypted-dns")]
-            Ok(Asked::Client(client)) => encrypted_client::forward(client, query).await,
-            Err(error) => {
-                tracing::warn!(%error, "no resolver");
-                Err(DnsFailure::Unreachable)
+            Source::Tls(address, name) => {
+                Ok(vec![encrypted::over_tls(*address, name, &self.security)?])
             }
+            #[cfg(feature = "encrypted-dns")]
+            Source::Https(url) => url.servers(&self.system, &self.security).await,
         }
     }
 
-    /// Returns the server that the caller named.
-    async fn connect(&self) -> Result<Asked, Error> {
-        #[cfg(feature = "encrypted-dns")]
-        let encrypted = |server| {
-            encrypted_client::client(server, &self.security)
-                .map(Asked::Client)
-                .map_err(|error| Error::Resolver(error.to_string()))
-        };
-        match &self.source {
-            // Its servers are those of the configuration.
-            Source::System => Ok(Asked::Servers(NameServers::new([], ServerOptions::default()))),
-            Source::Server(address) => {
-                let (timeout, attempts) = (QUERY_TIMEOUT, RETRIES + 1);
-                let options = ServerOptions { timeout, attempts, ..ServerOptions::default() };
-                Ok(Asked::Servers(NameServers::new([*address], options)))
-            }
-            #[cfg(feature = "encrypted-dns")]
-            Source::Tls(address, name) => encrypted(encrypted::tls_server(*address, name)),
-            #[cfg(feature = "encrypted-dns")]
-            Source::Https(server) => {
-                let address = server.address(&self.system).await;
-                encrypted(
-                    address.ok_or_else(|| {
-                        Error::Resolver(format!("{server}: its host has no address"))
-                    })?,
-                )
-            }
+    /// Looks up the name of a server again before the next query if none of its addresses can be reached.
+    fn check(&self, used: &Arc<OnceCell<NameServers>>, failure: Option<&DnsFailure>) {
+        let is_lost = matches!(failure, Some(DnsFailure::Unreachable | DnsFailure::Timeout));
+        if is_lost && self.source.is_looked_up() && Arc::ptr_eq(used, &self.named()) {
+            self.forget_named();
         }
     }
 }
@@ -335,6 +318,15 @@ impl fmt::Display for Source {
 }
 
 impl Source {
+    /// Returns whether the server's address is that of a name.
+    fn is_looked_up(&self) -> bool {
+        match self {
+            #[cfg(feature = "encrypted-dns")]
+            Self::Https(url) => url.has_name(),
+            _ => false,
+        }
+    }
+
     fn is_protected(&self) -> bool {
         match self {
             Self::System | Self::Server(_) => false,

@@ -1,8 +1,8 @@
 //! Converts the records of an answer into the race's types.
 
 use eyas_race::dns::{DnsFailure, HttpsRecord, RecordType, Records};
-use hickory_resolver::proto::rr::rdata::svcb::{SVCB, SvcParamKey, SvcParamValue};
-use hickory_resolver::proto::rr::{RData, Record};
+use hickory_proto::rr::rdata::svcb::{SVCB, SvcParamKey, SvcParamValue};
+use hickory_proto::rr::{RData, Record};
 
 use super::MAX_RECORDS;
 

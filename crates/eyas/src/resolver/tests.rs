@@ -1,8 +1,8 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use eyas_race::dns::{DnsFailure, HttpsRecord, Query, QueryId, RecordType, Records};
-use hickory_resolver::proto::rr::rdata::{A, CNAME, HTTPS, SVCB, svcb};
-use hickory_resolver::proto::rr::{Name, RData, Record};
+use hickory_proto::rr::rdata::{A, CNAME, HTTPS, SVCB, svcb};
+use hickory_proto::rr::{Name, RData, Record};
 
 use super::{Resolver, records};
 

@@ -14,7 +14,7 @@ use super::message::{Question, Response};
 const DATAGRAM: usize = 65_535;
 /// The maximum number of messages that are no response to the query. A server sends a handful at most, so more of them
 /// are guesses of somebody else, and the query is sent over TCP instead (RFC 5452 §9.2 wants the guesses limited).
-const STRAY_MESSAGES: usize = 32;
+pub(super) const STRAY_MESSAGES: usize = 32;
 
 /// Sends a query in a datagram from a port of its own, which the kernel chooses at random. The socket is connected, so
 /// that only the server's own datagrams arrive, and an ICMP error ends the waiting. The query is sent again after
@@ -74,18 +74,28 @@ async fn over_stream(
     edns: bool,
 ) -> Result<Response, Trouble> {
     let (id, query) = question.query(edns).ok_or(Trouble::Malformed)?;
-    let length = u16::try_from(query.len()).map_err(|_| Trouble::Malformed)?;
-    // Some servers expect both in one segment (RFC 7766 §8).
-    stream.write_all(&[&length.to_be_bytes()[..], &query].concat()).await?;
+    stream.write_all(&framed(&query).ok_or(Trouble::Malformed)?).await?;
     for _ in 0..=STRAY_MESSAGES {
-        let length = stream.read_u16().await?;
-        let mut octets = vec![0; usize::from(length)];
-        stream.read_exact(&mut octets).await?;
+        let octets = read_message(&mut stream).await?;
         if let Some(response) = Response::read(octets, id, question) {
             return Ok(response);
         }
     }
     Err(Trouble::Malformed)
+}
+
+/// Returns a message behind its length, since some servers expect both in one segment (RFC 7766 §8).
+pub(super) fn framed(message: &[u8]) -> Option<Vec<u8>> {
+    let length = u16::try_from(message.len()).ok()?;
+    Some([&length.to_be_bytes()[..], message].concat())
+}
+
+/// Reads a message behind its length.
+pub(super) async fn read_message(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>> {
+    let length = stream.read_u16().await?;
+    let mut octets = vec![0; usize::from(length)];
+    stream.read_exact(&mut octets).await?;
+    Ok(octets)
 }
 
 impl From<io::Error> for Trouble {

@@ -94,6 +94,8 @@ pub(super) struct Response {
     pub(super) is_authentic: bool,
     /// Whether there is an OPT record: the server knows EDNS.
     pub(super) has_edns: bool,
+    /// For how long it was kept by others since the server made it.
+    pub(super) age: Duration,
     is_authoritative: bool,
     offers_recursion: bool,
     entries: Vec<Entry>,
@@ -162,6 +164,7 @@ impl Response {
             is_truncated: flags & 0x0200 != 0,
             is_authentic: flags & 0x0020 != 0,
             has_edns: opt.is_some(),
+            age: Duration::ZERO,
             is_authoritative: flags & 0x0400 != 0,
             offers_recursion: flags & 0x0080 != 0,
             entries,
@@ -194,19 +197,19 @@ impl Response {
             if found {
                 wanted.retain(|record| record.name == owner);
                 let ttl = wanted.iter().map(time_to_live).fold(ttl, Ord::min);
-                return Content::Records(wanted, seconds(ttl));
+                return Content::Records(wanted, self.remaining(ttl));
             }
             let Some(at) = aliases.iter().position(|(alias, _)| alias.name == owner) else { break };
             let (alias, target) = aliases.swap_remove(at);
             ttl = ttl.min(time_to_live(&alias));
             owner = target;
         }
-        let negative = self.negative_ttl().map(|negative| seconds(negative.min(ttl)));
+        let negative = self.negative_ttl().map(|negative| self.remaining(negative.min(ttl)));
         let has_moved = owner != question.name;
         match self.code {
             code::NO_ERROR if !self.is_complete && !self.is_truncated => Content::Malformed,
             code::NO_ERROR if has_moved && negative.is_none() => {
-                Content::Alias(owner, seconds(ttl))
+                Content::Alias(owner, self.remaining(ttl))
             }
             _ => Content::Nothing(negative),
         }
@@ -253,6 +256,11 @@ impl Response {
         (!matches!(record.data, RData::Update0(_))).then_some(record)
     }
 
+    /// Returns how long this time to live is from now on.
+    fn remaining(&self, ttl: u32) -> Duration {
+        Duration::from_secs(ttl.into()).saturating_sub(self.age)
+    }
+
     /// The SOA record says how long the absence holds (RFC 2308 §5).
     fn negative_ttl(&self) -> Option<u32> {
         let entry = self.entries.iter().find(|entry| entry.kind == RecordType::SOA)?;
@@ -266,10 +274,6 @@ impl Response {
 
 fn time_to_live(record: &Record) -> u32 {
     if record.ttl > MAX_TTL { 0 } else { record.ttl }
-}
-
-fn seconds(ttl: u32) -> Duration {
-    Duration::from_secs(ttl.into())
 }
 
 /// Returns the records from here on, the position of the upper bits of the response code in the OPT record, and

@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | `message` | queries and responses; pure | RFC 1035, RFC 6891 |
 //! | `exchange` | one query and the response to it, over UDP or TCP | RFC 5452, RFC 7766 |
+//! | `tls`, `https` | the same over connections that queries share | RFC 7858, RFC 8484 |
 //! | `server` | one server: with EDNS or without it | RFC 6891 §7 |
 //! | `cache` | answers that still hold; pure | RFC 2308 |
 //!
@@ -24,13 +25,21 @@ use tokio::sync::Semaphore;
 
 mod cache;
 mod exchange;
+#[cfg(feature = "encrypted-dns")]
+pub(super) mod https;
 mod message;
 mod server;
+#[cfg(feature = "encrypted-dns")]
+mod shared_connection;
+#[cfg(feature = "encrypted-dns")]
+pub(super) mod tls;
 
 use super::records;
 use cache::Cache;
 use message::{Content, MAX_ALIASES, Question, Response};
 use server::Server;
+
+pub(super) use server::Transport;
 
 /// The maximum number of servers. resolv.conf(5) allows three.
 const MAX_SERVERS: usize = 8;
@@ -108,6 +117,14 @@ impl NameServers {
     /// Asks these servers, in this order. IPv6 addresses keep their scope.
     pub(crate) fn new(
         servers: impl IntoIterator<Item = SocketAddr>,
+        options: ServerOptions,
+    ) -> Self {
+        Self::over(servers.into_iter().map(Transport::Datagrams), options)
+    }
+
+    /// Asks these servers, in this order.
+    pub(super) fn over(
+        servers: impl IntoIterator<Item = Transport>,
         mut options: ServerOptions,
     ) -> Self {
         options.attempts = options.attempts.clamp(1, MAX_ATTEMPTS);

@@ -5,7 +5,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::exchange::{over_tcp, over_udp};
+#[cfg(feature = "encrypted-dns")]
+use super::https::HttpsServer;
 use super::message::{Question, Response, code};
+#[cfg(feature = "encrypted-dns")]
+use super::tls::TlsServer;
 use super::{ServerOptions, Trouble};
 
 /// How long a server is not asked with EDNS after it did not answer with it: its operator may mend that.
@@ -15,10 +19,46 @@ const AFTER_OTHERS: Duration = Duration::from_secs(30);
 /// After which time without a response a query is sent again, at most.
 const RESEND_AFTER: Duration = Duration::from_secs(1);
 
+/// How queries reach a server.
+#[derive(Debug)]
+pub(in super::super) enum Transport {
+    /// In datagrams, and over TCP where those are too small.
+    Datagrams(SocketAddr),
+    #[cfg(feature = "encrypted-dns")]
+    Tls(TlsServer),
+    #[cfg(feature = "encrypted-dns")]
+    Https(HttpsServer),
+}
+
+impl Transport {
+    /// Waits until a query would leave at once, or none can.
+    async fn ready(&self) {
+        match self {
+            Self::Datagrams(_) => {}
+            // The query itself meets the same trouble.
+            #[cfg(feature = "encrypted-dns")]
+            Self::Tls(server) => _ = server.connected().await,
+            #[cfg(feature = "encrypted-dns")]
+            Self::Https(server) => _ = server.connected().await,
+        }
+    }
+
+    /// Makes the next query go over a new connection, if it needs one.
+    fn reconnect(&self) {
+        match self {
+            Self::Datagrams(_) => {}
+            #[cfg(feature = "encrypted-dns")]
+            Self::Tls(server) => server.reconnect(),
+            #[cfg(feature = "encrypted-dns")]
+            Self::Https(server) => server.reconnect(),
+        }
+    }
+}
+
 /// A server.
 #[derive(Debug)]
 pub(super) struct Server {
-    address: SocketAddr,
+    transport: Transport,
     state: Mutex<State>,
 }
 
@@ -42,11 +82,12 @@ enum Edns {
 }
 
 impl Server {
-    pub(super) fn new(address: SocketAddr) -> Self {
-        Self { address, state: Mutex::default() }
+    pub(super) fn new(transport: Transport) -> Self {
+        Self { transport, state: Mutex::default() }
     }
 
     pub(super) fn forget(&self) {
+        self.transport.reconnect();
         *self.state() = State::default();
     }
 
@@ -64,6 +105,7 @@ impl Server {
             return;
         }
         state.silent_at = Some(Instant::now());
+        self.transport.reconnect();
         if state.edns == Edns::Known {
             state.edns = Edns::Unknown;
         }
@@ -102,22 +144,24 @@ impl Server {
     ) -> Result<Response, Trouble> {
         let with = self.send(question, options, true);
         let without = async {
+            self.transport.ready().await;
             tokio::time::sleep(resend_after(options)).await;
             self.send(question, options, false).await.and_then(usable)
         };
         tokio::pin!(with, without);
         tokio::select! {
             biased;
-            response = &mut with => {
-                let response = response?;
-                if response.has_edns && !is_complaint(&response) {
+            response = &mut with => match response {
+                // A server behind HTTP may report the failure of another in HTTP alone.
+                Err(Trouble::Refused) => {}
+                Err(trouble) => return Err(trouble),
+                Ok(response) if response.has_edns && !is_complaint(&response) => {
                     self.state().edns = Edns::Known;
                     return usable(response);
                 }
-                if !is_complaint(&response) && is_answer(&response) {
-                    return Ok(response);
-                }
-            }
+                Ok(response) if is_answer(&response) => return Ok(response),
+                Ok(_) => {}
+            },
             response = &mut without => return match response {
                 Ok(response) => Ok(self.without_edns(response)),
                 Err(_) => with.await.and_then(usable),
@@ -155,26 +199,29 @@ impl Server {
         options: &ServerOptions,
         edns: bool,
     ) -> Result<Response, Trouble> {
-        if options.use_tcp {
-            let response = over_tcp(self.address, question, edns).await?;
-            self.has_answered();
-            return Ok(response);
-        }
-        let again = resend_after(options);
-        let response = over_udp(self.address, question, edns, again).await?;
+        let response = match &self.transport {
+            Transport::Datagrams(address) if options.use_tcp => {
+                over_tcp(*address, question, edns).await?
+            }
+            Transport::Datagrams(address) => {
+                let response = over_udp(*address, question, edns, resend_after(options)).await?;
+                if response.is_truncated {
+                    self.has_answered();
+                    return complete(*address, response, question, options, edns).await;
+                }
+                response
+            }
+            #[cfg(feature = "encrypted-dns")]
+            Transport::Tls(server) => server.ask(question, edns).await?,
+            #[cfg(feature = "encrypted-dns")]
+            Transport::Https(server) => server.ask(question, edns).await?,
+        };
         self.has_answered();
-        if !response.is_truncated {
-            return Ok(response);
+        // What does not fit into a stream does not exist.
+        if response.is_truncated && is_answer(&response) && !response.has_records(question) {
+            return Err(Trouble::Refused);
         }
-        // What did fit is better than nothing if TCP is not let through.
-        let over_tcp = over_tcp(self.address, question, edns);
-        match tokio::time::timeout(options.timeout / 2, over_tcp).await {
-            Ok(Ok(complete)) if is_answer(&complete) => Ok(complete),
-            _ if response.has_records(question) => Ok(response),
-            Ok(Ok(failed)) => Ok(failed),
-            Ok(Err(trouble)) => Err(trouble),
-            Err(_) => Err(Trouble::Silent),
-        }
+        Ok(response)
     }
 
     fn has_answered(&self) {
@@ -184,6 +231,24 @@ impl Server {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the whole response of which this one is a part. What did fit is better than nothing if TCP is not let through.
+async fn complete(
+    address: SocketAddr,
+    part: Response,
+    question: &Question,
+    options: &ServerOptions,
+    edns: bool,
+) -> Result<Response, Trouble> {
+    let over_tcp = over_tcp(address, question, edns);
+    match tokio::time::timeout(options.timeout / 2, over_tcp).await {
+        Ok(Ok(complete)) if is_answer(&complete) => Ok(complete),
+        _ if part.has_records(question) => Ok(part),
+        Ok(Ok(failed)) => Ok(failed),
+        Ok(Err(trouble)) => Err(trouble),
+        Err(_) => Err(Trouble::Silent),
     }
 }
 

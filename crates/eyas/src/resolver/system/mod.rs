@@ -121,18 +121,21 @@ impl System {
         self.dns(&self.configuration().conf).forward(query).await
     }
 
-    /// Returns an address of a name, if it has any.
+    /// Returns the addresses of a name.
     #[cfg(feature = "encrypted-dns")]
-    pub(super) async fn address(&self, name: &str) -> Option<IpAddr> {
+    pub(super) async fn addresses(&self, name: &str) -> Vec<IpAddr> {
         let asked = Asked { host: name, prefix: "", is_absolute: true };
-        for record_type in [RecordType::Aaaa, RecordType::A] {
-            match self.query(asked, record_type).await.records {
-                Ok(Records::Aaaa(found)) => return found.first().map(|v6| (*v6).into()),
-                Ok(Records::A(found)) => return found.first().map(|v4| (*v4).into()),
+        let (aaaa, a) =
+            tokio::join!(self.query(asked, RecordType::Aaaa), self.query(asked, RecordType::A));
+        let mut addresses = Vec::new();
+        for found in [aaaa, a] {
+            match found.records {
+                Ok(Records::Aaaa(v6)) => addresses.extend(v6.into_iter().map(IpAddr::V6)),
+                Ok(Records::A(v4)) => addresses.extend(v4.into_iter().map(IpAddr::V4)),
                 _ => {}
             }
         }
-        None
+        addresses
     }
 
     /// Answers a query from the hosts file, if the name stands there and the host uses it.

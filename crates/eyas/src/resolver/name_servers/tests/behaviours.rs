@@ -11,7 +11,7 @@ use super::{NameServers, ServerOptions, TIMEOUT, found, good, only_without_edns,
 use crate::resolver::name_servers::MAX_ALIASES;
 
 /// What one server does with queries for the addresses of `a.test`, and what comes out.
-const BEHAVIOURS: &[(&str, Behaviour, Result<(), DnsFailure>)] = &[
+pub(super) const BEHAVIOURS: &[(&str, Behaviour, Result<(), DnsFailure>)] = &[
     ("it answers", good, Ok(())),
     ("it does not know EDNS and answers", |asked| reply(asked).answer(&a(SAME)).send(), Ok(())),
     (

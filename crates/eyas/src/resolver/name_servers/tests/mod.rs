@@ -8,6 +8,8 @@ use eyas_race::dns::{DnsFailure, RecordType, Records};
 use super::{NameServers, ServerOptions};
 
 mod behaviours;
+#[cfg(feature = "encrypted-dns")]
+mod encrypted;
 mod server;
 
 use server::{
@@ -113,29 +115,34 @@ async fn a_late_answer_counts() {
     assert_eq!(servers.query("a.test", RecordType::A).await.records, found());
 }
 
+/// What servers without EDNS do with it.
+const WITHOUT_EDNS: &[(&str, Behaviour)] = &[
+    ("FORMERR", |asked| only_without_edns(asked, || reply(asked).code(1).send())),
+    ("NOTIMP", |asked| only_without_edns(asked, || reply(asked).code(4).without_question().send())),
+    ("SERVFAIL", |asked| only_without_edns(asked, || reply(asked).code(2).send())),
+    ("BADVERS", |asked| only_without_edns(asked, || reply(asked).opt(1, 1).send())),
+    ("silence", |asked| only_without_edns(asked, Vec::new)),
+];
+
 #[tokio::test]
 async fn what_a_server_does_with_edns_is_remembered() {
-    let ways: &[(&str, Behaviour)] = &[
-        ("FORMERR", |asked| only_without_edns(asked, || reply(asked).code(1).send())),
-        ("NOTIMP", |asked| {
-            only_without_edns(asked, || reply(asked).code(4).without_question().send())
-        }),
-        ("SERVFAIL", |asked| only_without_edns(asked, || reply(asked).code(2).send())),
-        ("BADVERS", |asked| only_without_edns(asked, || reply(asked).opt(1, 1).send())),
-        ("silence", |asked| only_without_edns(asked, Vec::new)),
-    ];
-    for (what, behaviour) in ways {
+    for (what, behaviour) in WITHOUT_EDNS {
         let server = Server::start(*behaviour, true).await;
         let servers = NameServers::new([server.address], options());
-        assert_eq!(servers.query("a.test", RecordType::A).await.records, found(), "{what}");
-        let before = server.count();
-        for name in ["b.test", "c.test"] {
-            assert_eq!(servers.query(name, RecordType::A).await.records, found(), "{what}");
-        }
-        let asked = server.asked.lock().unwrap();
-        assert_eq!(asked.len(), before + 2, "{what}");
-        assert!(asked[before..].iter().all(|asked| !asked.edns()), "{what}");
+        assert_asked_without_edns(what, &server, &servers).await;
     }
+}
+
+/// Asserts that the server answers, and is asked without EDNS from then on.
+async fn assert_asked_without_edns(what: &str, server: &Server, servers: &NameServers) {
+    assert_eq!(servers.query("a.test", RecordType::A).await.records, found(), "{what}");
+    let before = server.count();
+    for name in ["b.test", "c.test"] {
+        assert_eq!(servers.query(name, RecordType::A).await.records, found(), "{what}");
+    }
+    let asked = server.asked.lock().unwrap();
+    assert_eq!(asked.len(), before + 2, "{what}");
+    assert!(asked[before..].iter().all(|asked| !asked.edns()), "{what}");
 }
 
 /// It knows EDNS for two queries, and then there is another one at its address, which drops them.

@@ -3,8 +3,10 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, UdpSocket};
+
+use super::super::exchange::{framed, read_message};
 
 /// The types of records.
 pub(super) const A: u16 = 1;
@@ -21,6 +23,8 @@ pub(super) struct Asked {
     pub(super) over_tcp: bool,
     /// How many queries came before.
     pub(super) before: usize,
+    /// How many connections came before, with those for other queries.
+    pub(super) connection: usize,
 }
 
 impl Asked {
@@ -48,7 +52,9 @@ pub(super) enum Act {
     Send(Vec<u8>),
     /// From another port.
     SendFromElsewhere(Vec<u8>),
-    /// Waits for so many further queries.
+    /// With this status in HTTP, and with this age.
+    SendHttp(u16, &'static str, Vec<u8>),
+    /// Ends the connection.
     Close,
 }
 
@@ -165,12 +171,7 @@ impl Server {
         let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
         let record = |asked: &Arc<Mutex<Vec<Asked>>>| {
             let asked = Arc::clone(asked);
-            move |octets: &[u8], over_tcp| {
-                let mut asked = asked.lock().unwrap();
-                let one = Asked { octets: octets.to_vec(), over_tcp, before: asked.len() };
-                asked.push(one.clone());
-                one
-            }
+            move |octets: &[u8], over_tcp| record(&asked, octets, over_tcp, 0)
         };
         let over_udp = record(&asked);
         tokio::spawn(async move {
@@ -183,7 +184,7 @@ impl Server {
                         Act::SendFromElsewhere(octets) => {
                             _ = elsewhere.send_to(&octets, from).await;
                         }
-                        Act::Close => return,
+                        Act::SendHttp(..) | Act::Close => return,
                     }
                 }
             }
@@ -198,6 +199,19 @@ impl Server {
     pub(super) fn count(&self) -> usize {
         self.asked.lock().unwrap().len()
     }
+}
+
+/// Notes a query.
+pub(super) fn record(
+    asked: &Mutex<Vec<Asked>>,
+    octets: &[u8],
+    over_tcp: bool,
+    connection: usize,
+) -> Asked {
+    let mut asked = asked.lock().unwrap();
+    let one = Asked { octets: octets.to_vec(), over_tcp, before: asked.len(), connection };
+    asked.push(one.clone());
+    one
 }
 
 /// Returns sockets on a port that is free for both protocols.
@@ -215,17 +229,26 @@ async fn serve_tcp(
     behaviour: Behaviour,
     record: impl Fn(&[u8], bool) -> Asked,
 ) {
-    'connections: while let Ok((mut tcp, _)) = listener.accept().await {
-        while let Ok(len) = tcp.read_u16().await {
-            let mut query = vec![0; usize::from(len)];
-            tcp.read_exact(&mut query).await.unwrap();
-            for act in behaviour(&record(&query, true)) {
-                match act {
-                    Act::Send(octets) | Act::SendFromElsewhere(octets) => {
-                        let len = u16::try_from(octets.len()).unwrap().to_be_bytes();
-                        let _ = tcp.write_all(&[&len[..], &octets].concat()).await;
-                    }
-                    Act::Close => continue 'connections,
+    while let Ok((tcp, _)) = listener.accept().await {
+        serve_stream(tcp, behaviour, |query| record(query, true)).await;
+    }
+}
+
+/// Serves one connection.
+pub(super) async fn serve_stream(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    behaviour: Behaviour,
+    record: impl Fn(&[u8]) -> Asked,
+) {
+    while let Ok(query) = read_message(&mut stream).await {
+        for act in behaviour(&record(&query)) {
+            match act {
+                Act::Send(octets) | Act::SendFromElsewhere(octets) => {
+                    let _ = stream.write_all(&framed(&octets).unwrap()).await;
+                }
+                Act::SendHttp(..) | Act::Close => {
+                    let _ = stream.shutdown().await;
+                    return;
                 }
             }
         }

@@ -1,0 +1,227 @@
+//! Queries over HTTPS (RFC 8484): they are request bodies, and responses are response bodies.
+
+use std::net::{Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::client::SendRequest;
+use http::header::{ACCEPT, AGE, CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderMap, Request, Uri, Version};
+use rustls::ClientConfig;
+use rustls_pki_types::ServerName;
+
+use super::Trouble;
+use super::message::{Question, Response};
+use super::shared_connection::{Connection, SharedConnection};
+use super::tls;
+
+const MEDIA_TYPE: &str = "application/dns-message";
+
+/// The default port of `https`.
+const PORT: u16 = 443;
+
+/// The maximum length of a DNS message (RFC 8484 §6), in octets.
+const MAX_MESSAGE: usize = 65_535;
+
+/// A server that is asked over HTTPS.
+#[derive(Debug)]
+pub(in super::super) struct HttpsServer {
+    address: SocketAddr,
+    name: ServerName<'static>,
+    config: Arc<ClientConfig>,
+    head: Arc<Request<()>>,
+    connection: SharedConnection<HttpsConnection>,
+}
+
+impl HttpsServer {
+    /// Returns the server at this address with this name, or `None` if it is not a name of a server, or the path is
+    /// none.
+    pub(in super::super) fn new(
+        address: SocketAddr,
+        name: &str,
+        path: &str,
+        mut config: ClientConfig,
+    ) -> Option<Self> {
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        Some(Self {
+            address,
+            name: ServerName::try_from(name).ok()?.to_owned(),
+            config: Arc::new(config),
+            head: Arc::new(head(name, address.port(), path).ok()?),
+            connection: SharedConnection::default(),
+        })
+    }
+
+    /// Connects, unless there is a connection.
+    pub(super) async fn connected(&self) -> Result<(), Trouble> {
+        self.connection.open(|| self.connect()).await.map(drop)
+    }
+
+    pub(super) async fn ask(&self, question: &Question, edns: bool) -> Result<Response, Trouble> {
+        self.connection.ask(question, edns, || self.connect()).await
+    }
+
+    pub(super) fn reconnect(&self) {
+        self.connection.replace();
+    }
+
+    fn connect(&self) -> impl Future<Output = Result<HttpsConnection, Trouble>> + Send + use<> {
+        let (address, name, config) = (self.address, self.name.clone(), Arc::clone(&self.config));
+        let head = Arc::clone(&self.head);
+        async move {
+            let tls = tls::connect(address, name, config).await?;
+            HttpsConnection::over(tls, head).await
+        }
+    }
+}
+
+/// Returns a request without its body.
+fn head(name: &str, port: u16, path: &str) -> Result<Request<()>, http::Error> {
+    let host = match name.parse::<Ipv6Addr>() {
+        Ok(address) => format!("[{address}]"),
+        Err(_) => name.to_owned(),
+    };
+    let authority = if port == PORT { host } else { format!("{host}:{port}") };
+    let uri = Uri::builder().scheme("https").authority(authority).path_and_query(path).build()?;
+    let head = Request::post(uri).version(Version::HTTP_2);
+    head.header(CONTENT_TYPE, MEDIA_TYPE).header(ACCEPT, MEDIA_TYPE).body(())
+}
+
+/// A connection. It ends when nobody has it.
+#[derive(Clone, Debug)]
+pub(super) struct HttpsConnection {
+    requests: SendRequest<Bytes>,
+    head: Arc<Request<()>>,
+    state: Arc<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    has_answered: AtomicBool,
+    has_ended: AtomicBool,
+}
+
+impl HttpsConnection {
+    async fn over(
+        tls: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+        head: Arc<Request<()>>,
+    ) -> Result<Self, Trouble> {
+        let mut builder = h2::client::Builder::new();
+        let (requests, connection) = builder.enable_push(false).handshake(tls).await?;
+        let state: Arc<State> = Arc::default();
+        let shared = Arc::clone(&state);
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "the connection to a DNS server ended");
+            }
+            shared.has_ended.store(true, Ordering::Relaxed);
+        });
+        Ok(Self { requests, head, state })
+    }
+
+    /// Sends a query, and returns the message in the response with the time for which a cache has had it.
+    async fn post(&self, query: Bytes) -> Result<(Vec<u8>, Duration), Trouble> {
+        let mut head = Request::clone(&self.head);
+        head.headers_mut().insert(CONTENT_LENGTH, query.len().into());
+        let mut requests = self.requests.clone().ready().await?;
+        let (response, mut body) = requests.send_request(head, false)?;
+        body.send_data(query, true)?;
+        let (response, mut body) = response.await?.into_parts();
+        self.state.has_answered.store(true, Ordering::Relaxed);
+        if !response.status.is_success() || !is_dns_message(&response.headers) {
+            tracing::debug!(status = %response.status, "a DNS server did not answer");
+            return Err(Trouble::Refused);
+        }
+        let mut message = Vec::new();
+        while let Some(piece) = body.data().await.transpose()? {
+            if message.len() + piece.len() > MAX_MESSAGE {
+                return Err(Trouble::Malformed);
+            }
+            body.flow_control().release_capacity(piece.len())?;
+            message.extend_from_slice(&piece);
+        }
+        Ok((message, age(&response.headers)))
+    }
+}
+
+impl Connection for HttpsConnection {
+    async fn ask(&self, question: &Question, edns: bool) -> Result<Response, Trouble> {
+        let (_, mut query) = question.query(edns).ok_or(Trouble::Malformed)?;
+        // The same query must be the same request to an HTTP cache (RFC 8484 §4.1).
+        query.splice(..2, [0, 0]);
+        let (message, age) = self.post(query.into()).await.inspect_err(|trouble| {
+            // A server that wants no further requests ends the connection later.
+            if *trouble == Trouble::Unreachable {
+                self.state.has_ended.store(true, Ordering::Relaxed);
+            }
+        })?;
+        let mut response = Response::read(message, 0, question).ok_or(Trouble::Malformed)?;
+        response.age = age;
+        Ok(response)
+    }
+
+    fn is_open(&self) -> bool {
+        !self.state.has_ended.load(Ordering::Relaxed)
+    }
+
+    fn has_answered(&self) -> bool {
+        self.state.has_answered.load(Ordering::Relaxed)
+    }
+}
+
+impl From<h2::Error> for Trouble {
+    fn from(error: h2::Error) -> Self {
+        tracing::debug!(%error, "a DNS server did not answer");
+        Self::Unreachable
+    }
+}
+
+/// Returns whether the body is a DNS message; a server that does not state the type sends nothing
+/// else.
+fn is_dns_message(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).is_none_or(|media_type| {
+        let without_parameters = media_type.as_bytes().split(|octet| *octet == b';').next();
+        without_parameters
+            .unwrap_or_default()
+            .trim_ascii()
+            .eq_ignore_ascii_case(MEDIA_TYPE.as_bytes())
+    })
+}
+
+/// Returns for how long caches have had the response, which counts against the times to live in it (RFC 8484 §5.1).
+fn age(headers: &HeaderMap) -> Duration {
+    let age = headers.get(AGE).and_then(|age| age.to_str().ok()?.trim().parse().ok());
+    Duration::from_secs(age.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_authority_is_that_of_the_url() {
+        let authority = |name, port| {
+            let head = head(name, port, "/dns-query").unwrap();
+            head.uri().authority().unwrap().to_string()
+        };
+        assert_eq!(authority("dns.example", 443), "dns.example");
+        assert_eq!(authority("192.0.2.1", 8443), "192.0.2.1:8443");
+        assert_eq!(authority("2001:db8::1", 443), "[2001:db8::1]");
+    }
+
+    #[test]
+    fn the_media_type_may_have_parameters() {
+        let accepts = |value: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            if let Some(value) = value {
+                headers.insert(CONTENT_TYPE, value.parse().unwrap());
+            }
+            is_dns_message(&headers)
+        };
+        assert!(accepts(None));
+        assert!(accepts(Some("Application/DNS-Message; charset=x")));
+        assert!(!accepts(Some("text/html")));
+    }
+}

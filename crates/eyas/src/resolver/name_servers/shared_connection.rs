@@ -1,0 +1,97 @@
+//! A connection to a server that all queries share (RFC 7766 §6.2.1).
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::{BoxFuture, FutureExt, Shared};
+
+use super::Trouble;
+use super::message::{Question, Response};
+
+/// The maximum number of connections for one query. Servers exist that end each one after an answer.
+const MAX_CONNECTIONS: usize = 8;
+
+/// A connection over which several questions may be asked at once. Clones share it.
+pub(super) trait Connection: Clone + Send + Sync + 'static {
+    /// Asks a question.
+    fn ask(
+        &self,
+        question: &Question,
+        edns: bool,
+    ) -> impl Future<Output = Result<Response, Trouble>> + Send;
+
+    /// Returns whether further questions may be asked.
+    fn is_open(&self) -> bool;
+
+    /// Returns whether the server has answered a question over it.
+    fn has_answered(&self) -> bool;
+}
+
+/// A connection that is being made, for everybody who waits for it.
+type Making<C> = Shared<BoxFuture<'static, Result<C, Trouble>>>;
+
+/// The latest connection to a server. It is made when it is first needed.
+pub(super) struct SharedConnection<C: Connection>(Mutex<Option<Making<C>>>);
+
+impl<C: Connection> SharedConnection<C> {
+    /// Returns a connection that is open, or makes one.
+    pub(super) async fn open<F>(&self, connect: impl FnOnce() -> F) -> Result<C, Trouble>
+    where
+        F: Future<Output = Result<C, Trouble>> + Send + 'static,
+    {
+        let made = {
+            let mut latest = self.latest();
+            match latest.as_ref().filter(|made| is_usable(made)) {
+                Some(made) => made.clone(),
+                None => latest.insert(connect().boxed().shared()).clone(),
+            }
+        };
+        made.await
+    }
+
+    /// Asks a question, over a new connection if the one that there is ends before the answer: a server may end one
+    /// that has served at any time, and the client is to ask again then (RFC 7766 §6.2.4).
+    pub(super) async fn ask<F>(
+        &self,
+        question: &Question,
+        edns: bool,
+        connect: impl Fn() -> F,
+    ) -> Result<Response, Trouble>
+    where
+        F: Future<Output = Result<C, Trouble>> + Send + 'static,
+    {
+        for _ in 1..MAX_CONNECTIONS {
+            let connection = self.open(&connect).await?;
+            match connection.ask(question, edns).await {
+                Err(Trouble::Unreachable) if connection.has_answered() => {}
+                result => return result,
+            }
+        }
+        self.open(&connect).await?.ask(question, edns).await
+    }
+
+    /// Makes the next question go over a new connection. Those that wait for answers go on waiting.
+    pub(super) fn replace(&self) {
+        *self.latest() = None;
+    }
+
+    fn latest(&self) -> MutexGuard<'_, Option<Making<C>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_usable<C: Connection>(made: &Making<C>) -> bool {
+    made.peek().is_none_or(|made| made.as_ref().is_ok_and(Connection::is_open))
+}
+
+impl<C: Connection> Default for SharedConnection<C> {
+    fn default() -> Self {
+        Self(Mutex::new(None))
+    }
+}
+
+impl<C: Connection> fmt::Debug for SharedConnection<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SharedConnection")
+    }
+}

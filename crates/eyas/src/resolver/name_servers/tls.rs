@@ -1,0 +1,220 @@
+//! Queries over TLS (RFC 7858): messages as over TCP, of several queries at once on one connection.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustls::ClientConfig;
+use rustls_pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::{mpsc, oneshot};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::Trouble;
+use super::exchange::{STRAY_MESSAGES, framed, read_message};
+use super::message::{Question, Response};
+use super::shared_connection::{Connection, SharedConnection};
+
+/// How long a connection without queries is kept: the next one is soon, or it is another matter (RFC 7766 §6.2.3).
+const IDLE: Duration = Duration::from_secs(30);
+/// The maximum number of queries that wait to be written.
+const UNWRITTEN: usize = 64;
+
+/// A server that is asked over TLS.
+#[derive(Debug)]
+pub(in super::super) struct TlsServer {
+    address: SocketAddr,
+    name: ServerName<'static>,
+    config: Arc<ClientConfig>,
+    connection: SharedConnection<TlsConnection>,
+}
+
+impl TlsServer {
+    /// The certificate must be valid for `name`, which is not sent: a DNS server on its own port needs none.
+    pub(in super::super) fn new(
+        address: SocketAddr,
+        name: ServerName<'static>,
+        mut config: ClientConfig,
+    ) -> Self {
+        config.enable_sni = false;
+        let (config, connection) = (Arc::new(config), SharedConnection::default());
+        Self { address, name, config, connection }
+    }
+
+    /// Connects, unless there is a connection.
+    pub(super) async fn connected(&self) -> Result<(), Trouble> {
+        self.connection.open(|| self.connect()).await.map(drop)
+    }
+
+    pub(super) async fn ask(&self, question: &Question, edns: bool) -> Result<Response, Trouble> {
+        self.connection.ask(question, edns, || self.connect()).await
+    }
+
+    pub(super) fn reconnect(&self) {
+        self.connection.replace();
+    }
+
+    fn connect(&self) -> impl Future<Output = Result<TlsConnection, Trouble>> + Send + use<> {
+        let (address, name, config) = (self.address, self.name.clone(), Arc::clone(&self.config));
+        async move { connect(address, name, config).await.map(TlsConnection::new) }
+    }
+}
+
+/// Connects to a server over TLS.
+pub(super) async fn connect(
+    address: SocketAddr,
+    name: ServerName<'static>,
+    config: Arc<ClientConfig>,
+) -> Result<TlsStream<TcpStream>, Trouble> {
+    let tcp = TcpStream::connect(address).await?;
+    tcp.set_nodelay(true)?;
+    let tls = TlsConnector::from(config).connect(name, tcp).await.inspect_err(|error| {
+        tracing::warn!(%address, %error, "no TLS connection to the DNS server");
+    })?;
+    Ok(tls)
+}
+
+/// A connection. It ends when nobody has it.
+#[derive(Clone, Debug)]
+pub(super) struct TlsConnection {
+    queries: mpsc::Sender<Vec<u8>>,
+    waiting: Arc<Mutex<Waiting>>,
+}
+
+/// The queries without an answer, by identifier.
+#[derive(Debug, Default)]
+struct Waiting {
+    queries: BTreeMap<u16, (Question, oneshot::Sender<Response>)>,
+    has_answered: bool,
+    has_ended: bool,
+}
+
+impl TlsConnection {
+    fn new(stream: impl AsyncRead + AsyncWrite + Send + 'static) -> Self {
+        let (queries, unwritten) = mpsc::channel(UNWRITTEN);
+        let waiting: Arc<Mutex<Waiting>> = Arc::default();
+        let end = End(Arc::clone(&waiting));
+        tokio::spawn(async move {
+            let (reader, writer) = tokio::io::split(stream);
+            tokio::select! {
+                () = read(reader, &end.0) => {}
+                () = write(writer, unwritten, &end.0) => {}
+            }
+        });
+        Self { queries, waiting }
+    }
+
+    /// Takes a free identifier for a query.
+    fn enter(
+        &self,
+        question: &Question,
+        mut id: u16,
+    ) -> Option<(Place<'_>, oneshot::Receiver<Response>)> {
+        let (sender, response) = oneshot::channel();
+        let mut waiting = lock(&self.waiting);
+        if waiting.has_ended || waiting.queries.len() >= usize::from(u16::MAX) {
+            return None;
+        }
+        while waiting.queries.contains_key(&id) {
+            id = id.wrapping_add(1);
+        }
+        waiting.queries.insert(id, (question.clone(), sender));
+        Some((Place { waiting: &self.waiting, id }, response))
+    }
+}
+
+impl Connection for TlsConnection {
+    async fn ask(&self, question: &Question, edns: bool) -> Result<Response, Trouble> {
+        let (id, mut query) = question.query(edns).ok_or(Trouble::Malformed)?;
+        let (place, response) = self.enter(question, id).ok_or(Trouble::Unreachable)?;
+        query.splice(..2, place.id.to_be_bytes());
+        let query = framed(&query).ok_or(Trouble::Malformed)?;
+        self.queries.send(query).await.map_err(|_| Trouble::Unreachable)?;
+        response.await.map_err(|_| Trouble::Unreachable)
+    }
+
+    fn is_open(&self) -> bool {
+        !lock(&self.waiting).has_ended
+    }
+
+    fn has_answered(&self) -> bool {
+        lock(&self.waiting).has_answered
+    }
+}
+
+/// Tells whoever waits that the connection has ended, also when its runtime has.
+struct End(Arc<Mutex<Waiting>>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let mut waiting = lock(&self.0);
+        waiting.has_ended = true;
+        waiting.queries.clear();
+    }
+}
+
+/// A query's place among those that wait.
+struct Place<'a> {
+    waiting: &'a Mutex<Waiting>,
+    id: u16,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        lock(self.waiting).queries.remove(&self.id);
+    }
+}
+
+fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Hands responses to those that wait for them, in whatever order they come, until the connection ends.
+async fn read(mut stream: impl AsyncRead + Unpin, waiting: &Mutex<Waiting>) {
+    let mut strays = 0;
+    while strays <= STRAY_MESSAGES
+        && let Ok(octets) = read_message(&mut stream).await
+    {
+        let mut waiting = lock(waiting);
+        let id = octets.first_chunk().copied().map(u16::from_be_bytes);
+        let of_query = id.and_then(|id| {
+            let (question, _) = waiting.queries.get(&id)?;
+            let response = Response::read(octets, id, question)?;
+            Some((waiting.queries.remove(&id)?.1, response))
+        });
+        match of_query {
+            Some((asker, response)) => {
+                waiting.has_answered = true;
+                // Whoever asked may be gone.
+                let _ = asker.send(response);
+            }
+            // It may be a late one; a server that goes on so is of no use.
+            None => strays += 1,
+        }
+    }
+}
+
+/// Writes queries until nobody asks any more.
+async fn write(
+    mut stream: impl AsyncWrite + Unpin,
+    mut unwritten: mpsc::Receiver<Vec<u8>>,
+    waiting: &Mutex<Waiting>,
+) {
+    loop {
+        match tokio::time::timeout(IDLE, unwritten.recv()).await {
+            Ok(Some(query)) => {
+                if stream.write_all(&query).await.is_err() || stream.flush().await.is_err() {
+                    return;
+                }
+            }
+            Err(_) if !lock(waiting).queries.is_empty() => {}
+            Ok(None) | Err(_) => {
+                let _ = tokio::time::timeout(IDLE, stream.shutdown()).await;
+                return;
+            }
+        }
+    }
+}
