@@ -8,6 +8,7 @@ mod compression;
 #[cfg(all(feature = "form", feature = "json"))]
 mod conveniences;
 mod early;
+mod early_answers;
 mod events;
 mod faults;
 mod fields;

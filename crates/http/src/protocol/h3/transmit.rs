@@ -1,7 +1,10 @@
 //! Sends the request's body while the response is received.
 
 use bytes::{Buf as _, Bytes};
-use h3::{client::RequestStream, error::Code};
+use h3::{
+    client::RequestStream,
+    error::{Code, StreamError},
+};
 use http_body_util::BodyExt;
 use tokio::sync::oneshot;
 
@@ -45,24 +48,21 @@ pub(super) async fn start(mut stream: SendStream, body: Body) -> Result<Transmis
 
 async fn transmit(stream: &mut SendStream, mut body: Body) -> Result<(), Error> {
     while let Some(frame) = body.frame().await {
-        match frame?.into_data() {
-            Ok(data) if data.has_remaining() => match stream.send_data(data).await {
-                // The peer needs no more of the body (RFC 9114 §4.1): the response decides the
-                // outcome.
-                Err(h3::error::StreamError::RemoteTerminate { code, .. })
-                    if code == Code::H3_NO_ERROR =>
-                {
-                    return Ok(());
-                }
-                sent => sent.map_err(|error| stream_error(Kind::Protocol, &error))?,
+        let sent = match frame?.into_data() {
+            Ok(data) if data.has_remaining() => stream.send_data(data).await,
+            Ok(_) => Ok(()),
+            Err(frame) => match frame.into_trailers() {
+                Ok(trailers) => stream.send_trailers(trailers).await,
+                Err(_) => Ok(()),
             },
-            Ok(_) => {}
-            Err(frame) => {
-                if let Ok(trailers) = frame.into_trailers() {
-                    let sent = stream.send_trailers(trailers).await;
-                    sent.map_err(|error| stream_error(Kind::Protocol, &error))?;
-                }
-            }
+        };
+        match sent {
+            Ok(()) => {}
+            // The peer needs no more of the body, and the response decides the outcome, whatever the
+            // code: "Clients MUST NOT discard complete responses as a result of having their request
+            // terminated abruptly" (RFC 9114 §4.1).
+            Err(StreamError::RemoteTerminate { .. }) => return Ok(()),
+            Err(error) => return Err(stream_error(Kind::Protocol, &error)),
         }
     }
     stream.finish().await.map_err(|error| stream_error(Kind::Protocol, &error))
