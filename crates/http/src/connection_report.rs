@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use eyas::{
-    ConnectionInfo, Feedback, Recording, TcpStatus,
+    ConnectionInfo, Feedback, Recording,
     race::{
         evidence::{Cause, Failure, Level},
         trace::Trace,
@@ -18,23 +18,11 @@ pub(crate) struct ConnectionReport {
     feedback: Feedback,
     alternative: Option<Service>,
     recording: Recording,
-    tcp: Option<TcpStatus>,
 }
 
 impl ConnectionReport {
     pub(crate) fn new(info: Arc<ConnectionInfo>, feedback: Feedback, recording: Recording) -> Self {
-        Self { info, feedback, alternative: None, recording, tcp: None }
-    }
-
-    /// Adds the TCP connection that leads to the peer.
-    pub(crate) fn over_tcp(mut self, tcp: Option<TcpStatus>) -> Self {
-        self.tcp = tcp;
-        self
-    }
-
-    /// Returns the TCP connection that leads to the peer.
-    pub(crate) fn tcp(&self) -> Option<&TcpStatus> {
-        self.tcp.as_ref()
+        Self { info, feedback, alternative: None, recording }
     }
 
     /// Marks the connection as one to an alternative service.

@@ -14,14 +14,13 @@ mod queued_body;
 mod tunnel;
 mod wire_body;
 
-use eyas::TcpStatus;
 use http::{Request, Response, Version};
 
 use self::expected::Expected;
 pub(crate) use self::{
     fields::Omitted,
     h1::Http1,
-    h2::Http2,
+    h2::{Http2, Way},
     h3::Http3,
     life::{Life, Mark},
     tunnel::{TunnelIo, TunnelReply},
@@ -93,13 +92,23 @@ impl Sender {
         }
     }
 
-    /// Returns what tells whether the peer's host still answers. `tcp` is the TCP connection below,
-    /// if its other end is the peer.
-    pub(crate) fn life(&self, tcp: Option<&TcpStatus>) -> Life {
-        match (self, tcp) {
-            (Self::Http3(sender), _) => Life::Quic(sender.quic().clone()),
-            (_, Some(tcp)) => Life::Tcp(tcp.clone()),
-            (_, None) => Life::Unknown,
+    /// Adds what tells, below a byte stream, whether the host at the other end still answers.
+    pub(crate) fn over(mut self, below: Life) -> Self {
+        match &mut self {
+            Self::Http1(sender) => sender.below = below,
+            Self::Http2(sender) => sender.below = below,
+            // QUIC itself tells.
+            Self::Http3(_) => {}
+        }
+        self
+    }
+
+    /// Returns what tells whether the host at the other end still answers.
+    pub(crate) fn life(&self) -> Life {
+        match self {
+            Self::Http1(sender) => sender.below.clone(),
+            Self::Http2(sender) => sender.below.clone(),
+            Self::Http3(sender) => Life::Quic(sender.quic().clone()),
         }
     }
 

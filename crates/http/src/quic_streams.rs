@@ -25,7 +25,7 @@ use h3::{
     error::Code,
     quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId},
 };
-use quinn::{ConnectionError, VarInt};
+use quinn::{ConnectionError, ConnectionStats, VarInt};
 
 pub use self::datagrams::{HttpDatagrams, StreamDatagrams};
 #[cfg(feature = "client")]
@@ -229,6 +229,22 @@ impl<S: Side> quic::OpenStreams<Bytes> for Opener<S> {
     fn close(&mut self, error: Code, reason: &[u8]) {
         self.common.conn.close(code(error.value()), reason);
     }
+}
+
+/// Returns the number of frames received, whose packets were authenticated.
+pub(crate) fn frames_received(stats: &ConnectionStats) -> u64 {
+    let frames = &stats.frame_rx;
+    frames.acks
+        + frames.stream
+        + frames.datagram
+        + frames.ping
+        + frames.max_data
+        + frames.max_stream_data
+        + frames.max_streams_bidi
+        + frames.max_streams_uni
+        + frames.new_connection_id
+        + frames.reset_stream
+        + frames.stop_sending
 }
 
 fn code(value: u64) -> VarInt {

@@ -17,7 +17,7 @@ use crate::{
     connection_report::ConnectionReport,
     destination::is_stream,
     error::connect_error,
-    protocol::{Http1, Http2, Http3, Sender},
+    protocol::{Http1, Http2, Http3, Life, Sender, Way},
 };
 
 /// How long one transport may take under [`HttpPolicy::Serial`] before the next one is tried.
@@ -202,14 +202,14 @@ impl Dialler {
         recording: Recording,
     ) -> Result<(Sender, ConnectionReport), Error> {
         let info = connection.shared_info();
-        let report = ConnectionReport::new(info, connection.feedback(), recording)
-            .over_tcp(connection.tcp_status());
+        let report = ConnectionReport::new(info, connection.feedback(), recording);
+        let below = Life::of_stream(&mut connection);
         let sender = match connection.quic().cloned() {
             Some(quic) => Http3::start(quic, self.tunnels).await.map(Sender::Http3),
             None => self.start_on_stream(connection).await,
         };
         let sender = sender.map_err(|error| error.on(&report))?;
-        Ok((sender, report))
+        Ok((sender.over(below), report))
     }
 
     async fn start_on_stream(&self, connection: Connection) -> Result<Sender, Error> {
@@ -217,16 +217,21 @@ impl Dialler {
         let stream = connection
             .into_stream()
             .map_err(|_| Error::new(Kind::Protocol, "the connection closed before it was used"))?;
-        self.start_on(stream, alpn.as_ref()).await
+        self.start_on(stream, Way::Direct, alpn.as_ref()).await
     }
 
     /// Starts HTTP/2 or 1.1, as negotiated by ALPN; without ALPN, HTTP/1.1 (RFC 9112 §9.8).
-    pub(super) async fn start_on<S>(&self, stream: S, alpn: Option<&Alpn>) -> Result<Sender, Error>
+    pub(super) async fn start_on<S>(
+        &self,
+        stream: S,
+        way: Way,
+        alpn: Option<&Alpn>,
+    ) -> Result<Sender, Error>
     where
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
     {
         match alpn.map(String::as_str) {
-            Some("h2") => Http2::start(stream, self.tunnels).await.map(Sender::Http2),
+            Some("h2") => Http2::start(stream, way, self.tunnels).await.map(Sender::Http2),
             _ if self.versions.http1 => Http1::start(stream, false).await.map(Sender::Http1),
             _ => Err(Error::new(Kind::Tls, "the peer supports none of the allowed HTTP versions")),
         }

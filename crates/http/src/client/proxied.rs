@@ -19,7 +19,7 @@ use crate::{
     Error, Kind,
     connection_report::ConnectionReport,
     error::connect_error,
-    protocol::{Http1, Sender},
+    protocol::{Http1, Life, Sender, Way},
 };
 
 impl Dialler {
@@ -46,10 +46,10 @@ impl Dialler {
             .map_err(|error| connect_error(error).with_kind(Kind::Proxy))?;
         let info = connection.shared_info();
         let report = ConnectionReport::new(info, connection.feedback(), initiation.recording())
-            .through_proxy(&proxy.name())
-            // At the other end of a tunnel is the proxy, whose acknowledgements say nothing of the
-            // peer.
-            .over_tcp(connection.tcp_status().filter(|_| route.is_forwarded()));
+            .through_proxy(&proxy.name());
+        // At the other end of a tunnel is the proxy: if it is silent, nobody is reached through it, and
+        // if the peer behind it is, it will end the tunnel.
+        let below = Life::of_stream(&mut connection);
         let stream = connection
             .into_stream()
             .map_err(|_| Error::new(Kind::Proxy, "the connection closed before it was used"))?;
@@ -59,7 +59,7 @@ impl Dialler {
             self.tunnelled(stream, proxy, route).await
         };
         let sender = sender.map_err(|error| error.on(&report))?;
-        Ok(Dialled { sender, report, later: None })
+        Ok(Dialled { sender: sender.over(below), report, later: None })
     }
 
     async fn tunnelled(
@@ -88,7 +88,7 @@ impl Dialler {
         let tls = self.endpoint.secure(tunnel, &route.host, &alpn).await.map_err(tls_error)?;
         let negotiated = tls.get_ref().1.alpn_protocol();
         let negotiated = negotiated.map(|name| String::from_utf8_lossy(name).into_owned());
-        self.start_on(tls, negotiated.as_ref()).await
+        self.start_on(tls, Way::Tunnel, negotiated.as_ref()).await
     }
 }
 

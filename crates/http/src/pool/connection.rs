@@ -72,7 +72,7 @@ impl Connection {
     pub(super) fn new(sender: Sender, report: Arc<ConnectionReport>, slot: Slot) -> Self {
         let now = Instant::now();
         let state = State {
-            life: sender.life(report.tcp()),
+            life: sender.life(),
             report,
             version: sender.version(),
             in_flight: AtomicUsize::new(0),

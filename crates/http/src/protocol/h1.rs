@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::{
-    MAX_HEAD_BYTES, MAX_HEAD_FIELDS, MAX_INFORMATIONAL, SendFailure, TooManyInformational,
+    Life, MAX_HEAD_BYTES, MAX_HEAD_FIELDS, MAX_INFORMATIONAL, SendFailure, TooManyInformational,
     early_answer::EarlyAnswer, fields, queued_body::QueuedBody, wire_body,
 };
 use crate::{Body, Error, Kind};
@@ -25,6 +25,8 @@ pub(crate) struct Http1 {
     sender: http1::SendRequest<QueuedBody>,
     /// Whether requests carry the absolute URI, as proxies require (RFC 9112 §3.2.2).
     to_proxy: bool,
+    /// What tells whether the host at the other end still answers.
+    pub(super) below: Life,
 }
 
 impl Http1 {
@@ -53,7 +55,7 @@ impl Http1 {
                 tracing::debug!(%error, "HTTP/1.1 connection ended");
             }
         }));
-        Ok(Self { sender, to_proxy })
+        Ok(Self { sender, to_proxy, below: Life::Unknown })
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -2,24 +2,31 @@
 
 use std::time::Duration;
 
-use eyas::{TcpProbe, TcpStatus};
-use quinn::ConnectionStats;
+#[cfg(feature = "sctp")]
+use eyas::sctp::SctpAssociation;
+use eyas::{Connection, TcpProbe, TcpStatus};
 use tokio::time::Instant;
 
-use crate::reuse::Sign;
+use crate::{quic_streams::frames_received, reuse::Sign};
 
 /// How much the kernel's clock may be off: its tick on machines with the coarsest.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Tells whether the peer's host still answers. Asking sends nothing.
+/// The time for which a receiver may delay its acknowledgement (RFC 9260 §6.2).
+#[cfg(feature = "sctp")]
+const SACK_DELAY: Duration = Duration::from_millis(200);
+
+/// Tells whether the host at the other end still answers. Asking sends nothing.
 #[derive(Clone)]
 pub(crate) enum Life {
     /// Acknowledgements and all other frames.
     Quic(quinn::Connection),
     /// The kernel's view of acknowledgements, which arrive whether or not the service answers.
     Tcp(TcpStatus),
-    /// Whoever acknowledges is not the peer, as behind the tunnel of a proxy, or cannot be asked. Such a
-    /// connection is never in doubt; its transport notices by itself.
+    /// Acknowledgements of data.
+    #[cfg(feature = "sctp")]
+    Sctp(SctpAssociation),
+    /// It cannot be asked. Such a connection is never in doubt; its transport notices by itself.
     Unknown,
 }
 
@@ -27,27 +34,39 @@ pub(crate) enum Life {
 #[derive(Clone, Copy)]
 pub(crate) struct Mark {
     at: Instant,
-    frames: u64,
+    /// How many frames of QUIC have been received, or how many bytes SCTP has delivered.
+    count: u64,
     is_probe: bool,
 }
 
 impl Life {
+    /// Returns what tells of the host at the other end of a connection that carries a byte stream.
+    pub(crate) fn of_stream(connection: &mut Connection) -> Self {
+        #[cfg(feature = "sctp")]
+        if let Some(association) = connection.sctp() {
+            return Self::Sctp(association.clone());
+        }
+        connection.tcp_status().map_or(Self::Unknown, Self::Tcp)
+    }
+
     /// Returns the mark of this moment, and the current estimate of the round-trip time if that
     /// costs nothing.
     pub(crate) fn mark(&self) -> (Mark, Option<Duration>) {
-        let (frames, rtt) = match self {
+        let (count, rtt) = match self {
             Self::Quic(quic) => {
                 let stats = quic.stats();
-                (frames(&stats), Some(stats.path.rtt))
+                (frames_received(&stats), Some(stats.path.rtt))
             }
+            #[cfg(feature = "sctp")]
+            Self::Sctp(association) => delivered(association).unwrap_or_default(),
             Self::Tcp(_) | Self::Unknown => (0, None),
         };
-        (Mark { at: Instant::now(), frames, is_probe: false }, rtt)
+        (Mark { at: Instant::now(), count, is_probe: false }, rtt)
     }
 
     /// Returns whether the peer can be asked without a request.
     pub(crate) const fn can_check(&self) -> bool {
-        !matches!(self, Self::Unknown)
+        matches!(self, Self::Quic(_) | Self::Tcp(_))
     }
 
     /// Asks the peer for a sign of life: by a keep-alive probe over TCP, and over QUIC by a frame
@@ -60,6 +79,8 @@ impl Life {
                 (mark, None)
             }
             Self::Tcp(status) => (mark, Some(status.probe())),
+            #[cfg(feature = "sctp")]
+            Self::Sctp(_) => (mark, None),
             Self::Unknown => (mark, None),
         }
     }
@@ -69,7 +90,7 @@ impl Life {
         const CLOSED: Sign = Sign::NotWithin(Duration::ZERO);
         match self {
             Self::Quic(quic) if quic.close_reason().is_some() => CLOSED,
-            Self::Quic(quic) => match frames(&quic.stats()) > mark.frames {
+            Self::Quic(quic) => match frames_received(&quic.stats()) > mark.count {
                 true => Sign::Seen,
                 false => CLOSED,
             },
@@ -83,23 +104,21 @@ impl Life {
                 };
                 if is_seen { Sign::Seen } else { Sign::NotWithin(reading.patience) }
             }
+            #[cfg(feature = "sctp")]
+            Self::Sctp(association) => match delivered(association) {
+                None => CLOSED,
+                Some((count, _)) if count > mark.count => Sign::Seen,
+                Some((_, rtt)) => Sign::NotWithin(rtt.unwrap_or_default() + SACK_DELAY),
+            },
             Self::Unknown => Sign::Seen,
         }
     }
 }
 
-/// Returns the number of frames received, whose packets were authenticated.
-fn frames(stats: &ConnectionStats) -> u64 {
-    let frames = &stats.frame_rx;
-    frames.acks
-        + frames.stream
-        + frames.datagram
-        + frames.ping
-        + frames.max_data
-        + frames.max_stream_data
-        + frames.max_streams_bidi
-        + frames.max_streams_uni
-        + frames.new_connection_id
-        + frames.reset_stream
-        + frames.stop_sending
+/// Returns how many bytes the peer has acknowledged, and the round-trip time of the slowest path.
+#[cfg(feature = "sctp")]
+fn delivered(association: &SctpAssociation) -> Option<(u64, Option<Duration>)> {
+    let status = association.status()?;
+    let rtt = status.paths.iter().filter_map(|path| path.smoothed_rtt).max();
+    Some((status.paths.iter().map(|path| path.delivered).sum(), rtt))
 }

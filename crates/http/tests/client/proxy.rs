@@ -13,13 +13,13 @@ use tokio::{
 use crate::site::{NAME, Plan, Site, builder, builder_for, echo_path};
 
 /// A proxy that tunnels and forwards everything to `to`, regardless of the requested name.
-struct TestProxy {
-    port: u16,
+pub(crate) struct TestProxy {
+    pub(crate) port: u16,
     heads: Arc<Mutex<Vec<String>>>,
 }
 
 impl TestProxy {
-    async fn start(to: Option<std::net::SocketAddr>) -> Self {
+    pub(crate) async fn start(to: Option<std::net::SocketAddr>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let heads = Arc::new(Mutex::new(Vec::new()));
@@ -32,7 +32,7 @@ impl TestProxy {
         Self { port, heads }
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://user:word@127.0.0.1:{}", self.port)
     }
 

@@ -9,20 +9,21 @@ use std::{
     time::Duration,
 };
 
-use eyas_http::{Client, Kind, ReuseVerdict, Versions};
+use eyas_http::{Client, Kind, Proxy, ReuseVerdict, Versions};
 use futures_util::future::join_all;
 use http::Method;
 use tokio::{net::UdpSocket, task::JoinSet};
 
 use crate::{
     namespace,
+    proxy::TestProxy,
     site::{End, Plan, Reply, SOON, Site, builder_for, echo_path, identity},
 };
 
 /// A path for UDP whose far end can be replaced by another host that knows nothing of what went
 /// before, as a server that has restarted.
-struct Path {
-    port: u16,
+pub(crate) struct Path {
+    pub(crate) port: u16,
     server: Arc<AtomicU16>,
     /// Datagrams from the client.
     forward: Arc<AtomicUsize>,
@@ -31,9 +32,13 @@ struct Path {
 
 impl Path {
     async fn to(site: &Site) -> Self {
+        Self::to_port(site.address.port()).await
+    }
+
+    pub(crate) async fn to_port(server: u16) -> Self {
         let inside = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
         let port = inside.local_addr().expect("an address").port();
-        let server = Arc::new(AtomicU16::new(site.address.port()));
+        let server = Arc::new(AtomicU16::new(server));
         let forward = Arc::<AtomicUsize>::default();
         let mut tasks = JoinSet::new();
         let (to, count) = (Arc::clone(&server), Arc::clone(&forward));
@@ -64,6 +69,12 @@ impl Path {
 
     fn restart(&self, as_site: &Site) {
         self.server.store(as_site.address.port(), Ordering::SeqCst);
+    }
+
+    /// Swallows everything from now on.
+    pub(crate) fn cut(&self) {
+        // The discard service (RFC 863), which answers nothing where there is one.
+        self.server.store(9, Ordering::SeqCst);
     }
 
     fn forwarded(&self) -> usize {
@@ -278,8 +289,30 @@ fn a_tcp_connection_that_a_nat_forgot_costs_a_race() {
             "add chain ip forgetful out { type filter hook output priority 0 ; }",
         );
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-        runtime.expect("a runtime").block_on(forgotten());
+        runtime.expect("a runtime").block_on(async {
+            forgotten().await;
+            forgotten_tunnels().await;
+        });
     });
+}
+
+/// The connection to a proxy, with a tunnel to the server.
+async fn forgotten_tunnels() {
+    for versions in [Versions::HTTP_1, Versions::HTTP_2] {
+        let site = Plan { alpn: vec!["h2", "http/1.1"], ..Plan::tcp("h2") }.start(echo_path).await;
+        let proxy = TestProxy::start(Some(site.address)).await;
+        let client = builder_for(&[site.address.port()], &[&site.identity]).versions(versions);
+        let client = client.proxy(Proxy::all(proxy.url(), "")).build().expect("a client");
+        fetch(&client, &site.url("/first")).await.bytes().await.expect("a body");
+        let again = fetch(&client, &site.url("/again")).await;
+        assert_eq!(again.reuse().expect("reused").verdict, ReuseVerdict::Alive);
+        again.bytes().await.expect("a body");
+        forget(proxy.port);
+        let then = fetch(&client, &site.url("/then")).await;
+        let reuse = then.reuse().expect("reused");
+        assert_eq!(reuse.verdict, ReuseVerdict::Dead, "{versions:?}: {reuse}");
+        assert_eq!(then.text().await.expect("a body"), "/then");
+    }
 }
 
 async fn forgotten() {
