@@ -6,7 +6,8 @@
 //! Check ──▶ Sent ── no sign of life within the delay ──▶ race beside it     response
 //!                                                          │ won, still no sign
 //!                                                          ├──▶ may be repeated: sent again there, first answer wins
-//!                                                          └──▶ may not: waits on the connection that has it
+//!                                                          └──▶ may not: waits on the connection that has it,
+//!                                                               and is abandoned there after a while
 //! ```
 //!
 //! A sign of life is anything that the peer's host has sent since: an acknowledgement of the
@@ -45,6 +46,10 @@ const FIRST_BACK_OFF: Duration = Duration::from_secs(1);
 
 /// The longest such wait.
 const MAX_BACK_OFF: Duration = Duration::from_secs(30);
+
+/// How long a request that may not be repeated is waited for on a dead connection: as long as QUIC
+/// connections may be silent, and far less than `TCP_USER_TIMEOUT`.
+const ABANDON_AFTER: Duration = Duration::from_secs(30);
 
 /// Returns how long a connection with this round-trip time may show no sign of life.
 pub(crate) fn delay(rtt: Option<Duration>) -> Duration {
@@ -125,6 +130,8 @@ pub(crate) enum Output {
     Fail(Lane),
     /// The failure of the race is the request's; nothing was sent.
     GiveUp,
+    /// The dead connection that has the request stayed silent, and that is the request's failure.
+    Abandon,
     /// Wait for an input, at most until then.
     Timeout(Option<Duration>),
 }
@@ -152,7 +159,8 @@ enum Phase {
 pub(crate) struct ReusedRequest {
     setup: Setup,
     phase: Phase,
-    /// When the request or the probe was sent.
+    /// When the request or the probe was sent, or, if that was acknowledged, when another request
+    /// found no sign of life.
     since: Duration,
     /// When to look for a sign of life.
     due: Option<Duration>,
@@ -256,7 +264,7 @@ impl ReusedRequest {
     fn looked(&mut self, now: Duration, sign: Sign) {
         match (sign, self.phase) {
             // Its end may have been a sign of life, too, but is of no use to the request.
-            (Sign::Seen, Phase::Racing { .. }) if self.failed[0] => self.dead_if_won(true),
+            (Sign::Seen, Phase::Racing { .. }) if self.failed[0] => self.dead_if_won(now, true),
             (Sign::Seen, Phase::Checking | Phase::Racing { sent: false }) => {
                 self.revive();
                 self.outputs.push_back(Output::Send(Lane::Reused));
@@ -278,13 +286,19 @@ impl ReusedRequest {
                     enough => self.due = Some(enough),
                 }
             }
-            (Sign::NotWithin(_), Phase::Racing { sent }) => self.dead_if_won(sent),
+            (Sign::NotWithin(_), Phase::Racing { sent }) => self.dead_if_won(now, sent),
+            // It comes too late for others, but the request may be answered yet.
+            (Sign::Seen, Phase::Stuck) => {
+                self.is_stuck = false;
+                self.due = None;
+            }
+            (Sign::NotWithin(_), Phase::Stuck) => self.end(Output::Abandon),
             _ => {}
         }
     }
 
     /// If there is a new connection, the request moves there if it may.
-    fn dead_if_won(&mut self, sent: bool) {
+    fn dead_if_won(&mut self, now: Duration, sent: bool) {
         if !std::mem::take(&mut self.is_won) {
             return;
         }
@@ -294,6 +308,10 @@ impl ReusedRequest {
         if sent && !self.setup.may_repeat {
             self.is_stuck = true;
             self.phase = Phase::Stuck;
+            // If the connection comes back to life, a packet is sent again before it has been silent for
+            // twice as long as until now (RFC 6298 §5.5, RFC 9002 §6.2.1).
+            let silence = now.saturating_sub(self.since);
+            self.due = Some(now + ABANDON_AFTER.max(silence) + delay(self.setup.rtt));
             return;
         }
         self.phase = Phase::Repeated;
@@ -304,6 +322,9 @@ impl ReusedRequest {
     fn doubted(&mut self, now: Duration) {
         match self.phase {
             Phase::Waiting | Phase::Alive => {
+                if self.phase == Phase::Alive {
+                    self.since = now;
+                }
                 // Whoever found it has let no others use it.
                 self.is_doubted = true;
                 self.begin_racing(now, true);

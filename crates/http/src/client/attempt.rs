@@ -221,6 +221,8 @@ fn may_retry_after(
     if failure.unprocessed {
         return true;
     }
+    // RFC 9112 §9.3.1. Also if a part of a head had arrived: RFC 9110 §9.2.2 allows it until "the client
+    // is able to read the server's response".
     let allowed = reused && is_idempotent(&hop.method) && !chances.repeated;
     chances.repeated |= allowed;
     allowed

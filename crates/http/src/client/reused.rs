@@ -286,6 +286,10 @@ where
                     let error = error.unwrap_or_else(|| Error::new(Kind::Connect, "no connection"));
                     return Err(Box::new(self.sent(Err(Missed::NoConnection(error)))));
                 }
+                Output::Abandon => {
+                    let silence = Error::new(Kind::Protocol, self.silence());
+                    return Err(Box::new(self.no_response(SendFailure::new(silence))));
+                }
                 Output::Timeout(at) => return Ok(at),
             }
         }

@@ -315,7 +315,7 @@ impl Run {
                     assert!(std::mem::take(&mut request.is_racing), "no race to end");
                 }
                 Output::Dead => self.is_dead = true,
-                Output::Use(_) | Output::Fail(_) | Output::GiveUp => {
+                Output::Use(_) | Output::Fail(_) | Output::GiveUp | Output::Abandon => {
                     assert_eq!(request.outcome, None, "two outcomes");
                     assert!(!request.is_racing, "a race is left behind");
                     request.outcome = Some((at, output));
@@ -356,9 +356,7 @@ proptest! {
         for request in &run.requests {
             // What was acknowledged before ends with the transport's keep-alive.
             let waits_for_good = matches!(world.fate, Fate::FallsSilent(_))
-                && (!request.ask.may_repeat
-                    || request.seen_at.is_some()
-                    || world.races.iter().all(|(_, won)| !won));
+                && (request.seen_at.is_some() || world.races.iter().all(|(_, won)| !won));
             prop_assert!(
                 request.outcome.is_some() || waits_for_good,
                 "{:?}: {:?}", request.ask, request.outputs

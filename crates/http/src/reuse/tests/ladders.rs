@@ -86,6 +86,52 @@ fn a_request_that_may_not_be_repeated_waits() {
     ladder(&mut core, &[(9000, Input::Failed(Lane::Reused), &[Output::Fail(Lane::Reused)])]);
 }
 
+/// A request that may not be repeated, on a connection that is dead at this time.
+fn stuck(won_at: u64) -> ReusedRequest {
+    let mut core = ReusedRequest::new(setup(false), ms(0));
+    drained(&mut core);
+    ladder(
+        &mut core,
+        &[
+            (100, Input::Tick, &[Output::Look]),
+            (100, Input::Looked(NOTHING), &[Output::Doubt, Output::StartRace]),
+            (won_at, Input::RaceWon, &[Output::Look]),
+            (won_at, Input::Looked(NOTHING), &[Output::Dead]),
+        ],
+    );
+    core
+}
+
+#[test]
+fn a_request_that_may_not_be_repeated_is_abandoned_after_a_while() {
+    // A race that took long: the next retransmission may be as far away.
+    for (won_at, abandoned_at) in [(130, 30_230), (45_000, 90_100)] {
+        let mut core = stuck(won_at);
+        let due = Output::Timeout(Some(ms(abandoned_at)));
+        assert_eq!(core.poll_output(), due);
+        ladder(
+            &mut core,
+            &[
+                (abandoned_at, Input::Tick, &[Output::Look]),
+                (abandoned_at, Input::Looked(NOTHING), &[Output::Abandon]),
+            ],
+        );
+        assert!(core.is_stuck());
+    }
+}
+
+#[test]
+fn a_dead_connection_that_comes_back_is_waited_for() {
+    let mut core = stuck(130);
+    ladder(
+        &mut core,
+        &[(30_230, Input::Tick, &[Output::Look]), (30_230, Input::Looked(Sign::Seen), &[])],
+    );
+    assert!(!core.is_stuck());
+    assert_eq!(core.poll_output(), Output::Timeout(None));
+    ladder(&mut core, &[(90_000, Input::Answered(Lane::Reused), &[Output::Use(Lane::Reused)])]);
+}
+
 #[test]
 fn a_late_sign_of_life_ends_the_race() {
     let mut core = ReusedRequest::new(setup(true), ms(0));
