@@ -2,6 +2,7 @@
 
 mod cancellations;
 pub(super) mod side;
+mod vanished;
 mod window;
 
 use std::{
@@ -28,6 +29,7 @@ use tokio::time::{Instant, sleep, timeout};
 use self::{
     cancellations::Cancellations,
     side::ServerSide,
+    vanished::vanished,
     window::{INITIAL_WINDOW, SendWindow},
 };
 use super::{
@@ -264,9 +266,15 @@ async fn handshake(
                 let shared_task = Arc::clone(shared);
                 shared.tasks.spawn(async move {
                     let _in_progress = shared_task.handshake();
-                    match timeout(limit, complete).await {
-                        Ok(_) => is_early.store(false, Relaxed),
-                        Err(_) => early.close(VarInt::from_u32(0), b"the handshake took too long"),
+                    let too_long = || {
+                        early.close(VarInt::from_u32(0), b"the handshake took too long");
+                    };
+                    tokio::select! {
+                        completed = timeout(limit, complete) => match completed {
+                            Ok(_) => is_early.store(false, Relaxed),
+                            Err(_) => too_long(),
+                        },
+                        () = shared_task.handshakes_end() => too_long(),
                     }
                 });
                 return Some(conn);
@@ -275,7 +283,10 @@ async fn handshake(
         };
     }
     let _in_progress = shared.handshake();
-    timeout(limit, connecting).await.ok()?.ok()
+    tokio::select! {
+        connected = timeout(limit, connecting) => connected.ok()?.ok(),
+        () = shared.handshakes_end() => None,
+    }
 }
 
 struct Connection {
@@ -332,9 +343,10 @@ impl Connection {
     }
 
     /// Sends GOAWAY (RFC 9114 §5.2), then completes the responses in progress, at most until
-    /// `deadline`.
+    /// `deadline`, or until the peer has vanished.
     async fn close_gracefully(mut self, deadline: impl Future<Output = ()>) {
         self.closing.store(true, Relaxed);
+        let mut vanished = pin!(vanished(&self.conn));
         // One past the last accepted request: everything before it is served (RFC 9114 §5.2).
         if self.h3.shutdown(1).await.is_err() {
             return;
@@ -352,6 +364,7 @@ impl Connection {
             tokio::select! {
                 biased;
                 () = &mut deadline => return,
+                () = &mut vanished => return,
                 accepted = self.h3.accept() => match accepted {
                     Ok(Some(resolver)) => self.serve(resolver),
                     Ok(None) | Err(_) => return,

@@ -91,8 +91,8 @@ impl Running {
     }
 
     /// Stops accepting connections, tells peers to go elsewhere (`Connection: close`, GOAWAY), lets
-    /// responses in progress finish for at most `grace`, and then closes the rest. Returns the
-    /// number of connections that were cut off.
+    /// responses in progress finish for at most `grace`, and then closes the rest. Peers that have
+    /// vanished are not waited for over QUIC. Returns the number of connections that were cut off.
     pub async fn shutdown(self, grace: Duration) -> usize {
         self.shared.drain.cancel();
         self.shared.tasks.close();

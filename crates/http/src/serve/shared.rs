@@ -10,7 +10,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     Limits, Stats, access::AccessLog, admission::Admission, budget::Budget, fault::FaultConfig,
-    notices::Notices, service::AnyApplication, stats::Counters,
+    limits::CLOSING_TIME, notices::Notices, service::AnyApplication, stats::Counters,
 };
 
 /// The state shared by all connections of a server.
@@ -51,6 +51,18 @@ impl Shared {
         self.tunnels
             && request.method() == Method::CONNECT
             && matches!(request.version(), Version::HTTP_2 | Version::HTTP_3)
+    }
+
+    /// Resolves when handshakes that are still in progress end, because the server stops.
+    pub(super) async fn handshakes_end(&self) {
+        let closing = async {
+            self.drain.cancelled().await;
+            tokio::time::sleep(CLOSING_TIME).await;
+        };
+        tokio::select! {
+            () = closing => {}
+            () = self.abort.cancelled() => {}
+        }
     }
 
     /// Counts a QUIC handshake as in progress until the returned guard is dropped.

@@ -238,7 +238,7 @@ where
     let handshake = timeout(shared.limits.handshake_time, acceptor.accept(io));
     let handshake = tokio::select! {
         handshake = handshake => handshake,
-        () = shared.abort.cancelled() => return false,
+        () = shared.handshakes_end() => return false,
     };
     match handshake {
         Ok(Ok(tls)) => {

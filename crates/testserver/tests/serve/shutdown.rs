@@ -6,11 +6,14 @@ use bytes::Bytes;
 use eyas_http::serve::Running;
 use eyas_testserver::site::pattern_byte;
 use http::{Response, Version};
-use tokio::time::{sleep, timeout};
+use tokio::{
+    task::JoinSet,
+    time::{sleep, timeout},
+};
 
 use crate::{
     builder,
-    clients::{SOON, get, h3_exchange, http1, http2, quic, start, tcp, tls},
+    clients::{SOON, get, h3_exchange, h3_over, http1, http2, quic, quic_to, start, tcp, tls},
     ports::own_port,
     server,
 };
@@ -100,4 +103,81 @@ async fn large_responses_are_completed_during_a_shutdown() {
     assert_eq!(timeout(SOON, running.shutdown(SOON)).await.expect("the shutdown ends"), 0);
     let response = request.await.unwrap().expect("a whole response");
     assert!(*response.body() == (0..COUNT).map(pattern_byte).collect::<Vec<u8>>());
+}
+
+/// What a client does before it vanishes.
+#[derive(Clone, Copy, Debug)]
+enum Last {
+    /// It sends the first packet of a handshake.
+    Handshake,
+    /// It has had no request.
+    Nothing,
+    /// It has asked for a response that takes long.
+    Request(&'static str),
+    /// It has asked for a response, and received a part of it.
+    Part(&'static str),
+}
+
+/// Connects over QUIC and vanishes: nothing runs the client any more, and its socket stays open.
+fn vanish(
+    address: std::net::SocketAddr,
+    root: rustls_pki_types::CertificateDer<'static>,
+    last: Last,
+) -> impl Drop + Send {
+    struct Vanished(Option<tokio::runtime::Runtime>);
+    impl Drop for Vanished {
+        fn drop(&mut self) {
+            self.0.take().expect("dropped once").shutdown_background();
+        }
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    runtime.block_on(async {
+        if let Last::Handshake = last {
+            let _ = timeout(Duration::from_millis(1), quic_to(address, &root)).await;
+            return;
+        }
+        let conn = quic_to(address, &root).await.expect("a QUIC handshake");
+        let (mut driver, mut send) = h3_over(conn.clone()).await;
+        tokio::spawn(async move { std::future::poll_fn(|cx| driver.poll_close(cx)).await });
+        if let Last::Request(path) | Last::Part(path) = last {
+            let mut stream = send.send_request(get(path).map(|_| ())).await.expect("a stream");
+            stream.finish().await.expect("a request sent");
+            if let Last::Part(_) = last {
+                stream.recv_response().await.expect("a response");
+                stream.recv_data().await.expect("a part").expect("a part");
+            } else {
+                sleep(Duration::from_millis(200)).await;
+            }
+            std::mem::forget(stream);
+        }
+        std::mem::forget((conn, send));
+    });
+    Vanished(Some(runtime))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_that_have_vanished_do_not_hold_up_a_graceful_stop() {
+    let mut stopping = JoinSet::new();
+    for last in [
+        Last::Handshake,
+        Last::Nothing,
+        Last::Request("/slow?ms=900"),
+        Last::Request("/slow?ms=600000"),
+        Last::Part("/bytes/1000000000"),
+    ] {
+        stopping.spawn(async move {
+            let running = server().await;
+            let root = running.identity().expect("a server with TLS").certificate().clone();
+            let address = running.local_addr();
+            let client = tokio::task::spawn_blocking(move || vanish(address, root, last));
+            let vanished = client.await.expect("no panic");
+            let stopped = timeout(SOON, running.shutdown(Duration::from_secs(600))).await;
+            stopped.unwrap_or_else(|_| panic!("{last:?}: the stop hangs"));
+            drop(vanished);
+        });
+    }
+    while let Some(stopped) = stopping.join_next().await {
+        stopped.expect("it stops");
+    }
 }
