@@ -10,38 +10,53 @@ use std::time::Duration;
 use eyas::sockets;
 use tokio::{
     net::TcpStream,
+    task::coop::consume_budget,
     time::{sleep, timeout},
 };
 
 use super::{
     limits::CLOSING_TIME,
     pace::{Progress, Rate},
-    shared::Shared,
 };
 
 /// How long a client that has all of the response may go on sending. A client that sends nothing has
 /// [`CLOSING_TIME`].
 const MAX_SENDING_TIME: Duration = Duration::from_secs(30);
+/// How long a client that has all of the response is waited for.
+struct Patience {
+    /// If it sends nothing.
+    silence: Duration,
+    /// Whatever it sends.
+    sending: Duration,
+}
+
+const PATIENCE: Patience = Patience { silence: CLOSING_TIME, sending: MAX_SENDING_TIME };
+
 /// How often it is checked whether the client has all of the response.
 const CHECK_EVERY: Duration = Duration::from_millis(200);
 
 /// Reads and discards what a client sends on a connection that was shut down, until the client ends
 /// its side, takes too little of the response, or goes on for too long. Returns at once if nothing
 /// is under way in either direction.
-pub(super) async fn close(shared: &Shared, tcp: TcpStream, has_unread_request: bool) {
+pub(super) async fn close(rate: Rate, tcp: &TcpStream, has_unread_request: bool) {
     let has_input = || match tcp.try_read(&mut [0]) {
         Ok(length) => length > 0,
         Err(_) => false,
     };
     // The FIN counts as one segment until it is acknowledged.
-    let is_delivered = sockets::undelivered(&tcp).is_some_and(|bytes| bytes <= ONE_SEGMENT);
+    let is_delivered = sockets::undelivered(tcp).is_some_and(|bytes| bytes <= ONE_SEGMENT);
     if is_delivered && !has_unread_request && !has_input() {
         return;
     }
+    linger(rate, tcp, &PATIENCE).await;
+}
+
+async fn linger(rate: Rate, tcp: &TcpStream, patience: &Patience) {
     tokio::select! {
-        () = discard(&tcp) => {}
-        () = is_stalled(shared, &tcp) => tracing::debug!("a client did not read its response"),
-        () = shared.abort.cancelled() => {}
+        () = discard(tcp, patience) => {}
+        () = is_stalled(rate, tcp, patience) => {
+            tracing::debug!("a client did not read its response, or went on sending");
+        }
     }
 }
 
@@ -49,22 +64,21 @@ pub(super) async fn close(shared: &Shared, tcp: TcpStream, has_unread_request: b
 const ONE_SEGMENT: u64 = 65_535;
 
 /// Reads until the client has ended its side, or sends nothing for too long though it has everything.
-async fn discard(tcp: &TcpStream) {
+async fn discard(tcp: &TcpStream, patience: &Patience) {
     let mut discarded = [0; 4096];
     loop {
-        match timeout(CLOSING_TIME, tcp.readable()).await {
+        match timeout(patience.silence, tcp.readable()).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) => return,
             Err(_) if has_everything(tcp) => return,
             Err(_) => continue,
         }
-        loop {
-            match tcp.try_read(&mut discarded) {
-                Ok(0) => return,
-                Ok(_) => {}
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
-                Err(_) => return,
-            }
+        match tcp.try_read(&mut discarded) {
+            Ok(0) => return,
+            // One that sends without a pause must not keep its time from passing.
+            Ok(_) => consume_budget().await,
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(_) => return,
         }
     }
 }
@@ -74,8 +88,7 @@ fn has_everything(tcp: &TcpStream) -> bool {
 }
 
 /// Resolves if the client takes too little of what was written, or a while after it has everything.
-async fn is_stalled(shared: &Shared, tcp: &TcpStream) {
-    let rate = Rate::minimum(&shared.limits);
+async fn is_stalled(rate: Rate, tcp: &TcpStream, patience: &Patience) {
     let taken = async {
         let mut progress = Progress::default();
         loop {
@@ -90,10 +103,77 @@ async fn is_stalled(shared: &Shared, tcp: &TcpStream) {
         while !has_everything(tcp) {
             sleep(CHECK_EVERY).await;
         }
-        sleep(MAX_SENDING_TIME).await;
+        sleep(patience.sending).await;
     };
     tokio::select! {
         () = taken => {}
         () = everything => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{Read, Write},
+        net::TcpListener,
+        thread,
+    };
+
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+    use crate::serve::Limits;
+
+    const LONG: Duration = Duration::from_secs(3600);
+
+    /// A server that has answered and ended its direction, and what its client does, in a thread.
+    async fn answered(
+        act: impl FnOnce(std::net::TcpStream) + Send + 'static,
+    ) -> (TcpStream, thread::JoinHandle<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let client = thread::spawn(move || {
+            act(std::net::TcpStream::connect(address).expect("a connection"));
+        });
+        let (server, _) = listener.accept().expect("a connection");
+        server.set_nonblocking(true).expect("an open socket");
+        let mut server = TcpStream::from_std(server).expect("a runtime");
+        server.write_all(b"answer").await.expect("sent");
+        server.shutdown().await.expect("ended");
+        (server, client)
+    }
+
+    #[tokio::test]
+    async fn a_client_that_sends_for_ever_is_cut_after_its_time() {
+        let (server, client) = answered(|mut client| {
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).expect("the whole answer");
+            assert_eq!(answer, "answer");
+            while client.write_all(&[b'.'; 65_536]).is_ok() {}
+        })
+        .await;
+        let patience = Patience { silence: LONG, sending: Duration::from_millis(200) };
+        let lingering = linger(Rate::minimum(&Limits::default()), &server, &patience);
+        timeout(Duration::from_secs(20), lingering).await.expect("its time has passed");
+        assert!(!client.is_finished(), "until here it could send");
+        drop(server);
+        client.join().expect("no panic");
+    }
+
+    #[tokio::test]
+    async fn a_client_that_sends_everything_before_it_reads_gets_the_answer() {
+        let (server, client) = answered(|mut client| {
+            client.write_all(&vec![b'.'; 20_000_000]).expect("everything is taken");
+            client.shutdown(std::net::Shutdown::Write).expect("an open socket");
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).expect("the whole answer");
+            assert_eq!(answer, "answer");
+        })
+        .await;
+        let patience = Patience { silence: LONG, sending: LONG };
+        let lingering = linger(Rate::minimum(&Limits::default()), &server, &patience);
+        timeout(Duration::from_secs(20), lingering).await.expect("the client has ended");
+        drop(server);
+        client.join().expect("no panic");
     }
 }

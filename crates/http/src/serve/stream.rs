@@ -161,7 +161,11 @@ async fn connection(
     let info = StreamInfo { remote, local: tcp.local_addr().ok(), transport };
     let lingering = Arc::clone(&shared);
     if let Some(end) = serve_stream(shared, protocol, tcp, info, abort_handle).await {
-        lingering::close(&lingering, end.stream, end.has_unread_request).await;
+        let rate = Rate::minimum(&lingering.limits);
+        tokio::select! {
+            () = lingering::close(rate, &end.stream, end.has_unread_request) => {}
+            () = lingering.abort.cancelled() => {}
+        }
     }
     drop(permit);
 }
