@@ -104,6 +104,10 @@ pub use client::{
 pub use error::{Error, Kind, text_without_password, without_password};
 #[cfg(feature = "client")]
 pub use pool::PoolLimits;
+/// For the gateway of `eyas-relay`, which has a client of its own.
+#[cfg(feature = "client")]
+#[doc(hidden)]
+pub use protocol::EarlyAnswer;
 #[cfg(any(feature = "client", feature = "server"))]
 pub use quic_streams::{HttpDatagrams, StreamDatagrams};
 #[cfg(feature = "server")]

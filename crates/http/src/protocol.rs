@@ -16,6 +16,7 @@ mod wire_body;
 
 use http::{Request, Response, Version};
 
+pub use self::early_answer::EarlyAnswer;
 use self::expected::Expected;
 pub(crate) use self::{
     fields::Omitted,

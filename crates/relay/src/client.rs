@@ -5,14 +5,21 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use eyas::sockets;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::copy::Duplex;
 use crate::report::Ending;
+
+/// How long a client may take to get what was sent to it before its connection is reset.
+const DELIVERY_TIME: Duration = Duration::from_secs(5);
+/// How often it is checked whether a client has everything.
+const CHECK_EVERY: Duration = Duration::from_millis(10);
 
 /// The two directions of a client's stream.
 pub(crate) enum Client {
@@ -70,11 +77,18 @@ impl Client {
         }
     }
 
-    /// Has the connection reset if the stream was cut off, so that it does not look complete.
-    pub(crate) fn cut_if_broken(&self, ending: &Ending) {
+    /// Has the connection reset if the stream was cut off, so that it does not look complete. The reset
+    /// waits until the client has what was sent, which may be a whole answer.
+    pub(crate) async fn cut_if_broken(&mut self, ending: &Ending) {
         if let Some(tcp) = self.tcp()
             && matches!(ending, Ending::Unanswered(_) | Ending::Destination(_) | Ending::Idle)
         {
+            let delivered = async {
+                while sockets::undelivered(tcp).is_some_and(|bytes| bytes > 0) {
+                    sleep(CHECK_EVERY).await;
+                }
+            };
+            let _ = timeout(DELIVERY_TIME, delivered).await;
             let _ = SockRef::from(tcp).set_linger(Some(Duration::ZERO));
         }
     }

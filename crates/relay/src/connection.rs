@@ -30,8 +30,9 @@ use crate::traffic::Traffic;
 
 /// Bytes read at once before the client's destination is known.
 const READ: usize = 4 * 1024;
-/// How long a refused client may take to read the refusal.
-const REFUSAL_TIME: Duration = Duration::from_secs(2);
+/// How long a client that is answered before its request has ended may go on sending, and may take to
+/// read the answer.
+const REFUSAL_TIME: Duration = Duration::from_secs(5);
 
 /// Serves a client, and reports the outcome. An HTTP/2 connection is passed to `streams`, where each stream
 /// is a client with a report of its own.
@@ -179,7 +180,7 @@ impl ClientState {
         };
         match ended {
             Ok(ending) | Err(ending) => {
-                tcp.cut_if_broken(&ending);
+                tcp.cut_if_broken(&ending).await;
                 ending
             }
         }
@@ -384,6 +385,16 @@ impl ClientState {
         let mut requester = Requester::new(tcp, handshake.into_rest(), body);
         let kind = (Until::Destination, shared.limits.idle_time);
         let end = copy::bidirectional(&mut requester, &mut stream, kind, &mut self.bytes).await;
+        if !requester.has_all() && self.bytes.received > 0 {
+            let rest = async {
+                match &end {
+                    End::Both => close_gracefully(tcp).await,
+                    End::Destination(_) => discard(tcp).await,
+                    End::Client(_) | End::Idle => Ok(()),
+                }
+            };
+            let _ = timeout(REFUSAL_TIME, rest).await;
+        }
         Ok(self.ending(end, &stream))
     }
 
@@ -452,17 +463,17 @@ async fn refuse(tcp: &mut Client, handshake: &Handshake, refused: Refused) -> En
     Ending::Refused(refused.why)
 }
 
-/// Closes the connection so that the last data arrives: with unread data the system would reset it.
+/// Closes the connection so that the last data arrives: with unread data the system would reset it (RFC
+/// 9112 §9.6). However much the client sends, the caller limits the time.
 async fn close_gracefully(tcp: &mut Client) -> std::io::Result<()> {
-    const MAX_DISCARDED: usize = 256 * 1024;
     tcp.shutdown().await?;
-    let (mut scratch, mut read) = (vec![0; READ], 0);
-    while read < MAX_DISCARDED {
-        match tcp.read(&mut scratch).await? {
-            0 => return Ok(()),
-            some => read += some,
-        }
-    }
+    discard(tcp).await
+}
+
+/// Reads and discards what a client still sends.
+async fn discard(tcp: &mut Client) -> std::io::Result<()> {
+    let mut scratch = vec![0; READ];
+    while tcp.read(&mut scratch).await? > 0 {}
     Ok(())
 }
 

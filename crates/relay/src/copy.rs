@@ -59,6 +59,8 @@ struct OneDirection {
     ended: bool,
     /// The end was forwarded.
     done: bool,
+    /// The connection is broken, which the end of what has arrived hides.
+    broken: Option<io::Error>,
     bytes: u64,
 }
 
@@ -73,7 +75,8 @@ enum Fault {
 pub(crate) enum Until {
     /// Both directions have ended.
     Both,
-    /// The destination has sent everything.
+    /// The destination has sent everything, even if it reads no more: an HTTP server may answer before it
+    /// has read the request, and close the connection (RFC 9112 §9.5).
     Destination,
 }
 
@@ -91,7 +94,17 @@ pub(crate) async fn bidirectional(
     poll_fn(|cx| {
         loop {
             let moved = (out.bytes, back.bytes, out.done, back.done);
-            let sent = out.poll(cx, client, destination);
+            let sent = match back.broken {
+                Some(_) => Poll::Pending,
+                None => out.poll(cx, client, destination),
+            };
+            let sent = match sent {
+                Poll::Ready(Err(Fault::Writing(error))) if until == Until::Destination => {
+                    back.broken = Some(error);
+                    Poll::Pending
+                }
+                sent => sent,
+            };
             let received = back.poll(cx, destination, client);
             counts.sent = before.sent + out.bytes;
             counts.received = before.received + back.bytes;
@@ -135,6 +148,9 @@ impl OneDirection {
         for _ in 0..TURN {
             ready!(self.poll_waiting(cx, to)).map_err(Fault::Writing)?;
             if self.ended {
+                if let Some(error) = self.broken.take() {
+                    return Poll::Ready(Err(Fault::Reading(error)));
+                }
                 if !self.done {
                     ready!(Pin::new(&mut *to).poll_shutdown(cx)).map_err(Fault::Writing)?;
                     self.done = true;

@@ -29,6 +29,11 @@ impl<'a, C: Duplex> Requester<'a, C> {
         Self { client, rest, body, has_ended: false }
     }
 
+    /// Returns whether the whole request has been read.
+    pub(crate) fn has_all(&self) -> bool {
+        self.body.is_complete()
+    }
+
     /// Returns how many of these bytes belong to the request.
     fn taken(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let taken = self.body.take(bytes);

@@ -349,6 +349,47 @@ async fn a_request_with_a_url_is_forwarded_and_nothing_after_it() {
     assert_eq!(stage.report().end, Ending::Done);
 }
 
+/// Sends a long request before it reads anything, as simple clients do; returns the response.
+async fn upload(stage: &Stage, port: u16) -> String {
+    const LENGTH: usize = 12_000_000;
+    let mut client = stage.client().await;
+    let head =
+        format!("POST http://name.test:{port}/ HTTP/1.1\r\nContent-Length: {LENGTH}\r\n\r\n");
+    client.write_all(head.as_bytes()).await.expect("the head is sent");
+    // Whoever refuses it does so before the rest.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    client.write_all(&vec![b'.'; LENGTH]).await.expect("the whole request is taken");
+    let (mut response, mut piece) = (Vec::new(), [0; 4096]);
+    while !response.ends_with(b"\n") {
+        match client.read(&mut piece).await {
+            Ok(some @ 1..) => response.extend_from_slice(&piece[..some]),
+            end => panic!("{end:?} after {:?}", String::from_utf8_lossy(&response)),
+        }
+    }
+    String::from_utf8(response).expect("text")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refusal_before_the_end_of_the_request_arrives() {
+    let (six, four, port) = both().await;
+    let rules = Rules { deny: vec!["name.test".parse().expect("a pattern")], ..Rules::default() };
+    let stage = Stage::new(port, |proxy| proxy.rules(rules));
+    let denied = tokio::time::timeout(TIMEOUT, upload(&stage, port)).await.expect("no hang");
+    assert!(denied.starts_with("HTTP/1.1 403 "), "{denied}");
+    drop(four);
+    // One that ends the connection with a reset, because it has not read everything.
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = six.accept().await {
+            let _ = stream.read(&mut [0; 16]).await;
+            let answer = b"HTTP/1.1 413 Too Large\r\nContent-Length: 10\r\n\r\ntoo large\n";
+            stream.write_all(answer).await.expect("writes");
+        }
+    });
+    let stage = Stage::new(port, |proxy| proxy);
+    let refused = tokio::time::timeout(TIMEOUT, upload(&stage, port)).await.expect("no hang");
+    assert!(refused.starts_with("HTTP/1.1 413 ") && refused.ends_with("too large\n"), "{refused}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reset_by_the_destination_is_not_taken_for_its_end() {
     let (six, _four, port) = both().await;

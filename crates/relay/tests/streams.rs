@@ -235,6 +235,28 @@ async fn a_failed_stream_gets_the_cause() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refusal_arrives_while_the_client_already_sends() {
+    let stage = Stage::new().await;
+    let (closed, address) = listener().await;
+    drop(closed);
+    for (target, status) in [
+        ("127.0.0.1:1", StatusCode::FORBIDDEN),
+        (address.to_string().as_str(), StatusCode::BAD_GATEWAY),
+    ] {
+        let request = Request::builder().method(Method::CONNECT).uri(target);
+        let request = request.header("proxy-authorization", ADA).body(()).unwrap();
+        let mut h2 = stage.h2.clone().ready().await.expect("ready");
+        let (response, mut send) = h2.send_request(request, false).expect("sends");
+        // As much as the windows allow, without an end.
+        send.send_data(Bytes::from(vec![b'.'; 1 << 20]), false).expect("sends");
+        let response = timeout(TIMEOUT, response).await.expect("it answers").expect("an answer");
+        assert_eq!(response.status(), status, "{target}");
+        let text = all(response.into_body()).await.expect("ends well");
+        assert!(text.starts_with(b"eyas proxy: "), "{}", String::from_utf8_lossy(&text));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reset_is_forwarded_as_a_reset() {
     let stage = Stage::new().await;
     let (listener, address) = listener().await;

@@ -13,7 +13,8 @@ use std::{
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// A stream whose reader learns of a failed write, once it has read everything.
-pub(super) struct EarlyAnswer<S> {
+#[derive(Debug)]
+pub struct EarlyAnswer<S> {
     inner: S,
     /// The error of the write that has failed.
     failed: Option<io::ErrorKind>,
@@ -22,7 +23,8 @@ pub(super) struct EarlyAnswer<S> {
 }
 
 impl<S> EarlyAnswer<S> {
-    pub(super) fn new(inner: S) -> Self {
+    /// Wraps a stream that carries HTTP/1.1, at its client.
+    pub fn new(inner: S) -> Self {
         Self { inner, failed: None, is_exhausted: false }
     }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
 use eyas::race::target::{Host, Target};
-use hyper::client::conn::http1::{Builder, SendRequest};
+use eyas_http::EarlyAnswer;
+use hyper::client::conn::http1::Builder;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -15,19 +16,18 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::failure::Failure;
-use super::pool::Owner;
+use super::pool::{Connection, Owner};
 use super::proxy_protocol;
-use super::request_body::Upload;
 use super::shared::Shared;
 use super::stats::Counters;
 use super::upstream::Address;
 use crate::proxy_status::ErrorType;
 
-/// Opens an HTTP/1.1 connection.
-pub(super) async fn dial(shared: &Shared, owner: Owner) -> Result<SendRequest<Upload>, Failure> {
+/// Opens a connection.
+pub(super) async fn dial(shared: &Shared, owner: Owner) -> Result<Connection, Failure> {
     let permit = permit(shared).await?;
     let limit = shared.limits.connect_time;
-    let sender = match &shared.upstream.0 {
+    let connection = match &shared.upstream.0 {
         Address::Unix(path) => {
             let connecting = timeout(limit, UnixStream::connect(path)).await;
             let stream = connecting
@@ -40,9 +40,9 @@ pub(super) async fn dial(shared: &Shared, owner: Owner) -> Result<SendRequest<Up
             handshake(shared, owner, stream, permit).await
         }
     };
-    let sender = sender.map_err(|error| unreachable_because(shared, &error))?;
+    let connection = connection.map_err(|error| unreachable_because(shared, &error))?;
     Counters::count(&shared.counters.connections);
-    Ok(sender)
+    Ok(connection)
 }
 
 /// Waits for the permit for another connection.
@@ -93,7 +93,7 @@ async fn handshake<T>(
     owner: Owner,
     mut stream: T,
     permit: OwnedSemaphorePermit,
-) -> io::Result<SendRequest<Upload>>
+) -> io::Result<Connection>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -109,17 +109,23 @@ where
         .max_headers(limits.header_fields)
         // RFC 9112 §5.2: a gateway replaces each obs-fold in a response by spaces.
         .allow_obsolete_multiline_headers_in_responses(true);
-    let (sender, connection) =
-        builder.handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+    let (sender, connection) = builder
+        .handshake(TokioIo::new(EarlyAnswer::new(stream)))
+        .await
+        .map_err(io::Error::other)?;
     let counters = Arc::clone(&shared.counters);
     counters.open.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let (connected, cut) = Connection::new(sender);
     tokio::spawn(async move {
-        // The request gets the error. Between requests it does not matter.
-        let _ = connection.with_upgrades().await;
+        tokio::select! {
+            // The request gets the error. Between requests it does not matter.
+            _ = connection.with_upgrades() => {}
+            () = cut.cancelled() => {}
+        }
         counters.open.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
         drop(permit);
     });
-    Ok(sender)
+    Ok(connected)
 }
 
 fn timed_out(shared: &Shared, limit: Duration) -> Failure {

@@ -12,13 +12,12 @@ use eyas_http::serve::InterimResponses;
 use http::{Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use hyper::client::conn::TrySendError;
-use hyper::client::conn::http1::SendRequest;
 use tokio::time::{Instant, sleep};
 
 use super::dial;
 use super::failure::Failure;
 use super::fields;
-use super::pool::Owner;
+use super::pool::{Connection, Owner};
 use super::request_body::{Progress, Upload};
 use super::response_body::Lease;
 use super::shared::Shared;
@@ -42,11 +41,11 @@ pub(super) async fn send(
 ) -> Result<(Response<Incoming>, Lease), Failure> {
     let upload = Arc::clone(request.body().progress());
     listen_for_interims(&mut request, &upload);
-    while let Some(sender) = shared.pool.take(owner) {
+    while let Some(connection) = shared.pool.take(owner) {
         let copy = copy_for_retry(&request);
         Counters::count(&shared.counters.reused);
-        match attempt(shared, sender, request).await {
-            Ok((response, sender)) => return Ok((response, lease(shared, owner, sender, upload))),
+        match attempt(shared, connection, request).await {
+            Ok(answered) => return Ok(leased(shared, owner, answered, upload)),
             Err(FailedAttempt { unsent: Some(unsent), .. }) => request = *unsent,
             Err(FailedAttempt { ended: true, failure, .. }) => {
                 request = copy.ok_or(failure)?;
@@ -56,20 +55,23 @@ pub(super) async fn send(
             Err(FailedAttempt { failure, .. }) => return Err(failure),
         }
     }
-    let sender = dial::dial(shared, owner).await?;
-    let (response, sender) =
-        attempt(shared, sender, request).await.map_err(|failed| failed.failure)?;
-    Ok((response, lease(shared, owner, sender, upload)))
+    let connection = dial::dial(shared, owner).await?;
+    let answered = attempt(shared, connection, request).await.map_err(|failed| failed.failure)?;
+    Ok(leased(shared, owner, answered, upload))
 }
 
-fn lease(
+/// Returns a response with the lease of its connection.
+fn leased(
     shared: &Shared,
     owner: Owner,
-    sender: SendRequest<Upload>,
+    (response, connection): (Response<Incoming>, Connection),
     upload: Arc<Progress>,
-) -> Lease {
+) -> (Response<Incoming>, Lease) {
     let (pool, counters) = (Arc::clone(&shared.pool), Arc::clone(&shared.counters));
-    Lease { sender: Some(sender), owner, pool, upload, counters }
+    let status = response.status();
+    let is_refused = status.is_client_error() || status.is_server_error();
+    let connection = Some(connection);
+    (response, Lease { connection, is_refused, owner, pool, upload, counters })
 }
 
 /// Returns a copy of the request, if it may be sent twice.
@@ -111,9 +113,10 @@ fn listen_for_interims(request: &mut Request<Upload>, upload: &Arc<Progress>) {
 
 async fn attempt(
     shared: &Shared,
-    mut sender: SendRequest<Upload>,
+    mut connection: Connection,
     request: Request<Upload>,
-) -> Result<(Response<Incoming>, SendRequest<Upload>), FailedAttempt> {
+) -> Result<(Response<Incoming>, Connection), FailedAttempt> {
+    let sender = &mut connection.sender;
     // A reused connection is ready once its task has seen the end of the last response.
     if let Err(error) = sender.ready().await {
         let failure = Failure::Closed(describe(&error));
@@ -124,10 +127,11 @@ async fn attempt(
     let result = with_timeout(shared, &upload, sent).await;
     match result {
         None => {
+            connection.cut();
             let failure = Failure::Silent(shared.limits.response_time);
             Err(FailedAttempt { failure, unsent: None, ended: false })
         }
-        Some(Ok(response)) => Ok((response, sender)),
+        Some(Ok(response)) => Ok((response, connection)),
         Some(Err(error)) => Err(failed_attempt(error, &upload)),
     }
 }

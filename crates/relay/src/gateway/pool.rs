@@ -1,4 +1,4 @@
-//! Idle connections to the upstream.
+//! Connections to the upstream, and the pool of idle ones.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -8,22 +8,43 @@ use std::time::Duration;
 
 use hyper::client::conn::http1::SendRequest;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::request_body::Upload;
 
 /// The client connection that a connection belongs to: with the PROXY protocol a single one, otherwise none.
 pub(super) type Owner = Option<(SocketAddr, SocketAddr)>;
 
+/// An HTTP/1.1 connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) sender: SendRequest<Upload>,
+    cut: CancellationToken,
+}
+
+impl Connection {
+    /// Returns a connection, and the token on which its task must end.
+    pub(super) fn new(sender: SendRequest<Upload>) -> (Self, CancellationToken) {
+        let cut = CancellationToken::new();
+        (Self { sender, cut: cut.clone() }, cut)
+    }
+
+    /// Ends it though a request is being sent, which dropping it does not.
+    pub(super) fn cut(self) {
+        self.cut.cancel();
+    }
+}
+
 #[derive(Debug)]
 struct Idle {
-    sender: SendRequest<Upload>,
+    connection: Connection,
     owner: Owner,
     since: Instant,
 }
 
 impl Idle {
     fn is_usable(&self, now: Instant, keep_time: Duration) -> bool {
-        !self.sender.is_closed() && now.duration_since(self.since) < keep_time
+        !self.connection.sender.is_closed() && now.duration_since(self.since) < keep_time
     }
 }
 
@@ -42,28 +63,28 @@ impl Pool {
     }
 
     /// Takes the most recently used connection that is still usable.
-    pub(super) fn take(&self, owner: Owner) -> Option<SendRequest<Upload>> {
+    pub(super) fn take(&self, owner: Owner) -> Option<Connection> {
         let now = Instant::now();
         let mut idle = self.lock();
         while let Some(at) = idle.iter().rposition(|one| one.owner == owner) {
             let one = idle.remove(at)?;
             if one.is_usable(now, self.keep_time) {
-                return Some(one.sender);
+                return Some(one.connection);
             }
         }
         None
     }
 
     /// Keeps a connection, and closes the oldest one if there are too many.
-    pub(super) fn put(self: &Arc<Self>, sender: SendRequest<Upload>, owner: Owner) {
-        if sender.is_closed() || self.limit == 0 {
+    pub(super) fn put(self: &Arc<Self>, connection: Connection, owner: Owner) {
+        if connection.sender.is_closed() || self.limit == 0 {
             return;
         }
         let mut idle = self.lock();
         if idle.len() >= self.limit {
             idle.pop_front();
         }
-        idle.push_back(Idle { sender, owner, since: Instant::now() });
+        idle.push_back(Idle { connection, owner, since: Instant::now() });
         drop(idle);
         if !self.is_sweeping.swap(true, Relaxed) {
             tokio::spawn(sweep(Arc::downgrade(self), self.keep_time));

@@ -10,13 +10,12 @@ use bytes::Bytes;
 use eyas_http::pipe::PipeBody;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
-use hyper::client::conn::http1::SendRequest;
 use thiserror::Error;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::fields;
-use super::pool::{Owner, Pool};
-use super::request_body::{Progress, Upload};
+use super::pool::{Connection, Owner, Pool};
+use super::request_body::Progress;
 use super::stats::Counters;
 
 /// Why a response was aborted.
@@ -47,7 +46,9 @@ enum Source {
 /// A connection that is returned to the pool when its response has ended.
 #[derive(Debug)]
 pub(super) struct Lease {
-    pub(super) sender: Option<SendRequest<Upload>>,
+    pub(super) connection: Option<Connection>,
+    /// Whether the response is an error, and the rest of the request is therefore not wanted.
+    pub(super) is_refused: bool,
     pub(super) owner: Owner,
     pub(super) pool: Arc<Pool>,
     pub(super) upload: Arc<Progress>,
@@ -55,12 +56,14 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// Returns the connection to the pool, if it can be reused.
+    /// Returns the connection to the pool, if it can be reused. After an error the rest of the request is
+    /// not sent (RFC 9112 §9.5): the upstream may never read it, and the client is to read the response.
     fn end(&mut self) {
-        if let Some(sender) = self.sender.take()
-            && self.upload.is_over()
-        {
-            self.pool.put(sender, self.owner);
+        let Some(connection) = self.connection.take() else { return };
+        if self.upload.is_over() {
+            self.pool.put(connection, self.owner);
+        } else if self.is_refused {
+            connection.cut();
         }
     }
 }
@@ -124,7 +127,7 @@ impl FromUpstream {
             }
             Some(Err(error)) => {
                 Counters::count(&self.lease.counters.aborted_responses);
-                self.lease.sender = None;
+                self.lease.connection = None;
                 Poll::Ready(Some(Err(ResponseBodyError::Broken(error))))
             }
             None => {
@@ -144,7 +147,7 @@ impl FromUpstream {
         }
         ready!(timer.as_mut().poll(cx));
         Counters::count(&self.lease.counters.aborted_responses);
-        self.lease.sender = None;
+        self.lease.connection = None;
         Poll::Ready(ResponseBodyError::Silent(limit))
     }
 }

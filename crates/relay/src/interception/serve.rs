@@ -225,7 +225,7 @@ impl Interception {
         let mut tcp = Client::Plain(tcp);
         let ended = client_state.relay_bytes(&self.shared, &mut tcp, race, Bytes::new()).await;
         let (Ok(ending) | Err(ending)) = &ended;
-        tcp.cut_if_broken(ending);
+        tcp.cut_if_broken(ending).await;
         ended
     }
 

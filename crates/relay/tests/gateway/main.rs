@@ -1,5 +1,6 @@
 //! The gateway between clients and an upstream that the test plays byte by byte.
 
+mod early;
 mod failures;
 #[path = "../../../eyas/tests/ports/mod.rs"]
 mod ports;

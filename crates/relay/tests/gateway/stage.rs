@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
-use eyas_http::serve::{Running, Server};
+use eyas_http::serve::{Running, Server, ServerBuilder};
 use eyas_http::{Client, Proxy, Versions};
 use eyas_relay::gateway::{Gateway, GatewayBuilder};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -27,17 +27,22 @@ impl Stage {
         plain: bool,
         set: impl FnOnce(GatewayBuilder) -> GatewayBuilder,
     ) -> Self {
+        let set_server = |server: ServerBuilder| if plain { server.plain() } else { server };
+        Self::with(set_server, set).await
+    }
+
+    pub(crate) async fn with(
+        set_server: impl FnOnce(ServerBuilder) -> ServerBuilder,
+        set: impl FnOnce(GatewayBuilder) -> GatewayBuilder,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("bound");
         let (send, connections) = unbounded_channel();
         tokio::spawn(accept(listener, send));
         let upstream = format!("http://{address}").parse().expect("an upstream");
         let gateway = set(Gateway::builder(upstream)).build().expect("a gateway");
-        let mut server = Server::builder().extended_connect(true).service(gateway.clone());
-        if plain {
-            server = server.plain();
-        }
-        let running = server.start().await.expect("a server");
+        let server = Server::builder().extended_connect(true).service(gateway.clone());
+        let running = set_server(server).start().await.expect("a server");
         Self { running, gateway, connections }
     }
 
