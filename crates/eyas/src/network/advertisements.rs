@@ -6,17 +6,14 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::Ipv6Addr;
-use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use nix::libc;
-use nix::sys::socket::{
-    AddressFamily, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, socket,
-};
 use tokio::net::UdpSocket;
 
 use super::pref64::{Prefix, masked};
 use super::routes::Route;
+use super::watcher::subscribed;
 
 /// The group `RTNLGRP_ND_USEROPT` of `linux/rtnetlink.h`, as a bit of the mask.
 const GROUP: u32 = 1 << (20 - 1);
@@ -49,14 +46,7 @@ pub(super) struct Advertisements(UdpSocket);
 
 impl Advertisements {
     pub(super) fn new() -> io::Result<Self> {
-        let socket = socket(
-            AddressFamily::Netlink,
-            SockType::Raw,
-            SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK,
-            SockProtocol::NetlinkRoute,
-        )?;
-        bind(socket.as_raw_fd(), &NetlinkAddr::new(0, GROUP))?;
-        Ok(Self(UdpSocket::from_std(socket.into())?))
+        subscribed(GROUP).map(Self)
     }
 
     /// Waits for advertised options, and returns the prefixes among them.

@@ -22,22 +22,26 @@ const BUFFER: usize = 4096;
 /// Receives notifications of changes of links, addresses and routes.
 #[derive(Debug)]
 pub(crate) struct Watcher {
-    /// A netlink socket. The runtime has no type for this family, but treats all datagram sockets
-    /// alike.
     socket: UdpSocket,
+}
+
+/// Returns a netlink socket that receives the messages of these groups, a bit for each. The runtime
+/// has no type for this family, but treats all datagram sockets alike.
+pub(super) fn subscribed(groups: u32) -> io::Result<UdpSocket> {
+    let socket = socket(
+        AddressFamily::Netlink,
+        SockType::Raw,
+        SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK,
+        SockProtocol::NetlinkRoute,
+    )?;
+    bind(socket.as_raw_fd(), &NetlinkAddr::new(0, groups))?;
+    UdpSocket::from_std(socket.into())
 }
 
 impl Watcher {
     pub(crate) fn new() -> io::Result<Self> {
-        let socket = socket(
-            AddressFamily::Netlink,
-            SockType::Raw,
-            SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK,
-            SockProtocol::NetlinkRoute,
-        )?;
         let groups = u32::try_from(GROUPS).unwrap_or_default();
-        bind(socket.as_raw_fd(), &NetlinkAddr::new(0, groups))?;
-        Ok(Self { socket: UdpSocket::from_std(socket.into())? })
+        Ok(Self { socket: subscribed(groups)? })
     }
 
     /// Waits for a change.
