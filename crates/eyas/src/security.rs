@@ -17,6 +17,7 @@ mod key;
 mod name;
 mod rejections;
 mod signatures;
+mod verdict;
 mod verifier;
 
 pub(crate) use key::{ClientKeyVerifier, ClientKeys};
@@ -254,7 +255,7 @@ impl SecurityParameters {
     pub(crate) fn server_verifier(&self) -> Result<Arc<dyn ServerCertVerifier>, Error> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let inner = self.trust_verifier(&provider)?;
-        Ok(Arc::new(rejections::RecordingVerifier::new(inner, &self.rejections)))
+        Ok(Arc::new(rejections::recording(inner, &self.rejections)))
     }
 
     /// Returns the identity that a client presents to a DTLS server that requests a certificate.
@@ -290,7 +291,7 @@ impl SecurityParameters {
             Trust::Platform => {
                 let inner = self.platform_verifier(provider);
                 let added = self.added_roots.clone();
-                Ok(Arc::new(verifier::AcceptAnchors::new(inner, added, true, provider)))
+                Ok(Arc::new(verifier::accepting_anchors(inner, added, true)))
             }
             Trust::Roots(roots) => {
                 let mut store = RootCertStore::empty();
@@ -303,7 +304,7 @@ impl SecurityParameters {
                         .build()
                         .map_err(|error| Error::Security(error.to_string()))?;
                 let anchors = roots.iter().chain(&self.added_roots).cloned().collect();
-                Ok(Arc::new(verifier::AcceptAnchors::new(inner, anchors, false, provider)))
+                Ok(Arc::new(verifier::accepting_anchors(inner, anchors, false)))
             }
         }
     }

@@ -7,11 +7,12 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use eyas_race::evidence::{Cause, Failure};
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::client::danger::ServerCertVerifier;
+use rustls::{CertificateError, Error};
+use rustls_pki_types::ServerName;
 
 use super::fault_text;
+use super::verdict::{Presented, Reviewed, Verdict};
 
 /// The maximum number of rejections kept: more than occur during one handshake.
 const MAX_REJECTIONS: usize = 256;
@@ -115,74 +116,23 @@ impl Rejections {
     }
 }
 
-/// Wraps a verifier, and records what it rejects.
-#[derive(Debug)]
-pub(super) struct RecordingVerifier {
+/// Returns a verifier that records what another one rejects.
+pub(super) fn recording(
     inner: Arc<dyn ServerCertVerifier>,
-    rejections: Arc<Rejections>,
-}
-
-impl RecordingVerifier {
-    pub(super) fn new(inner: Arc<dyn ServerCertVerifier>, rejections: &Arc<Rejections>) -> Self {
-        Self { inner, rejections: Arc::clone(rejections) }
-    }
-}
-
-impl ServerCertVerifier for RecordingVerifier {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        let result = self.inner.verify_server_cert(
-            end_entity,
-            intermediates,
-            server_name,
-            ocsp_response,
-            now,
-        );
-        if let Err(Error::InvalidCertificate(why)) = &result {
-            self.rejections.record(Rejection {
-                name: server_name.to_owned(),
+    rejections: &Arc<Rejections>,
+) -> impl ServerCertVerifier + use<> {
+    let rejections = Arc::clone(rejections);
+    Reviewed::new(inner, move |presented: &Presented<'_>, verdict: Verdict| {
+        if let Err(Error::InvalidCertificate(why)) = &verdict {
+            let Presented { certificate, name, now } = presented;
+            rejections.record(Rejection {
+                name: ServerName::to_owned(name),
                 error: why.to_string(),
-                description: fault_text::describe(end_entity, why, server_name, now),
+                description: fault_text::describe(certificate, why, name, *now),
             });
         }
-        result
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.inner.verify_tls12_signature(message, cert, dss)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.inner.verify_tls13_signature(message, cert, dss)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.inner.supported_verify_schemes()
-    }
-
-    fn requires_raw_public_keys(&self) -> bool {
-        self.inner.requires_raw_public_keys()
-    }
-
-    fn root_hint_subjects(&self) -> Option<&[DistinguishedName]> {
-        self.inner.root_hint_subjects()
-    }
+        verdict
+    })
 }
 
 /// Returns a verifier's error as passed on by the layers above.

@@ -15,40 +15,36 @@ use x509_cert::der::oid::db::rfc5280::{ANY_EXTENDED_KEY_USAGE, ID_KP_SERVER_AUTH
 use x509_cert::ext::pkix::ExtendedKeyUsage;
 
 use super::signatures::check_signatures;
+use super::verdict::{Presented, Reviewed, Verdict};
 
-/// Accepts what another verifier accepts, and a certificate that is itself a trust anchor.
+/// Returns a verifier that accepts what another one accepts, and a certificate that is itself a trust
+/// anchor: one of these, or of the platform's trust store with `with_platform`.
 ///
-/// The verifier below refuses a server's certificate that says `CA:TRUE`, as `openssl req -x509`
-/// makes it. But whoever trusts exactly this certificate has decided about it: RFC 5280 §6 leaves
-/// open where trust comes from, and OpenSSL, Go and Python accept it. Its names, its validity and
-/// its purpose still count.
-#[derive(Debug)]
-pub(super) struct AcceptAnchors {
+/// The other one refuses a server's certificate that says `CA:TRUE`, as `openssl req -x509` makes
+/// it. But whoever trusts exactly this certificate has decided about it: RFC 5280 §6 leaves open
+/// where trust comes from, and OpenSSL, Go and Python accept it. Its names, its validity and its
+/// purpose still count.
+pub(super) fn accepting_anchors(
     inner: Arc<dyn ServerCertVerifier>,
     anchors: Vec<CertificateDer<'static>>,
-    /// Whether the platform's trust store has anchors, too.
     with_platform: bool,
-    algorithms: WebPkiSupportedAlgorithms,
-}
-
-impl AcceptAnchors {
-    pub(super) fn new(
-        inner: Arc<dyn ServerCertVerifier>,
-        anchors: Vec<CertificateDer<'static>>,
-        with_platform: bool,
-        provider: &CryptoProvider,
-    ) -> Self {
-        let algorithms = provider.signature_verification_algorithms;
-        Self { inner, anchors, with_platform, algorithms }
-    }
-
-    fn is_anchor(&self, certificate: &CertificateDer<'_>) -> bool {
+) -> impl ServerCertVerifier {
+    let is_anchor = move |certificate: &CertificateDer<'_>| {
         let is_same = |anchor: &CertificateDer<'_>| anchor.as_ref() == certificate.as_ref();
-        self.anchors.iter().any(is_same)
-            || (self.with_platform && is_self_issued(certificate) && {
-                platform_anchors().iter().any(is_same)
-            })
-    }
+        anchors.iter().any(is_same)
+            || (with_platform
+                && is_self_issued(certificate)
+                && platform_anchors().iter().any(is_same))
+    };
+    Reviewed::new(inner, move |presented: &Presented<'_>, verdict: Verdict| {
+        let Presented { certificate, name, now } = presented;
+        match verdict {
+            Err(Error::InvalidCertificate(_)) if is_anchor(certificate) => {
+                check_anchor(certificate, name, *now).map(|()| ServerCertVerified::assertion())
+            }
+            verdict => verdict,
+        }
+    })
 }
 
 /// Reads the platform's anchors once more: for a certificate that was just refused, and could be
@@ -99,33 +95,6 @@ fn check_anchor(
         return Err(CertificateError::InvalidPurpose.into());
     }
     verify_server_name(&parsed, name)
-}
-
-impl ServerCertVerifier for AcceptAnchors {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        let verified = self.inner.verify_server_cert(
-            end_entity,
-            intermediates,
-            server_name,
-            ocsp_response,
-            now,
-        );
-        match verified {
-            Err(Error::InvalidCertificate(_)) if self.is_anchor(end_entity) => {
-                check_anchor(end_entity, server_name, now).map(|()| ServerCertVerified::assertion())
-            }
-            verified => verified,
-        }
-    }
-
-    check_signatures!();
 }
 
 /// Accepts any certificate whose key the peer proves to hold.
