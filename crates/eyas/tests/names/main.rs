@@ -7,6 +7,7 @@ mod namespace;
 mod configurations;
 mod dns;
 mod etc;
+mod preference;
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -31,7 +32,7 @@ const NETWORK: [&str; 5] = [
     "link set here up",
 ];
 
-fn in_namespace(test: &str, body: fn(&tokio::runtime::Runtime)) {
+pub(crate) fn in_namespace(test: &str, body: fn(&tokio::runtime::Runtime)) {
     namespace::in_its_own(test, || {
         NETWORK.into_iter().for_each(ip);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -52,7 +53,7 @@ fn getent(name: &str, environment: &[(&str, &str)]) -> BTreeSet<IpAddr> {
     addresses.map(|address| address.parse::<IpAddr>().unwrap().to_canonical()).collect()
 }
 
-async fn query(resolver: &Resolver, name: &str, record_type: RecordType) -> Answer {
+pub(crate) async fn query(resolver: &Resolver, name: &str, record_type: RecordType) -> Answer {
     let query = Query { id: QueryId(0), name: name.to_owned(), record_type };
     resolver.query(&query, 443).await
 }

@@ -48,17 +48,17 @@ impl Rank {
         used: bool,
     ) -> Self {
         let (precedence, label) = policy(table, address);
-        let scope = scope(address);
-        let source = source_for(network, table, address);
+        let scope = |address| scope_by(table, address);
+        let source = source_for(network, address);
         // Through NAT64 there is no IPv4 source to compare with, so the rule does not apply.
         let rtt = rtt.map_or(u64::MAX, |rtt| u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX));
         Self([
             u64::from(!network.can_try(address)),
-            u64::from(source.is_some_and(|source| self::scope(source.address) != scope)),
+            u64::from(source.is_some_and(|source| scope(source.address) != scope(address))),
             u64::from(source.is_some_and(|source| source.deprecated)),
             u64::from(source.is_some_and(|source| policy(table, source.address).1 != label)),
             u64::from(u32::MAX - precedence),
-            scope,
+            scope(address),
             rtt,
             u64::from(!used),
             u64::MAX - u64::from(source.map_or(0, |source| matching_prefix(&source, address))),
@@ -90,13 +90,24 @@ fn policy(table: Option<&AddressTable>, address: IpAddr) -> (u32, u32) {
             .find(|(prefix, len, _, _)| covers(*prefix, *len))
             .map_or((0, 0), |(_, _, precedence, label)| (*precedence, *label)),
         Some(table) => {
-            let value = |list: &[PrefixValue]| {
-                let row = list.iter().find(|row| covers(row.prefix.to_bits(), row.len));
-                row.map_or(0, |row| row.value)
-            };
+            let value = |list| value_of(list, address).unwrap_or_default();
             (value(&table.precedences), value(&table.labels))
         }
     }
+}
+
+/// Returns the value of the first row for an address.
+fn value_of(list: &[PrefixValue], address: IpAddr) -> Option<u32> {
+    let bits = mapped(address);
+    let covers = |row: &&PrefixValue| common_bits(row.prefix.to_bits(), bits) >= u32::from(row.len);
+    list.iter().find(covers).map(|row| row.value)
+}
+
+/// Returns the scope, which the host's table may set for IPv4.
+fn scope_by(table: Option<&AddressTable>, address: IpAddr) -> u64 {
+    let listed =
+        table.filter(|_| address.is_ipv4()).and_then(|table| value_of(&table.scopes, address));
+    listed.map_or_else(|| scope(address), u64::from)
 }
 
 /// Returns the scope according to RFC 6724 §3.1 and §3.2: loopback counts as link-local, private
@@ -114,19 +125,16 @@ fn scope(address: IpAddr) -> u64 {
 }
 
 /// Returns the source that the kernel would choose among those given: RFC 6724 §5 with rules 1, 2,
-/// 3, 6 and 8; the other rules concern interfaces and temporary addresses.
-fn source_for(
-    network: &NetworkView,
-    table: Option<&AddressTable>,
-    destination: IpAddr,
-) -> Option<SourceAddress> {
+/// 3, 6 and 8; the other rules concern interfaces and temporary addresses. The table of this
+/// program's host is none of the kernel's.
+fn source_for(network: &NetworkView, destination: IpAddr) -> Option<SourceAddress> {
     if destination.is_loopback() {
         let prefix_len = if destination.is_ipv4() { 8 } else { 128 };
         let address = destination;
         return Some(SourceAddress { address, prefix_len, deprecated: false, routed: false });
     }
     let destination_scope = scope(destination);
-    let label = policy(table, destination).1;
+    let label = policy(None, destination).1;
     let fits = |source: &&SourceAddress| {
         Family::of(source.address) == Family::of(destination)
             && !source.address.is_loopback()
@@ -145,7 +153,7 @@ fn source_for(
                 source.address != destination,
                 scope_rank,
                 source.deprecated,
-                policy(table, source.address).1 != label,
+                policy(None, source.address).1 != label,
                 u32::MAX - matching_prefix(source, destination),
             )
         })

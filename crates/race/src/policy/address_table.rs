@@ -18,14 +18,18 @@ pub(crate) const RFC_6724: [(u128, u8, u32, u32); 9] = [
     (0, 0, 40, 1),                 // ::/0
 ];
 
-/// Precedences and labels of prefixes, each list with the longest prefix first. IPv4 addresses are
-/// looked up as IPv4-mapped ones. The default is the table of RFC 6724.
+/// Precedences, labels and scopes of prefixes, each list with the longest prefix first. IPv4
+/// addresses are looked up as IPv4-mapped ones. The default is the table of RFC 6724.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddressTable {
     /// The precedence of a destination; greater is preferred.
     pub precedences: Vec<PrefixValue>,
     /// The label; destinations whose source has the same one are preferred.
     pub labels: Vec<PrefixValue>,
+    /// The scope of an IPv4 address, as in IPv6 (RFC 4291 §2.7); without a row, that of RFC 6724
+    /// §3.2.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<PrefixValue>,
 }
 
 /// A value for the addresses with a prefix.
@@ -50,6 +54,7 @@ impl Default for AddressTable {
                 .map(|(prefix, len, value, _)| row(*prefix, *len, *value))
                 .collect(),
             labels: rows.map(|(prefix, len, _, value)| row(*prefix, *len, *value)).collect(),
+            scopes: Vec::new(),
         }
     }
 }

@@ -141,9 +141,32 @@ fn the_table_of_the_host_counts() {
     let there = |address| Rank::of(&without_ipv4, Some(&ipv4_first), ip(address), None, false);
     assert!(there(v6) < there(v4));
     // Private IPv6 addresses count as global ones if they have the same label and precedence.
-    let same = AddressTable { precedences: vec![row("::", 0, 40)], labels: vec![row("::", 0, 1)] };
+    let same = AddressTable {
+        precedences: vec![row("::", 0, 40)],
+        labels: vec![row("::", 0, 1)],
+        scopes: Vec::new(),
+    };
     let between = rule_between(&rank(&same, "fd00::1"), &rank(&same, v6));
     assert_eq!(between, AddressRule::LongestPrefix);
+}
+
+/// `scopev4 ::ffff:10.0.0.0/104 5` of gai.conf(5): a source of another scope does not suit.
+#[test]
+fn the_host_may_narrow_the_scope_of_ipv4() {
+    let row =
+        |prefix: &str, len, value| PrefixValue { prefix: prefix.parse().unwrap(), len, value };
+    let table = AddressTable {
+        scopes: vec![row("::ffff:10.0.0.0", 104, 5), row("::", 0, 14)],
+        ..AddressTable::default()
+    };
+    let network = network(&[("192.0.2.9", 24)]);
+    let rank = |address: &str| Rank::of(&network, Some(&table), ip(address), None, false);
+    let (narrow, wide) = (rank("10.0.0.1"), rank("198.51.100.1"));
+    assert!(wide < narrow);
+    assert_eq!(rule_between(&wide, &narrow), AddressRule::MatchingScope);
+    let private = self::network(&[("10.0.0.9", 24)]);
+    let rank = |address: &str| Rank::of(&private, Some(&table), ip(address), None, false);
+    assert!(rank("10.0.0.1") < rank("198.51.100.1"), "its own source has the same scope");
 }
 
 #[test]
