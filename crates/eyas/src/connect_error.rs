@@ -204,6 +204,13 @@ fn cause_text(failure: &Failure) -> String {
 }
 
 fn no_address(f: &mut fmt::Formatter<'_>, failures: &[(RecordType, DnsFailure)]) -> fmt::Result {
+    let local = failures.iter().find_map(|(_, failure)| match failure {
+        DnsFailure::Local(why) => Some(why),
+        _ => None,
+    });
+    if let Some(why) = local {
+        return write!(f, "DNS could not be asked: {why}");
+    }
     f.write_str("DNS returned no address")?;
     for (n, (record_type, failure)) in failures.iter().enumerate() {
         f.write_str(if n == 0 { ": " } else { ", " })?;

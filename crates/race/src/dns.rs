@@ -120,6 +120,9 @@ pub enum DnsFailure {
     Malformed,
     /// No server could be reached or none is configured.
     Unreachable,
+    /// This host could not send the query, for this reason: its limits, its addresses, its firewall.
+    /// That says nothing of the server or the name.
+    Local(String),
 }
 
 impl DnsFailure {
@@ -133,6 +136,7 @@ impl DnsFailure {
             Self::Timeout => "timeout",
             Self::Malformed => "malformed",
             Self::Unreachable => "unreachable",
+            Self::Local(_) => "local",
         }
     }
 }

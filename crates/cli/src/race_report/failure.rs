@@ -55,6 +55,13 @@ fn no_address(failures: &[(RecordType, DnsFailure)], target: &Target) -> Failure
         return Failure::new(Kind::Dns, format!("DNS reports that {host} does not exist"))
             .hint("is the name right? --dns-server ADDR asks another server");
     }
+    let local = failures.iter().find_map(|(_, failure)| match failure {
+        DnsFailure::Local(why) => Some(why),
+        _ => None,
+    });
+    if let Some(why) = local {
+        return Failure::new(Kind::Dns, format!("DNS could not be asked for {host}: {why}"));
+    }
     let reported: Vec<String> = failures
         .iter()
         .map(|(record_type, failure)| format!("{}: {}", record_type.name(), failure.name()))
@@ -200,6 +207,19 @@ mod tests {
     use eyas::race::target::Host;
 
     use super::*;
+
+    #[test]
+    fn a_query_that_this_host_could_not_send_says_nothing_of_the_name() {
+        let target = Target::https(Host::parse("a.test").expect("a host"), 443);
+        let why = "Network is unreachable: this host has no route to the name server";
+        let local = DnsFailure::Local(why.to_owned());
+        let failures = vec![(RecordType::Aaaa, local.clone()), (RecordType::A, local)];
+        let failure = race_failure(&RaceFailure::NoAddress(failures), &target, false);
+        assert_eq!(failure.kind, Kind::Dns);
+        let text = failure.to_string();
+        assert!(text.contains(why) && text.matches(why).count() == 1, "{text}");
+        assert!(!text.contains("no address") && failure.hint.is_none(), "{text}");
+    }
 
     #[test]
     fn a_target_is_shown_as_it_can_be_entered() {

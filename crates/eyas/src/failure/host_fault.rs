@@ -23,15 +23,15 @@ pub(crate) enum Call {
     /// A packet to an address, on a socket without a connection.
     #[cfg_attr(
         not(any(feature = "quic", feature = "sctp", test)),
-        expect(dead_code, reason = "TCP sockets are connected before anything is sent")
+        expect(dead_code, reason = "other sockets are connected before anything is sent")
     )]
     Send,
     /// A call on a connection, or a pending error (`SO_ERROR`): something may have come back.
     Pending,
 }
 
-/// What on this host keeps an attempt from being made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What on this host keeps an attempt or a query from being made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum HostFault {
     /// No local port is free for this destination, or no address to send from.
     NoLocalPort,

@@ -40,7 +40,7 @@ pub(super) async fn discover(network: &Resolver, named: &Resolver) -> (Vec<Prefi
     let ask = async {
         let answer = network.query(&query, 0).await.records;
         match answer {
-            Err(DnsFailure::Unreachable) if !named.is_system() => {
+            Err(DnsFailure::Unreachable | DnsFailure::Local(_)) if !named.is_system() => {
                 named.query(&query, 0).await.records
             }
             answer => answer,

@@ -7,6 +7,7 @@ mod namespace;
 mod configurations;
 mod dns;
 mod etc;
+mod host_errors;
 mod preference;
 
 use std::collections::BTreeSet;

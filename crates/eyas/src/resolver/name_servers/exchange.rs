@@ -4,11 +4,14 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
+use nix::libc;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UdpSocket};
 
 use super::Trouble;
 use super::message::{Question, Response};
+use crate::failure::Call;
+use crate::network::sources::source_address_for;
 
 /// The largest datagram. Servers send more than what was announced to them.
 const DATAGRAM: usize = 65_535;
@@ -30,18 +33,19 @@ pub(super) async fn over_udp(
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
     };
-    let socket = UdpSocket::bind(any).await?;
-    socket.connect(server).await?;
+    let trouble = |call| move |error: io::Error| Trouble::of(&error, call, server);
+    let socket = UdpSocket::bind(any).await.map_err(trouble(Call::Open))?;
+    socket.connect(server).await.map_err(trouble(Call::Connect))?;
     let mut datagram = vec![0; DATAGRAM];
     let mut strays = 0;
     loop {
-        socket.send(&query).await?;
+        socket.send(&query).await.map_err(trouble(Call::Pending))?;
         let resend = tokio::time::sleep(again);
         tokio::pin!(resend);
         again *= 2;
         loop {
             let len = tokio::select! {
-                received = socket.recv(&mut datagram) => received?,
+                received = socket.recv(&mut datagram) => received.map_err(trouble(Call::Pending))?,
                 () = &mut resend => break,
             };
             let octets = datagram.get(..len).unwrap_or_default().to_vec();
@@ -62,9 +66,19 @@ pub(super) async fn over_tcp(
     question: &Question,
     edns: bool,
 ) -> Result<Response, Trouble> {
-    let tcp = TcpStream::connect(server).await?;
+    over_stream(connected(server).await?, question, edns).await
+}
+
+/// Connects to a server over TCP.
+pub(super) async fn connected(server: SocketAddr) -> Result<TcpStream, Trouble> {
+    let tcp = TcpStream::connect(server).await.map_err(|error| {
+        // A router's report is EACCES, too (RFC 4443 §3.1, code 1).
+        let is_reported =
+            error.raw_os_error() == Some(libc::EACCES) && source_address_for(server).is_ok();
+        Trouble::of(&error, if is_reported { Call::Pending } else { Call::Connect }, server)
+    })?;
     tcp.set_nodelay(true)?;
-    over_stream(tcp, question, edns).await
+    Ok(tcp)
 }
 
 /// Sends a query over a byte stream, with two octets of length before each message (RFC 1035 §4.2.2).

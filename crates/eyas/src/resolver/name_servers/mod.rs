@@ -5,6 +5,7 @@
 //! | `message` | queries and responses; pure | RFC 1035, RFC 6891 |
 //! | `exchange` | one query and the response to it, over UDP or TCP | RFC 5452, RFC 7766 |
 //! | `tls`, `https` | the same over connections that queries share | RFC 7858, RFC 8484 |
+//! | `host_trouble` | what keeps this host from asking | |
 //! | `server` | one server: with EDNS or without it | RFC 6891 §7 |
 //! | `cache` | answers that still hold; pure | RFC 2308 |
 //!
@@ -25,6 +26,7 @@ use tokio::sync::Semaphore;
 
 mod cache;
 mod exchange;
+mod host_trouble;
 #[cfg(feature = "encrypted-dns")]
 pub(super) mod https;
 mod message;
@@ -36,6 +38,7 @@ pub(super) mod tls;
 
 use super::records;
 use cache::Cache;
+use host_trouble::HostTrouble;
 use message::{Content, MAX_ALIASES, Question, Response};
 use server::Server;
 
@@ -95,6 +98,7 @@ pub(crate) struct Found {
 /// Why a server was of no use. The later ones say more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Trouble {
+    OfThisHost(HostTrouble),
     Unreachable,
     Silent,
     Malformed,
@@ -213,7 +217,7 @@ impl NameServers {
     async fn ask(&self, question: &Question) -> Result<Response, DnsFailure> {
         let order = self.order();
         let mut asked = FuturesUnordered::new();
-        let (mut worst, mut lame) = (Trouble::Unreachable, None);
+        let (mut worst, mut lame) = (None, None);
         let turns = order.iter().cycle().take(order.len() * self.options.attempts);
         for (turn, server) in turns.enumerate() {
             let since = Instant::now();
@@ -225,17 +229,17 @@ impl NameServers {
                     Some(answer) = asked.next() => answer,
                     () = &mut timeout => {
                         server.set_silent(since);
-                        worst = worst.max(Trouble::Silent);
+                        worst = worst.max(Some(Trouble::Silent));
                         break;
                     }
                 };
                 match answer {
                     Ok(response) if response.is_lame(question) => lame = Some(response),
                     Ok(response) if is_malformed(&response, question) => {
-                        worst = worst.max(Trouble::Malformed);
+                        worst = worst.max(Some(Trouble::Malformed));
                     }
                     Ok(response) => return Ok(response),
-                    Err(trouble) => worst = worst.max(trouble),
+                    Err(trouble) => worst = worst.max(Some(trouble)),
                 }
                 // If an earlier one was of no use, this one may still be.
                 if of == turn {
@@ -244,10 +248,11 @@ impl NameServers {
             }
         }
         lame.ok_or(match worst {
-            Trouble::Unreachable => DnsFailure::Unreachable,
-            Trouble::Silent => DnsFailure::Timeout,
-            Trouble::Malformed => DnsFailure::Malformed,
-            Trouble::Refused => DnsFailure::ServerFailure,
+            None | Some(Trouble::Unreachable) => DnsFailure::Unreachable,
+            Some(Trouble::OfThisHost(trouble)) => DnsFailure::Local(trouble.to_string()),
+            Some(Trouble::Silent) => DnsFailure::Timeout,
+            Some(Trouble::Malformed) => DnsFailure::Malformed,
+            Some(Trouble::Refused) => DnsFailure::ServerFailure,
         })
     }
 

@@ -14,7 +14,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::Trouble;
-use super::exchange::{STRAY_MESSAGES, framed, read_message};
+use super::exchange::{STRAY_MESSAGES, connected, framed, read_message};
 use super::message::{Question, Response};
 use super::shared_connection::{Connection, SharedConnection};
 
@@ -69,8 +69,7 @@ pub(super) async fn connect(
     name: ServerName<'static>,
     config: Arc<ClientConfig>,
 ) -> Result<TlsStream<TcpStream>, Trouble> {
-    let tcp = TcpStream::connect(address).await?;
-    tcp.set_nodelay(true)?;
+    let tcp = connected(address).await?;
     let tls = TlsConnector::from(config).connect(name, tcp).await.inspect_err(|error| {
         tracing::warn!(%address, %error, "no TLS connection to the DNS server");
     })?;

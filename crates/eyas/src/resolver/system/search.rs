@@ -94,7 +94,7 @@ pub(super) async fn search(
             return Ok(Searched { name: candidate.name.as_str().into(), aaaa, a });
         };
         if candidate.as_it_is && at == 0 {
-            is_over = failure == DnsFailure::Unreachable;
+            is_over = matches!(failure, DnsFailure::Unreachable | DnsFailure::Local(_));
             first_as_it_is = Some(failure);
             continue;
         }

@@ -1,0 +1,95 @@
+//! What keeps this host from asking a server. It says nothing of the server, nor of a name.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+use nix::libc;
+
+use super::Trouble;
+use crate::failure::{Call, HostFault};
+use crate::network::sources::source_address_for;
+
+/// An error of this host, before anything was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct HostTrouble {
+    code: i32,
+    /// `None` if there is no route.
+    fault: Option<HostFault>,
+    server: SocketAddr,
+}
+
+impl Trouble {
+    /// Returns what this error of a call for a server means.
+    pub(super) fn of(error: &io::Error, call: Call, server: SocketAddr) -> Self {
+        let fault = HostFault::of(error, call, Some(server));
+        match error.raw_os_error() {
+            Some(code)
+                if fault.is_some() || (has_no_route(code) && is_of_this_host(call, server)) =>
+            {
+                Self::OfThisHost(HostTrouble { code, fault, server })
+            }
+            Some(libc::ETIMEDOUT) => Self::Silent,
+            _ => Self::Unreachable,
+        }
+    }
+}
+
+const fn has_no_route(code: i32) -> bool {
+    matches!(code, libc::ENETUNREACH | libc::EHOSTUNREACH)
+}
+
+/// Returns whether this host has no route to the server. Its own answer comes from connecting a socket for datagrams,
+/// which sends nothing; in other calls a router may have reported the error.
+fn is_of_this_host(call: Call, server: SocketAddr) -> bool {
+    call == Call::Connect && source_address_for(server).is_err()
+}
+
+impl fmt::Display for HostTrouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (error, server) = (io::Error::from_raw_os_error(self.code), self.server);
+        match self.fault {
+            Some(fault) => write!(f, "{error}: {fault} (name server {server})"),
+            None => write!(
+                f,
+                "{error}: this host has no route to the name server {server}; check its addresses and routes, or ask \
+                 another server"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_before_anything_was_sent_are_of_this_host() {
+        let server: SocketAddr = "127.0.0.1:53".parse().unwrap();
+        let of = |code, call| Trouble::of(&io::Error::from_raw_os_error(code), call, server);
+        for (code, call, word) in [
+            (libc::EMFILE, Call::Open, "ulimit -n"),
+            (libc::ENFILE, Call::Bind, "fs.file-max"),
+            (libc::EADDRNOTAVAIL, Call::Connect, "no free local port"),
+            (libc::EAGAIN, Call::Connect, "no free local port"),
+            (libc::EPERM, Call::Pending, "firewall"),
+            (libc::EACCES, Call::Connect, "firewall"),
+            (libc::ENOBUFS, Call::Pending, "memory"),
+            (libc::EAFNOSUPPORT, Call::Open, "address family"),
+        ] {
+            let Trouble::OfThisHost(trouble) = of(code, call) else { panic!("{code} {call:?}") };
+            let text = trouble.to_string();
+            assert!(text.contains(word) && text.contains("127.0.0.1:53"), "{text}");
+        }
+        for (code, call, trouble) in [
+            (libc::ECONNREFUSED, Call::Pending, Trouble::Unreachable),
+            (libc::ECONNRESET, Call::Pending, Trouble::Unreachable),
+            (libc::EHOSTUNREACH, Call::Pending, Trouble::Unreachable),
+            (libc::EACCES, Call::Pending, Trouble::Unreachable),
+            (libc::ENETUNREACH, Call::Connect, Trouble::Unreachable),
+            (libc::ETIMEDOUT, Call::Pending, Trouble::Silent),
+        ] {
+            assert_eq!(of(code, call), trouble, "{code} {call:?}: there is a route to this server");
+        }
+    }
+}
