@@ -17,7 +17,7 @@ const POD: Option<&str> = Some(
      search default.svc.cluster.local svc.cluster.local cluster.local\n\
      options ndots:5\n",
 );
-const TWO: Option<&str> = Some("nameserver 127.0.0.1\nsearch one.test two.test\n");
+pub(crate) const TWO: Option<&str> = Some("nameserver 127.0.0.1\nsearch one.test two.test\n");
 const DNS_NAMES: &[&str] =
     &["v4.test", "v6.test", "both.test", "alias.test", "broken.test", "empty.test", "absent.test"];
 const HOSTS_NAMES: &[&str] = &["both.test", "v6.test", "h.test", "a", "b", "c"];
@@ -25,7 +25,7 @@ const POD_NAMES: &[&str] =
     &["svc", "svc.ns", "svc.ns.svc", "svc.default", "api.example.com", "both.test", "absent.test"];
 
 /// A host with everything usual.
-const USUAL: Configuration = Configuration {
+pub(crate) const USUAL: Configuration = Configuration {
     what: "files and DNS",
     switch: Some("passwd: files\nhosts: files dns\n"),
     resolv_conf: SERVER,

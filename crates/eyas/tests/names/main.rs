@@ -8,6 +8,7 @@ mod configurations;
 mod dns;
 mod etc;
 mod host_errors;
+mod odd_configurations;
 mod preference;
 
 use std::collections::BTreeSet;
@@ -20,6 +21,7 @@ use eyas::{NameSource, Resolver};
 use crate::configurations::{CONFIGURATIONS, Configuration};
 use crate::etc::Etc;
 use crate::namespace::ip;
+use crate::odd_configurations::ODD_CONFIGURATIONS;
 
 /// Set to the name that a child process asks for.
 const ASKED: &str = "EYAS_TEST_ASKED";
@@ -65,7 +67,7 @@ async fn addresses(resolver: &Resolver, name: &str) -> BTreeSet<IpAddr> {
         tokio::join!(query(resolver, name, RecordType::Aaaa), query(resolver, name, RecordType::A));
     let mut addresses = BTreeSet::new();
     if let Ok(Records::Aaaa(found)) = aaaa.records {
-        addresses.extend(found.into_iter().map(IpAddr::V6));
+        addresses.extend(found.into_iter().map(|v6| IpAddr::V6(v6).to_canonical()));
     }
     if let Ok(Records::A(found)) = a.records {
         addresses.extend(found.into_iter().map(IpAddr::V4));
@@ -79,7 +81,8 @@ fn we_say_what_the_host_says() {
         let (mut etc, server) = (Etc::new(), dns::Server::start());
         let resolver = Resolver::system();
         let mut wrong = Vec::new();
-        for (at, configuration) in CONFIGURATIONS.iter().enumerate() {
+        let all = CONFIGURATIONS.iter().chain(ODD_CONFIGURATIONS);
+        for (at, configuration) in all.enumerate() {
             etc.set(at, configuration);
             let Configuration { what, environment, names, .. } = configuration;
             for name in *names {
@@ -96,7 +99,27 @@ fn we_say_what_the_host_says() {
             }
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-        assert!(CONFIGURATIONS.len() >= 25);
+        assert!(CONFIGURATIONS.len() >= 25 && ODD_CONFIGURATIONS.len() >= 25);
+    });
+}
+
+/// Lists of blocked names have some hundred thousand lines, and some of these are long.
+#[test]
+fn a_huge_hosts_file_is_read_to_its_end() {
+    in_namespace("a_huge_hosts_file_is_read_to_its_end", |runtime| {
+        let etc = Etc::new();
+        etc.write("nsswitch.conf", "hosts: files\n");
+        let mut hosts: String = (0..200_000).map(|n| format!("0.0.0.0 ad{n}.test\n")).collect();
+        hosts.push_str("10.0.0.1");
+        hosts.extend((0..20_000).map(|n| format!(" alias{n}.test")));
+        hosts.push_str("\n10.0.0.2 last.test");
+        etc.write("hosts", &hosts);
+        let resolver = Resolver::system();
+        for name in ["ad0.test", "ad199999.test", "alias0.test", "alias19999.test", "last.test"] {
+            let expected = getent(name, &[]);
+            assert_eq!(expected.len(), 1, "{name}");
+            assert_eq!(runtime.block_on(addresses(&resolver, name)), expected, "{name}");
+        }
     });
 }
 

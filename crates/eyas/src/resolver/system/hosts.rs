@@ -16,17 +16,24 @@ pub(super) const HOST_CONF_PATH: &str = "/etc/host.conf";
 /// Returns whether every line of the hosts file with a name counts, by the contents of `host.conf`.
 /// Without the file only the first line does.
 pub(super) fn takes_every_line(host_conf: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(host_conf).to_ascii_lowercase();
-    let mut every = false;
-    for line in text.lines() {
+    let text = String::from_utf8_lossy(host_conf);
+    let mut values = text.lines().filter_map(|line| {
         let mut fields = line.split('#').next().unwrap_or_default().split_ascii_whitespace();
-        match (fields.next(), fields.next()) {
-            (Some("multi"), Some("on")) => every = true,
-            (Some("multi"), Some("off")) => every = false,
-            _ => {}
-        }
-    }
-    every
+        let keyword = fields.next()?;
+        keyword.eq_ignore_ascii_case("multi").then_some(())?;
+        is_on(fields.next()?)
+    });
+    values.next_back().unwrap_or(false)
+}
+
+/// Reads a switch of host.conf(5): as in glibc, its first letters count.
+pub(super) fn is_on(value: &str) -> Option<bool> {
+    let begins = |word: &str| {
+        value.get(..word.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(word))
+    };
+    [("on", true), ("off", false)]
+        .into_iter()
+        .find_map(|(word, is_on)| begins(word).then_some(is_on))
 }
 
 /// The addresses of each name, in the order of the file.
@@ -39,7 +46,8 @@ impl Hosts {
     pub(super) fn parse(contents: &[u8]) -> Self {
         let mut names: BTreeMap<Box<str>, Vec<IpAddr>> = BTreeMap::new();
         for line in contents.split(|octet| *octet == b'\n') {
-            let line = line.split(|octet| *octet == b'#').next().unwrap_or_default();
+            // To glibc a line is a string of C, which a NUL ends.
+            let line = line.split(|octet| matches!(octet, b'#' | 0)).next().unwrap_or_default();
             let mut fields = line.split(|octet| is_blank(*octet)).filter(|field| !field.is_empty());
             let Some(address) = fields.next().and_then(address) else { continue };
             for name in fields.filter_map(normalised) {
@@ -190,6 +198,9 @@ mod tests {
             ("#multi on\n", false),
             ("multion\n", false),
             ("multi\n", false),
+            ("multi on,off\n", true),
+            ("multi yes\n", false),
+            ("multi on\nmulti yes\n", true),
         ] {
             assert_eq!(takes_every_line(host_conf.as_bytes()), every, "{host_conf:?}");
         }

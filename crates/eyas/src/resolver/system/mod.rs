@@ -86,13 +86,15 @@ enum Way {
 
 impl System {
     pub(super) fn new() -> Self {
+        let surroundings = Surroundings::read();
+        let host_conf = surroundings.host_conf.as_deref().unwrap_or(hosts::HOST_CONF_PATH.as_ref());
         Self {
             hosts: WatchedFile::new(hosts::PATH),
-            every_line: WatchedFile::new(hosts::HOST_CONF_PATH),
+            every_line: WatchedFile::new(host_conf),
             resolv_conf: WatchedFile::new(resolv_conf::PATH),
             switch: WatchedFile::new(nsswitch::PATH),
             address_table: WatchedFile::new(gai_conf::PATH),
-            surroundings: Surroundings::read(),
+            surroundings,
             dns: Mutex::default(),
             lookups: InFlight::default(),
         }
@@ -259,7 +261,8 @@ impl System {
         let every_line = self
             .every_line
             .current(|contents| hosts::takes_every_line(contents.unwrap_or_default()));
-        let records = hosts.answer(host, *every_line, record_type);
+        let every_line = self.surroundings.takes_every_line.unwrap_or(*every_line);
+        let records = hosts.answer(host, every_line, record_type);
         local(records.unwrap_or(Err(DnsFailure::NoSuchName)))
     }
 

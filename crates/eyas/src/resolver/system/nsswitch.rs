@@ -23,26 +23,26 @@ pub(super) struct Listed {
     continues: Option<Continues>,
 }
 
-/// After which results the next source is tried. After a success none is.
+/// After which results the next source is tried. After a success none is, and neither files nor DNS
+/// ask for another try (TRYAGAIN) with servers that can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Continues {
     pub(super) if_not_found: bool,
     pub(super) if_unavailable: bool,
-    pub(super) if_try_again: bool,
 }
 
 impl Default for Continues {
     fn default() -> Self {
-        Self { if_not_found: true, if_unavailable: true, if_try_again: true }
+        Self { if_not_found: true, if_unavailable: true }
     }
 }
 
 impl Continues {
-    /// Returns whether the next source is tried after this failure of DNS.
+    /// Returns whether the next source is tried after this failure of DNS. To glibc a server that
+    /// fails is as good as none.
     pub(super) const fn after(&self, failure: &DnsFailure) -> bool {
         match failure {
             DnsFailure::NoData | DnsFailure::NoSuchName => self.if_not_found,
-            DnsFailure::ServerFailure => self.if_try_again,
             _ => self.if_unavailable,
         }
     }
@@ -241,7 +241,6 @@ fn with_action(before: Continues, action: &str) -> Option<Continues> {
     Some(Continues {
         if_not_found: next("notfound", before.if_not_found),
         if_unavailable: next("unavail", before.if_unavailable),
-        if_try_again: next("tryagain", before.if_try_again),
     })
 }
 
@@ -251,11 +250,9 @@ mod tests {
 
     const FILES: Step = Step::Files(ALL);
     const DNS: Step = Step::Dns(ALL);
-    const ALL: Continues =
-        Continues { if_not_found: true, if_unavailable: true, if_try_again: true };
+    const ALL: Continues = Continues { if_not_found: true, if_unavailable: true };
     const UNLESS_FOUND_OUT: Continues = Continues { if_not_found: false, ..ALL };
-    const ONLY_UNAVAILABLE: Continues =
-        Continues { if_not_found: false, if_unavailable: true, if_try_again: false };
+    const ONLY_UNAVAILABLE: Continues = UNLESS_FOUND_OUT;
 
     fn order_of(line: &str, name: &str, has_mdns_allow: bool) -> Order {
         let situation = Situation { name, host_name: "Box", has_mdns_allow };

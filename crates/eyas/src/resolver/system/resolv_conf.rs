@@ -1,9 +1,11 @@
 //! The configuration of the host's own DNS queries (resolv.conf(5)), as glibc reads it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::super::name_servers::ServerOptions;
+use super::hosts::is_on;
 
 /// Where it is.
 pub(super) const PATH: &str = "/etc/resolv.conf";
@@ -11,8 +13,8 @@ pub(super) const PATH: &str = "/etc/resolv.conf";
 const DNS_PORT: u16 = 53;
 /// The maximum number of name servers, as in glibc (MAXNS).
 const MAX_SERVERS: usize = 3;
-/// The maximum number of search domains; glibc has none, the name servers' patience has.
-const MAX_DOMAINS: usize = 32;
+/// The maximum number of search domains that are searched here; glibc has none.
+const MAX_DOMAINS: usize = 256;
 /// The bounds that glibc puts on the options.
 const MAX_NDOTS: u32 = 15;
 const MAX_TIMEOUT: u32 = 30;
@@ -40,6 +42,10 @@ pub(super) struct Surroundings {
     pub(super) local_domain: Option<String>,
     /// `RES_OPTIONS`, after the options of the file.
     pub(super) options: Option<String>,
+    /// `RESOLV_HOST_CONF`, in place of `/etc/host.conf` (host.conf(5)).
+    pub(super) host_conf: Option<PathBuf>,
+    /// `RESOLV_MULTI`: whether every line of the hosts file with a name counts.
+    pub(super) takes_every_line: Option<bool>,
     /// Whether `HOSTALIASES` names a file.
     pub(super) has_aliases: bool,
     /// The host's own name.
@@ -52,6 +58,8 @@ impl Surroundings {
         Self {
             local_domain: variable("LOCALDOMAIN"),
             options: variable("RES_OPTIONS"),
+            host_conf: std::env::var_os("RESOLV_HOST_CONF").map(PathBuf::from),
+            takes_every_line: variable("RESOLV_MULTI").and_then(|value: String| is_on(&value)),
             has_aliases: std::env::var_os("HOSTALIASES").is_some(),
             host_name: own_host_name(),
         }
@@ -104,7 +112,7 @@ impl ResolvConf {
     ) -> Self {
         let mut conf = Self::default();
         let mut search = None;
-        for line in String::from_utf8_lossy(contents).lines() {
+        for line in String::from_utf8_lossy(contents).split('\n') {
             // A comment begins in the first column.
             if line.starts_with(['#', ';']) {
                 continue;
@@ -115,6 +123,9 @@ impl ResolvConf {
             };
             match keyword {
                 "nameserver" => conf.add_server(value, &index_of),
+                // To glibc the end of a line of MS-DOS is a part of the last domain.
+                "search" | "domain" if value.contains('\r') => conf.note_unknown(line.trim()),
+                "search" | "domain" if value.trim().is_empty() => {}
                 "search" => search = Some(value.to_owned()),
                 "domain" => {
                     search = value.split_ascii_whitespace().next().map(ToOwned::to_owned);
@@ -133,6 +144,9 @@ impl ResolvConf {
             Some(search) => search,
             None => surroundings.host_name.split_once('.').map_or("", |(_, domain)| domain),
         };
+        if search.split_ascii_whitespace().count() > MAX_DOMAINS {
+            conf.note_unknown(&format!("search with more than {MAX_DOMAINS} domains"));
+        }
         conf.search = domains(search);
         if let Some(options) = &surroundings.options {
             conf.set_options(options);
@@ -155,6 +169,9 @@ impl ResolvConf {
         for option in options.split_ascii_whitespace() {
             let (name, value) = option.split_once(':').unwrap_or((option, ""));
             match name {
+                "ndots" | "timeout" | "attempts" if value.starts_with('-') => {
+                    self.note_unknown(&format!("options {option}"));
+                }
                 "ndots" => self.ndots = number(value).min(MAX_NDOTS),
                 "timeout" => {
                     let seconds = number(value).clamp(1, MAX_TIMEOUT);
@@ -310,7 +327,9 @@ mod tests {
             ("search a.test a.test", &["a.test"]),
             ("search .", &[""]),
             ("search . a.test", &["", "a.test"]),
-            ("search ", &[]),
+            ("search ", &["own.test"]),
+            ("search a.test\nsearch \ndomain \t", &["a.test"]),
+            ("search a.test\r\n", &["own.test"]),
             ("", &["own.test"]),
         ];
         let own = Surroundings { host_name: "box.own.test".into(), ..Surroundings::default() };
@@ -356,6 +375,9 @@ mod tests {
             ("sortlist 192.0.2.0/24", "sortlist 192.0.2.0/24"),
             ("lookup file bind", "lookup file bind"),
             ("nonsense", "nonsense"),
+            ("search a.test b.test\r\n", "search a.test b.test"),
+            ("domain a.test\r\n", "domain a.test"),
+            ("options ndots:-1", "options ndots:-1"),
         ] {
             assert_eq!(read(contents).unknown.as_deref(), Some(expected), "{contents:?}");
         }
