@@ -34,9 +34,9 @@ fn target(text: &str) -> PyResult<Target> {
     }
     let invalid =
         |why: &str| url_error(format_args!("{:?}: {why}", eyas_http::text_without_password(text)));
-    let url = url::Url::parse(text).map_err(|error| invalid(&error.to_string()))?;
+    let url = eyas_http::parse_url(text).map_err(|error| invalid(&error.to_string()))?;
     let name = url.host_str().ok_or_else(|| invalid("it has no host"))?;
-    let host = eyas::zone::parse_host(name).map_err(url_error)?;
+    let host = eyas_http::host_of(&url).map_err(url_error)?;
     match (url.scheme(), url.port_or_known_default()) {
         ("https", Some(port)) => Ok(Target::https(host, port).named_as(name)),
         ("http", Some(port)) => Ok(Target::http(host, port).named_as(name)),

@@ -5,6 +5,7 @@
 //! sent to a peer.
 
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+use std::ops::Range;
 
 use eyas_race::target::{Host, TargetError};
 use nix::net::if_::{if_indextoname, if_nametoindex};
@@ -47,6 +48,17 @@ pub fn parse_socket_address(text: &str) -> Result<SocketAddr, TargetError> {
         return Err(malformed());
     }
     parse_address(host, port.parse().map_err(|_| malformed())?)
+}
+
+/// Finds the address with a zone that is the host of a URL, whose authority begins at this place:
+/// `[fe80::1%25eth0]` (RFC 6874) or `[fe80::1%eth0]`. Parsers of URLs know no zones.
+pub fn in_url(url: &str, authority: usize) -> Option<Range<usize>> {
+    let rest = url.get(authority..)?;
+    let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
+    let host = rest[..end].rfind('@').map_or(0, |at| at + 1);
+    let literal = rest[host..end].strip_prefix('[')?.split_once(']')?.0;
+    let start = authority + host;
+    literal.contains('%').then(|| start..start + literal.len() + 2)
 }
 
 /// Returns the address and port, on the interface with this index; 0 is none.
@@ -120,6 +132,22 @@ mod tests {
             assert_eq!(address, with_scope("fe80::1".parse().expect("an address"), 80, index));
         }
         assert_eq!(interface_name(index).as_deref(), Some("lo"));
+    }
+
+    #[test]
+    fn the_address_with_a_zone_is_found_in_a_url() {
+        for (url, authority, expected) in [
+            ("http://[fe80::1%25lo]:80/", 7, Some("[fe80::1%25lo]")),
+            ("http://u%40:p@[fe80::1%lo]", 7, Some("[fe80::1%lo]")),
+            ("//[fe80::1%1]?x", 2, Some("[fe80::1%1]")),
+            ("http://[fe80::1]/%5b", 7, None),
+            ("http://a.test/[fe80::1%lo]", 7, None),
+            ("http://u%40@a.test", 7, None),
+            ("http://[fe80::1%lo", 7, None),
+            ("http", 7, None),
+        ] {
+            assert_eq!(in_url(url, authority).map(|range| &url[range]), expected, "{url}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::net::{IpAddr, Ipv6Addr};
 
 use eyas::race::target::{Host, TargetError};
-use eyas::zone::{interface_name, parse_host};
+use eyas::zone::{in_url, interface_name, parse_host};
 use url::Url;
 
 /// Why a text is no URL.
@@ -83,22 +83,12 @@ fn without_zone(text: &str) -> Result<Cow<'_, str>, TargetError> {
     if !is_authority || !(start == 2 || text[..start - 2].ends_with(':')) {
         return Ok(text.into());
     }
-    let rest = &text[start..];
-    let authority = &rest[..rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len())];
-    let host_at = authority.rfind('@').map_or(0, |at| at + 1);
-    let host = &authority[host_at..];
-    let Some(end) = host.find(']').filter(|_| host.starts_with('[')) else {
-        return Ok(text.into());
-    };
-    let literal = &host[..=end];
-    if !literal.contains('%') {
-        return Ok(text.into());
-    }
+    let Some(at) = in_url(text, start) else { return Ok(text.into()) };
+    let literal = &text[at.clone()];
     let Host::Literal(IpAddr::V6(ip), scope) = parse_host(literal)? else {
         return Err(TargetError::Address(literal.to_owned()));
     };
-    let before = &text[..start + host_at];
-    Ok(format!("{before}[{}]{}", with_scope(ip, scope), &rest[host_at + end + 1..]).into())
+    Ok(format!("{}[{}]{}", &text[..at.start], with_scope(ip, scope), &text[at.end..]).into())
 }
 
 fn is_scheme(text: &str) -> bool {

@@ -8,8 +8,9 @@ use std::time::Duration;
 use eyas::race::candidate::{Family, Transport};
 use eyas::race::memory;
 use eyas::race::policy::Policy;
-use eyas::race::target::{Host, Service, Target};
+use eyas::race::target::{Host, Service, Target, TargetError};
 use eyas::sctp::protocol::config::{AssociationConfig, Multipath};
+use eyas::zone::parse_host;
 use eyas::{
     Endpoint, EndpointBuilder, MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
 };
@@ -98,14 +99,16 @@ pub(crate) async fn with_reach(
     reach: &ReachFlags,
     target: &Target,
 ) -> Result<EndpointBuilder, Failure> {
-    let mut resolver = resolver(reach.dns_server.as_ref(), reach.doh_url.as_ref(), &reach.resolve)?;
+    let mut resolver =
+        resolver(reach.dns_server.as_ref(), reach.doh_url.as_deref(), &reach.resolve)?;
     let mut builder = builder.sctp_encapsulation_port(reach.sctp_udp_port);
     if let Some(rule) = reach.connect_to.iter().find(|rule| applies(rule, target)) {
         let port = rule.to_port.unwrap_or(target.port);
         builder = builder.forwarding(target.host.clone(), target.port, port);
         if let Some(host) = &rule.to_host {
             let addresses = addresses(host, port).await?;
-            resolver = resolver.overriding(&target.host.to_string(), port, addresses);
+            let name = target.host.to_string();
+            resolver = resolver.overriding_on_interfaces(&name, port, addresses);
         }
     }
     Ok(builder.resolver(resolver))
@@ -113,18 +116,26 @@ pub(crate) async fn with_reach(
 
 /// Returns whether a rule of `--connect-to` applies to this target.
 fn applies(rule: &ConnectTo, target: &Target) -> bool {
-    let host = rule.host.as_deref().map(Host::parse);
+    let host = rule.host.as_deref().map(parse_host);
     host.is_none_or(|host| host.as_ref() == Ok(&target.host))
         && rule.port.is_none_or(|port| port == target.port)
 }
 
-/// Resolves the host to connect to instead, with the system's resolver.
-async fn addresses(host: &str, port: u16) -> Result<Vec<IpAddr>, Failure> {
+/// Resolves the host to connect to instead, with the system's resolver. Returns the interfaces of
+/// link-local addresses, too.
+async fn addresses(host: &str, port: u16) -> Result<Vec<(IpAddr, u32)>, Failure> {
+    match parse_host(host) {
+        Ok(Host::Literal(ip, zone)) => return Ok(vec![(ip, zone)]),
+        Err(cause @ (TargetError::Interface(_) | TargetError::Scope(_))) => {
+            return Err(Failure::new(Kind::Usage, format!("--connect-to {host}: {cause}")));
+        }
+        _ => {}
+    }
     let found = tokio::net::lookup_host((host, port)).await.map_err(|cause| {
         Failure::new(Kind::Dns, format!("cannot resolve {host}: {cause}"))
             .hint("--connect-to also accepts an address")
     })?;
-    Ok(found.map(|address| address.ip()).collect())
+    Ok(found.map(|address| (address.ip(), 0)).collect())
 }
 
 /// Returns the configuration of associations with the user's paths.
@@ -272,14 +283,15 @@ pub(crate) fn description_of(cause: &eyas::Error) -> String {
 /// Returns the resolver, with its overrides.
 pub(crate) fn resolver(
     server: Option<&DnsServer>,
-    url: Option<&url::Url>,
+    url: Option<&str>,
     overrides: &[Addresses],
 ) -> Result<Resolver, Failure> {
     let mut resolver = match (server, url) {
         (Some(DnsServer::Plain(address)), _) => Resolver::server(*address),
         (Some(DnsServer::Tls(address, name)), _) => Resolver::tls(*address, name),
-        (None, Some(url)) => Resolver::https(url.as_str())
-            .map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))?,
+        (None, Some(url)) => {
+            Resolver::https(url).map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))?
+        }
         (None, None) => Resolver::system(),
     };
     for known in overrides {
@@ -338,6 +350,8 @@ fn default_memory(state: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathB
 
 #[cfg(test)]
 mod tests {
+    use eyas::race::candidate::Security;
+
     use super::*;
 
     #[test]
@@ -355,6 +369,47 @@ mod tests {
         assert_eq!(path(Some("state"), Some("home")), None);
     }
 
+    #[tokio::test]
+    async fn the_host_to_connect_to_may_have_a_zone() {
+        let v6 = |text: &str| text.parse::<IpAddr>().expect("an address");
+        for (host, expected) in [
+            ("fe80::1%lo", vec![(v6("fe80::1"), 1)]),
+            ("fe80::1%25lo", vec![(v6("fe80::1"), 1)]),
+            ("fe80::1%1", vec![(v6("fe80::1"), 1)]),
+            ("2001:db8::1", vec![(v6("2001:db8::1"), 0)]),
+            ("192.0.2.1", vec![(v6("192.0.2.1"), 0)]),
+        ] {
+            let found = addresses(host, 443).await;
+            assert_eq!(found.map_err(|failure| failure.to_string()), Ok(expected), "{host}");
+        }
+        let failure = addresses("fe80::1%nosuch0", 443).await.expect_err("there is none");
+        assert!(failure.to_string().contains("no interface nosuch0"), "{failure}");
+    }
+
+    #[test]
+    fn a_rule_is_for_a_host_however_it_is_spelled() {
+        let rule = |host: &str| ConnectTo {
+            host: Some(host.to_owned()),
+            port: None,
+            to_host: None,
+            to_port: None,
+        };
+        let target = |text: &str| {
+            let host = parse_host(text).expect("a host");
+            Target::plain(host, 443, vec![Transport::Tcp], Security::Tls)
+        };
+        for (of_rule, of_target) in [
+            ("a.test", "a.test"),
+            ("a.test.", "A.test"),
+            ("a.test", "a.test."),
+            ("fe80::1%lo", "fe80::1%1"),
+            ("fe80::1%25lo", "[fe80::1%lo]"),
+        ] {
+            assert!(applies(&rule(of_rule), &target(of_target)), "{of_rule} {of_target}");
+        }
+        assert!(!applies(&rule("fe80::1"), &target("fe80::1%lo")));
+    }
+
     #[derive(clap::Parser)]
     struct Line {
         #[arg(long, default_value = "race")]
@@ -367,7 +422,6 @@ mod tests {
 
     fn policy_of(line: &str) -> Result<Policy, Failure> {
         use clap::Parser as _;
-        use eyas::race::candidate::Security;
         let line = Line::try_parse_from(line.split_whitespace())
             .map_err(|error| Failure::new(Kind::Usage, error.to_string()))?;
         let host = Host::parse("a.test").expect("a name");

@@ -171,7 +171,7 @@ pub(crate) struct ProxyDestinationFlags {
     pub(crate) dns_server: Option<DnsServer>,
     /// Use DNS over HTTPS with this URL
     #[arg(long, value_name = "URL", value_parser = values::doh_url, help_heading = "Reaching")]
-    pub(crate) doh_url: Option<url::Url>,
+    pub(crate) doh_url: Option<String>,
     /// Give up on a destination after this time
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "30s",
           help_heading = "Limits")]

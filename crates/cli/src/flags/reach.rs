@@ -29,7 +29,7 @@ pub(crate) struct ReachFlags {
     pub(crate) dns_server: Option<DnsServer>,
     /// Use DNS over HTTPS with this URL
     #[arg(long, value_name = "URL", value_parser = values::doh_url)]
-    pub(crate) doh_url: Option<url::Url>,
+    pub(crate) doh_url: Option<String>,
     /// The peer's UDP port for SCTP over UDP
     #[arg(long, value_name = "PORT", default_value_t = eyas::sctp::ENCAPSULATION_PORT,
           value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]

@@ -4,12 +4,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
+use eyas::Resolver;
 use eyas::race::candidate::Transport;
 use eyas::race::policy::SECOND_TRIES_MAX;
 use eyas::race::target::{Host, TargetError};
 use eyas::sctp::protocol::config::CongestionControlKind;
 use eyas::zone::{parse_address, parse_socket_address};
-use url::Url;
 
 /// The longest duration of a flag, 10 years, so that sums of times cannot overflow.
 const MAX_DURATION: Duration = Duration::from_secs(10 * 366 * 86_400);
@@ -167,10 +167,10 @@ fn address_error(cause: &TargetError, expected: &str) -> String {
 }
 
 /// Parses the URL of a DNS over HTTPS server.
-pub(super) fn doh_url(text: &str) -> Result<Url, String> {
-    match Url::parse(text) {
-        Ok(url) if url.scheme() == "https" => Ok(url),
-        _ => Err("expected a URL such as https://dns.example/dns-query".to_owned()),
+pub(super) fn doh_url(text: &str) -> Result<String, String> {
+    match Resolver::https(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(cause) => Err(format!("{cause}; expected a URL such as https://dns.example/dns-query")),
     }
 }
 

@@ -1,9 +1,11 @@
 //! DNS servers over TLS (RFC 7858) and over HTTPS (RFC 8484), as the caller names them.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use eyas_race::target::Host as RaceHost;
 use rustls_pki_types::ServerName;
 use url::{Host, Url};
 
@@ -11,12 +13,15 @@ use super::name_servers::Transport;
 use super::name_servers::https::HttpsServer;
 use super::name_servers::tls::TlsServer;
 use super::system::System;
+use crate::zone::{in_url, parse_host, with_scope};
 use crate::{Error, SecurityParameters};
 
 /// The URL of a DoH server.
 #[derive(Clone, Debug)]
 pub(super) struct HttpsUrl {
     host: Host,
+    /// The interface of a link-local address; 0 is none.
+    zone: u32,
     port: u16,
     path: Arc<str>,
 }
@@ -32,7 +37,8 @@ impl HttpsUrl {
         // Do not show a password.
         let shown = if url.contains('@') { "the URL of the DNS server" } else { url };
         let unusable = |why: &str| Error::Resolver(format!("{shown}: {why}"));
-        let parsed = Url::parse(url).map_err(|error| unusable(&error.to_string()))?;
+        let (without_zone, zone) = without_zone(url).map_err(|error| unusable(&error))?;
+        let parsed = Url::parse(&without_zone).map_err(|error| unusable(&error.to_string()))?;
         if !parsed.username().is_empty() || parsed.password().is_some() {
             return Err(unusable(
                 "it has a user or a password, which would not be sent: leave it out",
@@ -43,7 +49,7 @@ impl HttpsUrl {
         }
         let host = parsed.host().ok_or_else(|| unusable("there is no host"))?.to_owned();
         let path = if parsed.path() == "/" { "/dns-query" } else { parsed.path() };
-        Ok(Self { host, port: parsed.port().unwrap_or(443), path: path.into() })
+        Ok(Self { host, zone, port: parsed.port().unwrap_or(443), path: path.into() })
     }
 
     pub(super) fn has_name(&self) -> bool {
@@ -66,11 +72,24 @@ impl HttpsUrl {
         }
         let config = security.client_config(security.server_verifier()?)?;
         let server = |address| {
-            let address = SocketAddr::new(address, self.port);
+            let address = with_scope(address, self.port, self.zone);
             HttpsServer::new(address, &name, &self.path, config.clone()).map(Transport::Https)
         };
         let servers: Option<Vec<Transport>> = addresses.into_iter().map(server).collect();
         servers.ok_or_else(|| Error::Resolver(format!("{self}: its host is no name of a server")))
+    }
+}
+
+/// Takes the zone of a link-local address out of a URL, and returns its interface.
+fn without_zone(url: &str) -> Result<(Cow<'_, str>, u32), String> {
+    let authority = url.find("://").map_or(0, |at| at + 3);
+    let Some(at) = in_url(url, authority) else { return Ok((url.into(), 0)) };
+    match parse_host(&url[at.clone()]).map_err(|error| error.to_string())? {
+        RaceHost::Literal(ip, zone) => {
+            let address = RaceHost::Literal(ip, 0);
+            Ok((format!("{}{address}{}", &url[..at.start], &url[at.end..]).into(), zone))
+        }
+        RaceHost::Name(_) => Ok((url.into(), 0)),
     }
 }
 
@@ -89,6 +108,17 @@ pub(super) fn over_tls(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_zone_selects_the_interface() {
+        for url in ["https://[fe80::1%25lo]/q", "https://[fe80::1%lo]/q", "https://[fe80::1%1]/q"] {
+            let parsed = HttpsUrl::parse(url).expect(url);
+            assert_eq!((parsed.zone, &*parsed.path), (1, "/q"), "{url}");
+            assert_eq!(parsed.host.to_string(), "[fe80::1]", "it is no part of a certificate");
+        }
+        let error = HttpsUrl::parse("https://[fe80::1%25nosuch0]/").expect_err("there is none");
+        assert!(error.to_string().contains("no interface nosuch0"), "{error}");
+    }
 
     #[test]
     fn a_password_is_refused_and_not_shown() {

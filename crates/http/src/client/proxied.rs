@@ -37,6 +37,7 @@ impl Dialler {
         let security =
             if proxy.protocol == ProxyProtocol::Https { Security::Tls } else { Security::None };
         let target = Target::plain(host, proxy.port, vec![Transport::Tcp], security);
+        let target = target.named_as(&proxy.host);
         let mut policy = self.race.clone();
         policy.transports = vec![Transport::Tcp];
         let mut initiation = self.endpoint.preconnection(target).policy(policy).initiate();

@@ -5,6 +5,7 @@
 
 use std::{env::VarError, fmt, net::IpAddr};
 
+use eyas::zone::parse_host;
 use ipnet::IpNet;
 use percent_encoding::percent_decode_str;
 
@@ -228,7 +229,10 @@ fn host_and_port_of(text: &str) -> Result<(String, Option<u16>), String> {
         Ok(url::Host::Ipv4(address)) => address.to_string(),
         Ok(url::Host::Ipv6(address)) => format!("[{address}]"),
         // A zone, which that crate does not know.
-        Err(_) if eyas::race::target::Host::parse(host).is_ok() => host.to_owned(),
+        Err(_) if host.starts_with('[') && host.contains('%') => match parse_host(host) {
+            Ok(host) => host.to_string(),
+            Err(error) => return Err(format!("has an invalid host: {error}")),
+        },
         Err(error) => return Err(format!("has an invalid host: {error}")),
     };
     Ok((host, port))

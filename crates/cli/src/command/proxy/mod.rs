@@ -134,8 +134,11 @@ async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> 
 /// Returns a proxy configured by these flags.
 fn builder(options: &ProxyDestinationFlags, common: &CommonFlags) -> Result<ProxyBuilder, Failure> {
     let memory = setting::memory(options.memory.as_ref(), None);
-    let resolver =
-        setting::resolver(options.dns_server.as_ref(), options.doh_url.as_ref(), &options.resolve)?;
+    let resolver = setting::resolver(
+        options.dns_server.as_ref(),
+        options.doh_url.as_deref(),
+        &options.resolve,
+    )?;
     let mut security = SecurityParameters::platform();
     if let Some(path) = &options.via_cacert {
         security = security.with_roots(setting::roots(path)?);

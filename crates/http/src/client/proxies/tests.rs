@@ -39,6 +39,11 @@ fn proxy_urls_are_taken_as_curl_takes_them() {
         ("http://a%64a:p%40%23@p.test:1", "http://p.test:1", Some("ada:p@#")),
         ("http://us%zz:w@p.test:1", "http://p.test:1", Some("us%zz:w")),
         ("http://usér:wörd@p.test:1", "http://p.test:1", Some("usér:wörd")),
+        ("http://p.test.:1", "http://p.test.:1", None),
+        ("http://[fe80::1%25lo]:1", "http://[fe80::1%1]:1", None),
+        ("http://ada:w%25@[fe80::1%lo]", "http://[fe80::1%1]:80", Some("ada:w%")),
+        ("socks5://[fe80::1%1]", "socks5://[fe80::1%1]:1080", None),
+        ("[FE80::1%251]:3128", "http://[fe80::1%1]:3128", None),
     ] {
         let expected = (name.to_owned(), credentials.map(str::to_owned));
         assert_eq!(read(text).as_ref(), Ok(&expected), "{text}");
@@ -49,6 +54,8 @@ fn proxy_urls_are_taken_as_curl_takes_them() {
 fn a_proxy_url_that_cannot_be_used_is_an_error() {
     for (text, word) in [
         (" ", "blank"),
+        ("http://[fe80::1%25nosuch0]:1", "no interface nosuch0"),
+        ("http://[2001:db8::1%lo]:1", "only a link-local address"),
         ("\t", "blank"),
         (" http://p.test:1", "percent-encoded"),
         ("http://p.test:1 ", "percent-encoded"),
