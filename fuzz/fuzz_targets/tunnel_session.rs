@@ -91,7 +91,7 @@ fn byte_at(side: usize, channel: u32, place: usize) -> u8 {
 const REFUSED: u16 = 81;
 
 fn somewhere(port: u16) -> Purpose {
-    Purpose::Connect(Destination { host: Host::parse("a.test").expect("a name"), port })
+    Purpose::Connect(Destination::new(Host::parse("a.test").expect("a name"), port))
 }
 
 /// One end and its user.

@@ -67,7 +67,7 @@ impl ConnectOptions {
         }
         let policy = policy.validated().map_err(value_error)?;
         let security = if self.tls { Security::Tls } else { Security::None };
-        let mut target = Target::plain(host, self.port, transports, security);
+        let mut target = Target::plain(host, self.port, transports, security).named_as(&self.host);
         if let Service::Plain { alpn, .. } = &mut target.service {
             *alpn = self.alpn;
         }

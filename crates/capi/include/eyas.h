@@ -276,7 +276,8 @@ eyas_code eyas_endpoint_wait_for_connections(const eyas_endpoint *endpoint,
 void eyas_endpoint_free(eyas_endpoint *endpoint);
 
 // Creates a target. The caller must free it with eyas_target_free. `host` is a DNS name or an IP
-// address. By default QUIC is raced against TCP, with TLS, without ALPN, for at most 30 seconds.
+// address; no search list applies to a name with a dot at the end. By default QUIC is raced against
+// TCP, with TLS, without ALPN, for at most 30 seconds.
 eyas_code eyas_target_new(const char *host,
                           uint16_t port,
                           eyas_target **target,

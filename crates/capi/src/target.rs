@@ -5,6 +5,7 @@ use std::time::Duration;
 use eyas::{
     Host, Preconnection, Security, Target as Wanted, Transport,
     race::{candidate::Family, policy::Policy},
+    zone::parse_host,
 };
 
 use crate::{
@@ -21,6 +22,8 @@ const HTTP_1: &str = "http/1.1";
 /// The peer to reach, and how. To be used by one thread at a time; races keep copies of it.
 pub struct Target {
     host: Host,
+    /// Whether its name was given with a dot at the end.
+    absolute: bool,
     port: u16,
     policy: Policy,
     security: Security,
@@ -46,16 +49,18 @@ impl Target {
 
     fn race_target(&self, transports: Vec<Transport>) -> Wanted {
         let (host, port, alpn) = (self.host.clone(), self.port, self.alpn.clone());
-        if !self.asks_https_records {
-            return Wanted::plain(host, port, transports, self.security).with_alpn(alpn);
-        }
-        let alpn = if alpn.is_empty() { vec![HTTP_1.to_owned()] } else { alpn };
-        Wanted { security: self.security, ..Wanted::https(host, port).with_alpn(alpn) }
+        let wanted = if self.asks_https_records {
+            let alpn = if alpn.is_empty() { vec![HTTP_1.to_owned()] } else { alpn };
+            Wanted { security: self.security, ..Wanted::https(host, port).with_alpn(alpn) }
+        } else {
+            Wanted::plain(host, port, transports, self.security).with_alpn(alpn)
+        };
+        Wanted { absolute: self.absolute, ..wanted }
     }
 }
 
 pub(crate) fn host(text: Text<'_>, what: &str) -> Result<Host, Failure> {
-    eyas::zone::parse_host(text.read(what)?).map_err(Failure::invalid)
+    parse_host(text.read(what)?).map_err(Failure::invalid)
 }
 
 /// Parses a transport by its name in JSON.
@@ -73,7 +78,8 @@ pub(crate) fn transports(text: Text<'_>) -> Result<Vec<Transport>, Failure> {
 }
 
 /// Creates a target. The caller must free it with eyas_target_free. `host` is a DNS name or an IP
-/// address. By default QUIC is raced against TCP, with TLS, without ALPN, for at most 30 seconds.
+/// address; no search list applies to a name with a dot at the end. By default QUIC is raced against
+/// TCP, with TLS, without ALPN, for at most 30 seconds.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_target_new(
     host: Text<'_>,
@@ -83,8 +89,10 @@ pub extern "C" fn eyas_target_new(
 ) -> Code {
     ffi_call(error, || {
         let place = target.null_place("target")?;
+        let host = host.read("host")?;
         let target = Target {
-            host: self::host(host, "host")?,
+            absolute: host.ends_with('.'),
+            host: parse_host(host).map_err(Failure::invalid)?,
             port,
             policy: Policy::default(),
             security: Security::Tls,
@@ -275,4 +283,28 @@ pub extern "C" fn eyas_target_set_sctp_udp_port(
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_target_free(target: Option<Box<Target>>) {
     release(target);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::MaybeUninit;
+
+    use super::*;
+
+    #[test]
+    fn a_dot_at_the_end_makes_a_name_absolute() {
+        for (host, absolute) in [(c"a.test", false), (c"a.test.", true), (c"192.0.2.1", false)] {
+            let mut place = MaybeUninit::uninit();
+            let code = eyas_target_new(Text::from(host), 443, Out::to(&mut place), Out::null());
+            assert_eq!(code, crate::code::EYAS_OK);
+            // SAFETY: the call has succeeded, so it has set its place, which we own.
+            let mut target = unsafe { Box::from_raw(place.assume_init()) };
+            for asks in [false, true] {
+                target.asks_https_records = asks;
+                let wanted = target.race_target(vec![Transport::Tcp]);
+                assert_eq!(wanted.absolute, absolute, "{host:?}");
+                assert!(!wanted.host.to_string().ends_with('.'), "it is no part of SNI");
+            }
+        }
+    }
 }

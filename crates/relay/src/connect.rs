@@ -133,7 +133,7 @@ impl<'a> DestinationRace<'a> {
                 let after = self.shared.limits.connect_time;
                 let text = format!(
                     "DNS returned no address for {} within {after:?}",
-                    self.destination.host
+                    self.destination.given_host()
                 );
                 Refused::new(ErrorType::DnsTimeout, Refusal::TimedOut(text))
             }

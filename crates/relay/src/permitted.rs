@@ -30,8 +30,9 @@ impl PermittedRace {
         to: &Destination,
         client: IpAddr,
     ) -> Result<Self, DenialReason> {
-        let Destination { host, port } = to.clone();
+        let Destination { host, absolute, port } = to.clone();
         let target = Target::plain(host, port, policy.transports.clone(), Security::None);
+        let target = Target { absolute, ..target };
         let mut preconnection = endpoint.preconnection(target).policy(policy);
         let filtered = Arc::<AtomicBool>::default();
         match rules.of_destination(to, client) {

@@ -308,7 +308,7 @@ mod tests {
         assert!(may(&rules, "10.1.2.3", REMOTE_CLIENT) && may(&rules, "fd00::9", REMOTE_CLIENT));
         assert!(!may(&rules, "10.2.0.1", "127.0.0.1") && !may(&rules, "192.0.2.1", "127.0.0.1"));
         let verdict = |host: &str, port| {
-            let to = Destination { host: Host::parse(host).expect("a host"), port };
+            let to = Destination::new(Host::parse(host).expect("a host"), port);
             rules.of_destination(&to, REMOTE_CLIENT.parse().expect("an address"))
         };
         assert_eq!(verdict("a.corp.example", 1), Verdict::Allowed);
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn the_name_of_this_machine_is_treated_like_its_addresses() {
         let verdict = |rules: &Rules, host: &str, client: &str| {
-            let to = Destination { host: Host::parse(host).expect("a host"), port: 80 };
+            let to = Destination::new(Host::parse(host).expect("a host"), 80);
             rules.of_destination(&to, client.parse().expect("an address"))
         };
         for name in ["localhost", "LOCALHOST.", "app.localhost"] {
@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn names_and_ports_are_denied() {
         let rules = rules(&[], &["ads.example", "*:25", "192.0.2.0/24:1-1023"]);
-        let to = |host: &str| Destination { host: Host::parse(host).expect("a host"), port: 443 };
+        let to = |host: &str| Destination::new(Host::parse(host).expect("a host"), 443);
         let client = "127.0.0.1".parse().expect("an address");
         assert_eq!(
             rules.of_destination(&to("ads.example"), client),

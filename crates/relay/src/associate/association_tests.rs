@@ -37,7 +37,7 @@ fn to_name(name: &str, data: &[u8]) -> Vec<u8> {
 }
 
 fn named(name: &str) -> Destination {
-    Destination { host: eyas::Host::parse(name).expect("a host"), port: 53 }
+    Destination::new(eyas::Host::parse(name).expect("a host"), 53)
 }
 
 /// Returns the next output, which is a datagram to a peer.

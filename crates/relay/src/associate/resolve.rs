@@ -24,7 +24,9 @@ pub(crate) async fn resolve(
     limit: Duration,
     to: Destination,
 ) -> (Destination, Vec<IpAddr>) {
-    let Host::Name(name) = &to.host else { return (to, Vec::new()) };
+    if matches!(to.host, Host::Literal(..)) {
+        return (to, Vec::new());
+    }
     if to.host.is_localhost() {
         return (to, vec![Ipv6Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into()]);
     }
@@ -32,7 +34,7 @@ pub(crate) async fn resolve(
         if policy.only_family.is_some_and(|only| only != family) {
             return Vec::new();
         }
-        let query = Query { id: QueryId(0), name: name.clone(), record_type };
+        let query = Query { id: QueryId(0), name: to.given_host(), record_type };
         let answered = timeout(limit, endpoint.resolver().query(&query, to.port)).await;
         match answered.map(|answer| answer.records) {
             Ok(Ok(Records::Aaaa(ips))) => ips.into_iter().map(IpAddr::V6).collect(),

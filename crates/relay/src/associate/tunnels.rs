@@ -183,7 +183,7 @@ impl Tunnels {
         if let Some(tunnel) = self.tunnels.get_mut(key) {
             tunnel.used = now;
         }
-        let from = Destination { host: key.0.clone(), port: key.1 };
+        let from = Destination::new(key.0.clone(), key.1);
         let (datagram, length) = (datagram::write_from(&from, data), data.len());
         self.outputs.push_back(TunnelOutput::Deliver { to, datagram, length });
     }
@@ -272,7 +272,7 @@ mod tests {
     }
 
     fn open(id: u64, number: u8) -> TunnelOutput {
-        let to = Destination { host: Host::Literal(to(number).ip(), 0), port: 53 };
+        let to = Destination::new(Host::Literal(to(number).ip(), 0), 53);
         TunnelOutput::Open { id, to }
     }
 

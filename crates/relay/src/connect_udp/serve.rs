@@ -118,7 +118,9 @@ async fn peer(
 ) -> Result<Peer, Refused> {
     let mut ips = addresses(shared, to).await;
     if ips.is_empty() {
-        return Err(Refusal::NoAddress(format!("DNS returned no address for {}", to.host)).into());
+        return Err(
+            Refusal::NoAddress(format!("DNS returned no address for {}", to.given_host())).into()
+        );
     }
     if verdict == Verdict::ByAddress {
         ips.retain(|ip| shared.rules.of_address(*ip, to.port, client).is_ok());

@@ -82,7 +82,7 @@ mod tests {
     const NOW: Duration = Duration::from_secs(1000);
 
     fn to(port: u16) -> Destination {
-        Destination { host: Host::Name("far.test".to_owned()), port }
+        Destination::new(Host::Name("far.test".to_owned()), port)
     }
 
     #[test]

@@ -44,11 +44,19 @@ pub const MAX_HEAD: usize = 16 * 1024;
 pub struct Destination {
     /// The host, by name or by address.
     pub host: Host,
+    /// Whether its name was given with a dot at the end: no search list applies to it
+    /// ([`Target::absolute`](eyas::Target::absolute)).
+    pub absolute: bool,
     /// The port, never 0.
     pub port: u16,
 }
 
 impl Destination {
+    /// Returns the destination at this host, whose name is not absolute.
+    pub const fn new(host: Host, port: u16) -> Self {
+        Self { host, absolute: false, port }
+    }
+
     /// Parses a host that this host or another may connect to. The zone of a link-local address is
     /// an interface of the one that connects: its number stays a number, and its name stays part of
     /// a name in brackets, which no other host name has, [until then](Self::on_this_host).
@@ -60,7 +68,14 @@ impl Destination {
             }
             parsed => parsed,
         };
-        Self::of(parsed.map_err(|cause| Refusal::Malformed(cause.to_string()))?, port)
+        let parsed = parsed.map_err(|cause| Refusal::Malformed(cause.to_string()))?;
+        let absolute = parsed.name().is_some() && host.ends_with('.');
+        Ok(Self { absolute, ..Self::of(parsed, port)? })
+    }
+
+    /// Returns the host as it was given: with the dot of an absolute name.
+    pub(crate) fn given_host(&self) -> String {
+        format!("{}{}", self.host, if self.absolute { "." } else { "" })
     }
 
     /// Returns the destination with the number of the interface of this host that its zone names.
@@ -75,13 +90,13 @@ impl Destination {
             }
             host => host.clone(),
         };
-        Ok(Self { host, port: self.port })
+        Ok(Self { host, ..self.clone() })
     }
 
     fn of(host: Host, port: u16) -> Result<Self, Refusal> {
         match port {
             0 => Err(Refusal::Malformed("port 0 cannot be connected to".to_owned())),
-            port => Ok(Self { host, port }),
+            port => Ok(Self::new(host, port)),
         }
     }
 
@@ -92,7 +107,7 @@ impl Destination {
 
 impl std::fmt::Display for Destination {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}", self.host, self.port)
+        write!(f, "{}:{}", self.given_host(), self.port)
     }
 }
 

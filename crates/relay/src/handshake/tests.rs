@@ -234,6 +234,37 @@ fn link_local_destinations_have_a_zone() {
     assert!(Destination::parse("fe80::1%", 80).is_err());
 }
 
+/// No search list applies to a name with a dot at the end (RFC 1034 §3.1), whichever protocol names it.
+#[test]
+fn a_dot_at_the_end_makes_a_name_absolute() {
+    let socks5: &[u8] = b"\x05\x01\x00\x03\x06a.test\x00\x50";
+    let socks5_dot: &[u8] = b"\x05\x01\x00\x03\x07a.test.\x00\x50";
+    let socks4: &[u8] = b"\x04\x01\x00\x50\x00\x00\x00\x01\x00a.test\x00";
+    let socks4_dot: &[u8] = b"\x04\x01\x00\x50\x00\x00\x00\x01\x00a.test.\x00";
+    for (messages, absolute) in [
+        (&[&[5, 1, 0], socks5][..], false),
+        (&[&[5, 1, 0], socks5_dot], true),
+        (&[socks4], false),
+        (&[socks4_dot], true),
+        (&[b"CONNECT a.test:80 HTTP/1.1\r\n\r\n"], false),
+        (&[b"CONNECT a.test.:80 HTTP/1.1\r\n\r\n"], true),
+        (&[b"GET http://a.test/ HTTP/1.1\r\nHost: x\r\n\r\n"], false),
+        (&[b"GET http://a.test./ HTTP/1.1\r\nHost: x\r\n\r\n"], true),
+    ] {
+        let request = outcome(None, messages).request.expect("it is accepted");
+        let to = request.destination().expect("one");
+        let dot = if absolute { "." } else { "" };
+        assert_eq!((to.absolute, to.to_string()), (absolute, format!("a.test{dot}:80")));
+        assert_eq!(to.host, Host::Name("a.test".into()), "rules know one spelling");
+        if let Request::Forward { head, .. } = &request {
+            let expected = format!("GET / HTTP/1.1\r\nHost: a.test{dot}\r\n");
+            assert!(head.starts_with(expected.as_bytes()), "as curl does: {head:?}");
+        }
+    }
+    let address = Destination::parse("192.0.2.1.", 80).expect("an address");
+    assert!(!address.absolute);
+}
+
 #[test]
 fn a_long_head_is_refused() {
     let (reply, why) = refused(None, &[b'A'; MAX_HEAD]);

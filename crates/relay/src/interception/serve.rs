@@ -235,7 +235,7 @@ impl Interception {
             Some(_) => Host::Name(self.state().names.name(self.now(), to.ip())?),
             None => Host::Literal(to.ip(), 0),
         };
-        Some(Destination { host, port: to.port() })
+        Some(Destination::new(host, to.port()))
     }
 
     /// Grants a connection, and returns it once the program has completed it.

@@ -274,13 +274,13 @@ mod purpose {
 
 fn encode_purpose(purpose: &Purpose, into: &mut BytesMut) {
     match purpose {
-        Purpose::Connect(Destination { host, port }) => {
+        Purpose::Connect(to) => {
             into.put_u8(purpose::CONNECT);
-            into.put_u16(*port);
+            into.put_u16(to.port);
             // A number that begins with 25 would be read as an escaped `%`.
-            let text = match host {
+            let text = match to.host {
                 Host::Literal(ip, scope @ 1..) => format!("[{ip}%25{scope}]"),
-                host => host.to_string(),
+                _ => to.given_host(),
             };
             put_text(&text, into);
         }
@@ -356,10 +356,11 @@ mod tests {
         let host = |text: &str| Host::parse(text).expect("a host");
         vec![
             Frame::Hello { version: 1, window: 65_536 },
-            Frame::Open(Purpose::Connect(Destination { host: host("a.example"), port: 22 })),
-            Frame::Open(Purpose::Connect(Destination { host: host("2001:db8::1"), port: 80 })),
-            Frame::Open(Purpose::Connect(Destination { host: host("fe80::1%3"), port: 80 })),
-            Frame::Open(Purpose::Connect(Destination { host: host("fe80::1%25253"), port: 80 })),
+            Frame::Open(Purpose::Connect(Destination::new(host("a.example"), 22))),
+            Frame::Open(Purpose::Connect(Destination::parse("a.example.", 22).expect("it"))),
+            Frame::Open(Purpose::Connect(Destination::new(host("2001:db8::1"), 80))),
+            Frame::Open(Purpose::Connect(Destination::new(host("fe80::1%3"), 80))),
+            Frame::Open(Purpose::Connect(Destination::new(host("fe80::1%25253"), 80))),
             Frame::Open(Purpose::Connect(Destination::parse("fe80::1%eth0", 80).expect("it"))),
             Frame::Open(Purpose::Listen { bind: String::new(), port: 0 }),
             Frame::Open(Purpose::Listen { bind: "*".into(), port: 8080 }),

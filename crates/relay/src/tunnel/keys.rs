@@ -226,7 +226,7 @@ pub struct HostName(pub Destination);
 impl HostName {
     /// Returns the name of this server.
     pub fn new(host: Host, port: u16) -> Self {
-        Self(Destination { host, port })
+        Self(Destination::new(host, port))
     }
 
     /// Returns the line with the key of the server.

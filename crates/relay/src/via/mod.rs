@@ -4,6 +4,7 @@
 
 pub(crate) mod lanes;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use base64::Engine as _;
@@ -11,7 +12,8 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
-use eyas::race::target::{Host, Target};
+use eyas::race::target::{Host, Target, TargetError};
+use eyas::zone::{in_url, parse_host};
 use eyas::{Endpoint, Recording};
 use eyas_http::Versions;
 use http::header::{CONNECTION, HOST, PROXY_AUTHORIZATION, UPGRADE};
@@ -61,6 +63,8 @@ impl TunnelKind {
 #[derive(Clone)]
 pub struct Via {
     host: Host,
+    /// Whether its name is absolute.
+    absolute: bool,
     port: u16,
     is_secure: bool,
     /// The HTTP versions over TLS.
@@ -77,6 +81,9 @@ pub enum ViaError {
     /// It is not a URL.
     #[error("it is not a URL; one is https://NAME:PASSWORD@HOST:PORT")]
     Url,
+    /// Its host is none that this host can reach.
+    #[error(transparent)]
+    Host(TargetError),
     /// Its scheme is not supported.
     #[error("{0}:// is not supported for other proxies: use http:// or https://")]
     Scheme(String),
@@ -92,6 +99,7 @@ impl Via {
     /// # Errors
     /// If it is not the URL of a supported proxy.
     pub fn parse(url: &str) -> Result<Self, ViaError> {
+        let (url, zoned) = without_zone(url)?;
         let uri: Uri = url.parse().map_err(|_| ViaError::Url)?;
         let is_secure = match uri.scheme_str() {
             Some("http") => false,
@@ -103,7 +111,11 @@ impl Via {
             return Err(ViaError::Path);
         }
         let authority = uri.authority().ok_or(ViaError::Url)?;
-        let host = Host::parse(authority.host()).map_err(|_| ViaError::Url)?;
+        let absolute = authority.host().ends_with('.');
+        let host = match zoned {
+            Some(host) => host,
+            None => Host::parse(authority.host()).map_err(|_| ViaError::Url)?,
+        };
         let (user, place) = match authority.as_str().rsplit_once('@') {
             Some((user, place)) => (Some(user), place),
             None => (None, authority.as_str()),
@@ -114,7 +126,8 @@ impl Via {
             None => 80,
         };
         let authorization = user.map(authorization).transpose()?;
-        Ok(Self { host, port, is_secure, versions: Versions::ALL, sctp: false, authorization })
+        let (versions, sctp) = (Versions::ALL, false);
+        Ok(Self { host, absolute, port, is_secure, versions, sctp, authorization })
     }
 
     /// Sets the HTTP versions for an `https` proxy. All are allowed by default.
@@ -132,14 +145,19 @@ impl Via {
     }
 
     fn place(&self) -> Destination {
-        Destination { host: self.host.clone(), port: self.port }
+        Destination { host: self.host.clone(), absolute: self.absolute, port: self.port }
     }
 
-    /// Returns the authority for requests to the proxy, without a default port (RFC 9110 §4.2.3).
+    /// Returns the authority for requests to the proxy, without a default port (RFC 9110 §4.2.3), and without a zone,
+    /// which means nothing to it.
     fn authority(&self) -> String {
+        let mut place = self.place();
+        if let Host::Literal(_, zone) = &mut place.host {
+            *zone = 0;
+        }
         match (self.is_secure, self.port) {
-            (true, 443) | (false, 80) => self.host.to_string(),
-            _ => self.place().to_string(),
+            (true, 443) | (false, 80) => place.given_host(),
+            _ => place.to_string(),
         }
     }
 
@@ -159,6 +177,7 @@ impl Via {
         let deadline = policy.deadline;
         let transports: Vec<Transport> = policy.transports.clone();
         let target = Target::plain(self.host.clone(), self.port, transports, Security::None);
+        let target = Target { absolute: self.absolute, ..target };
         let mut initiation = endpoint.preconnection(target).policy(policy).initiate();
         *race = Some(initiation.recording());
         let connection = initiation.usable().await.map_err(|error| Refused::from(&error))?;
@@ -300,6 +319,19 @@ impl fmt::Debug for Via {
     }
 }
 
+/// Takes the zone of a link-local address out of a URL, for a parser that knows none (RFC 6874), and returns the host
+/// that has it.
+fn without_zone(url: &str) -> Result<(Cow<'_, str>, Option<Host>), ViaError> {
+    let authority = url.find("://").map_or(0, |at| at + 3);
+    let Some(at) = in_url(url, authority) else { return Ok((url.into(), None)) };
+    let host = parse_host(&url[at.clone()]).map_err(ViaError::Host)?;
+    let address = match host {
+        Host::Literal(ip, _) => Host::Literal(ip, 0),
+        Host::Name(_) => return Err(ViaError::Url),
+    };
+    Ok((format!("{}{address}{}", &url[..at.start], &url[at.end..]).into(), Some(host)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -334,6 +366,22 @@ mod tests {
             assert_eq!(request.uri().to_string(), format!("{origin}{path}"));
             assert_eq!(request.headers()["capsule-protocol"], "?1");
         }
+    }
+
+    #[test]
+    fn a_zone_selects_the_interface_and_is_not_sent() {
+        for (url, shown, authority) in [
+            ("http://[fe80::1%25lo]", "http://[fe80::1%1]:80", "[fe80::1]"),
+            ("https://a%40b:c@[fe80::1%lo]:8443/", "https://[fe80::1%1]:8443", "[fe80::1]:8443"),
+            ("http://[fe80::1%1]:81", "http://[fe80::1%1]:81", "[fe80::1]:81"),
+            ("https://a.test.", "https://a.test.:443", "a.test."),
+        ] {
+            let via = Via::parse(url).expect(url);
+            assert_eq!((via.to_string().as_str(), via.authority().as_str()), (shown, authority));
+            assert_eq!(via.authorization.is_some(), url.contains("@["), "{url}");
+        }
+        let error = Via::parse("http://[fe80::1%25nosuch0]").expect_err("there is none");
+        assert_eq!(error, ViaError::Host(TargetError::Interface("nosuch0".to_owned())));
     }
 
     #[test]

@@ -29,7 +29,7 @@ fn limits() -> SessionLimits {
 }
 
 fn connect_purpose() -> Purpose {
-    Purpose::Connect(Destination { host: Host::parse("a.test").expect("a name"), port: 80 })
+    Purpose::Connect(Destination::new(Host::parse("a.test").expect("a name"), 80))
 }
 
 /// All streams of a pair.
