@@ -8,7 +8,7 @@ use super::target;
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, PlanFlags};
 use crate::output;
-use crate::race_report::plan_lines;
+use crate::race_report::{name_source, plan_lines, source_line};
 use crate::shape::{NamesShape, value};
 use crate::terminal::{Line, OutputStyle, Paint};
 
@@ -18,10 +18,7 @@ pub(crate) async fn run(flags: &PlanFlags, common: &CommonFlags) -> Result<(), F
     let context = RaceContext::new(&flags.choice, &flags.reach, &flags.trust, &target).await?;
     let policy = setting::policy(flags.policy, &flags.choice, &flags.reach, &target)?;
     let name = target.to_string();
-    let source = target.host.name().map(|host| {
-        let dot = if target.absolute { "." } else { "" };
-        context.endpoint.resolver().source_of(&format!("{host}{dot}"))
-    });
+    let source = name_source(context.endpoint.resolver(), &target);
     let mut preconnection = context.endpoint.preconnection(target).policy(policy);
     if let Some(seed) = flags.choice.seed {
         preconnection = preconnection.seed(seed);
@@ -60,7 +57,7 @@ pub(crate) async fn run(flags: &PlanFlags, common: &CommonFlags) -> Result<(), F
         Line::new(),
     ];
     if let Some(source) = &source {
-        lines.push(Line::new().with(Paint::Dim, format!("  addresses from {source}")));
+        lines.push(source_line(source));
         lines.push(Line::new());
     }
     lines.extend(plan_lines(&plan, style));

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use eyas::Connection;
 use eyas::race::candidate::Transport;
 use eyas::race::policy::SctpSecurity;
 use eyas::race::report::{PlanJson, RaceJson};
 use eyas::race::target::Service;
 use eyas::sctp::SctpAssociation;
 use eyas::sctp::protocol::endpoint::PathStatus;
+use eyas::{Connection, NameSource};
 use serde_json::Value;
 
 use super::linger::linger;
@@ -18,8 +18,8 @@ use super::target;
 use crate::failure::Failure;
 use crate::flags::{CommonFlags, RaceFlags};
 use crate::output;
-use crate::race_report::{self, RaceReport, explanation};
-use crate::shape::value;
+use crate::race_report::{self, RaceReport, explanation, name_source};
+use crate::shape::{NamesShape, value};
 use crate::terminal::{Line, OutputStyle, Paint};
 use crate::timeline;
 
@@ -48,6 +48,7 @@ pub(crate) async fn run(flags: &RaceFlags, common: &CommonFlags) -> Result<(), F
             policy.deadline = ALL_DEADLINE;
         }
     }
+    let source = name_source(context.endpoint.resolver(), &target).filter(|_| flags.explain);
     let mut preconnection = context.endpoint.preconnection(target).policy(policy);
     if let Some(seed) = flags.choice.seed {
         preconnection = preconnection.seed(seed);
@@ -66,18 +67,19 @@ pub(crate) async fn run(flags: &RaceFlags, common: &CommonFlags) -> Result<(), F
         race_report::write(path, &race_report.trace)?;
     }
     context.warn(common);
-    print(&race_report, &paths, flags, common)
+    print(&race_report, source.as_ref(), &paths, flags, common)
 }
 
 fn print(
     race_report: &RaceReport,
+    source: Option<&NameSource>,
     paths: &[PathStatus],
     flags: &RaceFlags,
     common: &CommonFlags,
 ) -> Result<(), Failure> {
     let style = OutputStyle::of_stdout(common.color);
     if common.json {
-        let object = object(race_report, paths, flags);
+        let object = object(race_report, source, paths, flags);
         return match race_report.failure() {
             Some(failure) => Err(failure.with_details(object)),
             None => output::object(&object),
@@ -95,7 +97,7 @@ fn print(
         lines.extend(paths.iter().map(line));
     }
     if flags.explain {
-        lines.extend(explanation(&race_report.report.plan, style));
+        lines.extend(explanation(&race_report.report.plan, source, style));
     }
     let (paint, verdict) = race_report.verdict();
     lines.push(Line::new());
@@ -123,7 +125,12 @@ pub(super) fn heading(race_report: &RaceReport) -> Vec<Line> {
     vec![line, Line::new()]
 }
 
-fn object(race_report: &RaceReport, paths: &[PathStatus], flags: &RaceFlags) -> Value {
+fn object(
+    race_report: &RaceReport,
+    source: Option<&NameSource>,
+    paths: &[PathStatus],
+    flags: &RaceFlags,
+) -> Value {
     let mut object = serde_json::json!({
         "target": flags.target,
         "all": flags.all,
@@ -138,6 +145,9 @@ fn object(race_report: &RaceReport, paths: &[PathStatus], flags: &RaceFlags) -> 
         }
         if flags.explain {
             object.insert("plan".to_owned(), value(&PlanJson::from(&race_report.report.plan)));
+        }
+        if let Some(source) = source {
+            object.insert("names".to_owned(), value(&NamesShape::from(source)));
         }
     }
     object

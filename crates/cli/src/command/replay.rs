@@ -31,7 +31,7 @@ pub(crate) fn run(flags: &ReplayFlags, common: &CommonFlags) -> Result<(), Failu
     let mut lines = super::race::heading(&race_report);
     lines.extend(timeline::draw(&race_report.picture_with_dns(), style));
     if flags.explain {
-        lines.extend(explanation(&race_report.report.plan, style));
+        lines.extend(explanation(&race_report.report.plan, None, style));
     }
     let steps = race_report.trace.steps.len();
     let text = format!("{steps} steps, all as recorded.");

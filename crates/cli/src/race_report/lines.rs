@@ -2,6 +2,8 @@
 
 use eyas::race::candidate::Candidate;
 use eyas::race::plan::{Plan, Reason};
+use eyas::race::target::Target;
+use eyas::{NameSource, Resolver};
 
 use super::picture::paint;
 use crate::terminal::{Line, OutputStyle, Paint, time, wrapped};
@@ -53,10 +55,26 @@ fn reasons(lines: &mut Vec<Line>, reasons: &[Reason], style: OutputStyle) {
     }
 }
 
+/// Returns who answers for the name of a target, and why, if it has one.
+pub(crate) fn name_source(resolver: &Resolver, target: &Target) -> Option<NameSource> {
+    let dot = if target.absolute { "." } else { "" };
+    target.host.name().map(|host| resolver.source_of(&format!("{host}{dot}")))
+}
+
+/// Returns a line that says so.
+pub(crate) fn source_line(source: &NameSource) -> Line {
+    Line::new().with(Paint::Dim, format!("  addresses from {source}"))
+}
+
 /// Returns the heading and the lines of `--explain`.
-pub(crate) fn explanation(plan: &Plan, style: OutputStyle) -> Vec<Line> {
+pub(crate) fn explanation(
+    plan: &Plan,
+    source: Option<&NameSource>,
+    style: OutputStyle,
+) -> Vec<Line> {
     let heading = Line::new().with(Paint::Head, "Why each candidate is ranked where it is");
     let mut lines = vec![Line::new(), heading];
+    lines.extend(source.map(source_line));
     lines.extend(plan_lines(plan, style));
     lines
 }

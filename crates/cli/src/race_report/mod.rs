@@ -16,7 +16,7 @@ use eyas::race::trace::{Trace, replay};
 use crate::failure::{Failure, Kind};
 
 pub(crate) use file::{read, write};
-pub(crate) use lines::{explanation, plan_lines};
+pub(crate) use lines::{explanation, name_source, plan_lines, source_line};
 pub(crate) use picture::paint;
 
 /// A race with everything needed to describe it.

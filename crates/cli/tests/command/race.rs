@@ -125,3 +125,20 @@ fn explanations_are_printed_with_the_race() {
     validate("race", &object);
     assert!(object["plan"]["entries"].as_array().is_some_and(|entries| !entries.is_empty()));
 }
+
+/// Who answers for the name is a part of the explanation.
+#[test]
+fn explanations_say_who_answers_for_the_name() {
+    let peer = Peer::start(Personality::Healthy);
+    let url = peer.url("/");
+    for command in ["race", "get"] {
+        let run = |line: &str| peer.eyas(&format!("{command} {line} {url}")).run().exits(0);
+        let object = run("--explain --json").json();
+        validate(command, &object);
+        assert_eq!(object["names"]["source"], "override", "{object}");
+        let explained = run("--explain");
+        let text = format!("{}{}", explained.out, explained.err);
+        assert!(text.contains("addresses from the given addresses"), "{text}");
+        assert!(run("--json").json()["names"].is_null(), "only with --explain");
+    }
+}

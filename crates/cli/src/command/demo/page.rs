@@ -54,7 +54,7 @@ impl Page {
             lines.push(Line::new());
             lines.extend(draw_titled(when, &race_report.picture(), self.style));
             if self.explain {
-                lines.extend(explanation(&race_report.report.plan, self.style));
+                lines.extend(explanation(&race_report.report.plan, None, self.style));
                 lines.push(Line::new());
             }
         }

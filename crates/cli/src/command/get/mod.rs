@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use eyas::Resolver;
 use eyas::race::report::RaceJson;
 use eyas::race::target::Target;
 use eyas::race::trace::Trace;
@@ -23,7 +24,7 @@ use super::{target, until_interrupted};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, GetFlags, PolicyName, RacePolicy};
 use crate::output::{BodySink, Progress, Unfinished, remote_name};
-use crate::race_report::{self, RaceReport};
+use crate::race_report::{self, RaceReport, name_source};
 use crate::shape::{GetShape, HeaderShape, TimingsShape, millis};
 use crate::terminal::OutputStyle;
 
@@ -48,7 +49,7 @@ pub(crate) async fn run(flags: &GetFlags, common: &CommonFlags) -> Result<(), Fa
         let Fetched { shape, response, context, client } = fetched;
         linger(|| response.trace(), &context.memory).await;
         drop(client);
-        finish(&shape, response.trace(), flags, common)
+        finish(&shape, response.trace(), context.endpoint.resolver(), flags, common)
     };
     until_interrupted(run).await.map_err(|failure| unfinished.explain(failure))
 }
@@ -93,7 +94,9 @@ async fn fetch(
     let headers_at = started_at.elapsed();
     let race_report = RaceReport::from_trace(response.trace());
     if let (Ok(race_report), true) = (&race_report, flags.output.verbose || flags.output.explain) {
-        report::verbose(race_report, &request, &response, flags, common);
+        let target = &race_report.trace.header.setup.target;
+        let source = name_source(context.endpoint.resolver(), target);
+        report::verbose((race_report, source.as_ref()), &request, &response, flags, common);
     }
     let status = response.status();
     if flags.output.fail && status.as_u16() >= FIRST_FAILURE {
@@ -120,6 +123,7 @@ async fn fetch(
 fn finish(
     shape: &GetShape,
     trace: Trace,
+    resolver: &Resolver,
     flags: &GetFlags,
     common: &CommonFlags,
 ) -> Result<(), Failure> {
@@ -128,7 +132,11 @@ fn finish(
     }
     let race_report = RaceReport::from_trace(trace);
     if common.json {
-        return report::object(shape, race_report.ok().as_ref(), flags.output.explain);
+        let race_report = race_report.ok();
+        let target = race_report.as_ref().map(|race| &race.trace.header.setup.target);
+        let source = target.and_then(|target| name_source(resolver, target));
+        let explain = flags.output.explain;
+        return report::object(shape, race_report.as_ref(), source.as_ref(), explain);
     }
     if let (Ok(race_report), true) = (&race_report, flags.output.verbose) {
         report::late_switch(race_report, common);

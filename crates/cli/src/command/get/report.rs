@@ -1,7 +1,7 @@
 //! The reports of `eyas get`: on standard error with `-v`, as an object with `--json`.
 
-use eyas::ConnectionInfo;
 use eyas::race::report::{PlanJson, RaceJson};
+use eyas::{ConnectionInfo, NameSource};
 use eyas_http::{Redirect, Response, Reuse, version_name};
 use http::{HeaderMap, StatusCode, Version};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::flags::{CommonFlags, GetFlags};
 use crate::output;
 use crate::race_report::{RaceReport, explanation};
-use crate::shape::{ConnectionShape, GetShape, ReuseShape, millis, value};
+use crate::shape::{ConnectionShape, GetShape, NamesShape, ReuseShape, millis, value};
 use crate::terminal::{Line, OutputStyle, Paint};
 use crate::timeline;
 
@@ -77,7 +77,7 @@ pub(super) fn hops(redirected: &[Redirect]) -> Vec<Line> {
 
 /// Prints the race, the request and the response headers on standard error.
 pub(super) fn verbose(
-    race_report: &RaceReport,
+    (race_report, source): (&RaceReport, Option<&NameSource>),
     request: &Request,
     response: &Response,
     flags: &GetFlags,
@@ -87,7 +87,7 @@ pub(super) fn verbose(
     let mut lines = super::super::race::heading(race_report);
     lines.extend(timeline::draw(&race_report.picture_with_dns(), style));
     if flags.output.explain {
-        lines.extend(explanation(&race_report.report.plan, style));
+        lines.extend(explanation(&race_report.report.plan, source, style));
     }
     if let Some(reuse) = response.reuse() {
         lines.push(Line::new().with(Paint::Dim, "* reused ").with(Paint::Plain, reuse.to_string()));
@@ -148,6 +148,7 @@ pub(super) fn race_members(race_report: Option<&RaceReport>) -> Value {
 pub(super) fn object(
     shape: &GetShape,
     race_report: Option<&RaceReport>,
+    source: Option<&NameSource>,
     explain: bool,
 ) -> Result<(), Failure> {
     let race =
@@ -156,6 +157,9 @@ pub(super) fn object(
     if let (Some(object), Some(race_report), true) = (object.as_object_mut(), race_report, explain)
     {
         object.insert("plan".to_owned(), value(&PlanJson::from(&race_report.report.plan)));
+        if let Some(source) = source {
+            object.insert("names".to_owned(), value(&NamesShape::from(source)));
+        }
     }
     output::object(&object)
 }
