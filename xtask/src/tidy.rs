@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `documents` | paths named in a document or in the map of a crate exist |
 //! | `definitions` | tests and bounds named in a document with their file exist |
+//! | `bounds` | a claim whose bound was changed states why |
 //! | `conformance` | a clause of `docs/conformance/` names its test, or states why it has none |
 //! | `dependencies` | which of our crates may depend on which |
 //! | `features` | the wheel and the command have the same dependencies and features |
@@ -14,6 +15,7 @@
 //! | `tokens` | length of functions, macros and attributes that mean "not done" |
 //! | `purity` | pure crates: no unsafe code, no operating system, no hash maps |
 
+mod bounds;
 mod conformance;
 mod definitions;
 mod dependencies;
@@ -65,6 +67,7 @@ pub(crate) fn main() -> Result<(), String> {
     let files = tracked_files()?;
     let paths = documents::paths(&files);
     let index = fs::read_to_string(root.join(conformance::INDEX)).unwrap_or_default();
+    let bounds_list = fs::read_to_string(root.join(bounds::LIST)).unwrap_or_default();
     let mut findings = dependencies::check()?;
     findings.extend(features::check()?);
     let mut sources = BTreeMap::new();
@@ -80,6 +83,7 @@ pub(crate) fn main() -> Result<(), String> {
             findings.extend(surface::check(file, &text, read));
             findings.extend(conformance::check(file, &text, &index));
         }
+        findings.extend(bounds::check(file, &text, &bounds_list));
         findings.extend(documents::check_map(file, &text, &paths));
         if file.ends_with(".rs") {
             sources.insert(file.clone(), text);

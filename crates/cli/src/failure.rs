@@ -50,6 +50,8 @@ pub(crate) enum Kind {
     Claim,
     /// The confidence interval of a claim of an experiment spans its bound.
     Undecided,
+    /// No claim of an experiment was judged, and `--check` was given.
+    NotJudged,
     /// The emulator could not do its work.
     Emulator,
     /// The command exists but cannot be run.
@@ -69,7 +71,7 @@ pub(crate) enum Kind {
 impl Kind {
     /// All kinds, in the order of their codes.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 26] = [
+    pub(crate) const ALL: [Self; 27] = [
         Self::Usage,
         Self::Url,
         Self::Dns,
@@ -90,6 +92,7 @@ impl Kind {
         Self::Claim,
         Self::Emulator,
         Self::Undecided,
+        Self::NotJudged,
         Self::NotExecutable,
         Self::NotFound,
         Self::HungUp,
@@ -125,6 +128,7 @@ impl Kind {
             Self::Replay => 111,
             Self::Claim => 112,
             Self::Undecided => 114,
+            Self::NotJudged => 115,
             Self::Emulator => 113,
             Self::NotExecutable => 126,
             Self::NotFound => 127,
@@ -157,6 +161,7 @@ impl Kind {
             Self::Replay => "replay",
             Self::Claim => "claim",
             Self::Undecided => "undecided",
+            Self::NotJudged => "not-judged",
             Self::Emulator => "emulator",
             Self::NotExecutable => "not-executable",
             Self::NotFound => "not-found",
@@ -198,6 +203,10 @@ impl Kind {
             Self::Undecided => {
                 "No claim of an experiment was refused, but one is undecided because its confidence \
                  interval spans its bound, and --check was given."
+            }
+            Self::NotJudged => {
+                "No claim of an experiment was judged, because nothing that decides one was measured, or \
+                 only on a busy machine or in a run that was too short, and --check was given."
             }
             Self::Emulator => "The emulator cannot be started (subcommands netem and lab).",
             Self::NotExecutable => {

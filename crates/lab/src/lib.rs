@@ -13,6 +13,7 @@
 //! | --- | --- |
 //! | [`units`] | amounts with units, queues and losses, as text |
 //! | [`statistics`] | means, confidence intervals, regression lines |
+//! | `printable` | text without what a terminal obeys |
 //! | `emulator` | bad networks in real time, between network namespaces (Linux) |
 //! | `load` | load generator: open-loop arrivals over any transport (Linux, feature `load`) |
 //! | [`situation`] | what is simulated or emulated: every set-up and its check; executes nothing |
@@ -36,6 +37,7 @@ pub mod live;
 pub mod load;
 pub mod measure;
 pub mod plan;
+mod printable;
 pub mod report;
 pub mod results;
 pub mod run;

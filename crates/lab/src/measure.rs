@@ -206,6 +206,7 @@ fn column_label(statistic: Statistic, column: &str) -> String {
         Statistic::Count => "trials".to_owned(),
         Statistic::Least => "minimum".to_owned(),
         Statistic::Most => "maximum".to_owned(),
+        Statistic::MostOf(series) => format!("median maximum of series of {series}"),
         Statistic::Percentile(50) => "median".to_owned(),
         Statistic::Percentile(percent) => format!("{percent}th percentile"),
     };

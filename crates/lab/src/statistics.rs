@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) use interval::{DRAWS, plausible_share, resample, seed_of};
 pub use interval::{Interval, Method};
 
+/// The longest series whose maximum can be estimated.
+const MAX_SERIES: u32 = 1_000_000;
+
 /// A number of a point with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -47,6 +50,9 @@ pub enum Statistic {
     Least,
     /// `most`: the maximum.
     Most,
+    /// `most1000`: the median maximum of series of this many trials, which can be compared with the
+    /// maximum of one published series of the same length.
+    MostOf(u32),
     /// `p50`, `p99`: a percentile, interpolated between neighbouring trials.
     Percentile(u8),
 }
@@ -61,6 +67,10 @@ impl FromStr for Statistic {
             "count" => Self::Count,
             "least" => Self::Least,
             "most" => Self::Most,
+            _ if text.starts_with("most") => {
+                let series = text.strip_prefix("most").and_then(|rest| rest.parse().ok());
+                Self::MostOf(series.filter(|series| (2..=MAX_SERIES).contains(series)).ok_or(())?)
+            }
             _ => {
                 let percent = text.strip_prefix('p').and_then(|rest| rest.parse().ok()).ok_or(())?;
                 (1..=99).contains(&percent).then_some(Self::Percentile(percent)).ok_or(())?
@@ -77,12 +87,18 @@ impl fmt::Display for Statistic {
             Self::Count => f.write_str("count"),
             Self::Least => f.write_str("least"),
             Self::Most => f.write_str("most"),
+            Self::MostOf(series) => write!(f, "most{series}"),
             Self::Percentile(percent) => write!(f, "p{percent}"),
         }
     }
 }
 
 impl Statistic {
+    /// Returns whether it is an extreme of all trials, which resampled trials never exceed.
+    pub(crate) const fn is_extreme(self) -> bool {
+        matches!(self, Self::Least | Self::Most)
+    }
+
     /// Returns the statistic of these trials; NaN if there are too few.
     #[must_use]
     pub fn of(self, trials: &[f64]) -> f64 {
@@ -98,13 +114,18 @@ impl Statistic {
             }
             Self::Least => trials.iter().copied().fold(f64::INFINITY, f64::min),
             Self::Most => trials.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            Self::Percentile(percent) => {
-                let mut sorted = trials.to_vec();
-                sorted.sort_by(f64::total_cmp);
-                percentile(&sorted, f64::from(percent))
+            Self::MostOf(series) => {
+                percentile_of(trials, 100.0 * interval::quantile_of_maximum(series))
             }
+            Self::Percentile(percent) => percentile_of(trials, f64::from(percent)),
         }
     }
+}
+
+fn percentile_of(trials: &[f64], percent: f64) -> f64 {
+    let mut sorted = trials.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    percentile(&sorted, percent)
 }
 
 /// Returns a percentile of sorted numbers; NaN if there are none.

@@ -15,7 +15,7 @@ struct Layered {
 const LAYERED: [Layered; 1] = [Layered {
     source: "crates/lab/src/",
     layers: &[
-        &["units", "statistics"],
+        &["units", "statistics", "printable"],
         &["emulator", "load"],
         &["situation"],
         &["run"],

@@ -17,6 +17,7 @@ Examples:
   eyas lab show cmt-delay > my.toml  a template for a plan
   eyas lab run my.toml               your own
   eyas lab report eyas-lab/my        write the report of finished runs again
+  eyas lab results eyas-lab/my       the claims of finished runs as Markdown
   eyas lab run cmt-delay --shard 1/4 --out a    a quarter of the runs, here
   eyas lab merge a b c d             merge four quarters into the result
 
@@ -50,6 +51,23 @@ pub(crate) enum LabAction {
         /// The output directory of an earlier run
         directory: PathBuf,
     },
+    /// Print the results of runs as Markdown, or put them into a page
+    Results(LabResultsFlags),
+}
+
+/// Flags of `eyas lab results`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct LabResultsFlags {
+    /// The output directories of finished runs
+    #[arg(value_name = "DIR", required_unless_present = "into")]
+    pub(crate) directories: Vec<PathBuf>,
+    /// Replace the chapters of this page, with pictures and compact results beside it
+    ///
+    /// The chapter of a plan is between the lines '<!-- NAME: eyas lab results -->' and '<!-- end -->'.
+    /// For docs/results.md the pictures and the compact results are in docs/results. Without DIR, the
+    /// page is written again from these.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) into: Option<PathBuf>,
 }
 
 /// Flags of `eyas lab run`.
@@ -94,7 +112,7 @@ pub(crate) struct LabRunFlags {
     /// run. All shards must be run by the same build of eyas.
     #[arg(long, value_name = "I/N", conflicts_with_all = ["check", "format"])]
     pub(crate) shard: Option<Shard>,
-    /// Fail if a claim is refused (exit code 112) or undecided (114)
+    /// Fail if a claim is refused (exit code 112) or undecided (114), or none is judged (115)
     #[arg(long)]
     pub(crate) check: bool,
 }
@@ -111,7 +129,7 @@ pub(crate) struct LabMergeFlags {
     /// Format of the table of all runs
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: TableFormat,
-    /// Fail if a claim is refused (exit code 112) or undecided (114)
+    /// Fail if a claim is refused (exit code 112) or undecided (114), or none is judged (115)
     #[arg(long)]
     pub(crate) check: bool,
 }

@@ -33,7 +33,9 @@ pub(crate) use choice::{ChoiceFlags, PolicyName, RacePolicy, VersionFlags};
 pub(crate) use form::{FieldContent, FormField};
 pub(crate) use generate::ManFlags;
 pub(crate) use get::{GetFlags, RequestFlags};
-pub(crate) use lab::{LabAction, LabFlags, LabMergeFlags, LabRunFlags, TableFormat};
+pub(crate) use lab::{
+    LabAction, LabFlags, LabMergeFlags, LabResultsFlags, LabRunFlags, TableFormat,
+};
 pub(crate) use load::{FileFlags, LoadChoiceFlags, LoadFlags};
 pub(crate) use memory::{MemoryAction, MemoryChoice, MemoryFlags};
 pub(crate) use netem::NetemFlags;

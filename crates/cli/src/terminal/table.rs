@@ -92,11 +92,44 @@ fn transliterate(rows: Vec<Row>, style: OutputStyle) -> Vec<Row> {
     rows.into_iter().map(|row| row.into_iter().map(cell).collect()).collect()
 }
 
-/// Lays out a table of numbers after names; the names are wrapped.
+/// Lays out a table of numbers after names; the names are wrapped, or printed above their numbers if
+/// a word of one would be broken.
 pub(crate) fn table_of_numbers(header: &[&str], rows: Vec<Row>, style: OutputStyle) -> Vec<Line> {
     let header: Vec<_> = header.iter().map(|text| style.transliterate(text)).collect();
     let header: Vec<&str> = header.iter().map(AsRef::as_ref).collect();
-    lay_out(&header, transliterate(rows, style), 0, style)
+    let rows = transliterate(rows, style);
+    let gap = usize::from(GAP);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column)).map(|(_, text)| columns(text));
+        cells.chain([columns(header[column])]).max().unwrap_or_default()
+    };
+    let numbers: usize = (1..header.len()).map(|column| width(column) + gap + 1).sum();
+    let names = rows.iter().filter_map(|row| row.first()).map(|(_, text)| text.as_str());
+    let words = names.chain(header.first().copied()).flat_map(str::split_whitespace);
+    let longest = words.map(columns).max().unwrap_or_default();
+    match INDENT + longest + gap + numbers > style.width {
+        true => names_above(&header, rows, style),
+        false => lay_out(&header, rows, 0, style),
+    }
+}
+
+/// Returns a table whose first column is printed above the rows, once for equal names.
+fn names_above(header: &[&str], mut rows: Vec<Row>, style: OutputStyle) -> Vec<Line> {
+    let Some((first, header)) = header.split_first() else { return Vec::new() };
+    let names: Vec<(Paint, String)> =
+        rows.iter_mut().filter(|row| !row.is_empty()).map(|row| row.remove(0)).collect();
+    let mut below = lay_out(header, rows, NONE, style).into_iter();
+    let mut lines = wrapped(Paint::Dim, first, INDENT, style);
+    lines.extend(below.by_ref().take(2));
+    let mut last = None;
+    for (name, line) in names.into_iter().zip(below) {
+        if last.as_ref() != Some(&name) {
+            lines.extend(wrapped(name.0, &name.1, INDENT, style));
+        }
+        lines.push(line);
+        last = Some(name);
+    }
+    lines
 }
 
 fn lay_out(

@@ -10,8 +10,10 @@ use crate::situation::Grid;
 pub(crate) struct Basis<'a> {
     /// The points.
     pub(crate) grid: &'a Grid,
-    /// Which of them count; `None` if all do.
-    pub(crate) judged: Option<&'a Judged>,
+    /// The conditions under which they count.
+    pub(crate) judged: &'a [Judged],
+    /// Whether their runs are shorter than the claims require, as with `--quick`.
+    pub(crate) shortened: bool,
 }
 
 impl Basis<'_> {

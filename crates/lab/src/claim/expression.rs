@@ -4,7 +4,7 @@ use super::basis::Basis;
 use super::read::Read;
 use crate::measure::Measure;
 use crate::situation::{Grid, Point};
-use crate::statistics::Line;
+use crate::statistics::{Line, Statistic};
 
 /// An expression over one run of every point.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,7 +106,7 @@ impl Function {
 pub struct Series {
     /// The places; empty for a single number.
     pub xs: Vec<f64>,
-    /// The numbers; `None` where the point is not judged (`[judged]` of the plan).
+    /// The numbers; `None` where the point is not judged (`[[judged]]` of the plan).
     pub ys: Vec<Option<f64>>,
 }
 
@@ -163,11 +163,11 @@ impl Expression {
                 let points: Vec<&Point> = basis.grid.along(scene, curve).collect();
                 series(&points, *span, &|point| {
                     let number = read(&point.id, measure)?;
-                    let counts = match basis.judged {
-                        Some(rule) => rule.counts(&point.id, read)?,
-                        None => true,
-                    };
-                    Some(counts.then_some(number))
+                    let mut rules = basis.judged.iter().filter(|rule| rule.is_about(measure));
+                    let counts = rules.try_fold(true, |counts, rule| {
+                        Some(rule.counts(&point.id, read)? && counts)
+                    });
+                    Some(counts?.then_some(number))
                 })
             }
             Self::Binary(operator, left, right) => {
@@ -194,6 +194,23 @@ impl Expression {
             [Self::Read { measure, span: Span::At(_) | Span::Largest, .. }] => Some(measure),
             _ => None,
         }
+    }
+
+    /// Returns whether an interval of it can be computed: the maximum of a series of trials must be
+    /// all that it reads.
+    pub(super) fn has_interval(&self) -> bool {
+        let is_maximum =
+            |measure: &Measure| matches!(measure, Measure::Column(Statistic::MostOf(_), _));
+        !self.reads(is_maximum) || self.only_read().is_some()
+    }
+
+    /// Returns whether it reads a measure that satisfies this condition.
+    pub(super) fn reads(&self, condition: fn(&Measure) -> bool) -> bool {
+        let mut reads = Vec::new();
+        self.collect_reads(&mut reads);
+        let satisfies =
+            |read: &&Self| matches!(read, Self::Read { measure, .. } if condition(measure));
+        reads.iter().any(satisfies)
     }
 
     /// Calls a function for each measure of each point that it reads.

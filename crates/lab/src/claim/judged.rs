@@ -1,4 +1,5 @@
-//! The points that claims are judged by: if the machine was too slow, a point shows the machine.
+//! The points that claims are judged by: if the machine was too slow or busy, a point shows the
+//! machine.
 
 use serde::Deserialize;
 
@@ -7,7 +8,7 @@ use crate::measure::Measure;
 use crate::run::Results;
 use crate::situation::{Grid, Named, Point, live};
 
-/// `[judged]` of a plan: points that do not satisfy this are left out of claims.
+/// `[[judged]]` of a plan: points that do not satisfy this are left out of claims.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Judged {
@@ -17,6 +18,9 @@ pub struct Judged {
     at_most: f64,
     /// What it means if the value is higher.
     otherwise: String,
+    /// The columns that the rule is about; all if empty.
+    #[serde(default)]
+    columns: Vec<String>,
 }
 
 impl Judged {
@@ -33,6 +37,11 @@ impl Judged {
                 self.measure
             ));
         }
+        let is_unknown =
+            |column: &&String| !live::columns().any(|(name, _)| name == column.as_str());
+        if let Some(column) = self.columns.iter().find(is_unknown) {
+            return Err(format!("judged.columns: {column} is not a column of live runs"));
+        }
         if !self.at_most.is_finite() {
             return Err("judged.at_most must be a number".to_owned());
         }
@@ -43,6 +52,12 @@ impl Judged {
             );
         }
         Ok(())
+    }
+
+    /// Returns whether the rule is about a measure.
+    pub(super) fn is_about(&self, measure: &Measure) -> bool {
+        let names = |column: &String| self.columns.contains(column);
+        self.columns.is_empty() || matches!(measure, Measure::Column(_, column) if names(column))
     }
 
     /// Returns whether a point is judged; `None` if the measure was not taken.
@@ -56,8 +71,11 @@ impl Judged {
             grid.curves.iter().filter_map(move |curve| self.of(grid, results, scene, curve))
         };
         let parts: Vec<String> = grid.scenes.iter().flat_map(of_scene).collect();
-        (!parts.is_empty())
-            .then(|| format!("Not judged: {}: {}.", parts.join("; "), self.otherwise))
+        let what = match self.columns.is_empty() {
+            true => "Not judged".to_owned(),
+            false => format!("Not judged by {}", self.columns.join(", ")),
+        };
+        (!parts.is_empty()).then(|| format!("{what}: {}: {}.", parts.join("; "), self.otherwise))
     }
 
     /// Describes what is left out of one curve.

@@ -27,12 +27,12 @@ use serde::{Deserialize, Serialize};
 use crate::run::Results;
 use crate::situation::Grid;
 use crate::statistics::{Interval, Summary};
-use verdict::Estimate;
 
 pub(crate) use basis::Basis;
 pub use expression::{Expression, Function, Operator, Series, Span};
 pub use judged::Judged;
 pub(crate) use trials::summaries;
+pub(crate) use verdict::Estimate;
 pub use verdict::{CheckVerdict, Outcome, Verdict};
 
 /// A claim as a plan writes it.
@@ -60,6 +60,9 @@ struct CheckText {
     at_most: Option<f64>,
     above: Option<f64>,
     below: Option<f64>,
+    /// The first bound, and why it was changed.
+    #[serde(default)]
+    changed: String,
 }
 
 impl CheckText {
@@ -160,14 +163,15 @@ impl Bounds {
     }
 }
 
-/// Evaluates an expression over live points, with its uncertainty; `None` if something was not
-/// measured.
+/// Evaluates an expression over live points, with its uncertainty, whether they are judged or not;
+/// `None` if something was not measured.
 pub(crate) fn estimate(
     value: &Expression,
     basis: Basis<'_>,
     results: &Results,
 ) -> Option<(f64, Option<Interval>)> {
-    trials::measure(value, basis, results).map(|estimate| (estimate.value, estimate.interval))
+    let everything = Basis { judged: &[], ..basis };
+    trials::measure(value, everything, results).map(|estimate| (estimate.value, estimate.interval))
 }
 
 impl Claim {
@@ -182,6 +186,12 @@ impl Claim {
         let check = |check: &CheckText| {
             let value = Expression::parse(&check.value, grid)
                 .map_err(|cause| refused(format!("{}: {cause}", check.value)))?;
+            if !value.has_interval() {
+                return Err(refused(format!(
+                    "{}: the maximum of a series has an interval only by itself",
+                    check.value
+                )));
+            }
             Ok(Check {
                 text: check.value.clone(),
                 about: check.about.clone(),
@@ -191,7 +201,12 @@ impl Claim {
             })
         };
         let checks = text.check.iter().map(check).collect::<Result<_, String>>()?;
-        let ClaimText { id, text, published, note, .. } = text;
+        let changed: Vec<&str> = text.check.iter().map(|check| check.changed.as_str()).collect();
+        let changed = changed.into_iter().filter(|changed| !changed.is_empty());
+        let changed: String =
+            changed.map(|changed| format!(" The first bound was {changed}.")).collect();
+        let note = format!("{}{changed}", text.note).trim_start().to_owned();
+        let ClaimText { id, text, published, .. } = text;
         Ok(Self { id, text, published, note, checks })
     }
 
@@ -218,6 +233,12 @@ impl Check {
         } else {
             self.over_runs(basis, results)
         };
+        let outcome = match self.bounds.judge(estimate) {
+            // A shorter run has not shown what a claim about the whole one needs.
+            Outcome::Refused if basis.shortened => Outcome::NotJudged,
+            Outcome::NotMeasured if self.is_excluded(basis, results) => Outcome::NotJudged,
+            outcome => outcome,
+        };
         CheckVerdict {
             value: self.text.clone(),
             about: self.about.clone(),
@@ -225,8 +246,14 @@ impl Check {
             accept: self.bounds,
             measured: estimate.map(|estimate| estimate.value),
             interval: estimate.and_then(|estimate| estimate.interval),
-            outcome: self.bounds.judge(estimate),
+            outcome,
         }
+    }
+
+    /// Returns whether it was measured, but only at points that are not judged.
+    fn is_excluded(&self, basis: Basis<'_>, results: &Results) -> bool {
+        let everything = Basis { judged: &[], ..basis };
+        !basis.judged.is_empty() && trials::measure(&self.value, everything, results).is_some()
     }
 
     /// Evaluates the expression for each run and returns the mean.

@@ -1,8 +1,11 @@
 //! Expressions, bounds and verdicts, on a plan of three points.
 
+use proptest::collection::vec;
+use proptest::prelude::*;
+
 use super::{Bounds, Expression, Outcome};
 use crate::measure::Measure;
-use crate::plan::{Options, Plan};
+use crate::plan::{Extent, Options, Plan};
 use crate::results::Document;
 use crate::run::{Results, RunResult, StreamResult};
 use crate::statistics::Method;
@@ -61,7 +64,7 @@ const LIVE: &str = "kind = 'live'\nname = 'p'\ntitle = 't'\nabout = 'a'\nruns = 
     live = { experiment = 'cost', rate = 1, trying = 'tcp', size = '1 KiB', warm_up = '0 s', duration = '1 s', sample = '1 s' }
     sweep = { parameter = 'live.rate', values = [1, 2, 3] }
     curve = [{ id = 'c', label = 'C' }, { id = 'd', label = 'D' }]
-    judged = { measure = 'mean.late', at_most = 100, otherwise = 'too late' }";
+    judged = [{ measure = 'mean.late', at_most = 100, otherwise = 'too late' }]";
 
 /// Returns results in which the CPU at x is x; curve d was late at 2, and both curves at 3.
 fn partly_late() -> (Plan, Results) {
@@ -102,14 +105,54 @@ fn unjudged_points_are_left_out_of_series() {
 #[test]
 fn unjudged_points_are_listed() {
     let (plan, results) = partly_late();
-    let note = plan.judged.as_ref().unwrap().excluded(&plan.grid, &results);
+    let note = plan.judged[0].excluded(&plan.grid, &results);
     assert_eq!(note.unwrap(), "Not judged: C at 3; D at 2, 3: too late.");
-    let none = Plan { judged: None, ..plan };
+    let none = Plan { judged: Vec::new(), ..plan };
     let verdict = |plan: &Plan| {
         let expression = Expression::parse("most(mean.cpu[d, ..])", &plan.grid).unwrap();
         super::trials::measure(&expression, plan.basis(), &results).map(|estimate| estimate.value)
     };
     assert_eq!(verdict(&none), Some(3.0), "without the rule, every point is judged");
+}
+
+fn outcome_of(plan_text: &str, more: &str, options: &Options, columns: &[(&str, f64)]) -> Outcome {
+    let plan = Plan::parse(&format!("{plan_text}\n{more}"), options).unwrap();
+    let columns = columns.iter().map(|(name, number)| ((*name).to_owned(), vec![*number]));
+    let run = RunResult { columns: columns.collect(), ..RunResult::default() };
+    let points = plan.grid.points.iter().map(|point| (point.id.clone(), vec![run.clone()]));
+    let results = Results { points: points.collect(), ..Results::default() };
+    plan.claims[0].judge(plan.basis(), &results).outcome
+}
+
+const CLAIM: &str = "[[claim]]\nid = '1'\ntext = 't'\npublished = 'p'\n[[claim.check]]\n\
+                     value = 'mean.kernel-memory[c, 1]'\nat_most = 10\n";
+
+#[test]
+fn what_was_measured_beside_other_work_is_not_judged() {
+    let of = |late, memory, others| {
+        let rule = "[[judged]]\nmeasure = 'mean.others-memory'\nat_most = 5\notherwise = 'o'\n\
+                    columns = ['kernel-memory']\n";
+        let plan = LIVE.replace("judged = [{", "# [{");
+        let late_rule = "[[judged]]\nmeasure = 'mean.late'\nat_most = 100\notherwise = 'l'\n";
+        let columns = [("kernel-memory", memory), ("late", late), ("others-memory", others)];
+        outcome_of(&plan, &format!("{rule}{late_rule}{CLAIM}"), &Options::default(), &columns)
+    };
+    assert_eq!([of(0.0, 8.0, 5.0), of(0.0, 12.0, 5.0)], [Outcome::Accepted, Outcome::Refused]);
+    assert_eq!([of(0.0, 12.0, 6.0), of(101.0, 8.0, 0.0)], [Outcome::NotJudged; 2]);
+}
+
+#[test]
+fn a_run_that_is_too_short_refuses_nothing() {
+    let of = |quick: &str, memory, extent| {
+        let options = Options { extent, ..Options::default() };
+        let columns = [("kernel-memory", memory), ("late", 0.0)];
+        outcome_of(LIVE, &format!("{quick}\n{CLAIM}"), &options, &columns)
+    };
+    let shorter = "quick = { set = { live = { duration = '1 s' } } }";
+    assert_eq!(of(shorter, 12.0, Extent::Quick), Outcome::NotJudged);
+    assert_eq!(of(shorter, 8.0, Extent::Quick), Outcome::Accepted);
+    assert_eq!(of(shorter, 12.0, Extent::Full), Outcome::Refused);
+    assert_eq!(of("quick = { runs = 1 }", 12.0, Extent::Quick), Outcome::Refused, "as long");
 }
 
 #[test]
@@ -213,4 +256,99 @@ fn bounds_are_described() {
     assert_eq!(words("below = 3"), "< 3");
     assert_eq!(words("above = 1\nat_most = 2"), "> 1 and ≤ 2");
     assert_eq!(words(""), "");
+}
+
+/// Returns results with these trials of the columns at every point of the plan.
+fn with_trials(columns: &[(&str, Vec<f64>)]) -> (Plan, Results) {
+    let plan = Plan::parse(LIVE, &Options::default()).unwrap();
+    let all = columns.iter().map(|(name, trials)| ((*name).to_owned(), trials.clone()));
+    let late = [("late".to_owned(), vec![0.0])];
+    let run = RunResult { columns: all.chain(late).collect(), ..RunResult::default() };
+    let points = plan.grid.points.iter().map(|point| (point.id.clone(), vec![run.clone()]));
+    let results = Results { points: points.collect(), ..Results::default() };
+    (plan, results)
+}
+
+fn estimate_of(text: &str, plan: &Plan, results: &Results) -> super::verdict::Estimate {
+    let expression = Expression::parse(text, &plan.grid).unwrap();
+    super::trials::measure(&expression, plan.basis(), results).unwrap()
+}
+
+#[test]
+fn the_maximum_of_few_trials_does_not_confirm_that_of_a_long_series() {
+    let maximum = |count: u32| {
+        let (plan, results) = with_trials(&[("time", (0..count).map(f64::from).collect())]);
+        let estimate = estimate_of("most1000.time[c, 1]", &plan, &results);
+        let interval = estimate.interval.unwrap();
+        let judged = |at_most: f64| {
+            let bounds = Bounds { at_most: Some(at_most), ..Bounds::default() };
+            bounds.judge(Some(estimate))
+        };
+        (interval, judged(1e9), judged(1.0))
+    };
+    let (few, generous, strict) = maximum(200);
+    assert_eq!((few.high, few.method), (f64::INFINITY, Method::OrderStatistics));
+    assert_eq!((generous, strict), (Outcome::Undecided, Outcome::Refused));
+    // 1 - ½^(n/1000) is 0.975 at 5,322 trials.
+    assert_eq!(maximum(5_321).0.high, f64::INFINITY);
+    let (many, generous, _) = maximum(5_322);
+    assert_eq!((many.high, generous), (5_321.0, Outcome::Accepted));
+    let read = serde_json::from_str(&serde_json::to_string(&few).unwrap());
+    assert_eq!(read.ok(), Some(few), "an infinite end is kept in result.json");
+}
+
+#[test]
+fn a_maximum_has_no_interval_that_trials_cannot_show() {
+    let (plan, results) = with_trials(&[("time", vec![1.0, 2.0, 9.0])]);
+    for extreme in ["most.time[c, 1]", "least.time[c, 1] * 2", "most.time[c, 1] / mean.time[c, 1]"]
+    {
+        assert_eq!(estimate_of(extreme, &plan, &results).interval, None, "{extreme}");
+    }
+    let text = format!(
+        "{LIVE}\n[[claim]]\nid = '1'\ntext = 't'\npublished = 'p'\n[[claim.check]]\n\
+         value = 'most1000.time[c, 1] / mean.time[c, 1]'\nat_most = 1"
+    );
+    let error = Plan::parse(&text, &Options::default()).unwrap_err().to_string();
+    assert!(error.contains("only by itself"), "{error}");
+}
+
+/// Expressions of the shapes that plans have.
+const SHAPES: [&str; 10] = [
+    "mean.time[c, 1]",
+    "abs(mean.time[c, 1] / mean.time[d, 1] - 1)",
+    "mean(abs(mean.time[c, ..] / mean.time[d, ..] - 1))",
+    "most(p90.time[c, ..] - p50.time[c, ..])",
+    "most1000.time[c, 1]",
+    "mean.adopted[c, 1]",
+    "abs(mean.adopted[c, 1] - 50)",
+    "abs(100 - mean.adopted[c, 1]) * 2",
+    "least(mean.adopted[c, ..])",
+    "r2(mean.time[c, ..] + mean.adopted[d, ..])",
+];
+
+proptest! {
+    // Each case draws hundreds of samples of every expression.
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    #[test]
+    fn an_interval_contains_its_value(
+        time in vec(0.0..1000.0_f64, 2..60),
+        adopted in vec(prop_oneof![Just(0.0), Just(100.0)], 2..60),
+        all in any::<bool>(),
+    ) {
+        let adopted = if all { vec![100.0; adopted.len()] } else { adopted };
+        let (plan, results) = with_trials(&[("time", time), ("adopted", adopted)]);
+        for shape in SHAPES {
+            let expression = Expression::parse(shape, &plan.grid).unwrap();
+            let estimate = super::trials::measure(&expression, plan.basis(), &results);
+            let Some((value, interval)) = estimate.and_then(|e| Some((e.value, e.interval?))) else {
+                continue;
+            };
+            prop_assert!(interval.low <= value && value <= interval.high, "{shape}: {interval:?} {value}");
+        }
+        let document = Document::new(&plan, &results, "abc", vec![1]);
+        for summary in document.points.iter().flat_map(|point| point.measures.values()) {
+            let Some(interval) = summary.interval else { continue };
+            prop_assert!(interval.low <= summary.value && summary.value <= interval.high);
+        }
+    }
 }

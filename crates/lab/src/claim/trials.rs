@@ -1,14 +1,15 @@
 //! Expressions over the trials of live runs.
 //!
 //! A mean, a percentile or a maximum is that of all trials of a point together. The confidence
-//! interval of a single share is Wilson's score interval; that of anything else comes from the
-//! bootstrap (Efron 1979): the trials are resampled with replacement, and the spread of the
-//! expression over the samples is its interval.
+//! interval of a single share is Wilson's score interval, and that of the maximum of a series comes
+//! from order statistics. That of anything else comes from the bootstrap (Efron 1979): the trials
+//! are resampled with replacement, and the spread of the expression over the samples is its
+//! interval. An extreme of all trials has none, because no sample exceeds it.
 
 use std::collections::BTreeMap;
 
 use super::basis::Basis;
-use super::expression::Expression;
+use super::expression::{Expression, Function};
 use super::verdict::Estimate;
 use crate::measure::Measure;
 use crate::run::{Results, RunResult};
@@ -21,10 +22,7 @@ use crate::statistics::{
 pub(super) fn measure(value: &Expression, basis: Basis<'_>, results: &Results) -> Option<Estimate> {
     let pools = Pools::of(value, basis.grid, results);
     let measured = pools.evaluate(value, basis, Draw::AsMeasured)?;
-    let interval = match value.only_read() {
-        Some(measure) if is_share(measure) => pools.wilson(value, basis),
-        _ => pools.bootstrap(value, basis),
-    };
+    let interval = pools.interval(value, measured, basis);
     Some(Estimate { value: measured, interval })
 }
 
@@ -50,8 +48,10 @@ pub(crate) fn summaries(
         let value = statistic.of(trials);
         let interval = if statistic == Statistic::Mean && live::is_share(column) {
             Interval::wilson(trials)
+        } else if statistic.is_extreme() {
+            None
         } else {
-            Interval::bootstrap(redrawn.iter().map(|trials| statistic.of(trials)).collect())
+            Interval::bootstrap(value, redrawn.iter().map(|trials| statistic.of(trials)).collect())
         };
         let summary = Summary { value, interval, samples: trials.len() };
         value.is_finite().then_some((statistic, summary))
@@ -63,12 +63,17 @@ fn is_share(measure: &Measure) -> bool {
     matches!(measure, Measure::Column(Statistic::Mean, column) if live::is_share(column))
 }
 
+/// Returns whether the bootstrap says nothing about a measure.
+fn is_extreme(measure: &Measure) -> bool {
+    matches!(measure, Measure::Column(statistic, _) if statistic.is_extreme())
+}
+
 /// Which trials are used.
 #[derive(Clone, Copy)]
 enum Draw {
     AsMeasured,
     Resampled(u64),
-    /// Shares at the lower or upper end of their intervals.
+    /// The only measure that is read, at the lower or upper end of its interval.
     End(fn(Interval) -> f64),
 }
 
@@ -90,22 +95,56 @@ impl<'a> Pools<'a> {
     }
 
     fn evaluate(&self, value: &Expression, basis: Basis<'_>, draw: Draw) -> Option<f64> {
-        let read = |id: &str, measure: &Measure| self.0.get(id)?.read(measure, draw);
-        value.evaluate(basis, &read)?.single().filter(|number| number.is_finite())
+        self.number(value, basis, draw).filter(|number| number.is_finite())
     }
 
-    /// Returns the interval of an expression that reads a single share: its ends are those of the
-    /// expression at the ends of the share's interval.
-    fn wilson(&self, value: &Expression, basis: Basis<'_>) -> Option<Interval> {
-        let ends: [fn(Interval) -> f64; 2] = [|share| share.low, |share| share.high];
-        let [first, second] = ends.map(|end| self.evaluate(value, basis, Draw::End(end)));
+    fn number(&self, value: &Expression, basis: Basis<'_>, draw: Draw) -> Option<f64> {
+        let read = |id: &str, measure: &Measure| self.0.get(id)?.read(measure, draw);
+        value.evaluate(basis, &read)?.single().filter(|number| !number.is_nan())
+    }
+
+    /// Returns the interval of an expression with this value.
+    fn interval(&self, value: &Expression, measured: f64, basis: Basis<'_>) -> Option<Interval> {
+        if let Expression::Call(Function::Abs, arguments) = value {
+            // The interval of |x| is that of x without its sign: |x| of resampled trials is biased.
+            let inside = arguments.first()?;
+            let interval =
+                self.interval(inside, self.number(inside, basis, Draw::AsMeasured)?, basis);
+            return interval.map(Interval::absolute);
+        }
+        if value.reads(is_extreme) {
+            return None;
+        }
+        match value.only_read() {
+            Some(measure) if is_share(measure) => {
+                self.between_ends(value, measured, Method::Wilson, basis)
+            }
+            Some(Measure::Column(Statistic::MostOf(_), _)) => {
+                self.between_ends(value, measured, Method::OrderStatistics, basis)
+            }
+            _ => self.bootstrap(value, measured, basis),
+        }
+    }
+
+    /// Returns the interval of an expression that reads a single measure: its ends are those of the
+    /// expression at the ends of the measure's interval.
+    fn between_ends(
+        &self,
+        value: &Expression,
+        measured: f64,
+        method: Method,
+        basis: Basis<'_>,
+    ) -> Option<Interval> {
+        let ends: [fn(Interval) -> f64; 2] = [|read| read.low, |read| read.high];
+        let [first, second] = ends.map(|end| self.number(value, basis, Draw::End(end)));
         let (first, second) = (first?, second?);
-        Some(Interval { low: first.min(second), high: first.max(second), method: Method::Wilson })
+        let interval = Interval { low: first.min(second), high: first.max(second), method };
+        Some(interval.containing(measured))
     }
 
     /// Returns the bootstrap interval; `None` if no column has two trials, because their variation
     /// is then unknown.
-    fn bootstrap(&self, value: &Expression, basis: Basis<'_>) -> Option<Interval> {
+    fn bootstrap(&self, value: &Expression, measured: f64, basis: Basis<'_>) -> Option<Interval> {
         let mut max_trials = 0;
         value.for_each_read(basis.grid, &mut |point, measure| {
             let pool = self.0.get(point.id.as_str());
@@ -117,7 +156,7 @@ impl<'a> Pools<'a> {
             return None;
         }
         let replicate = |draw| self.evaluate(value, basis, Draw::Resampled(draw));
-        Interval::bootstrap((0..DRAWS).map(replicate).collect::<Option<_>>()?)
+        Interval::bootstrap(measured, (0..DRAWS).map(replicate).collect::<Option<_>>()?)
     }
 }
 
@@ -141,8 +180,13 @@ impl Pool<'_> {
                     statistic.of(&resample(trials, seed))
                 }
             }
-            (Measure::Column(_, column), Draw::End(end)) if is_share(measure) => {
-                end(Interval::wilson(self.all.columns.get(column)?)?)
+            (Measure::Column(statistic, column), Draw::End(end)) => {
+                let trials = self.all.columns.get(column)?;
+                let interval = match statistic {
+                    Statistic::MostOf(series) => Interval::median_maximum(trials, *series),
+                    _ => Interval::wilson(trials),
+                };
+                return Some(end(interval?));
             }
             _ => measure.of(self.situation, &self.all),
         };

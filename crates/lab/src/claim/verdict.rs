@@ -18,6 +18,9 @@ pub enum Outcome {
     Undecided,
     /// Something that it needs was not measured, for example with `--quick`.
     NotMeasured,
+    /// What was measured says nothing about it: the machine was busy, or the run was too short to
+    /// refuse it.
+    NotJudged,
     /// It has no bounds: it is shown but not judged.
     ShownOnly,
 }
@@ -31,6 +34,7 @@ impl Outcome {
             Self::Refused => "refused",
             Self::Undecided => "undecided",
             Self::NotMeasured => "not measured",
+            Self::NotJudged => "not judged",
             Self::ShownOnly => "shown only",
         }
     }
@@ -38,7 +42,7 @@ impl Outcome {
     /// Returns the outcome of a claim with these checks, which must all hold.
     pub(super) fn of_all(checks: &[CheckVerdict]) -> Self {
         let any = |outcome| checks.iter().any(|check| check.outcome == outcome);
-        let order = [Self::Refused, Self::NotMeasured, Self::Undecided];
+        let order = [Self::Refused, Self::NotMeasured, Self::NotJudged, Self::Undecided];
         order.into_iter().find(|outcome| any(*outcome)).unwrap_or(Self::Accepted)
     }
 }
@@ -54,7 +58,7 @@ pub(crate) struct Estimate {
 
 impl Bounds {
     /// Judges a number by its interval.
-    pub(super) fn judge(&self, estimate: Option<Estimate>) -> Outcome {
+    pub(crate) fn judge(&self, estimate: Option<Estimate>) -> Outcome {
         let Some(Estimate { value, interval }) = estimate else { return Outcome::NotMeasured };
         if self.is_empty() {
             return Outcome::ShownOnly;
@@ -162,10 +166,11 @@ mod tests {
         let of = |outcomes: &[Outcome]| {
             Outcome::of_all(&outcomes.iter().map(|outcome| check(*outcome)).collect::<Vec<_>>())
         };
-        use Outcome::{Accepted, NotMeasured, Refused, ShownOnly, Undecided};
+        use Outcome::{Accepted, NotJudged, NotMeasured, Refused, ShownOnly, Undecided};
         assert_eq!(of(&[Accepted, ShownOnly]), Accepted);
         assert_eq!(of(&[Accepted, Undecided]), Undecided);
-        assert_eq!(of(&[NotMeasured, Undecided]), NotMeasured);
+        assert_eq!(of(&[NotJudged, Undecided, Accepted]), NotJudged);
+        assert_eq!(of(&[NotMeasured, NotJudged, Undecided]), NotMeasured);
         assert_eq!(of(&[NotMeasured, Refused, Accepted]), Refused);
     }
 }

@@ -11,7 +11,7 @@
 //! | `columns` | the measurements of a run |
 
 mod columns;
-mod kernel_memory;
+pub(super) mod kernel_memory;
 mod server;
 mod usage;
 

@@ -16,6 +16,7 @@
 //! | `cost` | `he-cost`, `he-cache` |
 //! | `all_transports` | `he-six` |
 //! | `clients` | `he-clients` |
+//! | `machine` | what else the machine did meanwhile |
 //! | `host` | a load on a server whose host is measured |
 //! | `strategy` | the race policies of each client strategy |
 //! | `remembered` | what a client remembers at the start of a trial |
@@ -45,6 +46,8 @@ mod cost;
 mod dns;
 #[cfg(all(target_os = "linux", feature = "load"))]
 mod host;
+#[cfg(all(target_os = "linux", feature = "load"))]
+mod machine;
 #[cfg(all(target_os = "linux", feature = "load"))]
 mod multipath;
 #[cfg(all(target_os = "linux", feature = "load"))]
@@ -102,7 +105,10 @@ trait Run {
 /// If the network cannot be emulated here, something inside it fails, or the run was stopped.
 #[cfg(all(target_os = "linux", feature = "load"))]
 pub fn run(setup: &Setup, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
-    crate::situation::live::with_experiment!(setup, one => one.run(seed, stop))
+    let before = machine::Machine::now();
+    let mut run = crate::situation::live::with_experiment!(setup, one => one.run(seed, stop))?;
+    run.columns.extend(machine::Machine::now().since(&before));
+    Ok(run)
 }
 
 /// Live runs are not available in this build.

@@ -63,6 +63,13 @@ impl Extract {
         on_axis && grouped
     }
 
+    /// Returns whether runs are shorter than in the full plan.
+    pub(super) fn shortens(&self) -> bool {
+        let live = self.set.get("live").and_then(Value::as_table);
+        let sets = |key: &str| live.is_some_and(|live| live.contains_key(key));
+        self.warm_up.is_some() || self.duration.is_some() || sets("warm_up") || sets("duration")
+    }
+
     /// Returns the settings that scenes and curves override.
     pub(super) fn below(&self) -> Table {
         let mut below = self.times();

@@ -12,6 +12,7 @@ use super::matrix::{ColumnText, Matrix};
 use super::{Extent, Options, Plan, PlanError};
 use crate::claim::{Claim, ClaimText, Judged};
 use crate::measure::Measure;
+use crate::printable::check_printable;
 use crate::situation::{
     AccessSetup, ApplicationSetup, AssociationSetup, Axis, EventSetup, Grid, Mode, Named,
     PathSetup, Point, RivalSetup, Setup, Situation, Times, live,
@@ -67,7 +68,8 @@ struct File {
     table: Vec<PublishedTable>,
     #[serde(default)]
     claim: Vec<ClaimText>,
-    judged: Option<Judged>,
+    #[serde(default)]
+    judged: Vec<Judged>,
     #[serde(default)]
     quick: Extract,
     #[serde(default)]
@@ -178,6 +180,13 @@ pub enum Drawing {
     Distribution,
 }
 
+impl Drawing {
+    /// Returns whether the trials of each point are drawn, and not only a statistic of them.
+    pub(crate) const fn shows_trials(self) -> bool {
+        matches!(self, Self::Boxes | Self::Medians | Self::Distribution)
+    }
+}
+
 /// A table of the publication, shown next to the measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -215,14 +224,16 @@ const SITUATION: [&str; 9] =
 
 pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
     // First as it is, so that errors in the file are reported with their line numbers.
-    let _: File = toml::from_str(text).map_err(|error| PlanError(error.to_string()))?;
-    let mut table: Table = toml::from_str(text).map_err(|error| PlanError(error.to_string()))?;
+    let invalid = |error: toml::de::Error| PlanError(error.to_string());
+    let _: File = toml::from_str(text).map_err(invalid)?;
+    let mut table: Table = toml::from_str(text).map_err(invalid)?;
     let set =
         options.set.iter().map(|text| layers::parse_set(text)).collect::<Result<Vec<_>, _>>()?;
     for layer in &set {
         layers::merge(&mut table, &layer.table);
     }
     let published = clients::add(&mut table, &options.clients)?;
+    check_printable(&Value::Table(table.clone())).map_err(PlanError)?;
     let mut file: File =
         table.clone().try_into().map_err(|error| PlanError(format!("after --set: {error}")))?;
     check_set(&file, &set)?;
@@ -252,6 +263,7 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
         tables: file.table,
         matrix,
         claims: claims(file.claim, &grid)?,
+        shortened: options.extent == Extent::Quick && file.quick.shortens(),
         judged: file.judged,
         set: options.set.clone(),
         extent: options.extent,

@@ -29,6 +29,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::claim::{Basis, Claim, Judged};
+use crate::printable::printable;
 use crate::situation::Grid;
 
 pub use file::{Drawing, Figure, PublishedRow, PublishedTable};
@@ -112,8 +113,10 @@ pub struct Plan {
     pub matrix: Matrix,
     /// The claims.
     pub claims: Vec<Claim>,
-    /// Which points claims are judged by; `None` for all.
-    pub judged: Option<Judged>,
+    /// The conditions under which claims are judged by a point.
+    pub judged: Vec<Judged>,
+    /// Whether the runs are shorter than the claims require, as with [`Extent::Quick`].
+    pub shortened: bool,
     /// The settings of the command line.
     pub set: Vec<String>,
     /// The extent.
@@ -126,7 +129,8 @@ impl Plan {
     /// # Errors
     /// If it is not TOML, has unknown keys, or cannot be simulated; the message names the place.
     pub fn parse(text: &str, options: &Options) -> Result<Self, PlanError> {
-        file::read(text, options)
+        // An error quotes the text.
+        file::read(text, options).map_err(|error| PlanError(printable(&error.0)))
     }
 
     /// Returns the default directory for its results: `eyas-lab/NAME`, with the extent as suffix.
@@ -147,6 +151,6 @@ impl Plan {
 
     /// Returns the basis on which its claims are judged.
     pub(crate) fn basis(&self) -> Basis<'_> {
-        Basis { grid: &self.grid, judged: self.judged.as_ref() }
+        Basis { grid: &self.grid, judged: &self.judged, shortened: self.shortened }
     }
 }

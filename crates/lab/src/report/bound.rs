@@ -48,7 +48,7 @@ fn table(document: &Document, scene: &Named) -> String {
         .collect();
     let rows: String = document
         .along(&scene.id, &first.id)
-        .filter_map(|point| Some((point, point.parameters.simulated()?)))
+        .filter_map(|point| Some((point, point.parameters.as_ref()?.simulated()?)))
         .map(|(point, setup)| {
             let bound = setup.bound();
             let shares: String =

@@ -103,7 +103,8 @@ impl Marker {
             Self::Disc | Self::Ring => format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"3.5\" {style}/>"),
             Self::None => String::new(),
             Self::Cross => {
-                format!("<path d=\"M{} {}l8 8m0 -8l-8 8\" {style}/>", x - 4, y - 4)
+                // Larger than the marker of our own value, which may be at the same place.
+                format!("<path d=\"M{} {}l14 14m0 -14l-14 14\" {style}/>", x - 7, y - 7)
             }
             Self::Square => {
                 format!("<rect x=\"{}\" y=\"{}\" width=\"6\" height=\"6\" {style}/>", x - 3, y - 3)

@@ -10,7 +10,8 @@ pub(super) fn section(document: &Document) -> String {
     }
     let count = |wanted| document.claims.iter().filter(|claim| claim.outcome == wanted).count();
     let mut summary = format!("{} of {} accepted", count(Outcome::Accepted), document.claims.len());
-    for outcome in [Outcome::Refused, Outcome::Undecided, Outcome::NotMeasured] {
+    for outcome in [Outcome::Refused, Outcome::Undecided, Outcome::NotJudged, Outcome::NotMeasured]
+    {
         if count(outcome) > 0 {
             summary.push_str(&format!(", {} {}", count(outcome), outcome.describe()));
         }
@@ -45,7 +46,7 @@ fn claim(verdict: &Verdict) -> String {
         Outcome::Accepted => ("good", "✓ "),
         Outcome::Refused => ("bad", "✗ "),
         Outcome::Undecided => ("undecided", "? "),
-        Outcome::NotMeasured | Outcome::ShownOnly => ("open", ""),
+        Outcome::NotMeasured | Outcome::NotJudged | Outcome::ShownOnly => ("open", ""),
     };
     let word = format!("{sign}{}", verdict.outcome.describe());
     let rows: String = verdict.checks.iter().map(check).collect();
@@ -79,7 +80,7 @@ fn check(check: &CheckVerdict) -> String {
         Outcome::Accepted => "<b class=\"good\">✓</b>",
         Outcome::Refused => "<b class=\"bad\">✗</b>",
         Outcome::Undecided => "<b class=\"undecided\">?</b>",
-        Outcome::NotMeasured | Outcome::ShownOnly => "",
+        Outcome::NotMeasured | Outcome::NotJudged | Outcome::ShownOnly => "",
     };
     format!(
         "<tr><th scope=\"row\" title=\"{expression}\">{about}</th>\

@@ -59,11 +59,17 @@ pub fn short(value: f64) -> String {
 pub fn estimate(value: f64, interval: Option<Interval>, unit: &str) -> String {
     let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
     let Some(interval) = interval else { return number(value) + &unit };
-    let half = interval.half_width();
+    let half = match interval.high.is_finite() {
+        true => interval.half_width(),
+        false => (value - interval.low).abs().max(value.abs() * 0.01),
+    };
     if half <= value.abs() * NEGLIGIBLE {
         return number(value) + &unit;
     }
     let round = |value: f64| {
+        if value.is_infinite() {
+            return "∞".to_owned();
+        }
         let text = format!("{value:.0$}", decimals(half));
         // Rounding must not yield a negative zero.
         if text.trim_start_matches(['-', '0', '.']).is_empty() {
@@ -78,7 +84,7 @@ pub fn estimate(value: f64, interval: Option<Interval>, unit: &str) -> String {
     }
     match interval.method {
         Method::StudentT => format!("{}{unit} ± {}", round(value), round(half)),
-        Method::Wilson | Method::Bootstrap => {
+        Method::Wilson | Method::Bootstrap | Method::OrderStatistics => {
             format!("{}{unit} ({} to {})", round(value), round(interval.low), round(interval.high))
         }
     }

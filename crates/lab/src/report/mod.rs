@@ -12,6 +12,8 @@
 //! | `medians` | medians of live runs as bars with whiskers |
 //! | `trials` | single trials of live runs: boxes, distributions |
 //! | `published` | the publication's tables next to the measurements |
+//! | `markdown` | a chapter of a page about several plans |
+//! | `standalone` | pictures as files of their own |
 //! | `matrix` | the table of all curves, and the packets behind its cells |
 //! | `numbers` | figures as tables |
 //! | `scale` | the unit of the axis |
@@ -23,6 +25,7 @@ mod bound;
 mod chart;
 mod claims;
 mod frame;
+mod markdown;
 mod markup;
 mod matrix;
 mod medians;
@@ -30,6 +33,7 @@ mod numbers;
 mod picture;
 mod published;
 mod scale;
+mod standalone;
 mod trials;
 
 #[cfg(test)]
@@ -41,6 +45,7 @@ use crate::plan::Extent;
 use crate::results::{Document, ResultsError};
 use markup::{escape, row};
 
+pub use markdown::{ResultsPage, chapter};
 pub use markup::{estimate, number, short};
 
 /// The style sheet.
@@ -65,7 +70,7 @@ pub fn page(document: &Document) -> String {
         matrix::section(document),
         claims::section(document),
         published::section(document),
-        pictures(document),
+        figures_section(document),
         bound::section(document),
         choices(document),
         emulated(document),
@@ -140,7 +145,7 @@ fn head(document: &Document) -> String {
     )
 }
 
-fn pictures(document: &Document) -> String {
+fn figures_section(document: &Document) -> String {
     let pictures: String =
         document.figures.iter().map(|figure| picture::section(document, figure)).collect();
     match pictures.is_empty() {

@@ -56,6 +56,9 @@ fn table(document: &Document, measure: &Measure) -> String {
             rows.push_str(&format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", escape(&name)));
         }
     }
+    if rows.is_empty() {
+        return rows;
+    }
     format!(
         "<details>\n<summary>{label}</summary>\n<div class=\"scroll\"><table class=\"numbers cards\">\n\
          <thead><tr><th>{axis}</th>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n\

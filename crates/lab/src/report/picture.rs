@@ -12,104 +12,163 @@ use crate::situation::{Axis, Named};
 /// Width and height of a picture for a page, and of one for a phone.
 const WIDE: (u32, u32) = (760, 400);
 const NARROW: (u32, u32) = (360, 320);
+/// How many curves with published values have an entry of their own for these.
+const PUBLISHED_ENTRIES: usize = 2;
 
 pub(super) fn section(document: &Document, figure: &Figure) -> String {
-    let scenes = chosen(&document.scenes, &figure.scenes);
-    match figure.each_scene {
-        false => pictures(document, figure, &scenes, &figure.title),
-        true => scenes
-            .iter()
-            .map(|scene| {
-                let title = format!("{}: {}", figure.title, scene.label);
-                pictures(document, figure, &[scene], &title)
-            })
-            .collect(),
+    let html = |drawn: &Drawn| {
+        let keys: String = drawn.legend.iter().map(key).collect();
+        let legend = match keys.is_empty() {
+            true => keys,
+            false => format!("<ul class=\"legend\">\n{keys}</ul>\n"),
+        };
+        figure_html(figure, &drawn.title, &drawn.wide, &drawn.narrow, &legend)
+    };
+    pictures(document, figure).iter().map(html).collect()
+}
+
+/// A figure of the plan, or a part of it: what it is drawn from.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    document: &'a Document,
+    figure: &'a Figure,
+    scenes: &'a [&'a Named],
+    /// The only place that is drawn, if it shows distributions.
+    place: Option<f64>,
+}
+
+/// A picture.
+#[derive(Clone, Debug)]
+pub(super) struct Drawn {
+    pub(super) title: String,
+    pub(super) wide: String,
+    narrow: String,
+    /// The lines of the legend; empty if the names are in the picture.
+    pub(super) legend: Vec<Line>,
+}
+
+#[cfg(test)]
+impl Drawn {
+    /// Returns a picture with one line in its legend.
+    pub(super) fn sample(title: &str, svg: &str, label: &str) -> Self {
+        let (dash, marker) = (Dash::Solid, Marker::Disc);
+        let line = Line { label: label.to_owned(), colour: 0, dash, marker, places: Vec::new() };
+        let (title, wide, narrow) = (title.to_owned(), svg.to_owned(), svg.to_owned());
+        Self { title, wide, narrow, legend: vec![line] }
     }
 }
 
-/// Returns one picture for all places of the axis, or one for each place if it shows
-/// distributions.
-fn pictures(document: &Document, figure: &Figure, scenes: &[&Named], title: &str) -> String {
+/// Returns the pictures of a figure: one for all places of the axis, or one for each place if it
+/// shows distributions, and of each scene if it is drawn so.
+pub(super) fn pictures(document: &Document, figure: &Figure) -> Vec<Drawn> {
+    let scenes = chosen(&document.scenes, &figure.scenes);
+    if !figure.each_scene {
+        return of_scenes(document, figure, &scenes, &figure.title);
+    }
+    let of_scene = |scene: &&Named| {
+        let title = format!("{}: {}", figure.title, scene.label);
+        of_scenes(document, figure, &[scene], &title)
+    };
+    scenes.iter().flat_map(of_scene).collect()
+}
+
+fn of_scenes(document: &Document, figure: &Figure, scenes: &[&Named], title: &str) -> Vec<Drawn> {
+    let part = Part { document, figure, scenes, place: None };
     if figure.drawing != Drawing::Distribution {
-        return picture(document, figure, scenes, title, None);
+        return part.draw(title).into_iter().collect();
     }
     let mut places: Vec<f64> = document.points.iter().map(|point| point.x).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
-    let picture = |place: &f64| {
-        let title = format!("{title}, {} {}", number(*place), document.axis.unit);
-        picture(document, figure, scenes, &title, Some(*place))
+    let picture = |place: f64| {
+        let title = format!("{title}, {} {}", number(place), document.axis.unit);
+        Part { place: Some(place), ..part }.draw(&title)
     };
-    places.iter().map(picture).collect()
+    places.into_iter().filter_map(picture).collect()
 }
 
 fn chosen<'a>(all: &'a [Named], wanted: &[String]) -> Vec<&'a Named> {
     all.iter().filter(|named| wanted.is_empty() || wanted.contains(&named.id)).collect()
 }
 
-fn picture(
-    document: &Document,
-    figure: &Figure,
-    scenes: &[&Named],
-    title: &str,
-    place: Option<f64>,
-) -> String {
-    let x_label = axis_label(&document.axis);
-    let y_label = figure.label.clone().unwrap_or_else(|| figure.measure.label());
-    let curves = chosen(&document.curves, &figure.curves);
-    let (legend, wide, narrow) = match figure.drawing {
-        Drawing::Lines => {
-            let lines = lines(document, figure, scenes);
-            if lines.is_empty() {
+impl Part<'_> {
+    /// Draws it; `None` if there is nothing to draw.
+    fn draw(self, title: &str) -> Option<Drawn> {
+        let Self { document, figure, scenes, place } = self;
+        let x_label = axis_label(&document.axis);
+        let y_label = figure.label.clone().unwrap_or_else(|| figure.measure.label());
+        let curves = chosen(&document.curves, &figure.curves);
+        let drawn = |legend: Vec<Line>, [wide, narrow]: [String; 2]| Drawn {
+            title: title.to_owned(),
+            wide,
+            narrow,
+            legend,
+        };
+        match figure.drawing {
+            Drawing::Lines | Drawing::Distribution => {
+                let (lines, x, scale, y) = match figure.drawing {
+                    Drawing::Lines => {
+                        let lines = lines(document, figure, scenes);
+                        (lines, x_label.as_str(), Scale::Linear, y_label.as_str())
+                    }
+                    _ => {
+                        let (measure, all) = (&figure.measure, "trials [%]");
+                        let lines =
+                            trials::distributions(document, scenes, &curves, measure, place);
+                        (lines, y_label.as_str(), Scale::Decades, all)
+                    }
+                };
                 // An axis without places has no range.
-                return String::new();
+                (!lines.is_empty()).then(|| {
+                    let labels = Labels { x, scale, y };
+                    let pictures = [WIDE, NARROW].map(|size| chart::draw(&lines, labels, size));
+                    drawn(without_repetition(lines), pictures)
+                })
             }
-            let labels = Labels { x: &x_label, scale: Scale::Linear, y: &y_label };
-            let draw = |size| chart::draw(&lines, labels, size);
-            let pictures = (draw(WIDE), draw(NARROW));
-            (lines, pictures.0, pictures.1)
+            Drawing::Boxes | Drawing::Medians => {
+                let boxes = trials::boxes(document, scenes, &curves, &figure.measure);
+                let legend = legend_of_boxes(&boxes, &curves);
+                let pictures = [WIDE, NARROW].map(|size| match figure.drawing {
+                    Drawing::Medians => medians::draw(&boxes, &x_label, &y_label, size),
+                    _ => trials::draw_boxes(&boxes, &x_label, &y_label, size),
+                });
+                (!legend.is_empty()).then(|| drawn(legend, pictures))
+            }
+            Drawing::Bars => {
+                let groups = bars::groups(document, scenes, &curves, &figure.measure);
+                let pictures = [WIDE, NARROW].map(|size| bars::draw(&groups, &y_label, size.0));
+                (!groups.is_empty()).then(|| drawn(Vec::new(), pictures))
+            }
         }
-        Drawing::Boxes | Drawing::Medians => {
-            let boxes = trials::boxes(document, scenes, &curves, &figure.measure);
-            let is_shown = |colour: usize| boxes.iter().any(|box_plot| box_plot.colour == colour);
-            let shown = curves.iter().enumerate().filter(|(colour, _)| is_shown(*colour));
-            let shown = shown.map(|(colour, curve)| Line {
-                label: curve.label.clone(),
-                colour: colour % COLOURS,
-                dash: Dash::Solid,
-                marker: Marker::None,
-                places: Vec::new(),
-            });
-            let draw = |size| match figure.drawing {
-                Drawing::Medians => medians::draw(&boxes, &x_label, &y_label, size),
-                _ => trials::draw_boxes(&boxes, &x_label, &y_label, size),
-            };
-            (shown.collect(), draw(WIDE), draw(NARROW))
-        }
-        Drawing::Bars => {
-            let groups = bars::groups(document, scenes, &curves, &figure.measure);
-            let pictures = [WIDE, NARROW].map(|size| bars::draw(&groups, &y_label, size.0));
-            let [wide, narrow] = pictures;
-            return if groups.is_empty() {
-                String::new()
-            } else {
-                figure_html(figure, title, &wide, &narrow, "")
-            };
-        }
-        Drawing::Distribution => {
-            let lines = trials::distributions(document, scenes, &curves, &figure.measure, place);
-            let labels = Labels { x: &y_label, scale: Scale::Decades, y: "trials [%]" };
-            let draw = |size| chart::draw(&lines, labels, size);
-            let pictures = (draw(WIDE), draw(NARROW));
-            (lines, pictures.0, pictures.1)
-        }
-    };
-    if legend.is_empty() {
-        return String::new();
     }
-    let legend: String = legend.iter().map(key).collect();
-    let legend = format!("<ul class=\"legend\">\n{legend}</ul>\n");
-    figure_html(figure, title, &wide, &narrow, &legend)
+}
+
+/// Returns the legend of these lines: if many have published values, one entry stands for all.
+fn without_repetition(mut lines: Vec<Line>) -> Vec<Line> {
+    let is_published = |line: &Line| line.marker == Marker::Cross;
+    if lines.iter().filter(|line| is_published(line)).count() <= PUBLISHED_ENTRIES {
+        return lines;
+    }
+    let mut seen = false;
+    lines.retain(|line| !is_published(line) || !std::mem::replace(&mut seen, true));
+    for line in lines.iter_mut().filter(|line| is_published(line)) {
+        "published, in the same colour".clone_into(&mut line.label);
+    }
+    lines
+}
+
+/// Returns the legend of the curves that have boxes.
+fn legend_of_boxes(boxes: &[trials::BoxPlot], curves: &[&Named]) -> Vec<Line> {
+    let is_shown = |colour: usize| boxes.iter().any(|box_plot| box_plot.colour == colour);
+    let shown = curves.iter().enumerate().filter(|(colour, _)| is_shown(*colour));
+    let shown = shown.map(|(colour, curve)| Line {
+        label: curve.label.clone(),
+        colour: colour % COLOURS,
+        dash: Dash::Solid,
+        marker: Marker::None,
+        places: Vec::new(),
+    });
+    shown.collect()
 }
 
 /// Returns both pictures; the page shows the one that fits.

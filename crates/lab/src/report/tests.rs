@@ -1,8 +1,11 @@
 //! Tests of the page: it is complete and self-contained.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use super::{figures, page};
+use super::{ResultsPage, figures, page};
+use crate::claim::{Estimate, Outcome};
 use crate::plan::{Extent, Options, Plan, shipped};
 use crate::results::{Document, Grade};
 use crate::run::{Observed, PacketCourse, PacketLine, Results, RunResult, StreamResult};
@@ -166,4 +169,55 @@ fn axis_labels_are_never_rotated() {
         let page = page(&document(name));
         assert!(page.contains("<svg") && !page.contains("rotate("), "{name}");
     }
+}
+
+/// Returns the documents beside `docs/results.md`, and the page.
+fn committed() -> (Vec<Document>, String) {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let entries = fs::read_dir(docs.join("results")).unwrap().map(|entry| entry.unwrap().path());
+    let is_json = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
+    let mut paths: Vec<PathBuf> = entries.filter(is_json).collect();
+    paths.sort();
+    let documents = paths.iter().map(|path| Document::read_file(path).unwrap()).collect();
+    (documents, fs::read_to_string(docs.join("results.md")).unwrap())
+}
+
+#[test]
+fn the_page_of_results_shows_the_committed_ones() {
+    let (documents, page) = committed();
+    let new = ResultsPage::new(&page, "results", &documents).unwrap();
+    assert!(new.text == page, "run: eyas lab results --into docs/results.md");
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results");
+    for (name, svg) in new.pictures {
+        assert!(fs::read_to_string(docs.join(&name)).ok() == Some(svg), "{name} is not current");
+    }
+}
+
+#[test]
+fn committed_verdicts_follow_the_rule() {
+    for document in committed().0 {
+        for check in document.claims.iter().flat_map(|claim| &claim.checks) {
+            let interval = check.interval;
+            let estimate = check.measured.map(|value| Estimate { value, interval });
+            let by_rule = check.accept.judge(estimate);
+            let is_open = check.outcome == Outcome::NotJudged && by_rule != Outcome::Accepted;
+            assert!(is_open || check.outcome == by_rule, "{}: {check:?}", document.plan);
+        }
+    }
+}
+
+#[test]
+fn a_plan_without_a_place_on_the_page_is_reported() {
+    let document = document("cmt-delay").compact();
+    let error = ResultsPage::new("# Results\n", "results", &[document.clone()]);
+    assert_eq!(error, Err("cmt-delay".to_owned()));
+    let page = "<!-- cmt-delay: eyas lab results -->\n<!-- end -->\n";
+    let page = ResultsPage::new(page, "results", &[document]).unwrap();
+    assert!(
+        page.text.contains(
+            "![Figure 4: throughput on paths of dissimilar delay](results/cmt-delay-1.svg)"
+        )
+    );
+    assert_eq!(page.pictures.len(), 3);
+    assert!(page.text.contains("| 6: Delay grows linearly"));
 }

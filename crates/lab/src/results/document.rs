@@ -12,6 +12,7 @@ use super::store::{create_directory, read_file, write_atomically};
 use crate::claim::{self, Outcome, Verdict};
 use crate::measure::Measure;
 use crate::plan::{Extent, Figure, Plan, PublishedTable};
+use crate::printable::make_printable;
 use crate::run::{PacketCourse, Results, RunResult};
 use crate::simulation::ACCESS_QUEUE;
 use crate::situation::{Axis, Mapping, Mode, Named, Point, ProfileName, Setup, Situation, live};
@@ -108,8 +109,10 @@ pub struct PointRow {
     pub curve: String,
     /// The place on the axis.
     pub x: f64,
-    /// Everything that was simulated or emulated.
-    pub parameters: Situation,
+    /// Everything that was simulated or emulated; nothing in a [compact](Document::compact)
+    /// document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Situation>,
     /// The measures, by name.
     pub measures: BTreeMap<Measure, Summary>,
     /// For each column of a live point: percentiles 0 to 100 of all trials.
@@ -170,16 +173,52 @@ impl Document {
     /// # Errors
     /// If there is none, or it was written by another version of eyas.
     pub fn read(out: &Path) -> Result<Self, ResultsError> {
-        let path = out.join(FILE);
-        let text = read_file(&path)?;
-        let refused = |cause: String| ResultsError::Content { path: path.clone(), cause };
-        let value: serde_json::Value =
+        Self::read_file(&out.join(FILE))
+    }
+
+    /// Reads a document from a file.
+    ///
+    /// # Errors
+    /// If there is none, or it was written by another version of eyas.
+    pub fn read_file(path: &Path) -> Result<Self, ResultsError> {
+        let text = read_file(path)?;
+        let refused = |cause: String| ResultsError::Content { path: path.to_owned(), cause };
+        let mut value: serde_json::Value =
             serde_json::from_slice(&text).map_err(|cause| refused(cause.to_string()))?;
+        // The file may be anybody's.
+        make_printable(&mut value);
         match value["schema"].as_u64() {
             Some(version) if version == u64::from(SCHEMA_VERSION) => {}
             _ => return Err(refused("not a result of this version of eyas lab".to_owned())),
         }
         serde_json::from_value(value).map_err(|cause| refused(cause.to_string()))
+    }
+
+    /// Returns what a page with pictures and claims needs: of each point only the measures that are
+    /// drawn or in a published table, without its parameters.
+    #[must_use]
+    pub fn compact(mut self) -> Self {
+        let drawn = self.figures.iter().map(|figure| &figure.measure);
+        let reported = self.tables.iter().flat_map(|table| &table.measures);
+        let mut wanted: BTreeSet<Measure> = drawn.chain(reported).cloned().collect();
+        if self.figures.iter().any(|figure| figure.bound) {
+            wanted.insert(Measure::Bound);
+        }
+        let bars = |figure: &Figure| figure.drawing.shows_trials();
+        let of_trials = self.figures.iter().filter(|figure| bars(figure));
+        let columns: BTreeSet<String> = of_trials
+            .filter_map(|figure| match &figure.measure {
+                Measure::Column(_, column) => Some(column.clone()),
+                _ => None,
+            })
+            .collect();
+        for point in &mut self.points {
+            point.parameters = None;
+            point.packets.clear();
+            point.measures.retain(|measure, _| wanted.contains(measure));
+            point.percentiles.retain(|column, _| columns.contains(column));
+        }
+        self
     }
 
     /// Returns the text of `result.json`.
@@ -226,7 +265,8 @@ impl Document {
             let ids: Vec<&str> = claims.map(|claim| claim.id.as_str()).collect();
             (!ids.is_empty()).then(|| format!("{} ({})", ids.join(", "), outcome.describe()))
         };
-        let parts = [Outcome::NotMeasured, Outcome::Undecided].into_iter().filter_map(of);
+        let open = [Outcome::NotMeasured, Outcome::NotJudged, Outcome::Undecided];
+        let parts = open.into_iter().filter_map(of);
         let parts: Vec<String> = parts.collect();
         (!parts.is_empty()).then(|| format!("It does not decide claims {}.", parts.join(" and ")))
     }
@@ -259,7 +299,7 @@ fn row(point: &Point, results: &Results) -> PointRow {
         scene: point.scene.clone(),
         curve: point.curve.clone(),
         x: point.x,
-        parameters: point.situation.clone(),
+        parameters: Some(point.situation.clone()),
         measures,
         percentiles,
         packets: runs
@@ -276,7 +316,7 @@ fn notes(plan: &Plan, results: &Results) -> Vec<String> {
         .skipped
         .iter()
         .map(|(what, points)| format!("Left out: {}. {what}.", left_out(plan, points).join(", ")));
-    let unjudged = plan.judged.as_ref().and_then(|rule| rule.excluded(&plan.grid, results));
+    let unjudged = plan.judged.iter().filter_map(|rule| rule.excluded(&plan.grid, results));
     let shared = (plan.is_live() && results.concurrent_runs > 1)
         .then(|| format!("Up to {} concurrent runs shared the machine.", results.concurrent_runs));
     plan.notes.iter().cloned().chain(skipped).chain(unjudged).chain(shared).collect()

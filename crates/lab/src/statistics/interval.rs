@@ -4,13 +4,17 @@
 //! | --- | --- |
 //! | a mean over runs of a simulation | Student's t |
 //! | a share of trials, such as requests over HTTP/3 | Wilson's score (Wilson 1927) |
+//! | the maximum of a series of trials | order statistics (Clopper and Pearson 1934) |
 //! | anything else over trials: means, percentiles, ratios | bootstrap percentiles (Efron 1979) |
+//!
+//! An interval contains the value that it belongs to. A maximum or minimum of all trials has none:
+//! resampled trials never exceed it.
 
 use std::fmt;
 
 use eyas_netem::random::derive;
-use serde::{Deserialize, Serialize};
-use statrs::distribution::{Beta, ContinuousCDF, StudentsT};
+use serde::{Deserialize, Deserializer, Serialize};
+use statrs::distribution::{Beta, Binomial, ContinuousCDF, DiscreteCDF, StudentsT};
 
 use super::percentile;
 
@@ -26,7 +30,8 @@ pub(crate) const DRAWS: u64 = 400;
 pub struct Interval {
     /// The lower end.
     pub low: f64,
-    /// The upper end.
+    /// The upper end; infinite, which is null in JSON, if too few trials bound it.
+    #[serde(deserialize_with = "infinite_if_null")]
     pub high: f64,
     /// The method by which it was computed.
     pub method: Method,
@@ -44,6 +49,8 @@ pub enum Method {
     /// Shares in an expression are drawn from their Jeffreys posterior, so that a share of 0 or 100
     /// % does not count as certain.
     Bootstrap,
+    /// Order statistics of the trials that enclose a quantile.
+    OrderStatistics,
 }
 
 impl Method {
@@ -54,6 +61,7 @@ impl Method {
             Self::StudentT => "Student’s t over the runs",
             Self::Wilson => "Wilson’s score for shares of trials",
             Self::Bootstrap => "bootstrap percentiles over the trials",
+            Self::OrderStatistics => "order statistics for maxima of series of trials",
         }
     }
 }
@@ -64,6 +72,7 @@ impl fmt::Display for Method {
             Self::StudentT => "student-t",
             Self::Wilson => "wilson",
             Self::Bootstrap => "bootstrap",
+            Self::OrderStatistics => "order-statistics",
         })
     }
 }
@@ -102,20 +111,57 @@ impl Interval {
         Some(Self { low: 100.0 * low, high: 100.0 * high, method: Method::Wilson })
     }
 
-    /// Returns the interval of a quantity from its values for the bootstrap samples; `None` without
-    /// any.
+    /// Returns the interval of a quantity with this value from its values for the bootstrap samples;
+    /// `None` without any.
     #[must_use]
-    pub fn bootstrap(mut replicates: Vec<f64>) -> Option<Self> {
+    pub fn bootstrap(value: f64, mut replicates: Vec<f64>) -> Option<Self> {
         if replicates.is_empty() || replicates.iter().any(|value| !value.is_finite()) {
             return None;
         }
         replicates.sort_by(f64::total_cmp);
         let tail = (1.0 - CONFIDENCE) / 2.0 * 100.0;
+        let (low, high) = (percentile(&replicates, tail), percentile(&replicates, 100.0 - tail));
+        Some(Self { low, high, method: Method::Bootstrap }.containing(value))
+    }
+
+    /// Returns the interval of the median maximum of series of this many trials, estimated from
+    /// these trials; infinitely high if they are too few to bound it.
+    ///
+    /// The median maximum of series of n is the quantile ½^(1/n) of one trial. The number of trials
+    /// up to a quantile is binomial, so two order statistics enclose it, whatever the distribution
+    /// (Clopper and Pearson 1934; David and Nagaraja 2003, section 7.1).
+    #[must_use]
+    pub fn median_maximum(trials: &[f64], series: u32) -> Option<Self> {
+        let quantile = quantile_of_maximum(series);
+        let below = Binomial::new(quantile, trials.len() as u64).ok()?;
+        let mut sorted = trials.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let tail = (1.0 - CONFIDENCE) / 2.0;
+        // The order statistic r (from 1) is above the quantile if fewer than r trials are below it.
+        let above = |rank: usize| below.cdf(rank as u64 - 1);
+        let ranks = 1..=sorted.len();
+        let low = ranks.clone().rev().find(|rank| above(*rank) <= tail);
+        let high = ranks.clone().find(|rank| above(*rank) >= 1.0 - tail);
         Some(Self {
-            low: percentile(&replicates, tail),
-            high: percentile(&replicates, 100.0 - tail),
-            method: Method::Bootstrap,
+            low: low.map_or(f64::NEG_INFINITY, |rank| sorted[rank - 1]),
+            high: high.map_or(f64::INFINITY, |rank| sorted[rank - 1]),
+            method: Method::OrderStatistics,
         })
+    }
+
+    /// Returns this interval, extended to a value that it estimates. The percentiles of a biased
+    /// statistic, such as a minimum of several shares of 100 %, may all be on one side of it.
+    #[must_use]
+    pub(crate) const fn containing(self, value: f64) -> Self {
+        Self { low: self.low.min(value), high: self.high.max(value), ..self }
+    }
+
+    /// Returns the interval of the absolute value of the quantity.
+    #[must_use]
+    pub(crate) const fn absolute(self) -> Self {
+        let (low, high) = (self.low.abs(), self.high.abs());
+        let spans_zero = self.low <= 0.0 && self.high >= 0.0;
+        Self { low: if spans_zero { 0.0 } else { low.min(high) }, high: low.max(high), ..self }
     }
 
     /// Returns half of the width.
@@ -123,6 +169,10 @@ impl Interval {
     pub fn half_width(self) -> f64 {
         (self.high - self.low) / 2.0
     }
+}
+
+fn infinite_if_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
 }
 
 /// Draws as many trials as there are, with replacement. The same seed draws the same indices for
@@ -149,6 +199,11 @@ pub(crate) fn plausible_share(trials: &[f64], seed: u64) -> f64 {
 pub(crate) fn seed_of(names: [&str; 2], draw: u64) -> u64 {
     let bytes = names.into_iter().flat_map(str::bytes);
     bytes.fold(draw, |seed, byte| derive(seed, 0, u64::from(byte)))
+}
+
+/// Returns the quantile of one trial that the maximum of a series exceeds with a probability of ½.
+pub(super) fn quantile_of_maximum(series: u32) -> f64 {
+    0.5_f64.powf(1.0 / f64::from(series))
 }
 
 fn successes(trials: &[f64]) -> f64 {
@@ -201,11 +256,23 @@ mod tests {
         let trials: Vec<f64> = (0..400).map(|trial| f64::from(trial % 20)).collect();
         let mean = |trials: &[f64]| trials.iter().sum::<f64>() / trials.len() as f64;
         let replicates = (0..DRAWS).map(|draw| mean(&resample(&trials, draw))).collect();
-        let interval = Interval::bootstrap(replicates).unwrap();
+        let interval = Interval::bootstrap(mean(&trials), replicates).unwrap();
         // The deviation of 0..19 is 5.77; of the mean of 400 it is 0.288.
         assert!((interval.half_width() - 1.96 * 0.288).abs() < 0.08, "{interval:?}");
         assert!(interval.low < 9.5 && 9.5 < interval.high);
-        assert_eq!(Interval::bootstrap(vec![1.0, f64::NAN]), None);
+        assert_eq!(Interval::bootstrap(1.0, vec![1.0, f64::NAN]), None);
+    }
+
+    #[test]
+    fn the_absolute_value_of_what_may_be_zero_may_be_zero() {
+        let of = |low, high| {
+            let interval = Interval { low, high, method: Method::Bootstrap }.absolute();
+            (interval.low, interval.high)
+        };
+        assert_eq!(
+            [of(-0.4, 0.1), of(-0.4, -0.1), of(0.1, 0.4)],
+            [(0.0, 0.4), (0.1, 0.4), (0.1, 0.4)]
+        );
     }
 
     #[test]

@@ -26,7 +26,7 @@ class Claim:
     measured: float | None
     #: Its 95 % confidence interval; `None` with a single run.
     interval: tuple[float, float] | None
-    #: `accepted`, `refused`, `undecided`, `not-measured` or `shown-only`.
+    #: `accepted`, `refused`, `undecided`, `not-measured`, `not-judged` or `shown-only`.
     outcome: str
     #: A remark for the reader.
     note: str

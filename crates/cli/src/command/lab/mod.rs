@@ -5,9 +5,11 @@
 //! | `mod` | list, show, run, report |
 //! | `work` | executing runs until they are done or interrupted by Ctrl-C |
 //! | `shard` | the runs of a plan on several machines |
+//! | `chapters` | the results of several plans as Markdown |
 //! | `page` | claims and figures on a terminal |
 //! | `matrix` | the table of all curves on a terminal |
 
+mod chapters;
 mod matrix;
 mod page;
 mod shard;
@@ -42,6 +44,7 @@ pub(super) fn run(flags: LabFlags, common: CommonFlags) -> Result<(), Failure> {
         LabAction::List => list(&common),
         LabAction::Show { name } => show(&name),
         LabAction::Report { directory } => rewrite_report(&directory, &common),
+        LabAction::Results(flags) => chapters::run(&flags),
         LabAction::Merge(flags) => shard::merge(&flags, &common),
         LabAction::Run(flags) => {
             let text = text(&flags.plan)?;
@@ -257,8 +260,8 @@ fn check_if_requested(is_requested: bool, document: &Document) -> Result<(), Fai
     if is_requested { check(document) } else { Ok(()) }
 }
 
-/// Returns the outcome of `--check`. What was not measured, as with `--quick`, is reported on the
-/// page and does not fail.
+/// Returns the outcome of `--check`. Single claims that were not measured or not judged, as with
+/// `--quick`, are reported on the page and do not fail.
 fn check(document: &Document) -> Result<(), Failure> {
     let of = |outcome: Outcome| -> Vec<&str> {
         let claims = document.claims.iter().filter(|claim| claim.outcome == outcome);
@@ -273,6 +276,11 @@ fn check(document: &Document) -> Result<(), Failure> {
         let cause = format!("undecided: claim {}", undecided.join(", "));
         return Err(Failure::new(Kind::Undecided, cause).hint(
             "an interval spans its bound: more runs will decide it (--runs, or without --quick)",
+        ));
+    }
+    if of(Outcome::Accepted).is_empty() {
+        return Err(Failure::new(Kind::NotJudged, "no claim was judged").hint(
+            "the notes of report.html state why: run all of it (without --quick), on an idle machine",
         ));
     }
     Ok(())

@@ -111,7 +111,9 @@ fn claims(claims: &[Verdict], style: OutputStyle) -> Vec<Line> {
         let paint = match claim.outcome {
             Outcome::Accepted => Paint::Good,
             Outcome::Refused => Paint::Bad,
-            Outcome::Undecided | Outcome::NotMeasured | Outcome::ShownOnly => Paint::Dim,
+            Outcome::Undecided | Outcome::NotMeasured | Outcome::NotJudged | Outcome::ShownOnly => {
+                Paint::Dim
+            }
         };
         let mut heading = Line::new().with(Paint::Head, format!("  {:>2}  ", claim.id));
         heading.push(paint, claim.outcome.describe());

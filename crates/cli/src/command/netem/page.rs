@@ -237,6 +237,16 @@ mod tests {
     }
 
     #[test]
+    fn names_of_paths_are_whole() {
+        for packets in [120, 12_345_678] {
+            let lines = rendered(packets, true);
+            for name in ["wifi", "the-line-of-the-neighbours"] {
+                assert!(lines.iter().any(|line| line.contains(name)), "{name}: {lines:#?}");
+            }
+        }
+    }
+
+    #[test]
     fn the_object_counts_by_protocol() {
         let object = object(&counters(120));
         let firewall = &object["paths"][0]["middleboxes"][1];

@@ -25,7 +25,7 @@ const PAGE: u64 = 4096;
 
 /// Returns bytes for the whole machine; `None` if the kernel does not report them. TIME-WAIT is
 /// counted only in the network namespace of the calling thread.
-pub(super) fn now() -> Option<u64> {
+pub(in crate::live) fn now() -> Option<u64> {
     let slabs = fs::read_to_string("/proc/slabinfo").ok()?;
     let sockets = fs::read_to_string("/proc/thread-self/net/sockstat").ok()?;
     Some(of(&slabs, &sockets))
@@ -33,7 +33,7 @@ pub(super) fn now() -> Option<u64> {
 
 /// Releases what earlier runs have left. Free objects in a core's list count as used, so one run
 /// would be charged for what another one needed.
-pub(super) fn release_unused() {
+pub(in crate::live) fn release_unused() {
     for cache in CACHES.iter().chain([&TIME_WAIT]) {
         // Without permission, or on a kernel without this, the numbers are less exact.
         let _ = fs::write(format!("/sys/kernel/slab/{cache}/shrink"), "1");

@@ -53,6 +53,12 @@ pub(crate) type Column = (&'static str, &'static str);
 const CORES_ARE_AWAKE: &str = "While trials run, the kernel is asked to keep the cores awake (PM QoS), so that no time includes \
      the wake-up of a core; if this user lacks permission, cores may sleep.";
 
+/// The columns of every experiment: one number per run, for the whole machine.
+pub(crate) const MACHINE: [Column; 2] = [
+    ("others", "CPU time of other programs and of other machines on this one [% of a core]"),
+    ("others-memory", "change of the kernel's networking memory beside the run [KiB]"),
+];
+
 /// The description of a live experiment.
 trait Experiment {
     /// The columns of a run.
@@ -93,7 +99,7 @@ macro_rules! experiments {
         /// Returns the columns of all kinds of runs, with their axis labels.
         pub(crate) fn columns() -> impl Iterator<Item = Column> {
             const ALL: &[&[Column]] = &[$(<$setup as Experiment>::COLUMNS),+];
-            ALL.iter().copied().flatten().copied()
+            ALL.iter().copied().flatten().copied().chain(MACHINE)
         }
 
         /// Returns whether a column is 100 or 0 for each trial.

@@ -1,0 +1,58 @@
+//! Text of plans and results as it may be shown: terminals obey control characters.
+
+/// Returns whether a character is shown rather than obeyed.
+fn is_printable(c: char) -> bool {
+    !c.is_control() || matches!(c, '\n' | '\t')
+}
+
+/// Rejects text of a plan that a terminal would obey instead of showing it.
+pub(crate) fn check_printable(value: &toml::Value) -> Result<(), String> {
+    let check = |text: &str| match text.chars().find(|c| !is_printable(*c)) {
+        Some(c) => Err(format!("{text} contains the control character U+{:04X}", u32::from(c))),
+        None => Ok(()),
+    };
+    match value {
+        toml::Value::String(text) => check(text),
+        toml::Value::Array(values) => values.iter().try_for_each(check_printable),
+        toml::Value::Table(table) => table.iter().try_for_each(|(key, value)| {
+            check(key)?;
+            check_printable(value)
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Replaces the characters that a terminal would obey.
+pub(crate) fn printable(text: &str) -> String {
+    let shown = |c| if is_printable(c) { c } else { char::REPLACEMENT_CHARACTER };
+    text.chars().map(shown).collect()
+}
+
+/// Replaces them in all text of a JSON value.
+pub(crate) fn make_printable(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::String(text) => *text = printable(text),
+        serde_json::Value::Array(values) => values.iter_mut().for_each(make_printable),
+        serde_json::Value::Object(members) => members.values_mut().for_each(make_printable),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_obeys_is_replaced() {
+        let check = |text: &str| check_printable(&toml::Value::String(text.to_owned()));
+        assert_eq!(check("σ in KiB\n\tand more"), Ok(()));
+        assert!(check("a\u{9b}31m").unwrap_err().contains("U+009B"));
+        assert_eq!(printable("a\u{1b}[31mb\r\u{7f}"), "a\u{fffd}[31mb\u{fffd}\u{fffd}");
+        let mut value = serde_json::json!({ "title": "\u{1b}c", "claims": [{ "note": "\u{7}" }] });
+        make_printable(&mut value);
+        assert_eq!(
+            value,
+            serde_json::json!({ "title": "\u{fffd}c", "claims": [{ "note": "\u{fffd}" }] })
+        );
+    }
+}
