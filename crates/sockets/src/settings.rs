@@ -141,6 +141,9 @@ pub(crate) struct SocketSettings {
     pub(crate) receive_rcvinfo: bool,
     pub(crate) receive_nxtinfo: bool,
     pub(crate) auto_asconf: bool,
+    /// `SCTP_REUSE_PORT`, which has the effect of `SO_REUSEADDR`.
+    pub(crate) sctp_reuse_port: bool,
+    /// `SO_REUSEPORT`.
     pub(crate) reuse_port: bool,
     pub(crate) reuse_address: bool,
     /// In seconds; 0 means never.
@@ -180,6 +183,7 @@ impl Default for SocketSettings {
             receive_rcvinfo: false,
             receive_nxtinfo: false,
             auto_asconf: false,
+            sctp_reuse_port: false,
             reuse_port: false,
             reuse_address: false,
             autoclose: 0,

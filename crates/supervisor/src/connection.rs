@@ -16,11 +16,15 @@ use crate::requests::{Refusal, Requests};
 use crate::service::{Call, Service};
 use crate::supervisor::{Attempt, Reply, Supervisor, User};
 
+/// The user of a program that the kernel does not name.
+const NOBODY: u32 = 65_534;
+
 /// Serves one connection, whose requests must contain this key, until the last process of the
 /// program that holds it closes it.
 pub(crate) async fn serve<S: Service>(mut stream: UnixStream, key: u64, user: User<S>) {
     let supervisor = &user.0;
-    let mut requests = Requests::new(key, is_ours(&stream));
+    let user_id = stream.peer_cred().map_or(NOBODY, |peer| peer.uid());
+    let mut requests = Requests::new(key, is_ours(user_id)).of_user(user_id);
     loop {
         let call = match next(&mut stream, &mut requests).await {
             Ok(Ok(call)) => call,
@@ -67,11 +71,9 @@ async fn next(
     }
 }
 
-/// Returns whether the other end belongs to the user who runs this, or to root: they may see the
-/// state.
-fn is_ours(stream: &UnixStream) -> bool {
-    let peer = stream.peer_cred().map(|peer| peer.uid());
-    peer.is_ok_and(|user| user == 0 || user == rustix::process::geteuid().as_raw())
+/// Returns whether this is the user who runs this, or root: they may see the state.
+fn is_ours(user: u32) -> bool {
+    user == 0 || user == rustix::process::geteuid().as_raw()
 }
 
 /// Makes a call, and repeats it whenever its result may have changed, if the program waits for it.

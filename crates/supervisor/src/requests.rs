@@ -18,6 +18,7 @@ const READ_BYTES: usize = 4096;
 pub struct Requests {
     key: u64,
     allows_status: bool,
+    user: u32,
     /// A header whose name, control and data have not arrived yet.
     request: Option<Request>,
     bytes: BytesMut,
@@ -36,7 +37,14 @@ impl Requests {
     /// Creates a parser. Requests must contain this key, except [`Op::Status`] if `allows_status`.
     #[must_use]
     pub fn new(key: u64, allows_status: bool) -> Self {
-        Self { key, allows_status, request: None, bytes: BytesMut::new() }
+        Self { key, allows_status, user: 0, request: None, bytes: BytesMut::new() }
+    }
+
+    /// Sets the user who makes the requests; by default it is root.
+    #[must_use]
+    pub fn of_user(mut self, user: u32) -> Self {
+        self.user = user;
+        self
     }
 
     /// Returns a buffer for the next bytes, after [`Requests::call`] has found no further complete
@@ -74,7 +82,7 @@ impl Requests {
         self.request = None;
         let mut part = |length: u32| -> Bytes { bytes.split_to(length as usize) };
         let [name, control, data] = [request.name, request.control, request.data].map(&mut part);
-        Ok(Some(Call { request, name, control, data }))
+        Ok(Some(Call { request, user: self.user, name, control, data }))
     }
 
     /// Parses a header that has arrived.

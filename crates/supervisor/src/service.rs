@@ -25,6 +25,8 @@ pub mod poll {
 pub struct Call {
     /// The operation, the socket, and its numeric arguments.
     pub request: Request,
+    /// The user who runs the program.
+    pub user: u32,
     /// One or several addresses.
     pub name: Bytes,
     /// Control messages, as in the program's memory.

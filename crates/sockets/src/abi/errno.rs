@@ -42,6 +42,10 @@ errors! {
     EFAULT = 14;
     /// Busy: the last address cannot be removed.
     EBUSY = 16;
+    /// It exists already.
+    EEXIST = 17;
+    /// No such device.
+    ENODEV = 19;
     /// Invalid argument.
     EINVAL = 22;
     /// Not supported by this descriptor.

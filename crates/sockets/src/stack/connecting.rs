@@ -206,6 +206,9 @@ impl Stack {
             if !self.port_is_free(socket, port.number, &port.addresses, true) {
                 return Err(Errno::EADDRINUSE);
             }
+            if !port.listens && !self.may_join_listeners(key) {
+                return Err(Errno::EEXIST);
+            }
         }
         if let Some(port) = self.ports.get_mut(&key) {
             port.listens = listens;

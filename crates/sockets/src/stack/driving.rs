@@ -111,8 +111,8 @@ impl Stack {
         let (remote, packet) = (received.remote, &received.contents);
         let known = ports().find(|(_, port)| port.endpoint.has_association_of(remote, packet));
         let here = || ports().filter(|(_, port)| port.receives_at(received.local));
-        let found = known.or_else(|| here().find(|(_, port)| port.listens));
-        found.or_else(|| here().next()).map(|(key, _)| key)
+        let known = known.map(|(key, _)| key).or_else(|| self.listener_for(number, received));
+        known.or_else(|| here().next().map(|(key, _)| key))
     }
 
     /// Returns the next output; call it again until it returns [`Output::Timeout`].

@@ -128,7 +128,7 @@ impl Stack {
             SCTP_AUTO_ASCONF => shared.auto_asconf.into(),
             SCTP_RECVRCVINFO => shared.receive_rcvinfo.into(),
             SCTP_RECVNXTINFO => shared.receive_nxtinfo.into(),
-            SCTP_REUSE_PORT => shared.reuse_port.into(),
+            SCTP_REUSE_PORT => shared.sctp_reuse_port.into(),
             SCTP_GET_ASSOC_NUMBER => self.live_associations(socket)?.len() as u32,
             SCTP_EVENTS => return self.get_events(socket, value),
             SCTP_STATUS => return self.get_status(socket, value),

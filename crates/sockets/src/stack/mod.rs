@@ -3,6 +3,7 @@
 //! | --- | --- |
 //! | `mod` | the state of a stack; `socket` |
 //! | `socket`, `association`, `port` | the state of each |
+//! | `listeners` | the listening sockets that share a port |
 //! | `naming` | `bind`, `bindx`, names |
 //! | `connecting` | `connect`, `connectx`, `listen`, `accept`, `peeloff` |
 //! | `sending`, `receiving` | messages |
@@ -20,6 +21,7 @@ mod connecting;
 mod driving;
 mod events;
 mod get_options;
+mod listeners;
 mod naming;
 mod option_target;
 mod port;
@@ -159,6 +161,14 @@ impl Stack {
         self.sockets.insert(id, Socket::new(domain, style));
         self.touch_socket(id);
         Ok(id)
+    }
+
+    /// Sets the user whose program created a socket: `SO_REUSEPORT` shares a port only among
+    /// sockets of one user. By default it is user 0.
+    pub fn set_user(&mut self, socket: SocketId, user: u32) {
+        if let Some(found) = self.sockets.get_mut(&socket) {
+            found.user = user;
+        }
     }
 
     /// Advances the time, which never goes back.

@@ -37,12 +37,28 @@ pub(super) struct Port {
     /// The socket that was bound.
     pub(super) owner: Option<SocketId>,
     pub(super) listens: bool,
-    pub(super) reuses: bool,
+    pub(super) sharing: Sharing,
     pub(super) sockets: BTreeSet<SocketId>,
     pub(super) associations: BTreeMap<AssociationId, AssocId>,
     /// When its next timer expires.
     pub(super) due: Option<Duration>,
     pub(super) is_dirty: bool,
+}
+
+/// Which other sockets may have the same port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sharing {
+    /// `SO_REUSEADDR` or `SCTP_REUSE_PORT`: those that have one of them too, until one listens.
+    pub(super) reuses_address: bool,
+    /// `SO_REUSEPORT`: those of this user that have it too. All of them may listen.
+    pub(super) with_user: Option<u32>,
+}
+
+impl Sharing {
+    /// Returns whether both sockets may listen.
+    fn listens_beside(self, other: Self) -> bool {
+        self.with_user.is_some() && self.with_user == other.with_user
+    }
 }
 
 impl Port {
@@ -97,16 +113,16 @@ impl Stack {
         listening: bool,
     ) -> bool {
         let Some(requester) = self.sockets.get(&socket) else { return false };
-        let shared = &requester.shared;
-        let reuses = shared.reuse_address || shared.reuse_port;
+        let (sharing, v6_only) = (requester.sharing(), requester.shared.v6_only);
         let others = self.numbers.get(&number).into_iter().flatten();
         let mut others = others.filter(|key| requester.port != Some(**key));
         !others.any(|key| {
             self.ports.get(key).is_some_and(|other| {
-                let is_shared = reuses && other.reuses && !other.listens;
-                // A listener prevents others from listening, whatever they allow.
-                let is_refused = if listening { other.listens } else { !is_shared };
-                is_refused && other.overlaps(addresses, requester.domain, shared.v6_only)
+                let reuses = sharing.reuses_address && other.sharing.reuses_address;
+                let is_refused = other.listens || !(listening || reuses);
+                is_refused
+                    && !sharing.listens_beside(other.sharing)
+                    && other.overlaps(addresses, requester.domain, v6_only)
             })
         })
     }
@@ -125,7 +141,7 @@ impl Stack {
         };
         let found = self.sockets.get(&socket).ok_or(Errno::EBADF)?;
         let (domain, v6_only) = (found.domain, found.shared.v6_only);
-        let reuses = found.shared.reuse_address || found.shared.reuse_port;
+        let sharing = found.sharing();
         let config = self.endpoint_config();
         let seed = self.draw_seed();
         let port = Port {
@@ -136,7 +152,7 @@ impl Stack {
             v6_only,
             owner: Some(socket),
             listens: false,
-            reuses,
+            sharing,
             sockets: BTreeSet::from([socket]),
             associations: BTreeMap::new(),
             due: None,

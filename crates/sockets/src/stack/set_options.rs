@@ -75,12 +75,12 @@ impl Stack {
             }
             _ => return self.set_stored(socket, level::SOL_SOCKET, name, value),
         }
-        let reuses = shared.reuse_address || shared.reuse_port;
-        let port = self.socket_of(socket)?.port;
+        let found = self.socket_of(socket)?;
+        let (port, sharing) = (found.port, found.sharing());
         if let Some(port) = port.and_then(|key| self.ports.get_mut(&key))
             && port.owner == Some(socket)
         {
-            port.reuses = reuses;
+            port.sharing = sharing;
         }
         self.apply_shared(socket);
         self.update_full_of_all(socket);
@@ -204,8 +204,9 @@ impl Stack {
             SCTP_AUTO_ASCONF => shared.auto_asconf = on,
             SCTP_RECVRCVINFO => shared.receive_rcvinfo = on,
             SCTP_RECVNXTINFO => shared.receive_nxtinfo = on,
-            SCTP_REUSE_PORT if !one_to_one || has_port => return Err(Errno::EFAULT),
-            _ => shared.reuse_port = on,
+            SCTP_REUSE_PORT if !one_to_one => return Err(Errno::EOPNOTSUPP),
+            SCTP_REUSE_PORT if has_port => return Err(Errno::EFAULT),
+            _ => shared.sctp_reuse_port = on,
         }
         self.apply_shared(socket);
         Ok(())

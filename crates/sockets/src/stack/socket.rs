@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use core::net::{IpAddr, SocketAddr};
 
-use super::port::PortKey;
+use super::port::{PortKey, Sharing};
 use crate::abi::{Errno, Name};
 use crate::io::{AssocId, Domain, Readiness, Style};
 use crate::settings::{Settings, SocketSettings};
@@ -24,6 +24,8 @@ pub(super) enum SocketState {
 pub(super) struct Socket {
     pub(super) domain: Domain,
     pub(super) style: Style,
+    /// The user whose program created it.
+    pub(super) user: u32,
     /// Whether it was peeled off: one association, and the type of a one-to-many socket.
     pub(super) is_peeled: bool,
     pub(super) state: SocketState,
@@ -61,6 +63,7 @@ impl Socket {
         Self {
             domain,
             style,
+            user: 0,
             is_peeled: false,
             state: SocketState::Closed,
             port: None,
@@ -85,6 +88,7 @@ impl Socket {
     /// Creates a socket for an association of `parent`, with the same options.
     pub(super) fn of(parent: &Self, association: AssocId, settings: Settings) -> Self {
         let mut child = Self::new(parent.domain, parent.style);
+        child.user = parent.user;
         child.port = parent.port;
         child.bound = parent.bound;
         child.settings = settings;
@@ -108,6 +112,15 @@ impl Socket {
     /// Returns the association of a socket that has at most one.
     pub(super) fn only(&self) -> Option<AssocId> {
         self.associations.first().copied().filter(|_| self.is_single())
+    }
+
+    /// Returns which other sockets may have its port.
+    pub(super) fn sharing(&self) -> Sharing {
+        let shared = &self.shared;
+        Sharing {
+            reuses_address: shared.reuse_address || shared.sctp_reuse_port,
+            with_user: shared.reuse_port.then_some(self.user),
+        }
     }
 
     /// Returns the name of an address as this socket's program sees it.

@@ -11,3 +11,4 @@ mod one_to_one;
 mod options;
 mod pair;
 mod random_calls;
+mod sharing;

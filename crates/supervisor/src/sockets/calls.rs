@@ -13,7 +13,7 @@ use eyas_sockets::{AssocId, Errno, Outgoing, SocketId, Stack};
 use nix::libc;
 
 use crate::local::subject::{opens_when_read, opens_when_set};
-use crate::local::{Op, blocks};
+use crate::local::{Op, Request, blocks};
 use crate::service::{Answer, Call, Closing, Outcome};
 
 type CallResult = Result<Answer, Errno>;
@@ -39,7 +39,7 @@ impl Calls {
         let request = call.request;
         let socket = SocketId(request.socket);
         let result = match request.op {
-            Op::Socket => self.stack.socket(request.a, request.b, request.c).map(of_socket),
+            Op::Socket => self.socket(call),
             Op::Bind => self.stack.bind(now, socket, &call.name).map(|()| number(0)),
             Op::Listen => self.stack.listen(now, socket, request.a).map(|()| number(0)),
             Op::Accept => self.stack.accept(now, socket).map(|(accepted, peer)| Answer {
@@ -102,6 +102,13 @@ impl Calls {
             eyas_sockets::Closing::Done => Closing::Done,
             eyas_sockets::Closing::Lingers(time) => Closing::Lingers(time),
         }
+    }
+
+    fn socket(&mut self, call: &Call) -> CallResult {
+        let Request { a: domain, b: kind, c: protocol, .. } = call.request;
+        let socket = self.stack.socket(domain, kind, protocol)?;
+        self.stack.set_user(socket, call.user);
+        Ok(of_socket(socket))
     }
 
     /// Records an association that is being established, so that a blocking call can wait for it.
@@ -267,13 +274,12 @@ mod tests {
     use eyas_sockets::abi::Name;
 
     use super::*;
-    use crate::local::Request;
 
     /// Returns a blocking call with a name and data.
     fn call(op: Op, socket: u64, [a, b, c]: [i32; 3], name: &Name, value: &[u8]) -> Call {
         let request = Request { socket, a, b, c, blocks: blocks::YES, ..Request::new(op) };
         let bytes = Bytes::copy_from_slice;
-        Call { request, name: bytes(name.as_bytes()), control: Bytes::new(), data: bytes(value) }
+        Call { request, user: 0, name: bytes(name.as_bytes()), control: Bytes::new(), data: bytes(value) }
     }
 
     #[test]
