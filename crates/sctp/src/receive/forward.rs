@@ -72,13 +72,15 @@ impl Receiver {
         self.skip_to(position, counters)
     }
 
-    /// Returns the position of a new cumulative TSN, unless it is not ahead. A SACK is sent in any
-    /// case, as the last one may have been lost.
+    /// Returns the position of a new cumulative TSN, unless it is behind. At the current one it is
+    /// out of date by RFC 3758 §3.6, but may abandon a message whose rest was never sent, and so has
+    /// no TSN to skip to; otherwise the next message would contradict it. A SACK is sent in any case,
+    /// as the last one may have been lost.
     fn advances_to(&mut self, new_cumulative_tsn: crate::serial::Tsn) -> Option<Position> {
         self.acknowledgement.on_chunk();
         self.acknowledgement.request_now();
         let position = self.tracking.position(new_cumulative_tsn);
-        (position > self.tracking.cumulative()).then_some(position)
+        (position >= self.tracking.cumulative()).then_some(position)
     }
 
     fn skip_to(&mut self, position: Position, counters: &mut Counters) -> Result<(), Violation> {

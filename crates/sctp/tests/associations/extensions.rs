@@ -2,6 +2,7 @@
 
 use crate::associations::world::{A, B, World, listening, ms};
 use eyas_sctp::config::EndpointConfig;
+use eyas_sctp::endpoint::AssociationState;
 use eyas_sctp::event::Event;
 use eyas_sctp::identifier::StreamId;
 use eyas_sctp::message::{Reliability, SendInfo};
@@ -87,6 +88,32 @@ fn abandoned_messages_are_skipped() {
         };
         assert!(world.hosts[A].events().iter().any(failed));
         assert_eq!(world.hosts[A].status(a).queued, 0);
+    }
+}
+
+/// A peer that acknowledges what is skipped is there, even if none of the data arrives: each SACK
+/// that advances the cumulative TSN resets the error count (RFC 9260 §8.1, RFC 3758 §3.5).
+#[test]
+fn hundreds_of_skips_do_not_end_the_association_of_the_sender() {
+    for interleaving in [true, false] {
+        for reliability in [Reliability::Lifetime(ms(15)), Reliability::Retransmissions(0)] {
+            let mut world =
+                World::with_associations(|config| config.extensions.interleaving = interleaving);
+            let (a, b) = world.connected();
+            let mut info = SendInfo { stream: StreamId(4), ..SendInfo::default() };
+            info.reliability = reliability;
+            for count in 0..200 {
+                world.lose("DATA");
+                let endpoint = &mut world.hosts[A].endpoint;
+                endpoint.send(world.now, a, &info, "lost".into()).unwrap();
+                world.run_until(ms(200_000), |world| world.hosts[A].status(a).queued == 0);
+                let state = world.hosts[A].state();
+                assert_eq!(state, AssociationState::Established, "{count} {reliability:?}");
+            }
+            world.send(A, a, 4, "arrives");
+            world.run_for(ms(1_000));
+            assert_eq!(world.hosts[B].received[&b].len(), 1);
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use eyas_sctp::wire::parameter::AddStreams;
 use eyas_sctp::wire::{
     Causes, ErrorChunk, ForwardTsnChunk, HeartbeatChunk, IForwardTsnChunk, Parameter,
-    ReconfigChunk, SackBuilder, SkippedMid,
+    ReconfigChunk, SackBuilder, SkippedMid, SkippedSsn,
 };
 
 #[test]
@@ -84,6 +84,55 @@ fn forward_tsns_for_missing_messages_are_cheap() {
     assert_eq!(peer.counters().inconsistent_data, 50 * (2000 - 1024));
     peer.send(&[Chunk::ForwardTsn(ForwardTsnChunk::new(peer.next, &[]))]);
     assert_eq!(peer.aborted_with(), Some(13), "it is the other kind");
+}
+
+/// A peer may abandon as much as it likes (RFC 3758 §3.5): its association stays, even if the rest
+/// of a message that it has begun never gets a TSN that could be skipped.
+#[test]
+fn hundreds_of_skips_of_any_distance_leave_the_association_up() {
+    for distance in [1, 2, 100, 65_535, 1 << 20, (1 << 31) - 1] {
+        for (interleaving, begins, gap) in (0..8).map(|bits| (bits & 1, bits & 2, bits & 4)) {
+            // What comes beyond would contradict what is begun next.
+            if begins != 0 && gap != 0 {
+                continue;
+            }
+            let mut peer = HostilePeer::new(|config| {
+                config.extensions.interleaving = interleaving != 0;
+            });
+            for count in 0..200 {
+                if begins != 0 {
+                    let begun = match interleaving {
+                        0 => peer.data(0, count as u16, "b", "begun"),
+                        _ => peer.i_data(0, (count, 0), "b", "begun"),
+                    };
+                    peer.send(&[begun]);
+                }
+                if gap != 0 {
+                    let beyond = match interleaving {
+                        0 => peer.data(distance + 1, 0, "ube", "beyond"),
+                        _ => peer.i_data(distance + 1, (count, 0), "ube", "beyond"),
+                    };
+                    peer.send(&[beyond]);
+                }
+                let to = peer.next.plus(distance - 1);
+                peer.next = to.next();
+                let chunk = match interleaving {
+                    0 => Chunk::ForwardTsn(ForwardTsnChunk::new(
+                        to,
+                        &[SkippedSsn { stream: StreamId(1), ssn: Ssn(count as u16) }],
+                    )),
+                    _ => Chunk::IForwardTsn(IForwardTsnChunk::new(
+                        to,
+                        &[SkippedMid { stream: StreamId(1), unordered: false, mid: Mid(count) }],
+                    )),
+                };
+                peer.send(&[chunk]);
+                peer.world.run_for(ms(20));
+                let what = (distance, interleaving, begins, gap, count);
+                assert!(peer.is_up(), "{what:?} {:?}", peer.aborted_with());
+            }
+        }
+    }
 }
 
 /// RFC 3758 §3.3.1.
