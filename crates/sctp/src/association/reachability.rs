@@ -65,7 +65,7 @@ impl Association {
         }
     }
 
-    fn primary_address(&self) -> Option<IpAddr> {
+    pub(crate) fn primary_address(&self) -> Option<IpAddr> {
         self.paths.get(self.paths.primary()).map(|path| path.remote.ip())
     }
 

@@ -81,18 +81,23 @@ impl SourceLimits {
     }
 
     fn index(&self, source: IpAddr) -> usize {
-        let network = match source.to_canonical() {
-            IpAddr::V4(v4) => u64::from(v4.to_bits()),
-            IpAddr::V6(v6) => (v6.to_bits() >> 64) as u64,
-        };
         // The finaliser of splitmix64, twice, with the key before each.
         let mix = |number: u64| {
             let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
             number ^ (number >> 31)
         };
-        let mixed = self.key.iter().fold(network, |number, key| mix(number.wrapping_add(*key)));
+        let mixed =
+            self.key.iter().fold(network(source), |number, key| mix(number.wrapping_add(*key)));
         mixed as usize % SOURCES
+    }
+}
+
+/// Returns what identifies a source.
+pub(super) fn network(source: IpAddr) -> u64 {
+    match source.to_canonical() {
+        IpAddr::V4(v4) => u64::from(v4.to_bits()),
+        IpAddr::V6(v6) => (v6.to_bits() >> 64) as u64,
     }
 }
 

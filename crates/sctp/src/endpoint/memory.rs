@@ -1,17 +1,25 @@
 //! Memory shared by all associations. Each may use a fraction of what is currently free, which
 //! always leaves some for later ones, however many use much ("dynamic queue length thresholds",
-//! Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998).
+//! Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998). The associations of one
+//! source share a fraction of the memory in the same way: one host can open many.
 
+use alloc::collections::BTreeMap;
 use core::time::Duration;
 
 use super::Endpoint;
+use super::limit::network;
+use crate::association::Association;
 use crate::config::EndpointConfig;
 use crate::receive::window::MEMORY_FACTOR;
 
 /// The fraction of the free memory that one association may use.
 const FREE_FRACTION: usize = 8;
+/// The fraction of the memory that the associations of one source may use.
+const SOURCE_FRACTION: usize = 4;
 /// The minimum memory of an association in each direction, in bytes.
 const MIN_ALLOWANCE: usize = 64 << 10;
+/// The same where the minimum of all associations together would exceed the memory.
+const MIN_CROWDED_ALLOWANCE: usize = 4 << 10;
 /// The minimum time between two counts of the memory, unless a fraction of it is queued before.
 const RECOUNT_INTERVAL: Duration = Duration::from_millis(50);
 /// The fraction of the memory that may be queued between two counts.
@@ -25,6 +33,8 @@ const RECOUNT_INTERVAL_PER_ASSOCIATION: Duration = Duration::from_micros(10);
 pub(super) struct Memory {
     /// What each association may use in each direction; unlimited while there is enough.
     allowance: usize,
+    /// The same for associations of sources that use much.
+    of_sources: BTreeMap<u64, usize>,
     /// When to count again.
     due: Duration,
     /// Bytes queued since the last count.
@@ -36,7 +46,45 @@ pub(super) struct Memory {
 impl Memory {
     pub(super) fn new(config: &EndpointConfig) -> Self {
         let ample_for = ample_for(config);
-        Self { allowance: usize::MAX, due: Duration::ZERO, queued_since_count: 0, ample_for }
+        Self {
+            allowance: usize::MAX,
+            of_sources: BTreeMap::new(),
+            due: Duration::ZERO,
+            queued_since_count: 0,
+            ample_for,
+        }
+    }
+
+    fn is_limited(&self) -> bool {
+        self.allowance != usize::MAX || !self.of_sources.is_empty()
+    }
+}
+
+/// The associations that share some memory, and what they use of it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    associations: usize,
+    bytes: usize,
+}
+
+impl Use {
+    fn add(&mut self, bytes: usize) {
+        self.associations += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    /// Returns what each association may use of `memory`; unlimited if that is no less than
+    /// `largest_buffer`.
+    fn allowance(self, memory: usize, largest_buffer: usize) -> usize {
+        let share = memory.saturating_sub(self.bytes) / FREE_FRACTION;
+        // In powers of two, as small changes make no difference.
+        let step = share.checked_ilog2().map_or(0, |bits| 1 << bits);
+        if step >= largest_buffer {
+            return usize::MAX;
+        }
+        let both_directions = 2 * self.associations.max(1);
+        let minimum = (memory / both_directions).clamp(MIN_CROWDED_ALLOWANCE, MIN_ALLOWANCE);
+        step.max(minimum)
     }
 }
 
@@ -50,7 +98,7 @@ impl Endpoint {
     /// Updates each association's share of the free memory, if it is time.
     pub(super) fn share_memory(&mut self) {
         let count = self.registry.len();
-        if count <= self.memory.ample_for && self.memory.allowance == usize::MAX {
+        if count <= self.memory.ample_for && !self.memory.is_limited() {
             return;
         }
         let has_grown = self.memory.queued_since_count > self.config.memory / UNCOUNTED_FRACTION;
@@ -62,13 +110,24 @@ impl Endpoint {
             .saturating_mul(u32::try_from(count).unwrap_or(u32::MAX));
         self.memory.due = self.now.saturating_add(RECOUNT_INTERVAL.max(each));
         self.memory.queued_since_count = 0;
-        let associations = self.registry.slots().filter_map(|slot| self.registry.entry(slot));
-        let memory: usize = associations.map(|entry| entry.association.memory()).sum();
-        let share = self.config.memory.saturating_sub(memory) / FREE_FRACTION;
-        // In powers of two, as small changes make no difference.
-        let step = share.checked_ilog2().map_or(0, |bits| 1 << bits);
-        let allowance = if step >= largest_buffer { usize::MAX } else { step.max(MIN_ALLOWANCE) };
-        if core::mem::replace(&mut self.memory.allowance, allowance) != allowance {
+        let (mut all, mut sources) = (Use::default(), BTreeMap::<u64, Use>::new());
+        for slot in self.registry.slots() {
+            if let Some(entry) = self.registry.entry(slot) {
+                let bytes = entry.association.memory();
+                all.add(bytes);
+                sources.entry(source(&entry.association)).or_default().add(bytes);
+            }
+        }
+        let allowance = all.allowance(self.config.memory, largest_buffer);
+        let of_source = self.config.memory / SOURCE_FRACTION;
+        let of_sources: BTreeMap<u64, usize> = sources
+            .into_iter()
+            .map(|(source, used)| (source, used.allowance(of_source, largest_buffer)))
+            .filter(|(_, limit)| *limit < allowance)
+            .collect();
+        let changes = self.memory.allowance != allowance || self.memory.of_sources != of_sources;
+        (self.memory.allowance, self.memory.of_sources) = (allowance, of_sources);
+        if changes {
             let slots: alloc::vec::Vec<u32> = self.registry.slots().collect();
             for slot in slots {
                 self.update_allowance(slot);
@@ -92,14 +151,48 @@ impl Endpoint {
 
     /// Applies the current share to an association.
     pub(super) fn update_allowance(&mut self, slot: u32) {
-        let allowance = self.memory.allowance;
         if let Some(entry) = self.registry.entry_mut(slot) {
+            let limit = self.memory.of_sources.get(&source(&entry.association));
+            let allowance = limit.copied().unwrap_or(self.memory.allowance);
             entry.association.set_allowance(allowance);
         }
     }
 
     /// Returns when to count again, if memory is scarce.
     pub(super) fn memory_timeout(&self) -> Option<Duration> {
-        (self.memory.allowance != usize::MAX).then_some(self.memory.due)
+        self.memory.is_limited().then_some(self.memory.due)
+    }
+}
+
+/// Returns the source of an association, as for rate limits: the address of its primary path.
+fn source(association: &Association) -> u64 {
+    association.primary_address().map_or(0, network)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEMORY: usize = 256 << 20;
+    const BUFFER: usize = 1 << 20;
+
+    #[test]
+    fn the_minimum_of_all_associations_fits_into_the_memory() {
+        for associations in [1, 30, 512, 2048, 32_768, 100_000] {
+            for memory in [MEMORY, MEMORY / SOURCE_FRACTION] {
+                let scarce = Use { associations, bytes: memory };
+                let each = scarce.allowance(memory, BUFFER);
+                let total = 2 * associations * each;
+                let is_least = each == MIN_CROWDED_ALLOWANCE;
+                assert!(total <= memory || is_least, "{associations} of {each} bytes");
+                assert!((MIN_CROWDED_ALLOWANCE..=MIN_ALLOWANCE).contains(&each));
+            }
+        }
+    }
+
+    #[test]
+    fn few_associations_are_not_limited() {
+        let few = Use { associations: 10, bytes: 10 * BUFFER };
+        assert_eq!(few.allowance(MEMORY, BUFFER), usize::MAX);
     }
 }
