@@ -10,6 +10,7 @@ pub use crate::auth::SharedKeys;
 use crate::congestion::CongestionControlFactory;
 pub use crate::congestion::kind::CongestionControlKind;
 use crate::identifier::StreamId;
+pub use crate::io::Marking;
 use crate::scheduler::SchedulerFactory;
 pub use crate::scheduler::kind::SchedulerKind;
 
@@ -50,7 +51,9 @@ pub struct EndpointConfig {
     pub max_out_of_the_blue_answers: u32,
     /// The maximum memory for user data of all associations, in bytes, in both directions and
     /// including overhead. Each association may use an eighth of what is free, so that buffers
-    /// shrink when many associations use much memory, but always 64 KiB in each direction.
+    /// shrink when many associations use much memory; those of one source (an IPv4 address, or an
+    /// IPv6 /64) an eighth of what is free of a quarter of it. But each may always use 64 KiB in
+    /// each direction, or if that is too much for all of them, their share, at least 4 KiB.
     pub memory: usize,
     /// The maximum number of INIT ACKs per second to one source (an IPv4 address, or an IPv6 /64)
     /// that have not been answered with a cookie: with forged sources these would be sent to
@@ -131,6 +134,23 @@ impl ConnectOptions {
     }
 }
 
+/// The marking of packets in each address family.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Markings {
+    /// Over IPv4.
+    pub v4: Marking,
+    /// Over IPv6.
+    pub v6: Marking,
+}
+
+impl Markings {
+    /// Returns the marking of packets to this address.
+    #[must_use]
+    pub fn towards(&self, remote: SocketAddr) -> Marking {
+        if remote.ip().to_canonical().is_ipv4() { self.v4 } else { self.v6 }
+    }
+}
+
 /// The configuration of an association. Unless another source is given, times and counts are those
 /// of RFC 9260 §16.
 #[derive(Clone, Debug, PartialEq)]
@@ -197,6 +217,8 @@ pub struct AssociationConfig {
     pub partial_delivery_point: Option<usize>,
     /// Whether small messages may wait for more to fill a packet (the opposite of `SCTP_NODELAY`).
     pub nagle: bool,
+    /// DSCP, hop limit and mark of packets (`IP_TOS`, `IP_TTL`, `SO_MARK`).
+    pub markings: Markings,
     /// The initial maximum packet size, in bytes of IP packet; each path discovers its own.
     pub mtu: u16,
     /// The largest packet size to probe for, in bytes of IP packet.
@@ -280,6 +302,7 @@ impl Default for AssociationConfig {
             receive_buffer: 1 << 20,
             partial_delivery_point: None,
             nagle: false,
+            markings: Markings::default(),
             mtu: 1500,
             largest_mtu: 9000,
             path_mtu_discovery: true,

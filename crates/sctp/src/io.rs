@@ -148,6 +148,17 @@ pub enum Fragmentation {
     Allowed,
 }
 
+/// Fields of packets that have no meaning for the protocol, as the user asked for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Marking {
+    /// The upper six bits of the traffic class, in their place: the DSCP times four (RFC 2474).
+    pub dscp_bits: u8,
+    /// The hop limit or time to live; `None` is the host's default.
+    pub hop_limit: Option<u8>,
+    /// The mark by which this host's routing and firewall treat packets (`SO_MARK`).
+    pub mark: u32,
+}
+
 /// Packets to send from one address to another: one, or a train of equal sizes that a driver can
 /// pass to the kernel in one call (GSO).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,6 +169,8 @@ pub struct Transmit<C = Bytes> {
     pub remote: SocketAddr,
     /// The ECN codepoint for the IP header.
     pub ecn: Ecn,
+    /// Further fields of the IP header.
+    pub marking: Marking,
     /// Whether the packets may be fragmented.
     pub fragmentation: Fragmentation,
     /// The packets, back to back, without IP and UDP headers.

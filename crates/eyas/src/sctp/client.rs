@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use eyas_race::candidate::Transport;
 use eyas_sctp::config::{AssociationConfig, ConnectOptions, EndpointConfig};
-use eyas_sctp::io::{Ecn, Fragmentation, Transmit};
+use eyas_sctp::io::{Ecn, Fragmentation, Marking, Transmit};
 use rustls_pki_types::CertificateDer;
 use tokio::sync::OnceCell;
 use tokio_util::task::TaskTracker;
@@ -220,6 +220,7 @@ impl FirstSession {
             local: None,
             remote,
             ecn: Ecn::NotCapable,
+            marking: Marking::default(),
             fragmentation: Fragmentation::Avoided,
             contents: Bytes::new(),
             segment_size: 1,

@@ -318,6 +318,7 @@ impl Association {
             local: path.local,
             remote: path.remote,
             ecn,
+            marking: self.config.markings.towards(path.remote),
             fragmentation,
             peer: self.peer_identity,
         })

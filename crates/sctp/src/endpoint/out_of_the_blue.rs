@@ -94,6 +94,7 @@ impl Endpoint {
             local: arrival.local,
             remote: arrival.remote,
             ecn: Ecn::NotCapable,
+            marking: self.accepting.markings.towards(arrival.remote),
             fragmentation: Fragmentation::Allowed,
             peer: arrival.peer,
         };

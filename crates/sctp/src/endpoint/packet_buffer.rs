@@ -79,6 +79,6 @@ impl From<Trainload> for Output {
 }
 
 fn transmit<C>(route: Route, contents: C, segment_size: usize) -> Transmit<C> {
-    let Route { local, remote, ecn, fragmentation, peer } = route;
-    Transmit { local, remote, ecn, fragmentation, contents, segment_size, peer }
+    let Route { local, remote, ecn, marking, fragmentation, peer } = route;
+    Transmit { local, remote, ecn, marking, fragmentation, contents, segment_size, peer }
 }

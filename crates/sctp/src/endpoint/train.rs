@@ -8,7 +8,7 @@ use core::net::{IpAddr, SocketAddr};
 
 use super::packet_buffer::{PacketBuffer, Trainload};
 use crate::config::PacketForm;
-use crate::io::{Ecn, Fragmentation, PeerIdentity};
+use crate::io::{Ecn, Fragmentation, Marking, PeerIdentity};
 
 /// The maximum number of packets in a train: what Linux accepts (`UDP_MAX_SEGMENTS`).
 const MAX_PACKETS: usize = 64;
@@ -28,6 +28,7 @@ pub(crate) struct Route {
     pub(crate) local: Option<IpAddr>,
     pub(crate) remote: SocketAddr,
     pub(crate) ecn: Ecn,
+    pub(crate) marking: Marking,
     pub(crate) fragmentation: Fragmentation,
     pub(crate) peer: Option<PeerIdentity>,
 }
@@ -165,6 +166,7 @@ mod tests {
             local: None,
             remote: SocketAddr::from(([192, 0, 2, 1], port)),
             ecn: Ecn::NotCapable,
+            marking: Marking::default(),
             fragmentation: Fragmentation::Avoided,
             peer: None,
         }

@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use eyas_sctp::io::{
-    Ecn, Fragmentation, Input, PeerIdentity, Received, Transmit, Unreachable, is_packet_for,
+    Ecn, Fragmentation, Input, Marking, PeerIdentity, Received, Transmit, Unreachable,
+    is_packet_for,
 };
 use rustls_pki_types::CertificateDer;
 use socket2::Socket;
@@ -323,6 +324,7 @@ impl Inner {
                 local: train.path.local,
                 remote: train.path.remote,
                 ecn: Ecn::NotCapable,
+                marking: Marking::default(),
                 fragmentation: train.fragmentation,
                 contents: train.contents.clone(),
                 segment_size: train.segment_size.max(1),

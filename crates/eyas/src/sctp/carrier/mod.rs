@@ -6,6 +6,7 @@
 //! | `dtls` | SCTP inside DTLS inside UDP | RFC 8261 |
 //! | `raw` | SCTP directly over IP, protocol 132, where privileges allow it | RFC 9260 |
 //! | `icmp` | mapping of ICMP messages to SCTP | RFC 9260 §10 |
+//! | `marking` | packets with a DSCP, a hop limit or a mark | RFC 2474 |
 //! | `fragmentation` | letting routers fragment a packet that is too big | RFC 8899 |
 //! | `source_cache` | choice of the socket for a packet | RFC 9260 §6.4 |
 //! | `claim` | one listener per port over raw IP | |
@@ -19,6 +20,7 @@ mod claim;
 mod dtls;
 mod fragmentation;
 mod icmp;
+mod marking;
 mod owner;
 mod raw;
 mod source_cache;

@@ -4,20 +4,19 @@
 //! ports than ours are dropped by the reading task (`super::super::ports`) before anything can
 //! answer them.
 
-use std::io::{self, IoSlice, IoSliceMut};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::AsRawFd;
 
 use bytes::Bytes;
 use eyas_sctp::io::{Ecn, Fragmentation, Input, Received, Transmit};
 use nix::libc;
 use nix::sys::socket::{
-    ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg, setsockopt,
-    sockopt,
+    ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt,
 };
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::{Arrivals, IPPROTO_SCTP, ReceiveBuffers, fragmentation};
+use super::{Arrivals, IPPROTO_SCTP, ReceiveBuffers, fragmentation, marking};
 
 /// The maximum number of packets read before other sockets get a turn.
 const BATCH: usize = 64;
@@ -53,7 +52,7 @@ impl RawCarrier {
 
     /// Sends one packet, fragmented if that is necessary and allowed.
     fn send_one(&self, socket: &Socket, transmit: &Transmit, packet: &[u8]) -> io::Result<()> {
-        let send = || self.send_packet(socket, transmit, packet);
+        let send = || marking::send(socket, self.is_ipv4, transmit, packet);
         if transmit.fragmentation == Fragmentation::Allowed {
             return fragmentation::with_fragmentation(socket, self.is_ipv4, send);
         }
@@ -66,28 +65,6 @@ impl RawCarrier {
             }
             sent => sent,
         }
-    }
-
-    fn send_packet(&self, socket: &Socket, transmit: &Transmit, packet: &[u8]) -> io::Result<()> {
-        let contents = [IoSlice::new(packet)];
-        let to = SockaddrStorage::from(transmit.remote);
-        let (tos, class) = (transmit.ecn.bits(), i32::from(transmit.ecn.bits()));
-        let source_v4 = source_v4(transmit.local);
-        let source_v6 = source_v6(transmit.local);
-        let mut control: Vec<ControlMessage<'_>> = Vec::with_capacity(2);
-        match self.is_ipv4 {
-            true => {
-                control.extend(source_v4.as_ref().map(ControlMessage::Ipv4PacketInfo));
-                control.extend((tos != 0).then_some(ControlMessage::Ipv4Tos(&tos)));
-            }
-            false => {
-                control.extend(source_v6.as_ref().map(ControlMessage::Ipv6PacketInfo));
-                control.extend((tos != 0).then_some(ControlMessage::Ipv6TClass(&class)));
-            }
-        }
-        let flags = MsgFlags::empty();
-        sendmsg(socket.as_raw_fd(), &contents, &control, flags, Some(&to))?;
-        Ok(())
     }
 
     pub(super) fn receive(
@@ -188,17 +165,4 @@ fn from_ipv6(
         contents: Bytes::copy_from_slice(contents),
         segment_size: contents.len(),
     })
-}
-
-fn source_v4(local: Option<IpAddr>) -> Option<libc::in_pktinfo> {
-    let Some(IpAddr::V4(local)) = local else { return None };
-    let any = libc::in_addr { s_addr: u32::from(Ipv4Addr::UNSPECIFIED) };
-    let from = libc::in_addr { s_addr: u32::from(local).to_be() };
-    Some(libc::in_pktinfo { ipi_ifindex: 0, ipi_spec_dst: from, ipi_addr: any })
-}
-
-fn source_v6(local: Option<IpAddr>) -> Option<libc::in6_pktinfo> {
-    let Some(IpAddr::V6(local)) = local else { return None };
-    let from = libc::in6_addr { s6_addr: Ipv6Addr::octets(&local) };
-    Some(libc::in6_pktinfo { ipi6_addr: from, ipi6_ifindex: 0 })
 }

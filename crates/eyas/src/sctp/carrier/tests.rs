@@ -2,7 +2,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyas_sctp::io::{Ecn, Fragmentation, Received, Unreachable};
+use eyas_sctp::io::{Ecn, Fragmentation, Marking, Received, Unreachable};
 use tokio::time::timeout;
 
 use super::*;
@@ -14,7 +14,17 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 fn train(remote: SocketAddr, contents: Bytes, segment_size: usize) -> Transmit {
     let ecn = Ecn::Capable0;
     let fragmentation = Fragmentation::default();
-    Transmit { local: None, remote, ecn, fragmentation, contents, segment_size, peer: None }
+    let marking = Marking::default();
+    Transmit {
+        local: None,
+        remote,
+        ecn,
+        marking,
+        fragmentation,
+        contents,
+        segment_size,
+        peer: None,
+    }
 }
 
 /// Receives packets until they have this many bytes in total.

@@ -4,11 +4,11 @@ use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use eyas_sctp::io::{Ecn, Fragmentation, Input, Received, Transmit};
+use eyas_sctp::io::{Ecn, Fragmentation, Input, Marking, Received, Transmit};
 use quinn_udp::{EcnCodepoint, RecvMeta, UdpSocketState};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::{Arrivals, ReceiveBuffers, fragmentation};
+use super::{Arrivals, ReceiveBuffers, fragmentation, marking};
 
 /// The state of a UDP socket for SCTP, apart from the socket itself.
 #[derive(Debug)]
@@ -87,6 +87,11 @@ impl UdpCarrier {
         contents: &[u8],
         segment: usize,
     ) -> io::Result<()> {
+        if transmit.marking != Marking::default() {
+            let is_ipv4 = transmit.remote.is_ipv4();
+            let mut packets = contents.chunks(segment.max(1));
+            return packets.try_for_each(|one| marking::send(socket, is_ipv4, transmit, one));
+        }
         let transmit = quinn_udp::Transmit {
             destination: transmit.remote,
             ecn: EcnCodepoint::from_bits(transmit.ecn.bits()),
