@@ -329,6 +329,10 @@ impl World {
             op if op != Op::Socket && !self.sockets.contains(&call.request.socket) => {}
             _ => {
                 let outcome = self.calls.call(self.now, &call);
+                if call.request.op == Op::GiveBack && matches!(outcome, Outcome::Done(_)) {
+                    let accepted = call.data.first_chunk().copied().map(u64::from_ne_bytes);
+                    accepted.map(|accepted| self.sockets.remove(&accepted));
+                }
                 self.settle(connection, call, outcome, true);
             }
         }
@@ -462,7 +466,10 @@ impl World {
                     }
                 }
                 Output::Timeout(due) => return due,
-                Output::Transmit(_) | Output::Readiness(..) | Output::Closed(_) => {}
+                Output::Transmit(_)
+                | Output::Readiness(..)
+                | Output::Arrived(_)
+                | Output::Closed(_) => {}
             }
         }
         None

@@ -7,7 +7,8 @@ use libc::iovec;
 
 use crate::connection::Connection;
 use crate::local::{
-    Descriptor, FILLER, MAX_DATA, MAX_SIDE, REQUEST, RESPONSE, Request, Response, blocks, mark,
+    Descriptor, FILLER, MAX_DATA, MAX_SIDE, REQUEST, RESPONSE, Request, Response, blocks, filler,
+    mark,
 };
 use crate::transfer::{Parts, Wait, part, receive_first, receive_rest, send, total};
 use crate::{Errno, environment, local::Op};
@@ -74,8 +75,11 @@ impl<'a> Call<'a> {
     pub(crate) fn make(mut self, fd: Option<c_int>) -> Result<Answer, Errno> {
         let data = total(self.data)?;
         let room = total(self.room)?.min(MAX_DATA);
-        if data > MAX_DATA || self.name.len() > MAX_SIDE || self.control.len() > MAX_SIDE {
+        if data > MAX_DATA || self.name.len() > MAX_SIDE {
             return Err(Errno(libc::EMSGSIZE));
+        }
+        if self.control.len() > MAX_SIDE {
+            return Err(Errno(libc::ENOBUFS));
         }
         self.request.key = environment::key();
         self.request.name = self.name.len() as u32;
@@ -184,13 +188,13 @@ fn connection_error(error: Errno) -> Errno {
 /// Performs the actions on the descriptor that are possible only at the program's end.
 pub(crate) fn apply_marks(fd: c_int, marks: u32) {
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-    if marks & mark::REMOVE_TOKEN != 0 {
+    for _ in 0..mark::tokens(marks) {
         let mut token = [0_u8; 8];
         // SAFETY: the token is live and has this length.
         unsafe { libc::syscall(libc::SYS_recvfrom, fd, &raw mut token, 8, flags, 0, 0) };
     }
     if marks & mark::ADD_FILLER != 0 {
-        static FILL: [u8; FILLER] = [0; FILLER];
+        static FILL: [u8; FILLER] = filler();
         // SAFETY: the filler is live and has this length.
         unsafe { libc::syscall(libc::SYS_sendto, fd, &raw const FILL, FILLER, flags, 0, 0) };
     }

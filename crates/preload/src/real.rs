@@ -1,11 +1,11 @@
 //! libc's own functions, or those of the next preloaded library.
 
-use core::ffi::{CStr, c_int, c_uint, c_ulong, c_void};
+use core::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use core::mem::transmute;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use libc::timespec;
+use libc::{FILE, timespec};
 use libc::{iovec, loff_t, mmsghdr, msghdr, off_t, off64_t, size_t, sockaddr, socklen_t, ssize_t};
 
 /// A function that is looked up once.
@@ -113,6 +113,7 @@ pub(crate) unsafe fn pop_cleanup(record: &mut CleanupRecord) {
 }
 
 functions! {
+    fdopen(fd: c_int, mode: *const c_char) -> *mut FILE;
     socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
     bind(fd: c_int, name: *const sockaddr, length: socklen_t) -> c_int;
     listen(fd: c_int, backlog: c_int) -> c_int;

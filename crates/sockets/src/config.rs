@@ -21,6 +21,13 @@ pub struct StackConfig {
     pub max_sockets: usize,
     /// The maximum memory in bytes for user data of all associations of one SCTP port.
     pub memory: usize,
+    /// The largest send buffer that a program can request (`net.core.wmem_max`); twice that is
+    /// granted.
+    pub max_send_buffer: usize,
+    /// The same for the receive buffer (`net.core.rmem_max`).
+    pub max_receive_buffer: usize,
+    /// The largest size that `SO_SNDBUFFORCE` and `SO_RCVBUFFORCE` can request.
+    pub max_forced_buffer: usize,
 }
 
 impl Default for StackConfig {
@@ -31,6 +38,9 @@ impl Default for StackConfig {
             association: AssociationConfig::default(),
             max_sockets: 100_000,
             memory: 256 << 20,
+            max_send_buffer: 212_992,
+            max_receive_buffer: 212_992,
+            max_forced_buffer: 4 << 20,
         }
     }
 }

@@ -78,6 +78,9 @@ pub enum Output {
     /// The `poll` result of this socket has changed. New sockets, including those from `accept` and
     /// `peeloff`, begin with [`Readiness::NOTHING`].
     Readiness(SocketId, Readiness),
+    /// Something more has arrived at a socket whose readiness already has
+    /// [`POLLIN`](poll::POLLIN): an edge for `EPOLLET`.
+    Arrived(SocketId),
     /// A call on this socket that failed with `EAGAIN` or `EINPROGRESS` should be repeated.
     Retry(SocketId),
     /// The last association of a closed socket has ended: a lingering `close` may return

@@ -26,7 +26,9 @@
 //!
 //! | what | how |
 //! | --- | --- |
-//! | `SCTP_ADAPTATION_LAYER`, `SCTP_EXPOSE_POTENTIALLY_FAILED_STATE` 1, `SCTP_PLPMTUD_PROBE_INTERVAL`, cookie lifetime, flow label, DSCP, IP options | stored and returned, but without effect |
+//! | `SCTP_ADAPTATION_LAYER`, `SCTP_EXPOSE_POTENTIALLY_FAILED_STATE` 1, `SCTP_PLPMTUD_PROBE_INTERVAL`, cookie lifetime, flow label | stored and returned, but without effect |
+//! | `SO_BINDTODEVICE`, `SO_PRIORITY`, `SO_DONTROUTE`, time stamps, `IP_OPTIONS`, `IP_PKTINFO`, `IP_MTU_DISCOVER`, … | fail with `ENOPROTOOPT`, and are counted, unless the value is the default |
+//! | `SO_SNDBUFFORCE`, `SO_RCVBUFFORCE` | at most 4 MiB, doubled |
 //! | `SCTP_PEER_ADDR_PARAMS` of one address | applies to all addresses of the association |
 //! | `SCTP_SET_PEER_PRIMARY_ADDR`, `SCTP_AUTO_ASCONF` | only if ASCONF was negotiated |
 //! | `SCTP_GET_ASSOC_STATS` | counts of chunks are zero |
@@ -60,5 +62,5 @@ pub use config::StackConfig;
 pub use io::{
     AssocId, Closing, Domain, Incoming, Input, Outgoing, Output, Readiness, Sent, SocketId, Style,
 };
-pub use stack::Stack;
+pub use stack::{Stack, needs_privileges};
 pub use status::StackStatus;

@@ -5,7 +5,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use eyas_sctp::config::{AssociationConfig, SchedulerKind, SharedKeys};
+use eyas_sctp::config::{AssociationConfig, Marking, Markings, SchedulerKind, SharedKeys};
 use eyas_sctp::identifier::StreamId;
 
 use crate::abi::control::SndRcvInfo;
@@ -26,6 +26,9 @@ pub(crate) mod spp {
 
 /// Linux's default for `net.core.wmem_default` and `rmem_default`.
 const DEFAULT_BUFFER: usize = 212_992;
+
+/// The bits of a traffic class that belong to ECN (RFC 3168 §5).
+pub(crate) const ECN_BITS: u8 = 3;
 
 /// The share of a receive buffer that Linux reserves for overhead: half.
 const WINDOW_PART: usize = 2;
@@ -153,6 +156,8 @@ pub(crate) struct SocketSettings {
     pub(crate) send_buffer: usize,
     pub(crate) receive_buffer: usize,
     pub(crate) linger: Option<Duration>,
+    /// `IP_TOS`, `IP_TTL`, `IPV6_TCLASS`, `IPV6_UNICAST_HOPS` and `SO_MARK`.
+    pub(crate) markings: Markings,
     pub(crate) extensions: Extensions,
     /// The UDP port of peers, if it was set for this socket.
     pub(crate) encapsulation_port: Option<u16>,
@@ -191,6 +196,7 @@ impl Default for SocketSettings {
             send_buffer: DEFAULT_BUFFER,
             receive_buffer: DEFAULT_BUFFER,
             linger: None,
+            markings: Markings::default(),
             extensions: Extensions {
                 partial_reliability: true,
                 reconfiguration: false,
@@ -243,6 +249,7 @@ pub(crate) fn association_config(
         point => point as usize,
     });
     config.nagle = !socket.no_delay;
+    config.markings = markings(socket, address);
     config.path_mtu_discovery &= address.flags & spp::PMTUD_ENABLE != 0;
     if let Ok(mtu @ 1..) = u16::try_from(address.path_mtu) {
         config.mtu = mtu;
@@ -262,6 +269,15 @@ pub(crate) fn association_config(
     config.authenticated_chunks.clone_from(&socket.authenticated_chunks);
     config.shared_keys.clone_from(&association.keys);
     config
+}
+
+fn markings(socket: &SocketSettings, address: &PeerAddrParams) -> Markings {
+    let of = |marking: Marking| match address.dscp {
+        0 => marking,
+        // `SPP_DSCP` takes precedence over the socket's (RFC 6458 §8.1.12).
+        dscp => Marking { dscp_bits: dscp & !ECN_BITS, ..marking },
+    };
+    Markings { v4: of(socket.markings.v4), v6: of(socket.markings.v6) }
 }
 
 /// Returns the scheduler with this number in `SCTP_STREAM_SCHEDULER`.

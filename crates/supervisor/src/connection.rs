@@ -17,7 +17,7 @@ use crate::service::{Call, Service};
 use crate::supervisor::{Attempt, Reply, Supervisor, User};
 
 /// The user of a program that the kernel does not name.
-const NOBODY: u32 = 65_534;
+pub(crate) const NOBODY: u32 = 65_534;
 
 /// Serves one connection, whose requests must contain this key, until the last process of the
 /// program that holds it closes it.
@@ -84,6 +84,8 @@ async fn attempt<S: Service>(
     call: &Call,
 ) -> io::Result<Reply> {
     let retry = supervisor.retry(call.request.socket);
+    let blocks = call.request.blocks == blocks::YES;
+    let mut waiting = None;
     let mut is_first = true;
     loop {
         let Some(retry) = &retry else {
@@ -99,18 +101,19 @@ async fn attempt<S: Service>(
         match supervisor.attempt(call, is_first) {
             Attempt::Answered(reply) => return Ok(*reply),
             Attempt::Opens(answer, association) => {
-                if call.request.blocks == blocks::YES {
+                if blocks {
                     let connection = (&mut *stream, &mut *requests);
                     until_open(supervisor, connection, call, retry, association).await?;
                 }
                 return Ok(supervisor.opened(call, *answer));
             }
-            Attempt::Blocked(errno) if call.request.blocks == blocks::NO => {
+            Attempt::Blocked(errno) if !blocks => {
                 return Ok(supervisor.cancel_call(call, errno));
             }
             Attempt::Blocked(_) => {}
         }
         is_first = false;
+        waiting.get_or_insert_with(|| supervisor.wait(call.request.socket));
         tokio::select! {
             () = notified => {
                 if !supervisor.has_socket(call) {

@@ -1,9 +1,11 @@
 //! A pair of local sockets, one end of which belongs to a program.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::socket::{
     AddressFamily, MsgFlags, Shutdown, SockFlag, SockType, UnixAddr, bind, recv, send, setsockopt,
@@ -11,11 +13,15 @@ use nix::sys::socket::{
 };
 use tokio::sync::Notify;
 
-use crate::local::{Descriptor, FILLER, mark};
+use crate::local::{Descriptor, filler, mark};
 use crate::service::poll;
 
 /// The token that represents `POLLIN`.
 const TOKEN: [u8; 1] = [1];
+/// The maximum number of tokens: a program that has seen as many edges without a call sees no more.
+const MAX_TOKENS: u32 = 32;
+/// More than the kernel accepts from the program's end, whose buffer is the smallest possible.
+const MAX_WRITTEN: usize = 8192;
 
 /// Our end of a pair, and the readiness shown at the program's end.
 #[derive(Debug)]
@@ -23,11 +29,19 @@ pub(crate) struct End {
     pub(crate) fd: Arc<OwnedFd>,
     /// Wakes calls that wait for this socket.
     pub(crate) retry: Arc<Notify>,
-    shows_in: bool,
+    /// The number of tokens at the program's end that are to stay there.
+    tokens: u32,
+    /// The number of tokens that only the holder of the program's end can remove.
+    used_tokens: u32,
     hides_out: bool,
+    /// The number of blocking calls that wait: the socket stays open until they return, as the
+    /// kernel's would.
+    pub(crate) waiting: usize,
+    /// What the program has written to the descriptor without a call.
+    written: VecDeque<Bytes>,
     has_ended: bool,
-    /// Actions that only the holder of the program's end can perform.
-    marks: u32,
+    /// Whether the holder of the program's end has to add a filler.
+    needs_filler: bool,
 }
 
 impl End {
@@ -40,14 +54,17 @@ impl End {
         bind(ours.as_raw_fd(), &UnixAddr::new_abstract(&name[1..])?)?;
         // The kernel raises this to the smallest possible size.
         setsockopt(&theirs, sockopt::SndBuf, &1)?;
-        send(theirs.as_raw_fd(), &[0; FILLER], MsgFlags::MSG_DONTWAIT)?;
+        send(theirs.as_raw_fd(), &filler(), MsgFlags::MSG_DONTWAIT)?;
         let end = Self {
             fd: Arc::new(ours),
             retry: Arc::new(Notify::new()),
-            shows_in: false,
+            tokens: 0,
+            used_tokens: 0,
             hides_out: true,
+            waiting: 0,
+            written: VecDeque::new(),
             has_ended: false,
-            marks: 0,
+            needs_filler: false,
         };
         Ok((end, theirs))
     }
@@ -65,23 +82,38 @@ impl End {
     }
 
     fn show_in(&mut self, shown: bool) {
-        match (shown, self.shows_in) {
-            (true, false) if self.marks & mark::REMOVE_TOKEN != 0 => {
-                self.marks &= !mark::REMOVE_TOKEN
-            }
-            (true, false) => {
-                let _ = send(self.fd.as_raw_fd(), &TOKEN, flags());
-            }
-            (false, true) => self.marks |= mark::REMOVE_TOKEN,
+        match (shown, self.tokens) {
+            (true, 0) => self.add_token(),
+            (false, _) => self.keep_tokens(0),
             _ => {}
         }
-        self.shows_in = shown;
+    }
+
+    /// Shows that more has arrived: each token that arrives is an edge for `EPOLLET`.
+    pub(crate) fn show_arrival(&mut self) {
+        if (1..MAX_TOKENS).contains(&self.tokens) {
+            self.add_token();
+        }
+    }
+
+    fn add_token(&mut self) {
+        // The program may have closed its end in the meantime.
+        if send(self.fd.as_raw_fd(), &TOKEN, flags()).is_ok() {
+            self.tokens += 1;
+        }
+    }
+
+    /// Leaves at most this number of tokens.
+    fn keep_tokens(&mut self, count: u32) {
+        let kept = self.tokens.min(count);
+        self.used_tokens += self.tokens - kept;
+        self.tokens = kept;
     }
 
     fn show_out(&mut self, shown: bool) {
         match (shown, self.hides_out) {
-            (true, true) if self.marks & mark::ADD_FILLER != 0 => self.marks &= !mark::ADD_FILLER,
-            (false, false) => self.marks |= mark::ADD_FILLER,
+            (true, true) if self.needs_filler => self.needs_filler = false,
+            (false, false) => self.needs_filler = true,
             _ => {}
         }
         self.hides_out = !shown;
@@ -90,16 +122,37 @@ impl End {
 
     /// Returns the actions for the library in the next response.
     pub(crate) fn take_marks(&mut self) -> u32 {
-        std::mem::take(&mut self.marks)
+        self.keep_tokens(1);
+        let filler = if std::mem::take(&mut self.needs_filler) { mark::ADD_FILLER } else { 0 };
+        filler | mark::of_tokens(std::mem::take(&mut self.used_tokens))
     }
 
     /// Removes fillers that hide `POLLOUT`, if it is to be shown: a filler may arrive late.
-    pub(crate) fn remove_fillers(&self) {
-        let mut filler = [0; FILLER];
+    pub(crate) fn remove_fillers(&mut self) {
+        let mut bytes = [0; MAX_WRITTEN];
         while !self.hides_out
-            && recv(self.fd.as_raw_fd(), &mut filler, flags()).is_ok_and(|length| length > 0)
+            && let Ok(length @ 1..) = recv(self.fd.as_raw_fd(), &mut bytes, flags())
         {
+            if bytes[..length] != filler() {
+                self.written.push_back(Bytes::copy_from_slice(&bytes[..length]));
+            }
         }
+    }
+
+    /// Returns a message that the program has written without a call, such as with stdio.
+    pub(crate) fn take_written(&mut self) -> Option<Bytes> {
+        self.written.pop_front()
+    }
+
+    /// Makes further writes without a call fail.
+    pub(crate) fn refuse_writes(&self) {
+        // The program may have closed its end in the meantime.
+        let _ = shutdown(self.fd.as_raw_fd(), Shutdown::Read);
+    }
+
+    /// Returns whether no program has the socket any longer and no call waits for it.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.waiting == 0 && self.is_closed()
     }
 
     /// Shows that this end is closed.

@@ -35,6 +35,11 @@ pub struct Call {
     pub data: Bytes,
 }
 
+/// Returns the number of the socket that [`Op::GiveBack`](crate::local::Op::GiveBack) gives back.
+pub(crate) fn given_back(call: &Call) -> Option<u64> {
+    call.data.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes))
+}
+
 /// The result of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
@@ -81,6 +86,8 @@ pub enum Closing {
 pub enum Notice {
     /// The new readiness of this socket, in the bits of [`poll`]. A new socket has none.
     Ready(u64, u16),
+    /// Something more has arrived at this socket, which was readable already.
+    Arrived(u64),
     /// A call on this socket that would have blocked may succeed now.
     Retry(u64),
     /// A closed socket has been removed.

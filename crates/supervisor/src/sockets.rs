@@ -13,6 +13,8 @@ use eyas::sctp::{Buffers, Wires};
 use eyas_sctp::config::AssociationConfig;
 use eyas_sctp::io::Input as Arrival;
 use eyas_sockets::{Input, Output, Stack, StackConfig};
+use nix::libc;
+use nix::sys::socket::{setsockopt, sockopt};
 use tokio::sync::Notify;
 
 use crate::capture::CaptureFile;
@@ -103,6 +105,11 @@ impl Sockets {
             association: settings.association.clone(),
             ..StackConfig::default()
         };
+        let config = StackConfig {
+            max_send_buffer: kernel_limit("wmem_max").unwrap_or(config.max_send_buffer),
+            max_receive_buffer: kernel_limit("rmem_max").unwrap_or(config.max_receive_buffer),
+            ..config
+        };
         let wake = Arc::new(Notify::new());
         let service = Self {
             settings: settings.clone(),
@@ -191,6 +198,7 @@ impl Service for Sockets {
                 let status = serde_json::to_vec(&self.status()).unwrap_or_default();
                 Outcome::Done(Answer { data: status.into(), ..Answer::default() })
             }
+            Op::SetOption if marks(call) && !may_mark() => Outcome::Failed(libc::EPERM),
             _ => self.calls.call(self.now(), call),
         }
     }
@@ -226,6 +234,7 @@ impl Service for Sockets {
                     }
                 }
                 Output::Readiness(socket, bits) => return Some(Notice::Ready(socket.0, bits.0)),
+                Output::Arrived(socket) => return Some(Notice::Arrived(socket.0)),
                 Output::Retry(socket) => return Some(Notice::Retry(socket.0)),
                 Output::Closed(socket) => return Some(Notice::Closed(socket.0)),
                 Output::Timeout(_) if self.process_local_packets() => {}
@@ -240,6 +249,25 @@ impl Service for Sockets {
             }
         }
     }
+}
+
+/// Returns a limit of the kernel on the size of a socket's buffer. In a network namespace some
+/// kernels show none.
+fn kernel_limit(name: &str) -> Option<usize> {
+    let text = std::fs::read_to_string(format!("/proc/sys/net/core/{name}")).ok()?;
+    Some(text.trim().parse::<usize>().ok()?.min(StackConfig::default().max_forced_buffer))
+}
+
+/// Returns whether a call sets a mark for packets.
+fn marks(call: &Call) -> bool {
+    (call.request.a, call.request.b) == (libc::SOL_SOCKET, libc::SO_MARK)
+        && call.data.iter().any(|byte| *byte != 0)
+}
+
+/// Returns whether this process may mark packets.
+fn may_mark() -> bool {
+    let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::LOCALHOST, 0));
+    socket.is_ok_and(|socket| setsockopt(&socket, sockopt::Mark, &1).is_ok())
 }
 
 /// The carrier, and the supervisor that processes its packets, while that exists.

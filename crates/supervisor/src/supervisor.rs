@@ -11,12 +11,12 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{Notify, watch};
 
-use crate::connection::serve;
+use crate::connection::{NOBODY, serve};
 use crate::descriptor::End;
-use crate::local::{Descriptor, Response};
+use crate::local::{Descriptor, Op, Request, Response};
 use crate::place::{ListeningSocket, Place, open};
 use crate::random::number;
-use crate::service::{Answer, Call, Closing, Notice, Outcome, Service};
+use crate::service::{Answer, Call, Closing, Notice, Outcome, Service, given_back};
 use crate::socket_file::SocketFile;
 
 /// Provides the sockets of a service to programs.
@@ -143,6 +143,10 @@ impl<S: Service> Supervisor<S> {
         if outcome == Outcome::Failed(libc::EADDRINUSE) && state.close_stale_sockets() {
             outcome = state.service.call(call);
         }
+        if call.request.op == Op::GiveBack && matches!(outcome, Outcome::Done(_)) {
+            // Its descriptor is closed next, which no longer closes the connection.
+            given_back(call).map(|accepted| state.ends.remove(&accepted));
+        }
         if let Outcome::Opens(answer, association) = outcome {
             state.pass_on_notices();
             return Attempt::Opens(Box::new(answer), association);
@@ -222,10 +226,14 @@ impl<S: Service> Supervisor<S> {
     /// it is gone.
     fn close_if_unused(&self, socket: u64) -> bool {
         let mut state = self.lock();
-        match state.ends.get(&socket) {
-            Some(end) if !end.is_closed() => {
+        match state.ends.get_mut(&socket) {
+            Some(end) if !end.is_unused() => {
                 end.remove_fillers();
-                return false;
+                state.send_written(socket);
+                return state
+                    .ends
+                    .get(&socket)
+                    .is_some_and(|end| end.waiting > 0 && end.is_closed());
             }
             Some(_) => state.close(socket),
             None => return true,
@@ -233,11 +241,20 @@ impl<S: Service> Supervisor<S> {
         true
     }
 
+    /// Records that a blocking call waits for a socket, until the result is dropped: it stays open
+    /// even if the program closes its last descriptor meanwhile, as in a kernel.
+    pub(crate) fn wait(self: &Arc<Self>, socket: u64) -> Waiting<S> {
+        if let Some(end) = self.lock().ends.get_mut(&socket) {
+            end.waiting += 1;
+        }
+        Waiting { supervisor: Arc::clone(self), socket }
+    }
+
     /// Handles a descriptor closed by a program, and returns what to wait for if it was the last
     /// one.
     pub(crate) fn closed(&self, socket: u64) -> Option<(std::time::Duration, Arc<Notify>)> {
         let mut state = self.lock();
-        if !state.ends.get(&socket).is_some_and(End::is_closed) {
+        if !state.ends.get(&socket).is_some_and(End::is_unused) {
             return None;
         }
         let done = Arc::new(Notify::new());
@@ -267,6 +284,11 @@ impl<S: Service> State<S> {
                         end.show(bits);
                     }
                 }
+                Notice::Arrived(socket) => {
+                    if let Some(end) = self.ends.get_mut(&socket) {
+                        end.show_arrival();
+                    }
+                }
                 Notice::Retry(socket) => {
                     if let Some(end) = self.ends.get(&socket) {
                         end.retry.notify_waiters();
@@ -284,12 +306,35 @@ impl<S: Service> State<S> {
     /// Closes sockets whose last descriptor was closed without notice, before their watcher has
     /// run; returns whether there were any. The port of a closed socket is thus free at once.
     fn close_stale_sockets(&mut self) -> bool {
-        let gone = self.ends.iter().filter(|(_, end)| end.is_closed());
+        let gone = self.ends.iter().filter(|(_, end)| end.is_unused());
         let gone: Vec<u64> = gone.map(|(socket, _)| *socket).collect();
         for socket in &gone {
             self.close(*socket);
         }
         !gone.is_empty()
+    }
+
+    /// Sends what a program has written without a call. If that fails, its next write does.
+    fn send_written(&mut self, socket: u64) {
+        while let Some(end) = self.ends.get_mut(&socket)
+            && let Some(data) = end.take_written()
+        {
+            let request = Request {
+                socket,
+                a: libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
+                data: u32::try_from(data.len()).unwrap_or_default(),
+                ..Request::new(Op::Send)
+            };
+            let (name, control) = (bytes::Bytes::new(), bytes::Bytes::new());
+            let call = Call { request, user: NOBODY, name, control, data };
+            let sent = self.service.call(&call);
+            if matches!(sent, Outcome::Failed(_) | Outcome::Wait(_))
+                && let Some(end) = self.ends.get(&socket)
+            {
+                end.refuse_writes();
+            }
+            self.pass_on_notices();
+        }
     }
 
     fn close(&mut self, socket: u64) -> Closing {
@@ -315,6 +360,23 @@ fn reply_of(answer: Answer, descriptor: Option<OwnedFd>) -> Reply {
     response.flags = answer.flags;
     response.data = u32::try_from(answer.data.len()).unwrap_or_default();
     Reply { response, data: answer.data, descriptor }
+}
+
+/// A blocking call that waits for a socket.
+pub(crate) struct Waiting<S: Service> {
+    supervisor: Arc<Supervisor<S>>,
+    socket: u64,
+}
+
+impl<S: Service> Drop for Waiting<S> {
+    fn drop(&mut self) {
+        let mut state = self.supervisor.lock();
+        let Some(end) = state.ends.get_mut(&self.socket) else { return };
+        end.waiting = end.waiting.saturating_sub(1);
+        if end.is_unused() {
+            state.close(self.socket);
+        }
+    }
 }
 
 /// A user of a supervisor.

@@ -55,6 +55,26 @@ fn poll_shows_what_the_socket_is_ready_for() {
 }
 
 #[test]
+fn each_message_is_an_edge() {
+    run("edges");
+}
+
+#[test]
+fn too_many_arguments_are_refused_as_by_the_kernel() {
+    run("too_many");
+}
+
+#[test]
+fn stdio_sends_what_it_writes() {
+    run("stdio");
+}
+
+#[test]
+fn a_call_that_waits_keeps_its_socket_open() {
+    assert_eq!(run("closed_elsewhere"), [1]);
+}
+
+#[test]
 fn calls_wait_until_they_can_proceed() {
     run("waiting");
 }

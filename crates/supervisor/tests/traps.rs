@@ -93,6 +93,16 @@ fn poll_shows_what_the_socket_is_ready_for() {
 }
 
 #[test]
+fn each_message_is_an_edge() {
+    run("edges");
+}
+
+#[test]
+fn too_many_arguments_are_refused_as_by_the_kernel() {
+    run("too_many");
+}
+
+#[test]
 fn calls_wait_until_they_can_proceed() {
     run("waiting");
 }

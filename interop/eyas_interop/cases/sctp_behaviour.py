@@ -1,12 +1,9 @@
 """The results of socket calls under `eyas sctp run`, compared with those of a kernel."""
 
-import os
-import pathlib
-
 from ..report import Skip
 from ..world import World
 from .case import about
-from .sctp_guest import EXPECTED
+from .sctp_guest import PROGRAMS, built, recorded
 from .sctp_sockets import CARRIERS, client
 
 # `poll` cannot report an error alone (docs/sctp-run.md).
@@ -15,21 +12,24 @@ DIFFERENCES = {"poll, refused, and reported: ERR": "poll, refused, and reported:
 
 @about("rfc6458")
 def case_socket_behaviour(world: World) -> None:
-    """Each call of peers/rfc6458/behaviour.c."""
-    program = pathlib.Path(os.environ["EYAS_PEERS"]) / "sctp" / "linux" / "behaviour"
-    if not program.exists():
-        raise Skip("the program is not built; run interop/install sctp to see why")
-    expected = [DIFFERENCES.get(line, line) for line in EXPECTED.read_text().splitlines()]
-    # Also with trapped calls, over the carrier that is chosen then.
-    for carrier in (*CARRIERS, "--seccomp"):
-        status, output = client(world, carrier, [str(program)])
-        if "cannot intercept the calls" in output:
-            raise Skip(output.strip())
-        lines = output.splitlines()
-        differences = [f"{ours!r} for {linux!r}" for ours, linux in zip(lines, expected) if ours != linux]
-        good = status == 0 and lines == expected
-        detail = "; ".join(differences) or f"{len(lines)} of {len(expected)} lines"
-        world.report.check("rfc6458", f"answers as Linux does, {carrier}", good, detail)
+    """Each call of peers/rfc6458/behaviour.c and options.c."""
+    for program in PROGRAMS:
+        expected = [DIFFERENCES.get(line, line) for line in recorded(program)]
+        # Also with trapped calls, over the carrier that is chosen then.
+        for carrier in (*CARRIERS, "--seccomp"):
+            compare(world, carrier, program, expected)
+
+
+def compare(world: World, carrier: str, program: str, expected: list[str]) -> None:
+    """Compares the results of one program, run in one way."""
+    status, output = client(world, carrier, [str(built(program))])
+    if "cannot intercept the calls" in output:
+        raise Skip(output.strip())
+    lines = output.splitlines()
+    differences = [f"{ours!r} for {linux!r}" for ours, linux in zip(lines, expected) if ours != linux]
+    good = status == 0 and lines == expected
+    detail = "; ".join(differences) or f"{len(lines)} of {len(expected)} lines"
+    world.report.check("rfc6458", f"answers as Linux does, {program}, {carrier}", good, detail)
 
 
 CASES = [case_socket_behaviour]

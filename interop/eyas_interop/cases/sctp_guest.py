@@ -15,8 +15,21 @@ from .sctp_pair_runs import GuestHost, OurHost, common_values, run_pair
 from .sctp_pairs import LANGUAGES, SIGNALLING, TOOLS, Pair
 from .sctp_sockets import in_parallel
 
-# The recorded results of Linux for each call of `behaviour`.
-EXPECTED = ROOT / "peers" / "rfc6458" / "behaviour.linux-6.1"
+# The programs in peers/rfc6458 whose calls are compared with Linux's.
+PROGRAMS = ("behaviour", "options")
+
+
+def recorded(program: str) -> list[str]:
+    """Returns the results of Linux for each call of a program."""
+    return (ROOT / "peers" / "rfc6458" / f"{program}.linux-6.1").read_text().splitlines()
+
+
+def built(program: str) -> pathlib.Path:
+    """Returns the path of a program, if it was built."""
+    path = pathlib.Path(os.environ["EYAS_PEERS"]) / "sctp" / "linux" / program
+    if not path.exists():
+        raise Skip("the program is not built; run interop/install sctp to see why")
+    return path
 
 
 class Linux:
@@ -60,7 +73,8 @@ def case_socket_guest(world: World) -> None:
     """All pairs, with Linux as the listener and as the client."""
     linux = Linux(world)
     try:
-        check_recording(world, linux.guest)
+        for program in PROGRAMS:
+            check_recording(world, linux.guest, program)
         for pair in [*TOOLS, *LANGUAGES, *SIGNALLING]:
             if missing := pair.missing():
                 world.report.skip(pair.peer, f"Linux, {pair.name}", missing)
@@ -89,17 +103,17 @@ def both_directions(world: World, linux: Linux, pair: Pair) -> None:
         in_parallel(check, (True, False))
 
 
-def check_recording(world: World, guest: Guest) -> None:
+def check_recording(world: World, guest: Guest, program: str) -> None:
     """Checks that the guest's kernel gives the recorded results."""
-    program = pathlib.Path(os.environ["EYAS_PEERS"]) / "sctp" / "linux" / "behaviour"
-    if not program.exists():
-        world.report.skip("rfc6458", "Linux's results", "the program is not built; run interop/install sctp to see why")
+    try:
+        _, output = GuestHost(guest).run([str(built(program))])
+    except Skip as reason:
+        world.report.skip("rfc6458", f"Linux's results, {program}", str(reason))
         return
-    _, output = GuestHost(guest).run([str(program)])
-    lines, recorded = output.splitlines(), EXPECTED.read_text().splitlines()
-    differences = [f"{now!r}, recorded {then!r}" for now, then in zip(lines, recorded) if now != then]
-    detail = "; ".join(differences) or f"{len(lines)} of {len(recorded)} lines"
-    world.report.check("rfc6458", "Linux gives the recorded results", lines == recorded, detail)
+    lines, expected = output.splitlines(), recorded(program)
+    differences = [f"{now!r}, recorded {then!r}" for now, then in zip(lines, expected) if now != then]
+    detail = "; ".join(differences) or f"{len(lines)} of {len(expected)} lines"
+    world.report.check("rfc6458", f"Linux gives the recorded results, {program}", lines == expected, detail)
 
 
 CASES = [case_socket_guest]

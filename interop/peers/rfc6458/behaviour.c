@@ -18,18 +18,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "results.h"
+
 #ifndef SCTP_GET_ASSOC_STATS
 #define SCTP_GET_ASSOC_STATS 112
 #endif
 
-static void print_result(const char *what, long result) {
-    if (result < 0) {
-        printf("%s: %s\n", what, strerrorname_np(errno));
-    } else {
-        printf("%s: %ld\n", what, result);
-    }
-}
-#define PRINT(what, call) do { errno = 0; long result_ = (call); print_result(what, result_); } while (0)
 /* Descriptors and identifiers differ from stack to stack. */
 #define PRINT_STATUS(what, call) do { errno = 0; long result_ = (call); print_result(what, result_ < 0 ? -1 : 0); } while (0)
 

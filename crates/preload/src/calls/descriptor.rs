@@ -1,8 +1,9 @@
 //! Creating, accepting, duplicating and closing descriptors.
 
-use core::ffi::{c_int, c_uint, c_void};
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use core::ptr::null_mut;
 
-use libc::{sockaddr, socklen_t};
+use libc::{FILE, sockaddr, socklen_t};
 
 use super::copy_name;
 use crate::call::{Answer, Call};
@@ -206,6 +207,28 @@ unsafe extern "C" fn fcntl64(fd: c_int, command: c_int, argument: *mut c_void) -
         table::forget(result);
     }
     result
+}
+
+/// What stdio writes reaches the supervisor without a call, but it would read tokens.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fdopen(fd: c_int, mode: *const c_char) -> *mut FILE {
+    // SAFETY: the program's argument is a string.
+    if table::socket(fd).is_some() && unsafe { reads(mode) } {
+        answer(Err(Errno(libc::EINVAL)));
+        return null_mut();
+    }
+    // SAFETY: the program's arguments are passed on unchanged.
+    unsafe { real::fdopen(fd, mode) }
+}
+
+/// Returns whether a mode of `fdopen` allows reading.
+///
+/// # Safety
+/// It is a string.
+unsafe fn reads(mode: *const c_char) -> bool {
+    // SAFETY: guaranteed by the caller.
+    let mode = unsafe { CStr::from_ptr(mode) }.to_bytes();
+    mode.first() == Some(&b'r') || mode.contains(&b'+')
 }
 
 /// Records that a descriptor received from elsewhere may be an SCTP socket, whatever its number

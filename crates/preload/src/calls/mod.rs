@@ -32,6 +32,11 @@ fn is_invalid<T>(pointer: *const T) -> bool {
     (pointer as usize).wrapping_add(PAGE) < 2 * PAGE
 }
 
+/// The size of the kernel's `sockaddr_storage`.
+const MAX_NAME: c_int = 128;
+/// The error of a call with a header that has too many pieces of memory.
+const TOO_MANY_PARTS: Errno = Errno(libc::EMSGSIZE);
+
 /// Returns the bytes of an address that a program passes.
 ///
 /// # Safety
@@ -39,6 +44,7 @@ fn is_invalid<T>(pointer: *const T) -> bool {
 unsafe fn name_of<'a>(name: *const sockaddr, length: socklen_t) -> Result<&'a [u8], Errno> {
     match (name.is_null(), c_int::try_from(length)) {
         (_, Err(_)) => Err(Errno(libc::EINVAL)),
+        (_, Ok(length)) if length > MAX_NAME => Err(Errno(libc::EINVAL)),
         (_, Ok(0)) | (true, _) => Ok(&[]),
         // SAFETY: guaranteed by the caller.
         (false, Ok(_)) => Ok(unsafe { from_raw_parts(name.cast(), length as usize) }),
@@ -77,6 +83,17 @@ unsafe fn parts_of<'a>(parts: *const iovec, count: usize) -> Result<&'a [iovec],
             Ok(unsafe { from_raw_parts(parts, count) })
         }
         (_, true) => Err(Errno(libc::EFAULT)),
-        (_, false) => Err(Errno(libc::EMSGSIZE)),
+        (_, false) => Err(TOO_MANY_PARTS),
     }
+}
+
+/// Returns the program's pieces of memory in a call without a header.
+///
+/// # Safety
+/// As for [`parts_of`].
+unsafe fn plain_parts_of<'a>(parts: *const iovec, count: c_int) -> Result<&'a [iovec], Errno> {
+    let count = usize::try_from(count).map_err(|_| Errno(libc::EINVAL))?;
+    // SAFETY: guaranteed by the caller.
+    let found = unsafe { parts_of(parts, count) };
+    found.map_err(|error| if error == TOO_MANY_PARTS { Errno(libc::EINVAL) } else { error })
 }

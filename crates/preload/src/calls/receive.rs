@@ -6,7 +6,7 @@ use core::ptr::copy_nonoverlapping;
 
 use libc::{cmsghdr, iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
 
-use super::{copy_name, descriptor, is_invalid, parts_of};
+use super::{copy_name, descriptor, is_invalid, parts_of, plain_parts_of};
 use crate::call::{Answer, Call};
 use crate::local::control::copy_control;
 use crate::local::{Descriptor, Op, blocks};
@@ -98,7 +98,7 @@ unsafe extern "C" fn readv(fd: c_int, parts: *const iovec, count: c_int) -> ssiz
         return unsafe { real::readv(fd, parts, count) };
     };
     // SAFETY: the program's arguments are passed on unchanged.
-    let received = unsafe { parts_of(parts, usize::try_from(count).unwrap_or(usize::MAX)) }
+    let received = unsafe { plain_parts_of(parts, count) }
         .and_then(|parts| receive_message(fd, socket, parts, 0));
     answer(received.map(|received| i64::from(received.response.result))) as ssize_t
 }

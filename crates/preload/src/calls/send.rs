@@ -5,7 +5,7 @@ use core::slice::from_raw_parts;
 
 use libc::{iovec, loff_t, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t};
 
-use super::{is_invalid, name_of, parts_of};
+use super::{MAX_NAME, is_invalid, name_of, parts_of, plain_parts_of};
 use crate::call::{Call, broken_pipe};
 use crate::local::{Descriptor, Op};
 use crate::{Errno, answer, last, real, table};
@@ -78,6 +78,15 @@ unsafe extern "C" fn sendmsg(fd: c_int, header: *const msghdr, flags: c_int) -> 
     }
 }
 
+/// Returns the length of a name in a header, where what is too long is cut off. The kernel refuses
+/// negative lengths.
+fn cut_off(length: socklen_t) -> socklen_t {
+    match c_int::try_from(length) {
+        Ok(_) => length.min(MAX_NAME as socklen_t),
+        Err(_) => length,
+    }
+}
+
 /// # Safety
 /// As `sendmsg`.
 unsafe fn with_header(
@@ -92,7 +101,7 @@ unsafe fn with_header(
     // SAFETY: guaranteed by the caller.
     let header = unsafe { header.as_ref() }.ok_or(Errno(libc::EFAULT))?;
     // SAFETY: guaranteed by the caller.
-    let name = unsafe { name_of(header.msg_name.cast(), header.msg_namelen)? };
+    let name = unsafe { name_of(header.msg_name.cast(), cut_off(header.msg_namelen))? };
     // SAFETY: guaranteed by the caller.
     let data = unsafe { parts_of(header.msg_iov, header.msg_iovlen as usize)? };
     let control: &[u8] = match header.msg_control.is_null() || header.msg_controllen == 0 {
@@ -150,7 +159,7 @@ unsafe extern "C" fn writev(fd: c_int, parts: *const iovec, count: c_int) -> ssi
         return unsafe { real::writev(fd, parts, count) };
     };
     // SAFETY: the program's arguments are passed on unchanged.
-    let sent = unsafe { parts_of(parts, usize::try_from(count).unwrap_or(usize::MAX)) }
+    let sent = unsafe { plain_parts_of(parts, count) }
         .and_then(|parts| send_message(fd, socket, (&[], &[]), parts, 0));
     answer(sent) as ssize_t
 }

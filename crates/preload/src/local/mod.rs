@@ -25,7 +25,7 @@ pub use request::{Op, REQUEST, Request, blocks};
 pub use response::{MAX_CONTROL, MAX_PEER, RESPONSE, Response, mark};
 
 /// The version of the protocol: must be increased with any change.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The environment variable that contains the address of the supervisor's socket: a path, or `@`
 /// and an abstract name; followed by a space and the key, in hexadecimal digits.
@@ -41,6 +41,18 @@ pub const MAX_DATA: usize = 8 * 1024 * 1024;
 /// The size of the filler, which hides `POLLOUT`: it leaves less than a quarter of the send buffer
 /// of a descriptor free, which is as small as the kernel allows.
 pub const FILLER: usize = 1800;
+
+/// Returns the filler. Its content distinguishes it from what a program writes without a call.
+#[must_use]
+pub const fn filler() -> [u8; FILLER] {
+    let mut bytes = [0; FILLER];
+    let (mut at, mark) = (0, b"eyas-sctp filler");
+    while at < mark.len() {
+        bytes[at] = mark[at];
+        at += 1;
+    }
+    bytes
+}
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))

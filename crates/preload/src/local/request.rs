@@ -54,10 +54,13 @@ pub enum Op {
     Cancel = 15,
     /// The state of the supervisor, as JSON.
     Status = 16,
+    /// An accepted socket could not be passed on to the program: the listener gets its connection
+    /// back (data: the number of the accepted socket).
+    GiveBack = 17,
 }
 
 impl Op {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 17] = [
         Self::Socket,
         Self::Bind,
         Self::Listen,
@@ -74,6 +77,7 @@ impl Op {
         Self::Closed,
         Self::Cancel,
         Self::Status,
+        Self::GiveBack,
     ];
 }
 

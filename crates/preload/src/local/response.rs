@@ -16,10 +16,21 @@ const HEADER: usize = 32;
 /// What the library must do to the descriptor, because it is possible only at the program's end of
 /// the pair.
 pub mod mark {
-    /// Remove a token: there is nothing to read any more.
-    pub const REMOVE_TOKEN: u32 = 1;
     /// Add a filler: nothing can be sent any more.
-    pub const ADD_FILLER: u32 = 2;
+    pub const ADD_FILLER: u32 = 1;
+
+    /// Returns the mark to remove this number of tokens: something has been read, and possibly
+    /// there is nothing left.
+    #[must_use]
+    pub const fn of_tokens(count: u32) -> u32 {
+        count << 1
+    }
+
+    /// Returns the number of tokens to remove.
+    #[must_use]
+    pub const fn tokens(marks: u32) -> u32 {
+        marks >> 1
+    }
 }
 
 /// A response without its data.

@@ -44,13 +44,7 @@ pub const fn is_sctp(domain: c_int, kind: c_int, protocol: c_int) -> bool {
 pub fn is_kept_by_descriptor(level: c_int, option: c_int) -> bool {
     // On 32-bit machines with 64-bit times, these options have different numbers.
     const TIMES: [c_int; 4] = [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO, 66, 67];
-    const OTHERS: [c_int; 5] = [
-        libc::SO_PRIORITY,
-        libc::SO_MARK,
-        libc::SO_KEEPALIVE,
-        libc::SO_BINDTODEVICE,
-        libc::SO_COOKIE,
-    ];
+    const OTHERS: [c_int; 2] = [libc::SO_KEEPALIVE, libc::SO_COOKIE];
     level == libc::SOL_SOCKET && (TIMES.contains(&option) || OTHERS.contains(&option))
 }
 

@@ -21,6 +21,7 @@ numbers! {
         SOCK_DGRAM = 2;
         SOCK_SEQPACKET = 5;
         IPPROTO_SCTP = 132;
+        IP_PMTUDISC_WANT = 1;
     }
 }
 
@@ -38,24 +39,92 @@ numbers! {
 numbers! {
     /// Options of the level `SOL_SOCKET` that are supported here.
     so: i32 {
+        SO_DEBUG = 1;
         SO_REUSEADDR = 2;
         SO_TYPE = 3;
         SO_ERROR = 4;
+        SO_DONTROUTE = 5;
+        SO_BROADCAST = 6;
         SO_SNDBUF = 7;
         SO_RCVBUF = 8;
         SO_KEEPALIVE = 9;
+        SO_OOBINLINE = 10;
+        SO_NO_CHECK = 11;
         SO_PRIORITY = 12;
         SO_LINGER = 13;
+        SO_BSDCOMPAT = 14;
         SO_REUSEPORT = 15;
+        SO_PASSCRED = 16;
         SO_RCVLOWAT = 18;
         SO_SNDLOWAT = 19;
         SO_RCVTIMEO = 20;
         SO_SNDTIMEO = 21;
+        SO_BINDTODEVICE = 25;
+        SO_TIMESTAMP = 29;
         SO_ACCEPTCONN = 30;
         SO_SNDBUFFORCE = 32;
         SO_RCVBUFFORCE = 33;
+        SO_TIMESTAMPNS = 35;
+        SO_MARK = 36;
+        SO_TIMESTAMPING = 37;
         SO_PROTOCOL = 38;
         SO_DOMAIN = 39;
+        SO_RXQ_OVFL = 40;
+        SO_LOCK_FILTER = 44;
+        SO_SELECT_ERR_QUEUE = 45;
+        SO_BUSY_POLL = 46;
+        SO_MAX_PACING_RATE = 47;
+        SO_INCOMING_CPU = 49;
+        SO_ZEROCOPY = 60;
+        SO_BINDTOIFINDEX = 62;
+    }
+}
+
+numbers! {
+    /// Options of the level `SOL_IP` that are supported here, or known to be refused.
+    ip: i32 {
+        IP_TOS = 1;
+        IP_TTL = 2;
+        IP_OPTIONS = 4;
+        IP_RECVOPTS = 6;
+        IP_RETOPTS = 7;
+        IP_PKTINFO = 8;
+        IP_MTU_DISCOVER = 10;
+        IP_RECVERR = 11;
+        IP_RECVTTL = 12;
+        IP_RECVTOS = 13;
+        IP_FREEBIND = 15;
+        IP_TRANSPARENT = 19;
+        IP_RECVORIGDSTADDR = 20;
+        IP_MINTTL = 21;
+        IP_BIND_ADDRESS_NO_PORT = 24;
+        IP_MULTICAST_IF = 32;
+        IP_MULTICAST_TTL = 33;
+        IP_MULTICAST_LOOP = 34;
+        IP_MULTICAST_ALL = 49;
+        IP_UNICAST_IF = 50;
+    }
+}
+
+numbers! {
+    /// The same for the level `SOL_IPV6`.
+    ipv6: i32 {
+        IPV6_UNICAST_HOPS = 16;
+        IPV6_MULTICAST_LOOP = 19;
+        IPV6_MTU_DISCOVER = 23;
+        IPV6_RECVERR = 25;
+        IPV6_V6ONLY = 26;
+        IPV6_FLOWINFO_SEND = 33;
+        IPV6_RECVPKTINFO = 49;
+        IPV6_RECVHOPLIMIT = 51;
+        IPV6_DONTFRAG = 62;
+        IPV6_RECVTCLASS = 66;
+        IPV6_TCLASS = 67;
+        IPV6_AUTOFLOWLABEL = 70;
+        IPV6_MINHOPCOUNT = 73;
+        IPV6_TRANSPARENT = 75;
+        IPV6_UNICAST_IF = 76;
+        IPV6_FREEBIND = 78;
     }
 }
 

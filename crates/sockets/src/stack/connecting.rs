@@ -246,6 +246,38 @@ impl Stack {
         Ok((child, self.socket_of(child)?.name(peer)))
     }
 
+    /// Takes an accepted socket back that no program has received: the next `accept` returns its
+    /// connection.
+    ///
+    /// # Errors
+    /// `EINVAL` if the listener no longer listens, or the socket is not one that it accepted.
+    pub fn unaccept(
+        &mut self,
+        now: Duration,
+        listener: SocketId,
+        accepted: SocketId,
+    ) -> Result<(), Errno> {
+        self.advance_to(now);
+        let found = self.socket_of(listener)?;
+        let child = self.socket_of(accepted)?;
+        let listens = found.is_one_to_one() && found.state == SocketState::Listening;
+        let is_its = child.is_one_to_one() && child.port == found.port && listener != accepted;
+        let id = child.only().filter(|_| listens && is_its).ok_or(Errno::EINVAL)?;
+        self.sockets.remove(&accepted);
+        let assoc = self.associations.get_mut(&id).ok_or(Errno::EINVAL)?;
+        (assoc.socket, assoc.listener) = (None, Some(listener));
+        assoc.scheduled = assoc.delivered;
+        if let Some(port) = self.ports.get_mut(&assoc.port) {
+            port.sockets.remove(&accepted);
+        }
+        let found = self.socket_mut(listener)?;
+        found.accepting.push_front(id);
+        found.has_arrived = true;
+        self.refresh_listening(listener);
+        self.touch_socket(listener);
+        Ok(())
+    }
+
     /// `sctp_peeloff`: moves one association to a new socket (RFC 6458 §9.2).
     ///
     /// # Errors

@@ -7,7 +7,6 @@ use eyas_sctp::io::{Input as EndpointInput, Output as EndpointOutput, Received, 
 
 use super::Stack;
 use super::port::{PortKey, with_packet_memory};
-use super::socket::Socket;
 use crate::io::{Input, Output};
 
 /// The size of the ports and the tag at the start of a packet.
@@ -75,14 +74,10 @@ impl Stack {
     }
 
     /// Schedules messages that arrived for an association which already had unread ones: the
-    /// endpoint reports no event for these, but on a one-to-many socket they have to take turns
-    /// with those of other associations.
+    /// endpoint reports no event for these, but each is an edge for `EPOLLET`, and on a one-to-many
+    /// socket they have to take turns with those of other associations.
     fn count_arrivals(&mut self, key: PortKey, remote: SocketAddr, packet: &[u8]) {
         let Some(port) = self.ports.get(&key) else { return };
-        let owner = port.owner.and_then(|id| self.sockets.get(&id));
-        if owner.is_some_and(Socket::is_single) {
-            return;
-        }
         let inner = port.endpoint.association_of(remote, packet);
         let known = inner.and_then(|inner| port.associations.get(&inner)).copied();
         let scheduled = |stack: &Self| Some(stack.associations.get(&known?)?.scheduled);

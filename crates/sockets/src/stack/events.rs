@@ -69,6 +69,7 @@ impl Stack {
         if let Some(found) = self.sockets.get_mut(&listener) {
             if waits {
                 found.accepting.push_back(id);
+                found.has_arrived = true;
             } else {
                 found.associations.insert(id);
             }

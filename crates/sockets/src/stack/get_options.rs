@@ -7,6 +7,7 @@ use core::time::Duration;
 use eyas_sctp::endpoint::{AssociationState, PathState, PathStatus};
 
 use super::association::Assoc;
+use super::ip_options::general_value;
 use super::naming::read_name;
 use super::socket::SocketState;
 use super::{MAX_UNKNOWN, Stack};
@@ -40,7 +41,7 @@ impl Stack {
         let found = match level {
             level::SOL_SCTP => self.get_sctp(socket, name, value),
             level::SOL_SOCKET => self.get_socket(socket, name, value),
-            _ => self.get_stored(socket, level, name, value),
+            _ => self.get_ip(socket, level, name, value),
         };
         self.count_unknown(level, name, found)
     }
@@ -77,6 +78,7 @@ impl Stack {
             }
             so::SO_SNDBUF => shared.send_buffer as i32,
             so::SO_RCVBUF => shared.receive_buffer as i32,
+            so::SO_SNDBUFFORCE | so::SO_RCVBUFFORCE => return Err(Errno::ENOPROTOOPT),
             so::SO_REUSEADDR => shared.reuse_address.into(),
             so::SO_REUSEPORT => shared.reuse_port.into(),
             so::SO_ACCEPTCONN => (found.state == SocketState::Listening).into(),
@@ -84,33 +86,11 @@ impl Stack {
                 let (on, seconds) = shared.linger.map_or((0, 0), |wait| (1, wait.as_secs() as u32));
                 return Ok(truncated([ints(&[on]), ints(&[seconds])].concat(), value));
             }
-            _ => return self.get_stored(id, level::SOL_SOCKET, name, value),
+            so::SO_MARK => shared.markings.v4.mark as i32,
+            so::SO_BINDTODEVICE => return Ok(Vec::new()),
+            _ => general_value(found, level::SOL_SOCKET, name)?,
         };
         Ok(truncated(ints(&[number as u32]), value))
-    }
-
-    /// Returns the stored value of an option that has no effect.
-    fn get_stored(
-        &self,
-        socket: SocketId,
-        level: i32,
-        name: i32,
-        value: &[u8],
-    ) -> Result<Vec<u8>, Errno> {
-        let found = self.socket_of(socket)?;
-        if level == level::SOL_IPV6 && name == IPV6_V6ONLY && found.domain == Domain::Inet6 {
-            return Ok(truncated(ints(&[found.shared.v6_only.into()]), value));
-        }
-        if let Some(stored) = found.stored.get(&(level, name)) {
-            return Ok(truncated(stored.clone(), value));
-        }
-        let is_known = match level {
-            level::SOL_IP => true,
-            level::SOL_SOCKET => true,
-            level::SOL_IPV6 => found.domain == Domain::Inet6,
-            _ => false,
-        };
-        if is_known { Ok(truncated(ints(&[0]), value)) } else { Err(Errno::ENOPROTOOPT) }
     }
 
     fn get_sctp(&mut self, socket: SocketId, name: i32, value: &[u8]) -> Result<Vec<u8>, Errno> {
@@ -377,7 +357,9 @@ impl Stack {
         let none: Vec<SocketAddr> = Vec::new();
         let number = port.number;
         let names = bound.chain(all.filter(|_| port.addresses.is_empty()));
-        let names = none.into_iter().chain(names.map(|ip| SocketAddr::new(ip, number)));
+        let names = none
+            .into_iter()
+            .chain(names.map(|ip| self.own_name(found, SocketAddr::new(ip, number))));
         self.list_names(socket, id, names, value)
     }
 
@@ -419,9 +401,6 @@ fn event_subscription(id: i32, own: &Settings, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// `IPV6_V6ONLY`.
-pub(super) const IPV6_V6ONLY: i32 = 26;
-
 fn id_and_value((id, own): (i32, &Settings), field: impl Fn(&Settings) -> u32) -> Vec<u8> {
     ints(&[id as u32, field(own)])
 }
@@ -439,7 +418,7 @@ fn extension_value(
 }
 
 /// Returns the bytes of 32-bit numbers.
-fn ints(numbers: &[u32]) -> Vec<u8> {
+pub(super) fn ints(numbers: &[u32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
 }
 
@@ -454,7 +433,7 @@ fn exact(bytes: Vec<u8>, value: &[u8]) -> Result<Vec<u8>, Errno> {
 }
 
 /// Returns the bytes, truncated to the buffer.
-fn truncated(mut bytes: Vec<u8>, value: &[u8]) -> Vec<u8> {
+pub(super) fn truncated(mut bytes: Vec<u8>, value: &[u8]) -> Vec<u8> {
     bytes.truncate(value.len());
     bytes
 }

@@ -12,6 +12,7 @@
 //! | `events` | handling the events of endpoints |
 //! | `readiness` | the result of `poll` |
 //! | `get_options`, `set_options`, `commands`, `rare_options`, `option_target` | options |
+//! | `ip_options` | options of IP, and general ones |
 //! | `status` | status |
 
 mod association;
@@ -21,6 +22,7 @@ mod connecting;
 mod driving;
 mod events;
 mod get_options;
+mod ip_options;
 mod listeners;
 mod naming;
 mod option_target;
@@ -49,6 +51,7 @@ use crate::settings::{self, Settings, SocketSettings};
 use crate::status::CounterStatus;
 
 use association::Assoc;
+pub use ip_options::needs_privileges;
 use port::{Port, PortKey};
 use socket::Socket;
 

@@ -1,10 +1,11 @@
 //! Names: `bind`, `bindx`, `getsockname`, `getpeername`, and parsing addresses from programs.
 
 use alloc::vec::Vec;
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use core::time::Duration;
 
 use super::Stack;
+use super::connecting::with_port;
 use super::socket::{Socket, SocketState};
 use crate::abi::{Errno, Name, NameError};
 use crate::io::{AssocId, Domain, SocketId};
@@ -26,7 +27,7 @@ impl Stack {
 
     fn bind_to(&mut self, socket: SocketId, address: SocketAddr) -> Result<(), Errno> {
         let ip = address.ip();
-        if !ip.is_unspecified() && !self.is_local(ip) {
+        if !ip.is_unspecified() && (!self.is_local(ip) || lacks_scope(address)) {
             return Err(Errno::EADDRNOTAVAIL);
         }
         let addresses = if ip.is_unspecified() { Vec::new() } else { alloc::vec![ip] };
@@ -34,7 +35,7 @@ impl Stack {
         let number = self.ports.get(&key).map_or(0, |port| port.number);
         let bound = self.socket_mut(socket)?;
         bound.port = Some(key);
-        bound.bound = Some(SocketAddr::new(ip, number));
+        bound.bound = Some(with_port(address, number));
         Ok(())
     }
 
@@ -87,7 +88,7 @@ impl Stack {
         if address.port() != 0 && address.port() != port.number {
             return Err(Errno::EINVAL);
         }
-        if !ip.is_unspecified() && !self.is_local(ip) {
+        if !ip.is_unspecified() && (!self.is_local(ip) || lacks_scope(address)) {
             return Err(Errno::EADDRNOTAVAIL);
         }
         if port.addresses.is_empty() || port.addresses.contains(&ip) || ip.is_unspecified() {
@@ -138,10 +139,25 @@ impl Stack {
         if bound.ip().is_unspecified()
             && let Some(used) = found.only().and_then(|id| self.address_towards(id))
         {
-            bound.set_ip(used);
+            bound = self.own_name(found, SocketAddr::new(used, bound.port()));
         }
         // Without an address there is nothing to map.
         Ok(if bound.ip().is_unspecified() { Name::new(bound) } else { found.name(bound) })
+    }
+
+    /// Returns an own address with its scope, if it has one: that of the peer, or of the address that
+    /// the socket was bound to. Linux omits it here.
+    pub(super) fn own_name(&self, socket: &Socket, address: SocketAddr) -> SocketAddr {
+        let peer = socket.associations.iter().find_map(|id| {
+            let assoc = self.associations.get(id)?;
+            scope_of(assoc.peer)
+        });
+        match (address, socket.bound.and_then(scope_of).or(peer)) {
+            (SocketAddr::V6(v6), Some(scope)) if v6.ip().is_unicast_link_local() => {
+                SocketAddrV6::new(*v6.ip(), v6.port(), 0, scope).into()
+            }
+            _ => address,
+        }
     }
 
     /// Returns our address on the path to the peer's primary address, if known.
@@ -216,11 +232,28 @@ pub(super) fn read_names(socket: &Socket, mut names: &[u8]) -> Result<Vec<Socket
     if addresses.is_empty() { Err(Errno::EINVAL) } else { Ok(addresses) }
 }
 
-/// Checks that a peer's address is a unicast address with a port.
+/// Returns the scope of a link-local address: the number of an interface.
+fn scope_of(address: SocketAddr) -> Option<u32> {
+    match address {
+        SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() => {
+            Some(v6.scope_id()).filter(|scope| *scope != 0)
+        }
+        _ => None,
+    }
+}
+
+/// Returns whether this is a link-local address of no particular link (RFC 4007 §6).
+fn lacks_scope(address: SocketAddr) -> bool {
+    let is_link_local = matches!(address.ip(), IpAddr::V6(v6) if v6.is_unicast_link_local());
+    is_link_local && scope_of(address).is_none()
+}
+
+/// Checks that a peer's address is a unicast address with a port, and with a scope if it needs one.
 pub(super) fn check_peer(address: SocketAddr) -> Result<(), Errno> {
     let ip = address.ip();
     let is_broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
-    if address.port() == 0 || ip.is_unspecified() || ip.is_multicast() || is_broadcast {
+    let is_unicast = !ip.is_unspecified() && !ip.is_multicast() && !is_broadcast;
+    if address.port() == 0 || !is_unicast || lacks_scope(address) {
         return Err(Errno::EINVAL);
     }
     Ok(())

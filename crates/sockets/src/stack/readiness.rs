@@ -53,8 +53,13 @@ impl Stack {
             if core::mem::take(&mut found.awaited) {
                 self.outputs.push_back(Output::Retry(id));
             }
-            if core::mem::replace(&mut found.reported, now) != now {
+            let has_arrived = core::mem::take(&mut found.has_arrived);
+            let previous = core::mem::replace(&mut found.reported, now);
+            if previous != now {
                 self.outputs.push_back(Output::Readiness(id, now));
+            }
+            if has_arrived && previous.has(POLLIN) && now.has(POLLIN) {
+                self.outputs.push_back(Output::Arrived(id));
             }
         }
     }

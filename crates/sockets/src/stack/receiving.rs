@@ -236,6 +236,7 @@ impl Stack {
             return;
         }
         assoc.scheduled = arrived;
+        found.has_arrived = true;
         match found.turns.back_mut() {
             Some((last, until)) if *last == id => *until = arrived,
             _ => found.turns.push_back((id, arrived)),

@@ -5,31 +5,26 @@ use core::time::Duration;
 use eyas_sctp::identifier::StreamId;
 
 use super::Stack;
-use super::get_options::{EVENTS, IPV6_V6ONLY};
+use super::get_options::EVENTS;
 use super::naming::read_name;
 use crate::abi::Errno;
 use crate::abi::control::{SndInfo, SndRcvInfo};
 use crate::abi::layout::{i32_at, u16_at, u32_at};
 use crate::abi::number::option::*;
 use crate::abi::number::{level, so};
-use crate::io::{Domain, SocketId};
+use crate::io::SocketId;
 use crate::settings::{RtoInfo, Settings, spp};
 
-/// The maximum length of an option that is stored without effect.
-const MAX_STORED: usize = 256;
-/// The maximum number of options that are stored without effect.
-const MAX_STORED_OPTIONS: usize = 64;
 /// The smallest buffers in Linux.
 const MIN_SEND_BUFFER: usize = 4608;
 const MIN_RECEIVE_BUFFER: usize = 2304;
-/// The largest buffer that Linux lets a program request (`net.core.wmem_max`).
-const MAX_BUFFER: usize = 212_992;
 /// The longest delay of an acknowledgement, in milliseconds.
 const MAX_SACK_DELAY: u32 = 500;
 
 impl Stack {
     /// `setsockopt`. `BINDX_ADD` and `BINDX_REM` work here, too; for the variants of `CONNECTX` see
-    /// [`Self::connectx`].
+    /// [`Self::connectx`]. The caller checks that a program has the privileges for options that
+    /// need them ([`needs_privileges`](crate::needs_privileges)).
     ///
     /// # Errors
     /// `ENOPROTOOPT`, `EINVAL`, …
@@ -46,23 +41,33 @@ impl Stack {
         let outcome = match level {
             level::SOL_SCTP => self.set_sctp(socket, name, value),
             level::SOL_SOCKET => self.set_socket(socket, name, value),
-            _ => self.set_stored(socket, level, name, value),
+            _ => self.set_ip(socket, level, name, value),
         };
         self.count_unknown(level, name, outcome)
     }
 
     fn set_socket(&mut self, socket: SocketId, name: i32, value: &[u8]) -> Result<(), Errno> {
+        if name == so::SO_BINDTODEVICE {
+            // No device: the only state here.
+            let is_none = value.first().is_none_or(|first| *first == 0);
+            return if is_none { Ok(()) } else { Err(Errno::ENOPROTOOPT) };
+        }
         if value.len() < 4 {
             return Err(Errno::EINVAL);
         }
         let number = u32_at(value, 0);
+        let sizes = &self.config;
+        // Negative numbers are the largest ones here, but the smallest ones if forced.
+        let doubled = |max: usize| 2 * max.min(number as usize);
+        let forced = 2 * sizes.max_forced_buffer.min(usize::try_from(number as i32).unwrap_or(0));
+        let sends = doubled(sizes.max_send_buffer);
+        let receives = doubled(sizes.max_receive_buffer);
         let shared = &mut self.socket_mut(socket)?.shared;
-        let doubled = (number as usize).min(MAX_BUFFER).saturating_mul(2);
         match name {
-            so::SO_SNDBUF | so::SO_SNDBUFFORCE => shared.send_buffer = doubled.max(MIN_SEND_BUFFER),
-            so::SO_RCVBUF | so::SO_RCVBUFFORCE => {
-                shared.receive_buffer = doubled.max(MIN_RECEIVE_BUFFER);
-            }
+            so::SO_SNDBUF => shared.send_buffer = sends.max(MIN_SEND_BUFFER),
+            so::SO_RCVBUF => shared.receive_buffer = receives.max(MIN_RECEIVE_BUFFER),
+            so::SO_SNDBUFFORCE => shared.send_buffer = forced.max(MIN_SEND_BUFFER),
+            so::SO_RCVBUFFORCE => shared.receive_buffer = forced.max(MIN_RECEIVE_BUFFER),
             so::SO_REUSEADDR => shared.reuse_address = number != 0,
             so::SO_REUSEPORT => shared.reuse_port = number != 0,
             so::SO_LINGER if value.len() < 8 => return Err(Errno::EINVAL),
@@ -73,7 +78,11 @@ impl Stack {
             so::SO_TYPE | so::SO_PROTOCOL | so::SO_DOMAIN | so::SO_ERROR | so::SO_ACCEPTCONN => {
                 return Err(Errno::ENOPROTOOPT);
             }
-            _ => return self.set_stored(socket, level::SOL_SOCKET, name, value),
+            so::SO_MARK => {
+                shared.markings.v4.mark = number;
+                shared.markings.v6.mark = number;
+            }
+            _ => return self.set_general(socket, level::SOL_SOCKET, name, number as i32),
         }
         let found = self.socket_of(socket)?;
         let (port, sharing) = (found.port, found.sharing());
@@ -84,35 +93,6 @@ impl Stack {
         }
         self.apply_shared(socket);
         self.update_full_of_all(socket);
-        Ok(())
-    }
-
-    /// Stores an option that has no effect, so that it can be read back.
-    fn set_stored(
-        &mut self,
-        socket: SocketId,
-        level: i32,
-        name: i32,
-        value: &[u8],
-    ) -> Result<(), Errno> {
-        let found = self.socket_mut(socket)?;
-        let is_ipv6 = found.domain == Domain::Inet6;
-        let is_known = matches!(level, level::SOL_IP | level::SOL_SOCKET)
-            || (level == level::SOL_IPV6 && is_ipv6);
-        if !is_known {
-            return Err(Errno::ENOPROTOOPT);
-        }
-        if level == level::SOL_IPV6 && name == IPV6_V6ONLY {
-            if value.len() < 4 || found.port.is_some() {
-                return Err(Errno::EINVAL);
-            }
-            found.shared.v6_only = u32_at(value, 0) != 0;
-            return Ok(());
-        }
-        let has_room = found.stored.len() < MAX_STORED_OPTIONS;
-        if value.len() <= MAX_STORED && (has_room || found.stored.contains_key(&(level, name))) {
-            found.stored.insert((level, name), value.to_vec());
-        }
         Ok(())
     }
 

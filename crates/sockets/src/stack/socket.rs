@@ -50,12 +50,14 @@ pub(super) struct Socket {
     pub(super) shut_write: bool,
     /// Whether a call returned that it would block.
     pub(super) awaited: bool,
+    /// Whether something has arrived since the readiness was reported.
+    pub(super) has_arrived: bool,
     /// The readiness reported last.
     pub(super) reported: Readiness,
     pub(super) settings: Settings,
     pub(super) shared: SocketSettings,
-    /// Options that are stored without effect, by level and number.
-    pub(super) stored: alloc::collections::BTreeMap<(i32, i32), alloc::vec::Vec<u8>>,
+    /// Options without effect, by level and number.
+    pub(super) stored: alloc::collections::BTreeMap<(i32, i32), i32>,
 }
 
 impl Socket {
@@ -78,6 +80,7 @@ impl Socket {
             shut_read: false,
             shut_write: false,
             awaited: false,
+            has_arrived: false,
             reported: Readiness::NOTHING,
             settings: Settings::default(),
             shared: SocketSettings::default(),
@@ -94,6 +97,10 @@ impl Socket {
         child.settings = settings;
         child.shared = parent.shared.clone();
         child.shared.autoclose = 0;
+        // On Linux, too, the rest of the marking ends with the handshake.
+        for marking in [&mut child.shared.markings.v4, &mut child.shared.markings.v6] {
+            (marking.dscp_bits, marking.mark) = (0, 0);
+        }
         child.stored.clone_from(&parent.stored);
         child.associations.insert(association);
         child

@@ -4,6 +4,7 @@ mod behaviour;
 mod buffers;
 mod comparison;
 mod features;
+mod ip_options;
 mod lifecycle;
 mod lksctp_regressions;
 mod one_to_many;

@@ -1,6 +1,7 @@
 //! Ports that several sockets share: `SO_REUSEADDR`, `SCTP_REUSE_PORT`, `SO_REUSEPORT`. The
 //! outcomes are those of Linux 6.1.
 
+use eyas_sockets::abi::number::poll::POLLIN;
 use eyas_sockets::abi::number::{level, option, so, socket};
 use eyas_sockets::{Errno, Name, SocketId};
 
@@ -146,6 +147,24 @@ fn the_remaining_listeners_get_all_connections() {
     pair.at(1, |stack, now| stack.close(now, second));
     connect(&mut pair, CLIENT, 10);
     assert_eq!(accepted(&mut pair, first), 10);
+}
+
+#[test]
+fn a_connection_that_no_program_received_is_accepted_again() {
+    let mut pair = Pair::new();
+    let (client, accepted, listener) = pair.connected(&[0; 14]);
+    pair.send_message(0, client, b"hello").unwrap();
+    pair.run_one_second();
+    let give_back =
+        |pair: &mut Pair, from, socket| pair.at(1, |stack, now| stack.unaccept(now, from, socket));
+    assert_eq!(give_back(&mut pair, listener, listener), Err(Errno::EINVAL));
+    assert_eq!(give_back(&mut pair, accepted, listener), Err(Errno::EINVAL));
+    assert_eq!(give_back(&mut pair, listener, accepted), Ok(()));
+    assert!(pair.poll(1, listener).has(POLLIN));
+    assert_eq!(pair.receive_message(1, accepted, 10, 0).map(drop), Err(Errno::EBADF));
+    let (again, _) = pair.at(1, |stack, now| stack.accept(now, listener)).unwrap();
+    assert_eq!(pair.receive_message(1, again, 10, 0).unwrap().data, "hello");
+    assert!(pair.at(1, |stack, now| stack.accept(now, listener)).is_err());
 }
 
 #[test]

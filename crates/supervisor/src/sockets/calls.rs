@@ -9,12 +9,15 @@ use eyas_sockets::abi::number::option::{
     SCTP_SOCKOPT_CONNECTX, SCTP_SOCKOPT_CONNECTX_OLD, SCTP_SOCKOPT_CONNECTX3, SCTP_SOCKOPT_PEELOFF,
     SCTP_SOCKOPT_PEELOFF_FLAGS,
 };
-use eyas_sockets::{AssocId, Errno, Outgoing, SocketId, Stack};
+use eyas_sockets::{AssocId, Errno, Outgoing, SocketId, Stack, needs_privileges};
 use nix::libc;
 
 use crate::local::subject::{opens_when_read, opens_when_set};
 use crate::local::{Op, Request, blocks};
-use crate::service::{Answer, Call, Closing, Outcome};
+use crate::service::{Answer, Call, Closing, Outcome, given_back};
+
+/// The user who has all privileges.
+const ROOT: u32 = 0;
 
 type CallResult = Result<Answer, Errno>;
 
@@ -58,6 +61,12 @@ impl Calls {
             Op::LocalName => self.stack.getsockname(socket).map(|name| named(name.as_bytes())),
             Op::PeerName => self.stack.getpeername(socket).map(|name| named(name.as_bytes())),
             Op::Ioctl => self.ioctl(now, call),
+            Op::GiveBack => match given_back(call) {
+                Some(accepted) => {
+                    self.stack.unaccept(now, socket, SocketId(accepted)).map(|()| number(0))
+                }
+                None => Err(Errno::EINVAL),
+            },
             Op::Closed | Op::Cancel | Op::Status => Ok(number(0)),
         };
         outcome(result)
@@ -198,6 +207,9 @@ impl Calls {
                 };
                 self.opened(call, opened, result)
             }
+            (level, option) if needs_privileges(level, option) && call.user != ROOT => {
+                Outcome::Failed(libc::EPERM)
+            }
             (level, option) => {
                 let set = self.stack.setsockopt(now, socket, level, option, &call.data);
                 outcome(set.map(|()| number(0)))
@@ -279,7 +291,13 @@ mod tests {
     fn call(op: Op, socket: u64, [a, b, c]: [i32; 3], name: &Name, value: &[u8]) -> Call {
         let request = Request { socket, a, b, c, blocks: blocks::YES, ..Request::new(op) };
         let bytes = Bytes::copy_from_slice;
-        Call { request, user: 0, name: bytes(name.as_bytes()), control: Bytes::new(), data: bytes(value) }
+        Call {
+            request,
+            user: 0,
+            name: bytes(name.as_bytes()),
+            control: Bytes::new(),
+            data: bytes(value),
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use eyas_sockets::needs_privileges;
 use libc::{c_int, c_long};
 
 use super::Errno;
@@ -18,6 +19,9 @@ use crate::local::{Descriptor, MAX_DATA, MAX_SIDE, Op, Request, blocks};
 const MSGHDR_BYTES: usize = 56;
 /// The maximum number of pieces of memory in a message.
 const MAX_PARTS: usize = 1024;
+const TOO_MANY_PARTS: Errno = Errno(libc::EMSGSIZE);
+/// The size of the kernel's `sockaddr_storage`.
+const MAX_NAME: usize = 128;
 
 /// A system call: its number and arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,7 +164,7 @@ impl Reader<'_> {
         let no_name = NameBuffer { name: 0, length: 0 };
         match number {
             libc::SYS_write => self.send(&single(), 0),
-            libc::SYS_writev => self.send(&self.parts(1, 2)?, 0),
+            libc::SYS_writev => self.send(&self.plain_parts()?, 0),
             libc::SYS_sendto => {
                 let mut request = self.send(&single(), call.int(3))?;
                 request.name = self.name_at(call.arguments[4], call.arguments[5])?;
@@ -175,7 +179,7 @@ impl Reader<'_> {
                 Ok(request)
             }
             libc::SYS_read => self.receive(single(), 0, no_name, None),
-            libc::SYS_readv => self.receive(self.parts(1, 2)?, 0, no_name, None),
+            libc::SYS_readv => self.receive(self.plain_parts()?, 0, no_name, None),
             libc::SYS_recvfrom => {
                 let name = NameBuffer { name: call.arguments[4], length: call.arguments[5] };
                 self.receive(single(), call.int(3), name, None)
@@ -220,7 +224,7 @@ impl Reader<'_> {
     fn name_at(&self, at: u64, length: u64) -> Result<Vec<u8>, Errno> {
         match usize::try_from(length as c_int) {
             Err(_) => Err(Errno(libc::EINVAL)),
-            Ok(length) if length > MAX_SIDE => Err(Errno(libc::EMSGSIZE)),
+            Ok(length) if length > MAX_NAME => Err(Errno(libc::EINVAL)),
             Ok(length) if at == 0 || length == 0 => Ok(Vec::new()),
             Ok(length) => self.thread.read_at(at, length),
         }
@@ -266,6 +270,10 @@ impl Reader<'_> {
         let (level, option) = (self.call.int(1), self.call.int(2));
         let length = usize::try_from(self.call.int(4)).ok().filter(|length| *length <= MAX_OPTION);
         let length = length.ok_or(Errno(libc::EINVAL))?;
+        // The supervisor only knows who sends the request.
+        if needs_privileges(level, option) && !self.thread.is_of_root() {
+            return Err(Errno(libc::EPERM));
+        }
         let mut request = self.request(Op::SetOption, Delivery::Return);
         if opens_when_set(level, option) {
             request = self.opening(request);
@@ -281,14 +289,16 @@ impl Reader<'_> {
         request
     }
 
-    /// Returns the pieces of memory that one argument points to and another one counts.
-    fn parts(&self, at: usize, count: usize) -> Result<Vec<Part>, Errno> {
-        self.parts_at(self.call.arguments[at], self.call.arguments[count])
+    /// Returns the pieces of memory of `readv` and `writev`.
+    fn plain_parts(&self) -> Result<Vec<Part>, Errno> {
+        let found = self.parts_at(self.call.arguments[1], self.call.arguments[2]);
+        // Only the calls with headers have another error for too many pieces.
+        found.map_err(|error| if error == TOO_MANY_PARTS { Errno(libc::EINVAL) } else { error })
     }
 
     fn parts_at(&self, at: u64, count: u64) -> Result<Vec<Part>, Errno> {
         let count = usize::try_from(count).ok().filter(|count| *count <= MAX_PARTS);
-        let count = count.ok_or(Errno(libc::EMSGSIZE))?;
+        let count = count.ok_or(TOO_MANY_PARTS)?;
         let bytes = self.thread.read_at(at, count * 16)?;
         let part = |single: &[u8]| Part {
             at: number_at(single, 0),
@@ -312,10 +322,12 @@ impl Reader<'_> {
         let header = self.thread.read_at(at, MSGHDR_BYTES)?;
         let data = self.parts_at(number_at(&header, 16), number_at(&header, 24))?;
         let mut request = self.send(&data, flags)?;
-        request.name = self.name_at(number_at(&header, 0), number_at(&header, 8))?;
+        // In a header, what is too long is cut off.
+        let name_length = i64::from(number_at(&header, 8) as c_int).min(MAX_NAME as i64);
+        request.name = self.name_at(number_at(&header, 0), name_length as u64)?;
         let (control, length) = (number_at(&header, 32), number_at(&header, 40) as usize);
         if control != 0 && length > MAX_SIDE {
-            return Err(Errno(libc::EMSGSIZE));
+            return Err(Errno(libc::ENOBUFS));
         }
         if control != 0 {
             request.control = self.thread.read_at(control, length)?;

@@ -15,7 +15,7 @@ use super::connection::{Connection, Reply};
 use super::decode::{Call, Delivery, NameBuffer, Plan, Reader, SupervisorRequest};
 use super::listener::{Listener, NewDescriptor};
 use super::numbers::Numbers;
-use super::thread::Thread;
+use super::thread::{Thread, name_of};
 use super::write_back::{Ending, write};
 use crate::client::Address;
 use crate::local::subject::KIND_FLAGS;
@@ -135,10 +135,47 @@ impl Handler {
             drop(self.copies.write());
             replied = self.exchange(&stopped.thread, request).await;
         }
-        let _copies = self.copies();
-        match replied {
-            Ok(reply) => self.deliver(stopped, request, &reply),
-            Err(error) => self.answer(stopped, request, Err(error)),
+        let reply = match replied {
+            Ok(reply) => reply,
+            Err(error) => {
+                let _copies = self.copies();
+                return self.answer(stopped, request, Err(error));
+            }
+        };
+        let is_delivered = {
+            let _copies = self.copies();
+            self.deliver(stopped, request, &reply)
+        };
+        if !is_delivered {
+            self.give_back(request, &reply).await;
+        }
+    }
+
+    /// Gives an accepted connection back to its listener, because the thread has ended or its
+    /// process has no room for a descriptor.
+    async fn give_back(&self, request: &SupervisorRequest, reply: &Reply) {
+        let accepted = reply.descriptor.as_ref().and_then(name_of);
+        let Some(accepted) = accepted.filter(|_| request.header.op == Op::Accept) else { return };
+        let mut back = SupervisorRequest::new(Op::GiveBack, Delivery::Return);
+        (back.header.instance, back.header.socket) =
+            (request.header.instance, request.header.socket);
+        back.data = accepted.socket.to_ne_bytes().to_vec();
+        let Ok(mut connection) = self.send(&back).await else { return };
+        // The descriptor stays open until the answer.
+        while connection.readable().await.is_ok() {
+            match connection.receive().await {
+                Ok(None) => {}
+                Ok(Some(_)) => return self.keep(connection),
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Keeps a connection for later calls.
+    fn keep(&self, connection: Connection) {
+        let mut idle_connections = lock(&self.idle_connections);
+        if idle_connections.len() < MAX_IDLE_CONNECTIONS {
+            idle_connections.push(connection);
         }
     }
 
@@ -181,10 +218,7 @@ impl Handler {
                 connection.cancel(self.address.key()).await.map_err(lost)?;
             }
         };
-        let mut idle_connections = lock(&self.idle_connections);
-        if idle_connections.len() < MAX_IDLE_CONNECTIONS {
-            idle_connections.push(connection);
-        }
+        self.keep(connection);
         match cancelled_with {
             Some(errno) if reply.response.result == -libc::EINTR => Err(errno),
             _ => Ok(reply),
@@ -211,8 +245,9 @@ impl Handler {
         Ok(connection)
     }
 
-    /// Delivers the result of a call to its thread.
-    fn deliver(&self, stopped: &StoppedCall, request: &SupervisorRequest, reply: &Reply) {
+    /// Delivers the result of a call to its thread; returns whether that got its descriptor, if
+    /// there is one.
+    fn deliver(&self, stopped: &StoppedCall, request: &SupervisorRequest, reply: &Reply) -> bool {
         let thread = &stopped.thread;
         let (instance, socket) = (request.header.instance, request.header.socket);
         thread.apply_marks(
@@ -228,7 +263,7 @@ impl Handler {
             Ok(Ending::Returns(value)) => Ok(value),
             Ok(Ending::Descriptor { flags }) => match self.add_new(thread, reply, flags, true) {
                 // This has completed the call.
-                Ok(_) => return,
+                Ok(_) => return true,
                 Err(error) => Err(error),
             },
             Ok(Ending::Peeled { flags, place }) => {
@@ -241,6 +276,7 @@ impl Handler {
             Err(error) => Err(error),
         };
         self.answer(stopped, request, result);
+        result.is_ok() || reply.descriptor.is_none()
     }
 
     /// Ends a call.

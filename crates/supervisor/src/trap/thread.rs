@@ -2,6 +2,7 @@
 
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
 use libc::c_int;
@@ -15,7 +16,7 @@ use rustix::process::{
 
 use super::listener::Listener;
 use super::{Errno, interruption};
-use crate::local::{Descriptor, FILLER, mark};
+use crate::local::{Descriptor, filler, mark};
 
 /// The maximum number of pieces of memory per system call.
 const MAX_PARTS: usize = 1024;
@@ -56,6 +57,12 @@ impl Thread {
         self.listener.is_waiting(self.call)
     }
 
+    /// Returns whether it runs as root.
+    pub(super) fn is_of_root(&self) -> bool {
+        let folder = format!("/proc/{}", self.id.as_raw_nonzero());
+        std::fs::metadata(folder).is_ok_and(|folder| folder.uid() == 0)
+    }
+
     /// Returns the result of its call if a signal interrupts it.
     pub(super) fn interruption(&self) -> Option<Errno> {
         interruption::errno(self.id.as_raw_nonzero().get())
@@ -70,10 +77,8 @@ impl Thread {
     /// Returns one of its descriptors, if it is an SCTP socket.
     pub(super) fn socket(&self, fd: c_int) -> Option<(OwnedFd, Descriptor)> {
         let copy = self.copy(fd).ok()?;
-        let name = getpeername::<UnixAddr>(copy.as_raw_fd()).ok()?;
-        // Add the leading zero byte.
-        let whole = [b"\0", name.as_abstract()?].concat();
-        Some((copy, Descriptor::parse(&whole)?))
+        let name = name_of(&copy)?;
+        Some((copy, name))
     }
 
     /// Reads its memory.
@@ -147,13 +152,20 @@ impl Thread {
         // Another thread may have closed it in the meantime.
         let Some((copy, _)) = self.socket(fd).filter(|(_, found)| *found == socket) else { return };
         let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
-        if marks & mark::REMOVE_TOKEN != 0 {
+        for _ in 0..mark::tokens(marks) {
             let _ = recv(copy.as_raw_fd(), &mut [0; 8], flags);
         }
         if marks & mark::ADD_FILLER != 0 {
-            let _ = send(copy.as_raw_fd(), &[0; FILLER], flags);
+            let _ = send(copy.as_raw_fd(), &filler(), flags);
         }
     }
+}
+
+/// Returns the name of a descriptor, if it is an SCTP socket.
+pub(super) fn name_of(fd: &OwnedFd) -> Option<Descriptor> {
+    let name = getpeername::<UnixAddr>(fd.as_raw_fd()).ok()?;
+    // Add the leading zero byte.
+    Descriptor::parse(&[b"\0", name.as_abstract()?].concat())
 }
 
 /// The timeouts of a descriptor.

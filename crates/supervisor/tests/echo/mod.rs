@@ -58,6 +58,9 @@ impl Echo {
             return Outcome::Wait(libc::EAGAIN);
         } else {
             queue.push_back(call.data.clone());
+            if queue.len() > 1 {
+                self.notices.push_back(Notice::Arrived(socket));
+            }
         }
         self.ready(socket);
         self.opening = match &call.data[..] {

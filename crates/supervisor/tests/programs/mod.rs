@@ -13,9 +13,13 @@ const SCTP: c_int = 132;
 /// The environment variable that names the program to run.
 pub(crate) const PROGRAM: &str = "EYAS_TEST_PROGRAM";
 
-const PROGRAMS: [(&str, fn()); 15] = [
+const PROGRAMS: [(&str, fn()); 19] = [
     ("message", message),
     ("readiness", readiness),
+    ("edges", edges),
+    ("too_many", too_many),
+    ("stdio", stdio),
+    ("closed_elsewhere", closed_elsewhere),
     ("waiting", waiting),
     ("limits", limits),
     ("interrupted", interrupted),
@@ -86,6 +90,114 @@ fn poll_events(fd: c_int) -> i16 {
     // SAFETY: there is one entry.
     check(unsafe { libc::poll(&raw mut one, 1, 0) }).unwrap();
     one.revents
+}
+
+/// Returns whether `EPOLLET` reports something to read.
+fn has_edge(epoll: c_int) -> bool {
+    let mut event = libc::epoll_event { events: 0, u64: 0 };
+    // SAFETY: there is room for one event.
+    check(unsafe { libc::epoll_wait(epoll, &raw mut event, 1, 0) }).unwrap() == 1
+}
+
+fn edges() {
+    let fd = socket();
+    // SAFETY: no memory is passed.
+    let epoll = check(unsafe { libc::epoll_create1(0) }).unwrap() as c_int;
+    let mut event = libc::epoll_event { events: (libc::EPOLLIN | libc::EPOLLET) as u32, u64: 0 };
+    // SAFETY: the event is live.
+    check(unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &raw mut event) }).unwrap();
+    for _ in 0..3 {
+        assert!(!has_edge(epoll));
+        send(fd, b"x", 0);
+        assert!(has_edge(epoll), "a message that arrives");
+    }
+    for left in [2, 1, 0] {
+        receive(fd, 10, 0).unwrap();
+        assert!(!has_edge(epoll), "a message that is read");
+        assert_eq!(poll_events(fd) & libc::POLLIN != 0, left > 0);
+    }
+    send(fd, b"x", 0);
+    assert!(has_edge(epoll), "a message after all were read");
+    send(fd, b"x", 0);
+    assert!(has_edge(epoll), "a message beside an unread one");
+    receive(fd, 10, 0).unwrap();
+    assert!(poll_events(fd) & libc::POLLIN != 0);
+    receive(fd, 10, 0).unwrap();
+    assert!(poll_events(fd) & libc::POLLIN == 0);
+    close(epoll);
+    close(fd);
+}
+
+fn stdio() {
+    let fd = socket();
+    // SAFETY: both strings end with a zero byte.
+    let file = unsafe { libc::fdopen(fd, c"w".as_ptr()) };
+    assert!(!file.is_null());
+    // SAFETY: the file is open, and the strings end with a zero byte.
+    unsafe {
+        assert!(libc::fputs(c"hello ".as_ptr(), file) >= 0);
+        assert!(libc::fputs(c"world".as_ptr(), file) >= 0);
+        assert_eq!(libc::fflush(file), 0);
+    }
+    assert_eq!(receive(fd, 100, 0).unwrap(), b"hello world");
+    for mode in [c"r", c"r+", c"w+"] {
+        // SAFETY: the mode ends with a zero byte.
+        let refused = unsafe { libc::fdopen(fd, mode.as_ptr()) };
+        assert!(refused.is_null());
+        assert_eq!(io::Error::last_os_error().raw_os_error(), Some(libc::EINVAL));
+    }
+    // SAFETY: the file is open.
+    unsafe { libc::fclose(file) };
+}
+
+/// A call that waits keeps its socket open, as in a kernel.
+fn closed_elsewhere() {
+    let fd = socket();
+    let limit = libc::timeval { tv_sec: 0, tv_usec: 300_000 };
+    // SAFETY: the time is live and has this length.
+    let set = unsafe {
+        libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_RCVTIMEO, (&raw const limit).cast(), 16)
+    };
+    check(set).unwrap();
+    let waiting = std::thread::spawn(move || receive(fd, 10, 0));
+    std::thread::sleep(Duration::from_millis(50));
+    close(fd);
+    assert_eq!(waiting.join().unwrap(), Err(libc::EAGAIN));
+}
+
+/// Too many pieces of memory, and names that are too long.
+fn too_many() {
+    let fd = socket();
+    let mut data = [7_u8; 2000];
+    let piece = libc::iovec { iov_base: data.as_mut_ptr().cast(), iov_len: 1 };
+    let mut parts = [piece; 1025];
+    // SAFETY: zeros are a valid header.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    header.msg_iov = parts.as_mut_ptr();
+    for (count, plain, with_header) in
+        [(1024, Ok(1024), Ok(1024)), (1025, Err(libc::EINVAL), Err(libc::EMSGSIZE))]
+    {
+        header.msg_iovlen = count;
+        let outcome =
+            |result: isize| check(result as i64).map_err(|error| error.raw_os_error().unwrap());
+        // SAFETY: all that the arguments point to is live.
+        unsafe {
+            assert_eq!(outcome(libc::writev(fd, parts.as_ptr(), count as c_int)), plain);
+            assert_eq!(outcome(libc::sendmsg(fd, &raw const header, 0)), with_header);
+            assert_eq!(outcome(libc::readv(fd, parts.as_ptr(), count as c_int)), plain);
+            assert_eq!(outcome(libc::recvmsg(fd, &raw mut header, 0)), with_header);
+        }
+    }
+    // SAFETY: as above.
+    assert_eq!(errno(unsafe { libc::writev(fd, parts.as_ptr(), -1) } as i64), libc::EINVAL);
+    // SAFETY: as above.
+    let bound = unsafe { libc::bind(fd, data.as_ptr().cast(), 129) };
+    assert_eq!(errno(bound), libc::EINVAL);
+    header = libc::msghdr { msg_iovlen: 1, msg_control: data.as_mut_ptr().cast(), ..header };
+    header.msg_controllen = 1 << 20;
+    // SAFETY: the control messages are refused by their length.
+    assert_eq!(errno(unsafe { libc::sendmsg(fd, &raw const header, 0) } as i64), libc::ENOBUFS);
+    close(fd);
 }
 
 fn message() {
