@@ -210,9 +210,11 @@ async fn connection(
         .enable_extended_connect(shared.extended_connect_http3)
         .enable_datagram(shared.extended_connect_http3)
         .send_grease(false);
-    let Ok(Ok(h3)) = timeout(shared.limits.handshake_time, builder.build(streams)).await else {
-        return;
+    let built = tokio::select! {
+        built = timeout(shared.limits.handshake_time, builder.build(streams)) => built,
+        () = shared.handshakes_end() => return,
     };
+    let Ok(Ok(h3)) = built else { return };
     let link = Link {
         remote: conn.remote_address(),
         local: conn.local_ip().zip(port).map(SocketAddr::from),
@@ -346,10 +348,18 @@ impl Connection {
     /// `deadline`, or until the peer has vanished.
     async fn close_gracefully(mut self, deadline: impl Future<Output = ()>) {
         self.closing.store(true, Relaxed);
-        let mut vanished = pin!(vanished(&self.conn));
-        // One past the last accepted request: everything before it is served (RFC 9114 §5.2).
-        if self.h3.shutdown(1).await.is_err() {
-            return;
+        // Of its own, because the connection is mutably borrowed.
+        let conn = self.conn.clone();
+        let (mut deadline, mut vanished) = (pin!(deadline), pin!(vanished(&conn)));
+        tokio::select! {
+            biased;
+            () = &mut deadline => return,
+            // One whose window is full of a response does not let the GOAWAY pass either.
+            () = &mut vanished => return,
+            // One past the last accepted request: everything before it is served (RFC 9114 §5.2).
+            sent = self.h3.shutdown(1) => if sent.is_err() {
+                return;
+            },
         }
         let link = Arc::clone(&self.link);
         let rtt = self.conn.rtt();
@@ -359,7 +369,6 @@ impl Connection {
             // cannot know whether its last requests were processed.
             sleep((rtt * GOAWAY_ROUND_TRIPS).min(GOAWAY_TIME_MAX)).await;
         });
-        let mut deadline = pin!(deadline);
         loop {
             tokio::select! {
                 biased;

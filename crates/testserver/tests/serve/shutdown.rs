@@ -172,6 +172,8 @@ async fn clients_that_have_vanished_do_not_hold_up_a_graceful_stop() {
             let address = running.local_addr();
             let client = tokio::task::spawn_blocking(move || vanish(address, root, last));
             let vanished = client.await.expect("no panic");
+            // As much of the response is in flight as the window allows.
+            sleep(Duration::from_millis(500)).await;
             let stopped = timeout(SOON, running.shutdown(Duration::from_secs(600))).await;
             stopped.unwrap_or_else(|_| panic!("{last:?}: the stop hangs"));
             drop(vanished);
