@@ -1,10 +1,15 @@
-//! Inspects the frames of an HTTP/2 connection: limits its informational responses, and signals
-//! when the server's settings have been read. It also notes the TLS alert that ends the stream.
+//! Inspects the frames of an HTTP/2 connection: limits its informational responses, tells truncated
+//! responses from whole ones, and signals when the server's settings have been read. It also notes
+//! the TLS alert that ends the stream.
 //!
 //! The h2 crate skips any number of informational responses without reporting them. They can be
 //! counted from the frames: each of them, like the final response, is a HEADERS frame, and a last
 //! one, with END_STREAM, contains the trailers (RFC 9113 §8.1). This therefore parses the frames as
 //! they are read, and ends the connection when a stream has received too many HEADERS frames.
+//!
+//! hyper takes RST_STREAM with NO_ERROR for the end of a response, because it may follow one that is
+//! whole (RFC 9113 §8.1). On a stream without END_STREAM the response is truncated, so the code is
+//! replaced there.
 
 use std::{
     collections::BTreeMap,
@@ -26,7 +31,7 @@ use tokio::{
 
 use crate::protocol::{MAX_INFORMATIONAL, TooManyInformational, alert::Alert};
 
-/// The maximum number of streams whose HEADERS are counted; above it, the oldest is forgotten.
+/// The maximum number of open streams that are known; above it, the oldest is forgotten.
 const MAX_COUNTED: usize = 1024;
 
 /// The length of a frame header: length, type, flags, stream identifier (RFC 9113 §4.1).
@@ -41,6 +46,9 @@ const RST_STREAM: u8 = 0x3;
 const SETTINGS: u8 = 0x4;
 const END_STREAM: u8 = 0x1;
 const ACK: u8 = 0x1;
+
+/// INTERNAL_ERROR (RFC 9113 §7).
+const INTERNAL_ERROR: u8 = 0x2;
 
 /// A byte stream whose frames are inspected as they are read.
 pub(super) struct InspectedStream<S> {
@@ -118,7 +126,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for InspectedStream<S> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))
             .inspect_err(|error| self.alert.note(error))?;
-        let received = &buffer.filled()[before..];
+        let received = &mut buffer.filled_mut()[before..];
         Poll::Ready(self.frames.parse(received).map_err(io::Error::other))
     }
 }
@@ -156,7 +164,15 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for InspectedStream<S> {
     }
 }
 
-/// A parser of frame headers that counts the HEADERS frames of each open stream.
+/// What has been received of a response that has not ended.
+#[derive(Clone, Copy, Debug)]
+enum Begun {
+    /// This many HEADERS.
+    Heads(usize),
+    Body,
+}
+
+/// A parser of frame headers that knows the state of each open stream.
 #[derive(Debug, Default)]
 struct Frames {
     head: [u8; FRAME_HEADER_BYTES],
@@ -168,26 +184,43 @@ struct Frames {
     is_settings: bool,
     /// Whether they are complete.
     has_settings: bool,
-    headers: BTreeMap<u32, usize>,
+    /// The octets of the code so far, combined, while RST_STREAM cuts off a response.
+    cut_by: Option<u8>,
+    open: BTreeMap<u32, Begun>,
 }
 
 impl Frames {
-    fn parse(&mut self, mut bytes: &[u8]) -> Result<(), TooManyInformational> {
+    fn parse(&mut self, mut bytes: &mut [u8]) -> Result<(), TooManyInformational> {
         while !bytes.is_empty() {
-            let skipped = self.payload.min(bytes.len());
-            self.payload -= skipped;
-            bytes = &bytes[skipped..];
+            let (skipped, rest) = bytes.split_at_mut(self.payload.min(bytes.len()));
+            self.payload -= skipped.len();
+            self.note_cut(skipped);
+            bytes = rest;
             self.has_settings |= self.is_settings && self.payload == 0;
             let taken = (FRAME_HEADER_BYTES - self.read).min(bytes.len());
             self.head[self.read..][..taken].copy_from_slice(&bytes[..taken]);
             self.read += taken;
-            bytes = &bytes[taken..];
+            bytes = &mut bytes[taken..];
             if self.read == FRAME_HEADER_BYTES {
                 self.read = 0;
                 self.frame()?;
             }
         }
         Ok(())
+    }
+
+    /// Replaces NO_ERROR in the payload of an RST_STREAM that cuts off a response.
+    fn note_cut(&mut self, payload: &mut [u8]) {
+        let Some(combined) = &mut self.cut_by else { return };
+        *combined = payload.iter().fold(*combined, |all, octet| all | octet);
+        if self.payload == 0 {
+            if *combined == 0
+                && let Some(last) = payload.last_mut()
+            {
+                *last = INTERNAL_ERROR;
+            }
+            self.cut_by = None;
+        }
     }
 
     /// Handles a complete frame header.
@@ -198,19 +231,27 @@ impl Frames {
         self.is_settings = kind == SETTINGS && flags & ACK == 0;
         self.has_settings |= self.is_settings && self.payload == 0;
         match kind {
-            HEADERS if flags & END_STREAM == 0 => {
-                let count = self.headers.entry(stream).or_default();
-                *count += 1;
-                // One of them is the final response.
-                if *count > MAX_INFORMATIONAL + 1 {
-                    return Err(TooManyInformational);
+            DATA | HEADERS if flags & END_STREAM != 0 => drop(self.open.remove(&stream)),
+            HEADERS => {
+                let begun = self.open.entry(stream).or_insert(Begun::Heads(0));
+                if let Begun::Heads(count) = begun {
+                    *count += 1;
+                    // One of them is the final response.
+                    if *count > MAX_INFORMATIONAL + 1 {
+                        return Err(TooManyInformational);
+                    }
                 }
-                if self.headers.len() > MAX_COUNTED {
-                    self.headers.pop_first();
+                if self.open.len() > MAX_COUNTED {
+                    self.open.pop_first();
                 }
             }
-            // No informational response can follow after these.
-            DATA | HEADERS | RST_STREAM => drop(self.headers.remove(&stream)),
+            // No informational response can follow after it.
+            DATA => {
+                if let Some(begun) = self.open.get_mut(&stream) {
+                    *begun = Begun::Body;
+                }
+            }
+            RST_STREAM if self.open.remove(&stream).is_some() => self.cut_by = Some(0),
             _ => {}
         }
         Ok(())
@@ -228,10 +269,11 @@ mod tests {
 
     /// Parses the bytes whole, and in pieces of each size.
     fn parse(bytes: &[u8]) -> Result<(), TooManyInformational> {
-        let whole = Frames::default().parse(bytes);
+        let whole = Frames::default().parse(&mut bytes.to_vec());
         for size in 1..bytes.len().min(40) {
             let mut frames = Frames::default();
-            let cut = bytes.chunks(size).try_for_each(|piece| frames.parse(piece));
+            let mut bytes = bytes.to_vec();
+            let cut = bytes.chunks_mut(size).try_for_each(|piece| frames.parse(piece));
             assert_eq!(cut, whole, "in pieces of {size}");
         }
         whole
@@ -255,18 +297,51 @@ mod tests {
 
     #[test]
     fn settings_count_as_received_once_they_are_complete() {
-        let settings = frame(SETTINGS, 0, 0, &[0, 8, 0, 0, 0, 1]);
+        let mut settings = frame(SETTINGS, 0, 0, &[0, 8, 0, 0, 0, 1]);
         let mut frames = Frames::default();
-        frames.parse(&frame(SETTINGS, ACK, 0, b"")).expect("an acknowledgement of our settings");
-        for piece in settings[..settings.len() - 1].chunks(1) {
+        frames
+            .parse(&mut frame(SETTINGS, ACK, 0, b""))
+            .expect("an acknowledgement of our settings");
+        let last = settings.len() - 1;
+        for piece in settings[..last].chunks_mut(1) {
             frames.parse(piece).expect("a piece");
             assert!(!frames.has_settings);
         }
-        frames.parse(&settings[settings.len() - 1..]).expect("the last octet");
+        frames.parse(&mut settings[last..]).expect("the last octet");
         assert!(frames.has_settings);
         let mut empty = Frames::default();
-        empty.parse(&frame(SETTINGS, 0, 0, b"")).expect("settings");
+        empty.parse(&mut frame(SETTINGS, 0, 0, b"")).expect("settings");
         assert!(empty.has_settings);
+    }
+
+    #[test]
+    fn no_error_on_a_truncated_response_is_replaced() {
+        let (head, end) = (frame(HEADERS, 4, 1, b"\x88"), frame(HEADERS, 5, 1, b"\x88"));
+        let (data, last) = (frame(DATA, 0, 1, b"half"), frame(DATA, 1, 1, b"rest"));
+        let reset = |code: u8| frame(RST_STREAM, 0, 1, &[0, 0, 0, code]);
+        let other = frame(DATA, 0, 3, b"x");
+        for (before, code, expected) in [
+            // Nothing of a response, a head, a part, all, and all with trailers.
+            (vec![], 0, 0),
+            (head.clone(), 0, INTERNAL_ERROR),
+            ([&head[..], &data, &other].concat(), 0, INTERNAL_ERROR),
+            ([&head[..], &data, &last].concat(), 0, 0),
+            ([&head[..], &data, &end].concat(), 0, 0),
+            (end.clone(), 0, 0),
+            // Other codes stay.
+            ([&head[..], &data].concat(), 8, 8),
+        ] {
+            let bytes = [before, reset(code), other.clone()].concat();
+            for size in 1..=bytes.len() {
+                let mut bytes = bytes.clone();
+                let mut frames = Frames::default();
+                for piece in bytes.chunks_mut(size) {
+                    frames.parse(piece).expect("few heads");
+                }
+                let found = bytes[bytes.len() - other.len() - 1];
+                assert_eq!(found, expected, "{bytes:?} in pieces of {size}");
+            }
+        }
     }
 
     #[test]
@@ -275,8 +350,8 @@ mod tests {
         for stream in 0..4000_u32 {
             let mut head = [0, 0, 0, HEADERS, 4, 0, 0, 0, 0];
             head[5..].copy_from_slice(&stream.to_be_bytes());
-            assert_eq!(frames.parse(&head), Ok(()));
+            assert_eq!(frames.parse(&mut head), Ok(()));
         }
-        assert_eq!(frames.headers.len(), MAX_COUNTED);
+        assert_eq!(frames.open.len(), MAX_COUNTED);
     }
 }
