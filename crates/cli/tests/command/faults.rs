@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 
 use crate::ports::own_port;
-use crate::stage::{DnsStub, Eyas, Faulty, Peer, validate};
+use crate::stage::{Breaking, DnsStub, Eyas, Faulty, Peer, TcpEnd, validate};
 use eyas_testserver::{Personality, Side};
 use serde_json::Value;
 
@@ -203,6 +203,48 @@ fn a_body_that_ends_early_leaves_no_file() {
             validate("error", &object);
             assert!(is_empty(directory.path()), "{personality:?} {version}");
         }
+    }
+}
+
+/// An end that only the length shows is 18, a connection or stream that was broken off is 56, and
+/// silence is 28 once the caller's limit is reached. Over HTTP/2 and HTTP/3 streams have ends of their
+/// own, so the end of the connection is a break.
+#[test]
+fn every_break_in_mid_response_has_its_code() {
+    use Breaking::*;
+    let cases = [
+        (Http1(TcpEnd::Closed), 18),
+        (Http1(TcpEnd::Cut), 18),
+        (Http1(TcpEnd::Reset), 56),
+        (Http1(TcpEnd::Silence), 28),
+        (Http2(TcpEnd::Cut), 56),
+        (Http2(TcpEnd::Reset), 56),
+        (Http2(TcpEnd::Silence), 28),
+        (Http2StreamReset(h2::Reason::INTERNAL_ERROR), 56),
+        (Http2StreamReset(h2::Reason::CANCEL), 56),
+        (Http2StreamReset(h2::Reason::NO_ERROR), 56),
+        (Http2GoAway(h2::Reason::INTERNAL_ERROR), 56),
+        (Http2GoAway(h2::Reason::NO_ERROR), 56),
+        // H3_NO_ERROR, H3_INTERNAL_ERROR, H3_REQUEST_CANCELLED.
+        (Http3StreamReset(0x100), 56),
+        (Http3StreamReset(0x102), 56),
+        (Http3StreamReset(0x10c), 56),
+        (Http3Close(0x100), 56),
+        (Http3Close(0x102), 56),
+        (Http3Vanish, 56),
+        (Http3Silence, 28),
+    ];
+    for (breaking, code) in cases {
+        let (files, output) = (tempfile::tempdir(), tempfile::tempdir());
+        let (files, output) = (files.expect("a directory"), output.expect("a directory"));
+        let mut get = breaking.get(&files).arg("-o").arg(output.path().join("body"));
+        if code == 28 {
+            get = get.arg("--max-time").arg("2s");
+        }
+        println!("{breaking:?}");
+        let object = get.arg("--json").run().exits(code).json();
+        validate("error", &object);
+        assert!(is_empty(output.path()));
     }
 }
 

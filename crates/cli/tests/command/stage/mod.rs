@@ -1,11 +1,13 @@
 //! The environment of the command's tests: the binary, servers, DNS, schemas.
 
+mod breaking;
 mod dns;
 mod faulty;
 mod process;
 mod schema;
 mod server;
 
+pub(crate) use breaking::{Breaking, TcpEnd};
 pub(crate) use dns::DnsStub;
 pub(crate) use faulty::Faulty;
 pub(crate) use process::{Eyas, Running, Served};
