@@ -18,7 +18,7 @@ use super::options;
 use super::payload::{self, Payload};
 use crate::run::PathResult;
 use crate::situation::{ApplicationSetup, AssociationSetup, PathSetup, Setup, Times};
-use crate::units::Queue;
+use crate::units::{Queue, Rate, Time};
 
 /// The queue length of an access link, in packets: longer than a sender's bursts.
 pub const ACCESS_QUEUE: usize = 1000;
@@ -114,13 +114,21 @@ impl Network {
             let Some(link) = self.bottlenecks.get(bottleneck_of(&event.path, path)) else {
                 continue;
             };
-            let changes = [
-                event.rate.map(|rate| LinkChange::Rate(Some(rate.0))),
-                event.delay.map(|delay| LinkChange::Delay(delay.0)),
-                event.up.map(|up| if up { LinkChange::Up } else { LinkChange::Down }),
+            let back = &path.back;
+            let rate = |rate: Rate| LinkChange::Rate(Some(rate.0));
+            let delay = |delay: Time| LinkChange::Delay(delay.0);
+            let up = || event.up.map(|up| if up { LinkChange::Up } else { LinkChange::Down });
+            let there = [event.rate.map(rate), event.delay.map(delay), up()];
+            let back = [
+                event.back.rate.or(event.rate.filter(|_| back.rate.is_none())).map(rate),
+                event.back.delay.or(event.delay.filter(|_| back.delay.is_none())).map(delay),
+                up(),
             ];
-            for change in changes.into_iter().flatten() {
-                self.world.at(event.at.0, Action::link(*link, change));
+            for (direction, changes) in [(Direction::Forward, there), (Direction::Backward, back)] {
+                for change in changes.into_iter().flatten() {
+                    let action = Action::Link { link: *link, direction: Some(direction), change };
+                    self.world.at(event.at.0, action);
+                }
             }
         }
     }
@@ -218,8 +226,9 @@ fn connect_bottlenecks<'a>(
         let Routers { left, right, .. } = routers.remove(name.as_str()).unwrap_or_default();
         let left = world.add_node(Station::Router(left.route(everything, 0, BOTTLENECK)));
         let right = world.add_node(Station::Router(right.route(everything, 0, BOTTLENECK)));
-        let config = bottleneck(path);
-        let link = world.connect((left, BOTTLENECK), (right, BOTTLENECK), config.clone(), config);
+        let there = bottleneck(path);
+        let back = bottleneck(&path.reversed());
+        let link = world.connect((left, BOTTLENECK), (right, BOTTLENECK), there, back);
         ends.insert(name.as_str(), Ends { left, right, link });
     }
     ends
@@ -326,7 +335,7 @@ fn access(setup: &Setup) -> LinkConfig {
     }
 }
 
-/// Returns the link of a path, which is the same in each direction.
+/// Returns the link of a path towards the receiver.
 pub(crate) fn bottleneck(path: &PathSetup) -> LinkConfig {
     LinkConfig {
         jitter: path.jitter.0,

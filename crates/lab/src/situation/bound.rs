@@ -108,8 +108,7 @@ impl Setup {
                 from = at;
             }
             if let Some(path) = paths.get_mut(&event.path) {
-                path.rate = event.rate.unwrap_or(path.rate);
-                path.delay = event.delay.unwrap_or(path.delay);
+                event.apply(path);
             }
             if let Some(up) = event.up {
                 down.retain(|path| *path != event.path);
@@ -147,8 +146,9 @@ impl Setup {
         buffer: Option<f64>,
     ) -> Phase {
         let up = || self.links().filter(|link| !down.contains(link));
-        let return_delay =
-            up().map(|link| paths[link].delay.0.as_secs_f64()).fold(f64::INFINITY, f64::min);
+        let return_delay = up()
+            .map(|link| paths[link].reversed().delay.0.as_secs_f64())
+            .fold(f64::INFINITY, f64::min);
         let mut links: Vec<LinkBound> = up()
             .map(|link| {
                 let path = &paths[link];

@@ -26,7 +26,10 @@ pub use bound::{Bound, LinkBound, Phase};
 pub use grid::{Axis, Grid, Named, Point};
 pub use mode::Mode;
 pub use queue_info::QueueInfo;
-pub use setup::{AccessSetup, ApplicationSetup, EventSetup, PathSetup, RivalSetup, Setup, Times};
+pub use setup::{
+    AccessSetup, ApplicationSetup, BackEventSetup, BackSetup, EventSetup, PathSetup, RivalSetup,
+    Setup, Times,
+};
 
 /// One situation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -55,7 +55,7 @@ fn default_start() -> [Time; 2] {
     [milliseconds(900), milliseconds(1100)]
 }
 
-/// One path, the same in both directions.
+/// One path; the way back is the same, except for what it has of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PathSetup {
@@ -76,6 +76,9 @@ pub struct PathSetup {
     /// The random losses.
     #[serde(default)]
     pub loss: Loss,
+    /// What differs from the receiver to the sender.
+    #[serde(default, skip_serializing_if = "BackSetup::is_empty")]
+    pub back: BackSetup,
     /// The path whose bottleneck this one shares; its own rate, delay, queue, framing and loss are
     /// then ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,6 +86,54 @@ pub struct PathSetup {
     /// When both hosts learn of it (RFC 5061); at the start if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joins: Option<Time>,
+}
+
+/// What differs on the way back.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BackSetup {
+    /// The rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// The one-way delay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Time>,
+    /// The maximum of the additional delay of a packet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Time>,
+    /// The queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Queue>,
+    /// Bytes that the link adds to each packet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub framing: Option<Framing>,
+    /// The random losses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Loss>,
+}
+
+impl BackSetup {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl PathSetup {
+    /// Returns the way back as the way there of a path.
+    #[must_use]
+    pub fn reversed(&self) -> Self {
+        let back = &self.back;
+        Self {
+            rate: back.rate.unwrap_or(self.rate),
+            delay: back.delay.unwrap_or(self.delay),
+            jitter: back.jitter.unwrap_or(self.jitter),
+            queue: back.queue.unwrap_or(self.queue),
+            framing: back.framing.unwrap_or(self.framing),
+            loss: back.loss.unwrap_or(self.loss),
+            back: BackSetup::default(),
+            ..self.clone()
+        }
+    }
 }
 
 /// The links between a host and the bottlenecks.
@@ -139,15 +190,46 @@ pub struct EventSetup {
     pub at: Time,
     /// The path whose bottleneck changes.
     pub path: String,
-    /// Its new rate, in both directions.
+    /// Its new rate: in both directions, unless the way back has a rate of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Its new delay, in both directions.
+    /// Its new delay: in both directions, unless the way back has a delay of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Time>,
+    /// The new rate and delay of the way back.
+    #[serde(default, skip_serializing_if = "BackEventSetup::is_empty")]
+    pub back: BackEventSetup,
     /// Whether the link is up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up: Option<bool>,
+}
+
+/// A change of the way back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BackEventSetup {
+    /// Its new rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Its new delay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Time>,
+}
+
+impl BackEventSetup {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl EventSetup {
+    /// Applies the change to a path.
+    pub(crate) fn apply(&self, path: &mut PathSetup) {
+        path.rate = self.rate.unwrap_or(path.rate);
+        path.delay = self.delay.unwrap_or(path.delay);
+        path.back.rate = self.back.rate.or(path.back.rate);
+        path.back.delay = self.back.delay.or(path.back.delay);
+    }
 }
 
 /// The maximum numbers of paths, streams and bytes of a message in a set-up.
@@ -172,8 +254,8 @@ impl Setup {
             return Err(format!("there must be 1 to {MOST_PATHS} paths, [path.NAME]"));
         }
         for (name, path) in &self.path {
-            if path.rate.0 == 0 {
-                return Err(format!("path.{name}.rate must be above 0"));
+            if path.rate.0 == 0 || path.back.rate.is_some_and(|rate| rate.0 == 0) {
+                return Err(format!("path.{name}.rate and its back.rate must be above 0"));
             }
             if let Some(other) = &path.through {
                 known(other, &format!("path.{name}.through"))?;

@@ -29,7 +29,7 @@ impl Network {
     pub(super) fn start(setup: &MultipathSetup, seed: u64) -> Result<Self, LiveError> {
         let mut topology = Topology::default().with_seed(seed);
         for (name, path) in setup.used() {
-            topology = topology.with_path(name, bottleneck(path), bottleneck(path));
+            topology = topology.with_path(name, bottleneck(path), bottleneck(&path.reversed()));
         }
         for path in &mut topology.paths {
             path.ipv6 = None;

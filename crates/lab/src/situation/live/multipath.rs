@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Column, Experiment};
 use crate::situation::{
-    AccessSetup, ApplicationSetup, AssociationSetup, EventSetup, PathSetup, Setup, Times,
+    AccessSetup, ApplicationSetup, AssociationSetup, BackEventSetup, EventSetup, PathSetup, Setup,
+    Times,
 };
 use crate::units::{Rate, Time};
 
@@ -169,6 +170,7 @@ impl MultipathSetup {
             path: path.clone(),
             rate: None,
             delay: None,
+            back: BackEventSetup::default(),
             up: Some(false),
         });
         let message = self.message();
