@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::run::RunResult;
-use crate::situation::{Setup, Situation, live};
+use crate::situation::{self, Setup, Situation};
 use crate::statistics::Statistic;
 
 /// One number of a run.
@@ -158,7 +158,7 @@ impl Measure {
                 run.columns.get(column).map_or(f64::NAN, |trials| statistic.of(trials))
             }
             (_, Situation::Simulated(setup)) => self.simulated(setup, run),
-            (_, Situation::Live(_)) => f64::NAN,
+            (_, Situation::Live(_) | Situation::Random(_)) => f64::NAN,
         }
     }
 
@@ -210,7 +210,7 @@ fn column_label(statistic: Statistic, column: &str) -> String {
         Statistic::Percentile(50) => "median".to_owned(),
         Statistic::Percentile(percent) => format!("{percent}th percentile"),
     };
-    let labelled = live::columns().find(|(name, _)| *name == column);
+    let labelled = situation::columns().find(|(name, _)| *name == column);
     match labelled {
         Some((_, label)) => format!("{label}, {of}"),
         None => format!("{column}, {of}"),

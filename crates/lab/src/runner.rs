@@ -280,8 +280,8 @@ fn execute_run(
     stop: &AtomicBool,
 ) -> Result<RunResult, LiveError> {
     match situation {
-        Situation::Simulated(setup) => Ok(simulation::run(setup, seed)),
         Situation::Live(setup) => live::run(setup, seed, stop),
+        simulated => Ok(simulation::run_situation(simulated, seed).unwrap_or_default()),
     }
 }
 

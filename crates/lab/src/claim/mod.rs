@@ -228,7 +228,7 @@ impl Claim {
 
 impl Check {
     fn judge(&self, basis: Basis<'_>, results: &Results) -> CheckVerdict {
-        let estimate = if basis.grid.is_live() {
+        let estimate = if basis.grid.is_pooled() {
             trials::measure(&self.value, basis, results)
         } else {
             self.over_runs(basis, results)

@@ -13,7 +13,7 @@ use super::expression::{Expression, Function};
 use super::verdict::Estimate;
 use crate::measure::Measure;
 use crate::run::{Results, RunResult};
-use crate::situation::{Grid, Situation, live};
+use crate::situation::{self, Grid, Situation};
 use crate::statistics::{
     DRAWS, Interval, Method, Statistic, Summary, plausible_share, resample, seed_of,
 };
@@ -46,7 +46,7 @@ pub(crate) fn summaries(
     };
     let summary = |statistic: Statistic| {
         let value = statistic.of(trials);
-        let interval = if statistic == Statistic::Mean && live::is_share(column) {
+        let interval = if statistic == Statistic::Mean && situation::is_share(column) {
             Interval::wilson(trials)
         } else if statistic.is_extreme() {
             None
@@ -60,7 +60,7 @@ pub(crate) fn summaries(
 }
 
 fn is_share(measure: &Measure) -> bool {
-    matches!(measure, Measure::Column(Statistic::Mean, column) if live::is_share(column))
+    matches!(measure, Measure::Column(Statistic::Mean, column) if situation::is_share(column))
 }
 
 /// Returns whether the bootstrap says nothing about a measure.

@@ -15,7 +15,7 @@ use crate::measure::Measure;
 use crate::printable::check_printable;
 use crate::situation::{
     AccessSetup, ApplicationSetup, AssociationSetup, Axis, EventSetup, Grid, Mode, Named,
-    PathSetup, Point, RivalSetup, Setup, Situation, Times, live,
+    PathSetup, Point, RandomSetup, RivalSetup, Setup, Situation, Times, live,
 };
 use crate::units::{self, Kind};
 
@@ -37,6 +37,8 @@ struct File {
     runs: u32,
     #[serde(rename = "live")]
     _live: Option<Table>,
+    #[serde(rename = "random")]
+    _random: Option<Table>,
     #[serde(rename = "mode")]
     _mode: Option<Mode>,
     #[serde(rename = "time")]
@@ -94,6 +96,7 @@ enum PlanKind {
     #[default]
     Simulated,
     Live,
+    Random,
 }
 
 fn default_runs() -> u32 {
@@ -219,8 +222,18 @@ pub struct PublishedRow {
 }
 
 /// The keys that make up a situation.
-const SITUATION: [&str; 9] =
-    ["live", "mode", "time", "path", "access", "association", "application", "rival", "event"];
+const SITUATION: [&str; 10] = [
+    "live",
+    "random",
+    "mode",
+    "time",
+    "path",
+    "access",
+    "association",
+    "application",
+    "rival",
+    "event",
+];
 
 pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
     // First as it is, so that errors in the file are reported with their line numbers.
@@ -432,6 +445,12 @@ fn situation(kind: PlanKind, mut table: Table) -> Result<Situation, String> {
             let setup: Setup = table.try_into().map_err(words)?;
             setup.check()?;
             Ok(Situation::Simulated(Box::new(setup)))
+        }
+        PlanKind::Random => {
+            let random = table.remove("random").ok_or("a random plan needs a table [random]")?;
+            let setup: RandomSetup = random.try_into().map_err(words)?;
+            setup.check()?;
+            Ok(Situation::Random(Box::new(setup)))
         }
         PlanKind::Live => {
             let live = table.remove("live").ok_or("a live plan needs a table [live]")?;

@@ -9,7 +9,7 @@ pub struct Shipped {
     pub text: &'static str,
 }
 
-const SHIPPED: [Shipped; 16] = [
+const SHIPPED: [Shipped; 17] = [
     Shipped { name: "cmt-delay", text: include_str!("../../plans/cmt-delay.toml") },
     Shipped { name: "cmt-bandwidth", text: include_str!("../../plans/cmt-bandwidth.toml") },
     Shipped { name: "cmt-three-paths", text: include_str!("../../plans/cmt-three-paths.toml") },
@@ -18,6 +18,7 @@ const SHIPPED: [Shipped; 16] = [
     Shipped { name: "cmt-options", text: include_str!("../../plans/cmt-options.toml") },
     Shipped { name: "cmt-backup", text: include_str!("../../plans/cmt-backup.toml") },
     Shipped { name: "cmt-coupling", text: include_str!("../../plans/cmt-coupling.toml") },
+    Shipped { name: "cmt-random", text: include_str!("../../plans/cmt-random.toml") },
     Shipped { name: "cmt-live", text: include_str!("../../plans/cmt-live.toml") },
     Shipped { name: "h3-delay", text: include_str!("../../plans/h3-delay.toml") },
     Shipped { name: "h3-loss", text: include_str!("../../plans/h3-loss.toml") },

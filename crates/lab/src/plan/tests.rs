@@ -3,7 +3,7 @@
 use super::{Extent, Options, Plan, from_json, shipped};
 use crate::claim::Outcome;
 use crate::run::{Results, RivalResult, RunResult, StreamResult};
-use crate::situation::{Mapping, Point, live};
+use crate::situation::{self, Mapping, Point, live};
 use crate::units::Size;
 
 fn quick(set: &[&str]) -> Options {
@@ -65,7 +65,8 @@ fn every_claim_can_be_measured() {
                 let unit = if is_idle(name) { 0.0 } else { least };
                 (name.to_owned(), vec![unit, 2.0 * unit, 3.0 * unit])
             };
-            let columns = point.situation.live().map(|_| live::columns().map(trials));
+            let columns =
+                point.situation.simulated().is_none().then(|| situation::columns().map(trials));
             RunResult {
                 streams: vec![stream; 7],
                 rivals,
@@ -250,4 +251,16 @@ fn a_plan_can_be_json() {
     for none in ["[]", "{", r#"{ "name": null }"#] {
         assert!(from_json(none).unwrap_err().to_string().starts_with("not a plan: "), "{none}");
     }
+}
+
+/// Published results depend on it: it changes with the plan, never silently.
+#[test]
+fn a_seed_draws_the_same_network_in_every_version() {
+    let plan = plan("cmt-random", &Options::default());
+    let drawn = plan.grid.points[0].situation.random().unwrap().draw(3);
+    let expected = "A: 34.5 Mbit/s and 89 Mbit/s back, 3.81 ms and 2.25 ms back, queues 23 packets red and 46.725 kB, loss 1 %; \
+                    B: 75.2 Mbit/s and 121 Mbit/s back, 47.9 ms and 28 ms back, queues 167 packets red and 4885.375 kB, loss 0.1 %; \
+                    B at 7459.5 ms: 237 Mbit/s and 38.3 Mbit/s back; \
+                    messages of 27200 bytes one way";
+    assert_eq!(drawn.describe(), expected);
 }

@@ -11,6 +11,7 @@
 //! | `frame` | the axes of bars and boxes |
 //! | `medians` | medians of live runs as bars with whiskers |
 //! | `trials` | single trials of live runs: boxes, distributions |
+//! | `outliers` | the networks drawn at random that miss what is wanted |
 //! | `published` | the publication's tables next to the measurements |
 //! | `markdown` | a chapter of a page about several plans |
 //! | `standalone` | pictures as files of their own |
@@ -30,6 +31,7 @@ mod markup;
 mod matrix;
 mod medians;
 mod numbers;
+mod outliers;
 mod picture;
 mod published;
 mod scale;
@@ -71,6 +73,7 @@ pub fn page(document: &Document) -> String {
         claims::section(document),
         published::section(document),
         figures_section(document),
+        outliers::section(document),
         bound::section(document),
         choices(document),
         emulated(document),

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ResultsError;
 use super::matrix::{self, MatrixTable};
+use super::outlier::{self, Outlier};
 use super::store::{create_directory, read_file, write_atomically};
 use crate::claim::{self, Outcome, Verdict};
 use crate::measure::Measure;
@@ -15,7 +16,9 @@ use crate::plan::{Extent, Figure, Plan, PublishedTable};
 use crate::printable::make_printable;
 use crate::run::{PacketCourse, Results, RunResult};
 use crate::simulation::ACCESS_QUEUE;
-use crate::situation::{Axis, Mapping, Mode, Named, Point, ProfileName, Setup, Situation, live};
+use crate::situation::{
+    Axis, Mapping, Mode, Named, Point, ProfileName, RandomSetup, Setup, Situation, live,
+};
 use crate::statistics::{Method, Statistic, Summary, percentile};
 
 /// The version of `result.json`; files of other versions are rejected.
@@ -118,6 +121,9 @@ pub struct PointRow {
     /// For each column of a live point: percentiles 0 to 100 of all trials.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub percentiles: BTreeMap<String, Vec<f64>>,
+    /// The networks drawn at random that miss what is wanted, the worst first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outliers: Vec<Outlier>,
     /// The packets of the first trial, if a program was run: one course per fetch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub packets: Vec<PacketCourse>,
@@ -146,6 +152,16 @@ impl Document {
             about: plan.about.clone(),
             sources: plan.sources.clone(),
             notes: notes(plan, results),
+            emulated: emulated(plan),
+            choices: choices(plan),
+            axis: plan.grid.axis.clone(),
+            scenes: plan.grid.scenes.clone(),
+            curves: plan.grid.curves.clone(),
+            figures: plan.figures.clone(),
+            tables: plan.tables.clone(),
+            matrix: matrix::of(plan, results),
+            points: plan.grid.points.iter().map(|point| row(point, results, &seeds)).collect(),
+            claims: plan.claims.iter().map(|claim| claim.judge(plan.basis(), results)).collect(),
             run: RunInfo {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 commit: commit.to_owned(),
@@ -155,16 +171,6 @@ impl Document {
                 seeds,
                 events,
             },
-            emulated: emulated(plan),
-            choices: choices(plan),
-            axis: plan.grid.axis.clone(),
-            scenes: plan.grid.scenes.clone(),
-            curves: plan.grid.curves.clone(),
-            figures: plan.figures.clone(),
-            tables: plan.tables.clone(),
-            matrix: matrix::of(plan, results),
-            points: plan.grid.points.iter().map(|point| row(point, results)).collect(),
-            claims: plan.claims.iter().map(|claim| claim.judge(plan.basis(), results)).collect(),
         }
     }
 
@@ -281,7 +287,7 @@ impl Document {
     }
 }
 
-fn row(point: &Point, results: &Results) -> PointRow {
+fn row(point: &Point, results: &Results, seeds: &[u64]) -> PointRow {
     let runs = results.points.get(&point.id).map_or(&[][..], Vec::as_slice);
     let (measures, percentiles) = match &point.situation {
         Situation::Simulated(setup) => {
@@ -292,8 +298,11 @@ fn row(point: &Point, results: &Results) -> PointRow {
             });
             (measures.collect(), BTreeMap::new())
         }
-        Situation::Live(_) => of_trials(&point.id, &results.pooled(&point.id)),
+        Situation::Live(_) | Situation::Random(_) => {
+            of_trials(&point.id, &results.pooled(&point.id))
+        }
     };
+    let outliers = point.situation.random().map(|setup| outlier::all(setup, seeds, runs));
     PointRow {
         id: point.id.clone(),
         scene: point.scene.clone(),
@@ -302,6 +311,7 @@ fn row(point: &Point, results: &Results) -> PointRow {
         parameters: Some(point.situation.clone()),
         measures,
         percentiles,
+        outliers: outliers.unwrap_or_default(),
         packets: runs
             .iter()
             .find_map(|run| run.observed.as_ref())
@@ -372,6 +382,11 @@ fn of_trials(
 pub(super) fn measures_of(situation: &Situation, run: &RunResult) -> BTreeSet<Measure> {
     match situation {
         Situation::Simulated(setup) => measures(setup).into_iter().collect(),
+        // A network is a single trial.
+        Situation::Random(_) => {
+            let mean = |column: &String| Measure::Column(Statistic::Mean, column.clone());
+            run.columns.keys().map(mean).collect()
+        }
         Situation::Live(_) => {
             let named = |column: &String| {
                 STATISTICS.map(|statistic| Measure::Column(statistic, column.clone()))
@@ -392,7 +407,7 @@ fn measures(setup: &Setup) -> Vec<Measure> {
         Measure::Slowest,
         Measure::Gap,
     ];
-    for stream in 0..setup.application.streams.min(STREAMS_SHOWN) {
+    for stream in 0..setup.application.all_streams().min(STREAMS_SHOWN) {
         measures.extend([Measure::StreamThroughput(stream), Measure::StreamDelay(stream)]);
     }
     for name in setup.path.keys() {
@@ -412,6 +427,8 @@ fn emulated(plan: &Plan) -> Vec<String> {
             .find_map(|point| point.situation.live())
             .map_or_else(Vec::new, live::Setup::emulated);
     }
+    let random = plan.grid.points.iter().find_map(|point| point.situation.random());
+    let drawn = random.map_or_else(Vec::new, RandomSetup::emulated);
     let mut notes = vec![
         "Network: simulated in virtual time (eyas-netem), in integer nanoseconds, with one random \
          stream per link."
@@ -437,6 +454,7 @@ fn emulated(plan: &Plan) -> Vec<String> {
             setup.application.message, time.start[0], time.start[1], time.duration, time.warm_up,
         ));
     }
+    notes.extend(drawn);
     notes
 }
 
@@ -450,6 +468,9 @@ fn packets(plan: &Plan) -> &'static str {
         (true, true) => {
             "packets are encoded and parsed at some points, and passed as values of the same length \
              at those with mode = \"struct\""
+        }
+        _ if plan.grid.points.iter().any(|point| point.situation.random().is_some()) => {
+            "packets are passed as values of the same length"
         }
         (false, true) => "packets are passed as values of the same length (mode = \"struct\")",
         _ => "packets are encoded and parsed",

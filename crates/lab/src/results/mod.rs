@@ -5,6 +5,7 @@
 //! | `store` | finished runs, kept in the output directory |
 //! | `document` | `result.json` |
 //! | `matrix` | its table of all curves |
+//! | `outlier` | its networks that miss what is wanted |
 //! | `csv` | `result.csv`: the summaries |
 //! | `table` | `runs.csv`: every run |
 //! | `parquet` | `runs.parquet`: the same |
@@ -12,6 +13,7 @@
 mod csv;
 mod document;
 mod matrix;
+mod outlier;
 mod parquet;
 mod store;
 mod table;
@@ -24,6 +26,7 @@ use std::path::{Path, PathBuf};
 pub use csv::to_csv;
 pub use document::{ChoiceRow, Document, PointRow, RunInfo, SCHEMA_VERSION};
 pub use matrix::{Grade, MatrixLine, MatrixNumber, MatrixTable};
+pub use outlier::Outlier;
 pub use store::Store;
 pub(crate) use store::{create_directory, read_file, write_atomically};
 pub use table::Table;

@@ -99,8 +99,8 @@ impl Task {
         let mut runs = Vec::with_capacity(self.runs.len());
         for TaskRun { point, situation, seed } in &self.runs {
             before_each()?;
-            let setup = situation.simulated().ok_or_else(|| TaskError::Live(point.clone()))?;
-            let result = simulation::run(setup, *seed);
+            let result = simulation::run_situation(situation, *seed)
+                .ok_or_else(|| TaskError::Live(point.clone()))?;
             runs.push(RunOutcome { point: point.clone(), seed: *seed, result });
         }
         Ok(TaskOutcome { version: version.to_owned(), runs })

@@ -13,6 +13,10 @@ use crate::situation::{ApplicationSetup, QueueInfo};
 /// Bytes at the start of each message that contain the time at which it was sent.
 const TIMESTAMP_SIZE: usize = 8;
 
+/// The size of a keystroke's message, and the amount whose arrival is timed.
+const KEYSTROKE: usize = 100;
+const FIRST: u64 = 1 << 20;
+
 /// Always has a message for the next stream.
 #[derive(Debug)]
 pub(super) struct SaturatedSender {
@@ -20,6 +24,8 @@ pub(super) struct SaturatedSender {
     /// The share of the buffer for each stream, if the application uses queue information.
     share: usize,
     next: u16,
+    /// When the next keystroke falls; `None` before the first call.
+    keystroke: Option<Duration>,
     /// A message to be refused.
     placeholder: Bytes,
 }
@@ -27,7 +33,7 @@ pub(super) struct SaturatedSender {
 impl SaturatedSender {
     pub(super) fn new(setup: ApplicationSetup, send_buffer: usize) -> Self {
         let share = send_buffer / usize::from(setup.streams.max(1));
-        Self { setup, share, next: 0, placeholder: vec![0; setup.message].into() }
+        Self { setup, share, next: 0, keystroke: None, placeholder: vec![0; setup.message].into() }
     }
 
     /// Sends messages on the streams in turn until there is no room, and returns whether there were
@@ -39,7 +45,7 @@ impl SaturatedSender {
         endpoint: &mut Endpoint,
         id: AssociationId,
     ) -> bool {
-        let (mut skipped, mut any) = (0, false);
+        let (mut skipped, mut any) = (0, self.send_keystrokes(now, endpoint, id));
         while skipped < self.setup.streams {
             let stream = StreamId(self.next);
             if self.skips_stream(endpoint, id, stream) {
@@ -49,7 +55,11 @@ impl SaturatedSender {
                 // Most calls find no room, and creating a message takes time. One is offered and
                 // refused nevertheless, because an association does more for a waiting sender.
                 let has_room = endpoint.is_writable(id, self.setup.message);
-                let message = if has_room { self.message(now) } else { self.placeholder.clone() };
+                let message = if has_room {
+                    stamped(now, self.setup.message)
+                } else {
+                    self.placeholder.clone()
+                };
                 if endpoint.send(now, id, &info, message).is_err() || !has_room {
                     return any;
                 }
@@ -75,13 +85,39 @@ impl SaturatedSender {
         self.setup.queue_info == QueueInfo::Unsent
     }
 
-    /// Returns the next message; only the time stamp differs.
-    fn message(&self, now: Duration) -> Bytes {
-        let mut message = BytesMut::with_capacity(self.setup.message);
-        message.put_u64(nanoseconds(now));
-        message.put_bytes(0, self.setup.message - TIMESTAMP_SIZE);
-        message.freeze()
+    /// Sends the keystrokes that are due, before anything else, and returns whether there were any.
+    /// One that finds no room waits for it, and counts from when it fell.
+    fn send_keystrokes(
+        &mut self,
+        now: Duration,
+        endpoint: &mut Endpoint,
+        id: AssociationId,
+    ) -> bool {
+        let Some(every) = self.setup.keystrokes else { return false };
+        let mut any = false;
+        loop {
+            let at = *self.keystroke.get_or_insert(now);
+            let info = SendInfo { stream: StreamId(self.setup.streams), ..SendInfo::default() };
+            if at > now || endpoint.send(now, id, &info, stamped(at, KEYSTROKE)).is_err() {
+                return any;
+            }
+            self.keystroke = Some(at + every.0);
+            any = true;
+        }
     }
+
+    /// Returns when the next keystroke falls; `None` if there is none, or it waits for room.
+    pub(super) fn next_keystroke(&self, now: Duration) -> Option<Duration> {
+        self.keystroke.filter(|at| *at > now)
+    }
+}
+
+/// Returns a message of this size; only the time stamp differs.
+fn stamped(at: Duration, size: usize) -> Bytes {
+    let mut message = BytesMut::with_capacity(size);
+    message.put_u64(nanoseconds(at));
+    message.put_bytes(0, size - TIMESTAMP_SIZE);
+    message.freeze()
 }
 
 fn nanoseconds(time: Duration) -> u64 {
@@ -94,6 +130,14 @@ pub(super) struct Sink {
     streams: Vec<Counted>,
     last_message: Option<Duration>,
     longest_gap: Duration,
+    /// Bytes since the start of the simulation.
+    received: u64,
+    first: Option<Duration>,
+    /// The stream whose single delays are kept.
+    keystrokes: Option<u16>,
+    delays: Vec<u64>,
+    /// When the last keystroke that has arrived fell, in nanoseconds.
+    last_keystroke: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -104,11 +148,32 @@ struct Counted {
 }
 
 impl Sink {
+    /// Keeps the delay of each message of the stream of the keystrokes.
+    pub(super) fn of(setup: &ApplicationSetup) -> Self {
+        Self { keystrokes: setup.keystrokes.map(|_| setup.streams), ..Self::default() }
+    }
+
+    /// Returns when the first MiB had arrived.
+    pub(super) const fn first_mebibyte(&self) -> Option<Duration> {
+        self.first
+    }
+
+    /// Returns the delays of all keystrokes, in nanoseconds.
+    pub(super) fn keystrokes(&self) -> &[u64] {
+        &self.delays
+    }
+
+    /// Returns when the last keystroke that has arrived fell.
+    pub(super) const fn last_keystroke(&self) -> Duration {
+        Duration::from_nanos(self.last_keystroke)
+    }
+
     /// Discards the counts so far; messages in flight count when they arrive.
     pub(super) fn begin(&mut self, now: Duration) {
         for stream in &mut self.streams {
             stream.result = StreamResult::default();
         }
+        self.delays.clear();
         self.last_message = Some(now);
         self.longest_gap = Duration::ZERO;
     }
@@ -128,7 +193,16 @@ impl Sink {
         counted.result.bytes += message.len() as u64;
         if message.ends {
             counted.result.messages += 1;
-            counted.result.delay_ns += nanoseconds(now).saturating_sub(counted.sent_at);
+            let delay = nanoseconds(now).saturating_sub(counted.sent_at);
+            counted.result.delay_ns += delay;
+            if self.keystrokes == Some(message.stream.0) {
+                self.delays.push(delay);
+                self.last_keystroke = counted.sent_at;
+            }
+        }
+        self.received += message.len() as u64;
+        if self.received >= FIRST {
+            self.first.get_or_insert(now);
         }
         if let Some(last) = self.last_message {
             self.longest_gap = self.longest_gap.max(now.saturating_sub(last));

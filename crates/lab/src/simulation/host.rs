@@ -38,20 +38,15 @@ impl Interface {
     }
 }
 
-/// The role of a host.
-#[derive(Debug)]
-pub(super) enum Role {
-    /// Opens an association at a certain time and sends.
-    Sender {
-        /// The time.
-        at: Duration,
-        /// The destination and the options.
-        options: Box<ConnectOptions>,
-        /// The application.
-        application: SaturatedSender,
-    },
-    /// Waits for an association and receives.
-    Receiver(Sink),
+/// What a host does with its association.
+#[derive(Debug, Default)]
+pub(super) struct Role {
+    /// When it opens one, and how; otherwise it waits for one.
+    pub(super) opens: Option<(Duration, Box<ConnectOptions>)>,
+    /// What it sends.
+    pub(super) sender: Option<SaturatedSender>,
+    /// What it receives.
+    pub(super) sink: Option<Sink>,
 }
 
 /// A host with one endpoint and one association.
@@ -87,15 +82,12 @@ impl Host {
 
     /// Returns what was received, if this is a receiver.
     pub(super) const fn sink(&self) -> Option<&Sink> {
-        match &self.role {
-            Role::Receiver(sink) => Some(sink),
-            Role::Sender { .. } => None,
-        }
+        self.role.sink.as_ref()
     }
 
     /// Starts counting, if this is a receiver.
     pub(super) fn begin_measuring(&mut self, now: Duration) {
-        if let Role::Receiver(sink) = &mut self.role {
+        if let Some(sink) = &mut self.role.sink {
             sink.begin(now);
         }
     }
@@ -120,7 +112,7 @@ impl Host {
     }
 
     fn open(&mut self, now: Duration) {
-        if let Role::Sender { at, options, .. } = &self.role
+        if let Some((at, options)) = &self.role.opens
             && self.association.is_none()
             && now >= *at
         {
@@ -146,14 +138,12 @@ impl Host {
     /// Runs the application after an event.
     fn run_application(&mut self, now: Duration) {
         let Some(id) = self.association.filter(|_| self.is_up) else { return };
-        match &mut self.role {
-            Role::Sender { application, .. } => {
-                application.fill(now, &mut self.endpoint, id);
-            }
-            Role::Receiver(sink) => {
-                while let Some(message) = self.endpoint.receive(now, id) {
-                    sink.take(now, &message);
-                }
+        if let Some(sender) = &mut self.role.sender {
+            sender.fill(now, &mut self.endpoint, id);
+        }
+        if let Some(sink) = &mut self.role.sink {
+            while let Some(message) = self.endpoint.receive(now, id) {
+                sink.take(now, &message);
             }
         }
     }
@@ -162,9 +152,9 @@ impl Host {
     /// any.
     fn send_following(&mut self, now: Duration) -> bool {
         let Some(id) = self.association.filter(|_| self.is_up) else { return false };
-        match &mut self.role {
-            Role::Sender { application, .. } if application.refills_immediately() => {
-                application.fill(now, &mut self.endpoint, id)
+        match &mut self.role.sender {
+            Some(sender) if sender.refills_immediately() => {
+                sender.fill(now, &mut self.endpoint, id)
             }
             _ => false,
         }
@@ -242,7 +232,7 @@ impl Node<Payload> for Host {
         }
         // A sender that skips streams was never refused, and is not notified of room. Receivers are
         // notified of data.
-        if let Role::Sender { .. } = self.role {
+        if self.role.sender.is_some() {
             self.run_application(now);
         }
     }
@@ -258,11 +248,10 @@ impl Node<Payload> for Host {
                 Output::Event(id, event) => self.handle_event(now, id, &event),
                 Output::Timeout(_) if self.send_following(now) => {}
                 Output::Timeout(time) => {
-                    let start = match &self.role {
-                        Role::Sender { at, .. } if self.association.is_none() => Some(*at),
-                        _ => None,
-                    };
-                    return NodeOutput::Timeout(time.into_iter().chain(start).min());
+                    let opens = self.role.opens.as_ref().filter(|_| self.association.is_none());
+                    let keystroke = self.role.sender.as_ref().and_then(|it| it.next_keystroke(now));
+                    let own = opens.map(|(at, _)| *at).into_iter().chain(keystroke);
+                    return NodeOutput::Timeout(time.into_iter().chain(own).min());
                 }
             }
         }

@@ -12,6 +12,7 @@
 //! | `host` | a node around `eyas_sctp::endpoint::Endpoint` |
 //! | `application` | the saturated sender, and the sink that measures |
 //! | `payload` | the payload of packets, as bytes or values |
+//! | `random` | a network drawn from a seed, with all of its lines and with each alone |
 //! | `options` | conversion of an association's options to those of `eyas-sctp` |
 
 mod application;
@@ -19,6 +20,7 @@ mod host;
 mod network;
 mod options;
 mod payload;
+mod random;
 
 #[cfg(test)]
 mod tests;
@@ -26,7 +28,7 @@ mod tests;
 use std::time::Duration;
 
 use crate::run::{PathResult, RivalResult, RunResult};
-use crate::situation::Setup;
+use crate::situation::{Setup, Situation};
 
 use network::Network;
 
@@ -40,6 +42,16 @@ pub(crate) use options::config as association_config;
 #[must_use]
 pub fn run(setup: &Setup, seed: u64) -> RunResult {
     measure(&mut Network::build(setup, seed), setup)
+}
+
+/// Runs a situation once; `None` if it is a live one.
+#[must_use]
+pub fn run_situation(situation: &Situation, seed: u64) -> Option<RunResult> {
+    match situation {
+        Situation::Simulated(setup) => Some(run(setup, seed)),
+        Situation::Random(setup) => Some(random::run(setup, seed)),
+        Situation::Live(_) => None,
+    }
 }
 
 /// Advances the network through the times of a set-up.
@@ -63,7 +75,7 @@ fn measure(network: &mut Network, setup: &Setup) -> RunResult {
         .collect();
     let sink = network.sink();
     RunResult {
-        streams: sink.streams(setup.application.streams),
+        streams: sink.streams(setup.application.all_streams()),
         paths,
         rivals: network
             .rivals()

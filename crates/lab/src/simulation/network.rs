@@ -40,6 +40,7 @@ pub(super) struct Network {
     pub(super) world: World<Station, Payload>,
     /// The bottlenecks by the name of their path.
     pub(super) bottlenecks: BTreeMap<String, LinkId>,
+    sender: NodeId,
     receiver: NodeId,
     rivals: Vec<(String, NodeId)>,
 }
@@ -76,7 +77,7 @@ impl Network {
         let pairs = pairs(setup);
         let ends = connect_bottlenecks(&mut world, setup, &pairs);
         let mut taken: BTreeMap<&str, u32> = BTreeMap::new();
-        let mut receivers = Vec::new();
+        let (mut receivers, mut senders) = (Vec::new(), Vec::new());
         for pair in &pairs {
             let (sender, receiver) = add_hosts(&mut world, pair, setup, seed);
             for (rank, (_, name, path)) in pair.paths.iter().enumerate() {
@@ -97,12 +98,14 @@ impl Network {
             }
             plan_joins(&mut world, pair, sender, receiver);
             receivers.push(receiver);
+            senders.push(sender);
         }
         let bottlenecks =
             ends.into_iter().map(|(name, ends)| (name.to_owned(), ends.link)).collect();
         let names = setup.rival.keys().cloned();
         let rivals = names.zip(receivers.iter().skip(1).copied()).collect();
-        let mut network = Self { world, bottlenecks, receiver: receivers[0], rivals };
+        let (sender, receiver) = (senders[0], receivers[0]);
+        let mut network = Self { world, bottlenecks, sender, receiver, rivals };
         network.plan_events(setup);
         network
     }
@@ -136,7 +139,8 @@ impl Network {
     /// Starts counting.
     pub(super) fn begin_measuring(&mut self) {
         let now = self.world.now();
-        let receivers = self.rivals.iter().map(|(_, node)| *node).chain([self.receiver]);
+        let measured = [self.receiver, self.sender];
+        let receivers = self.rivals.iter().map(|(_, node)| *node).chain(measured);
         for node in receivers.collect::<Vec<_>>() {
             if let Station::Host(host) = self.world.node_mut(node) {
                 host.begin_measuring(now);
@@ -161,6 +165,11 @@ impl Network {
     /// Returns the sink of the measured association.
     pub(super) fn sink(&self) -> Sink {
         self.sink_of(self.receiver)
+    }
+
+    /// Returns the sink at the other end of the measured association.
+    pub(super) fn sink_of_sender(&self) -> Sink {
+        self.sink_of(self.sender)
     }
 
     /// Returns the sinks of the others, by name.
@@ -194,7 +203,12 @@ fn pairs(setup: &Setup) -> Vec<Pair<'_>> {
         number,
         paths: numbered().filter(|(_, name, _)| *name == rival.path).collect(),
         association: &rival.association,
-        application: ApplicationSetup { streams: 1, ..setup.application },
+        application: ApplicationSetup {
+            streams: 1,
+            both_ways: false,
+            keystrokes: None,
+            ..setup.application
+        },
     });
     std::iter::once(first).chain(rivals).collect()
 }
@@ -241,9 +255,9 @@ fn add_hosts(
     seed: u64,
 ) -> (NodeId, NodeId) {
     let names: Vec<&str> = pair.paths.iter().map(|(_, name, _)| *name).collect();
-    let mut config = options::config(pair.association, pair.application.streams, &names);
+    let mut config = options::config(pair.association, pair.application.all_streams(), &names);
     config.extensions.dynamic_addresses |= pair.paths.iter().any(|(.., path)| path.joins.is_some());
-    let application = SaturatedSender::new(pair.application, config.send_buffer);
+    let application = pair.application;
     let known = || {
         let from_start = |(_, (.., path)): &(usize, &(u8, &str, &PathSetup))| path.joins.is_none();
         pair.paths.iter().enumerate().filter(from_start)
@@ -254,10 +268,10 @@ fn add_hosts(
     let mut connect = ConnectOptions::new((sending[0].peer, 0).into(), PORT);
     connect.remotes = sending.iter().map(|interface| (interface.peer, 0).into()).collect();
     connect.association = config.clone();
-    let role = Role::Sender {
-        at: start(&setup.time, pair.number, seed),
-        options: Box::new(connect),
-        application,
+    let role = Role {
+        opens: Some((start(&setup.time, pair.number, seed), Box::new(connect))),
+        sender: Some(SaturatedSender::new(application, config.send_buffer)),
+        sink: application.both_ways.then(Sink::default),
     };
     let endpoint = |interfaces: &[Interface], port: Option<u16>, config: AssociationConfig| {
         let mut options = EndpointConfig::default();
@@ -269,7 +283,12 @@ fn add_hosts(
     };
     let secret = |side: u64| secret(seed, u64::from(pair.number) * 2 + side);
     let sender = Host::new(endpoint(&sending, None, config.clone()), sending, role, secret(0));
-    let role = Role::Receiver(Sink::default());
+    let bulk = ApplicationSetup { keystrokes: None, ..application };
+    let role = Role {
+        opens: None,
+        sender: application.both_ways.then(|| SaturatedSender::new(bulk, config.send_buffer)),
+        sink: Some(Sink::of(&application)),
+    };
     let receiver = Host::new(endpoint(&receiving, Some(PORT), config), receiving, role, secret(1));
     let sender = world.add_node(Station::Host(Box::new(sender)));
     let receiver = world.add_node(Station::Host(Box::new(receiver)));

@@ -61,6 +61,12 @@ impl Grid {
         self.points.iter().any(|point| matches!(point.situation, Situation::Live(_)))
     }
 
+    /// Returns whether the runs of a point consist of trials, which are evaluated together.
+    #[must_use]
+    pub fn is_pooled(&self) -> bool {
+        self.points.iter().any(|point| !matches!(point.situation, Situation::Simulated(_)))
+    }
+
     /// Returns the point with this identifier.
     #[must_use]
     pub fn point(&self, id: &str) -> Option<&Point> {

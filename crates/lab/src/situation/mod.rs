@@ -8,6 +8,7 @@
 //! | `setup`, `association` | one to be simulated |
 //! | `mode` | the form of packets: bytes or values |
 //! | `bound` | the maximum payload that a situation allows |
+//! | `random` | one whose network is drawn from a seed |
 //! | `queue_info` | the queue information that the application uses |
 //! | [`live`] | one on real sockets |
 
@@ -17,6 +18,7 @@ mod grid;
 pub mod live;
 mod mode;
 mod queue_info;
+pub(crate) mod random;
 mod setup;
 
 use serde::{Deserialize, Serialize};
@@ -26,6 +28,7 @@ pub use bound::{Bound, LinkBound, Phase};
 pub use grid::{Axis, Grid, Named, Point};
 pub use mode::Mode;
 pub use queue_info::QueueInfo;
+pub use random::RandomSetup;
 pub use setup::{
     AccessSetup, ApplicationSetup, BackEventSetup, BackSetup, EventSetup, PathSetup, RivalSetup,
     Setup, Times,
@@ -39,6 +42,18 @@ pub enum Situation {
     Live(Box<live::Setup>),
     /// In virtual time.
     Simulated(Box<Setup>),
+    /// In virtual time, in a network that is drawn from the seed of the run.
+    Random(Box<RandomSetup>),
+}
+
+/// Returns the columns of all kinds of runs, with their axis labels.
+pub(crate) fn columns() -> impl Iterator<Item = (&'static str, &'static str)> {
+    live::columns().chain(random::COLUMNS.iter().copied())
+}
+
+/// Returns whether a column is 100 or 0 for each trial.
+pub(crate) fn is_share(column: &str) -> bool {
+    live::is_share(column) || random::is_share(column)
 }
 
 impl Situation {
@@ -47,7 +62,16 @@ impl Situation {
     pub fn simulated(&self) -> Option<&Setup> {
         match self {
             Self::Simulated(setup) => Some(setup),
-            Self::Live(_) => None,
+            Self::Live(_) | Self::Random(_) => None,
+        }
+    }
+
+    /// Returns what the networks are drawn from; `None` if they are not.
+    #[must_use]
+    pub fn random(&self) -> Option<&RandomSetup> {
+        match self {
+            Self::Random(setup) => Some(setup),
+            Self::Live(_) | Self::Simulated(_) => None,
         }
     }
 
@@ -56,7 +80,7 @@ impl Situation {
     pub fn live(&self) -> Option<&live::Setup> {
         match self {
             Self::Live(setup) => Some(setup),
-            Self::Simulated(_) => None,
+            Self::Simulated(_) | Self::Random(_) => None,
         }
     }
 

@@ -134,6 +134,18 @@ impl PathSetup {
             ..self.clone()
         }
     }
+
+    /// Returns the way there as a way back.
+    pub(crate) fn there_as_back(&self) -> BackSetup {
+        BackSetup {
+            rate: Some(self.rate),
+            delay: Some(self.delay),
+            jitter: Some(self.jitter),
+            queue: Some(self.queue),
+            framing: Some(self.framing),
+            loss: Some(self.loss),
+        }
+    }
 }
 
 /// The links between a host and the bottlenecks.
@@ -163,11 +175,31 @@ pub struct ApplicationSetup {
     /// The queue information (draft-dreibholz-tsvwg-sctpsocket-sqinfo) that the application uses
     /// before it sends.
     pub queue_info: QueueInfo,
+    /// Whether the receiver sends as much.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub both_ways: bool,
+    /// The time between keystrokes: messages of 100 bytes on one more stream. None if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keystrokes: Option<Time>,
+}
+
+impl ApplicationSetup {
+    /// Returns the number of streams, with that of the keystrokes, which is the last.
+    #[must_use]
+    pub fn all_streams(&self) -> u16 {
+        self.streams.saturating_add(self.keystrokes.is_some().into())
+    }
 }
 
 impl Default for ApplicationSetup {
     fn default() -> Self {
-        Self { message: 1452, streams: 2, queue_info: QueueInfo::None }
+        Self {
+            message: 1452,
+            streams: 2,
+            queue_info: QueueInfo::None,
+            both_ways: false,
+            keystrokes: None,
+        }
     }
 }
 
@@ -289,6 +321,9 @@ impl Setup {
         }
         if !MESSAGE_SIZES.contains(&self.application.message) || self.application.streams == 0 {
             return Err("application.message must be 16 to 65536, streams above 0".to_owned());
+        }
+        if self.application.keystrokes.is_some_and(|time| time.0.is_zero()) {
+            return Err("application.keystrokes must be above 0".to_owned());
         }
         Ok(())
     }

@@ -221,6 +221,9 @@ impl Experiment for MultipathSetup {
         if self.path.values().any(|path| path.through.is_some() || path.joins.is_some()) {
             return Err("live.path: through and joins are for simulations; see live.comes".into());
         }
+        if self.application.both_ways || self.application.keystrokes.is_some() {
+            return Err("live.application: both_ways and keystrokes are for simulations".into());
+        }
         if self.used().next().is_none() {
             return Err("live.association.only leaves no path".to_owned());
         }
