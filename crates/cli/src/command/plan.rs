@@ -28,7 +28,8 @@ pub(crate) async fn run(flags: &PlanFlags, common: &CommonFlags) -> Result<(), F
     // What was left out has a reason; a name without addresses has nothing to report about.
     let is_unknown = plan.entries.is_empty() && plan.dropped.is_empty();
     let failure = is_unknown.then(|| {
-        Failure::new(Kind::Dns, format!("DNS returned no address for {name}"))
+        let from = source.as_ref().map(|source| format!(" from {source}")).unwrap_or_default();
+        Failure::new(Kind::Dns, format!("there is no address for {name}{from}"))
             .hint("is the name right? --dns-server ADDR asks another server")
     });
     if common.json {
