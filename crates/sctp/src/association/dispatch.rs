@@ -69,7 +69,7 @@ impl Association {
             Chunk::Sack(sack) => self.handle_sack(now, &sack, path, counters),
             Chunk::InitAck(init) => self.handle_init_ack(now, arrival, &init, counters),
             Chunk::CookieAck => self.handle_cookie_ack(now, counters),
-            Chunk::Heartbeat(heartbeat) => self.handle_heartbeat(path, heartbeat, counters),
+            Chunk::Heartbeat(heartbeat) => self.handle_heartbeat(now, path, heartbeat, counters),
             Chunk::HeartbeatAck(heartbeat) => {
                 self.handle_heartbeat_ack(now, arrival, &heartbeat, counters);
             }

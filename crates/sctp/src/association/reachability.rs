@@ -33,12 +33,20 @@ impl Association {
     /// Echoes a HEARTBEAT, at the earliest together with the COOKIE ECHO (§8.3).
     pub(super) fn handle_heartbeat(
         &mut self,
+        now: Duration,
         path: PathId,
         heartbeat: HeartbeatChunk,
         counters: &mut Counters,
     ) {
         if self.peer_has_state() && heartbeat.info.len() <= MAX_ECHOED {
             self.queues.push(Some(path), Chunk::HeartbeatAck(heartbeat), counters);
+            let own = match self.state.is_up() {
+                true => self.paths.repeated_verification(now, path),
+                false => None,
+            };
+            if let Some(own) = own {
+                self.queues.push(Some(path), own.chunk(), counters);
+            }
         } else {
             counters.unexpected_chunks += 1;
         }

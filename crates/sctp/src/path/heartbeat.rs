@@ -6,7 +6,8 @@
 //! carries an unpredictable nonce, so that a peer cannot answer for an address at which it did not
 //! receive it.
 
-use core::{net::IpAddr, time::Duration};
+use alloc::boxed::Box;
+use core::{net::IpAddr, num::NonZeroU64, time::Duration};
 
 use super::{Path, PathState, Paths};
 use crate::config::AssociationConfig;
@@ -54,13 +55,15 @@ pub(super) struct HeartbeatTimer {
     period: u64,
     /// The outstanding heartbeat.
     latest: Option<Latest>,
+    /// The nonce and time of the one before, if it was repeated early and may still be answered.
+    repeated: Option<Box<(u64, u64)>>,
     /// Whether the user requested one (RFC 6458 §8.1.12, `SPP_HB_DEMAND`).
     demanded: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Latest {
-    nonce: u64,
+    nonce: NonZeroU64,
     sent: u64,
     /// When it counts as lost; 0 once it has been counted.
     lost_at: u64,
@@ -106,10 +109,11 @@ impl Path {
 
     fn heartbeat(&mut self, now: u64, nonce: u64) -> Heartbeat {
         let lost_at = now.saturating_add(nanoseconds(self.rto.current())).max(1);
+        let nonce = NonZeroU64::new(nonce).unwrap_or(NonZeroU64::MIN);
         self.heartbeats.latest = Some(Latest { nonce, sent: now, lost_at });
         self.heartbeats.demanded = false;
         self.heartbeats.next = Some(u64::MAX);
-        Heartbeat::plain(self.id, nonce)
+        Heartbeat::plain(self.id, nonce.get())
     }
 
     /// Returns when the outstanding heartbeat was sent.
@@ -119,8 +123,10 @@ impl Path {
 
     /// Returns when the heartbeat with this nonce was sent, if it may still be answered.
     fn sent_at(&self, nonce: u64) -> Option<u64> {
-        let latest = self.heartbeats.latest.filter(|latest| latest.nonce == nonce);
-        latest.map(|latest| latest.sent).or_else(|| self.additional_sent_at(nonce))
+        let latest = self.heartbeats.latest.map(|latest| (latest.nonce.get(), latest.sent));
+        let mut known = latest.into_iter().chain(self.heartbeats.repeated.as_deref().copied());
+        let found = known.find(|(number, _)| *number == nonce).map(|(_, sent)| sent);
+        found.or_else(|| self.additional_sent_at(nonce))
     }
 
     /// Returns when this path has something to do, in nanoseconds; 0 for immediately.
@@ -246,7 +252,7 @@ impl Paths {
             path.apply_mtu();
         } else {
             let Some(sent) = path.sent_at(nonce) else { return false };
-            path.heartbeats.latest = None;
+            (path.heartbeats.latest, path.heartbeats.repeated) = (None, None);
             path.on_round_trip(now, Duration::from_nanos(time.saturating_sub(sent)));
             if path.mtu.on_small_answer() {
                 path.apply_mtu();
@@ -278,6 +284,22 @@ impl Paths {
         let nonce = self.nonces.number();
         self.due = 0;
         Some(self.get_mut(id)?.heartbeat(nanoseconds(now), nonce))
+    }
+
+    /// Returns a heartbeat to bundle with the answer to one that came from an unconfirmed address.
+    /// That packets come from there shows that the path is open now. Our own heartbeat may have been
+    /// sent before it was, behind a NAT or where the peer had to open a DTLS session first, and
+    /// would be repeated only after the initial timeout of a second. `None` if its answer can still
+    /// be on the way.
+    pub fn repeated_verification(&mut self, now: Duration, id: PathId) -> Option<Heartbeat> {
+        let usual = self.get(self.primary())?.rto.smoothed().map_or(0, nanoseconds);
+        let path = self.get_mut(id).filter(|path| path.state() == PathState::Unconfirmed)?;
+        let former = path.heartbeats.latest.map(|latest| (latest.nonce.get(), latest.sent));
+        if former.is_some_and(|(_, sent)| nanoseconds(now) < sent.saturating_add(usual.max(1))) {
+            return None;
+        }
+        path.heartbeats.repeated = former.map(Box::new);
+        self.verification_heartbeat(now, id)
     }
 
     /// Handles an ICMP message that states a path MTU of `size` bytes (RFC 8899 §4.6).

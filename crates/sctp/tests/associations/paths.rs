@@ -90,6 +90,23 @@ fn no_data_is_sent_to_an_address_before_it_is_verified() {
 }
 
 #[test]
+fn an_address_is_verified_when_a_heartbeat_comes_from_it() {
+    let mut world = World::with(multihomed(A, 2), multihomed(B, 2));
+    // B's, which it sends first: nothing passes towards A until A has sent something, as behind a
+    // NAT, or inside DTLS.
+    world.lose("HEARTBEAT");
+    let (_, b) = world.connected();
+    assert!(world.lost_all());
+    // One round trip for A's heartbeat and the answer with another one of B's, and half for that.
+    world.run_until(ms(40), |world| {
+        let paths = world.hosts[B].status(b).paths;
+        paths.len() == 2 && paths.iter().all(|path| path.state == PathState::Active)
+    });
+    let answer = "A <- B  HEARTBEAT-ACK HEARTBEAT (network 1)";
+    assert!(world.tap.ladder.iter().any(|line| line == answer), "{:?}", world.tap.ladder);
+}
+
+#[test]
 fn a_broken_idle_path_is_detected_and_recovers() {
     let mut world = with_heartbeats();
     let (a, _) = world.connected();
