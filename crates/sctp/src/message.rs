@@ -6,6 +6,8 @@ use core::time::Duration;
 
 use crate::identifier::{PathId, Ppid, StreamId};
 use crate::serial::Tsn;
+use crate::wire::PACKET_HEADER;
+use crate::wire::chunk::{DATA_HEADER, I_DATA_HEADER};
 
 /// The parameters of an outgoing message: `SCTP_SNDINFO` and `SCTP_PRINFO` of RFC 6458 §5.3.4 and
 /// §5.3.7.
@@ -41,6 +43,25 @@ pub enum Reliability {
     /// When the send buffer is full and a message of higher priority is sent; lower values are
     /// higher priorities (RFC 7496 §3.2).
     Priority(u32),
+}
+
+/// Returns the largest message, in bytes of user data, that an SCTP packet of `packet` bytes with its
+/// common header carries whole, in DATA or, with `interleaving`, in I-DATA. Of a larger one the rest
+/// begins another packet: messages that exceed it by little fill every second packet only with
+/// crumbs. A path knows it from its MTU: [`crate::endpoint::PathStatus::largest_message`].
+///
+/// ```
+/// use eyas_sctp::message::largest_in_packet;
+///
+/// // 1,500 bytes less the header of IPv4.
+/// assert_eq!(largest_in_packet(1480, false), 1452);
+/// assert_eq!(largest_in_packet(1480, true), 1448);
+/// ```
+#[must_use]
+pub const fn largest_in_packet(packet: usize, interleaving: bool) -> usize {
+    let header = if interleaving { I_DATA_HEADER } else { DATA_HEADER };
+    // Chunks are padded to multiples of four bytes.
+    (packet & !3).saturating_sub(PACKET_HEADER + header)
 }
 
 /// A received message, or a part of one: `SCTP_RCVINFO` of RFC 6458 §5.3.5 and the data.

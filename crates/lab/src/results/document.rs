@@ -7,6 +7,7 @@ use eyas_sctp::config::{Choice, Profile};
 use serde::{Deserialize, Serialize};
 
 use super::ResultsError;
+use super::crumbs;
 use super::matrix::{self, MatrixTable};
 use super::outlier::{self, Outlier};
 use super::store::{create_directory, read_file, write_atomically};
@@ -455,6 +456,7 @@ fn emulated(plan: &Plan) -> Vec<String> {
         ));
     }
     notes.extend(drawn);
+    notes.extend(crumbs::warnings(plan));
     notes
 }
 

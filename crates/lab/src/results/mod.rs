@@ -6,10 +6,12 @@
 //! | `document` | `result.json` |
 //! | `matrix` | its table of all curves |
 //! | `outlier` | its networks that miss what is wanted |
+//! | `crumbs` | a warning about messages that do not fill packets |
 //! | `csv` | `result.csv`: the summaries |
 //! | `table` | `runs.csv`: every run |
 //! | `parquet` | `runs.parquet`: the same |
 
+mod crumbs;
 mod csv;
 mod document;
 mod matrix;

@@ -3,7 +3,7 @@
 use super::Association;
 use crate::endpoint::{PathStatus, Status};
 use crate::identifier::StreamId;
-use crate::path::{Path, Paths};
+use crate::path::Path;
 use crate::send::{AssociationQueueInfo, QueueInfo};
 
 impl Association {
@@ -20,7 +20,7 @@ impl Association {
             queued: self.sender.queued_bytes(),
             agreed: self.agreed,
             primary: self.paths.primary(),
-            paths: self.paths.iter().map(|path| path_status(path, &self.paths)).collect(),
+            paths: self.paths.iter().map(|path| self.path_status(path)).collect(),
             peer: self.peer_identity,
         }
     }
@@ -34,23 +34,24 @@ impl Association {
     pub(crate) fn stream_queue(&self, stream: StreamId) -> QueueInfo {
         self.sender.stream_queue(stream)
     }
-}
 
-fn path_status(path: &Path, paths: &Paths) -> PathStatus {
-    PathStatus {
-        id: path.id,
-        remote: path.remote,
-        local: path.local,
-        state: path.state(),
-        congestion_window: path.congestion.window(),
-        outstanding: path.outstanding(),
-        smoothed_rtt: path.rto.smoothed(),
-        min_rtt: path.min_rtt(),
-        forward_lag: paths.forward_lag(path.id),
-        delivery_rate: path.delivery_rate(),
-        delivered: path.delivered(),
-        lost: path.lost(),
-        rto: path.rto.current(),
-        mtu: path.mtu(),
+    fn path_status(&self, path: &Path) -> PathStatus {
+        PathStatus {
+            id: path.id,
+            remote: path.remote,
+            local: path.local,
+            state: path.state(),
+            congestion_window: path.congestion.window(),
+            outstanding: path.outstanding(),
+            smoothed_rtt: path.rto.smoothed(),
+            min_rtt: path.min_rtt(),
+            forward_lag: self.paths.forward_lag(path.id),
+            delivery_rate: path.delivery_rate(),
+            delivered: path.delivered(),
+            lost: path.lost(),
+            rto: path.rto.current(),
+            mtu: path.mtu(),
+            largest_message: self.sender.largest_message(path.mtu()),
+        }
     }
 }

@@ -84,6 +84,17 @@ pub struct Status {
 }
 
 impl Status {
+    /// Returns the size of the largest message that one packet carries whole on every active path, or
+    /// on every path if none is active, in bytes of user data (`sstat_fragmentation_point`).
+    #[must_use]
+    pub fn largest_message(&self) -> usize {
+        let least = |paths: &mut dyn Iterator<Item = &PathStatus>| {
+            paths.map(|path| path.largest_message).min()
+        };
+        let mut active = self.paths.iter().filter(|path| path.state == PathState::Active);
+        least(&mut active).or_else(|| least(&mut self.paths.iter())).unwrap_or(0)
+    }
+
     /// Creates a status of which only the state and one path are known, for SCTP implementations
     /// other than this one, such as a kernel's.
     #[must_use]
@@ -159,6 +170,10 @@ pub struct PathStatus {
     pub rto: Duration,
     /// The size of the largest SCTP packet on this path, in bytes (`spinfo_mtu`).
     pub mtu: usize,
+    /// The size of the largest message that one packet on this path carries whole, in bytes of user
+    /// data. It grows with the MTU, and depends on what was negotiated and on
+    /// [`crate::config::AssociationConfig::max_segment`].
+    pub largest_message: usize,
 }
 
 impl PathStatus {
@@ -175,11 +190,35 @@ impl PathStatus {
             smoothed_rtt: None,
             rto: Duration::ZERO,
             mtu: 0,
+            largest_message: 0,
             delivery_rate: None,
             delivered: 0,
             lost: 0,
             min_rtt: None,
             forward_lag: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_narrowest_path_in_use_decides_which_messages_fit_one_packet() {
+        use PathState::{Active, Inactive, Unconfirmed};
+        for (paths, largest) in [
+            (&[(Active, 1440), (Active, 1252)][..], 1252),
+            (&[(Active, 1440), (Inactive, 1252)], 1440),
+            (&[(Inactive, 1440), (Unconfirmed, 1252)], 1252),
+        ] {
+            let path = |&(state, largest_message): &(PathState, usize)| {
+                let remote = SocketAddr::from(([192, 0, 2, 1], 0));
+                PathStatus { largest_message, ..PathStatus::new(PathId(0), remote, state) }
+            };
+            let mut status = Status::new(AssociationState::Established, path(&paths[0]));
+            status.paths.extend(paths[1..].iter().map(path));
+            assert_eq!(status.largest_message(), largest, "{paths:?}");
         }
     }
 }

@@ -105,9 +105,7 @@ impl Sender {
             choice: Choice { path, only, is_default },
             flight,
             number: path_entry.next_packet(),
-            capacity: path_entry
-                .mtu()
-                .saturating_sub(self.terms.overhead() + self.terms.chunk_header()),
+            capacity: self.terms.capacity(path_entry.mtu()),
             window: path_entry.congestion.window().saturating_sub(path_entry.outstanding()),
             bytes: 0,
         };

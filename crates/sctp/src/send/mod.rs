@@ -101,6 +101,11 @@ impl Terms {
     fn overhead(&self) -> usize {
         PACKET_HEADER + self.reserved
     }
+
+    /// Returns the bytes of data that fit into an otherwise empty packet of `mtu` bytes.
+    fn capacity(&self, mtu: usize) -> usize {
+        mtu.saturating_sub(self.overhead() + self.chunk_header())
+    }
 }
 
 /// The sending side of one association.
@@ -219,6 +224,12 @@ impl Sender {
     /// Returns the next event for the user.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.queue.poll_event()
+    }
+
+    /// Returns the size of the largest message that one packet of `mtu` bytes carries whole.
+    #[must_use]
+    pub fn largest_message(&self, mtu: usize) -> usize {
+        self.terms.capacity(mtu).min(self.rules.max_segment.into())
     }
 
     /// Returns the contents of the send buffer, by stream.

@@ -4,6 +4,7 @@ use crate::associations::world::{A, B, World, ms};
 use crate::network::{late, lost};
 use eyas_sctp::endpoint::AssociationState;
 use eyas_sctp::event::Event;
+use eyas_sctp::message::largest_in_packet;
 
 #[test]
 fn a_message_is_acknowledged() {
@@ -18,6 +19,29 @@ fn a_message_is_acknowledged() {
     assert_eq!(received[0].stream.0, 3);
     assert_eq!(received[0].clone().into_bytes(), "hello");
     assert!(world.hosts[A].events().contains(&Event::SenderDry));
+}
+
+#[test]
+fn a_message_of_the_size_that_the_paths_tell_fills_one_packet() {
+    for interleaving in [false, true] {
+        let mut world = World::with_associations(|config| {
+            config.extensions.interleaving = interleaving;
+        });
+        let (a, _) = world.connected();
+        let status = world.hosts[A].status(a);
+        let whole = status.largest_message();
+        assert_eq!(whole, largest_in_packet(status.paths[0].mtu, interleaving));
+        for (length, packets) in [(whole - 1, 1), (whole, 1), (whole + 1, 2)] {
+            world.clear_ladder();
+            world.send(A, a, 0, vec![1; length]);
+            world.run_for(ms(500));
+            let sent = world.tap.ladder.iter().filter(|line| line.starts_with("A -> B"));
+            assert_eq!(sent.count(), packets, "{length} bytes: {:?}", world.tap.ladder);
+        }
+    }
+    let mut world = World::with_associations(|config| config.max_segment = Some(700));
+    let (a, _) = world.connected();
+    assert_eq!(world.hosts[A].status(a).largest_message(), 700, "in one chunk");
 }
 
 #[test]

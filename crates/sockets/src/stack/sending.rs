@@ -19,6 +19,9 @@ use crate::abi::number::{cmsg, flag, level};
 use crate::io::{AssocId, Outgoing, Sent, SocketId};
 use crate::settings::{InitMsg, Settings};
 
+/// The largest message that one packet carries whole where no path is known: IPv4, UDP, DATA.
+const UNKNOWN_WHOLE: usize = 1424;
+
 /// The parsed control messages of a call.
 #[derive(Debug, Default)]
 struct Control {
@@ -266,9 +269,7 @@ impl Stack {
     /// Returns the maximum number of bytes of a message in one chunk.
     pub(super) fn fragmentation_point(&self, id: AssocId) -> usize {
         let status = self.endpoint_status(id);
-        let mtu = status.and_then(|status| status.paths.iter().map(|path| path.mtu).min());
-        // The common header and that of a chunk.
-        let whole = mtu.unwrap_or(1452).saturating_sub(28);
+        let whole = status.map_or(UNKNOWN_WHOLE, |status| status.largest_message());
         let max_segment = self.associations.get(&id).map_or(0, |assoc| assoc.settings.max_segment);
         if max_segment == 0 { whole } else { whole.min(max_segment as usize) }
     }
