@@ -199,6 +199,9 @@ numbers! {
         SCTP_EXPOSE_POTENTIALLY_FAILED_STATE = 131;
         SCTP_REMOTE_UDP_ENCAPS_PORT = 132;
         SCTP_PLPMTUD_PROBE_INTERVAL = 133;
+        /// draft-dreibholz-tsvwg-sctpsocket-sqinfo §3, which assigns no number: this one is far from
+        /// those of Linux.
+        SCTP_SQINFO = 1000;
     }
 }
 

@@ -18,6 +18,8 @@ use crate::abi::{Errno, STORAGE};
 use crate::io::{AssocId, Domain, SocketId, Style};
 use crate::settings::{PeerAddrParams, Settings};
 
+/// The size of `SCTP_SQINFO` without the streams.
+const SQINFO: usize = 16;
 /// The size of `SCTP_EVENTS`.
 pub(super) const EVENTS: usize = 14;
 
@@ -113,6 +115,7 @@ impl Stack {
             SCTP_EVENTS => return self.get_events(socket, value),
             SCTP_STATUS => return self.get_status(socket, value),
             SCTP_GET_PEER_ADDR_INFO => return self.get_peer_address_info(socket, value),
+            SCTP_SQINFO => return self.get_send_queue(socket, value),
             SCTP_PEER_ADDR_PARAMS => return self.get_peer_address_params(socket, value),
             SCTP_PRIMARY_ADDR => return self.get_primary(socket, value),
             SCTP_GET_PEER_ADDRS => return self.get_peer_addresses(socket, value),
@@ -263,6 +266,23 @@ impl Stack {
             put(&mut bytes, 24, &self.path_info(socket, id, path, status.remote_port)?);
         }
         Ok(truncated(bytes, value))
+    }
+
+    /// Returns the contents of the send buffer: its limit, all bytes, the number of streams, and the
+    /// bytes of each, as far as the program's buffer reaches.
+    fn get_send_queue(&self, socket: SocketId, value: &[u8]) -> Result<Vec<u8>, Errno> {
+        let id = self.target_association(socket, at_least(value, SQINFO)?)?;
+        let info = self.endpoint_queue_info(id).ok_or(Errno::EINVAL)?;
+        let (limit, queued) = (info.limit as u32, info.queued as u32);
+        let mut bytes = ints(&[id.0 as u32, limit, queued, info.streams.into()]);
+        let streams = usize::from(info.streams).min((value.len() - SQINFO) / 4);
+        bytes.resize(SQINFO + 4 * streams, 0);
+        for (stream, queue) in &info.by_stream {
+            if usize::from(stream.0) < streams {
+                put_u32(&mut bytes, SQINFO + 4 * usize::from(stream.0), queue.total() as u32);
+            }
+        }
+        Ok(bytes)
     }
 
     fn path_info(

@@ -41,7 +41,7 @@ use core::net::IpAddr;
 use core::time::Duration;
 
 use eyas_sctp::config::AssociationConfig;
-use eyas_sctp::endpoint::{Endpoint, PacketMemory, Status};
+use eyas_sctp::endpoint::{AssociationQueueInfo, Endpoint, PacketMemory, Status};
 
 use crate::abi::Errno;
 use crate::abi::number::socket::{AF_INET, AF_INET6, IPPROTO_SCTP, SOCK_SEQPACKET, SOCK_STREAM};
@@ -198,6 +198,11 @@ impl Stack {
     fn endpoint_status(&self, id: AssocId) -> Option<Status> {
         let assoc = self.associations.get(&id)?;
         self.ports.get(&assoc.port)?.endpoint.status(assoc.inner)
+    }
+
+    fn endpoint_queue_info(&self, id: AssocId) -> Option<AssociationQueueInfo> {
+        let assoc = self.associations.get(&id)?;
+        self.ports.get(&assoc.port)?.endpoint.queue_info(assoc.inner)
     }
 
     /// Returns a number for purposes that need no secrecy.

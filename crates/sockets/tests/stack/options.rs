@@ -1,7 +1,7 @@
 //! Tests of options: lengths, directions, defaults and arbitrary input.
 
-use eyas_sockets::abi::number::{level, option::*, socket};
-use eyas_sockets::{Errno, Outgoing};
+use eyas_sockets::abi::number::{cmsg, level, option::*, socket};
+use eyas_sockets::{Errno, Outgoing, SocketId};
 use proptest::prelude::*;
 
 use super::pair::{Pair, SERVER};
@@ -65,6 +65,43 @@ fn options_read_back_as_set() {
     let peers = pair.get(0, client, SCTP_GET_PEER_ADDRS, &[0; 4096]).unwrap();
     assert_eq!(peers.len(), 8 + 16);
     assert_eq!(pair.get(0, client, SCTP_GET_PEER_ADDRS, &[0; 12]), Err(Errno::ENOMEM));
+}
+
+/// Sends a message of this length on a stream, chosen with `SCTP_SNDINFO`.
+fn send_on(pair: &mut Pair, socket: SocketId, stream: u16, length: usize) {
+    let mut control = (16u64 + 16).to_ne_bytes().to_vec();
+    control.extend([level::SOL_SCTP, cmsg::SCTP_SNDINFO].iter().flat_map(|it| it.to_ne_bytes()));
+    control.extend(stream.to_ne_bytes());
+    control.resize(16 + 16, 0);
+    let data = vec![7; length].into();
+    let message = Outgoing { data, control: &control, ..Outgoing::default() };
+    pair.at(0, |stack, now| stack.send(now, socket, message)).expect("it is accepted");
+}
+
+#[test]
+fn the_queue_of_each_stream_is_told() {
+    let mut pair = Pair::new();
+    let (client, _, _) = pair.connected(&[0; 14]);
+    let numbers = |bytes: Vec<u8>| -> Vec<u32> {
+        bytes.chunks(4).map(|number| u32::from_ne_bytes(number.try_into().unwrap())).collect()
+    };
+    let queue = |pair: &mut Pair, length: usize| {
+        pair.get(0, client, SCTP_SQINFO, &vec![0; length]).map(numbers)
+    };
+    let empty = queue(&mut pair, 16 + 4 * 20).unwrap();
+    assert_eq!((empty[2], empty[3]), (0, 10), "nothing queued, 10 streams");
+    assert_eq!(empty[4..], [0; 10]);
+    for (stream, length) in [(3, 700), (3, 50), (9, 10)] {
+        send_on(&mut pair, client, stream, length);
+    }
+    let filled = queue(&mut pair, 16 + 4 * 10).unwrap();
+    assert_eq!((filled[1], filled[2], filled[3]), (empty[1], 760, 10));
+    assert_eq!(filled[4..], [0, 0, 0, 750, 0, 0, 0, 0, 0, 10]);
+    assert_eq!(queue(&mut pair, 16 + 4 * 4).unwrap()[4..], [0, 0, 0, 750], "as far as it reaches");
+    assert_eq!(queue(&mut pair, 16).unwrap().len(), 4);
+    assert_eq!(queue(&mut pair, 12), Err(Errno::EINVAL));
+    let unconnected = pair.socket(0, socket::SOCK_STREAM);
+    assert_eq!(pair.get(0, unconnected, SCTP_SQINFO, &[0; 16]), Err(Errno::EINVAL));
 }
 
 #[test]
