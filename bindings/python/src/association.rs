@@ -321,6 +321,15 @@ impl RawAssociation {
         Ok(status.map(|status| json!(AssociationJson::from(&status)).to_string()))
     }
 
+    /// Returns how many bytes of a stream are not yet sent, and how many are sent but not yet
+    /// acknowledged; `None` once the association has ended.
+    fn queue(&self, stream: u16) -> PyResult<Option<(usize, usize)>> {
+        let association = self.lock();
+        let association = association.as_ref().map(Owned::get).transpose()?;
+        let queue = association.and_then(|association| association.queue(StreamId(stream)));
+        Ok(queue.map(|queue| (queue.unsent, queue.unacknowledged)))
+    }
+
     /// Returns whether the association runs inside UDP.
     fn is_encapsulated(&self) -> PyResult<bool> {
         self.call(|association| Ok(association.is_encapsulated()))

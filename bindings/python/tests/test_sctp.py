@@ -88,6 +88,7 @@ def test_status_and_paths() -> None:
             (path,) = here.paths
             assert (path.remote, path.udp_port) == ("127.0.0.1", listener.udp_port)
             assert path.path == status.primary
+            assert here.queue(0) == (0, 0)
             here.set_primary(path.path)
             assert here.transport == there.transport == "sctp-udp"
             assert here.info is not None and here.info.transport == "sctp-udp"

@@ -546,6 +546,15 @@ eyas_code eyas_association_reset_stream(const eyas_association *association,
                                         uint16_t stream,
                                         eyas_error **error);
 
+// Stores how many bytes of user data of one stream are in the send buffer: those not yet sent, and
+// those sent and not yet acknowledged. Where streams use paths of their own, a program fills the
+// stream that has the least. Either place may be NULL. EYAS_CLOSED: the association is over.
+eyas_code eyas_association_queue(const eyas_association *association,
+                                 uint16_t stream,
+                                 size_t *unsent,
+                                 size_t *unacknowledged,
+                                 eyas_error **error);
+
 // Shuts the association down once all messages have arrived, and waits for it.
 eyas_code eyas_association_shutdown(const eyas_association *association,
                                     int32_t timeout_ms,

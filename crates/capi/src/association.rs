@@ -284,6 +284,27 @@ pub extern "C" fn eyas_association_reset_stream(
     })
 }
 
+/// Stores how many bytes of user data of one stream are in the send buffer: those not yet sent, and
+/// those sent and not yet acknowledged. Where streams use paths of their own, a program fills the
+/// stream that has the least. Either place may be NULL. EYAS_CLOSED: the association is over.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_association_queue(
+    association: Option<&Association>,
+    stream: u16,
+    unsent: Out<'_, usize>,
+    unacknowledged: Out<'_, usize>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    ffi_call(error, || {
+        let association = handle(association, "association")?;
+        let queue = association.now(|one| one.queue(StreamId(stream)))?;
+        let queue = queue.ok_or_else(|| Failure::new(EYAS_CLOSED, "the association is over"))?;
+        unsent.put(queue.unsent);
+        unacknowledged.put(queue.unacknowledged);
+        Ok(())
+    })
+}
+
 /// Shuts the association down once all messages have arrived, and waits for it.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_association_shutdown(

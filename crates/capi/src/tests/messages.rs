@@ -10,9 +10,9 @@ use super::{
 };
 use crate::{
     association::{
-        Association, eyas_association_abort, eyas_association_event, eyas_association_receive,
-        eyas_association_send, eyas_association_set_primary, eyas_association_shutdown,
-        eyas_association_status_json,
+        Association, eyas_association_abort, eyas_association_event, eyas_association_queue,
+        eyas_association_receive, eyas_association_send, eyas_association_set_primary,
+        eyas_association_shutdown, eyas_association_status_json,
     },
     code::{EYAS_CLOSED, EYAS_END, EYAS_INVALID, EYAS_MISUSE},
     connection::eyas_connection_into_association,
@@ -111,6 +111,36 @@ fn an_association_reports_events_and_shuts_down_gracefully() {
     drop((here, there));
     done(|error| eyas_endpoint_wait_for_connections(Some(&endpoint), PATIENCE, error))
         .expect("all have ended");
+}
+
+/// Returns what a stream has in the send buffer, not yet sent.
+fn unsent(association: &Association, stream: u16) -> Result<usize, super::CallError> {
+    get_value(|unsent, error| {
+        eyas_association_queue(Some(association), stream, unsent, Out::null(), error)
+    })
+}
+
+#[test]
+fn the_send_buffer_is_told_by_stream() {
+    let (here, there) = pair(&endpoint());
+    let mut options: Box<SendOptions> =
+        new_handle(|place, error| eyas_send_options_new(place, error)).expect("options");
+    done(|error| eyas_send_options_set_stream(Some(&mut options), 3, error)).expect("set");
+    assert_eq!(unsent(&here, 3).expect("a number"), 0);
+    // Nobody reads, so that the peer's window and the buffer fill.
+    let data = [7; 60_000];
+    let try_send = || {
+        done(|error| {
+            let size = data.len();
+            eyas_association_send(Some(&here), data[..].into(), size, Some(&options), 0, error)
+        })
+    };
+    while try_send().is_ok() {}
+    assert!(unsent(&here, 3).expect("a number") > 0);
+    assert_eq!(unsent(&here, 4).expect("a number"), 0);
+    done(|error| eyas_association_abort(Some(&here), Text::null(), error)).expect("aborted");
+    assert_eq!(code(unsent(&here, 3).map(|_| ())), EYAS_CLOSED);
+    drop(there);
 }
 
 #[test]

@@ -93,6 +93,14 @@ class BaseAssociation:
         text = self._raw.race()
         return None if text is None else Race._from_json(text)
 
+    def queue(self, stream: int) -> tuple[int, int] | None:
+        """How many bytes of this stream the send buffer holds: not yet sent, and sent but not yet acknowledged.
+
+        Where streams use paths of their own, a program fills the stream that has the least. `None` once the association
+        has ended.
+        """
+        return self._raw.queue(stream)
+
     def set_primary(self, path: int) -> None:
         """Makes this path the primary path, which new data uses."""
         self._raw.set_primary(path)
