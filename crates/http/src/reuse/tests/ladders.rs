@@ -26,6 +26,30 @@ fn ladder(core: &mut ReusedRequest, steps: &[(u64, Input, &[Output])]) {
 
 const NOTHING: Sign = Sign::NotWithin(Duration::ZERO);
 
+/// Returns a request whose connection has been silent for so long that a race starts, at 100 ms.
+fn doubting(setup: Setup) -> ReusedRequest {
+    let mut core = ReusedRequest::new(setup, ms(0));
+    drained(&mut core);
+    ladder(
+        &mut core,
+        &[
+            (100, Input::Tick, &[Output::Look]),
+            (100, Input::Looked(NOTHING), &[Output::Doubt, Output::StartRace]),
+        ],
+    );
+    core
+}
+
+/// Returns such a request whose race is won at 130 ms, with these outputs; the connection is dead.
+fn overtaken(setup: Setup, outputs: &[Output]) -> ReusedRequest {
+    let mut core = doubting(setup);
+    ladder(
+        &mut core,
+        &[(130, Input::RaceWon, &[Output::Look]), (130, Input::Looked(NOTHING), outputs)],
+    );
+    core
+}
+
 #[test]
 fn the_delay_follows_from_the_round_trip_time() {
     for (rtt, expected) in [(1, 100), (33, 100), (60, 180), (400, 1200), (9000, 3000)] {
@@ -38,14 +62,11 @@ fn the_delay_follows_from_the_round_trip_time() {
 fn a_silent_connection_is_raced_and_the_request_repeated() {
     let mut core = ReusedRequest::new(setup(true), ms(0));
     assert_eq!(drained(&mut core), [Output::Send(Lane::Reused)]);
+    ladder(&mut core, &[(99, Input::Tick, &[]), (100, Input::Tick, &[Output::Look])]);
+    let mut core = overtaken(setup(true), &[Output::Dead, Output::Send(Lane::New)]);
     ladder(
         &mut core,
         &[
-            (99, Input::Tick, &[]),
-            (100, Input::Tick, &[Output::Look]),
-            (100, Input::Looked(NOTHING), &[Output::Doubt, Output::StartRace]),
-            (130, Input::RaceWon, &[Output::Look]),
-            (130, Input::Looked(NOTHING), &[Output::Dead, Output::Send(Lane::New)]),
             (140, Input::Answered(Lane::New), &[Output::Use(Lane::New)]),
             (150, Input::Answered(Lane::Reused), &[]),
         ],
@@ -54,15 +75,10 @@ fn a_silent_connection_is_raced_and_the_request_repeated() {
 
 #[test]
 fn the_first_answer_is_used_whoever_gives_it() {
-    let mut core = ReusedRequest::new(setup(true), ms(0));
-    drained(&mut core);
+    let mut core = overtaken(setup(true), &[Output::Dead, Output::Send(Lane::New)]);
     ladder(
         &mut core,
         &[
-            (100, Input::Tick, &[Output::Look]),
-            (100, Input::Looked(NOTHING), &[Output::Doubt, Output::StartRace]),
-            (130, Input::RaceWon, &[Output::Look]),
-            (130, Input::Looked(NOTHING), &[Output::Dead, Output::Send(Lane::New)]),
             (135, Input::Failed(Lane::New), &[]),
             (140, Input::Answered(Lane::Reused), &[Output::Use(Lane::Reused)]),
         ],
@@ -71,17 +87,7 @@ fn the_first_answer_is_used_whoever_gives_it() {
 
 #[test]
 fn a_request_that_may_not_be_repeated_waits() {
-    let mut core = ReusedRequest::new(setup(false), ms(0));
-    drained(&mut core);
-    ladder(
-        &mut core,
-        &[
-            (100, Input::Tick, &[Output::Look]),
-            (100, Input::Looked(NOTHING), &[Output::Doubt, Output::StartRace]),
-            (130, Input::RaceWon, &[Output::Look]),
-            (130, Input::Looked(NOTHING), &[Output::Dead]),
-        ],
-    );
+    let mut core = overtaken(setup(false), &[Output::Dead]);
     assert!(core.is_stuck());
     ladder(&mut core, &[(9000, Input::Failed(Lane::Reused), &[Output::Fail(Lane::Reused)])]);
 }
@@ -134,26 +140,20 @@ fn a_dead_connection_that_comes_back_is_waited_for() {
 
 #[test]
 fn a_late_sign_of_life_ends_the_race() {
-    let mut core = ReusedRequest::new(setup(true), ms(0));
-    drained(&mut core);
+    let mut core = doubting(setup(true));
     ladder(
         &mut core,
         &[
-            (100, Input::Tick, &[Output::Look]),
-            (100, Input::Looked(NOTHING), &[Output::Doubt, Output::StartRace]),
             (200, Input::Tick, &[Output::Look]),
             (200, Input::Looked(Sign::Seen), &[Output::EndRace, Output::Trust]),
             (5000, Input::Answered(Lane::Reused), &[Output::Use(Lane::Reused)]),
         ],
     );
     // The race is won in the same moment.
-    let mut core = ReusedRequest::new(setup(true), ms(0));
-    drained(&mut core);
+    let mut core = doubting(setup(true));
     ladder(
         &mut core,
         &[
-            (100, Input::Tick, &[Output::Look]),
-            (100, Input::Looked(NOTHING), &[Output::Doubt, Output::StartRace]),
             (150, Input::RaceWon, &[Output::Look]),
             (150, Input::Looked(Sign::Seen), &[Output::Trust]),
         ],
@@ -162,13 +162,10 @@ fn a_late_sign_of_life_ends_the_race() {
 
 #[test]
 fn a_reset_leaves_the_race_to_the_request() {
-    let mut core = ReusedRequest::new(setup(true), ms(0));
-    drained(&mut core);
+    let mut core = doubting(setup(true));
     ladder(
         &mut core,
         &[
-            (100, Input::Tick, &[Output::Look]),
-            (100, Input::Looked(NOTHING), &[Output::Doubt, Output::StartRace]),
             (120, Input::Failed(Lane::Reused), &[]),
             (130, Input::RaceWon, &[Output::Look]),
             (130, Input::Looked(Sign::Seen), &[Output::Dead, Output::Send(Lane::New)]),
@@ -179,13 +176,10 @@ fn a_reset_leaves_the_race_to_the_request() {
 
 #[test]
 fn a_failed_race_is_repeated_while_the_connection_may_come_back() {
-    let mut core = ReusedRequest::new(setup(true), ms(0));
-    drained(&mut core);
+    let mut core = doubting(setup(true));
     ladder(
         &mut core,
         &[
-            (100, Input::Tick, &[Output::Look]),
-            (100, Input::Looked(NOTHING), &[Output::Doubt, Output::StartRace]),
             (110, Input::RaceFailed, &[]),
             (200, Input::Tick, &[Output::Look]),
             (200, Input::Looked(NOTHING), &[]),
@@ -213,28 +207,10 @@ fn an_idle_connection_is_checked_before_what_may_not_be_repeated() {
             (20, Input::Looked(Sign::Seen), &[Output::Send(Lane::Reused)]),
         ],
     );
-    let mut core = ReusedRequest::new(checked, ms(0));
-    drained(&mut core);
-    ladder(
-        &mut core,
-        &[
-            (100, Input::Tick, &[Output::Look]),
-            (100, Input::Looked(NOTHING), &[Output::Doubt, Output::StartRace]),
-            (130, Input::RaceWon, &[Output::Look]),
-            (130, Input::Looked(NOTHING), &[Output::Dead, Output::Send(Lane::New)]),
-            (140, Input::Failed(Lane::New), &[Output::Fail(Lane::New)]),
-        ],
-    );
-    let mut core = ReusedRequest::new(checked, ms(0));
-    drained(&mut core);
-    ladder(
-        &mut core,
-        &[
-            (100, Input::Tick, &[Output::Look]),
-            (100, Input::Looked(NOTHING), &[Output::Doubt, Output::StartRace]),
-            (130, Input::RaceFailed, &[Output::GiveUp]),
-        ],
-    );
+    let mut core = overtaken(checked, &[Output::Dead, Output::Send(Lane::New)]);
+    ladder(&mut core, &[(140, Input::Failed(Lane::New), &[Output::Fail(Lane::New)])]);
+    let mut core = doubting(checked);
+    ladder(&mut core, &[(130, Input::RaceFailed, &[Output::GiveUp])]);
     for unchecked in [
         Setup { idle: CHECK_AFTER - ms(1), ..checked },
         Setup { can_check: false, ..checked },
