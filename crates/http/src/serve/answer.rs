@@ -71,6 +71,13 @@ fn rejection(shared: &Shared, link: &Link, request: &Request<RequestBody>) -> Op
     if link.is_early.load(Relaxed) && !request.method().is_safe() {
         return Some(error(StatusCode::TOO_EARLY, "Retry this request after the handshake."));
     }
+    if let Some(status) = shared.limits.excess(request) {
+        let limit = shared.limits.header_bytes;
+        return Some(error(
+            status,
+            &format!("The limit for the head of a request is {limit} bytes."),
+        ));
+    }
     if let Err(why) = malformed::check(request) {
         let mut reply = error(StatusCode::BAD_REQUEST, &why.to_string());
         // The request that follows cannot be trusted either (RFC 9112 §11.2).

@@ -69,7 +69,7 @@ pub(super) fn settings(limits: &Limits, extended_connect: bool, tunnels: bool) -
         if tunnels { TUNNEL_WINDOWS } else { (STREAM_WINDOW, CONNECTION_WINDOW) };
     builder
         .max_concurrent_streams(limits.concurrent_streams)
-        .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
+        .max_header_list_size(u32::try_from(limits.decoded_header_bytes()).unwrap_or(u32::MAX))
         .initial_window_size(stream)
         .initial_connection_window_size(connection)
         .max_send_buffer_size(STREAM_SEND_BUFFER)

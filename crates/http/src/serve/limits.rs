@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use http::{Request, StatusCode};
+
+use super::malformed;
+
 /// How long the peer has, after a graceful close, to read the rest and to close.
 pub(super) const CLOSING_TIME: Duration = Duration::from_secs(5);
 
@@ -34,7 +38,7 @@ pub struct Limits {
     pub open_files_per_connection: usize,
     /// Bytes of a request's head (request line and header fields, or the decoded field section as
     /// RFC 9114 §4.2.2 counts it): 32 KiB by default, at least [`Self::MIN_HEADER_BYTES`]. Larger
-    /// ones are answered with 431.
+    /// ones are answered with 431, or with 414 if the request target alone is too long.
     pub header_bytes: usize,
     /// Header fields of an HTTP/1 request: 100 by default. More are answered with 431.
     pub header_fields: usize,
@@ -70,6 +74,39 @@ impl Limits {
         self.connections_per_peer = self.connections_per_peer.clamp(1, self.connections);
         self.concurrent_streams = self.concurrent_streams.max(1);
         self
+    }
+
+    /// Returns the number of bytes up to which HTTP/2 and HTTP/3 decode a head: more than is served,
+    /// so that what is too long can be told, and no more than a URI may have in the http crate.
+    pub(super) fn decoded_header_bytes(&self) -> usize {
+        const LONGEST_URI: usize = u16::MAX as usize - 1;
+        self.header_bytes.max(LONGEST_URI)
+    }
+
+    /// Returns the status for a head that is too long. What is much too long never becomes a request.
+    pub(super) fn excess<B>(&self, request: &Request<B>) -> Option<StatusCode> {
+        let is_multiplexed = malformed::is_multiplexed(request.version());
+        // RFC 9113 §6.5.2, RFC 9114 §4.2.2; in HTTP/1 the signs around a name and a value.
+        let overhead = if is_multiplexed { 32 } else { ": \r\n".len() };
+        let uri = request.uri();
+        let target = [
+            (":method", Some(request.method().as_str())),
+            (":scheme", uri.scheme_str()),
+            (":authority", uri.authority().map(|authority| authority.as_str())),
+            (":path", uri.path_and_query().map(|path| path.as_str())),
+        ];
+        let target = target.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        let target: usize = match is_multiplexed {
+            true => target.map(|(name, value)| name.len() + value.len() + overhead).sum(),
+            false => target.map(|(_, value)| value.len()).sum::<usize>() + "  HTTP/1.1\r\n".len(),
+        };
+        let fields = request.headers().iter();
+        let fields = fields.map(|(name, value)| name.as_str().len() + value.len() + overhead);
+        if target > self.header_bytes {
+            return Some(StatusCode::URI_TOO_LONG);
+        }
+        let is_too_long = target + fields.sum::<usize>() > self.header_bytes;
+        is_too_long.then_some(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE)
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) fn check<B>(request: &Request<B>) -> Result<(), Malformed> {
     check_hosts(request)
 }
 
-fn is_multiplexed(version: Version) -> bool {
+pub(super) fn is_multiplexed(version: Version) -> bool {
     matches!(version, Version::HTTP_2 | Version::HTTP_3)
 }
 

@@ -203,10 +203,10 @@ async fn connection(
         cancellations: Arc::default(),
     };
     let cancellations = Arc::clone(&side.cancellations);
-    let streams = Streams::new(conn.clone(), side, shared.limits.header_bytes);
+    let streams = Streams::new(conn.clone(), side, shared.limits.decoded_header_bytes());
     let mut builder = h3::server::builder();
     builder
-        .max_field_section_size(shared.limits.header_bytes as u64)
+        .max_field_section_size(shared.limits.decoded_header_bytes() as u64)
         .enable_extended_connect(shared.extended_connect_http3)
         .enable_datagram(shared.extended_connect_http3)
         .send_grease(false);

@@ -22,19 +22,64 @@ pub(super) struct RequestLine<S> {
     limit: usize,
     /// The number of bytes since the last line feed.
     line: usize,
+    /// Whether that one ended a blank line, or is none at all: a request may begin behind it, or has
+    /// its body there. A field of a head does not.
+    is_after_blank_line: bool,
+    /// Whether the first line behind that was too long.
+    has_long_first_line: bool,
+    /// The last two bytes.
+    tail: [u8; 2],
     /// What remains to be written of a changed answer.
     changed: Vec<u8>,
 }
 
 impl<S> RequestLine<S> {
     pub(super) fn new(io: S, limit: usize) -> Self {
-        Self { io, limit, line: 0, changed: Vec::new() }
+        let tail = [b'\n'; 2];
+        Self {
+            io,
+            limit,
+            line: 0,
+            is_after_blank_line: true,
+            has_long_first_line: false,
+            tail,
+            changed: Vec::new(),
+        }
     }
 
-    /// Returns the answer in place of this one: if all that hyper has buffered is one line, that
-    /// line is the request line.
-    fn change(&self, answer: &[u8]) -> Option<Vec<u8>> {
-        if self.line < self.limit || !TOO_LARGE.iter().any(|begin| answer.starts_with(begin)) {
+    /// Follows the lines. Of several that arrive together, only the first and the last are looked at.
+    fn note(&mut self, read: &[u8]) {
+        if self.is_after_blank_line
+            && self.line.saturating_add(read.len()) >= self.limit
+            && let Some(rest) = read.iter().position(|byte| *byte == b'\n')
+        {
+            self.has_long_first_line = self.line + rest >= self.limit;
+        }
+        match read.iter().rposition(|byte| *byte == b'\n') {
+            Some(at) => {
+                self.line = read.len() - at - 1;
+                let mut before = read[..at].iter().rev().chain(self.tail.iter().rev());
+                self.is_after_blank_line = match before.next() {
+                    Some(b'\r') => before.next() == Some(&b'\n'),
+                    last => last == Some(&b'\n'),
+                };
+                self.has_long_first_line &= !self.is_after_blank_line;
+            }
+            None => self.line = self.line.saturating_add(read.len()),
+        }
+        for byte in &read[read.len().saturating_sub(2)..] {
+            self.tail = [self.tail[1], *byte];
+        }
+    }
+
+    /// Returns the answer in place of this one, if the request line alone is too long.
+    fn change(&mut self, answer: &[u8]) -> Option<Vec<u8>> {
+        let has_no_end = self.line >= self.limit && self.is_after_blank_line;
+        // What was answered otherwise is over, and the line may have been one of a body.
+        let has_long_first_line = std::mem::take(&mut self.has_long_first_line);
+        if !(has_no_end || has_long_first_line)
+            || !TOO_LARGE.iter().any(|begin| answer.starts_with(begin))
+        {
             return None;
         }
         let end = answer.iter().position(|byte| *byte == b'\r')?;
@@ -63,11 +108,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for RequestLine<S> {
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.io).poll_read(cx, buf))?;
-        let read = &buf.filled()[before..];
-        self.line = match read.iter().rposition(|byte| *byte == b'\n') {
-            Some(at) => read.len() - at - 1,
-            None => self.line.saturating_add(read.len()),
-        };
+        self.note(&buf.filled()[before..]);
         Poll::Ready(Ok(()))
     }
 }
@@ -113,5 +154,40 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for RequestLine<S> {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_changed(cx))?;
         Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns whether the answer to these pieces is changed.
+    fn is_changed<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> bool {
+        let mut line = RequestLine::new(tokio::io::empty(), 16);
+        pieces.into_iter().for_each(|piece| line.note(piece));
+        let changed = line.change(b"HTTP/1.1 431 Too Large\r\nX: y\r\n\r\n");
+        changed.is_some_and(|changed| changed.ends_with(b"414 URI Too Long\r\nX: y\r\n\r\n"))
+    }
+
+    #[test]
+    fn a_long_line_is_a_request_line_only_behind_a_blank_one() {
+        let long = "a".repeat(20);
+        for (text, expected) in [
+            (format!("GET /{long}"), true),
+            (format!("\r\n\r\nGET /{long}"), true),
+            (format!("GET /{long}\r\n"), true),
+            (format!("GET /{long}\r\nX: y\r\nY: {long}"), true),
+            (format!("GET /\r\nX: {long}"), false),
+            (format!("GET /\r\nX: y\r\nY: {long}"), false),
+            (format!("GET /\r\nX: y\r\n\r\nGET /{long}"), true),
+            (format!("GET /\nX: y\n\nGET /{long}"), true),
+            (format!("GET /\r\nX: y\r\n\r\nGET /\r\nX: {long}"), false),
+            ("GET /\r\nX: y\r\n\r\n".to_owned(), false),
+        ] {
+            for size in [1, 2, 3, 7, 1000] {
+                let found = is_changed(text.as_bytes().chunks(size));
+                assert_eq!(found, expected, "{text:?} in pieces of {size}");
+            }
+        }
     }
 }

@@ -12,7 +12,7 @@ use std::{
 use bytes::Bytes;
 use eyas_http::{
     Body,
-    serve::{RequestBody, Running, Server},
+    serve::{Limits, RequestBody, Running, Server},
 };
 use http::{Method, Request, Response};
 use http_body_util::BodyExt;
@@ -156,6 +156,43 @@ async fn targets_and_hosts_over_http1_are_checked() {
         let answer = raw(running.local_addr(), head.as_bytes()).await;
         let found: Option<u16> = answer.get(9..12).and_then(|status| status.parse().ok());
         assert_eq!(found, Some(status), "{:.60} {:.60}", line, fields);
+    }
+}
+
+#[tokio::test]
+async fn long_targets_are_told_from_long_fields_over_every_version() {
+    let limit = |bytes| Limits { header_bytes: bytes, ..Limits::default() };
+    let (default, small, large) = (limit(32 * 1024), limit(8 * 1024), limit(50_000));
+    for (limits, path, field, status) in [
+        (&default, 1_000, 1_000, 200),
+        (&default, 32_000, 0, 200),
+        (&default, 32_000, 1_000, 431),
+        (&default, 0, 33_000, 431),
+        (&default, 0, 60_000, 431),
+        (&default, 33_000, 0, 414),
+        (&default, 33_000, 25_000, 414),
+        (&default, 60_000, 0, 414),
+        (&small, 7_000, 0, 200),
+        (&small, 12_000, 0, 414),
+        (&small, 60_000, 0, 414),
+        (&small, 7_000, 7_000, 431),
+        (&large, 40_000, 0, 200),
+        (&large, 60_000, 0, 414),
+    ] {
+        let service = service_fn(async |_| Ok::<_, Infallible>(Response::new(Body::empty())));
+        let builder = || Server::builder().service(service).limits(limits.clone());
+        let (secure, plain) = (start(builder()).await, start(builder().plain()).await);
+        for speak in
+            [Speak::Http1, Speak::Http2, Speak::Http3, Speak::PlainHttp1, Speak::PlainHttp2]
+        {
+            let mut request = request(Method::GET, &format!("/{}?q", "a".repeat(path)), "");
+            let value = "b".repeat(field).parse().expect("a value");
+            request.headers_mut().insert("x-long", value);
+            let running = if Speak::SECURE.contains(&speak) { &secure } else { &plain };
+            let found = fetch(running, speak, request).await.status();
+            let size = limits.header_bytes;
+            assert_eq!(found, status, "{speak:?}, of {size}: a path of {path}, a field of {field}");
+        }
     }
 }
 
