@@ -212,6 +212,17 @@ eyas_code eyas_endpoint_options_set_client_certificate(eyas_endpoint_options *op
                                                        size_t key_size,
                                                        eyas_error **error);
 
+// Does the same with a key that this passphrase decrypts: PKCS #8 with PBES2, or OpenSSL's format
+// before it. EYAS_TLS means that the passphrase is wrong, or that the encryption is not supported;
+// the message then has the command that converts the key.
+eyas_code eyas_endpoint_options_set_encrypted_client_certificate(eyas_endpoint_options *options,
+                                                                 const void *chain_pem,
+                                                                 size_t chain_size,
+                                                                 const void *key_pem,
+                                                                 size_t key_size,
+                                                                 const char *passphrase,
+                                                                 eyas_error **error);
+
 // Uses this DNS server, such as "192.0.2.53:53", instead of the system's.
 eyas_code eyas_endpoint_options_set_dns_server(eyas_endpoint_options *options,
                                                const char *server,
@@ -679,6 +690,16 @@ eyas_code eyas_listen_options_set_certificate(eyas_listen_options *options,
                                               const void *key_pem,
                                               size_t key_size,
                                               eyas_error **error);
+
+// Like eyas_listen_options_set_certificate, with a key that this passphrase decrypts, as in
+// eyas_endpoint_options_set_encrypted_client_certificate.
+eyas_code eyas_listen_options_set_encrypted_certificate(eyas_listen_options *options,
+                                                        const void *chain_pem,
+                                                        size_t chain_size,
+                                                        const void *key_pem,
+                                                        size_t key_size,
+                                                        const char *passphrase,
+                                                        eyas_error **error);
 
 // Serves over TLS with a generated key and self-signed certificate for this DNS name or IP
 // address: for tests. Clients must trust the text of eyas_listen_options_certificate_pem.

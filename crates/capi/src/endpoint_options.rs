@@ -6,7 +6,8 @@ use std::{
 };
 
 use eyas::{
-    MemoryStore, Resolver, SecurityParameters, certificates_from_pem, private_key_from_pem,
+    MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
+    private_key_from_encrypted_pem, private_key_from_pem,
     race::memory::Config,
     sctp::protocol::config::{AssociationConfig, Multipath},
 };
@@ -177,6 +178,29 @@ pub extern "C" fn eyas_endpoint_options_set_client_certificate(
         let options = handle(options, "options")?;
         let chain = certificates_from_pem(chain_pem.read(chain_size, "chain_pem")?)?;
         let key = private_key_from_pem(key_pem.read(key_size, "key_pem")?)?;
+        options.change(|security| security.with_client_certificate(chain, key));
+        Ok(())
+    })
+}
+
+/// Does the same with a key that this passphrase decrypts: PKCS #8 with PBES2, or OpenSSL's format
+/// before it. EYAS_TLS means that the passphrase is wrong, or that the encryption is not supported;
+/// the message then has the command that converts the key.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_endpoint_options_set_encrypted_client_certificate(
+    options: Option<&mut EndpointOptions>,
+    chain_pem: Data<'_>,
+    chain_size: usize,
+    key_pem: Data<'_>,
+    key_size: usize,
+    passphrase: Text<'_>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    ffi_call(error, || {
+        let options = handle(options, "options")?;
+        let chain = certificates_from_pem(chain_pem.read(chain_size, "chain_pem")?)?;
+        let key = key_pem.read(key_size, "key_pem")?;
+        let key = private_key_from_encrypted_pem(key, passphrase.read("passphrase")?)?;
         options.change(|security| security.with_client_certificate(chain, key));
         Ok(())
     })

@@ -105,6 +105,28 @@ pub extern "C" fn eyas_listen_options_set_certificate(
     })
 }
 
+/// Like eyas_listen_options_set_certificate, with a key that this passphrase decrypts, as in
+/// eyas_endpoint_options_set_encrypted_client_certificate.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_listen_options_set_encrypted_certificate(
+    options: Option<&mut ListenOptions>,
+    chain_pem: Data<'_>,
+    chain_size: usize,
+    key_pem: Data<'_>,
+    key_size: usize,
+    passphrase: Text<'_>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    ffi_call(error, || {
+        let options = handle(options, "options")?;
+        let chain = chain_pem.read(chain_size, "chain_pem")?;
+        let (key, passphrase) =
+            (key_pem.read(key_size, "key_pem")?, passphrase.read("passphrase")?);
+        options.identity = Some(ServerIdentity::from_encrypted_pem(chain, key, passphrase)?);
+        Ok(())
+    })
+}
+
 /// Serves over TLS with a generated key and self-signed certificate for this DNS name or IP
 /// address: for tests. Clients must trust the text of eyas_listen_options_certificate_pem.
 #[unsafe(no_mangle)]

@@ -63,6 +63,15 @@ fn unusable(why: impl Into<String>) -> Error {
     Error::Identity(why.into())
 }
 
+/// Returns an error with the command that converts the key.
+fn unsupported_encryption(name: &str, is_legacy: bool) -> Error {
+    let providers = if is_legacy { " -provider legacy -provider default" } else { "" };
+    unusable(format!(
+        "the private key is encrypted with {name}, which is not supported: convert it with \
+         openssl pkey -in KEY -aes256 -out NEW{providers}"
+    ))
+}
+
 /// Returns what kind of key this is, if nothing here can use it.
 fn unsupported_kind(key: &PrivateKeyDer<'_>) -> Option<&'static str> {
     let named = |oid| UNSUPPORTED.iter().find(|(known, _)| *known == oid).map(|(_, name)| *name);
@@ -130,10 +139,11 @@ impl Encrypted {
         let wrong = || unusable("the passphrase does not fit the private key");
         match self {
             Self::Pkcs8(der) => {
-                let info = EncryptedPrivateKeyInfoRef::try_from(&der[..]).map_err(|_| {
-                    unusable(
-                        "the private key is encrypted in a way that is not supported: PBES2 is",
-                    )
+                if let Some((name, is_legacy)) = scheme::unsupported(&der) {
+                    return Err(unsupported_encryption(&name, is_legacy));
+                }
+                let info = EncryptedPrivateKeyInfoRef::try_from(&der[..]).map_err(|error| {
+                    unusable(format!("the encrypted private key cannot be read: {error}"))
                 })?;
                 let plain = info.decrypt(passphrase).map_err(|_| wrong())?;
                 Ok(PrivatePkcs8KeyDer::from(plain.as_bytes().to_vec()).into())
@@ -178,10 +188,10 @@ fn decrypt_legacy(
         "DES-EDE3-CBC" => open::<Decryptor<TdesEde3>>(&key(24), iv, data),
         other => {
             let shown: String = other.chars().filter(|letter| letter.is_ascii_graphic()).collect();
-            return Err(unusable(format!(
-                "the private key is encrypted with {shown:.40}, which is \
-                 not supported: convert it with openssl pkcs8 -topk8"
-            )));
+            let is_legacy = ["DES-CBC", "DES-CFB", "DES-OFB", "RC2", "BF", "CAST", "IDEA", "SEED"]
+                .iter()
+                .any(|name| shown.starts_with(name));
+            return Err(unsupported_encryption(&format!("{shown:.40}"), is_legacy));
         }
     })
 }
@@ -225,6 +235,8 @@ fn hex(text: &str) -> Option<Vec<u8>> {
         .then(|| digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
 
+#[path = "private_key/scheme.rs"]
+mod scheme;
 #[cfg(test)]
 #[path = "private_key/tests.rs"]
 mod tests;

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod connections;
+mod encrypted_keys;
 mod ends;
 mod fork;
 mod messages;

@@ -62,15 +62,30 @@ fn a_passphrase_is_not_needed_for_a_plain_key() {
 
 #[test]
 fn what_is_not_supported_is_named() {
-    let reported = private_key_from_encrypted_pem(include_bytes!("pbes1.pem"), PASSPHRASE);
-    let reported = reported.expect_err("PKCS #12").to_string();
-    assert!(reported.contains("PBES2"), "{reported}");
     let kinds = ["P-521", "P-521", "Ed448", "secp256k1"];
     let keys: Vec<_> = each(include_str!("unsupported.pem")).collect();
     assert_eq!(keys.len(), kinds.len());
     for ((name, pem), kind) in keys.iter().zip(kinds) {
         let reported = private_key_from_pem(pem.as_bytes()).expect_err(name).to_string();
         assert!(reported.contains(kind), "{reported}");
+    }
+}
+
+#[test]
+fn an_unsupported_encryption_is_named_with_the_command_that_converts_the_key() {
+    let keys: Vec<_> = each(include_str!("unsupported-encryption.pem")).collect();
+    assert_eq!(keys.len(), 14);
+    for (title, pem) in keys {
+        let (name, is_legacy) = match title.split_once(' ') {
+            Some((name, _)) => (name, true),
+            None => (title, false),
+        };
+        let result = private_key_from_encrypted_pem(pem.as_bytes(), PASSPHRASE);
+        let reported = result.expect_err(name).to_string();
+        let command = "openssl pkey -in KEY -aes256 -out NEW";
+        assert!(reported.contains(&format!("encrypted with {name},")), "{name}: {reported}");
+        assert!(reported.contains(command), "{name}: {reported}");
+        assert_eq!(reported.contains("-provider legacy"), is_legacy, "{name}: {reported}");
     }
 }
 
