@@ -200,6 +200,19 @@ impl SctpListener {
         SctpAssociation::new(OwnAssociation { shared: Arc::clone(shared), id })
     }
 
+    /// Uses another certificate and key for the DTLS sessions that begin from now on; those that
+    /// there are go on. Without DTLS it has no effect.
+    ///
+    /// # Errors
+    /// If the key is not an ECDSA key; the old identity then stays.
+    pub fn replace_identity(&self, identity: &ServerIdentity) -> Result<(), crate::Error> {
+        let identity = Identity::new(identity.certificate(), identity.key())?;
+        for sessions in self.unprotected.0.wires.iter().filter_map(Wire::dtls_sessions) {
+            sessions.replace_identity(identity.clone());
+        }
+        Ok(())
+    }
+
     /// Returns the number of associations, accepted or not, with or without DTLS. Those of the
     /// kernel's SCTP are not counted.
     pub fn associations(&self) -> usize {

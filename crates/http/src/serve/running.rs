@@ -45,15 +45,30 @@ impl Running {
         self.tls.as_ref().and_then(Tls::identity)
     }
 
-    /// Uses another certificate and key from the next handshake on, over TCP, QUIC and TLS over
-    /// SCTP. Connections go on, and sessions can still be resumed. SCTP inside DTLS keeps the
-    /// certificate with which the server started.
+    /// Uses another certificate and key from the next handshake on, over every transport.
+    /// Connections go on, and sessions can still be resumed.
     ///
     /// # Errors
     /// [`ServeError::NoOwnIdentity`] if the server has none, and [`ServeError::Identity`] if this
-    /// one cannot be used; the old one then stays.
+    /// one cannot be used, which for SCTP inside DTLS is a key other than ECDSA; the old one then
+    /// stays everywhere.
     pub fn replace_identity(&self, identity: &ServerIdentity) -> Result<(), ServeError> {
-        self.tls.as_ref().ok_or(ServeError::NoOwnIdentity)?.replace(identity)
+        let tls = self.tls.as_ref().ok_or(ServeError::NoOwnIdentity)?;
+        #[cfg(feature = "sctp")]
+        let listener = self.sctp.listener.as_ref();
+        #[cfg(feature = "sctp")]
+        let listener = listener.filter(|_| tls.dtls_identity().is_some_and(|old| old.suits_dtls()));
+        #[cfg(feature = "sctp")]
+        if listener.is_some() && !identity.suits_dtls() {
+            let why = "DTLS, which this server serves, needs an ECDSA key (P-256 or P-384)";
+            return Err(ServeError::identity(why));
+        }
+        tls.replace(identity)?;
+        #[cfg(feature = "sctp")]
+        if let Some(listener) = listener {
+            listener.replace_identity(identity).map_err(ServeError::identity)?;
+        }
+        Ok(())
     }
 
     /// Returns the `Alt-Svc` field of its responses over HTTP/1 and HTTP/2, if there is one.

@@ -1,11 +1,15 @@
 //! Certificates of a server by name and replaced at run time, and those of its clients, over every
 //! transport.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use eyas::{
     Endpoint, MemoryStore, Resolver, SecurityParameters, ServerIdentity,
-    race::{candidate::Transport, policy::Policy},
+    race::{
+        candidate::{Security, Transport},
+        policy::{Policy, SctpSecurity},
+        target::{Host, Target},
+    },
     rustls::{
         crypto::ring::sign::any_supported_type,
         server::{ClientHello, ResolvesServerCert},
@@ -19,6 +23,7 @@ use eyas_http::{
     },
 };
 use http::{Request, Response};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const NAMES: [&str; 2] = ["a.example", "b.example"];
 
@@ -59,13 +64,8 @@ fn ways() -> Vec<Way> {
     ]
 }
 
-/// A client that trusts one certificate, and may have one.
-fn client(
-    server: &Running,
-    way: Way,
-    trusted: &ServerIdentity,
-    own: Option<&ServerIdentity>,
-) -> Client {
+/// An endpoint that trusts one certificate, and may have one.
+fn endpoint(server: &Running, trusted: &ServerIdentity, own: Option<&ServerIdentity>) -> Endpoint {
     let mut security =
         SecurityParameters::platform().with_roots(vec![trusted.certificate().clone()]);
     if let Some(own) = own {
@@ -76,13 +76,23 @@ fn client(
         resolver.overriding(name, port, vec!["127.0.0.1".parse().expect("an address")])
     });
     let encapsulation = server.sctp().and_then(|sctp| sctp.encapsulation_port());
-    let endpoint = Endpoint::builder()
+    Endpoint::builder()
         .security(security)
         .resolver(resolver)
         .memory(MemoryStore::none())
         .sctp_encapsulation_port(encapsulation.expect("SCTP inside UDP"))
         .build()
-        .expect("an endpoint");
+        .expect("an endpoint")
+}
+
+/// A client at such an endpoint.
+fn client(
+    server: &Running,
+    way: Way,
+    trusted: &ServerIdentity,
+    own: Option<&ServerIdentity>,
+) -> Client {
+    let endpoint = endpoint(server, trusted, own);
     let race = Policy { transports: vec![way.transport], ..Policy::default() };
     let builder = Client::builder().endpoint(endpoint).proxy(Proxy::none());
     builder.versions(way.versions).race(race).build().expect("a client")
@@ -94,6 +104,27 @@ fn url(server: &Running, name: &str) -> String {
 
 async fn text(client: &Client, server: &Running, name: &str) -> Result<String, eyas_http::Error> {
     client.get(url(server, name)).send().await?.text().await
+}
+
+/// Fetches a page over SCTP inside DTLS, which HTTP clients of eyas do not use.
+async fn text_over_dtls(
+    endpoint: &Endpoint,
+    server: &Running,
+    name: &str,
+) -> Result<String, eyas::ConnectError> {
+    let (host, port) = (Host::Name(name.into()), server.local_addr().port());
+    let target = Target::plain(host, port, vec![Transport::SctpUdp], Security::Tls);
+    let policy = Policy {
+        transports: vec![Transport::SctpUdp],
+        sctp_security: SctpSecurity::Dtls,
+        ..Policy::default()
+    };
+    let mut connection = endpoint.preconnection(target).policy(policy).connect().await?;
+    let request = format!("GET / HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n");
+    connection.write_all(request.as_bytes()).await.expect("a request");
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).await.expect("a response");
+    Ok(answer)
 }
 
 /// Chooses a certificate by the name that the client asks for.
@@ -134,6 +165,9 @@ async fn a_resolver_chooses_the_certificate_by_name() {
 async fn an_identity_is_replaced_while_connections_go_on() {
     let [old, new] = [identity(NAMES[0]), identity(NAMES[0])];
     let server = start(Server::builder().tls(old.clone())).await;
+    let dtls = endpoint(&server, &old, None);
+    let answer = text_over_dtls(&dtls, &server, NAMES[0]).await.expect("the old certificate");
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     let before: Vec<_> = ways().into_iter().map(|way| client(&server, way, &old, None)).collect();
     for client in &before {
         text(client, &server, NAMES[0]).await.expect("the old certificate");
@@ -149,6 +183,42 @@ async fn an_identity_is_replaced_while_connections_go_on() {
         let stale = text(&client(&server, way, &old, None), &server, NAMES[0]).await;
         let error = stale.expect_err("the old certificate");
         assert_eq!(error.kind(), Kind::Certificate, "{way:?}: {error}");
+    }
+    let stale = text_over_dtls(&dtls, &server, NAMES[0]).await;
+    let error = stale.expect_err("the old certificate").to_string();
+    assert!(error.contains("certificate"), "{error}");
+    let dtls = endpoint(&server, &new, None);
+    text_over_dtls(&dtls, &server, NAMES[0]).await.expect("the new certificate");
+    // What DTLS cannot use is refused as a whole.
+    let pem = include_bytes!("ed25519.pem");
+    let ed25519 = ServerIdentity::from_pem(pem, pem).expect("an identity");
+    let error = server.replace_identity(&ed25519).expect_err("DTLS is served").to_string();
+    assert!(error.contains("ECDSA"), "{error}");
+    for way in ways() {
+        let reached = text(&client(&server, way, &new, None), &server, NAMES[0]).await;
+        reached.expect("the certificate from before");
+    }
+}
+
+#[tokio::test]
+async fn dtls_is_served_only_where_its_library_can_do_what_is_asked() {
+    let served = identity(NAMES[0]);
+    let key = any_supported_type(&served.private_key()).expect("a key");
+    let certified = Arc::new(CertifiedKey::new(served.chain().to_vec(), key));
+    let resolver = Arc::new(ByName(vec![(NAMES[0], certified)]));
+    let clients = ClientCertificates::optional([served.certificate().clone()]);
+    for (builder, is_served) in [
+        (Server::builder().tls(served.clone()), true),
+        (Server::builder().certificates(resolver), false),
+        (Server::builder().tls(served.clone()).client_certificates(clients), false),
+    ] {
+        let server = start(builder).await;
+        let endpoint = endpoint(&server, &served, None);
+        let reached = text_over_dtls(&endpoint, &server, NAMES[0]);
+        // Nothing answers a handshake that is not served.
+        let patience = Duration::from_secs(if is_served { 60 } else { 1 });
+        let reached = tokio::time::timeout(patience, reached).await;
+        assert_eq!(matches!(reached, Ok(Ok(_))), is_served, "{reached:?}");
     }
 }
 

@@ -86,6 +86,11 @@ impl Shared {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Uses another certificate for the sessions that peers open from now on.
+    pub(crate) fn replace_identity(&self, identity: Identity) {
+        self.lock().sessions.replace_identity(identity);
+    }
+
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
         self.lock().sessions.count()

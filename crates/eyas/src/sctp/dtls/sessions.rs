@@ -127,6 +127,14 @@ impl Sessions {
         }
     }
 
+    /// Uses another certificate for the sessions that peers open from now on.
+    pub(crate) fn replace_identity(&mut self, new: Identity) {
+        match &mut self.role {
+            Role::Server(identity) | Role::ServerOfPaths(identity, _) => *identity = new,
+            Role::Client | Role::ClientOfPaths(_) => {}
+        }
+    }
+
     /// Returns the key under which the session of these addresses is stored.
     pub(crate) fn path(&self, local: Option<IpAddr>, remote: SocketAddr) -> SessionPath {
         SessionPath { remote, local: local.filter(|_| self.role.has_paths()) }
