@@ -46,7 +46,8 @@
 //! A client reports its requests as `tracing` events at level `debug` under the target `eyas_http::request`: `request`
 //! when one is sent on a connection, and `reuse` if the connection had carried one before, with `host`, `transport` and
 //! `remote`. The target and the messages are stable. The races below report theirs under `eyas::race` (see the crate
-//! `eyas`). [`Client::stats`] counts.
+//! `eyas`). [`Client::stats`] counts. A server reports each request at level `info` under the target
+//! `eyas_http::serve::access`, with `remote`, `version`, `method` and `path`, which is without the query.
 //!
 //! Features: `client` and `server` enable one half each; `cookies`, `compression`, `json`, `form`, `multipart`, `connector` and `ureq` extend the client; `sctp` adds SCTP to both halves, and 44 crates to the 187 of the default features; `internals` exposes `alt_svc`, without stability guarantees.
 //! The first four are on by default.

@@ -21,7 +21,10 @@ use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use tokio::{sync::mpsc, time::timeout};
 
-use crate::clients::{SOON, start};
+use crate::{
+    clients::{SOON, start},
+    observer::Observer,
+};
 
 /// How a request is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,4 +197,20 @@ async fn the_access_log_includes_an_application() {
     reported.sort();
     expected.sort();
     assert_eq!(reported, expected);
+}
+
+#[tokio::test]
+async fn each_request_is_told_as_an_event() {
+    for over in Over::ALL {
+        let (observer, _guard) = Observer::start(&["eyas_http::serve::access"]);
+        let running = run(Server::builder().service(app())).await;
+        let got = client(&running, over).get(url(&running, "/path?secret")).send().await;
+        got.expect("a response");
+        let event = observer.first("").expect("an event");
+        let version = format!("version={:?} ", over.version());
+        for part in ["remote=", &version, "method=GET ", "path=\"/path\""] {
+            assert!(event.contains(part), "{over:?}: {event}");
+        }
+        assert!(!event.contains("secret"), "{over:?}: {event}");
+    }
 }

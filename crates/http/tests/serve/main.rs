@@ -13,5 +13,8 @@ mod early_data;
 #[cfg(feature = "client")]
 mod malformed;
 mod metrics;
+#[cfg(all(feature = "client", feature = "sctp"))]
+#[path = "../../../eyas/tests/observer/mod.rs"]
+mod observer;
 #[cfg(feature = "client")]
 mod service;
