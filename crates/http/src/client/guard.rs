@@ -9,7 +9,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode, header::CONTENT_LENGTH};
+use http::{
+    HeaderMap, Method, StatusCode,
+    header::{CONTENT_LENGTH, TRANSFER_ENCODING},
+};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use tokio::{
     task::coop::unconstrained,
@@ -217,6 +220,8 @@ pub(super) fn expected_length(
     if method == Method::HEAD
         || status.is_informational()
         || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+        // RFC 9112 §6.3: it overrides Content-Length.
+        || headers.contains_key(TRANSFER_ENCODING)
     {
         return None;
     }

@@ -64,9 +64,12 @@ pub(super) struct Rules {
     pub(super) allow_downgrade: bool,
 }
 
-/// Returns whether the response is a redirect with a location.
+/// Returns whether the response is a redirect with a location, which an empty one is not: it would
+/// lead to the same URL for ever.
 pub(super) fn is_redirect(status: StatusCode, headers: &HeaderMap) -> bool {
-    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) && headers.contains_key(LOCATION)
+    let location = headers.get(LOCATION).map(|value| value.as_bytes().trim_ascii());
+    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
+        && location.is_some_and(|location| !location.is_empty())
 }
 
 impl Hop {

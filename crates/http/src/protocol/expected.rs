@@ -54,18 +54,20 @@ impl Expected {
     }
 }
 
-/// Returns whether `chunked` is the only transfer coding (RFC 9112 §7). A request without `TE`
-/// allows no other.
+/// Returns whether `chunked` is the only transfer coding (RFC 9112 §7) and the last one, from which
+/// hyper sees where the body ends. A request without `TE` allows no other. RFC 2616 defined
+/// `identity`, and old servers still send it.
 fn is_transfer_understood(headers: &HeaderMap) -> bool {
     let mut codings = Vec::new();
     for value in headers.get_all(TRANSFER_ENCODING) {
         let Ok(value) = value.to_str() else { return false };
-        codings.extend(value.split(',').map(str::trim).filter(|coding| !coding.is_empty()));
+        codings.extend(value.split(',').map(str::trim));
     }
-    match codings[..] {
-        [] => true,
-        // RFC 2616 defined `identity`, and old servers still send it.
-        [coding] => ["chunked", "identity"].iter().any(|known| coding.eq_ignore_ascii_case(known)),
-        _ => false,
-    }
+    let is_chunked = |coding: &&str| coding.eq_ignore_ascii_case("chunked");
+    let chunked = codings.iter().filter(|coding| is_chunked(coding)).count();
+    let others = codings.iter().filter(|coding| !is_chunked(coding));
+    let are_nothing = others
+        .into_iter()
+        .all(|coding| coding.is_empty() || coding.eq_ignore_ascii_case("identity"));
+    are_nothing && (chunked == 0 || (chunked == 1 && codings.last().is_some_and(is_chunked)))
 }

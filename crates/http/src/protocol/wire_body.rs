@@ -54,7 +54,7 @@ pub(super) fn request_error(error: hyper::Error) -> Error {
             let kib = MAX_HEAD_BYTES / 1024;
             let why = format!(
                 "the head of its response exceeds the limits for HTTP/1.1: {MAX_HEAD_FIELDS} fields \
-                 and {kib} KiB"
+                 and {kib} KiB, or its Content-Length is larger than any body"
             );
             Error::new(Kind::Protocol, why)
         }

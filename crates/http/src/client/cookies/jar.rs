@@ -27,7 +27,7 @@ impl CookieStore for Jar {
         let cookies = fields
             .filter(|value| value.len() <= MAX_COOKIE_BYTES)
             .filter_map(|value| RawCookie::parse(value.to_str().ok()?.to_owned()).ok())
-            .filter(|cookie| !is_for_a_suffix(cookie, url))
+            .filter(|cookie| !is_for_a_suffix(cookie, url) && keeps_its_prefix(cookie, url))
             .take(MAX_PER_RESPONSE);
         let mut store = self.lock();
         for cookie in cookies {
@@ -42,10 +42,13 @@ impl CookieStore for Jar {
     }
 
     fn cookies(&self, url: &Url) -> Option<HeaderValue> {
-        let pairs: Vec<String> = self
-            .lock()
-            .get_request_values(url)
-            .map(|(name, value)| format!("{name}={value}"))
+        let store = self.lock();
+        let mut cookies = store.matches(url);
+        // RFC 6265 §5.4: those with longer paths first, then in the order of their creation.
+        cookies.sort_by_key(|cookie| std::cmp::Reverse(cookie.path.as_ref().len()));
+        let pairs: Vec<String> = cookies
+            .into_iter()
+            .map(|cookie| format!("{}={}", cookie.name(), cookie.value()))
             .collect();
         if pairs.is_empty() { None } else { HeaderValue::from_str(&pairs.join("; ")).ok() }
     }
@@ -65,6 +68,20 @@ fn is_for_a_suffix(cookie: &RawCookie<'_>, url: &Url) -> bool {
         let domain = domain.trim_start_matches('.');
         !domain.contains('.') && url.host_str() != Some(domain)
     })
+}
+
+/// Returns whether the cookie has what the prefix of its name promises (RFC 6265bis §5.7).
+fn keeps_its_prefix(cookie: &RawCookie<'_>, url: &Url) -> bool {
+    let has = |prefix: &str| {
+        cookie.name().get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+    };
+    let is_secure = url.scheme() == "https" && cookie.secure() == Some(true);
+    let is_of_host = cookie.path() == Some("/") && cookie.domain().is_none();
+    match (has("__Secure-"), has("__Host-")) {
+        (true, _) => is_secure,
+        (_, true) => is_secure && is_of_host,
+        _ => true,
+    }
 }
 
 #[cfg(test)]
@@ -107,6 +124,44 @@ mod tests {
         cookies.store(&from, &set(&["x=1; Domain=example", "y=2; Domain=b.example", "z", "=", ""]));
         assert_eq!(sent(&cookies, "https://c.example/"), None);
         assert_eq!(sent(&cookies, "https://b.example/"), None);
+    }
+
+    #[test]
+    fn cookies_are_sent_in_the_order_of_the_standard() {
+        let cookies = Cookies::empty();
+        let from = url("https://a.example/dir/page");
+        for name in ["z", "b", "y", "a", "x", "c"] {
+            let field = HeaderValue::from_str(&format!("{name}=1; Path=/")).expect("text");
+            cookies.store(&from, &HeaderMap::from_iter([(SET_COOKIE, field)]));
+        }
+        cookies.store(&from, &set(&["deep=1; Path=/dir/page", "dir=1; Path=/dir", "y=2; Path=/"]));
+        let all = "deep=1; dir=1; z=1; b=1; y=2; a=1; x=1; c=1";
+        assert_eq!(sent(&cookies, "https://a.example/dir/page").as_deref(), Some(all));
+    }
+
+    #[test]
+    fn a_prefix_is_a_promise() {
+        for (cookie, over_https) in [
+            ("__Host-a=1; Path=/; Secure", true),
+            ("__Host-a=1; Path=/", false),
+            ("__Host-a=1; Path=/dir; Secure", false),
+            ("__Host-a=1; Secure", false),
+            ("__Host-a=1; Path=/; Secure; Domain=a.example", false),
+            ("__host-a=1; Path=/", false),
+            ("__Secure-a=1; Path=/; Secure", true),
+            ("__Secure-a=1; Path=/; Secure; Domain=a.example", true),
+            ("__Secure-a=1; Path=/", false),
+            ("__Secure=1; Path=/", true),
+        ] {
+            for (scheme, is_sent) in [("https", over_https), ("http", false)] {
+                let cookies = Cookies::empty();
+                let from = url(&format!("{scheme}://a.example/dir"));
+                cookies.store(&from, &set(&[cookie]));
+                let is_sent = is_sent || cookie.starts_with("__Secure=");
+                let sent = sent(&cookies, "https://a.example/dir");
+                assert_eq!(sent.is_some(), is_sent, "{cookie} over {scheme}");
+            }
+        }
     }
 
     #[test]
