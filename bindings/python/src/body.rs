@@ -1,10 +1,10 @@
 //! Request bodies: bytes, the items of an iterator, or chunks sent by a coroutine.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use eyas_http::Body;
-use futures_util::stream;
+use futures_util::{Stream, stream};
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyIterator};
 use tokio::sync::mpsc;
 
@@ -16,10 +16,12 @@ use crate::{
 /// The number of chunks that may wait until the connection has room for them.
 const CHUNKS_AHEAD: usize = 4;
 
-/// Makes a body from a Python object: none, bytes, an [`Upload`], or an iterable of bytes, whose length may be known.
+/// Makes a body from a Python object: none, bytes, an [`Upload`], or an iterable of bytes, whose length may be known,
+/// and which may give the same bytes whenever it is iterated over.
 pub(crate) fn from_python(
     object: Option<&Bound<'_, PyAny>>,
     length: Option<u64>,
+    is_repeatable: bool,
 ) -> PyResult<Body> {
     let Some(object) = object else { return Ok(Body::empty()) };
     if let Ok(bytes) = object.extract::<Bytes>() {
@@ -28,34 +30,61 @@ pub(crate) fn from_python(
     if let Ok(upload) = object.cast::<Upload>() {
         return upload.get().body();
     }
-    let body = from_iterator(object.try_iter()?.unbind());
+    let iterable = Arc::new(object.clone().unbind());
+    let body = match is_repeatable {
+        true => Body::from_repeatable_stream(move || chunks(Arc::clone(&iterable))),
+        false => Body::from_stream(chunks(iterable)),
+    };
     Ok(match length {
         Some(length) => body.with_length(length),
         None => body,
     })
 }
 
-/// Gets a chunk from the iterator whenever there is room for one, on a thread that may block.
-fn from_iterator(iterator: Py<PyIterator>) -> Body {
-    let chunks = stream::unfold(Some(iterator), |iterator: Option<Py<PyIterator>>| async move {
-        let iterator = iterator?;
+/// How far an iterable has been read.
+enum Reading {
+    Fresh(Arc<Py<PyAny>>),
+    Begun(Py<PyIterator>),
+}
+
+impl Reading {
+    /// Returns the next chunk, and what is read after it.
+    fn next(self, py: Python<'_>) -> Option<(PyResult<Bytes>, Option<Self>)> {
+        let iterator = match self {
+            Self::Begun(iterator) => Ok(iterator.into_bound(py)),
+            Self::Fresh(iterable) => iterable.bind(py).try_iter(),
+        };
+        let chunk = match iterator {
+            Ok(mut iterator) => match iterator.next()? {
+                Ok(chunk) => {
+                    let chunk = chunk.extract::<Bytes>().map_err(PyErr::from);
+                    return Some((chunk, Some(Self::Begun(iterator.unbind()))));
+                }
+                Err(error) => Err(error),
+            },
+            Err(error) => Err(error),
+        };
+        Some((chunk, None))
+    }
+}
+
+/// Gets a chunk from the iterable whenever there is room for one, on a thread that may block.
+fn chunks(iterable: Arc<Py<PyAny>>) -> impl Stream<Item = PyResult<Bytes>> + Send {
+    stream::unfold(Some(Reading::Fresh(iterable)), |reading| async move {
+        let reading = reading?;
         let start = CallStart::now();
         let next = tokio::task::spawn_blocking(move || {
             let Some(_guard) = InterpreterGuard::acquire(start) else {
                 // The peer must not mistake the partial body for a complete one.
                 return Some((Err(PyRuntimeError::new_err("Python is exiting")), None));
             };
-            Python::attach(|py| match iterator.bind(py).clone().next()? {
-                Ok(chunk) => Some((chunk.extract::<Bytes>().map_err(PyErr::from), Some(iterator))),
-                Err(error) => Some((Err(error), None)),
-            })
+            Python::attach(|py| reading.next(py))
         });
         match next.await {
             Ok(chunk) => chunk,
             Err(panic) => Some((Err(PyRuntimeError::new_err(panic.to_string())), None)),
         }
-    });
-    Body::from_stream(chunks)
+    })
 }
 
 /// A body whose chunks are sent one by one.

@@ -95,6 +95,8 @@ pub(crate) struct Request<'py> {
     total: Option<f64>,
     /// The length of a body that is an iterable, if it is known.
     length: Option<u64>,
+    /// Whether that iterable can be iterated over again.
+    is_repeatable: bool,
     /// Whether there may be cookies for any server.
     has_cookies: bool,
 }
@@ -153,7 +155,7 @@ impl HttpClient {
             .get()?
             .request(method, options.url)
             .headers(header_map(options.headers)?)
-            .body(body::from_python(options.body.as_ref(), options.length)?)
+            .body(body::from_python(options.body.as_ref(), options.length, options.is_repeatable)?)
             .redirects(options.redirects)
             .connect_timeout(connect.map(duration).transpose()?)
             .idle_timeout(options.idle.map(duration).transpose()?)

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from helpers import Accepting, serving
 from helpers import Server as Server
-from helpers import serving
 
 import eyas
 
@@ -32,39 +32,32 @@ def client(server: Server) -> Iterator[eyas.Client]:
         yield client
 
 
-class Silent:
+class Silent(Accepting):
     """A listener that accepts connections and sends nothing."""
 
     def __init__(self) -> None:
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listener.getsockname()[1]
-        self.url = f"https://127.0.0.1:{self.port}/"
-        self._accepted: list[socket.socket] = []
+        self._connections: list[socket.socket] = []
         self._changed = threading.Condition()
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__()
+        self.url = f"https://127.0.0.1:{self.port}/"
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            with self._changed:
-                self._accepted.append(connection)
-                self._changed.notify_all()
+    def _accepted(self, connection: socket.socket) -> None:
+        with self._changed:
+            self._connections.append(connection)
+            self._changed.notify_all()
 
     def wait_for_connection(self) -> None:
         """Waits until a client has connected."""
         with self._changed:
-            assert self._changed.wait_for(lambda: self._accepted, SOON), "no client has connected"
+            assert self._changed.wait_for(lambda: self._connections, SOON), "no client has connected"
 
     def accepted(self) -> int:
         """Returns the number of accepted connections."""
-        return len(self._accepted)
+        return len(self._connections)
 
     def wait_until_all_are_closed(self) -> None:
         """Waits until every peer has closed its connection; fails if one does not."""
-        for connection in self._accepted:
+        for connection in self._connections:
             connection.settimeout(SOON)
             try:
                 while connection.recv(4096):
@@ -73,11 +66,9 @@ class Silent:
                 pass
 
     def close(self) -> None:
-        with contextlib.suppress(OSError):
-            # Closing alone would not wake the thread in accept.
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        for connection in self._accepted:
+        """Closes every connection as well."""
+        super().close()
+        for connection in self._connections:
             connection.close()
 
 

@@ -6,7 +6,9 @@ import contextlib
 import dataclasses
 import json
 import re
+import socket
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,9 +38,16 @@ def serving(directory: Path) -> Iterator[Server]:
     site.mkdir()
     (site / "greeting.txt").write_text("grüß dich\nzweite Zeile\n", encoding="utf-8")
     roots = directory / "ca.pem"
-    arguments = ["serve", "--listen", "127.0.0.1:0", "--no-sctp", "--json", "--save-cert", str(roots)]
+    with running(directory, "--save-cert", str(roots), str(site)) as port:
+        yield Server(f"https://localhost:{port}", port, roots, directory)
+
+
+@contextlib.contextmanager
+def running(directory: Path, *arguments: str, kill: bool = False) -> Iterator[int]:
+    """Runs `eyas serve` and yields its port. It is killed in the end, or asked to terminate."""
+    serve = ["serve", "--listen", "127.0.0.1:0", "--no-sctp", "--json", *arguments]
     with subprocess.Popen(
-        [command(), *arguments, str(site)], stdout=subprocess.PIPE, text=True, cwd=directory
+        [command(), *serve], stdout=subprocess.PIPE, text=True, cwd=directory
     ) as child:
         try:
             assert child.stdout is not None
@@ -47,10 +56,39 @@ def serving(directory: Path) -> Iterator[Server]:
                 line = child.stdout.readline()
                 assert line, f"the server exited; its output was {output!r}"
                 output += line
-            port = int(json.loads(output)["address"].rpartition(":")[2])
-            yield Server(f"https://localhost:{port}", port, roots, directory)
+            yield int(json.loads(output)["address"].rpartition(":")[2])
         finally:
-            child.terminate()
+            if kill:
+                child.kill()
+            else:
+                child.terminate()
+
+
+class Accepting:
+    """A listener on a free port that handles its connections in a thread, until it is closed."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self._accepted(connection)
+
+    def _accepted(self, connection: socket.socket) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Stops accepting."""
+        with contextlib.suppress(OSError):
+            # Closing alone would not wake the thread in accept.
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
 
 
 def examples(document: Path) -> list[str]:

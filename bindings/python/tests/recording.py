@@ -8,6 +8,8 @@ import threading
 from typing import BinaryIO
 from urllib.parse import unquote_to_bytes
 
+from helpers import Accepting
+
 #: Fields in which clients differ by right: who they are and what they can do.
 OWN_FIELDS = {"user-agent", "accept", "accept-encoding", "connection"}
 
@@ -26,31 +28,21 @@ class Received:
         return dict(self.fields).get(name)
 
 
-class Recorder:
+class Recorder(Accepting):
     """A server that records requests, and answers by their path:
 
-    `/set/NAME=VALUE;…/…` sets cookies, `/to/STATUS/TARGET` redirects, `/text/ESCAPED` sends a text in small pieces, and
-    everything else is an empty 200.
+    `/set/NAME=VALUE;…/…` sets cookies, `/to/STATUS/TARGET` redirects, `/far/STATUS/TARGET` to another origin,
+    `/text/ESCAPED` sends a text in small pieces, `/body/TYPE/ESCAPED` sends octets of a type, `/status/STATUS` answers
+    with it, and everything else is an empty 200.
     """
 
     def __init__(self) -> None:
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listener.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
         self.received: list[Received] = []
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__()
+        self.url = f"http://127.0.0.1:{self.port}"
 
-    def close(self) -> None:
-        """Stops the server."""
-        self._listener.close()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+    def _accepted(self, connection: socket.socket) -> None:
+        threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
         # Small pieces are to arrive as they are sent.
@@ -59,9 +51,9 @@ class Recorder:
             try:
                 while (request := read(stream)) is not None:
                     self.received.append(request)
-                    for piece in answer(request.target):
+                    for piece in answer(request.target, f"http://localhost:{self.port}"):
                         connection.sendall(piece)
-            except OSError:
+            except (OSError, ValueError):
                 # The client has gone.
                 return
 
@@ -94,17 +86,23 @@ def read_body(stream: BinaryIO, fields: dict[str, str]) -> bytes:
     return body
 
 
-def answer(target: str) -> list[bytes]:
-    """Returns the pieces of a response."""
+def answer(target: str, other: str) -> list[bytes]:
+    """Returns the pieces of a response; `other` is the other origin."""
     _, kind, *rest = target.partition("?")[0].split("/")
     if kind == "set":
         text = "".join(f"Set-Cookie: {one}\r\n" for one in rest[0].split(";;"))
         cookies = unquote_to_bytes(text)
         return [b"HTTP/1.1 200 OK\r\n" + cookies + b"Content-Length: 0\r\n\r\n"]
-    if kind == "to":
-        status, to = rest[0], "/" + "/".join(rest[1:])
+    if kind in {"to", "far"}:
+        status, to = rest[0], ("" if kind == "to" else other) + "/" + "/".join(rest[1:])
         head = f"HTTP/1.1 {status} Found\r\nLocation: {to}\r\nSet-Cookie: hop=1; Path=/\r\n"
         return [head.encode() + b"Content-Length: 0\r\n\r\n"]
+    if kind == "status":
+        return [f"HTTP/1.1 {rest[0]} Reason\r\nContent-Length: 0\r\n\r\n".encode()]
+    if kind == "body":
+        media_type, content = (unquote_to_bytes(part) for part in rest)
+        fields = b"Content-Type: %s\r\nContent-Length: %d\r\n\r\n"
+        return [b"HTTP/1.1 200 OK\r\n" + fields % (media_type, len(content)), content]
     if kind == "text":
         body = unquote_to_bytes(rest[0])
         start = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"

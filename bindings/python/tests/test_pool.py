@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from helpers import running
+
 import eyas
-from eyas.__main__ import command
 
 #: Less than the 30 s after which a silent QUIC connection is closed.
 BOUND = 20.0
@@ -45,26 +43,6 @@ class UdpPath:
                 self._inside.sendto(data, self._client)
 
 
-@contextlib.contextmanager
-def serving(directory: Path, *identity: str) -> Iterator[int]:
-    """Runs `eyas serve` and yields its port."""
-    arguments = ["serve", "--listen", "127.0.0.1:0", "--no-sctp", "--json", *identity]
-    with subprocess.Popen(
-        [command(), *arguments], stdout=subprocess.PIPE, text=True, cwd=directory
-    ) as child:
-        try:
-            assert child.stdout is not None
-            output = ""
-            while not output.rstrip().endswith("}"):
-                line = child.stdout.readline()
-                assert line, f"the server exited; its output was {output!r}"
-                output += line
-            yield int(json.loads(output)["address"].rpartition(":")[2])
-        finally:
-            # It would wait for its dead connection.
-            child.kill()
-
-
 def identity(directory: Path) -> list[str]:
     """Makes a certificate that both servers have."""
     made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
@@ -77,7 +55,9 @@ def identity(directory: Path) -> list[str]:
 def test_a_server_that_restarted_costs_a_race(tmp_path: Path) -> None:
     keys = identity(tmp_path)
     versions: dict[str, Any] = {"http1": False, "http2": False}
-    with serving(tmp_path, *keys) as before, serving(tmp_path, *keys) as after:
+    # They are killed: they would wait for their dead connections.
+    before_and_after = [running(tmp_path, *keys, kill=True) for _ in range(2)]
+    with before_and_after[0] as before, before_and_after[1] as after:
         path = UdpPath(before)
         url = f"https://localhost:{path.port}/bytes/10"
         roots = tmp_path / "cert.pem"

@@ -23,8 +23,9 @@ use announced::Announced;
 /// How much is read from a caller's reader at once, in bytes.
 const READ_CHUNK: usize = 64 * 1024;
 
-/// A request or response body. A body in memory or from a file can be sent again (after a redirect,
-/// on a new connection); another stream cannot.
+/// A request or response body. A body in memory, from a file or from
+/// [`from_repeatable_stream`](Self::from_repeatable_stream) can be sent again (after a redirect, on a
+/// new connection); another stream cannot.
 pub struct Body(Content);
 
 /// Makes the same stream again, from its beginning.
@@ -68,6 +69,16 @@ impl Body {
         Self::wrap(StreamBody::new(stream.map_ok(Frame::data)))
     }
 
+    /// Creates a body from a function that makes its stream of chunks: once now, and from the beginning
+    /// wherever it has to be sent again.
+    pub fn from_repeatable_stream<S, E>(make: impl Fn() -> S + Send + Sync + 'static) -> Self
+    where
+        S: Stream<Item = Result<Bytes, E>> + Send + 'static,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        Self::repeatable(Arc::new(move || UnsyncBoxBody::new(Self::from_stream(make()))))
+    }
+
     /// Creates a body from a reader, which is read to its end.
     pub fn from_reader(reader: impl AsyncRead + Send + 'static) -> Self {
         Self::from_stream(ReaderStream::with_capacity(reader, READ_CHUNK))
@@ -109,6 +120,12 @@ impl Body {
     pub fn with_length(self, length: u64) -> Self {
         match self.0 {
             Content::Stream(_) => Self::boxed(Announced::new(self, length)),
+            Content::Repeatable(body, source) if body.size_hint().exact().is_none() => {
+                Self::repeatable(Arc::new(move || {
+                    let again = Self(Content::Stream(source()));
+                    UnsyncBoxBody::new(Announced::new(again, length))
+                }))
+            }
             Content::Empty | Content::Full(_) | Content::Repeatable(..) => self,
         }
     }

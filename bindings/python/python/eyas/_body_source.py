@@ -35,18 +35,16 @@ class BodySource:
             raise error from self.error
 
 
-class IterableSource(BodySource, Iterator[bytes]):
-    """The items of an iterable."""
+class IterableSource(BodySource, Iterable[bytes]):
+    """The items of an iterable, again whenever this is iterated over."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         super().__init__()
-        self._chunks = iter(chunks)
+        self._chunks = chunks
 
-    def __next__(self) -> bytes:
+    def __iter__(self) -> Iterator[bytes]:
         try:
-            return next(self._chunks)
-        except StopIteration:
-            raise
+            yield from self._chunks
         except Exception as error:
             self.error = error
             raise

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from . import _endpoint, _native, _timeout, _url
 from ._body_source import AsyncIterableSource, BodySource, IterableSource
+from ._content import is_repeatable
 from ._context import AsyncContextManager, ContextManager
 from ._cookies import Cookies, CookieTypes
 from ._endpoint import Endpoint, Verify
@@ -293,7 +294,7 @@ def send(native: _native.HttpClient, request: Request) -> Response:
     """Sends a request and waits for the response, but does not read its body."""
     source = BodySource()
     if isinstance(request.body, Iterable) and not isinstance(request.body, bytes):
-        request.body = source = IterableSource(request.body)
+        source = _iterable_source(request, request.body)
     with source.attributing_errors():
         return Response(native.send(request), source)
 
@@ -305,10 +306,17 @@ async def asend(native: _native.HttpClient, request: Request) -> Response:
         source = AsyncIterableSource(request.body)
         request.body = source.upload
     elif isinstance(request.body, Iterable) and not isinstance(request.body, bytes):
-        request.body = source = IterableSource(request.body)
+        source = _iterable_source(request, request.body)
     try:
         with source.attributing_errors():
             return Response(await native.asend(request), source)
     except BaseException:
         source.stop()
         raise
+
+
+def _iterable_source(request: Request, chunks: Iterable[bytes]) -> IterableSource:
+    """Makes an iterable the body of a request, which may have to send it again."""
+    request.body = source = IterableSource(chunks)
+    request.is_repeatable = is_repeatable(chunks)
+    return source

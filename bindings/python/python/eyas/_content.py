@@ -41,11 +41,21 @@ class FileBlocks(Iterable[bytes]):
         self._file = file
         self._start = position(file)
 
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the file can be read again."""
+        return self._start is not None
+
     def __iter__(self) -> Iterator[bytes]:
         if self._start is not None and position(self._file) != self._start:
             self._file.seek(self._start)
         while block := self._file.read(BLOCK):
             yield as_bytes(block)
+
+
+def is_repeatable(chunks: Iterable[bytes]) -> bool:
+    """Returns whether a body can be sent again, after a redirect: a list, or a file that can seek."""
+    return bool(getattr(chunks, "is_repeatable", isinstance(chunks, (list, tuple))))
 
 
 def encode_content(content: object) -> Encoded:

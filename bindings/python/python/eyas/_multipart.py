@@ -54,6 +54,11 @@ class _Part:
         length = length_of(self._content)
         return None if length is None else len(self._head) + length
 
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether its content is in memory or in a file that can be read again."""
+        return isinstance(self._content, bytes) or position(self._content) is not None
+
     def __iter__(self) -> Iterator[bytes]:
         yield self._head
         if isinstance(self._content, bytes):
@@ -76,6 +81,11 @@ class _Form(Iterable[bytes]):
                 return None
             total += len(self._boundary) + 6 + length
         return total
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether all of it can be sent again."""
+        return all(part.is_repeatable for part in self._parts)
 
     def __iter__(self) -> Iterator[bytes]:
         for part in self._parts:

@@ -93,6 +93,8 @@ class Request:
     total: float | None
     #: The length of a body that is an iterable, if it is known.
     length: int | None = None
+    #: Whether that iterable gives the same bytes whenever it is iterated over.
+    is_repeatable: bool = False
     #: Whether the client may have cookies for any server.
     has_cookies: bool = False
 

@@ -130,17 +130,44 @@ async fn methods_that_anticipate_content_say_that_there_is_none() {
     }
 }
 
+/// `/307` redirects with 307 to `/end`.
+fn by_number(seen: &Seen) -> Reply {
+    match seen.target.rsplit('/').next().and_then(|last| last.parse().ok()) {
+        Some(code) => Reply::status(code).header("location", "/end"),
+        None => Reply::text("the end"),
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_can_be_made_again_is_sent_again_for_a_redirect() {
+    let site = Plan::default().start(by_number).await;
+    let chunks = [vec![1; 70_000], vec![2; 5], vec![3; 70_000]];
+    let whole = chunks.concat();
+    let body = || {
+        let chunks = chunks.clone();
+        Body::from_repeatable_stream(move || {
+            let chunks = chunks.clone().into_iter().map(|chunk| std::io::Result::Ok(chunk.into()));
+            futures_util::stream::iter(chunks)
+        })
+    };
+    for versions in EACH {
+        let client = builder(&[&site]).versions(versions).build().expect("a client");
+        for (body, length) in [(body(), None), (body().with_length(140_005), Some("140005"))] {
+            let response = client.put(site.url("/308")).body(body).send().await;
+            assert_eq!(response.expect("a response").text().await.expect("a body"), "the end");
+            let last = site.seen().pop().expect("a request");
+            assert_eq!((&last.method, &last.body[..]), (&Method::PUT, &whole[..]));
+            let announced = last.headers.get("content-length");
+            assert_eq!(announced.map(|value| value.to_str().expect("text")), length);
+        }
+        let wrong = client.put(site.url("/end")).body(body().with_length(140_006)).send().await;
+        wrong.map(drop).expect_err("it is shorter than announced");
+    }
+}
+
 #[tokio::test]
 async fn a_file_is_read_again_for_a_redirect() {
-    let site = Plan::default()
-        .start(|seen| {
-            let code = seen.target.rsplit('/').next().and_then(|last| last.parse().ok());
-            match code {
-                Some(code) => Reply::status(code).header("location", "/end"),
-                None => Reply::text("the end"),
-            }
-        })
-        .await;
+    let site = Plan::default().start(by_number).await;
     let file = tempfile::NamedTempFile::new().expect("a file");
     let content: Vec<u8> = (0..300_000_u32).map(|number| number.to_le_bytes()[0]).collect();
     std::fs::write(file.path(), &content).expect("written");
