@@ -157,12 +157,8 @@ pub(crate) struct RawListener(AcceptQueue<Listener, Connection>);
 impl RawListener {
     /// Starts to listen, with TLS if there is an identity.
     #[new]
-    fn new(
-        py: Python<'_>,
-        options: &Bound<'_, PyAny>,
-        identity: Option<&Identity>,
-    ) -> PyResult<Self> {
-        let options: ListenOptions = options::read(options)?;
+    fn new(options: &Bound<'_, PyAny>, identity: Option<&Identity>) -> PyResult<Self> {
+        let (py, options): (_, ListenOptions) = (options.py(), options::read(options)?);
         runtime()?;
         let parameters = options.parameters(identity.map(|identity| identity.0.clone()))?;
         let bound = wait(py, async {
@@ -227,12 +223,8 @@ impl RawSctpListener {
 impl RawSctpListener {
     /// Starts to listen, only inside DTLS if there is an identity.
     #[new]
-    fn new(
-        py: Python<'_>,
-        options: &Bound<'_, PyAny>,
-        identity: Option<&Identity>,
-    ) -> PyResult<Self> {
-        let options: ListenOptions = options::read(options)?;
+    fn new(options: &Bound<'_, PyAny>, identity: Option<&Identity>) -> PyResult<Self> {
+        let (py, options): (_, ListenOptions) = (options.py(), options::read(options)?);
         let runtime = runtime()?;
         let parameters = options.sctp(identity.map(|identity| identity.0.clone()))?;
         let bound = py.detach(|| {
