@@ -25,7 +25,11 @@ import eyas
 Call = Callable[[Any, Callable[..., Any], str], Any]
 
 #: Exceptions that have another name in eyas.
-NAMES = {"UnsupportedProtocol": "InvalidURL", "CookieConflict": "ValueError"}
+NAMES = {
+    "UnsupportedProtocol": "InvalidURL",
+    "CookieConflict": "ValueError",
+    "ResponseNotRead": "StreamConsumed",
+}
 
 #: Files that the calls have opened.
 OPENED: list[Any] = []
@@ -131,6 +135,81 @@ def own_jar(_: Any, client: Callable[..., Any], base: str) -> list[str]:
     return [cookie.name for cookie in jar]
 
 
+def answered(path: str, read: Callable[[Any], Any], **options: Any) -> Call:
+    """Returns what `read` makes of a response."""
+
+    def call(_: Any, client: Callable[..., Any], base: str) -> Any:
+        return read(client(base_url=base, **options).get(path))
+
+    return call
+
+
+def streamed(path: str, read: Callable[[Any], Any]) -> Call:
+    """Returns what `read` makes of a response whose body has not been read."""
+
+    def call(_: Any, client: Callable[..., Any], base: str) -> Any:
+        with client(base_url=base).stream("GET", path) as response:
+            return read(response)
+
+    return call
+
+
+def with_encoding(response: Any) -> Any:
+    response.encoding = "cp1252"
+    return response.encoding, response.text
+
+
+def read_twice(response: Any) -> Any:
+    return list(response.iter_bytes(5)), list(response.iter_bytes(5))
+
+
+def read_after_read(response: Any) -> Any:
+    return response.read(), list(response.iter_bytes(4)), list(response.iter_text(4)), response.text
+
+
+def facts(response: Any) -> Any:
+    names = ("informational", "success", "redirect", "client_error", "server_error", "error")
+    flags = [getattr(response, f"is_{name}") for name in names]
+    return response.status_code, response.has_redirect_location, flags
+
+
+def raised_for(status: int) -> Call:
+    def call(_: Any, client: Callable[..., Any], base: str) -> Any:
+        response = client(base_url=base).get(f"/status/{status}")
+        return response.raise_for_status() is response
+
+    return call
+
+
+def history(response: Any) -> Any:
+    port = str(response.url).partition("1:")[2].partition("/")[0]
+    urls = [str(one.url) for one in (*response.history, response)]
+    return [one.status_code for one in response.history], [url.replace(port, "") for url in urls]
+
+
+def to_another_origin(status: int, method: str, **options: Any) -> Call:
+    def call(_: Any, client: Callable[..., Any], base: str) -> Any:
+        one = client(base_url=base, follow_redirects=True, **options)
+        response = one.request(method, f"/far/{status}/set/b=2", content=b"x")
+        return response.status_code, len(response.history)
+
+    return call
+
+
+def domains(*domains: str) -> Call:
+    """A cookie of each domain, sent to 127.0.0.1 and, if that is where it belongs, to localhost."""
+
+    def call(_: Any, client: Callable[..., Any], base: str) -> Any:
+        one = client(base_url=base)
+        for number, domain in enumerate(domains):
+            one.cookies.set(f"c{number}", "1", domain=domain)
+        one.get("/c")
+        one.get(base.replace("127.0.0.1", "localhost") + "/c")
+        return len(one.cookies), one.cookies.get("c0", domain=domains[0])
+
+    return call
+
+
 def redirected(status: int, method: str, **options: Any) -> Call:
     def call(_: Any, client: Callable[..., Any], base: str) -> int:
         one = client(base_url=base, follow_redirects=True)
@@ -185,6 +264,21 @@ ROWS: dict[str, Call] = {
     "params-of-client": lambda _, client, base: client(base_url=base, params={"a": 1, "b": 2}).get(
         "/p", params={"b": [3, 4], "c": 5}
     ),
+    "params-empty": get("/p", params={}),
+    "params-empty-list": get("/p", params={"a": []}),
+    "params-empty-value": get("/p", params={"a": ""}),
+    "params-removed": lambda _, client, base: client(base_url=base, params={"a": 1}).get(
+        "/p", params={"a": None}
+    ),
+    "params-pairs-over-client": lambda _, client, base: client(
+        base_url=base, params=[("a", 1), ("a", 2), ("b", 3)]
+    ).get("/p", params=[("b", 4), ("c", 5), ("b", 6)]),
+    "params-text-over-client": lambda _, client, base: client(
+        base_url=base, params={"a": 1, "b": 2}
+    ).get("/p", params="b=3&b=4"),
+    "params-only-client-and-fragment": lambda _, client, base: client(
+        base_url=base, params={"a": 1}
+    ).get("/p#f"),
     "params-of-client-only": lambda _, client, base: client(base_url=base, params="k=v").get("/p"),
     # Header fields.
     "host": get("/h", headers={"Host": "other.example"}),
@@ -212,6 +306,12 @@ ROWS: dict[str, Call] = {
     "auth-over-header": get("/a", auth=("a", "b"), headers={"Authorization": "own"}),
     "auth-in-url": lambda _, client, base: client().get(base.replace("//", "//u:p%40@")),
     "auth-of-int": get("/a", auth=5),
+    "auth-empty": get("/a", auth=("", "")),
+    "auth-colon": get("/a", auth=("a:b", "c:d")),
+    "auth-of-client-over-url": lambda _, client, base: client(auth=("a", "b")).get(
+        base.replace("//", "//u:p@")
+    ),
+    "auth-of-request-over-client": with_client(lambda: {"auth": ("a", "b")}, auth=("c", "d")),
     # Bodies.
     "no-body": post(dict),
     "content-bytes": post(lambda: {"content": b"\x00\xff"}),
@@ -293,6 +393,14 @@ ROWS: dict[str, Call] = {
     ).get("/to/302/x", cookies={"r": "1"}).status_code,
     "cookies-changed": changed_cookies,
     "cookies-own-jar": own_jar,
+    "cookies-of-domain": domains("127.0.0.1"),
+    "cookies-of-other-domain": domains("example.org", "127.0.0.1"),
+    "cookies-of-dotted-domain": domains(".example.org", ".0.0.1"),
+    "cookies-of-localhost": domains("localhost.local"),
+    "cookies-of-response": answered(
+        "/set/a=1; Path=/x;;b=2", lambda got: sorted((c.name, c.path, c.domain) for c in got.cookies.jar)
+    ),
+    "cookies-several-of-a-name": cookies_of("/set/a=1; Path=/;;a=2; Path=/deep", "/deep/x"),
     # Redirects.
     "redirect-303-post": redirected(303, "POST", content=b"x"),
     "redirect-301-post": redirected(301, "POST", content=b"x"),
@@ -300,6 +408,90 @@ ROWS: dict[str, Call] = {
     "redirect-308-put": redirected(308, "PUT", content=b"x"),
     "redirect-302-head": redirected(302, "HEAD"),
     "redirect-not-followed": get("/to/302/x"),
+    "redirect-303-generator": lambda _, client, base: client(
+        base_url=base, follow_redirects=True
+    ).post("/to/303/end", content=chunks()),
+    "redirect-307-list": lambda _, client, base: client(
+        base_url=base, follow_redirects=True
+    ).post("/to/307/end", content=[b"a", b"b"]),
+    "redirect-308-files": lambda _, client, base: client(
+        base_url=base, follow_redirects=True
+    ).post("/to/308/to/307/end", data={"a": "1"}, files={"f": io.BytesIO(b"x" * 200_000)}),
+    "redirect-history": answered(
+        "/to/302/to/307/status/404", history, follow_redirects=True
+    ),
+    "redirect-too-many": answered(
+        "/to/302/to/302/to/302/x", history, follow_redirects=True, max_redirects=2
+    ),
+    "redirect-exactly-so-many": answered(
+        "/to/302/to/302/x", history, follow_redirects=True, max_redirects=2
+    ),
+    "redirect-to-another-origin": to_another_origin(
+        307, "PUT", auth=("a", "b"), headers={"X-Own": "1"}, cookies={"a": "1"}
+    ),
+    "redirect-with-authorization": to_another_origin(
+        303, "POST", headers={"Authorization": "own"}
+    ),
+    "redirect-and-params": lambda _, client, base: client(
+        base_url=base, follow_redirects=True, params={"a": 1}
+    ).get("/to/302/x", params={"b": 2}),
+    "redirect-per-request": lambda _, client, base: client(
+        base_url=base, follow_redirects=True
+    ).get("/to/302/x", follow_redirects=False),
+    # Responses.
+    "status-404": raised_for(404),
+    "status-503": raised_for(503),
+    "status-200": raised_for(200),
+    "status-204": raised_for(204),
+    "status-302": raised_for(302),
+    "status-599": raised_for(599),
+    "status-299": raised_for(299),
+    "facts-200": answered("/status/200", facts),
+    "facts-302-without-location": answered("/status/302", facts),
+    "facts-302": answered("/to/302/x", facts),
+    "facts-301": answered("/to/301/x", facts),
+    "facts-404": answered("/status/404", facts),
+    "facts-500": answered("/status/500", facts),
+    "text-utf-8": answered("/body/text%2Fplain/gr%C3%BC%C3%9F", lambda got: (got.text, got.encoding)),
+    "text-latin-1": answered(
+        "/body/text%2Fplain%3B%20charset=ISO-8859-1/gr%FC%DF", lambda got: (got.text, got.encoding)
+    ),
+    "text-quoted-charset": answered(
+        "/body/text%2Fplain%3B%20charset=%22latin-1%22/gr%FC%DF", lambda got: (got.text, got.encoding)
+    ),
+    "text-utf-16": answered(
+        "/body/text%2Fplain%3B%20charset=utf-16/%FF%FEa%00b%00", lambda got: (got.text, got.encoding)
+    ),
+    "text-unknown-charset": answered(
+        "/body/text%2Fplain%3B%20charset=nonsense/gr%C3%BC", lambda got: (got.text, got.encoding)
+    ),
+    "text-wrong": answered("/body/text%2Fplain/%FFx%C3", lambda got: got.text),
+    "text-bom": answered("/body/text%2Fplain/%EF%BB%BFx", lambda got: got.text),
+    "text-no-type": answered("/status/200", lambda got: (got.text, got.encoding)),
+    "text-charset-of-type": answered(
+        "/body/text%2Fplain%3B%20charset=ISO-8859-1/x", lambda got: got.charset_encoding
+    ),
+    "text-no-charset": answered("/body/text%2Fplain/x", lambda got: got.charset_encoding),
+    "text-set-encoding": answered("/body/text%2Fplain/%80", with_encoding),
+    "json-utf-8": answered("/body/application%2Fjson/%7B%22a%22:%22%C3%BC%22%7D", lambda got: got.json()),
+    "json-utf-16": answered("/body/application%2Fjson/%FF%FE1%002%00", lambda got: got.json()),
+    "json-bom": answered("/body/application%2Fjson/%EF%BB%BF1", lambda got: got.json()),
+    "json-wrong": answered("/body/application%2Fjson/x", lambda got: got.json()),
+    "json-not-of-body": answered("/status/200", lambda got: got.json()),
+    "bytes-of-3": streamed("/text/abcdefgh", lambda got: list(got.iter_bytes(3))),
+    "bytes-of-8": streamed("/text/abcdefgh", lambda got: list(got.iter_bytes(8))),
+    "bytes-of-100": streamed("/text/abcdefgh", lambda got: list(got.iter_bytes(chunk_size=100))),
+    "bytes-of-nothing": streamed("/text/", lambda got: list(got.iter_bytes(3))),
+    "text-of-3": streamed("/text/gr%C3%BC%C3%9F%20dich", lambda got: list(got.iter_text(3))),
+    "text-of-100": streamed("/text/gr%C3%BC", lambda got: list(got.iter_text(chunk_size=100))),
+    "text-cut": streamed("/text/gr%C3", lambda got: "".join(got.iter_text())),
+    "read-twice": streamed("/text/abcdefgh", read_twice),
+    "read-after-read": streamed("/text/abcdefgh", read_after_read),
+    "content-not-read": streamed("/text/abc", lambda got: got.content),
+    "text-not-read": streamed("/text/abc", lambda got: got.text),
+    "headers-of-response": answered(
+        "/body/text%2Fplain/x", lambda got: (got.headers["Content-TYPE"], "x-no" in got.headers)
+    ),
     # Lines.
     "lines": lines("a%0Ab%0D%0Ac%0Dd"),
     "lines-empty": lines("%0A%0A%0D%0D%0A%0D%0A"),
@@ -325,6 +517,10 @@ ROWS: dict[str, Call] = {
     "module-put": lambda library, _, base: library.put(base + "/m", files={"f": b"1"}).status_code,
     "timeout-pair": get("/t", timeout=(5, 5, 5, 5)),
     "timeout-of-httpx": get("/t", timeout=httpx.Timeout(5)),
+    "timeout-none": get("/t", timeout=None),
+    "timeout-none-over-client": with_client(lambda: {"timeout": 5}, timeout=None),
+    "timeout-none-of-client": with_client(lambda: {"timeout": None}),
+    "timeout-int": get("/t", timeout=5),
 }
 
 
@@ -353,6 +549,18 @@ DIFFERENCES: dict[str, Call] = {
     "redirect-and-content-type": redirected(303, "POST", data={"a": "1"}),
     # httpx changes the method of every request; browsers and curl only that of POST.
     "redirect-302-put": redirected(302, "PUT", content=b"x"),
+    # httpx raises `StreamConsumed`; here the redirect is what may not be followed.
+    "redirect-307-generator": lambda _, client, base: client(
+        base_url=base, follow_redirects=True
+    ).post("/to/307/end", content=chunks()),
+    # httpx announces the length, and sends nothing the second time.
+    "redirect-307-file": lambda _, client, base: client(
+        base_url=base, follow_redirects=True
+    ).post("/to/307/end", content=moved(io.BytesIO(b"content"), 0)),
+    # httpx sends the credentials for a proxy to the other origin.
+    "redirect-with-proxy-authorization": to_another_origin(
+        303, "POST", headers={"Proxy-Authorization": "own"}
+    ),
     # httpx does not tell which argument is wrong.
     "files-bad-name": post(lambda: {"files": [(5, b"1")]}),
     # httpx fails when it reads the number.

@@ -122,7 +122,7 @@ class AssociationClosed(Error, ConnectionError):
 
 
 class HTTPStatusError(Error):
-    """`raise_for_status` found a status of 400 or higher in `response`."""
+    """`raise_for_status` found a status other than 2xx in `response`."""
 
     response: Response
 

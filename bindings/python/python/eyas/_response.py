@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from email.message import Message
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import Any, AnyStr, Generic, NamedTuple
 
 from ._body_source import BodySource
 from ._cookies import Cookies
@@ -47,6 +47,7 @@ class Response:
         self.url = raw.url
         self.headers = Headers._received(raw.headers)
         self._cookies: Cookies | None = None
+        self._encoding: str | None = None
         #: The redirects that were followed.
         self.history = [Redirect(*redirect) for redirect in raw.redirects]
         #: Whether the connection had already carried a request.
@@ -70,14 +71,39 @@ class Response:
         return self._cookies
 
     @property
+    def is_informational(self) -> bool:
+        """True if the status is 1xx."""
+        return 100 <= self.status_code < 200
+
+    @property
     def is_success(self) -> bool:
         """True if the status is 2xx."""
         return 200 <= self.status_code < 300
 
     @property
+    def is_redirect(self) -> bool:
+        """True if the status is 3xx."""
+        return 300 <= self.status_code < 400
+
+    @property
+    def is_client_error(self) -> bool:
+        """True if the status is 4xx."""
+        return 400 <= self.status_code < 500
+
+    @property
+    def is_server_error(self) -> bool:
+        """True if the status is 5xx."""
+        return 500 <= self.status_code < 600
+
+    @property
     def is_error(self) -> bool:
         """True if the status is 4xx or 5xx."""
-        return self.status_code >= 400
+        return self.is_client_error or self.is_server_error
+
+    @property
+    def has_redirect_location(self) -> bool:
+        """True if the response redirects to a `Location`."""
+        return self.status_code in {301, 302, 303, 307, 308} and "location" in self.headers
 
     @property
     def info(self) -> ConnectionInfo:
@@ -100,14 +126,26 @@ class Response:
 
     @property
     def encoding(self) -> str:
-        """The character encoding: the charset of `Content-Type`, or UTF-8."""
+        """The character encoding: the one that was set, or the charset of `Content-Type`, or UTF-8."""
+        return self._encoding or self.charset_encoding or "utf-8"
+
+    @encoding.setter
+    def encoding(self, encoding: str) -> None:
+        b"x".decode(encoding, errors="ignore")
+        self._encoding = encoding
+
+    @property
+    def charset_encoding(self) -> str | None:
+        """The charset of `Content-Type`, if it is a known one."""
         message = Message()
         message["content-type"] = self.headers.get("content-type", "")
-        charset = message.get_content_charset("utf-8")
+        charset = message.get_content_charset()
         try:
-            return codecs.lookup(charset).name
+            # Codecs that are not for text, such as base64, are an error as well.
+            b"x".decode(charset or "utf-8", errors="ignore")
         except LookupError:
-            return "utf-8"
+            return None
+        return charset
 
     @property
     def text(self) -> str:
@@ -125,11 +163,12 @@ class Response:
             raise decode_error from None
 
     def raise_for_status(self) -> Response:
-        """Raises an exception if the status is an error; otherwise returns the response itself."""
-        if not self.is_error:
+        """Raises an exception unless the status is 2xx; otherwise returns the response itself."""
+        if self.is_success:
             return self
         error = HTTPStatusError(
             f"{self.url}: {self.status_code} {self.reason_phrase}".rstrip()
+            + (f" to {self.headers['location']!r}" if self.has_redirect_location else "")
             + f" [{self.info.transport} {self.info.remote}]"
         )
         error.kind, error.url, error.response = "status", self.url, self
@@ -160,10 +199,10 @@ class Response:
     def iter_bytes(self, chunk_size: int | None = None) -> Iterator[bytes]:
         """Yields the body as it arrives, or in chunks of `chunk_size` bytes, the last one shorter."""
         if self._content is not None:
-            yield from _Chunker(chunk_size).split(self._content)
+            yield from _Chunker(b"", chunk_size).split(self._content)
             return
         self._start_reading()
-        chunker = _Chunker(chunk_size)
+        chunker = _Chunker(b"", chunk_size)
         try:
             while (chunk := self._chunk()) is not None:
                 yield from chunker.feed(chunk)
@@ -174,11 +213,11 @@ class Response:
     async def aiter_bytes(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
         """Yields the body as it arrives, or in chunks of `chunk_size` bytes, the last one shorter."""
         if self._content is not None:
-            for part in _Chunker(chunk_size).split(self._content):
+            for part in _Chunker(b"", chunk_size).split(self._content):
                 yield part
             return
         self._start_reading()
-        chunker = _Chunker(chunk_size)
+        chunker = _Chunker(b"", chunk_size)
         try:
             while (chunk := await self._achunk()) is not None:
                 for part in chunker.feed(chunk):
@@ -188,19 +227,26 @@ class Response:
         finally:
             await self.aclose()
 
-    def iter_text(self) -> Iterator[str]:
-        """Yields the body as text, as it arrives."""
+    def iter_text(self, chunk_size: int | None = None) -> Iterator[str]:
+        """Yields the body as text, as it arrives, or in chunks of `chunk_size` characters, the last one shorter."""
+        chunker = _Chunker("", chunk_size)
         decoder = codecs.getincrementaldecoder(self.encoding)(errors="replace")
         for chunk in self.iter_bytes():
-            yield decoder.decode(chunk)
-        yield decoder.decode(b"", final=True)
+            yield from chunker.feed(decoder.decode(chunk))
+        yield from chunker.feed(decoder.decode(b"", final=True))
+        yield from chunker.flush()
 
-    async def aiter_text(self) -> AsyncIterator[str]:
-        """Yields the body as text, as it arrives."""
+    async def aiter_text(self, chunk_size: int | None = None) -> AsyncIterator[str]:
+        """Yields the body as text, as it arrives, or in chunks of `chunk_size` characters, the last one shorter."""
+        chunker = _Chunker("", chunk_size)
         decoder = codecs.getincrementaldecoder(self.encoding)(errors="replace")
         async for chunk in self.aiter_bytes():
-            yield decoder.decode(chunk)
-        yield decoder.decode(b"", final=True)
+            for part in chunker.feed(decoder.decode(chunk)):
+                yield part
+        for part in chunker.feed(decoder.decode(b"", final=True)):
+            yield part
+        for part in chunker.flush():
+            yield part
 
     def iter_lines(self) -> Iterator[str]:
         """Yields the lines of the text, without line endings: CR, LF or CR LF."""
@@ -253,32 +299,41 @@ class Response:
         return f"<Response [{self.status_code} {self.reason_phrase}]>"
 
 
-class _Chunker:
-    """Splits bytes into chunks of one size."""
+class _Chunker(Generic[AnyStr]):
+    """Splits bytes or text into chunks of one size."""
 
-    def __init__(self, size: int | None) -> None:
+    def __init__(self, empty: AnyStr, size: int | None) -> None:
         if size is not None and size < 1:
             raise ValueError("chunk_size must be at least 1")
         self._size = size
-        self._buffer = bytearray()
+        self._empty: AnyStr = empty
+        self._parts: list[AnyStr] = []
+        self._length = 0
 
-    def feed(self, chunk: bytes) -> Iterator[bytes]:
+    def feed(self, chunk: AnyStr) -> Iterator[AnyStr]:
+        if not chunk:
+            return
         if self._size is None:
             yield chunk
             return
-        self._buffer += chunk
-        while len(self._buffer) >= self._size:
-            yield bytes(self._buffer[: self._size])
-            del self._buffer[: self._size]
+        self._parts.append(chunk)
+        self._length += len(chunk)
+        if self._length < self._size:
+            return
+        whole = self._empty.join(self._parts)
+        end = self._length - self._length % self._size
+        for start in range(0, end, self._size):
+            yield whole[start : start + self._size]
+        self._parts, self._length = [whole[end:]], self._length - end
 
-    def flush(self) -> Iterator[bytes]:
-        if self._buffer:
-            yield bytes(self._buffer)
-            self._buffer.clear()
+    def flush(self) -> Iterator[AnyStr]:
+        rest = self._empty.join(self._parts)
+        self._parts, self._length = [], 0
+        if rest:
+            yield rest
 
-    def split(self, content: bytes) -> Iterator[bytes]:
-        if content:
-            yield from self.feed(content)
+    def split(self, content: AnyStr) -> Iterator[AnyStr]:
+        yield from self.feed(content)
         yield from self.flush()
 
 
