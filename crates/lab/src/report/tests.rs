@@ -209,7 +209,7 @@ fn committed_verdicts_follow_the_rule() {
 #[test]
 fn a_plan_without_a_place_on_the_page_is_reported() {
     let document = document("cmt-delay").compact();
-    let error = ResultsPage::new("# Results\n", "results", &[document.clone()]);
+    let error = ResultsPage::new("# Results\n", "results", std::slice::from_ref(&document));
     assert_eq!(error, Err("cmt-delay".to_owned()));
     let page = "<!-- cmt-delay: eyas lab results -->\n<!-- end -->\n";
     let page = ResultsPage::new(page, "results", &[document]).unwrap();
