@@ -9,7 +9,7 @@ use eyas::race::candidate::{Family, Transport};
 use eyas::race::memory;
 use eyas::race::policy::Policy;
 use eyas::race::target::{Host, Service, Target, TargetError};
-use eyas::sctp::protocol::config::{AssociationConfig, Multipath};
+use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::zone::parse_host;
 use eyas::{
     Endpoint, EndpointBuilder, MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
@@ -60,7 +60,7 @@ impl RaceContext {
         target: &Target,
     ) -> Result<Self, Failure> {
         let builder = Endpoint::builder()
-            .sctp_association(association(paths))
+            .sctp_association(association(AssociationConfig::default(), paths))
             .sctp_local_addresses(paths.local_address.iter().copied());
         Self::build(choice, reach, trust, target, builder).await
     }
@@ -138,16 +138,14 @@ async fn addresses(host: &str, port: u16) -> Result<Vec<(IpAddr, u32)>, Failure>
     Ok(found.map(|address| (address.ip(), 0)).collect())
 }
 
-/// Returns the configuration of associations with the user's paths.
-pub(crate) fn association(paths: &PathFlags) -> AssociationConfig {
-    let mut config = AssociationConfig::default();
+/// Returns the configuration of associations with the user's paths; the rest is as in `config`.
+pub(crate) fn association(mut config: AssociationConfig, paths: &PathFlags) -> AssociationConfig {
     config.extensions.dynamic_addresses = true;
     config.auto_asconf = true;
     config.max_probe_interval = Some(MAX_PROBE_INTERVAL);
-    if paths.multipath {
-        config.multipath = Some(Multipath::default());
-        config.extensions.nr_sack = true;
+    if let Some(options) = &paths.multipath {
         (config.send_buffer, config.receive_buffer) = (MULTIPATH_BUFFER, MULTIPATH_BUFFER);
+        options.apply(&mut config);
     }
     if let Some(bytes) = paths.buffer {
         (config.send_buffer, config.receive_buffer) = (bytes as usize, bytes as usize);
@@ -351,6 +349,7 @@ fn default_memory(state: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathB
 #[cfg(test)]
 mod tests {
     use eyas::race::candidate::Security;
+    use eyas::sctp::protocol::config::{CongestionControlKind, SchedulerKind};
 
     use super::*;
 
@@ -367,6 +366,30 @@ mod tests {
         assert_eq!(path(None, None), None);
         assert_eq!(path(Some(""), Some("")), None, "an empty variable counts as unset");
         assert_eq!(path(Some("state"), Some("home")), None);
+    }
+
+    #[test]
+    fn paths_override_a_profile_and_this_the_defaults_of_the_program() {
+        let mut defaults = AssociationConfig::default();
+        defaults.scheduler = SchedulerKind::FairBandwidth.into();
+        let config = |options: &str| {
+            let multipath = Some(options.parse().expect(options));
+            let congestion = Some(CongestionControlKind::Olia);
+            let paths = PathFlags { multipath, congestion, ..PathFlags::default() };
+            association(defaults.clone(), &paths)
+        };
+        for (options, scheduler) in [
+            ("", SchedulerKind::FairBandwidth),
+            ("mapping=modulo", SchedulerKind::FairBandwidth),
+            ("scheduler=fcfs", SchedulerKind::Fcfs),
+            ("profile=pfldnet2010", SchedulerKind::RoundRobin),
+        ] {
+            let config = config(options);
+            assert_eq!(config.scheduler, scheduler.into(), "{options}");
+            assert_eq!(config.congestion_control, CongestionControlKind::Olia.into(), "{options}");
+            assert_eq!(config.send_buffer, MULTIPATH_BUFFER, "{options}");
+        }
+        assert_eq!(config("buffer=1 MiB").receive_buffer, 1 << 20);
     }
 
     #[tokio::test]

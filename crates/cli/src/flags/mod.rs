@@ -9,6 +9,7 @@ mod implicit_get;
 mod lab;
 mod load;
 mod memory;
+mod multipath;
 mod netem;
 mod paths;
 mod pipe;
@@ -38,6 +39,7 @@ pub(crate) use lab::{
 };
 pub(crate) use load::{FileFlags, LoadChoiceFlags, LoadFlags};
 pub(crate) use memory::{MemoryAction, MemoryChoice, MemoryFlags};
+pub(crate) use multipath::MultipathOptions;
 pub(crate) use netem::NetemFlags;
 #[cfg(target_os = "linux")]
 pub(crate) use netem::{

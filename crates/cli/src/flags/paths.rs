@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use clap::Args;
 use eyas::sctp::protocol::config::CongestionControlKind;
 
-use super::values;
+use super::multipath::MIN_BUFFER;
+use super::{MultipathOptions, values};
 
 /// The paths of an SCTP association and their use.
 #[derive(Args, Clone, Debug, Default)]
@@ -20,21 +21,23 @@ pub(crate) struct PathFlags {
     /// Each side decides for the data that it sends. Messages of one stream use any path with free
     /// capacity. Each path has its own congestion window, so that separate lines are all filled; if
     /// paths may share a bottleneck with others, --congestion cmt-rp-v2 or olia takes one fair
-    /// share there.
-    #[arg(long)]
-    pub(crate) multipath: bool,
+    /// share there. Options are named as in plans of the lab, such as
+    /// --multipath=mapping=modulo,sack-path=last-arrival; docs/tunnel.md lists them.
+    #[arg(long, value_name = "NAME=VALUE,...", num_args = 0..=1, require_equals = true,
+          default_missing_value = "")]
+    pub(crate) multipath: Option<MultipathOptions>,
     /// Congestion control [default: cubic]
     #[arg(long, value_name = "NAME", hide_short_help = true, value_parser = values::congestion())]
     pub(crate) congestion: Option<CongestionControlKind>,
     /// Size of the send and receive buffers in bytes [default: 1048576; with --multipath 4194304]
     #[arg(long, value_name = "BYTES", hide_short_help = true,
-          value_parser = clap::value_parser!(u32).range(4096..))]
+          value_parser = clap::value_parser!(u32).range(i64::from(MIN_BUFFER)..))]
     pub(crate) buffer: Option<u32>,
 }
 
 impl PathFlags {
     /// Returns whether several paths are requested.
     pub(crate) fn wants_several(&self) -> bool {
-        self.multipath || self.local_address.len() > 1
+        self.multipath.is_some() || self.local_address.len() > 1
     }
 }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::MultipathOptions;
+
 pub(super) const EXAMPLES: &str = "\
 Examples:
   eyas sctp run checksctp
@@ -93,8 +95,12 @@ pub(crate) struct SctpCarrierFlags {
     #[arg(long)]
     pub(crate) ip: bool,
     /// Send new data over all paths of an association at once
-    #[arg(long)]
-    pub(crate) multipath: bool,
+    ///
+    /// Options are named as in plans of the lab, such as --multipath=mapping=modulo; docs/tunnel.md
+    /// lists them. Programs choose buffers, the stream scheduler and interleaving themselves.
+    #[arg(long, value_name = "NAME=VALUE,...", num_args = 0..=1, require_equals = true,
+          default_missing_value = "", value_parser = multipath)]
+    pub(crate) multipath: Option<MultipathOptions>,
     /// Use this local address, and announce no others to peers; can be repeated
     #[arg(long, value_name = "ADDR")]
     pub(crate) local_address: Vec<IpAddr>,
@@ -154,6 +160,20 @@ pub(crate) struct SctpStatusFlags {
     /// Show the eyas that listens on this socket
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
+}
+
+/// Parses options that programs cannot set, or would override, by their own socket options.
+fn multipath(text: &str) -> Result<MultipathOptions, String> {
+    let options: MultipathOptions = text.parse()?;
+    let theirs = [
+        ("buffer", "SO_SNDBUF and SO_RCVBUF"),
+        ("scheduler", "SCTP_STREAM_SCHEDULER"),
+        ("interleaving", "SCTP_INTERLEAVING_SUPPORTED"),
+    ];
+    match theirs.into_iter().find(|(name, _)| options.has(name)) {
+        None => Ok(options),
+        Some((name, option)) => Err(format!("{name}: programs choose it themselves, by {option}")),
+    }
 }
 
 fn mode(text: &str) -> Result<u32, String> {

@@ -135,9 +135,27 @@ fn conflicting_flags_are_refused() {
         "eyas serve --plain --cert a --key b",
         "eyas race --plain --alpn imap a:1",
         "eyas get",
+        "eyas sctp run --multipath=mapping=modulo,buffer=65536 -- a",
+        "eyas sctp run --multipath=scheduler=fcfs -- a",
+        "eyas sctp run --multipath=interleaving=no -- a",
     ] {
         let error = parse(line).expect_err(line);
         assert_eq!(error.exit_code(), 2, "{line}");
+    }
+}
+
+#[test]
+fn options_of_several_paths_are_taken_by_all_who_use_them() {
+    for line in [
+        "eyas pipe --multipath=mapping=modulo,buffer=65536 sctp://a:1",
+        "eyas tunnel --multipath=scheduler=fcfs -D 1080 a",
+        "eyas tunnel serve --multipath=sack-path=last-arrival --key b",
+        "eyas sctp run --multipath=mapping=modulo,nr-sack=no -- a",
+        "eyas sctp serve --multipath=rtx-policy=cwnd",
+        "eyas sctp run --multipath a",
+    ] {
+        let parsed = parse(line);
+        assert!(parsed.is_ok(), "{line}: {:?}", parsed.err());
     }
 }
 

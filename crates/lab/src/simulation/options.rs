@@ -12,8 +12,24 @@ pub(crate) fn config(setup: &AssociationSetup, streams: u16, paths: &[&str]) -> 
     let mut config = AssociationConfig::default();
     config.outbound_streams = streams;
     config.multipath = Some(Multipath::default());
+    apply(setup, &mut config, streams, paths);
+    if setup.multipath == Some(false) {
+        config.multipath = None;
+    }
+    config
+}
+
+impl AssociationSetup {
+    /// Changes the options that are given; all paths are used if those of `config` are. A mapping by
+    /// a table needs the names of paths, and `only` is left to the caller.
+    pub fn apply(&self, config: &mut AssociationConfig) {
+        apply(self, config, config.outbound_streams, &[]);
+    }
+}
+
+fn apply(setup: &AssociationSetup, config: &mut AssociationConfig, streams: u16, paths: &[&str]) {
     if setup.profile == ProfileName::Pfldnet2010 {
-        Profile::Pfldnet2010.apply(&mut config);
+        Profile::Pfldnet2010.apply(config);
     }
     if let Some(buffer) = setup.buffer {
         config.send_buffer = buffer.0;
@@ -31,10 +47,6 @@ pub(crate) fn config(setup: &AssociationSetup, streams: u16, paths: &[&str]) -> 
         multipath.preferences = preferences(setup);
         apply_multipath(multipath, setup, streams, paths);
     }
-    if setup.multipath == Some(false) {
-        config.multipath = None;
-    }
-    config
 }
 
 fn apply_multipath(

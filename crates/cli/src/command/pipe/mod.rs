@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use eyas::race::candidate::Security;
 use eyas::race::policy::SctpSecurity;
+use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::sctp::protocol::endpoint::PathStatus;
 use eyas::sctp::protocol::identifier::StreamId;
 use eyas::sctp::{ENCAPSULATION_PORT, SctpAssociation};
@@ -155,7 +156,7 @@ async fn accept(flags: &PipeFlags, common: &CommonFlags) -> Result<Connection, F
         .transports(setting::served_transports(!flags.service.plain))
         .with_alpn(flags.service.alpn.clone())
         .sctp_addresses(flags.paths.local_address.iter().copied())
-        .sctp_association(setting::association(&flags.paths))
+        .sctp_association(setting::association(AssociationConfig::default(), &flags.paths))
         .sctp_encapsulation_port(flags.reach.sctp_udp_port)
         .sctp_optional(!flags.message.messages && flags.reach.sctp_udp_port == ENCAPSULATION_PORT);
     if !flags.service.plain {

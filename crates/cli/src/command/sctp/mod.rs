@@ -10,7 +10,7 @@ mod status;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use eyas::sctp::protocol::config::{AssociationConfig, Multipath};
+use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::sctp::{ENCAPSULATION_PORT, direct_access};
 use eyas_supervisor::{Encapsulation, Settings, Sockets, Supervisor};
 use tokio::time::{Instant, sleep};
@@ -43,7 +43,9 @@ fn settings(flags: &SctpCarrierFlags, serves: String) -> Settings {
         None => Encapsulation::Udp(ENCAPSULATION_PORT),
     };
     let mut association = AssociationConfig::default();
-    association.multipath = flags.multipath.then(Multipath::default);
+    if let Some(options) = &flags.multipath {
+        options.apply(&mut association);
+    }
     Settings { encapsulation, addresses: flags.local_address.clone(), association, serves }
 }
 

@@ -63,11 +63,11 @@ const SACK_DELAY: Duration = Duration::from_millis(40);
 /// Returns the configuration of associations that carry tunnels: no stream waits for another, or
 /// for long.
 fn association(paths: &PathFlags) -> AssociationConfig {
-    let mut config = setting::association(paths);
+    let mut config = AssociationConfig::default();
     config.scheduler = SchedulerKind::FairBandwidth.into();
     config.rto_min = RTO_MIN;
     config.sack_delay = SACK_DELAY;
-    config
+    setting::association(config, paths)
 }
 
 /// What `eyas tunnel status` shows of this process in addition to its sessions.
