@@ -89,14 +89,14 @@ fn values_of_the_same_kind_have_the_same_name() {
 }
 
 #[test]
-fn pages_named_in_help_exist() {
+fn pages_and_folders_named_in_help_exist() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut count = 0;
     for (name, command) in all() {
         let help = helps(&command).concat();
         for word in help.split_whitespace().filter(|word| word.starts_with("docs/")) {
             let page = word.trim_end_matches(['.', ',', ';', ':', ')']);
-            assert!(repository.join(page).is_file(), "{name}: {page}");
+            assert!(repository.join(page).exists(), "{name}: {page}");
             count += 1;
         }
     }
