@@ -191,7 +191,7 @@ impl Kind {
             }
             Self::Redirect => "More redirects than --max-redirs allows, or a redirect to nowhere.",
             Self::Protocol => {
-                "The server violated HTTP, sent an unrequested response, or reset the connection in mid-response."
+                "The server violated HTTP, sent an unrequested response, or broke off in mid-response: the stream was reset, or the connection was reset, timed out, or, over HTTP/2 and HTTP/3, closed."
             }
             Self::Identity => "A certificate, key or trust file given by the user cannot be used.",
             Self::Certificate => {

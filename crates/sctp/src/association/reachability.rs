@@ -41,7 +41,7 @@ impl Association {
         if self.peer_has_state() && heartbeat.info.len() <= MAX_ECHOED {
             self.queues.push(Some(path), Chunk::HeartbeatAck(heartbeat), counters);
             let own = match self.state.is_up() {
-                true => self.paths.repeated_verification(now, path),
+                true => self.paths.repeated_verification(now, path, &self.config),
                 false => None,
             };
             if let Some(own) = own {

@@ -9,7 +9,7 @@
 use alloc::boxed::Box;
 use core::{net::IpAddr, num::NonZeroU64, time::Duration};
 
-use super::{Path, PathState, Paths};
+use super::{Path, PathState, Paths, verification::verification_burst};
 use crate::config::AssociationConfig;
 use crate::congestion::nanoseconds;
 use crate::identifier::PathId;
@@ -290,8 +290,16 @@ impl Paths {
     /// That packets come from there shows that the path is open now. Our own heartbeat may have been
     /// sent before it was, behind a NAT or where the peer had to open a DTLS session first, and
     /// would be repeated only after the initial timeout of a second. `None` if its answer can still
-    /// be on the way.
-    pub fn repeated_verification(&mut self, now: Duration, id: PathId) -> Option<Heartbeat> {
+    /// be on the way, or one address is verified after the other as RFC 9260 §5.4 has it.
+    pub fn repeated_verification(
+        &mut self,
+        now: Duration,
+        id: PathId,
+        config: &AssociationConfig,
+    ) -> Option<Heartbeat> {
+        if verification_burst(config) == 1 {
+            return None;
+        }
         let usual = self.get(self.primary())?.rto.smoothed().map_or(0, nanoseconds);
         let path = self.get_mut(id).filter(|path| path.state() == PathState::Unconfirmed)?;
         let former = path.heartbeats.latest.map(|latest| (latest.nonce.get(), latest.sent));

@@ -31,7 +31,7 @@ impl Paths {
         let time = nanoseconds(now);
         self.permit == Permit::Needed
             && self.is_due(now)
-            && (time >= self.verify_after || self.verifications < burst(config))
+            && (time >= self.verify_after || self.verifications < verification_burst(config))
             && self.paths.iter().any(|path| path.wants_verification(time))
     }
 
@@ -63,7 +63,11 @@ impl Paths {
             self.verify_after = now.saturating_add(pace);
             self.verifications = 0;
         }
-        let burst = if self.unanswered_verifications < MAX_UNANSWERED { burst(config) } else { 1 };
+        let burst = if self.unanswered_verifications < MAX_UNANSWERED {
+            verification_burst(config)
+        } else {
+            1
+        };
         if self.verifications >= burst || self.permit == Permit::Needed {
             return false;
         }
@@ -76,7 +80,8 @@ impl Paths {
     }
 }
 
-fn burst(config: &AssociationConfig) -> u16 {
+/// How many addresses may be verified within a timeout.
+pub(super) fn verification_burst(config: &AssociationConfig) -> u16 {
     let at_once = config.multipath.as_ref().map_or(1, |multipath| multipath.verification_burst);
     u16::try_from(config.hb_max_burst.max(at_once).max(1)).unwrap_or(u16::MAX)
 }

@@ -91,7 +91,12 @@ fn no_data_is_sent_to_an_address_before_it_is_verified() {
 
 #[test]
 fn an_address_is_verified_when_a_heartbeat_comes_from_it() {
-    let mut world = World::with(multihomed(A, 2), multihomed(B, 2));
+    let together = |host| {
+        let mut config = multihomed(host, 2);
+        config.association.hb_max_burst = 4;
+        config
+    };
+    let mut world = World::with(together(A), together(B));
     // B's, which it sends first: nothing passes towards A until A has sent something, as behind a
     // NAT, or inside DTLS.
     world.lose("HEARTBEAT");
