@@ -1,6 +1,7 @@
 //! A byte stream over any transport.
 
 use std::io;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -36,14 +37,29 @@ pub struct ByteStream {
     transport: Option<ByteTransport>,
     info: Arc<ConnectionInfo>,
     feedback: Feedback,
-    /// Data from the peer that was read before the caller received the stream, and is still unread.
-    read_ahead: Bytes,
+    ahead: Ahead,
     read_any: bool,
     is_write_vectored: bool,
     is_shut_down: bool,
     /// Whether the end of what the peer sends has been read.
     peer_has_ended: bool,
     runtime: Handle,
+}
+
+/// What reads return before the transport is read again.
+enum Ahead {
+    /// What is still unread of the data that arrived before the caller received the stream.
+    Data(Bytes),
+    /// The error that came after data that had to be returned first.
+    Error(io::Error),
+}
+
+impl Ahead {
+    const NOTHING: Self = Self::Data(Bytes::new());
+
+    fn is_nothing(&self) -> bool {
+        matches!(self, Self::Data(data) if data.is_empty())
+    }
 }
 
 /// A stream of bytes that can be read and written.
@@ -71,6 +87,16 @@ impl ByteTransport {
             Self::Tls(tls) => Some(tls.get_ref().0),
             #[cfg(any(feature = "quic", feature = "sctp"))]
             _ => None,
+        }
+    }
+
+    /// Returns whether a read returns one record of TLS, however much more has arrived.
+    const fn reads_records(&self) -> bool {
+        match self {
+            Self::Tls(_) => true,
+            #[cfg(feature = "sctp")]
+            Self::SctpTls(_) => true,
+            _ => false,
         }
     }
 
@@ -102,7 +128,7 @@ impl ByteStream {
             transport: Some(transport),
             info,
             feedback,
-            read_ahead,
+            ahead: Ahead::Data(read_ahead),
             read_any: false,
             is_write_vectored,
             is_shut_down: false,
@@ -136,6 +162,29 @@ impl ByteStream {
         Pin::new(self.transport.as_mut().expect(UNTIL_DROPPED).bytes())
     }
 
+    /// Fills the buffer with what has arrived. A caller that passes each read on, perhaps to another thread, would
+    /// otherwise do so for each record of TLS.
+    fn poll_arrived(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut before = buf.filled().len();
+        ready!(self.bytes().poll_read(cx, buf))?;
+        if !self.transport().reads_records() {
+            return Poll::Ready(Ok(()));
+        }
+        while buf.filled().len() > before && buf.remaining() > 0 {
+            before = buf.filled().len();
+            match self.bytes().poll_read(cx, buf) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(error)) => self.ahead = Ahead::Error(error),
+                Poll::Pending => break,
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
     #[cfg(feature = "sctp")]
     pub(crate) fn into_sctp(mut self) -> Result<Box<SctpStream>, Self> {
         match self.transport.take() {
@@ -151,7 +200,7 @@ impl ByteStream {
     /// be lost.
     pub(crate) fn into_tcp(mut self) -> Result<TcpStream, Self> {
         match self.transport.take() {
-            Some(ByteTransport::Tcp(stream)) if self.read_ahead.is_empty() => Ok(stream),
+            Some(ByteTransport::Tcp(stream)) if self.ahead.is_nothing() => Ok(stream),
             other => {
                 self.transport = other;
                 Err(self)
@@ -180,13 +229,17 @@ impl AsyncRead for ByteStream {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if !self.read_ahead.is_empty() {
-            let len = self.read_ahead.len().min(buf.remaining());
-            buf.put_slice(&self.read_ahead.split_to(len));
-            return Poll::Ready(Ok(()));
+        match mem::replace(&mut self.ahead, Ahead::NOTHING) {
+            Ahead::Data(mut data) if !data.is_empty() => {
+                buf.put_slice(&data.split_to(data.len().min(buf.remaining())));
+                self.ahead = Ahead::Data(data);
+                return Poll::Ready(Ok(()));
+            }
+            Ahead::Data(_) => {}
+            Ahead::Error(error) => return Poll::Ready(Err(error)),
         }
         let (before, has_room) = (buf.filled().len(), buf.remaining() > 0);
-        ready!(self.bytes().poll_read(cx, buf))?;
+        ready!(self.poll_arrived(cx, buf))?;
         let has_read = buf.filled().len() > before;
         self.peer_has_ended |= has_room && !has_read;
         if !self.read_any && has_read {

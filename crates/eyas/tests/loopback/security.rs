@@ -10,7 +10,7 @@ use eyas::{Connection, Endpoint, SecurityParameters};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::common::tls::{Credentials, Server, Sessions};
-use crate::common::{NAME, wait};
+use crate::common::{NAME, Scene, wait};
 
 const TRANSPORTS: [Transport; 2] = [Transport::Tcp, Transport::Quic];
 
@@ -168,4 +168,24 @@ async fn rejected_early_data_leaves_a_working_connection() {
     let other_server = Server::start(config);
     let (answered, accepted) = early_ping(&endpoint, &other_server).await.unwrap();
     assert!(answered.is_ok() && !accepted, "{answered:?}");
+}
+
+/// What is passed on read by read goes on together. The connection breaks after the last record: the reader learns of
+/// that, too, and not of an end.
+#[tokio::test]
+async fn records_that_have_arrived_are_read_together() {
+    const RECORDS: usize = 3 * 16 * 1024;
+    let scene = Scene::new([Transport::Tcp]).await;
+    let connecting = scene.endpoint.preconnection(scene.target()).connect();
+    let (client, mut server) =
+        wait(async { tokio::join!(connecting, scene.listener.accept()) }).await;
+    let mut client = client.unwrap();
+    // It is in the client's socket once it is written.
+    wait(server.write_all(&[7; RECORDS])).await.unwrap();
+    wait(server.flush()).await.unwrap();
+    drop(server);
+    let mut buffer = vec![0; 4 * RECORDS];
+    assert_eq!(wait(client.read(&mut buffer)).await.unwrap(), RECORDS);
+    let broken = wait(client.read(&mut buffer)).await.unwrap_err();
+    assert_eq!(broken.kind(), io::ErrorKind::UnexpectedEof);
 }
