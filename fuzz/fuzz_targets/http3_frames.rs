@@ -40,7 +40,7 @@ fn pass(mut frames: Frames, stream: &[u8], cuts: &[u8]) -> (Vec<u8>, Result<(), 
             }
         }
     }
-    let is_within_data = frames.is_within_data();
+    let is_within_data = frames.data_left() > 0;
     let end = frames.end().map(|rest| passed.extend_from_slice(&rest.unwrap_or_default()));
     assert_eq!(is_within_data, matches!(end, Err(FrameError::Truncated)));
     (passed, end)

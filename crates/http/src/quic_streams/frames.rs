@@ -114,9 +114,12 @@ impl Frames {
         Ok((length > 0 || !is_data).then_some(head))
     }
 
-    /// Returns whether what was passed on last is continued: more of the payload of a `DATA` frame.
-    pub(super) const fn is_within_data(&self) -> bool {
-        matches!(self.state, State::Payload { is_data: true, .. })
+    /// Returns how much is left of the payload of a `DATA` frame: it continues what was passed on last.
+    pub(super) const fn data_left(&self) -> u64 {
+        match self.state {
+            State::Payload { left, is_data: true } => left,
+            _ => 0,
+        }
     }
 
     /// Returns what remains to be passed on when the stream ends here.

@@ -1,6 +1,7 @@
 //! The receiving half of a stream.
 
 use std::{
+    collections::VecDeque,
     future::Future,
     marker::PhantomData,
     pin::pin,
@@ -20,66 +21,71 @@ use super::{
     stream_id,
 };
 
-/// Parts of a `DATA` frame that have arrived are passed on together up to this size. One by one, each
-/// packet would cost a turn of everything above.
-const MAX_JOINED: usize = 64 * 1024;
+/// The maximum number of chunks, each of a packet, that are taken from quinn at once. What they have of one `DATA` frame
+/// is passed on together: one by one, each packet would cost a turn of everything above.
+const MAX_CHUNKS: usize = 64;
+
+/// What a packet hardly exceeds, in bytes.
+const PACKET_BYTES: u64 = 1500;
 
 /// The receiving half of a stream. It is never moved into a future, so it can be stopped and
 /// dropped while a read is pending.
 pub(crate) struct Receiving<S: Side> {
     stream: quinn::RecvStream,
     frames: Frames,
-    /// Bytes of the stream that have not been passed to h3 yet: at most one chunk from quinn.
-    unread: Bytes,
-    /// An end or error of the stream that was read behind data that had to be passed on first.
-    deferred: Option<Result<Option<quinn::Chunk>, quinn::ReadError>>,
+    /// Chunks of the stream that have not been passed to h3 yet, in a queue that exists only as long as there are any.
+    unread: VecDeque<Bytes>,
     finished: bool,
     side: PhantomData<S>,
 }
 
 impl<S: Side> Receiving<S> {
     pub(super) fn new(stream: quinn::RecvStream, frames: Frames) -> Self {
-        Self {
-            stream,
-            frames,
-            unread: Bytes::new(),
-            deferred: None,
-            finished: false,
-            side: PhantomData,
-        }
+        Self { stream, frames, unread: VecDeque::new(), finished: false, side: PhantomData }
     }
 
-    fn poll_chunk(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Option<quinn::Chunk>, quinn::ReadError>> {
-        match self.deferred.take() {
-            Some(deferred) => Poll::Ready(deferred),
-            None => pin!(self.stream.read_chunk(usize::MAX, true)).poll(cx),
-        }
+    /// Reads the chunks that have arrived, and returns whether the stream goes on. Of what does not belong to the
+    /// present frame no more than a chunk is taken: as long as nobody reads it, the peer's window remains closed.
+    fn poll_chunks(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, quinn::ReadError>> {
+        let mut chunks = [const { Bytes::new() }; MAX_CHUNKS];
+        let within = usize::try_from(self.frames.data_left() / PACKET_BYTES).unwrap_or(MAX_CHUNKS);
+        let taken = &mut chunks[..within.clamp(1, MAX_CHUNKS)];
+        let Poll::Ready(read) = pin!(self.stream.read_chunks(taken)).poll(cx) else {
+            self.unread = VecDeque::new();
+            return Poll::Pending;
+        };
+        let count = read?;
+        self.unread.extend(chunks.into_iter().take(count.unwrap_or(0)));
+        Poll::Ready(Ok(count.is_some()))
     }
 
-    /// Adds what has arrived already of the same `DATA` frame.
-    fn join(&mut self, cx: &mut Context<'_>, first: Bytes) -> Result<Bytes, FrameError> {
-        let mut joined = BytesMut::new();
-        while self.frames.is_within_data()
-            && self.unread.is_empty()
-            && self.deferred.is_none()
-            && joined.len().max(first.len()) < MAX_JOINED
+    /// Returns what comes next in the chunks: the parts of one `DATA` frame together.
+    fn next_piece(&mut self) -> Result<Option<Bytes>, FrameError> {
+        let Some(first) = self.next_part()? else { return Ok(None) };
+        let (mut length, mut parts) = (first.len(), Vec::new());
+        while self.frames.data_left() > 0
+            && let Some(part) = self.next_part()?
         {
-            match self.poll_chunk(cx) {
-                Poll::Ready(Ok(Some(chunk))) => self.unread = chunk.bytes,
-                Poll::Ready(end) => self.deferred = Some(end),
-                Poll::Pending => break,
-            }
-            if let Some(next) = self.frames.next(&mut self.unread)? {
-                if joined.is_empty() {
-                    joined.extend_from_slice(&first);
-                }
-                joined.extend_from_slice(&next);
-            }
+            length += part.len();
+            parts.push(part);
         }
-        Ok(if joined.is_empty() { first } else { joined.freeze() })
+        if parts.is_empty() {
+            return Ok(Some(first));
+        }
+        let mut piece = BytesMut::with_capacity(length);
+        piece.extend_from_slice(&first);
+        parts.iter().for_each(|part| piece.extend_from_slice(part));
+        Ok(Some(piece.freeze()))
+    }
+
+    fn next_part(&mut self) -> Result<Option<Bytes>, FrameError> {
+        while let Some(chunk) = self.unread.front_mut() {
+            if let Some(part) = self.frames.next(chunk)? {
+                return Ok(Some(part));
+            }
+            self.unread.pop_front();
+        }
+        Ok(None)
     }
 
     fn reject(&mut self, error: FrameError) -> StreamErrorIncoming {
@@ -98,25 +104,23 @@ impl<S: Side> quic::RecvStream for Receiving<S> {
         loop {
             // h3 reads for as long as there is input: yield, so that timers can run.
             let budget = ready!(tokio::task::coop::poll_proceed(cx));
-            match self.frames.next(&mut self.unread) {
+            match self.next_piece() {
                 Ok(None) => {}
                 Ok(Some(piece)) => {
                     budget.made_progress();
-                    let joined = self.join(cx, piece);
-                    return Poll::Ready(joined.map(Some).map_err(|error| self.reject(error)));
+                    return Poll::Ready(Ok(Some(piece)));
                 }
                 Err(error) => return Poll::Ready(Err(self.reject(error))),
             }
-            let chunk = ready!(self.poll_chunk(cx));
+            let goes_on = ready!(self.poll_chunks(cx));
             budget.made_progress();
-            let Some(chunk) = chunk.map_err(read_error)? else {
+            if !goes_on.map_err(read_error)? {
                 self.finished = true;
                 let end = self.frames.end();
                 return Poll::Ready(
                     end.map_err(|error| StreamErrorIncoming::Unknown(error.into())),
                 );
-            };
-            self.unread = chunk.bytes;
+            }
         }
     }
 

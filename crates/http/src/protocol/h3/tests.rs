@@ -101,3 +101,35 @@ async fn a_close_by_the_peer_is_not_evidence_about_the_path() {
     let closed = interrupted(true, |_, conn| conn.close(0x100_u32.into(), b"enough")).await;
     assert_eq!((closed.kind(), closed.path_failure()), (Kind::BodyReset, None), "{closed}");
 }
+
+/// Of what has arrived, each packet would otherwise cost a turn of everything above.
+#[tokio::test]
+async fn packets_that_have_arrived_are_read_together() {
+    const BODY: usize = 40_000;
+    /// The head of a DATA frame of this length.
+    const DATA: [u8; 5] = [0x00, 0x80, 0x00, 0x9c, 0x40];
+    let (_server, ours, theirs) = pair(false).await;
+    let mut http = Http3::start(ours, false).await.expect("HTTP/3");
+    let mut control = theirs.open_uni().await.expect("a stream");
+    control.write_all(&CONTROL).await.expect("written");
+    let request = Request::get("https://localhost/").body(Body::empty()).expect("a request");
+    let answering = async {
+        let (mut send, recv) = theirs.accept_bi().await.expect("a request");
+        send.write_all(&HALF_A_RESPONSE[..5]).await.expect("written");
+        (send, recv)
+    };
+    let (response, (mut send, _recv)) = tokio::join!(http.send(request), answering);
+    let mut body = response.map_err(|failure| failure.error).expect("a head").into_body();
+    send.write_all(&DATA).await.expect("written");
+    send.write_all(&[7; BODY]).await.expect("written");
+    send.finish().expect("open");
+    // All of it is acknowledged, so it has arrived.
+    let stopped = tokio::time::timeout(LIMIT, send.stopped()).await.expect("acknowledged");
+    assert_eq!(stopped, Ok(None));
+    let (mut chunks, mut bytes) = (0, 0);
+    while let Some(chunk) = body.chunk().await.expect("complete") {
+        (chunks, bytes) = (chunks + 1, bytes + chunk.len());
+    }
+    assert_eq!(bytes, BODY);
+    assert!(chunks <= 8, "{chunks} chunks of {} packets", BODY / 1452);
+}
