@@ -30,6 +30,10 @@ const STREAM_WINDOW: u32 = 2 * 1024 * 1024;
 /// The receive window of a connection, in bytes.
 const CONNECTION_WINDOW: u32 = 5 * 1024 * 1024;
 
+/// The largest frame that is received, in bytes: with its header (RFC 9113 §4.1) it fills four records of TLS. With the
+/// smallest allowed one, of 16 KiB, each frame would take a record and a few bytes of another.
+const FRAME_BYTES: u32 = 4 * 16 * 1024 - 9;
+
 /// The receive windows of a tunnel and of a connection that carries tunnels, where only the window
 /// of each stream is to be a limit (RFC 9113 §6.9.1: the maximum is 2^31 - 1).
 const TUNNEL_WINDOWS: (u32, u32) = (1024 * 1024, (1 << 31) - 1);
@@ -75,6 +79,7 @@ impl Http2 {
             .keep_alive_timeout(PING_TIMEOUT)
             .initial_stream_window_size(stream_window)
             .initial_connection_window_size(connection_window)
+            .max_frame_size(FRAME_BYTES)
             .max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX));
         let stream = InspectedStream::new(stream);
         let (peer_settings, alert) = (stream.peer_settings(), stream.alert());
