@@ -9,7 +9,8 @@ use std::task::{Context, Poll, ready};
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame};
 use thiserror::Error;
-use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
+use tokio::io::{AsyncWrite, DuplexStream, duplex};
+use tokio_util::io::poll_read_buf;
 
 /// The number of bytes buffered for the peer's window; further writes wait.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -71,16 +72,10 @@ impl Body for PipeBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, PipeBroken>>> {
-        let mut chunk = BytesMut::zeroed(MAX_FRAME_BYTES);
-        let mut buffer = ReadBuf::new(&mut chunk);
-        let read = ready!(Pin::new(&mut self.reading_end).poll_read(cx, &mut buffer));
-        let length = buffer.filled().len();
-        match (read, length) {
-            (Ok(()), 1..) => {
-                chunk.truncate(length);
-                Poll::Ready(Some(Ok(Frame::data(chunk.freeze()))))
-            }
-            (Ok(()), 0) if self.ended.load(Relaxed) => Poll::Ready(None),
+        let mut chunk = BytesMut::with_capacity(MAX_FRAME_BYTES);
+        match ready!(poll_read_buf(Pin::new(&mut self.reading_end), cx, &mut chunk)) {
+            Ok(1..) => Poll::Ready(Some(Ok(Frame::data(chunk.freeze())))),
+            Ok(0) if self.ended.load(Relaxed) => Poll::Ready(None),
             _ => Poll::Ready(Some(Err(PipeBroken))),
         }
     }
