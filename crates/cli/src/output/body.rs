@@ -1,40 +1,39 @@
 //! The destination of a body: standard output, a device, or a file that appears when it is
 //! complete.
 
+use std::fs::File;
 use std::io::{self, IsTerminal};
+#[cfg(unix)]
+use std::os::fd::AsFd as _;
+#[cfg(windows)]
+use std::os::windows::io::AsHandle as _;
 use std::path::{Path, PathBuf};
 
-use bytes::BytesMut;
+use bytes::Bytes;
 use eyas_http::without_password;
-use tokio::io::AsyncWriteExt;
 
+use super::background::BackgroundFile;
 use super::destination::Destination;
 use super::replacement::Replacement;
 use super::unfinished::Unfinished;
 use crate::failure::{Failure, Kind};
 
-/// Pieces of a body are written together up to this size: a write to a file or to standard output goes
-/// to another thread and back, which takes longer than most pieces take to arrive.
-const MAX_GATHERED: usize = 256 * 1024;
-
 /// The destination of a body.
 pub(crate) struct BodySink {
     destination: String,
     out: Out,
-    /// What waits for more, or for [`flush`](Self::flush).
-    gathered: BytesMut,
     written: u64,
 }
 
 enum Out {
     Discard,
-    Stdout(tokio::io::Stdout),
+    Stdout(BackgroundFile),
     /// A device or pipe, which cannot be replaced by a file.
-    Device(tokio::fs::File),
+    Device(BackgroundFile),
     /// A temporary file next to the destination, moved there when it is complete, deleted
     /// otherwise.
     File {
-        file: tokio::fs::File,
+        file: BackgroundFile,
         replacement: Replacement,
         unfinished: Unfinished,
     },
@@ -47,12 +46,14 @@ impl BodySink {
     }
 
     /// Returns a sink that writes to standard output.
-    pub(crate) fn stdout() -> Self {
-        Self::new("standard output".to_owned(), Out::Stdout(tokio::io::stdout()))
+    pub(crate) fn stdout() -> Result<Self, Failure> {
+        let destination = "standard output".to_owned();
+        let file = unbuffered_stdout().map_err(|cause| Failure::write(&destination, &cause))?;
+        Ok(Self::new(destination, Out::Stdout(BackgroundFile::new(file))))
     }
 
     fn new(destination: String, out: Out) -> Self {
-        Self { destination, out, gathered: BytesMut::new(), written: 0 }
+        Self { destination, out, written: 0 }
     }
 
     /// Opens a file, device or pipe by its name; `-` is standard output.
@@ -61,14 +62,14 @@ impl BodySink {
     /// What is written to a file counts as unfinished until it is complete.
     pub(crate) async fn file(path: &Path, unfinished: &Unfinished) -> Result<Self, Failure> {
         if path == Path::new("-") {
-            return Ok(Self::stdout());
+            return Self::stdout();
         }
         let destination = path.display().to_string();
         let path = path.to_owned();
         let opened = on_blocking_thread(move || Destination::open(&path)).await;
         let Destination { file, replacement } =
             opened.map_err(|cause| Failure::write(&destination, &cause))?;
-        let (file, unfinished) = (file.into(), unfinished.clone());
+        let (file, unfinished) = (BackgroundFile::new(file), unfinished.clone());
         let out = match replacement {
             Some(replacement) => Out::File { file, replacement, unfinished },
             None => Out::Device(file),
@@ -87,43 +88,37 @@ impl BodySink {
     }
 
     /// Writes a piece of the body, perhaps only with those that follow.
-    pub(crate) async fn write(&mut self, piece: &[u8]) -> Result<(), Failure> {
+    pub(crate) async fn write(&mut self, piece: Bytes) -> Result<(), Failure> {
         self.written += piece.len() as u64;
-        match &self.out {
+        let written = match &mut self.out {
             Out::Discard => return Ok(()),
-            Out::File { unfinished, .. } => unfinished.add(piece.len()),
-            Out::Stdout(_) | Out::Device(_) => {}
-        }
-        self.gathered.extend_from_slice(piece);
-        if self.gathered.len() >= MAX_GATHERED { self.flush().await } else { Ok(()) }
+            Out::Stdout(file) | Out::Device(file) => file.write(piece).await,
+            Out::File { file, unfinished, .. } => {
+                unfinished.add(piece.len());
+                file.write(piece).await
+            }
+        };
+        written.map_err(|cause| Failure::write(&self.destination, &cause))
     }
 
     /// Writes what was gathered, so that a slow body is visible as it arrives. To be called whenever
     /// nothing more is ready.
     pub(crate) async fn flush(&mut self) -> Result<(), Failure> {
-        if self.gathered.is_empty() {
-            return Ok(());
-        }
-        let result = match &mut self.out {
-            Out::Discard => Ok(()),
-            Out::Stdout(out) => write_through(out, &self.gathered).await,
-            Out::Device(file) | Out::File { file, .. } => file.write_all(&self.gathered).await,
+        let flushed = match &mut self.out {
+            Out::Discard => return Ok(()),
+            Out::Stdout(file) | Out::Device(file) | Out::File { file, .. } => file.flush().await,
         };
-        self.gathered.clear();
-        result.map_err(|cause| Failure::write(&self.destination, &cause))
+        flushed.map_err(|cause| Failure::write(&self.destination, &cause))
     }
 
     /// Completes the body: it is now available under its name, and written to disk.
-    pub(crate) async fn finish(mut self) -> Result<(), Failure> {
-        self.flush().await?;
+    pub(crate) async fn finish(self) -> Result<(), Failure> {
         let Self { destination, out, .. } = self;
         let result = match out {
             Out::Discard => Ok(()),
-            Out::Stdout(mut out) => out.flush().await,
-            Out::Device(mut file) => file.flush().await,
-            Out::File { mut file, replacement, unfinished } => match file.flush().await {
-                Ok(()) => {
-                    let mut file = file.into_std().await;
+            Out::Stdout(file) | Out::Device(file) => file.finish().await.map(drop),
+            Out::File { file, replacement, unfinished } => match file.finish().await {
+                Ok(mut file) => {
                     let mut guard = RemoveOnDrop(Some(replacement.temporary().to_owned()));
                     let finished = on_blocking_thread(move || replacement.finish(&mut file)).await;
                     guard.0 = None;
@@ -159,10 +154,15 @@ async fn on_blocking_thread<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|cause| Err(io::Error::other(cause)))
 }
 
-/// Writes without buffering.
-async fn write_through(out: &mut tokio::io::Stdout, piece: &[u8]) -> io::Result<()> {
-    out.write_all(piece).await?;
-    out.flush().await
+/// Returns standard output without the buffer that looks for the ends of lines.
+#[cfg(unix)]
+fn unbuffered_stdout() -> io::Result<File> {
+    io::stdout().as_fd().try_clone_to_owned().map(File::from)
+}
+
+#[cfg(windows)]
+fn unbuffered_stdout() -> io::Result<File> {
+    io::stdout().as_handle().try_clone_to_owned().map(File::from)
 }
 
 /// Returns the name for curl's `-O`: the last part of the URL's path, which must be a plain file

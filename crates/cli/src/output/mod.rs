@@ -1,5 +1,6 @@
 //! Output: pages and objects to standard output, bodies to their destinations.
 
+mod background;
 mod body;
 mod destination;
 mod message;

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use bytes::Bytes;
+
 use super::*;
 use crate::failure::Kind;
 
@@ -24,9 +26,9 @@ async fn a_complete_body_is_saved_under_its_name() {
     let directory = tempfile::tempdir().expect("a directory");
     let target = directory.path().join("page");
     let mut sink = opened(&target).await;
-    sink.write(b"one ").await.expect("writes");
+    sink.write(Bytes::from_static(b"one ")).await.expect("writes");
     assert!(!target.exists());
-    sink.write(b"two").await.expect("writes");
+    sink.write(Bytes::from_static(b"two")).await.expect("writes");
     assert_eq!(sink.written(), 7);
     sink.finish().await.expect("moves");
     assert_eq!(fs::read(&target).expect("reads"), b"one two");
@@ -45,7 +47,7 @@ async fn a_flush_makes_gathered_pieces_visible() {
         tokio::net::unix::pipe::OpenOptions::new().open_receiver(&pipe).expect("opens");
     let mut sink = opened(&pipe).await;
     for piece in [&b"one "[..], b"two"] {
-        sink.write(piece).await.expect("is gathered");
+        sink.write(Bytes::from_static(piece)).await.expect("is gathered");
     }
     assert!(reader.try_read(&mut [0; 8]).is_err(), "nothing was written yet");
     sink.flush().await.expect("writes");
@@ -53,8 +55,8 @@ async fn a_flush_makes_gathered_pieces_visible() {
     reader.read_exact(&mut read).await.expect("reads");
     assert_eq!(&read, b"one two");
     // More than is gathered is written without a flush.
-    let large = vec![7; 1 << 20];
-    let (written, count) = tokio::join!(sink.write(&large), async {
+    let large = Bytes::from(vec![7; 1 << 20]);
+    let (written, count) = tokio::join!(sink.write(large), async {
         let mut buffer = vec![0; 1 << 20];
         reader.read(&mut buffer).await
     });
@@ -68,7 +70,7 @@ async fn an_incomplete_body_leaves_the_old_file() {
     let target = directory.path().join("page");
     fs::write(&target, b"old").expect("writes");
     let mut sink = opened(&target).await;
-    sink.write(b"new").await.expect("writes");
+    sink.write(Bytes::from_static(b"new")).await.expect("writes");
     drop(sink);
     assert_eq!(fs::read(&target).expect("reads"), b"old");
     assert_eq!(names(directory.path()), ["page"]);
@@ -78,7 +80,7 @@ async fn an_incomplete_body_leaves_the_old_file() {
 #[tokio::test]
 async fn a_full_disk_is_a_write_error() {
     let mut sink = opened("/dev/full".as_ref()).await;
-    let written = sink.write(&[0; 4096]).await;
+    let written = sink.write(Bytes::from_static(&[0; 4096])).await;
     let failed = match written {
         Ok(()) => sink.finish().await.expect_err("the disk is full"),
         Err(failed) => failed,
@@ -102,7 +104,7 @@ async fn a_symbolic_link_stays_a_link() {
     fs::write(&real, b"old").expect("writes");
     std::os::unix::fs::symlink(&real, &link).expect("links");
     let mut sink = opened(&link).await;
-    sink.write(b"new").await.expect("writes");
+    sink.write(Bytes::from_static(b"new")).await.expect("writes");
     sink.finish().await.expect("moves");
     assert!(fs::symlink_metadata(&link).expect("exists").is_symlink());
     assert_eq!(fs::read(&real).expect("reads"), b"new");
@@ -126,7 +128,7 @@ mod existing {
 
     async fn write(path: &std::path::Path) {
         let mut sink = opened(path).await;
-        sink.write(b"new").await.expect("writes");
+        sink.write(Bytes::from_static(b"new")).await.expect("writes");
         sink.finish().await.expect("finishes");
     }
 

@@ -166,7 +166,7 @@ async fn sink(
         }
         Some(path) => BodySink::file(path, unfinished).await,
         None if common.json => Ok(BodySink::discard()),
-        None => Ok(BodySink::stdout()),
+        None => BodySink::stdout(),
     }
 }
 
@@ -263,7 +263,7 @@ async fn body(
     common: &CommonFlags,
 ) -> Result<u64, Failure> {
     if (flags.output.include || flags.request.head) && !common.json {
-        sink.write(report::heads(response).as_bytes()).await?;
+        sink.write(report::heads(response).into()).await?;
     }
     let before = sink.written();
     let watched = !flags.output.silent && !common.json && !sink.is_terminal();
@@ -278,7 +278,7 @@ async fn body(
         };
         let Some(piece) = piece.map_err(|error| failure::from_error(&error, None))? else { break };
         progress.add(piece.len());
-        sink.write(&piece).await?;
+        sink.write(piece).await?;
     }
     progress.clear();
     if response.status() == StatusCode::NOT_MODIFIED {
