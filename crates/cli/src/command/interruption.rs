@@ -4,6 +4,8 @@
 use std::io;
 use std::time::Duration;
 
+use tokio::runtime::Builder;
+
 use crate::failure::Kind;
 
 /// How long an interrupted run may take to end by itself. It may be blocked in a call that cannot
@@ -82,12 +84,15 @@ impl Interruption {
 
 /// Ends the process some time after an interruption, if it has not ended by itself.
 ///
-/// This runs on a thread of the runtime, in parallel with the work, so that it is executed even if
-/// the work is blocked in a call.
+/// This runs on a thread of its own, so that it is executed even if the work is blocked in a call.
 pub(super) fn exit_if_stuck(mut interruption: Interruption) {
-    tokio::spawn(async move {
-        let kind = interruption.next().await;
-        tokio::time::sleep(EXIT_TIMEOUT).await;
-        std::process::exit(kind.exit_code().into());
+    std::thread::spawn(move || {
+        // Without it, only an interrupted run that is blocked does not end.
+        let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return };
+        runtime.block_on(async {
+            let kind = interruption.next().await;
+            tokio::time::sleep(EXIT_TIMEOUT).await;
+            std::process::exit(kind.exit_code().into());
+        });
     });
 }

@@ -70,7 +70,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Load(flags) => on_runtime(load::run(*flags, common)),
         Command::Replay(flags) => replay::run(&flags, &common),
         Command::Demo(flags) => on_runtime(until_interrupted(demo::run(&flags, &common))),
-        Command::Get(flags) => on_runtime(get::run(&flags, &common)),
+        Command::Get(flags) => on_one_thread(get::run(&flags, &common)),
         Command::Race(flags) => on_runtime(until_interrupted(race::run(&flags, &common))),
         Command::Pipe(flags) => on_runtime(pipe::run(&flags, &common)),
         Command::Plan(flags) => on_runtime(until_interrupted(plan::run(&flags, &common))),
@@ -84,9 +84,8 @@ fn on_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Fa
     on(Builder::new_multi_thread(), work)
 }
 
-/// Runs a future on this thread only: for work behind a single lock, where other threads would only
-/// wait.
-#[cfg(target_os = "linux")]
+/// Runs a future and the tasks that it starts on this thread only: for work behind a single lock, where other threads
+/// would only wait, and for a single transfer, each piece of which would wake another thread.
 fn on_one_thread<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     on(Builder::new_current_thread(), work)
 }
