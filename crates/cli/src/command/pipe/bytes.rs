@@ -16,8 +16,9 @@ use tokio::net::unix::pipe::Sender;
 use super::Transferred;
 use crate::failure::{Failure, Kind};
 
-/// The size of the copy buffer, in bytes.
-const PIECE: usize = 64 * 1024;
+/// The size of the copy buffer, in bytes: what has arrived is written together, because a write to standard output goes
+/// to another thread and back.
+const PIECE: usize = 256 * 1024;
 
 /// Copies bytes until both sides are done.
 pub(super) async fn exchange(stream: ByteStream) -> Result<Transferred, Failure> {
