@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `http` | time to first byte compared with other clients, in interleaved rounds |
 //! | `python` | the Python package compared with other Python clients, in the same way |
+//! | `bulk` | a large body compared with curl, and the system calls that it costs at each door |
 //! | `lab` | one sweep on one machine, on executors and in shards, for `docs/clusters.md` |
 //! | `cost` | CPU and memory per connection compared with plain hyper and quinn, and noq |
 //! | `verdict` | whether the expected ratios hold, as text |
@@ -17,11 +18,13 @@
 //! | `relay` | `eyas proxy`, `eyas serve --upstream` and `eyas tunnel` compared with similar programs |
 //! | `server` | a program that listens during a measurement |
 //! | `rival` | a client that reports rounds on its standard output |
+//! | `tables` | rounds by program and column, as tables |
 //! | `statistics` | median and 95th percentile |
 //! | `front` | the part of the first table that is in the README |
 //! | `page` | writing between the marks of a page; description of machine and commit |
 
 mod arena;
+mod bulk;
 mod cost;
 mod front;
 mod http;
@@ -37,12 +40,14 @@ mod server;
 mod sim;
 mod sockets;
 mod statistics;
+mod tables;
 mod verdict;
 mod versions;
 
 /// Runs the benchmark that the options name.
 pub(crate) fn main(options: &[&str]) -> Result<(), String> {
     match options {
+        ["bulk", rest @ ..] => bulk::main(rest),
         ["http", rest @ ..] => http::main(rest),
         ["instructions", rest @ ..] => instructions::main(rest),
         ["lab", rest @ ..] => lab::main(rest),
@@ -52,7 +57,7 @@ pub(crate) fn main(options: &[&str]) -> Result<(), String> {
         ["sim", rest @ ..] => sim::main(rest),
         ["sockets", rest @ ..] => sockets::main(rest),
         _ => {
-            let known = "http, instructions, lab, python, relay, sctp, sim and sockets";
+            let known = "bulk, http, instructions, lab, python, relay, sctp, sim and sockets";
             Err(format!("the benchmarks are {known}"))
         }
     }

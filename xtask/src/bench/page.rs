@@ -79,8 +79,8 @@ mod tests {
     #[test]
     fn the_pages_have_their_marks() {
         use super::super::lab;
-        let marks =
-            ["http", "instructions", "python", "relay", "sctp", "sim"].map(|name| (PAGE, name));
+        let marks = ["bulk", "http", "instructions", "python", "relay", "sctp", "sim"]
+            .map(|name| (PAGE, name));
         for (page, name) in marks.into_iter().chain([(README, "http"), (lab::PAGE, lab::MARK)]) {
             let text = fs::read_to_string(workspace().join(page)).unwrap();
             assert!(replaced(&text, name, "new").is_ok(), "{page}: {name}");

@@ -9,14 +9,12 @@
 //! | `programs` | where the programs are, and which are installed |
 //! | `proxy` | `eyas proxy` on a path without a fault |
 //! | `traffic` | the server behind a proxy, and the clients before it |
-//! | `tables` | the measurements as tables |
 
 mod faults;
 mod gateway;
 mod lines;
 mod programs;
 mod proxy;
-mod tables;
 mod traffic;
 mod tunnel;
 

@@ -14,11 +14,11 @@ use serde_json::json;
 use super::super::arena::{self, Arena};
 use super::super::rival::Rival;
 use super::super::server::Server;
+use super::super::tables::{Column, Figures, expectation};
 use super::super::verdict::{Bound, Expectation};
 use super::lines::{print_figure, signal_ready, wait_for_far};
 use super::programs::Programs;
 use super::proxy::loopback;
-use super::tables::{Column, Figures, expectation};
 use crate::run::{check, command, output};
 
 /// The name of the server, which the arena's certificate covers, and its addresses (`docs/netem.md`).

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::super::arena::{self, Arena, HEALTHY};
 use super::super::cost::cpu_time;
 use super::super::server::Server;
+use super::super::tables::{Column, Figures, expectation, ratio};
 use super::super::verdict::{Bound, Expectation};
 use super::programs::Programs;
 use super::proxy::loopback;
-use super::tables::{Column, Figures, expectation, ratio};
 use super::traffic;
 use crate::run::{command, output};
 

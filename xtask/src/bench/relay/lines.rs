@@ -1,7 +1,7 @@
 //! The two sides of two emulated lines, over which tunnels are measured.
 //!
 //! The far side is the server's command of `eyas netem run`, the near side the client's: both are this
-//! program. The near side prints its measurements on standard output, where `tables` parses them.
+//! program. The near side prints its measurements on standard output, where [`tables`](super::super::tables) parses them.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -142,7 +142,7 @@ pub(super) fn wait_for_far(directory: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Prints a figure, or the reason why there is none, for [`Figures::take`](super::tables::Figures::take).
+/// Prints a figure, or the reason why there is none, for [`Figures::take`](super::super::tables::Figures::take).
 pub(super) fn print_figure(name: &str, column: &str, figure: Result<f64, String>) {
     match figure {
         Ok(figure) => println!("{name}\t{column}\t{figure}"),

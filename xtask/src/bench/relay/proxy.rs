@@ -8,9 +8,9 @@ use std::{fs, thread};
 use super::super::arena::Arena;
 use super::super::cost::{cpu_time, resident};
 use super::super::server::Server;
+use super::super::tables::{Column, Figures, expectation, ratio};
 use super::super::verdict::{Bound, Expectation};
 use super::programs::Programs;
-use super::tables::{Column, Figures, expectation, ratio};
 use super::traffic::{self, HoldingServer, Route, connect, milliseconds, request};
 
 /// The ports of the servers: for short connections, and for connections that stay open.

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use super::super::arena::Arena;
+use super::super::tables::{Column, Figures, expectation};
 use super::super::verdict::{Bound, Expectation};
 use super::lines::{self, LINES, bulk, join_tunnel, serve_tunnel};
 use super::programs::Programs;
-use super::tables::{Column, Figures, expectation};
 use super::traffic;
 use super::traffic::Route;
 use crate::run::{check, command, output};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::super::statistics::Rounds;
-use super::super::verdict::{Bound, Expectation};
+use super::statistics::Rounds;
+use super::verdict::{Bound, Expectation};
 
 /// The rounds of each program in each column.
 #[derive(Default)]
