@@ -173,8 +173,8 @@ def joins(bench: Bench, program: Program) -> tuple[bool, bool, str]:
     if any(line.address(2) not in first for line in NAMES.values()):
         return False, False, f"data came only from {sorted(first)}"
     late = max(first.values()) - min(first[line.address(2)] for line in NAMES.values())
-    allowed = ROUND_TRIPS * 2 * LTE.delay / 1e3
-    return True, late <= allowed + SCHEDULING, f"{late * 1e3:.0f} ms after the first, {allowed * 1e3:.0f} ms allowed"
+    allowed = ROUND_TRIPS * 2 * LTE.delay / 1e3 + SCHEDULING
+    return True, late <= allowed, f"{late * 1e3:.0f} ms after the first, {allowed * 1e3:.0f} ms allowed"
 
 
 def run(directory: pathlib.Path, eyas: pathlib.Path, report: Report) -> None:
