@@ -55,11 +55,19 @@ async fn pair(keep_alive: bool) -> (quinn::Endpoint, quinn::Connection, quinn::C
     (server, ours.expect("a handshake"), theirs.expect("a handshake"))
 }
 
-/// Reads half a body, calls `end`, and returns the error of the rest of the body.
-async fn interrupted(
-    keep_alive: bool,
-    end: impl FnOnce(&quinn::Endpoint, &quinn::Connection),
-) -> Error {
+/// A response that has begun, and what it needs in order to go on.
+struct Answered {
+    server: quinn::Endpoint,
+    theirs: quinn::Connection,
+    _control: quinn::SendStream,
+    send: quinn::SendStream,
+    _recv: quinn::RecvStream,
+    _http: Http3,
+    body: Body,
+}
+
+/// Sends a request over a new [`pair`], which is answered with these bytes.
+async fn answered(keep_alive: bool, response: &[u8]) -> Answered {
     let (server, ours, theirs) = pair(keep_alive).await;
     let mut http = Http3::start(ours, false).await.expect("HTTP/3");
     let mut control = theirs.open_uni().await.expect("a stream");
@@ -67,14 +75,24 @@ async fn interrupted(
     let request = Request::get("https://localhost/").body(Body::empty()).expect("a request");
     let answering = async {
         let (mut send, recv) = theirs.accept_bi().await.expect("a request");
-        send.write_all(&HALF_A_RESPONSE[..8]).await.expect("written");
+        send.write_all(response).await.expect("written");
         (send, recv)
     };
-    let (response, _streams) = tokio::join!(http.send(request), answering);
-    let mut body = response.map_err(|failure| failure.error).expect("a head").into_body();
+    let (response, (send, recv)) = tokio::join!(http.send(request), answering);
+    let body = response.map_err(|failure| failure.error).expect("a head").into_body();
+    Answered { server, theirs, _control: control, send, _recv: recv, _http: http, body }
+}
+
+/// Reads half a body, calls `end`, and returns the error of the rest of the body.
+async fn interrupted(
+    keep_alive: bool,
+    end: impl FnOnce(&quinn::Endpoint, &quinn::Connection),
+) -> Error {
+    let Answered { server, theirs, body, .. } =
+        &mut answered(keep_alive, &HALF_A_RESPONSE[..8]).await;
     let half = body.chunk().await.expect("a chunk");
     assert_eq!(half.as_deref(), Some(&b"h"[..]));
-    end(&server, &theirs);
+    end(server, theirs);
     let rest = tokio::time::timeout(LIMIT, body.chunk()).await.expect("an end");
     rest.expect_err("cut short")
 }
@@ -108,18 +126,7 @@ async fn packets_that_have_arrived_are_read_together() {
     const BODY: usize = 40_000;
     /// The head of a DATA frame of this length.
     const DATA: [u8; 5] = [0x00, 0x80, 0x00, 0x9c, 0x40];
-    let (_server, ours, theirs) = pair(false).await;
-    let mut http = Http3::start(ours, false).await.expect("HTTP/3");
-    let mut control = theirs.open_uni().await.expect("a stream");
-    control.write_all(&CONTROL).await.expect("written");
-    let request = Request::get("https://localhost/").body(Body::empty()).expect("a request");
-    let answering = async {
-        let (mut send, recv) = theirs.accept_bi().await.expect("a request");
-        send.write_all(&HALF_A_RESPONSE[..5]).await.expect("written");
-        (send, recv)
-    };
-    let (response, (mut send, _recv)) = tokio::join!(http.send(request), answering);
-    let mut body = response.map_err(|failure| failure.error).expect("a head").into_body();
+    let Answered { body, send, .. } = &mut answered(false, &HALF_A_RESPONSE[..5]).await;
     send.write_all(&DATA).await.expect("written");
     send.write_all(&[7; BODY]).await.expect("written");
     send.finish().expect("open");
