@@ -40,7 +40,7 @@ fn compare(command: &Features, wheel: &Features) -> Vec<Finding> {
     };
     let differ = of_both.filter(|(dependency, wanted, features)| {
         let shared = features.split(',').filter(|feature| !is_own(dependency, feature));
-        !shared.eq(wanted.split(','))
+        wanted != features && !shared.eq(wanted.split(','))
     });
     let findings = differ.map(|(dependency, wanted, features)| {
         let message = format!(
@@ -70,5 +70,7 @@ mod tests {
         let command = read("syn v3.1|full,visit");
         assert_eq!(compare(&command, &read("syn v3.1|full,visit,visit-mut")), []);
         assert_eq!(compare(&command, &read("syn v3.1|full,visit-mut")).len(), 1);
+        let command = read("syn v3.1|full,visit,visit-mut");
+        assert_eq!(compare(&command, &command), []);
     }
 }
