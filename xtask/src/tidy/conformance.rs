@@ -2,6 +2,7 @@
 //! followed, or states that it is not.
 
 use super::Finding;
+use super::documents::cells;
 
 /// The index of the pages.
 pub(super) const INDEX: &str = "docs/conformance.md";
@@ -27,7 +28,7 @@ pub(super) fn check(file: &str, content: &str, index: &str) -> Vec<Finding> {
     let mut in_table = false;
     let mut clauses = 0;
     for (index, line) in content.lines().enumerate() {
-        let Some(row) = line.strip_prefix('|').and_then(|row| row.strip_suffix('|')) else {
+        let Some(cells) = cells(line) else {
             in_table = false;
             continue;
         };
@@ -36,11 +37,10 @@ pub(super) fn check(file: &str, content: &str, index: &str) -> Vec<Finding> {
             in_table = true;
             continue;
         }
-        if row.chars().all(|c| matches!(c, '-' | '|' | ' ' | ':')) {
+        if cells.iter().all(|cell| cell.chars().all(|c| matches!(c, '-' | ':'))) {
             continue;
         }
         clauses += 1;
-        let cells: Vec<&str> = row.split(" | ").map(str::trim).collect();
         if cells.len() != CELLS || cells.iter().any(|cell| cell.is_empty()) {
             let message = format!("a clause has {CELLS} cells, none of them empty");
             findings.push(Finding::error(file, index + 1, message));
@@ -93,6 +93,7 @@ mod tests {
         let cells = ["a clause has 4 cells, none of them empty"];
         assert_eq!(messages("| §1 | MUST | done |", INDEXED), cells);
         assert_eq!(messages("| §1 | MUST |  | `a.rs::b` |", INDEXED), cells);
+        assert_eq!(messages("| §1 | MUST | | done | `a.rs::b` |", INDEXED), cells);
         assert_eq!(messages("text", INDEXED), ["the page has no clause"]);
     }
 

@@ -1,4 +1,4 @@
-//! Paths that documents name exist.
+//! Paths that documents name exist, and the rows of a table have as many cells as it has headings.
 
 use std::collections::BTreeSet;
 
@@ -24,9 +24,11 @@ pub(super) fn paths(files: &[String]) -> BTreeSet<String> {
 pub(super) fn check(file: &str, content: &str, paths: &BTreeSet<String>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut fenced = false;
+    let mut headings = None;
     for (index, line) in content.lines().enumerate() {
         fenced ^= line.trim_start().starts_with("```");
         if fenced {
+            headings = None;
             continue;
         }
         for quoted in line.split('`').skip(1).step_by(2) {
@@ -34,8 +36,33 @@ pub(super) fn check(file: &str, content: &str, paths: &BTreeSet<String>) -> Vec<
                 findings.push(Finding::error(file, index + 1, format!("{quoted} does not exist")));
             }
         }
+        let cells = cells(line).map(|cells| cells.len());
+        if let (Some(headings), Some(cells)) = (headings, cells)
+            && headings != cells
+        {
+            let message = format!("{cells} cells under {headings} headings");
+            findings.push(Finding::error(file, index + 1, message));
+        }
+        headings = cells.map(|cells| headings.unwrap_or(cells));
     }
     findings
+}
+
+/// Returns the cells of a row of a table, or `None` if the line is none. A `|` inside a cell is escaped.
+pub(super) fn cells(line: &str) -> Option<Vec<&str>> {
+    let mut rest = line.strip_prefix('|')?.trim_end().strip_suffix('|')?;
+    let mut cells = Vec::new();
+    let mut from = 0;
+    while let Some(at) = rest[from..].find('|').map(|at| from + at) {
+        if rest[..at].ends_with('\\') {
+            from = at + 1;
+            continue;
+        }
+        cells.push(rest[..at].trim());
+        (rest, from) = (&rest[at + 1..], 0);
+    }
+    cells.push(rest.trim());
+    Some(cells)
 }
 
 /// Checks the tables at the top of a crate, which map documents to files. Their paths are relative to the
@@ -88,6 +115,15 @@ mod tests {
             messages("see `crates/race/src/rase.rs`"),
             ["crates/race/src/rase.rs does not exist"]
         );
+    }
+
+    #[test]
+    fn rows_have_as_many_cells_as_there_are_headings() {
+        let table = "| a | b |\n| --- | --- |\n| `x \\| y` | |\n\n| c |\n| --- |\n| d |\n";
+        assert_eq!(messages(table), [""; 0]);
+        assert_eq!(messages("| a | b |\n| --- | --- |\n| c |\n"), ["1 cells under 2 headings"]);
+        let fenced = "| a |\n| --- |\n```\n| b | c |\n```\n| d | e |\n";
+        assert_eq!(messages(fenced), [""; 0]);
     }
 
     #[test]
