@@ -73,7 +73,7 @@ impl HttpsUrl {
         let config = security.client_config(security.server_verifier()?)?;
         let server = |address| {
             let address = with_scope(address, self.port, self.zone);
-            HttpsServer::new(address, &name, &self.path, config.clone()).map(Transport::Https)
+            HttpsServer::new(address, &name, &self.path, config.clone()).map(Transport::from)
         };
         let servers: Option<Vec<Transport>> = addresses.into_iter().map(server).collect();
         servers.ok_or_else(|| Error::Resolver(format!("{self}: its host is no name of a server")))
@@ -102,7 +102,7 @@ pub(super) fn over_tls(
     let server_name = ServerName::try_from(name.to_owned())
         .map_err(|error| Error::Resolver(format!("{name:?}: {error}")))?;
     let config = security.client_config(security.server_verifier()?)?;
-    Ok(Transport::Tls(TlsServer::new(address, server_name, config)))
+    Ok(TlsServer::new(address, server_name, config).into())
 }
 
 #[cfg(test)]

@@ -285,7 +285,7 @@ impl Shared {
         match &self.source {
             // Its servers are those of the configuration.
             Source::System => Ok(Vec::new()),
-            Source::Server(address) => Ok(vec![Transport::Datagrams(*address)]),
+            Source::Server(address) => Ok(vec![(*address).into()]),
             #[cfg(feature = "encrypted-dns")]
             Source::Tls(address, name) => {
                 Ok(vec![encrypted::over_tls(*address, name, &self.security)?])

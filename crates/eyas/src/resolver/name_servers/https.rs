@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::{BoxFuture, FutureExt as _};
 use h2::client::SendRequest;
 use http::header::{ACCEPT, AGE, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, Request, Uri, Version};
@@ -14,7 +15,7 @@ use rustls_pki_types::ServerName;
 
 use super::Trouble;
 use super::message::{Question, Response};
-use super::shared_connection::{Connection, SharedConnection};
+use super::shared_connection::{ConnectedServer, Connection};
 use super::tls;
 
 const MEDIA_TYPE: &str = "application/dns-message";
@@ -32,7 +33,6 @@ pub(in super::super) struct HttpsServer {
     name: ServerName<'static>,
     config: Arc<ClientConfig>,
     head: Arc<Request<()>>,
-    connection: SharedConnection<HttpsConnection>,
 }
 
 impl HttpsServer {
@@ -50,30 +50,21 @@ impl HttpsServer {
             name: ServerName::try_from(name).ok()?.to_owned(),
             config: Arc::new(config),
             head: Arc::new(head(name, address.port(), path).ok()?),
-            connection: SharedConnection::default(),
         })
     }
+}
 
-    /// Connects, unless there is a connection.
-    pub(super) async fn connected(&self) -> Result<(), Trouble> {
-        self.connection.open(|| self.connect()).await.map(drop)
-    }
+impl ConnectedServer for HttpsServer {
+    type Connection = HttpsConnection;
 
-    pub(super) async fn ask(&self, question: &Question, edns: bool) -> Result<Response, Trouble> {
-        self.connection.ask(question, edns, || self.connect()).await
-    }
-
-    pub(super) fn reconnect(&self) {
-        self.connection.replace();
-    }
-
-    fn connect(&self) -> impl Future<Output = Result<HttpsConnection, Trouble>> + Send + use<> {
+    fn connect(&self) -> BoxFuture<'static, Result<HttpsConnection, Trouble>> {
         let (address, name, config) = (self.address, self.name.clone(), Arc::clone(&self.config));
         let head = Arc::clone(&self.head);
-        async move {
+        let connected = async move {
             let tls = tls::connect(address, name, config).await?;
             HttpsConnection::over(tls, head).await
-        }
+        };
+        connected.boxed()
     }
 }
 

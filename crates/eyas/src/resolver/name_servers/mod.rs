@@ -123,7 +123,7 @@ impl NameServers {
         servers: impl IntoIterator<Item = SocketAddr>,
         options: ServerOptions,
     ) -> Self {
-        Self::over(servers.into_iter().map(Transport::Datagrams), options)
+        Self::over(servers.into_iter().map(Transport::from), options)
     }
 
     /// Asks these servers, in this order.

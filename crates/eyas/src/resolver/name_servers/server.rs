@@ -9,6 +9,8 @@ use super::exchange::{over_tcp, over_udp};
 use super::https::HttpsServer;
 use super::message::{Question, Response, code};
 #[cfg(feature = "encrypted-dns")]
+use super::shared_connection::SharedConnection;
+#[cfg(feature = "encrypted-dns")]
 use super::tls::TlsServer;
 use super::{ServerOptions, Trouble};
 
@@ -21,36 +23,59 @@ const RESEND_AFTER: Duration = Duration::from_secs(1);
 
 /// How queries reach a server.
 #[derive(Debug)]
-pub(in super::super) enum Transport {
+pub(in super::super) struct Transport(Kind);
+
+#[derive(Debug)]
+enum Kind {
     /// In datagrams, and over TCP where those are too small.
     Datagrams(SocketAddr),
     #[cfg(feature = "encrypted-dns")]
-    Tls(TlsServer),
+    Tls(SharedConnection<TlsServer>),
     #[cfg(feature = "encrypted-dns")]
-    Https(HttpsServer),
+    Https(SharedConnection<HttpsServer>),
+}
+
+impl From<SocketAddr> for Transport {
+    fn from(server: SocketAddr) -> Self {
+        Self(Kind::Datagrams(server))
+    }
+}
+
+#[cfg(feature = "encrypted-dns")]
+impl From<TlsServer> for Transport {
+    fn from(server: TlsServer) -> Self {
+        Self(Kind::Tls(SharedConnection::new(server)))
+    }
+}
+
+#[cfg(feature = "encrypted-dns")]
+impl From<HttpsServer> for Transport {
+    fn from(server: HttpsServer) -> Self {
+        Self(Kind::Https(SharedConnection::new(server)))
+    }
 }
 
 impl Transport {
     /// Waits until a query would leave at once, or none can.
     async fn ready(&self) {
-        match self {
-            Self::Datagrams(_) => {}
+        match &self.0 {
+            Kind::Datagrams(_) => {}
             // The query itself meets the same trouble.
             #[cfg(feature = "encrypted-dns")]
-            Self::Tls(server) => _ = server.connected().await,
+            Kind::Tls(server) => _ = server.open().await,
             #[cfg(feature = "encrypted-dns")]
-            Self::Https(server) => _ = server.connected().await,
+            Kind::Https(server) => _ = server.open().await,
         }
     }
 
     /// Makes the next query go over a new connection, if it needs one.
     fn reconnect(&self) {
-        match self {
-            Self::Datagrams(_) => {}
+        match &self.0 {
+            Kind::Datagrams(_) => {}
             #[cfg(feature = "encrypted-dns")]
-            Self::Tls(server) => server.reconnect(),
+            Kind::Tls(server) => server.replace(),
             #[cfg(feature = "encrypted-dns")]
-            Self::Https(server) => server.reconnect(),
+            Kind::Https(server) => server.replace(),
         }
     }
 }
@@ -199,11 +224,11 @@ impl Server {
         options: &ServerOptions,
         edns: bool,
     ) -> Result<Response, Trouble> {
-        let response = match &self.transport {
-            Transport::Datagrams(address) if options.use_tcp => {
+        let response = match &self.transport.0 {
+            Kind::Datagrams(address) if options.use_tcp => {
                 over_tcp(*address, question, edns).await?
             }
-            Transport::Datagrams(address) => {
+            Kind::Datagrams(address) => {
                 let response = over_udp(*address, question, edns, resend_after(options)).await?;
                 if response.is_truncated {
                     self.has_answered();
@@ -212,9 +237,9 @@ impl Server {
                 response
             }
             #[cfg(feature = "encrypted-dns")]
-            Transport::Tls(server) => server.ask(question, edns).await?,
+            Kind::Tls(server) => server.ask(question, edns).await?,
             #[cfg(feature = "encrypted-dns")]
-            Transport::Https(server) => server.ask(question, edns).await?,
+            Kind::Https(server) => server.ask(question, edns).await?,
         };
         self.has_answered();
         // What does not fit into a stream does not exist.

@@ -27,23 +27,35 @@ pub(super) trait Connection: Clone + Send + Sync + 'static {
     fn has_answered(&self) -> bool;
 }
 
+/// A server that is asked over connections.
+pub(super) trait ConnectedServer {
+    type Connection: Connection;
+
+    /// Connects to it.
+    fn connect(&self) -> BoxFuture<'static, Result<Self::Connection, Trouble>>;
+}
+
 /// A connection that is being made, for everybody who waits for it.
 type Making<C> = Shared<BoxFuture<'static, Result<C, Trouble>>>;
 
-/// The latest connection to a server. It is made when it is first needed.
-pub(super) struct SharedConnection<C: Connection>(Mutex<Option<Making<C>>>);
+/// A server, with the latest connection to it. It is made when it is first needed.
+pub(super) struct SharedConnection<S: ConnectedServer> {
+    server: S,
+    latest: Mutex<Option<Making<S::Connection>>>,
+}
 
-impl<C: Connection> SharedConnection<C> {
+impl<S: ConnectedServer> SharedConnection<S> {
+    pub(super) fn new(server: S) -> Self {
+        Self { server, latest: Mutex::new(None) }
+    }
+
     /// Returns a connection that is open, or makes one.
-    pub(super) async fn open<F>(&self, connect: impl FnOnce() -> F) -> Result<C, Trouble>
-    where
-        F: Future<Output = Result<C, Trouble>> + Send + 'static,
-    {
+    pub(super) async fn open(&self) -> Result<S::Connection, Trouble> {
         let made = {
             let mut latest = self.latest();
             match latest.as_ref().filter(|made| is_usable(made)) {
                 Some(made) => made.clone(),
-                None => latest.insert(connect().boxed().shared()).clone(),
+                None => latest.insert(self.server.connect().shared()).clone(),
             }
         };
         made.await
@@ -51,23 +63,15 @@ impl<C: Connection> SharedConnection<C> {
 
     /// Asks a question, over a new connection if the one that there is ends before the answer: a server may end one
     /// that has served at any time, and the client is to ask again then (RFC 7766 §6.2.4).
-    pub(super) async fn ask<F>(
-        &self,
-        question: &Question,
-        edns: bool,
-        connect: impl Fn() -> F,
-    ) -> Result<Response, Trouble>
-    where
-        F: Future<Output = Result<C, Trouble>> + Send + 'static,
-    {
+    pub(super) async fn ask(&self, question: &Question, edns: bool) -> Result<Response, Trouble> {
         for _ in 1..MAX_CONNECTIONS {
-            let connection = self.open(&connect).await?;
+            let connection = self.open().await?;
             match connection.ask(question, edns).await {
                 Err(Trouble::Unreachable) if connection.has_answered() => {}
                 result => return result,
             }
         }
-        self.open(&connect).await?.ask(question, edns).await
+        self.open().await?.ask(question, edns).await
     }
 
     /// Makes the next question go over a new connection. Those that wait for answers go on waiting.
@@ -75,8 +79,8 @@ impl<C: Connection> SharedConnection<C> {
         *self.latest() = None;
     }
 
-    fn latest(&self) -> MutexGuard<'_, Option<Making<C>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn latest(&self) -> MutexGuard<'_, Option<Making<S::Connection>>> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -84,14 +88,8 @@ fn is_usable<C: Connection>(made: &Making<C>) -> bool {
     made.peek().is_none_or(|made| made.as_ref().is_ok_and(Connection::is_open))
 }
 
-impl<C: Connection> Default for SharedConnection<C> {
-    fn default() -> Self {
-        Self(Mutex::new(None))
-    }
-}
-
-impl<C: Connection> fmt::Debug for SharedConnection<C> {
+impl<S: ConnectedServer + fmt::Debug> fmt::Debug for SharedConnection<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SharedConnection")
+        f.debug_tuple("SharedConnection").field(&self.server).finish()
     }
 }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::{BoxFuture, FutureExt as _};
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
@@ -16,7 +17,7 @@ use tokio_rustls::client::TlsStream;
 use super::Trouble;
 use super::exchange::{STRAY_MESSAGES, connected, framed, read_message};
 use super::message::{Question, Response};
-use super::shared_connection::{Connection, SharedConnection};
+use super::shared_connection::{ConnectedServer, Connection};
 
 /// How long a connection without queries is kept: the next one is soon, or it is another matter (RFC 7766 §6.2.3).
 const IDLE: Duration = Duration::from_secs(30);
@@ -29,7 +30,6 @@ pub(in super::super) struct TlsServer {
     address: SocketAddr,
     name: ServerName<'static>,
     config: Arc<ClientConfig>,
-    connection: SharedConnection<TlsConnection>,
 }
 
 impl TlsServer {
@@ -40,26 +40,16 @@ impl TlsServer {
         mut config: ClientConfig,
     ) -> Self {
         config.enable_sni = false;
-        let (config, connection) = (Arc::new(config), SharedConnection::default());
-        Self { address, name, config, connection }
+        Self { address, name, config: Arc::new(config) }
     }
+}
 
-    /// Connects, unless there is a connection.
-    pub(super) async fn connected(&self) -> Result<(), Trouble> {
-        self.connection.open(|| self.connect()).await.map(drop)
-    }
+impl ConnectedServer for TlsServer {
+    type Connection = TlsConnection;
 
-    pub(super) async fn ask(&self, question: &Question, edns: bool) -> Result<Response, Trouble> {
-        self.connection.ask(question, edns, || self.connect()).await
-    }
-
-    pub(super) fn reconnect(&self) {
-        self.connection.replace();
-    }
-
-    fn connect(&self) -> impl Future<Output = Result<TlsConnection, Trouble>> + Send + use<> {
+    fn connect(&self) -> BoxFuture<'static, Result<TlsConnection, Trouble>> {
         let (address, name, config) = (self.address, self.name.clone(), Arc::clone(&self.config));
-        async move { connect(address, name, config).await.map(TlsConnection::new) }
+        async move { connect(address, name, config).await.map(TlsConnection::new) }.boxed()
     }
 }
 

@@ -62,10 +62,8 @@ async fn listen(over: Over) -> (Listener, Transport) {
 fn transport(over: Over, address: SocketAddr, trust: &SecurityParameters) -> Transport {
     let config = trust.client_config(trust.server_verifier().unwrap()).unwrap();
     match over {
-        Over::Tls => Transport::Tls(TlsServer::new(address, NAME.try_into().unwrap(), config)),
-        Over::Https => {
-            Transport::Https(HttpsServer::new(address, NAME, "/dns-query", config).unwrap())
-        }
+        Over::Tls => TlsServer::new(address, NAME.try_into().unwrap(), config).into(),
+        Over::Https => HttpsServer::new(address, NAME, "/dns-query", config).unwrap().into(),
     }
 }
 
