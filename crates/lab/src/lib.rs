@@ -14,6 +14,7 @@
 //! | [`units`] | amounts with units, queues and losses, as text |
 //! | [`statistics`] | means, confidence intervals, regression lines |
 //! | `printable` | text without what a terminal obeys |
+//! | [`middlebox`] | middleboxes as they are described, and built |
 //! | `emulator` | bad networks in real time, between network namespaces (Linux) |
 //! | `load` | load generator: open-loop arrivals over any transport (Linux, feature `load`) |
 //! | [`situation`] | what is simulated or emulated: every set-up and its check; executes nothing |
@@ -36,6 +37,7 @@ pub mod live;
 #[cfg(all(target_os = "linux", feature = "load"))]
 pub mod load;
 pub mod measure;
+pub mod middlebox;
 pub mod plan;
 mod printable;
 pub mod report;

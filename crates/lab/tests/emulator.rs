@@ -10,7 +10,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use eyas_lab::emulator::{
-    Direction, Emulator, Host, LinkChange, LinkConfig, LossConfig, MiddleboxConfig, Topology,
+    Direction, Emulator, Host, LinkChange, LinkConfig, LossConfig, MiddleboxConfig, Scenario,
+    Topology,
 };
 
 /// Far longer than any operation here takes.
@@ -132,6 +133,42 @@ fn losses_are_counted_and_links_change() {
     assert_eq!(forward.link.total_dropped().packets, 3);
     let known = emulator.change_link("lte", Direction::Forward, LinkChange::Up).unwrap_err();
     assert_eq!(known.to_string(), "there is no path \"lte\"; there are wifi");
+}
+
+#[test]
+fn a_quota_ends_a_flow_and_a_trace_delivers_one_packet_at_a_time() {
+    if !can_run_here("a_quota_ends_a_flow_and_a_trace_delivers_one_packet_at_a_time") {
+        return;
+    }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "10\n").unwrap();
+    let text = format!(
+        "[path.line]
+        forward.trace = '{}'
+        [[path.line.middlebox]]
+        kind = 'quota'
+        drops = ['udp']
+        packets = 5",
+        file.path().display()
+    );
+    let emulator = Emulator::start(&Scenario::parse(&text).unwrap().topology).unwrap();
+    let (client, server, to) = sockets(&emulator, "line", false);
+    let sent = Instant::now();
+    for number in 0..20 {
+        client.send_to(&[number; 1400], to).unwrap();
+    }
+    let mut buffer = [0; 1500];
+    let arrived = [(); 5].map(|()| {
+        server.recv(&mut buffer).unwrap();
+        buffer[0]
+    });
+    assert_eq!(arrived, [0, 1, 2, 3, 4]);
+    assert!(sent.elapsed() >= milliseconds(40), "five opportunities");
+    let counters = emulator.counters().unwrap();
+    let line = &counters.paths[0];
+    assert_eq!(line.middleboxes[0].packets.dropped.udp, 15);
+    assert_eq!(line.middleboxes[0].rule, "drops udp after 5 packets");
+    assert_eq!(line.forward.link.delivered.packets, 5);
 }
 
 #[test]

@@ -16,27 +16,32 @@ mod bit_error;
 mod codel;
 mod config;
 mod counters;
+mod jitter;
 mod loss;
 mod queue;
 mod red;
 #[cfg(test)]
 mod tests;
+mod trace;
 
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
 pub use config::{
-    BitErrorConfig, BitErrorEffect, CoDelConfig, GilbertElliott, LinkChange, LinkConfig,
-    LossConfig, QueueConfig, RedConfig, Reordering,
+    BitErrorConfig, BitErrorEffect, CoDelConfig, GilbertElliott, JitterDistribution, LinkChange,
+    LinkConfig, LossConfig, QueueConfig, RedConfig, Reordering,
 };
 pub use counters::{Count, DropCause, LinkCounters};
+pub use trace::{MAX_OPPORTUNITIES, Trace, TraceError};
 
 use crate::packet::{LinkPacket, Packet};
 use crate::random::Stream;
 use crate::time::{Nanos, nanos, transmission};
 use bit_error::Passage;
+use jitter::Jitter;
 use loss::Loss;
 use queue::Queue;
+use trace::Playback;
 
 /// The maximum number of packets in flight in one direction. It bounds the memory of a link without
 /// a rate, or with a long delay; packets above it count as [`DropCause::QueueFull`].
@@ -65,8 +70,9 @@ struct InFlight<P> {
 #[derive(Clone, Debug)]
 pub struct Link<P = Packet> {
     rate: Option<u64>,
+    playback: Option<Playback>,
     delay: Nanos,
-    jitter: Nanos,
+    jitter: Jitter,
     framing: usize,
     mtu: Option<usize>,
     bit_error: Option<BitErrorConfig>,
@@ -94,10 +100,13 @@ impl<P: LinkPacket> Link<P> {
     /// Creates an empty link that is up. All its randomness is derived from the seed.
     #[must_use]
     pub fn new(config: LinkConfig, seed: u64) -> Self {
+        let jitter = jitter(&config);
+        let rate = config.trace.as_ref().map_or(config.rate, |trace| Some(trace.rate()));
         Self {
-            rate: config.rate,
+            rate,
+            playback: config.trace.map(|trace| Playback::new(trace, 0)),
             delay: nanos(config.delay),
-            jitter: nanos(config.jitter),
+            jitter,
             framing: config.framing,
             mtu: config.mtu,
             bit_error: config.bit_error,
@@ -156,23 +165,25 @@ impl<P: LinkPacket> Link<P> {
             }
             LinkChange::Rate(rate) => {
                 self.rate = rate;
+                self.playback = None;
                 self.last_transmission = None;
                 self.free_at = self.free_at.max(now);
                 self.advance(now);
             }
             LinkChange::Delay(delay) => self.delay = nanos(delay),
-            LinkChange::Jitter(jitter) => self.jitter = nanos(jitter),
+            LinkChange::Jitter(jitter) => self.jitter.set_amount(nanos(jitter)),
             LinkChange::Loss(loss) => self.loss = Loss::new(loss),
         }
     }
 
     /// Replaces the configuration. Events that were due before `now` are processed with the old
     /// one; queued packets stay queued, whatever the size of the new queue, and packets in flight
-    /// arrive as they would have. Queue and loss models are reset; a link that is down stays down.
+    /// arrive as they would have. Queue and loss models are reset; a link that is down stays down. A new
+    /// recorded rate begins now.
     pub fn reconfigure(&mut self, now: Duration, config: LinkConfig) {
         let now = self.advance(nanos(now));
         self.delay = nanos(config.delay);
-        self.jitter = nanos(config.jitter);
+        self.jitter = jitter(&config);
         self.framing = config.framing;
         self.mtu = config.mtu;
         self.queue.replace_discipline(config.queue, self.seed);
@@ -180,7 +191,18 @@ impl<P: LinkPacket> Link<P> {
         self.bit_error = config.bit_error;
         self.duplication = config.duplication;
         self.reordering = config.reordering;
-        self.change(Duration::from_nanos(now), LinkChange::Rate(config.rate));
+        match config.trace {
+            Some(trace) => self.play(now, trace),
+            None => self.change(Duration::from_nanos(now), LinkChange::Rate(config.rate)),
+        }
+    }
+
+    /// Uses a recorded rate from now on. One that is used already continues.
+    fn play(&mut self, now: Nanos, trace: Trace) {
+        if self.playback.as_ref().is_none_or(|playback| *playback.trace() != trace) {
+            self.change(Duration::from_nanos(now), LinkChange::Rate(Some(trace.rate())));
+            self.playback = Some(Playback::new(trace, now));
+        }
     }
 
     /// Returns the counters, as of the last call with a time.
@@ -208,7 +230,8 @@ impl<P: LinkPacket> Link<P> {
         self.up
     }
 
-    /// Returns the rate in bits per second; `None` if transmission takes no time.
+    /// Returns the rate in bits per second, the average of a recorded one; `None` if transmission
+    /// takes no time.
     #[must_use]
     pub const fn rate(&self) -> Option<u64> {
         self.rate
@@ -290,7 +313,13 @@ impl<P: LinkPacket> Link<P> {
 
     /// Starts the transmission of a packet at `start`.
     fn send(&mut self, start: Nanos, mut packet: P) {
-        let end = start.saturating_add(self.transmission(&packet));
+        let end = match &mut self.playback {
+            Some(playback) => {
+                let bytes = wire_bytes(self.mtu, self.framing, &packet);
+                playback.send(start, bytes)
+            }
+            None => start.saturating_add(self.transmission(&packet)),
+        };
         self.free_at = end;
         let length = packet.len();
         self.counters.sent.add(length);
@@ -299,7 +328,7 @@ impl<P: LinkPacket> Link<P> {
             return;
         }
         if let Some(config) = &self.bit_error {
-            let wire = self.wire_bytes(&packet);
+            let wire = wire_bytes(self.mtu, self.framing, &packet);
             match bit_error::pass(config, &mut self.streams.bit_error, &mut packet, wire) {
                 Passage::Intact => {}
                 Passage::Corrupted => self.counters.corrupted.add(length),
@@ -318,11 +347,8 @@ impl<P: LinkPacket> Link<P> {
 
     /// Propagates a packet that left the transmitter at `end`.
     fn propagate(&mut self, end: Nanos, packet: P) {
-        let mut arrives = end.saturating_add(self.delay);
-        if self.jitter > 0 {
-            let jitter = self.streams.jitter.below(self.jitter.saturating_add(1));
-            arrives = arrives.saturating_add(jitter);
-        }
+        let arrives = end.saturating_add(self.delay);
+        let mut arrives = self.jitter.arrival(end, arrives, &mut self.streams.jitter);
         match self.reordering {
             Reordering::ByJitter => {}
             Reordering::Late { probability, by } if self.streams.reordering.chance(probability) => {
@@ -345,7 +371,7 @@ impl<P: LinkPacket> Link<P> {
 
     fn transmission(&mut self, packet: &P) -> Nanos {
         let Some(rate) = self.rate.filter(|rate| *rate > 0) else { return 0 };
-        let bytes = self.wire_bytes(packet);
+        let bytes = wire_bytes(self.mtu, self.framing, packet);
         match self.last_transmission {
             Some((known, time)) if known == bytes => time,
             _ => {
@@ -355,16 +381,20 @@ impl<P: LinkPacket> Link<P> {
             }
         }
     }
+}
 
-    /// Bytes on the link: the packet and its framing, or its fragments and theirs.
-    fn wire_bytes(&self, packet: &P) -> usize {
-        let whole = packet.len() + self.framing;
-        let Some(mtu) = self.mtu.filter(|mtu| packet.len() > *mtu) else { return whole };
-        // Fragments carry multiples of 8 bytes (RFC 791 §2.3), at least one.
-        let header = packet.header_len();
-        let room = (mtu.saturating_sub(header) & !7).max(8);
-        let payload = packet.len() - header;
-        let fragments = payload.div_ceil(room);
-        payload + fragments * (header + self.framing)
-    }
+/// Bytes on the link: the packet and its framing, or its fragments and theirs.
+fn wire_bytes<P: LinkPacket>(mtu: Option<usize>, framing: usize, packet: &P) -> usize {
+    let whole = packet.len() + framing;
+    let Some(mtu) = mtu.filter(|mtu| packet.len() > *mtu) else { return whole };
+    // Fragments carry multiples of 8 bytes (RFC 791 §2.3), at least one.
+    let header = packet.header_len();
+    let room = (mtu.saturating_sub(header) & !7).max(8);
+    let payload = packet.len() - header;
+    let fragments = payload.div_ceil(room);
+    payload + fragments * (header + framing)
+}
+
+fn jitter(config: &LinkConfig) -> Jitter {
+    Jitter::new(nanos(config.jitter), config.jitter_distribution, config.jitter_correlation)
 }

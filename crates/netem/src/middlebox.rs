@@ -6,6 +6,7 @@
 //! | [`firewall`] | passes or drops by protocol or port | |
 //! | [`idle`] | forgets idle flows | RFC 6146 §3.5, RFC 5382 |
 //! | [`mtu`] | drops packets that are too big, with or without an error | RFC 2923 §2.1, RFC 1191 |
+//! | [`quota`] | passes so many packets or bytes of a flow | |
 //! | [`reset`] | resets TCP connections | RFC 3360 |
 //!
 //! A box has an inside and an outside. Like a link it has no clock of its own, so that the same box
@@ -17,6 +18,7 @@ mod flow;
 pub mod idle;
 pub mod mtu;
 pub mod nat;
+pub mod quota;
 pub mod reset;
 #[cfg(test)]
 mod tests;
@@ -147,6 +149,12 @@ pub trait Middlebox {
 
     /// Returns the counters.
     fn counters(&self) -> MiddleboxCounters;
+
+    /// Returns the number of flows or mappings that the box remembers, including expired ones that
+    /// have not been removed yet.
+    fn entries(&self) -> usize {
+        0
+    }
 }
 
 impl<M: Middlebox + ?Sized> Middlebox for Box<M> {
@@ -164,6 +172,10 @@ impl<M: Middlebox + ?Sized> Middlebox for Box<M> {
 
     fn counters(&self) -> MiddleboxCounters {
         (**self).counters()
+    }
+
+    fn entries(&self) -> usize {
+        (**self).entries()
     }
 }
 

@@ -45,6 +45,14 @@ impl Stream {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
+    /// Returns a number from the standard normal distribution (Box and Muller 1958, of whose two
+    /// numbers one is used, so that every draw takes the same from the stream).
+    pub(crate) fn normal(&mut self) -> f64 {
+        // Above 0, which has no logarithm.
+        let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
+        radius * libm::cos(core::f64::consts::TAU * self.unit())
+    }
+
     /// Returns true with this probability. The probabilities 0 and 1 take no draw.
     pub(crate) fn chance(&mut self, probability: f64) -> bool {
         if probability <= 0.0 {

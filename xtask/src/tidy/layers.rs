@@ -16,6 +16,7 @@ const LAYERED: [Layered; 1] = [Layered {
     source: "crates/lab/src/",
     layers: &[
         &["units", "statistics", "printable"],
+        &["middlebox"],
         &["emulator", "load"],
         &["situation"],
         &["run"],

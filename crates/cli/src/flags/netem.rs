@@ -52,11 +52,15 @@ pub(crate) struct LinkFlags {
     /// Bits per second, such as 10mbit or '10 Mbit/s'; 'none' removes the limit
     #[arg(long, value_name = "RATE")]
     rate: Option<String>,
+    /// Recorded rate instead: a trace file of mahimahi
+    #[arg(long, value_name = "FILE", conflicts_with = "rate")]
+    trace: Option<String>,
     /// One-way delay, such as 10ms
     #[arg(long, value_name = "DURATION")]
     delay: Option<String>,
-    /// Maximum random delay added to each packet, uniformly distributed; packets stay in order
-    #[arg(long, value_name = "DURATION")]
+    /// Random part of the delay, as in tc: '10ms', added and at most this; '10ms 25% normal', with
+    /// correlation and distribution (uniform, normal, pareto, paretonormal); packets stay in order
+    #[arg(long, value_name = "JITTER")]
     jitter: Option<String>,
     /// Random packet loss, such as 5%
     #[arg(long, value_name = "SHARE")]
@@ -90,6 +94,7 @@ impl LinkFlags {
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let all = [
             ("rate", &self.rate),
+            ("trace", &self.trace),
             ("delay", &self.delay),
             ("jitter", &self.jitter),
             ("loss", &self.loss),

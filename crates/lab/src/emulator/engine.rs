@@ -28,7 +28,7 @@ const BUSY_WAIT: Duration = Duration::from_micros(60);
 /// A request to the thread.
 pub(super) enum Request {
     /// Replace the link of this path and direction.
-    Reconfigure(usize, Direction, LinkConfig),
+    Reconfigure(usize, Direction, Box<LinkConfig>),
     /// Make one change to the link of this path and direction.
     Change(usize, Direction, LinkChange),
     /// Capture these paths, by number and name, to this file; a running capture is ended.
@@ -207,7 +207,7 @@ impl Engine {
         let now = self.now();
         match request {
             Request::Reconfigure(path, direction, config) => {
-                self.paths[path].reconfigure(now, direction, config);
+                self.paths[path].reconfigure(now, direction, *config);
                 self.paths[path].update_offload(self.recorder.is_some())
             }
             Request::Change(path, direction, change) => {

@@ -74,8 +74,6 @@ mod guard;
 mod host;
 mod interface;
 mod kernel;
-mod link_spec;
-mod middlebox;
 mod namespace;
 mod path;
 mod receiver;
@@ -100,12 +98,13 @@ pub use eyas_netem::middlebox::ByProtocol;
 pub use eyas_netem::world::Direction;
 pub use host::Host;
 pub use interface::{InterfaceSetup, MAX_NAME};
-pub use link_spec::{LinkSpec, LinkSpecError};
-pub use middlebox::MiddleboxConfig;
 pub use namespace::{Namespace, NamespaceGuard};
 pub use scenario::{Scenario, ScenarioEvent, direction};
 pub use topology::{DEFAULT_MTU, MAX_PATHS, PathTopology, Topology};
 pub use user_namespace::{OriginalUser, become_root};
+
+pub use crate::middlebox::MiddleboxConfig;
+pub use crate::units::{LinkSpec, LinkSpecError, MiddleboxSpec};
 
 use device::Device;
 use engine::{Engine, Mailbox, Request};
@@ -205,7 +204,7 @@ impl Emulator {
         direction: Direction,
         config: LinkConfig,
     ) -> Result<(), EmulatorError> {
-        self.mailbox.call(Request::Reconfigure(self.number(path)?, direction, config))
+        self.mailbox.call(Request::Reconfigure(self.number(path)?, direction, Box::new(config)))
     }
 
     /// Makes one change to one direction of a path: cut, restore, another rate.
@@ -236,7 +235,7 @@ impl Emulator {
         let mut config = counters.paths[number].direction(direction).config.clone();
         spec.apply(&mut config);
         self.change(path, direction, config)?;
-        match spec.up() {
+        match spec.up {
             Some(true) => self.change_link(path, direction, LinkChange::Up),
             Some(false) => self.change_link(path, direction, LinkChange::Down),
             None => Ok(()),

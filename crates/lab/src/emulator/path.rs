@@ -15,8 +15,8 @@ use super::device::Device;
 use super::error::EmulatorError;
 use super::frame::Frame;
 use super::host::Host;
-use super::middlebox::{BoxedMiddlebox, Family, MiddleboxConfig};
 use super::topology::PathTopology;
+use crate::middlebox::{BoxedMiddlebox, Family, MiddleboxConfig};
 
 /// The entity kind of [`random::derive`] for a direction of a path.
 const DIRECTION: u64 = 3;
@@ -52,6 +52,7 @@ pub(super) struct Context<'a> {
 /// Returns whether such a link does not treat packets individually.
 fn is_plain(config: &LinkConfig) -> bool {
     config.rate.is_none()
+        && config.trace.is_none()
         && config.delay.is_zero()
         && config.jitter.is_zero()
         && config.mtu.is_none()
@@ -264,7 +265,9 @@ impl PathRun {
     pub(super) fn change(&mut self, now: Duration, direction: Direction, change: LinkChange) {
         let directed_link = &mut self.directed_links[direction as usize];
         match &change {
-            LinkChange::Rate(rate) => directed_link.config.rate = *rate,
+            LinkChange::Rate(rate) => {
+                (directed_link.config.rate, directed_link.config.trace) = (*rate, None);
+            }
             LinkChange::Delay(delay) => directed_link.config.delay = *delay,
             LinkChange::Jitter(jitter) => directed_link.config.jitter = *jitter,
             LinkChange::Loss(loss) => directed_link.config.loss = loss.clone(),

@@ -27,20 +27,14 @@
 
 use std::time::Duration;
 
-use eyas_netem::middlebox::firewall::Policy;
-use eyas_netem::middlebox::idle::RefreshBehavior;
-use eyas_netem::middlebox::nat::SctpTranslation;
-use eyas_netem::middlebox::reset::Trigger;
-use eyas_netem::packet::protocol;
 use eyas_netem::world::Direction;
 use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::error::EmulatorError;
-use super::link_spec::{LinkSpec, LinkSpecError};
-use super::middlebox::MiddleboxConfig;
 use super::topology::{PathTopology, Topology};
-use crate::units::{Size, Time};
+use crate::middlebox::MiddleboxConfig;
+use crate::units::{LinkSpec, LinkSpecError, MiddleboxSpec, Time};
 
 /// Both directions.
 const BOTH: [Direction; 2] = [Direction::Forward, Direction::Backward];
@@ -75,107 +69,6 @@ struct File {
     path: Table,
     #[serde(default)]
     event: Vec<Table>,
-}
-
-/// A middlebox in a file.
-#[derive(Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-enum MiddleboxFile {
-    Nat {
-        #[serde(default)]
-        passes_sctp: bool,
-        idle: Option<Time>,
-        idle_tcp: Option<Time>,
-    },
-    Firewall {
-        #[serde(default)]
-        drops: Vec<ProtocolName>,
-        only_ports: Option<Vec<u16>>,
-        only_tcp_ports: Option<Vec<u16>>,
-    },
-    MtuLimit {
-        mtu: Size,
-        #[serde(default)]
-        answers: bool,
-    },
-    IdleTimeout {
-        after: Time,
-        #[serde(default)]
-        stays_cut: bool,
-    },
-    Reset {
-        port: Option<u16>,
-        contains: Option<String>,
-        #[serde(default)]
-        drops: bool,
-    },
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum ProtocolName {
-    Icmp,
-    Tcp,
-    Udp,
-    Sctp,
-}
-
-impl MiddleboxFile {
-    fn into_config(self) -> Result<MiddleboxConfig, String> {
-        Ok(match self {
-            Self::Nat { passes_sctp, idle, idle_tcp } => match MiddleboxConfig::nat() {
-                MiddleboxConfig::Nat { idle: usual, idle_tcp: usual_tcp, .. } => {
-                    let translation = [SctpTranslation::Drop, SctpTranslation::AddressOnly];
-                    MiddleboxConfig::Nat {
-                        sctp: translation[usize::from(passes_sctp)],
-                        idle: idle.map_or(usual, |time| time.0),
-                        idle_tcp: idle_tcp.map_or(usual_tcp, |time| time.0),
-                    }
-                }
-                other => other,
-            },
-            Self::Firewall { drops, only_ports: None, only_tcp_ports: None } => {
-                MiddleboxConfig::Firewall(Policy::AllBut(
-                    drops.into_iter().flat_map(ProtocolName::numbers).collect(),
-                ))
-            }
-            Self::Firewall { drops, only_ports, only_tcp_ports } => {
-                match (drops.is_empty(), only_ports, only_tcp_ports) {
-                    (true, Some(ports), None) => {
-                        MiddleboxConfig::Firewall(Policy::OnlyPorts(ports))
-                    }
-                    (true, None, Some(ports)) => {
-                        MiddleboxConfig::Firewall(Policy::OnlyTcpPorts(ports))
-                    }
-                    _ => return Err("give one of drops, only_ports, only_tcp_ports".to_owned()),
-                }
-            }
-            Self::MtuLimit { mtu, answers } => MiddleboxConfig::MtuLimit { mtu: mtu.0, answers },
-            Self::IdleTimeout { after, stays_cut } => MiddleboxConfig::IdleTimeout {
-                after: after.0,
-                refresh: if stays_cut { RefreshBehavior::Opening } else { RefreshBehavior::Any },
-            },
-            Self::Reset { port, contains, drops } => {
-                let trigger = match (port, contains) {
-                    (Some(port), None) => Trigger::Port(port),
-                    (None, Some(text)) => Trigger::Contains(text.into_bytes()),
-                    _ => return Err("give one of port, contains".to_owned()),
-                };
-                MiddleboxConfig::Reset { trigger, drops }
-            }
-        })
-    }
-}
-
-impl ProtocolName {
-    fn numbers(self) -> Vec<u8> {
-        match self {
-            Self::Icmp => vec![protocol::ICMP, protocol::ICMPV6],
-            Self::Tcp => vec![protocol::TCP],
-            Self::Udp => vec![protocol::UDP],
-            Self::Sctp => vec![protocol::SCTP],
-        }
-    }
 }
 
 fn refused(section: &str, reason: impl std::fmt::Display) -> EmulatorError {
@@ -235,10 +128,10 @@ fn read_path(
             Ok((direction, take::<Table>(section, &mut table, key)?.unwrap_or_default()))
         },
     );
-    let middleboxes: Vec<MiddleboxFile> =
+    let middleboxes: Vec<MiddleboxSpec> =
         take(section, &mut table, "middlebox")?.unwrap_or_default();
-    for middlebox in middleboxes {
-        let middlebox = middlebox.into_config();
+    for middlebox in &middleboxes {
+        let middlebox = MiddleboxConfig::of(middlebox);
         path.middleboxes.push(middlebox.map_err(|cause| refused(section, cause))?);
     }
     if let Some(mtu) = take::<u32>(section, &mut table, "interface-mtu")? {
@@ -339,7 +232,7 @@ mod tests {
         let times: Vec<u64> = scenario.events.iter().map(|event| event.at.as_secs()).collect();
         assert_eq!(times, [5, 10], "sorted");
         assert_eq!(scenario.events[0].directions, [Direction::Forward]);
-        assert_eq!(scenario.events[0].spec.up(), Some(false));
+        assert_eq!(scenario.events[0].spec.up, Some(false));
     }
 
     #[test]

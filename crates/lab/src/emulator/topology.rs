@@ -8,7 +8,8 @@ use eyas_netem::world::Direction;
 
 use super::error::EmulatorError;
 use super::host::Host;
-use super::middlebox::MiddleboxConfig;
+use crate::middlebox::MiddleboxConfig;
+use crate::units::MiddleboxSpec;
 
 /// The maximum number of paths: their number is one byte of their addresses.
 pub const MAX_PATHS: usize = 32;
@@ -143,6 +144,18 @@ impl Topology {
             path.middleboxes.push(middlebox);
         }
         self
+    }
+
+    /// Adds middleboxes to the path that was added last, the one nearest to the client first.
+    ///
+    /// # Errors
+    /// What is invalid in one of them.
+    pub fn with_middleboxes(mut self, specs: &[MiddleboxSpec]) -> Result<Self, EmulatorError> {
+        for spec in specs {
+            let middlebox = MiddleboxConfig::of(spec).map_err(EmulatorError::Topology)?;
+            self = self.with_middlebox(middlebox);
+        }
+        Ok(self)
     }
 
     /// Sets the seed.

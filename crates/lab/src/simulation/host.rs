@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use eyas_netem::middlebox::MiddleboxNode;
 use eyas_netem::node::{Node, NodeInput, NodeOutput};
 use eyas_netem::packet::{Packet, Payload as _, protocol};
 use eyas_netem::router::Router;
@@ -16,6 +17,7 @@ use eyas_sctp::io::{Ecn, Fragmentation, Input, Output, Received, StructPacket, T
 
 use super::application::{SaturatedSender, Sink};
 use super::payload::Payload;
+use crate::middlebox::BoxedMiddlebox;
 
 /// The SCTP port of every receiver.
 pub(super) const PORT: u16 = 7;
@@ -177,7 +179,10 @@ impl Host {
     /// Packets are sent over the network of their destination.
     fn send<C>(&mut self, transmit: &Transmit<C>, packets: impl Iterator<Item = Payload>) {
         let destination = transmit.remote.ip();
-        let interface_to = self.interfaces.iter().find(|interface| interface.peer == destination);
+        // Behind a NAT the peer has another address of the same network.
+        let interface_to = self.interfaces.iter().find(|interface| {
+            interface.peer == destination || network(interface.peer) == network(destination)
+        });
         let Some(interface) = interface_to.copied() else { return };
         let outgoing = packets.map(|payload| {
             let packet = Packet {
@@ -205,6 +210,14 @@ impl Host {
         let packets = std::mem::take(&mut transmit.contents);
         let packets = packets.into_iter().map(|packet| Payload::Struct(Arc::new(packet)));
         self.send(&transmit, packets);
+    }
+}
+
+/// Returns the number of the path in an address.
+const fn network(address: IpAddr) -> Option<u8> {
+    match address {
+        IpAddr::V4(address) => Some(address.octets()[1]),
+        IpAddr::V6(_) => None,
     }
 }
 
@@ -259,12 +272,13 @@ impl Node<Payload> for Host {
 }
 
 /// A node of the world.
-#[derive(Debug)]
 pub(super) enum Station {
     /// A host.
     Host(Box<Host>),
     /// A router.
     Router(Router<Payload>),
+    /// A middlebox.
+    Middlebox(MiddleboxNode<BoxedMiddlebox>),
 }
 
 impl Node<Payload> for Station {
@@ -272,6 +286,7 @@ impl Node<Payload> for Station {
         match self {
             Self::Host(host) => host.handle_input(now, input),
             Self::Router(router) => router.handle_input(now, input),
+            Self::Middlebox(middlebox) => middlebox.handle_input(now, input),
         }
     }
 
@@ -279,6 +294,7 @@ impl Node<Payload> for Station {
         match self {
             Self::Host(host) => host.poll_output(now),
             Self::Router(router) => router.poll_output(now),
+            Self::Middlebox(middlebox) => middlebox.poll_output(now),
         }
     }
 }

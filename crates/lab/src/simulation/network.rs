@@ -1,12 +1,11 @@
 //! The hosts, routers and links of a set-up.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use eyas_netem::link::{
-    BitErrorConfig, BitErrorEffect, CoDelConfig, LinkChange, LinkConfig, QueueConfig, RedConfig,
-};
+use eyas_netem::link::{LinkChange, LinkConfig, QueueConfig};
+use eyas_netem::middlebox::MiddleboxNode;
 use eyas_netem::random::derive;
 use eyas_netem::router::Router;
 use eyas_netem::world::{Action, Direction, LinkId, NodeId, World};
@@ -16,19 +15,18 @@ use super::application::{SaturatedSender, Sink};
 use super::host::{Host, Interface, PORT, Role, Station};
 use super::options;
 use super::payload::{self, Payload};
+use crate::middlebox::{BoxedMiddlebox, MiddleboxConfig};
 use crate::run::PathResult;
 use crate::situation::{ApplicationSetup, AssociationSetup, PathSetup, Setup, Times};
-use crate::units::{Queue, Rate, Time};
+use crate::units::{Rate, Time};
 
 /// The queue length of an access link, in packets: longer than a sender's bursts.
 pub const ACCESS_QUEUE: usize = 1000;
-/// The average queue lengths of RED, relative to its limit, at which drops begin and become
-/// frequent: 20 and 80 packets of 100, as in Dreibholz et al., AINA 2010.
-const RED_MINIMUM: f64 = 0.2;
-/// The length at which drops become frequent.
-const RED_MAXIMUM: f64 = 0.8;
 /// The size of the largest IP packet that a bottleneck passes, in bytes.
 const MTU: usize = 1500;
+/// The number of the host whose address a NAT has, and a box that answers. There is none, so that
+/// for a receiver it is beyond the bottleneck.
+const NAT: u8 = 255;
 /// The router's interface towards the other end of its bottleneck.
 const BOTTLENECK: u32 = 0;
 /// The purposes of our random numbers, in addition to those of the world.
@@ -118,12 +116,13 @@ impl Network {
                 continue;
             };
             let back = &path.back;
+            let has_rate = back.rate.is_some() || back.trace.is_some();
             let rate = |rate: Rate| LinkChange::Rate(Some(rate.0));
             let delay = |delay: Time| LinkChange::Delay(delay.0);
             let up = || event.up.map(|up| if up { LinkChange::Up } else { LinkChange::Down });
             let there = [event.rate.map(rate), event.delay.map(delay), up()];
             let back = [
-                event.back.rate.or(event.rate.filter(|_| back.rate.is_none())).map(rate),
+                event.back.rate.or(event.rate.filter(|_| !has_rate)).map(rate),
                 event.back.delay.or(event.delay.filter(|_| back.delay.is_none())).map(delay),
                 up(),
             ];
@@ -180,7 +179,7 @@ impl Network {
     fn sink_of(&self, node: NodeId) -> Sink {
         match self.world.node(node) {
             Station::Host(host) => host.sink().cloned().unwrap_or_default(),
-            Station::Router(_) => Sink::default(),
+            Station::Router(_) | Station::Middlebox(_) => Sink::default(),
         }
     }
 }
@@ -236,16 +235,41 @@ fn connect_bottlenecks<'a>(
     }
     let everything: IpAddr = [0, 0, 0, 0].into();
     let mut ends = BTreeMap::new();
-    for (name, path) in setup.path.iter().filter(|(_, path)| path.through.is_none()) {
+    for (number, (name, path)) in (0..).zip(&setup.path) {
+        if path.through.is_some() {
+            continue;
+        }
         let Routers { left, right, .. } = routers.remove(name.as_str()).unwrap_or_default();
         let left = world.add_node(Station::Router(left.route(everything, 0, BOTTLENECK)));
         let right = world.add_node(Station::Router(right.route(everything, 0, BOTTLENECK)));
         let there = bottleneck(path);
         let back = bottleneck(&path.reversed());
-        let link = world.connect((left, BOTTLENECK), (right, BOTTLENECK), there, back);
+        let inner = connect_middleboxes(world, path, number, (left, BOTTLENECK));
+        let link = world.connect(inner, (right, BOTTLENECK), there, back);
         ends.insert(name.as_str(), Ends { left, right, link });
     }
     ends
+}
+
+/// Creates the middleboxes of a path, from this router on, and returns where its link begins.
+fn connect_middleboxes(
+    world: &mut World<Station, Payload>,
+    path: &PathSetup,
+    number: u8,
+    router: (NodeId, u32),
+) -> (NodeId, u32) {
+    let mut end = router;
+    let own = ipv4(number, NAT);
+    // A set-up was checked when it was parsed.
+    for config in path.middlebox.iter().filter_map(|spec| MiddleboxConfig::of(spec).ok()) {
+        for (_, middlebox) in config.build(Some(own), &[own.into()]) {
+            let node = world.add_node(Station::Middlebox(MiddleboxNode(middlebox)));
+            let inside = (node, MiddleboxNode::<BoxedMiddlebox>::INSIDE);
+            world.connect(end, inside, LinkConfig::default(), LinkConfig::default());
+            end = (node, MiddleboxNode::<BoxedMiddlebox>::OUTSIDE);
+        }
+    }
+    end
 }
 
 fn add_hosts(
@@ -344,7 +368,11 @@ fn secret(seed: u64, endpoint: u64) -> [u8; 32] {
 
 /// Returns the address of a host with this number on this path.
 fn address(path: u8, host: u8) -> IpAddr {
-    [10, path, host, 1].into()
+    ipv4(path, host).into()
+}
+
+const fn ipv4(path: u8, host: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, path, host, 1)
 }
 
 fn access(setup: &Setup) -> LinkConfig {
@@ -356,30 +384,7 @@ fn access(setup: &Setup) -> LinkConfig {
 
 /// Returns the link of a path towards the receiver.
 pub(crate) fn bottleneck(path: &PathSetup) -> LinkConfig {
-    LinkConfig {
-        jitter: path.jitter.0,
-        framing: path.framing.0.0,
-        mtu: Some(MTU),
-        queue: queue(path.queue),
-        loss: path.loss.model(),
-        bit_error: (path.loss.bit_errors > 0.0).then_some(BitErrorConfig {
-            probability: path.loss.bit_errors,
-            effect: BitErrorEffect::Drop,
-        }),
-        ..LinkConfig::new(path.rate.0, path.delay.0)
-    }
-}
-
-fn queue(queue: Queue) -> QueueConfig {
-    match queue {
-        Queue::Packets(limit) => QueueConfig::Packets(limit),
-        Queue::Bytes(limit) => QueueConfig::Bytes(limit),
-        Queue::Red(limit) => QueueConfig::Red(RedConfig {
-            limit,
-            minimum: RED_MINIMUM * limit as f64,
-            maximum: RED_MAXIMUM * limit as f64,
-            ..RedConfig::default()
-        }),
-        Queue::CoDel(limit) => QueueConfig::CoDel(CoDelConfig { limit, ..CoDelConfig::default() }),
-    }
+    let mut link = LinkConfig { mtu: Some(MTU), ..LinkConfig::default() };
+    path.link().apply(&mut link);
+    link
 }

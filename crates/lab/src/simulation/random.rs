@@ -107,7 +107,7 @@ fn slow_keystroke(sink: &Sink, end: Duration, every: Duration) -> f64 {
 fn best_round_trip(setup: &Setup) -> f64 {
     let round_trip = |path: &PathSetup| {
         let back = path.reversed();
-        let sending = FULL / path.rate.0 as f64 + FULL / back.rate.0 as f64;
+        let sending = FULL / path.rate().0 as f64 + FULL / back.rate().0 as f64;
         milliseconds(path.delay.0 + back.delay.0) + sending * 1e3
     };
     let shortest = |setup: &Setup, is_there: &dyn Fn(&str, &PathSetup) -> bool| {

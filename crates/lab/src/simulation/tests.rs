@@ -204,3 +204,49 @@ fn a_capped_path_is_not_starved_by_a_flow_that_fills_the_queue() {
     let share = result.bytes() as f64 / (result.bytes() + result.rivals[0].bytes) as f64;
     assert!(share > 0.2, "{share}");
 }
+
+/// Returns the payload in Mbit/s over a path with these keys.
+fn megabits(path: &str) -> f64 {
+    let text = format!(
+        "time = {{ warm_up = '5 s', duration = '10 s' }}
+        path.A = {{ delay = '10 ms', {path} }}"
+    );
+    let setup: Setup = toml::from_str(&text).unwrap();
+    setup.check().unwrap();
+    run(&setup, 1).bytes() as f64 * 8.0 / 1e7
+}
+
+#[test]
+fn a_recorded_rate_is_the_rate_and_each_direction_has_its_own() {
+    let trace = |times: &str| format!("{{ file = 'a', times = \"{times}\" }}");
+    // A packet each 2 ms are 6 Mbit/s; three and a pause of 6 ms are as much.
+    let steady = megabits(&format!("trace = {}", trace("2")));
+    let bursts = megabits(&format!("trace = {}", trace("1\\n1\\n1\\n6")));
+    assert!((5.5..6.0).contains(&steady), "{steady}");
+    assert!((7.0..8.0).contains(&bursts), "{bursts}");
+    // Acknowledgements that return at one packet per second.
+    let slow = megabits(&format!("trace = {}, back.trace = {}", trace("2"), trace("1000")));
+    assert!(slow < steady / 2.0, "{slow}");
+}
+
+#[test]
+fn jitter_that_reorders_costs_throughput_and_jitter_in_order_does_not() {
+    let classic = |keys: &str| megabits(&format!("rate = '10 Mbit/s', {keys} }}\n{PUBLISHED}\n#"));
+    let in_order = classic("jitter = '3 ms 25 % normal'");
+    let reordered = classic("jitter = '3 ms 25 % normal', reorder = 'jitter'");
+    assert!(reordered < 0.8 * in_order, "{reordered} {in_order}");
+}
+
+#[test]
+fn middleboxes_are_between_sender_and_bottleneck() {
+    let through = |keys: &str| megabits(&format!("rate = '10 Mbit/s', middlebox = [{{ {keys} }}]"));
+    let plain = through("kind = 'firewall', drops = ['udp']");
+    assert!(plain > 9.0, "{plain}");
+    assert_eq!(through("kind = 'firewall', drops = ['sctp']"), 0.0);
+    assert_eq!(through("kind = 'quota', packets = 100"), 0.0, "used up before the measurement");
+    // 5 s of warm-up carry 6 MB; the quota ends the transfer after some more.
+    let part = through("kind = 'quota', drops = ['sctp'], bytes = '10 MB'");
+    assert!((1.0..0.6 * plain).contains(&part), "{part}");
+    let translated = through("kind = 'nat', passes_sctp = true");
+    assert!(translated > 9.0, "{translated}");
+}

@@ -152,7 +152,7 @@ impl Setup {
         let mut links: Vec<LinkBound> = up()
             .map(|link| {
                 let path = &paths[link];
-                let sending = (MTU + path.framing.0.0) as f64 * 8.0 / path.rate.0 as f64;
+                let sending = (MTU + path.framing.0.0) as f64 * 8.0 / path.rate().0 as f64;
                 let arriving = 1.0 - path.loss.average();
                 LinkBound {
                     path: link.to_owned(),
@@ -235,7 +235,7 @@ impl Setup {
         };
         let packets = message.div_ceil(room).max(1);
         let framed = packet + packets * path.framing.0.0;
-        path.rate.0 as f64 * payload as f64 / framed as f64
+        path.rate().0 as f64 * payload as f64 / framed as f64
     }
 }
 

@@ -30,8 +30,7 @@ pub use mode::Mode;
 pub use queue_info::QueueInfo;
 pub use random::RandomSetup;
 pub use setup::{
-    AccessSetup, ApplicationSetup, BackEventSetup, BackSetup, EventSetup, PathSetup, RivalSetup,
-    Setup, Times,
+    AccessSetup, ApplicationSetup, BackEventSetup, EventSetup, PathSetup, RivalSetup, Setup, Times,
 };
 
 /// One situation.

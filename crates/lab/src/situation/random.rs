@@ -152,7 +152,7 @@ impl Setup {
     pub(crate) fn reversed(&self) -> Self {
         let mut setup = self.clone();
         for path in setup.path.values_mut() {
-            *path = PathSetup { back: path.there_as_back(), ..path.reversed() };
+            *path = PathSetup { back: path.link(), ..path.reversed() };
         }
         for event in &mut setup.event {
             std::mem::swap(&mut event.rate, &mut event.back.rate);

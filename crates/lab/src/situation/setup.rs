@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::association::AssociationSetup;
 use super::mode::Mode;
 use super::queue_info::QueueInfo;
-use crate::units::{Framing, Loss, Queue, Rate, Time};
+use crate::units::{
+    Framing, Jitter, LinkRate, LinkSpec, Loss, MiddleboxSpec, Part, Queue, Rate, Recording,
+    Reorder, Time,
+};
 
 /// A situation to be simulated. With a seed, it determines a run to the last packet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,14 +62,17 @@ fn default_start() -> [Time; 2] {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PathSetup {
-    /// The rate of the bottleneck.
+    /// The rate of the bottleneck; 0 if it has a recorded one.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub rate: Rate,
+    /// The recorded rate of the bottleneck.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Recording>,
     /// The one-way delay of the bottleneck.
     pub delay: Time,
-    /// The maximum of the uniformly distributed additional delay of a packet; packets are not
-    /// reordered.
+    /// The random part of the delay.
     #[serde(default)]
-    pub jitter: Time,
+    pub jitter: Jitter,
     /// The queue before the bottleneck.
     #[serde(default)]
     pub queue: Queue,
@@ -76,11 +82,19 @@ pub struct PathSetup {
     /// The random losses.
     #[serde(default)]
     pub loss: Loss,
+    /// The share of packets that arrive twice.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub duplicate: Part,
+    /// Whether packets overtake each other.
+    #[serde(default, skip_serializing_if = "is_in_order")]
+    pub reorder: Reorder,
     /// What differs from the receiver to the sender.
-    #[serde(default, skip_serializing_if = "BackSetup::is_empty")]
-    pub back: BackSetup,
-    /// The path whose bottleneck this one shares; its own rate, delay, queue, framing and loss are
-    /// then ignored.
+    #[serde(default, skip_serializing_if = "LinkSpec::is_empty")]
+    pub back: LinkSpec,
+    /// The middleboxes between the sender and the bottleneck, the one nearest to the sender first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub middlebox: Vec<MiddleboxSpec>,
+    /// The path whose bottleneck this one shares; its own link is then ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub through: Option<String>,
     /// When both hosts learn of it (RFC 5061); at the start if not given.
@@ -88,63 +102,83 @@ pub struct PathSetup {
     pub joins: Option<Time>,
 }
 
-/// What differs on the way back.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct BackSetup {
-    /// The rate.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
-    /// The one-way delay.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub delay: Option<Time>,
-    /// The maximum of the additional delay of a packet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub jitter: Option<Time>,
-    /// The queue.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub queue: Option<Queue>,
-    /// Bytes that the link adds to each packet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub framing: Option<Framing>,
-    /// The random losses.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub loss: Option<Loss>,
+fn is_zero(rate: &Rate) -> bool {
+    rate.0 == 0
 }
 
-impl BackSetup {
-    fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
+fn is_none(part: &Part) -> bool {
+    part.0 <= 0.0
+}
+
+fn is_in_order(reorder: &Reorder) -> bool {
+    *reorder == Reorder::default()
 }
 
 impl PathSetup {
+    /// Returns the rate, the average of a recorded one.
+    #[must_use]
+    pub fn rate(&self) -> Rate {
+        self.trace.as_ref().map_or(self.rate, |recording| Rate(recording.trace.rate()))
+    }
+
+    /// Returns the link towards the receiver.
+    #[must_use]
+    pub fn link(&self) -> LinkSpec {
+        LinkSpec {
+            rate: self.trace.is_none().then_some(LinkRate::Limited(self.rate)),
+            trace: self.trace.clone(),
+            delay: Some(self.delay),
+            jitter: Some(self.jitter),
+            loss: Some(self.loss),
+            queue: Some(self.queue),
+            framing: Some(self.framing),
+            duplicate: Some(self.duplicate),
+            reorder: Some(self.reorder),
+            ..LinkSpec::default()
+        }
+    }
+
     /// Returns the way back as the way there of a path.
     #[must_use]
     pub fn reversed(&self) -> Self {
         let back = &self.back;
+        let (rate, trace) = match (back.rate.and_then(LinkRate::limit), &back.trace) {
+            (_, Some(trace)) => (Rate::default(), Some(trace.clone())),
+            (Some(rate), None) => (rate, None),
+            (None, None) => (self.rate, self.trace.clone()),
+        };
         Self {
-            rate: back.rate.unwrap_or(self.rate),
+            rate,
+            trace,
             delay: back.delay.unwrap_or(self.delay),
             jitter: back.jitter.unwrap_or(self.jitter),
             queue: back.queue.unwrap_or(self.queue),
             framing: back.framing.unwrap_or(self.framing),
             loss: back.loss.unwrap_or(self.loss),
-            back: BackSetup::default(),
+            duplicate: back.duplicate.unwrap_or(self.duplicate),
+            reorder: back.reorder.unwrap_or(self.reorder),
+            back: LinkSpec::default(),
             ..self.clone()
         }
     }
 
-    /// Returns the way there as a way back.
-    pub(crate) fn there_as_back(&self) -> BackSetup {
-        BackSetup {
-            rate: Some(self.rate),
-            delay: Some(self.delay),
-            jitter: Some(self.jitter),
-            queue: Some(self.queue),
-            framing: Some(self.framing),
-            loss: Some(self.loss),
+    /// Checks what the keys do not say by themselves.
+    fn check(&self) -> Result<(), String> {
+        let back = &self.back;
+        if self.rate.0 > 0 && self.trace.is_some() {
+            return Err("give one of rate, trace".to_owned());
         }
+        if self.rate().0 == 0
+            || back.rate.is_some_and(|rate| rate.limit().is_none_or(|it| it.0 == 0))
+        {
+            return Err("rate and back.rate must be above 0".to_owned());
+        }
+        if back.mtu.is_some() || back.bit_errors.is_some() || back.up.is_some() {
+            return Err("back has rate, trace, delay, jitter, queue, framing, loss (with \
+                        bit_errors), duplicate and reorder"
+                .to_owned());
+        }
+        self.middlebox.iter().try_for_each(MiddleboxSpec::check)
     }
 }
 
@@ -257,9 +291,13 @@ impl BackEventSetup {
 impl EventSetup {
     /// Applies the change to a path.
     pub(crate) fn apply(&self, path: &mut PathSetup) {
-        path.rate = self.rate.unwrap_or(path.rate);
+        if let Some(rate) = self.rate {
+            (path.rate, path.trace) = (rate, None);
+        }
         path.delay = self.delay.unwrap_or(path.delay);
-        path.back.rate = self.back.rate.or(path.back.rate);
+        if let Some(rate) = self.back.rate {
+            (path.back.rate, path.back.trace) = (Some(LinkRate::Limited(rate)), None);
+        }
         path.back.delay = self.back.delay.or(path.back.delay);
     }
 }
@@ -286,9 +324,7 @@ impl Setup {
             return Err(format!("there must be 1 to {MOST_PATHS} paths, [path.NAME]"));
         }
         for (name, path) in &self.path {
-            if path.rate.0 == 0 || path.back.rate.is_some_and(|rate| rate.0 == 0) {
-                return Err(format!("path.{name}.rate and its back.rate must be above 0"));
-            }
+            path.check().map_err(|cause| format!("path.{name}: {cause}"))?;
             if let Some(other) = &path.through {
                 known(other, &format!("path.{name}.through"))?;
                 if self.path[other].through.is_some() {

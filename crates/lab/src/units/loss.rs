@@ -1,13 +1,18 @@
 //! The random losses of a link.
 
+use std::fmt;
+use std::str::FromStr;
+
 use eyas_netem::link::{GilbertElliott, LossConfig};
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use super::Part;
+use super::{ParseAmountError, Part};
 
-/// The random losses of a path.
+/// The random losses of a path: a share as text, or a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Loss {
     /// The loss rate, independent for each packet. In the two-state model: the rate in the good
     /// state.
@@ -41,5 +46,63 @@ impl Loss {
             None if self.probability.0 > 0.0 => LossConfig::Probability(self.probability.0),
             None => LossConfig::None,
         }
+    }
+}
+
+impl FromStr for Loss {
+    type Err = ParseAmountError;
+
+    fn from_str(text: &str) -> Result<Self, ParseAmountError> {
+        let probability = match text {
+            "none" | "0" => Part::default(),
+            _ => text.parse()?,
+        };
+        Ok(Self { probability, ..Self::default() })
+    }
+}
+
+impl Serialize for Loss {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Loss {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Form;
+
+        impl<'de> Visitor<'de> for Form {
+            type Value = Loss;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a share such as \"1 %\", or a table")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Loss, E> {
+                text.parse().map_err(de::Error::custom)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Loss, A::Error> {
+                Loss::deserialize(MapAccessDeserializer::new(map))
+            }
+        }
+
+        deserializer.deserialize_any(Form)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_a_share_or_a_table() {
+        let loss = |text: &str| toml::from_str::<toml::Table>(text).unwrap()["loss"].clone();
+        let share: Loss = loss("loss = '1 %'").try_into().unwrap();
+        let table: Loss = loss("loss = { probability = '1 %' }").try_into().unwrap();
+        assert_eq!(share, table);
+        let error = loss("loss = { chance = '1 %' }").try_into::<Loss>().unwrap_err();
+        assert!(error.to_string().contains("unknown field `chance`"), "{error}");
+        assert!(loss("loss = 'often'").try_into::<Loss>().is_err());
     }
 }

@@ -42,7 +42,8 @@ impl FromStr for Queue {
             _ => (text, Self::Packets as fn(usize) -> Self),
         };
         match parse(amount).map_err(refused)? {
-            (count, Kind::Packets) if count >= 1.0 => Ok(discipline(count as usize)),
+            // Packets, unless it says otherwise, as in tc.
+            (count, Kind::Packets | Kind::Number) if count >= 1.0 => Ok(discipline(count as usize)),
             (count, Kind::Size) if count >= 1.0 && amount == text => {
                 Ok(Self::Bytes(count as usize))
             }
@@ -91,7 +92,8 @@ mod tests {
         for text in ["100 packets", "64 KiB", "100 packets red", "1000 packets codel"] {
             assert_eq!(text.parse::<Queue>().unwrap().to_string(), text);
         }
-        for text in ["100", "64 KiB codel", "0 packets", "red"] {
+        assert_eq!("100".parse(), Ok(Queue::Packets(100)));
+        for text in ["64 KiB codel", "0 packets", "0", "1 s", "red"] {
             assert!(text.parse::<Queue>().is_err(), "{text}");
         }
     }

@@ -3,6 +3,8 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::trace::Trace;
+
 /// The configuration of one direction of a link.
 ///
 /// The default is a wire without delay, limit or fault.
@@ -11,10 +13,18 @@ pub struct LinkConfig {
     /// The rate in bits per second; `None` is a link whose transmission takes no time. With
     /// `Some(0)` nothing is sent and the queue fills, as for a radio link that is out of range.
     pub rate: Option<u64>,
+    /// A recorded rate, which takes the place of [`Self::rate`].
+    pub trace: Option<Trace>,
     /// From the end of a packet's transmission to its arrival at the far end.
     pub delay: Duration,
-    /// The maximum random delay of a packet in addition to [`Self::delay`], uniformly distributed.
+    /// How much the delay of a packet differs from [`Self::delay`]; the distribution says in which
+    /// sense. No packet arrives before its transmission has ended.
     pub jitter: Duration,
+    /// The distribution of the jitter.
+    pub jitter_distribution: JitterDistribution,
+    /// The correlation of the jitter of consecutive packets, from 0 to 1. It does not change the
+    /// distribution.
+    pub jitter_correlation: f64,
     /// The number of bytes that the link adds to each packet (7 for PPP, 38 for Ethernet with
     /// preamble and gap).
     pub framing: usize,
@@ -38,8 +48,11 @@ impl Default for LinkConfig {
     fn default() -> Self {
         Self {
             rate: None,
+            trace: None,
             delay: Duration::ZERO,
             jitter: Duration::ZERO,
+            jitter_distribution: JitterDistribution::Above,
+            jitter_correlation: 0.0,
             framing: 0,
             mtu: None,
             queue: QueueConfig::default(),
@@ -57,6 +70,24 @@ impl LinkConfig {
     pub fn new(rate: u64, delay: Duration) -> Self {
         Self { rate: Some(rate), delay, ..Self::default() }
     }
+}
+
+/// The distribution of the jitter, by the names of `tc qdisc … netem`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JitterDistribution {
+    /// Uniform from nothing to the jitter: it is only added. `tc` has no such distribution.
+    #[default]
+    Above,
+    /// Uniform, from the jitter less to the jitter more.
+    Uniform,
+    /// Normal, with the jitter as its standard deviation, up to four times it.
+    Normal,
+    /// Pareto with the shape 3, in the scale of `tc`: most packets are a little early, and some are
+    /// up to four times the jitter late.
+    Pareto,
+    /// A quarter of the deviation of the normal and three quarters of that of the Pareto
+    /// distribution.
+    ParetoNormal,
 }
 
 /// The queue: which packets may wait, and for how long. The packet being transmitted is not part of
@@ -199,11 +230,12 @@ pub enum LinkChange {
     Up,
     /// The link is cut: packets in it are lost, and so are further ones.
     Down,
-    /// Sets the rate. A packet that is being transmitted is completed at the old one.
+    /// Sets the rate, instead of a recorded one too. A packet that is being transmitted is completed
+    /// at the old one.
     Rate(Option<u64>),
     /// Sets the delay, for packets whose transmission has not begun.
     Delay(Duration),
-    /// Sets the jitter.
+    /// Sets the amount of the jitter.
     Jitter(Duration),
     /// Sets the losses; the state of a burst model and the count of a list are reset.
     Loss(LossConfig),

@@ -82,4 +82,8 @@ impl Middlebox for IdleTimeout {
     fn counters(&self) -> MiddleboxCounters {
         self.outgoing.counters
     }
+
+    fn entries(&self) -> usize {
+        self.flows.len()
+    }
 }

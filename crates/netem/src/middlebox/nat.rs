@@ -113,12 +113,6 @@ impl Nat {
         Self { config, ports, mappings, next_port, outgoing: Outgoing::default() }
     }
 
-    /// Returns the number of mappings, including expired ones that have not been removed yet.
-    #[must_use]
-    pub fn mappings(&self) -> usize {
-        self.mappings.len()
-    }
-
     /// Returns whether packets of this protocol are translated at all.
     fn translates(&self, protocol: u8) -> bool {
         match protocol {
@@ -278,5 +272,9 @@ impl Middlebox for Nat {
 
     fn counters(&self) -> MiddleboxCounters {
         self.outgoing.counters
+    }
+
+    fn entries(&self) -> usize {
+        self.mappings.len()
     }
 }

@@ -14,6 +14,7 @@ use super::firewall::{Firewall, Policy};
 use super::idle::{IdleTimeout, RefreshBehavior};
 use super::mtu::{Answer, MtuLimit};
 use super::nat::{Dependence, Nat, NatConfig, SctpTranslation};
+use super::quota::{Allowance, Quota, QuotaConfig};
 use super::reset::{ResetInjector, Trigger};
 use super::*;
 use crate::packet::{ecn, protocol};
@@ -131,7 +132,7 @@ fn a_nat_gives_each_host_a_port_and_updates_checksums() {
     let bare_outside = packet(protocol::UDP, (NAT, 5000), server, &[0, 9, 0, 0, 7]);
     assert_eq!(outbound(&mut nat, 1, bare), Some(bare_outside));
     assert_eq!(nat.counters().passed, 5);
-    assert_eq!(nat.mappings(), 3);
+    assert_eq!(nat.entries(), 3);
 }
 
 #[test]
@@ -169,7 +170,7 @@ fn a_nat_removes_idle_mappings() {
     assert!(inbound(&mut nat, 300, udp(server, (NAT, 5000), b"")).is_some());
     // Packets from the outside keep no mapping alive (RFC 4787 §4.3).
     assert_eq!(inbound(&mut nat, 301, udp(server, (NAT, 5000), b"")), None);
-    assert_eq!(nat.mappings(), 0);
+    assert_eq!(nat.entries(), 0);
     outbound(&mut nat, 400, udp((OTHER, 5000), server, b"")).unwrap();
     let again = outbound(&mut nat, 400, udp((HOST, 5000), server, b"")).unwrap();
     assert_ne!(again.payload[..2], 5000_u16.to_be_bytes());
@@ -351,4 +352,56 @@ fn truncated_packets_never_panic() {
         let counters = middlebox.counters();
         assert_eq!(counters.received, counters.passed + counters.dropped.total());
     }
+}
+
+#[test]
+fn a_quota_counts_packets_of_each_flow_in_both_directions() {
+    let mut quota = Quota::new(QuotaConfig::new([protocol::UDP], Allowance::Packets(3)));
+    let there = |port| udp((HOST, port), (SERVER, 443), b"x");
+    let back = |port| udp((SERVER, 443), (HOST, port), b"x");
+    let passed = [
+        outbound(&mut quota, 0, there(1)).is_some(),
+        inbound(&mut quota, 0, back(1)).is_some(),
+        outbound(&mut quota, 0, there(1)).is_some(),
+        inbound(&mut quota, 0, back(1)).is_some(),
+        outbound(&mut quota, 0, there(1)).is_some(),
+        // Another flow has its own, and TCP is not counted.
+        outbound(&mut quota, 0, there(2)).is_some(),
+    ];
+    assert_eq!(passed, [true, true, true, false, false, true]);
+    for _ in 0..10 {
+        assert!(outbound(&mut quota, 0, tcp((HOST, 1), (SERVER, 443), 0x02, b"")).is_some());
+    }
+    assert_eq!((quota.counters().dropped.udp, quota.entries()), (2, 2));
+    // A flow that goes on is not forgotten, however little of it passes.
+    for now in [200, 400, 600] {
+        assert_eq!(outbound(&mut quota, now, there(1)), None);
+    }
+    assert!(outbound(&mut quota, 901, there(1)).is_some());
+}
+
+#[test]
+fn a_quota_of_bytes_ends_with_the_packet_that_exceeds_it() {
+    // 20 + 8 + 100 bytes each.
+    let mut quota = Quota::new(QuotaConfig::new([], Allowance::Bytes(300)));
+    let full = || udp((HOST, 1), (SERVER, 443), &[0; 100]);
+    let small = || udp((HOST, 1), (SERVER, 443), b"");
+    let passed =
+        [full(), full(), full(), small()].map(|packet| outbound(&mut quota, 0, packet).is_some());
+    assert_eq!(passed, [true, true, false, false]);
+}
+
+#[test]
+fn a_quota_remembers_a_bounded_number_of_flows() {
+    let mut quota = Quota::new(QuotaConfig::new([], Allowance::Packets(1)));
+    let flow = |number: u32| {
+        let port = (number % 65_536) as u16;
+        udp((HOST, port), (if number < 65_536 { SERVER } else { NAT }, 443), b"")
+    };
+    for number in 0..quota::MAX_FLOWS as u32 {
+        assert!(outbound(&mut quota, 0, flow(number)).is_some());
+    }
+    assert_eq!(outbound(&mut quota, 1, flow(70_000)), None, "no room");
+    assert!(outbound(&mut quota, 301, flow(70_000)).is_some(), "the others are idle");
+    assert_eq!(quota.entries(), 1);
 }

@@ -162,20 +162,32 @@ pub(super) fn change(flags: &NetemChangeFlags, common: &CommonFlags) -> Result<(
     if let Some(state) = flags.state {
         both.push(format!("up={}", if state == LinkState::Up { "yes" } else { "no" }));
     }
-    let both = both.join(",");
+    let both = with_absolute_files(&both.join(","))?;
     let is_empty =
         spec("--state", &both)?.is_empty() && specs.forward.is_empty() && specs.backward.is_empty();
     if is_empty {
         return Err(Failure::new(Kind::Usage, "nothing to change")
             .hint("for example: eyas netem change --loss 20%"));
     }
-    let forward = flags.link.forward.clone().unwrap_or_default();
-    let backward = flags.link.backward.clone().unwrap_or_default();
+    let forward = with_absolute_files(flags.link.forward.as_deref().unwrap_or_default())?;
+    let backward = with_absolute_files(flags.link.backward.as_deref().unwrap_or_default())?;
     send_request(
         &flags.which,
         &Request::Change { path: flags.path.clone(), both, forward, backward },
     )?;
     report_done(common, "changed")
+}
+
+/// Returns the properties with the names of files as they are in any directory, because the run may
+/// be in another one.
+fn with_absolute_files(properties: &str) -> Result<String, Failure> {
+    let absolute = |pair: &str| match pair.trim().strip_prefix("trace=") {
+        Some(file) => std::path::absolute(file)
+            .map(|file| format!("trace={}", file.display()))
+            .map_err(|cause| Failure::read(file, &cause)),
+        None => Ok(pair.to_owned()),
+    };
+    Ok(properties.split(',').map(absolute).collect::<Result<Vec<_>, _>>()?.join(","))
 }
 
 /// Runs `eyas netem show`.

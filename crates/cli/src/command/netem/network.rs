@@ -129,6 +129,25 @@ mod tests {
     }
 
     #[test]
+    fn a_recorded_rate_may_be_that_of_one_direction() {
+        let file = std::env::temp_dir().join(format!("eyas-trace-{}", std::process::id()));
+        std::fs::write(&file, "1\n2\n2\n").unwrap();
+        let name = file.display();
+        let topology =
+            scenario_of(&format!("--rate 1mbit --backward trace={name}")).unwrap().topology;
+        let wrong = scenario_of(&format!("--trace {name}.none")).unwrap_err().message;
+        std::fs::write(&file, "1\n2\n1\n").unwrap();
+        let mistake = scenario_of(&format!("--trace {name}")).unwrap_err().message;
+        std::fs::remove_file(&file).unwrap();
+        let [path] = &topology.paths[..] else { panic!("one path") };
+        assert_eq!((path.forward.rate, &path.forward.trace), (Some(1_000_000), &None));
+        let rate = path.backward.trace.as_ref().map(|trace| trace.rate());
+        assert_eq!((path.backward.rate, rate), (None, Some(18_000_000)));
+        assert_eq!(mistake, format!("--trace: {name}: line 3: earlier than the line before"));
+        assert!(wrong.starts_with(&format!("--trace: {name}.none: ")), "{wrong}");
+    }
+
+    #[test]
     fn mistakes_name_their_flag() {
         let message = |line: &str| scenario_of(line).unwrap_err().message;
         assert_eq!(message("--delay soon"), "--delay: \"soon\" is not a time, such as \"50 ms\"");

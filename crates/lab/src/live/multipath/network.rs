@@ -30,6 +30,7 @@ impl Network {
         let mut topology = Topology::default().with_seed(seed);
         for (name, path) in setup.used() {
             topology = topology.with_path(name, bottleneck(path), bottleneck(&path.reversed()));
+            topology = topology.with_middleboxes(&path.middlebox)?;
         }
         for path in &mut topology.paths {
             path.ipv6 = None;

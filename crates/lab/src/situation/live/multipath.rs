@@ -136,7 +136,8 @@ impl MultipathSetup {
         let of = |path: &PathSetup| {
             // Chunks are padded to four bytes; segments are not.
             let packet = headers + payload.next_multiple_of(4) + path.framing.0.0;
-            path.rate.0 as f64 / 1e6 * payload as f64 / packet as f64 * (1.0 - path.loss.average())
+            path.rate().0 as f64 / 1e6 * payload as f64 / packet as f64
+                * (1.0 - path.loss.average())
         };
         let sum = |without: &Option<String>| {
             self.used()

@@ -6,10 +6,10 @@ use eyas_netem::random::derive;
 
 use super::RandomSetup;
 use crate::situation::{
-    AccessSetup, ApplicationSetup, BackEventSetup, BackSetup, EventSetup, Mode, PathSetup,
-    QueueInfo, Setup, Times,
+    AccessSetup, ApplicationSetup, BackEventSetup, EventSetup, Mode, PathSetup, QueueInfo, Setup,
+    Times,
 };
-use crate::units::{Framing, Loss, Part, Queue, Rate, Time};
+use crate::units::{Framing, Jitter, LinkRate, LinkSpec, Loss, Part, Queue, Rate, Reorder, Time};
 
 /// The names of lines.
 const NAMES: [&str; 9] = ["A", "B", "C", "D", "E", "F", "G", "H", "I"];
@@ -115,17 +115,21 @@ impl RandomSetup {
         let loss = self.loss[draws.below(of + 4, self.loss.len() as u64) as usize];
         PathSetup {
             rate: Rate(there),
+            trace: None,
             delay,
-            jitter: Time::default(),
+            jitter: Jitter::default(),
             queue: self.queue(draws, of + 5, there),
             framing: Framing::default(),
             loss: Loss { probability: loss, ..Loss::default() },
-            back: BackSetup {
-                rate: Some(Rate(back)),
+            duplicate: Part::default(),
+            reorder: Reorder::default(),
+            back: LinkSpec {
+                rate: Some(LinkRate::Limited(Rate(back))),
                 delay: Some(draws.time(of + 3, other)),
                 queue: Some(self.queue(draws, of + 7, back)),
-                ..BackSetup::default()
+                ..LinkSpec::default()
             },
+            middlebox: Vec::new(),
             through: None,
             joins: None,
         }

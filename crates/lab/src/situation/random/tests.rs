@@ -18,7 +18,7 @@ fn networks_are_within_their_ranges_and_of_every_kind() {
             network.alone(line).used_paths().next().expect("the line");
         }
         for path in network.path.values() {
-            let (there, back) = (path.rate.0, path.reversed().rate.0);
+            let (there, back) = (path.rate().0, path.reversed().rate().0);
             assert!(there.max(back) <= 50 * there.min(back), "{path:?}");
             for rate in [there, back] {
                 assert!((500_000..=200_000_000).contains(&rate), "{rate}");

@@ -69,11 +69,34 @@ fn reordering() -> impl Strategy<Value = Reordering> {
     ]
 }
 
+fn distribution() -> impl Strategy<Value = JitterDistribution> {
+    prop_oneof![
+        Just(JitterDistribution::Above),
+        Just(JitterDistribution::Uniform),
+        Just(JitterDistribution::Normal),
+        Just(JitterDistribution::Pareto),
+        Just(JitterDistribution::ParetoNormal),
+    ]
+}
+
+fn trace() -> impl Strategy<Value = Trace> {
+    prop::collection::vec(0_u32..6, 1..20).prop_map(|steps| {
+        let mut time = 0;
+        let mut text = alloc::string::String::new();
+        for step in steps.into_iter().chain([1]) {
+            time += step;
+            text += &alloc::format!("{time}\n");
+        }
+        Trace::parse(&text).expect("a trace")
+    })
+}
+
 prop_compose! {
     fn any_config()(
         rate in prop::option::weighted(0.9, 10_000_u64..100_000_000),
         delay in 0_u64..50_000,
-        jitter in 0_u64..5_000,
+        jitter in (0_u64..5_000, distribution(), prop_oneof![Just(0.0), 0.0..=1.0]),
+        trace in prop::option::weighted(0.2, trace()),
         framing in 0_usize..40,
         mtu in prop::option::of(500_usize..2000),
         queue in queue(),
@@ -86,9 +109,11 @@ prop_compose! {
             let effect = if corrupt { BitErrorEffect::Corrupt } else { BitErrorEffect::Drop };
             BitErrorConfig { probability, effect }
         });
+        let (jitter, jitter_distribution, jitter_correlation) = jitter;
         let (delay, jitter) = (micros(delay), micros(jitter));
         LinkConfig {
-            rate, delay, jitter, framing, mtu, queue, loss, bit_error, duplication, reordering,
+            rate, trace, delay, jitter, jitter_distribution, jitter_correlation, framing, mtu,
+            queue, loss, bit_error, duplication, reordering,
         }
     }
 }
@@ -175,6 +200,33 @@ proptest! {
                 prop_assert!(bits * 1_000_000_000 <= u128::from(rate) * u128::from(end - begin));
             }
         }
+    }
+
+    /// Over any time, no more bytes arrive than the opportunities of a trace have room for, and a
+    /// saturated link uses all of them.
+    #[test]
+    fn a_trace_is_the_rate(trace in trace(), sizes in prop::collection::vec(24_usize..3000, 1..100)) {
+        let opportunities: Vec<u64> = (0..).map(|round| trace.times().map(move |time| (round, time)))
+            .take(1000 / trace.times().count() + 1)
+            .flatten()
+            .map(|(round, time)| round * u64::from(trace.times().last().unwrap_or(1)) + u64::from(time))
+            .collect();
+        let config = LinkConfig { trace: Some(trace), ..LinkConfig::default() };
+        let mut link = Link::new(config, 1);
+        for (number, size) in (0..).zip(&sizes) {
+            link.offer(Duration::ZERO, numbered(number, *size)).unwrap();
+        }
+        // With everything waiting from the start, the byte at offset n leaves at opportunity
+        // n / 1500.
+        let mut offset = 0;
+        while let Some(time) = link.next_timeout() {
+            while let Some(packet) = link.poll(time) {
+                offset += packet.len();
+                let wanted = opportunities[(offset - 1) / 1500];
+                prop_assert_eq!(time, Duration::from_millis(wanted));
+            }
+        }
+        prop_assert_eq!(offset, sizes.iter().sum::<usize>());
     }
 
     /// The same seed and steps give the same arrivals, and another order of calls for what has

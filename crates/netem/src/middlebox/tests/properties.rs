@@ -45,7 +45,7 @@ proptest! {
             let answer = inbound(&mut nat, now, make(peer, (NAT, given)));
             prop_assert_eq!(answer, Some(make(peer, host)));
         }
-        prop_assert!(nat.mappings() <= 2 * usize::from(last_port - 1999));
+        prop_assert!(nat.entries() <= 2 * usize::from(last_port - 1999));
     }
 
     /// The counters of every box add up, whatever arrives.

@@ -8,8 +8,11 @@ use eyas_netem::middlebox::firewall::{Firewall, Policy};
 use eyas_netem::middlebox::idle::{IdleTimeout, RefreshBehavior};
 use eyas_netem::middlebox::mtu::{Answer, MtuLimit};
 use eyas_netem::middlebox::nat::{Nat, NatConfig, SctpTranslation};
+use eyas_netem::middlebox::quota::{Allowance, Quota, QuotaConfig};
 use eyas_netem::middlebox::reset::{ResetInjector, Trigger};
 use eyas_netem::packet::protocol;
+
+use crate::units::{MiddleboxSpec, ProtocolName, Size};
 
 /// The maximum number of bytes of a search pattern that its rule shows.
 const LONGEST_TEXT: usize = 24;
@@ -21,8 +24,8 @@ const LONGEST_TEXT: usize = 24;
 pub enum MiddleboxConfig {
     /// Passes or drops packets by protocol or port.
     Firewall(Policy),
-    /// Translates IPv4 addresses and ports to an address of its own (see
-    /// [`PathTopology::nat_address`](super::PathTopology::nat_address)); passes IPv6, as such boxes
+    /// Translates IPv4 addresses and ports to an address of its own (of
+    /// the path); passes IPv6, as such boxes
     /// do.
     Nat {
         /// The treatment of protocol 132.
@@ -46,6 +49,8 @@ pub enum MiddleboxConfig {
         /// The packets that refresh a flow.
         refresh: RefreshBehavior,
     },
+    /// Drops what exceeds so many packets or bytes of a flow.
+    Quota(QuotaConfig),
     /// Resets other hosts' TCP connections.
     Reset {
         /// Which connections.
@@ -63,6 +68,50 @@ impl MiddleboxConfig {
         Self::Nat { sctp, idle, idle_tcp }
     }
 
+    /// Returns the middlebox that a table describes.
+    ///
+    /// # Errors
+    /// What is missing or too much.
+    pub fn of(spec: &MiddleboxSpec) -> Result<Self, String> {
+        spec.check()?;
+        Ok(match spec.clone() {
+            MiddleboxSpec::Nat { passes_sctp, idle, idle_tcp } => {
+                let usual = NatConfig::new(Ipv4Addr::UNSPECIFIED.into());
+                let translation = [SctpTranslation::Drop, SctpTranslation::AddressOnly];
+                Self::Nat {
+                    sctp: translation[usize::from(passes_sctp)],
+                    idle: idle.map_or(usual.idle, |time| time.0),
+                    idle_tcp: idle_tcp.map_or(usual.idle_tcp, |time| time.0),
+                }
+            }
+            MiddleboxSpec::Firewall { drops, only_ports, only_tcp_ports } => {
+                Self::Firewall(match (only_ports, only_tcp_ports) {
+                    (Some(ports), _) => Policy::OnlyPorts(ports),
+                    (None, Some(ports)) => Policy::OnlyTcpPorts(ports),
+                    (None, None) => Policy::AllBut(numbers(&drops)),
+                })
+            }
+            MiddleboxSpec::MtuLimit { mtu, answers } => Self::MtuLimit { mtu: mtu.0, answers },
+            MiddleboxSpec::IdleTimeout { after, stays_cut } => Self::IdleTimeout {
+                after: after.0,
+                refresh: if stays_cut { RefreshBehavior::Opening } else { RefreshBehavior::Any },
+            },
+            MiddleboxSpec::Quota { drops, packets, bytes, idle } => {
+                let allowance = match (packets, bytes) {
+                    (None, Some(bytes)) => Allowance::Bytes(bytes.0 as u64),
+                    (packets, _) => Allowance::Packets(packets.unwrap_or_default()),
+                };
+                let usual = QuotaConfig::new(numbers(&drops), allowance);
+                let idle = idle.map_or(usual.idle, |time| time.0);
+                Self::Quota(QuotaConfig { idle, ..usual })
+            }
+            MiddleboxSpec::Reset { port, contains, drops } => {
+                let by_text = || Trigger::Contains(contains.unwrap_or_default().into_bytes());
+                Self::Reset { trigger: port.map_or_else(by_text, Trigger::Port), drops }
+            }
+        })
+    }
+
     /// Returns its kind, as in a scenario file.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
@@ -71,6 +120,7 @@ impl MiddleboxConfig {
             Self::Nat { .. } => "nat",
             Self::MtuLimit { .. } => "mtu-limit",
             Self::IdleTimeout { .. } => "idle-timeout",
+            Self::Quota(_) => "quota",
             Self::Reset { .. } => "reset",
         }
     }
@@ -81,12 +131,7 @@ impl MiddleboxConfig {
         let ports = |ports: &[u16]| ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
         match self {
             Self::Firewall(Policy::AllBut(protocols)) => {
-                let mut names: Vec<String> = protocols.iter().map(|number| name(*number)).collect();
-                names.dedup();
-                format!(
-                    "drops {}",
-                    if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
-                )
+                format!("drops {}", names(protocols, "nothing"))
             }
             Self::Firewall(Policy::OnlyPorts(wanted)) => format!("only ports {}", ports(wanted)),
             Self::Firewall(Policy::OnlyTcpPorts(wanted)) => {
@@ -100,6 +145,13 @@ impl MiddleboxConfig {
             Self::IdleTimeout { after, refresh } => {
                 let cut = if *refresh == RefreshBehavior::Opening { ", stays cut" } else { "" };
                 format!("{after:?}{cut}")
+            }
+            Self::Quota(QuotaConfig { protocols, allowance, .. }) => {
+                let allowance = match allowance {
+                    Allowance::Packets(packets) => format!("{packets} packets"),
+                    Allowance::Bytes(bytes) => Size(*bytes as usize).to_string(),
+                };
+                format!("drops {} after {allowance}", names(protocols, "everything"))
             }
             Self::Reset { trigger, drops } => {
                 let swallows = if *drops { ", drops" } else { "" };
@@ -116,7 +168,7 @@ impl MiddleboxConfig {
 
     /// Builds the middleboxes, each with the address family that it handles. A NAT needs its
     /// outside address, and a box that sends ICMP needs the addresses of the server.
-    pub(super) fn build(
+    pub(crate) fn build(
         &self,
         nat_address: Option<Ipv4Addr>,
         server: &[IpAddr],
@@ -139,6 +191,7 @@ impl MiddleboxConfig {
             Self::IdleTimeout { after, refresh } => {
                 vec![(Family::Any, Box::new(IdleTimeout::new(*after, *refresh)))]
             }
+            Self::Quota(config) => vec![(Family::Any, Box::new(Quota::new(config.clone())))],
             Self::Reset { trigger, drops } => {
                 vec![(Family::Any, Box::new(ResetInjector::new(trigger.clone(), *drops)))]
             }
@@ -147,11 +200,11 @@ impl MiddleboxConfig {
 }
 
 /// A middlebox that can go to the emulator's thread.
-pub(super) type BoxedMiddlebox = Box<dyn Middlebox + Send>;
+pub(crate) type BoxedMiddlebox = Box<dyn Middlebox + Send>;
 
 /// The address family that a middlebox handles; packets of others bypass it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
+pub(crate) enum Family {
     Any,
     V4,
     V6,
@@ -162,9 +215,21 @@ impl Family {
         if address.is_ipv4() { Self::V4 } else { Self::V6 }
     }
 
-    pub(super) fn includes(self, address: IpAddr) -> bool {
+    #[cfg(target_os = "linux")]
+    pub(crate) fn includes(self, address: IpAddr) -> bool {
         self == Self::Any || self == Self::of(address)
     }
+}
+
+fn numbers(protocols: &[ProtocolName]) -> Vec<u8> {
+    protocols.iter().flat_map(|protocol| protocol.numbers()).copied().collect()
+}
+
+/// Returns the names of protocols as in scenario files, or what their absence means.
+fn names(protocols: &[u8], none: &str) -> String {
+    let mut names: Vec<String> = protocols.iter().map(|number| name(*number)).collect();
+    names.dedup();
+    if names.is_empty() { none.to_owned() } else { names.join(", ") }
 }
 
 /// Returns the name of a protocol as in scenario files.
@@ -180,7 +245,7 @@ fn name(number: u8) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::emulator::Scenario;
+    use super::*;
 
     #[test]
     fn rules_are_displayed_as_in_files() {
@@ -189,20 +254,21 @@ mod tests {
             kind = 'firewall'\nonly_ports = [53, 443]
             kind = 'mtu-limit'\nmtu = '1300 bytes'\nanswers = true
             kind = 'idle-timeout'\nafter = '30 s'\nstays_cut = true
+            kind = 'quota'\ndrops = ['udp']\npackets = 100
+            kind = 'quota'\nbytes = '1 MB'
             kind = 'reset'\ncontains = 'host: a'\ndrops = true";
-        let boxes = boxes.replace("kind", "[[path.a.middlebox]]\nkind");
-        let scenario = Scenario::parse(&format!("[path.a]\n{boxes}")).unwrap();
-        let reported: Vec<_> = scenario.topology.paths[0]
-            .middleboxes
-            .iter()
-            .map(|config| (config.kind(), config.rule()))
-            .collect();
+        let file: toml::Table = toml::from_str(&boxes.replace("kind", "[[box]]\nkind")).unwrap();
+        let specs: Vec<MiddleboxSpec> = file["box"].clone().try_into().unwrap();
+        let configs = specs.iter().map(|spec| MiddleboxConfig::of(spec).unwrap());
+        let reported: Vec<_> = configs.map(|config| (config.kind(), config.rule())).collect();
         let wanted = [
             ("nat", ""),
             ("firewall", "drops icmp, udp"),
             ("firewall", "only ports 53, 443"),
             ("mtu-limit", "1300 bytes, answers"),
             ("idle-timeout", "30s, stays cut"),
+            ("quota", "drops udp after 100 packets"),
+            ("quota", "drops everything after 1 MB"),
             ("reset", "contains \"host: a\", drops"),
         ];
         assert_eq!(reported, wanted.map(|(kind, rule)| (kind, rule.to_owned())));

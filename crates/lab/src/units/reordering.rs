@@ -1,0 +1,64 @@
+//! Whether packets overtake each other: `"5 % by 10 ms"`, `"jitter"`, `"none"`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use eyas_netem::link::Reordering;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::{Part, Time};
+
+/// Whether packets overtake each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Reorder(pub Reordering);
+
+/// The text says nothing about an order.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is none of \"5 % by 10 ms\", jitter, none")]
+pub struct ParseReorderError(String);
+
+impl FromStr for Reorder {
+    type Err = ParseReorderError;
+
+    fn from_str(text: &str) -> Result<Self, ParseReorderError> {
+        let refused = || ParseReorderError(text.to_owned());
+        Ok(Self(match (text.trim(), text.split_once(" by ")) {
+            ("none" | "0", _) => Reordering::Never,
+            ("jitter", _) => Reordering::ByJitter,
+            (_, Some((share, by))) => Reordering::Late {
+                probability: share.parse::<Part>().map_err(|_| refused())?.0,
+                by: by.parse::<Time>().map_err(|_| refused())?.0,
+            },
+            _ => return Err(refused()),
+        }))
+    }
+}
+
+impl fmt::Display for Reorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Reordering::Never => f.write_str("none"),
+            Reordering::ByJitter => f.write_str("jitter"),
+            Reordering::Late { probability, by } => {
+                write!(f, "{} by {}", Part(probability), Time(by))
+            }
+        }
+    }
+}
+
+as_text!(Reorder);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_parsed_and_displayed() {
+        for text in ["none", "jitter", "5 % by 10 ms"] {
+            assert_eq!(text.parse::<Reorder>().unwrap().to_string(), text);
+        }
+        for text in ["", "5 %", "by 10 ms", "5 % by ten"] {
+            assert!(text.parse::<Reorder>().is_err(), "{text}");
+        }
+    }
+}
