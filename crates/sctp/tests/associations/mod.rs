@@ -19,6 +19,7 @@ mod memory;
 mod nat;
 mod out_of_band;
 mod out_of_the_blue;
+mod partial_reliability;
 mod paths;
 mod properties;
 mod reconfiguration;

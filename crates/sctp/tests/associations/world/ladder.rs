@@ -22,6 +22,9 @@ pub(crate) struct Ladder {
     pub(crate) congested: bool,
     /// Drops the next packet whose line contains this.
     pub(super) lose: Vec<&'static str>,
+    /// Drops this many per thousand of the packets whose line contains this. Only the first that
+    /// matches counts.
+    pub(crate) lossy: Vec<(&'static str, u64)>,
 }
 
 impl Default for Ladder {
@@ -35,6 +38,7 @@ impl Default for Ladder {
             wiretap: None,
             congested: false,
             lose: Vec::new(),
+            lossy: Vec::new(),
         }
     }
 }
@@ -63,8 +67,10 @@ impl Tap for Ladder {
             packet.datagram.ecn = Ecn::CongestionExperienced;
         }
         let named = self.lose.iter().position(|what| line.contains(what));
+        let chance = (self.digest >> 32) % 1000;
+        let loss = self.lossy.iter().find(|(what, _)| line.contains(what)).map_or(0, |it| it.1);
         self.ladder.push(line);
-        named.map(|at| self.lose.remove(at)).is_none()
+        named.map(|at| self.lose.remove(at)).is_none() && chance >= loss
     }
 
     fn on_lost(&mut self) {
