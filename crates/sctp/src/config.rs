@@ -164,7 +164,7 @@ pub struct AssociationConfig {
     pub rto_max: Duration,
     /// `Association.Max.Retrans`. With [`Self::multipath`], errors that several paths have at the
     /// same time count once: an outage of all paths ends the association as late as an outage of a
-    /// single one.
+    /// single one. The same holds with [`Self::max_probe_interval`].
     pub association_max_retrans: u32,
     /// `Path.Max.Retrans`.
     pub path_max_retrans: u32,
@@ -191,7 +191,9 @@ pub struct AssociationConfig {
     /// and whether all such paths are also probed at once when the last active path fails. Without
     /// it, the time doubles with each heartbeat that is lost, up to [`Self::rto_max`], and is then
     /// [`Self::hb_interval`] (RFC 9260 §8.3, RFC 7829 §3.2). The additional heartbeats count no
-    /// errors. There is one in 100 ms at most, or in the time that an answer usually takes.
+    /// errors. There is one in 100 ms at most, or in the time that an answer usually takes. And
+    /// [`Self::association_max_retrans`] is the number of errors for each path, so that an outage of
+    /// all paths ends the association no sooner than one of a single path.
     pub max_probe_interval: Option<Duration>,
     /// `HB.Max.Burst`: the number of unconfirmed addresses probed within one timeout (RFC 9260
     /// §5.4). With [`Self::multipath`] at least [`Multipath::verification_burst`].

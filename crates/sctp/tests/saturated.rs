@@ -241,12 +241,14 @@ pub(crate) struct Arrivals {
     pub(crate) heartbeats: Vec<Vec<Duration>>,
     /// Whether ECN-capable packets are dropped.
     pub(crate) drops_markable: bool,
+    /// A host whose packets are all lost.
+    pub(crate) unheard: Option<usize>,
 }
 
 impl Arrivals {
     pub(crate) fn on(networks: usize) -> Self {
         let none = vec![Vec::new(); networks];
-        Self { data: none.clone(), heartbeats: none, drops_markable: false }
+        Self { data: none.clone(), heartbeats: none, drops_markable: false, unheard: None }
     }
 }
 
@@ -258,7 +260,7 @@ impl Tap for Arrivals {
         if *from == A && datagram.contents.get(12) == Some(&4) {
             self.heartbeats[usize::from(*network)].push(*now);
         }
-        !self.drops_markable || datagram.ecn == Ecn::NotCapable
+        self.unheard != Some(*from) && (!self.drops_markable || datagram.ecn == Ecn::NotCapable)
     }
 
     fn on_arrival(&mut self, now: Duration, to: usize, packet: &Datagram) {

@@ -136,7 +136,7 @@ impl Association {
 
     /// Ends the association after too many consecutive errors (§8.1).
     pub(super) fn give_up_if_unreachable(&mut self) {
-        if self.state.is_up() && self.paths.is_peer_unreachable(&self.config) {
+        if self.state.is_up() && self.is_peer_unreachable() {
             self.end(Ending::DiscardQueued, Event::Lost(LossReason::PeerUnreachable));
         }
     }

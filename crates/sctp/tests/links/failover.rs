@@ -103,27 +103,6 @@ fn a_path_failure_costs_three_round_trips_and_a_probe() {
     }
 }
 
-/// With all paths in use, an outage of all of them is as long as one of a single path may be, and
-/// they carry data again afterwards.
-#[test]
-fn an_outage_of_all_paths_ends_no_association_sooner_than_one_of_a_single_path() {
-    for networks in 1..=4_u8 {
-        let mut world = World::connected(&multipath(), &links(networks.into()));
-        world.run_to(ms(3_000));
-        world.network.cut = (0..networks).collect();
-        world.run_to(ms(23_000));
-        let events = &world.hosts[A].events;
-        assert!(
-            !events.iter().any(|(_, event)| matches!(event, Event::Lost(_))),
-            "{networks} paths: {events:?}"
-        );
-        world.network.cut.clear();
-        // RTO.Max is 60 s.
-        world.run_to(ms(90_000));
-        assert!(world.delivered(ms(85_000), ms(90_000)) > 0, "{networks} paths");
-    }
-}
-
 /// All addresses are verified at once, and each path carries data two round trips after the
 /// association exists.
 #[test]

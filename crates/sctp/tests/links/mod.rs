@@ -5,5 +5,6 @@ mod congestion_marks;
 mod coupling;
 mod failover;
 mod long_path;
+mod outages;
 mod path_mtu;
 mod shared;
