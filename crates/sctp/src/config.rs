@@ -53,7 +53,10 @@ pub struct EndpointConfig {
     /// including overhead. Each association may use an eighth of what is free, so that buffers
     /// shrink when many associations use much memory; those of one source (an IPv4 address, or an
     /// IPv6 /64) an eighth of what is free of a quarter of it. But each may always use 64 KiB in
-    /// each direction, or if that is too much for all of them, their share, at least 4 KiB.
+    /// each direction, or if that is too much for all of them, their share, at least 4 KiB. A
+    /// larger message is sent once nothing else of its association is queued and the memory, or the
+    /// quarter, is not used up. A source may have so many associations, at 4 KiB each, as fit into
+    /// half of the memory, and at least 64.
     pub memory: usize,
     /// The maximum number of INIT ACKs per second to one source (an IPv4 address, or an IPv6 /64)
     /// that have not been answered with a cookie: with forged sources these would be sent to

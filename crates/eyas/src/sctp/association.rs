@@ -43,7 +43,7 @@ impl SctpAssociation {
     /// # Errors
     /// If the association cannot send the message, now or ever.
     pub async fn send(&self, info: &SendInfo, data: Bytes) -> Result<(), SctpError> {
-        poll_fn(|cx| self.0.poll_send(cx, info, &mut || data.clone())).await
+        poll_fn(|cx| self.0.poll_send(cx, info, &mut |_| data.clone())).await
     }
 
     /// Waits for the next message, or the next part of a large one, on any stream that is not read

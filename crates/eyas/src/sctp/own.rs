@@ -71,7 +71,7 @@ impl Stack for OwnAssociation {
         &self,
         cx: &mut Context<'_>,
         info: &SendInfo,
-        data: &mut dyn FnMut() -> Bytes,
+        data: &mut dyn FnMut(usize) -> Bytes,
     ) -> Poll<Result<(), SctpError>> {
         let mut state = self.shared.lock();
         let State { slots, endpoint, .. } = &mut *state;
@@ -82,7 +82,8 @@ impl Stack for OwnAssociation {
             return Poll::Ready(Err(lost(reason)));
         }
         if !slot.is_full {
-            match endpoint.send(self.shared.now(), self.id, info, data()) {
+            let data = data(endpoint.usable_send_buffer(self.id));
+            match endpoint.send(self.shared.now(), self.id, info, data) {
                 Err(Misuse::Full) => slot.is_full = true,
                 sent => {
                     drop(state);

@@ -33,12 +33,13 @@ pub(super) trait Stack: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Sends a message, which `data` creates once there is space for it.
+    /// Sends a message, which `data` creates once there may be space for it. It is told how many
+    /// bytes of the send buffer the association may use.
     fn poll_send(
         &self,
         cx: &mut Context<'_>,
         info: &SendInfo,
-        data: &mut dyn FnMut() -> Bytes,
+        data: &mut dyn FnMut(usize) -> Bytes,
     ) -> Poll<Result<(), SctpError>>;
 
     /// Returns the next message of a byte stream, or of all other streams.

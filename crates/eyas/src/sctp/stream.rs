@@ -1,7 +1,7 @@
 //! One stream in each direction, read and written as bytes (RFC 3436 §4 calls them a pair).
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -15,6 +15,11 @@ use super::SctpAssociation;
 
 /// The maximum size of a message that one write sends.
 const MAX_MESSAGE: usize = 64 * 1024;
+/// The fraction of the usable send buffer that one message may take, so that little of it stays
+/// empty while the next one waits.
+const BUFFER_FRACTION: usize = 4;
+/// The size of a message for which a write waits in any case.
+const MIN_MESSAGE: usize = 1024;
 
 /// A pair of streams with the same number as one bidirectional byte stream. Every write sends one
 /// or more messages in order; the peer's data is read in order, however it was divided into
@@ -51,6 +56,16 @@ impl SctpStream {
     pub fn id(&self) -> StreamId {
         self.info.stream
     }
+}
+
+/// Copies the first `length` bytes.
+fn gather(bufs: &[IoSlice<'_>], length: usize) -> Bytes {
+    let mut data = Vec::with_capacity(length);
+    for buf in bufs {
+        let rest = length - data.len();
+        data.extend_from_slice(&buf[..buf.len().min(rest)]);
+    }
+    data.into()
 }
 
 impl AsyncRead for SctpStream {
@@ -92,17 +107,34 @@ impl AsyncWrite for SctpStream {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(cx, &[IoSlice::new(buf)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
         if self.is_shut_down {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
-        if buf.is_empty() {
+        let available: usize = bufs.iter().map(|buf| buf.len()).sum();
+        if available == 0 {
             return Poll::Ready(Ok(0));
         }
-        let length = buf.len().min(MAX_MESSAGE);
-        // Copy only if there is space for the message.
-        let mut data = || Bytes::copy_from_slice(&buf[..length]);
+        let mut length = 0;
+        // Copies only if there may be space for the message.
+        let mut data = |usable: usize| {
+            length = available.min((usable / BUFFER_FRACTION).clamp(MIN_MESSAGE, MAX_MESSAGE));
+            gather(bufs, length)
+        };
         let sent = self.association.stack().poll_send(cx, &self.info, &mut data);
         sent.map(|sent| sent.map(|()| length).map_err(Into::into))
+    }
+
+    /// Otherwise hyper copies what it sends into a buffer of its own first.
+    fn is_write_vectored(&self) -> bool {
+        true
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -1,5 +1,6 @@
 //! Associations over sockets of this machine.
 
+use std::io::IoSlice;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use eyas_sctp::event::LossReason;
 use eyas_sctp::identifier::{Ppid, StreamId};
 use eyas_sctp::io::Unreachable;
 use eyas_sctp::message::SendInfo;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
 use super::client::{Clients, PeerHints};
@@ -86,6 +87,29 @@ async fn a_byte_stream_is_complete_and_ends() {
     assert!(received == expected, "{} bytes of {}", received.len(), expected.len());
     let mut writer = timeout(TIMEOUT, written).await.unwrap().unwrap();
     assert!(writer.write_all(b"more").await.is_err(), "the stream is shut down");
+}
+
+/// However small the send buffer is, or what may be used of it, a write sends what fits well.
+#[tokio::test]
+async fn writes_fit_into_the_send_buffer() {
+    let listener = listener(V4);
+    for (send_buffer, most) in [(1 << 20, 64 << 10), (64 << 10, 16 << 10), (8 << 10, 2 << 10)] {
+        let mut config = AssociationConfig::default();
+        config.send_buffer = send_buffer;
+        let clients = Clients::new(listener.encapsulation_port().unwrap(), config);
+        let ours = open(&clients, V4).await;
+        timeout(TIMEOUT, ours.established()).await.unwrap().unwrap();
+        let mut writer = ours.stream(StreamId(0)).unwrap();
+        let (head, body) = ([1; 100], vec![2; 100_000]);
+        let bufs = [IoSlice::new(&head), IoSlice::new(&body)];
+        assert!(writer.is_write_vectored(), "nobody has to join the parts before");
+        assert_eq!(writer.write_vectored(&bufs).await.unwrap(), most);
+        let theirs = timeout(TIMEOUT, listener.accept()).await.unwrap();
+        let mut received = vec![0; most];
+        let mut reader = theirs.stream(StreamId(0)).unwrap();
+        timeout(TIMEOUT, reader.read_exact(&mut received)).await.unwrap().unwrap();
+        assert_eq!((&received[..100], &received[100..]), (&head[..], &body[..most - 100]));
+    }
 }
 
 /// Ending a stream leaves the other direction open, if both sides can reset streams.

@@ -12,6 +12,7 @@ use crate::event::{Event, LossReason};
 use crate::identifier::{PathId, StreamId};
 use crate::message::{Message, SendInfo};
 use crate::receive::{DataOutcome, Violation};
+use crate::send::Allowance;
 use crate::serial::Tsn;
 use crate::wire::{Cause, Chunk, DataChunk, ErrorChunk, SackBuilder, SackChunk};
 
@@ -35,16 +36,21 @@ impl Association {
         self.sender.queued_bytes() + self.receiver.memory()
     }
 
-    /// Limits the use of the send buffer and of the receive buffer to `bytes` each.
-    pub(crate) fn set_allowance(&mut self, bytes: usize) {
-        self.sender.set_allowance(bytes);
-        self.receiver.set_allowance(bytes);
+    /// Limits the use of the send buffer and of the receive buffer.
+    pub(crate) fn set_allowance(&mut self, allowance: Allowance) {
+        self.sender.set_allowance(allowance);
+        self.receiver.set_allowance(allowance.bytes);
         self.collect_events();
     }
 
     /// Returns whether the send buffer has room for a message of `length` bytes.
     pub(crate) fn is_writable(&self, length: usize) -> bool {
         self.state.accepts_messages() && self.sender.is_writable(length)
+    }
+
+    /// Returns how much of the send buffer may currently be used.
+    pub(crate) fn usable_send_buffer(&self) -> usize {
+        self.sender.usable_buffer()
     }
 
     /// Returns the next received message, or a part of one.

@@ -132,7 +132,7 @@ impl Endpoint {
             self.counters.out_of_the_blue += 1;
             return None;
         }
-        if self.registry.len() >= self.config.max_associations {
+        if self.is_full_for(cookie.remote.ip()) {
             let causes = Cause::OutOfResource.into();
             let abort = crate::wire::AbortChunk { reflected: false, causes };
             self.answer_rate_limited(arrival, header, cookie.peer.tag, &Chunk::Abort(abort));

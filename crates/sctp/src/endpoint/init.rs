@@ -36,7 +36,7 @@ impl Endpoint {
             }
         };
         let (mut own, tie_tags) = match known {
-            None if self.registry.len() >= self.config.max_associations => {
+            None if self.is_full_for(arrival.remote.ip()) => {
                 let cause = Some(Cause::OutOfResource);
                 return self.refuse(arrival, header, init.initiate_tag, cause);
             }

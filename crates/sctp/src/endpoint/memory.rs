@@ -4,18 +4,24 @@
 //! source share a fraction of the memory in the same way: one host can open many.
 
 use alloc::collections::BTreeMap;
-use core::time::Duration;
+use core::{net::IpAddr, time::Duration};
 
 use super::Endpoint;
 use super::limit::network;
-use crate::association::Association;
 use crate::config::EndpointConfig;
 use crate::receive::window::MEMORY_FACTOR;
+use crate::send::Allowance;
 
 /// The fraction of the free memory that one association may use.
 const FREE_FRACTION: usize = 8;
 /// The fraction of the memory that the associations of one source may use.
 const SOURCE_FRACTION: usize = 4;
+/// What an association takes besides its data, in bytes. An idle one takes less (`footprint.rs`).
+const ASSOCIATION: usize = 4 << 10;
+/// The fraction of the memory that associations of one source may take by their number.
+const COUNT_FRACTION: usize = 2;
+/// The number of associations of one source that are accepted however little memory there is.
+const MIN_ASSOCIATIONS: usize = 64;
 /// The minimum memory of an association in each direction, in bytes.
 const MIN_ALLOWANCE: usize = 64 << 10;
 /// The same where the minimum of all associations together would exceed the memory.
@@ -32,9 +38,9 @@ const RECOUNT_INTERVAL_PER_ASSOCIATION: Duration = Duration::from_micros(10);
 #[derive(Debug)]
 pub(super) struct Memory {
     /// What each association may use in each direction; unlimited while there is enough.
-    allowance: usize,
+    allowance: Allowance,
     /// The same for associations of sources that use much.
-    of_sources: BTreeMap<u64, usize>,
+    of_sources: BTreeMap<u64, Allowance>,
     /// When to count again.
     due: Duration,
     /// Bytes queued since the last count.
@@ -47,7 +53,7 @@ impl Memory {
     pub(super) fn new(config: &EndpointConfig) -> Self {
         let ample_for = ample_for(config);
         Self {
-            allowance: usize::MAX,
+            allowance: Allowance::UNLIMITED,
             of_sources: BTreeMap::new(),
             due: Duration::ZERO,
             queued_since_count: 0,
@@ -56,7 +62,7 @@ impl Memory {
     }
 
     fn is_limited(&self) -> bool {
-        self.allowance != usize::MAX || !self.of_sources.is_empty()
+        self.allowance != Allowance::UNLIMITED || !self.of_sources.is_empty()
     }
 }
 
@@ -75,16 +81,32 @@ impl Use {
 
     /// Returns what each association may use of `memory`; unlimited if that is no less than
     /// `largest_buffer`.
-    fn allowance(self, memory: usize, largest_buffer: usize) -> usize {
+    fn allowance(self, memory: usize, largest_buffer: usize) -> Allowance {
         let share = memory.saturating_sub(self.bytes) / FREE_FRACTION;
         // In powers of two, as small changes make no difference.
         let step = share.checked_ilog2().map_or(0, |bits| 1 << bits);
         if step >= largest_buffer {
-            return usize::MAX;
+            return Allowance::UNLIMITED;
         }
         let both_directions = 2 * self.associations.max(1);
         let minimum = (memory / both_directions).clamp(MIN_CROWDED_ALLOWANCE, MIN_ALLOWANCE);
-        step.max(minimum)
+        Allowance { bytes: step.max(minimum), admits_lone: self.bytes < memory }
+    }
+
+    /// Returns what each association of a source may use, where all may use `allowance`.
+    fn allowance_of_source(
+        self,
+        memory: usize,
+        largest_buffer: usize,
+        allowance: Allowance,
+    ) -> Allowance {
+        let overhead = self.associations.saturating_mul(ASSOCIATION);
+        let own =
+            self.allowance((memory / SOURCE_FRACTION).saturating_sub(overhead), largest_buffer);
+        Allowance {
+            bytes: own.bytes.min(allowance.bytes),
+            admits_lone: own.admits_lone && allowance.admits_lone,
+        }
     }
 }
 
@@ -115,15 +137,17 @@ impl Endpoint {
             if let Some(entry) = self.registry.entry(slot) {
                 let bytes = entry.association.memory();
                 all.add(bytes);
-                sources.entry(source(&entry.association)).or_default().add(bytes);
+                sources.entry(entry.source).or_default().add(bytes);
             }
         }
         let allowance = all.allowance(self.config.memory, largest_buffer);
-        let of_source = self.config.memory / SOURCE_FRACTION;
-        let of_sources: BTreeMap<u64, usize> = sources
+        let memory = self.config.memory;
+        let of_sources: BTreeMap<u64, Allowance> = sources
             .into_iter()
-            .map(|(source, used)| (source, used.allowance(of_source, largest_buffer)))
-            .filter(|(_, limit)| *limit < allowance)
+            .map(|(source, used)| {
+                (source, used.allowance_of_source(memory, largest_buffer, allowance))
+            })
+            .filter(|(_, of_source)| *of_source != allowance)
             .collect();
         let changes = self.memory.allowance != allowance || self.memory.of_sources != of_sources;
         (self.memory.allowance, self.memory.of_sources) = (allowance, of_sources);
@@ -134,6 +158,14 @@ impl Endpoint {
                 self.mark_pending(slot);
             }
         }
+    }
+
+    /// Returns whether there are so many associations, of this source or of all, that no further
+    /// one is accepted from it.
+    pub(super) fn is_full_for(&self, source: IpAddr) -> bool {
+        let most = (self.config.memory / COUNT_FRACTION / ASSOCIATION).max(MIN_ASSOCIATIONS);
+        self.registry.len() >= self.config.max_associations
+            || self.registry.of_source(network(source)) >= most
     }
 
     /// Adapts to another configuration of the associations that peers open.
@@ -152,8 +184,8 @@ impl Endpoint {
     /// Applies the current share to an association.
     pub(super) fn update_allowance(&mut self, slot: u32) {
         if let Some(entry) = self.registry.entry_mut(slot) {
-            let limit = self.memory.of_sources.get(&source(&entry.association));
-            let allowance = limit.copied().unwrap_or(self.memory.allowance);
+            let of_source = self.memory.of_sources.get(&entry.source);
+            let allowance = of_source.copied().unwrap_or(self.memory.allowance);
             entry.association.set_allowance(allowance);
         }
     }
@@ -162,11 +194,6 @@ impl Endpoint {
     pub(super) fn memory_timeout(&self) -> Option<Duration> {
         self.memory.is_limited().then_some(self.memory.due)
     }
-}
-
-/// Returns the source of an association, as for rate limits: the address of its primary path.
-fn source(association: &Association) -> u64 {
-    association.primary_address().map_or(0, network)
 }
 
 #[cfg(test)]
@@ -179,13 +206,18 @@ mod tests {
     #[test]
     fn the_minimum_of_all_associations_fits_into_the_memory() {
         for associations in [1, 30, 512, 2048, 32_768, 100_000] {
-            for memory in [MEMORY, MEMORY / SOURCE_FRACTION] {
-                let scarce = Use { associations, bytes: memory };
-                let each = scarce.allowance(memory, BUFFER);
-                let total = 2 * associations * each;
-                let is_least = each == MIN_CROWDED_ALLOWANCE;
-                assert!(total <= memory || is_least, "{associations} of {each} bytes");
-                assert!((MIN_CROWDED_ALLOWANCE..=MIN_ALLOWANCE).contains(&each));
+            let scarce = Use { associations, bytes: MEMORY };
+            let all = scarce.allowance(MEMORY, BUFFER);
+            let of_source = scarce.allowance_of_source(MEMORY, BUFFER, all);
+            let overhead = associations * ASSOCIATION;
+            for (each, overhead, memory) in
+                [(all, 0, MEMORY), (of_source, overhead, MEMORY / SOURCE_FRACTION)]
+            {
+                let total = 2 * associations * each.bytes + overhead;
+                let is_least = each.bytes == MIN_CROWDED_ALLOWANCE;
+                assert!(total <= memory || is_least, "{associations} of {each:?}");
+                assert!((MIN_CROWDED_ALLOWANCE..=MIN_ALLOWANCE).contains(&each.bytes));
+                assert!(!each.admits_lone);
             }
         }
     }
@@ -193,6 +225,6 @@ mod tests {
     #[test]
     fn few_associations_are_not_limited() {
         let few = Use { associations: 10, bytes: 10 * BUFFER };
-        assert_eq!(few.allowance(MEMORY, BUFFER), usize::MAX);
+        assert_eq!(few.allowance(MEMORY, BUFFER), Allowance::UNLIMITED);
     }
 }

@@ -203,6 +203,14 @@ impl Endpoint {
         self.association(id).is_some_and(|association| association.is_writable(length))
     }
 
+    /// Returns how much of its send buffer an association may use now: less than
+    /// [`crate::config::AssociationConfig::send_buffer`] where many share the memory. Larger
+    /// messages have to wait until they are alone, and until the peer's other associations use less.
+    #[must_use]
+    pub fn usable_send_buffer(&self, id: AssociationId) -> usize {
+        self.association(id).map_or(0, Association::usable_send_buffer)
+    }
+
     /// Receives a message, or a part of one (RFC 9260 §11.1.6, RECEIVE). What arrived before an
     /// association ended can still be received afterwards.
     pub fn receive(&mut self, now: Duration, id: AssociationId) -> Option<Message> {

@@ -3,11 +3,12 @@
 
 use alloc::{
     boxed::Box,
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, VecDeque, btree_map},
     vec::Vec,
 };
 use core::{cmp::Ordering, net::SocketAddr, time::Duration};
 
+use super::limit::network;
 use crate::association::Association;
 use crate::identifier::AssociationId;
 use crate::io::PeerIdentity;
@@ -81,6 +82,8 @@ pub(crate) struct Entry {
     tag: u32,
     /// The addresses by which it is indexed.
     peers: Vec<PeerKey>,
+    /// The network that it was opened from or to.
+    pub(super) source: u64,
 }
 
 impl Entry {
@@ -108,12 +111,19 @@ pub(crate) struct Registry {
     free: Vec<u32>,
     by_tag: BTreeMap<u32, u32>,
     by_peer: BTreeMap<PeerKey, u32>,
+    /// The number of associations of each source.
+    by_source: BTreeMap<u64, usize>,
     last: Option<(u32, u32)>,
 }
 
 impl Registry {
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
+    }
+
+    /// Returns the number of associations of a source.
+    pub(super) fn of_source(&self, source: u64) -> usize {
+        self.by_source.get(&source).copied().unwrap_or(0)
     }
 
     /// Inserts the association that `make` creates with its new identifier.
@@ -129,6 +139,8 @@ impl Registry {
         let id = AssociationId(u64::from(slot_entry.uses) << SLOT_BITS | u64::from(slot));
         let association = make(id);
         let tag = association.local_tag().0;
+        let source = association.primary_address().map_or(0, network);
+        *self.by_source.entry(source).or_default() += 1;
         slot_entry.entry = Some(Entry {
             association,
             scheduled: None,
@@ -136,6 +148,7 @@ impl Registry {
             drained: false,
             tag,
             peers: Vec::new(),
+            source,
         });
         self.by_tag.insert(tag, slot);
         self.index(slot);
@@ -151,6 +164,12 @@ impl Registry {
         self.by_tag.remove(&entry.tag);
         for peer in &entry.peers {
             self.by_peer.remove(peer);
+        }
+        if let btree_map::Entry::Occupied(mut count) = self.by_source.entry(entry.source) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
         }
         self.last = None;
         Some(entry)
@@ -255,9 +274,7 @@ impl Registry {
             self.by_peer.remove(&peer);
         }
         for peer in entry.association.peers().map(|peer| peer.key()) {
-            if let alloc::collections::btree_map::Entry::Vacant(slot_entry) =
-                self.by_peer.entry(peer)
-            {
+            if let btree_map::Entry::Vacant(slot_entry) = self.by_peer.entry(peer) {
                 slot_entry.insert(slot);
                 entry.peers.push(peer);
             }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use core::time::Duration;
 
-use super::Sender;
+use super::{Allowance, Sender};
 use crate::error::Error;
 #[cfg(doc)]
 use crate::event::Event;
@@ -73,9 +73,15 @@ impl Sender {
     }
 
     /// Limits the use of the send buffer; data in it is kept.
-    pub fn set_allowance(&mut self, allowance: usize) {
+    pub(crate) fn set_allowance(&mut self, allowance: Allowance) {
         self.queue.set_allowance(allowance);
         self.notify_room();
+    }
+
+    /// Returns how much of the send buffer may currently be used.
+    #[must_use]
+    pub fn usable_buffer(&self) -> usize {
+        self.queue.usable_buffer()
     }
 
     /// Returns the bytes of user data that are queued and neither non-renegably acknowledged nor

@@ -62,6 +62,7 @@ mod tally;
 mod tests;
 
 pub use acknowledgement::SackOutcome;
+pub(crate) use queue::Allowance;
 pub use queue::{AssociationQueueInfo, QueueInfo};
 pub use retransmission::{Expired, TimeoutOutcome};
 

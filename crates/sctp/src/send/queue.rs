@@ -41,6 +41,7 @@ pub(super) use messages::{Limit, MessageId, QueuedMessage};
 pub(super) use stream_scheduler::StreamScheduler;
 pub(super) use streams::Stream;
 
+pub(crate) use buffer::Allowance;
 use buffer::SendBuffer;
 use lifetimes::Lifetimes;
 use messages::{Messages, NONE, deadline};
@@ -137,8 +138,13 @@ impl SendQueue {
     }
 
     /// Limits the use of the send buffer; data in it is kept.
-    pub(super) fn set_allowance(&mut self, allowance: usize) {
+    pub(super) fn set_allowance(&mut self, allowance: Allowance) {
         self.buffer.set_allowance(allowance);
+    }
+
+    /// Returns how much of the send buffer may currently be used.
+    pub(super) fn usable_buffer(&self) -> usize {
+        self.buffer.usable()
     }
 
     /// Returns the size of the send buffer.

@@ -1,13 +1,16 @@
 //! Memory shared by associations: the limit for each shrinks where many use much.
 
-use crate::associations::world::{A, B, World, listening, ms};
+use crate::associations::world::{A, B, World, listening, ms, socket};
 use bytes::Bytes;
+use eyas_sctp::endpoint::AssociationState;
 use eyas_sctp::error::Error;
 use eyas_sctp::identifier::{AssociationId, StreamId};
 use eyas_sctp::message::SendInfo;
 
 const KIB: usize = 1024;
 const ASSOCIATIONS: usize = 30;
+/// The size of the messages that [`fill`] sends: the least that every association may queue.
+const MESSAGE: usize = 4 * KIB;
 
 /// `A` has opened associations to `B`, which has little memory and reads nothing.
 fn short_of_memory() -> World {
@@ -30,8 +33,8 @@ fn short_of_memory() -> World {
 fn fill(world: &mut World, host: usize, id: AssociationId) -> bool {
     let now = world.now;
     let info = SendInfo { stream: StreamId(1), ..SendInfo::default() };
-    for _ in 0..4 {
-        let data = Bytes::from(vec![7; 16 * KIB]);
+    for _ in 0..16 {
+        let data = Bytes::from(vec![7; MESSAGE]);
         match world.hosts[host].endpoint.send(now, id, &info, data) {
             Ok(()) => {}
             refused => return refused == Err(Error::Full),
@@ -57,8 +60,10 @@ fn peers_that_accept_nothing_do_not_fill_the_memory() {
     let held: usize = queued(&world, B).iter().sum();
     let least = ASSOCIATIONS * 64 * KIB;
     assert!(held <= 2048 * KIB + least, "{} KiB", held / KIB);
-    // They are of one source, which may use a quarter, half of it in each direction.
-    let share = 2048 * KIB / 4 / ASSOCIATIONS / 2;
+    // They are of one source, which may use a quarter of the memory, half of it in each direction,
+    // and each of them takes 4 KiB for itself.
+    let share = (2048 * KIB / 4 - ASSOCIATIONS * 4 * KIB) / ASSOCIATIONS / 2;
+    let share = share - share % MESSAGE;
     assert!(queued(&world, B).iter().all(|queued| *queued >= share), "{:?}", queued(&world, B));
 }
 
@@ -67,10 +72,67 @@ fn peers_that_accept_nothing_do_not_fill_the_memory() {
 fn a_burst_of_messages_does_not_fill_the_memory() {
     let mut world = short_of_memory();
     for id in world.hosts[B].endpoint.associations() {
-        while fill(&mut world, B, id) && world.hosts[B].endpoint.is_writable(id, 16 * KIB) {}
+        while fill(&mut world, B, id) && world.hosts[B].endpoint.is_writable(id, MESSAGE) {}
     }
     let held: usize = queued(&world, B).iter().sum();
     assert!(held <= 2048 * KIB + ASSOCIATIONS * 64 * KIB, "{} KiB", held / KIB);
+}
+
+/// Messages that are larger than what an association may use are only accepted alone.
+#[test]
+fn large_messages_to_one_source_wait_for_its_share() {
+    const LARGE: usize = 200 * KIB;
+    let mut world = short_of_memory();
+    let ids = world.hosts[B].endpoint.associations();
+    let info = SendInfo { stream: StreamId(1), ..SendInfo::default() };
+    let mut sent = 0;
+    let mut send_rest = |world: &mut World| {
+        while let Some(id) = ids.get(sent) {
+            let (now, data) = (world.now, Bytes::from(vec![7; LARGE]));
+            match world.hosts[B].endpoint.send(now, *id, &info, data) {
+                Ok(()) => sent += 1,
+                refused => return assert_eq!(refused, Err(Error::Full)),
+            }
+        }
+    };
+    send_rest(&mut world);
+    world.run_for(ms(1_000));
+    send_rest(&mut world);
+    let held: usize = queued(&world, B).iter().sum();
+    // A quarter, what may be queued between two counts, and the last message.
+    assert!(held <= 2048 * KIB / 4 + 2048 * KIB / 16 + LARGE, "{} KiB", held / KIB);
+    // They all get through once the peer reads.
+    world.hosts[A].reads = true;
+    for _ in 0..600 {
+        world.run_for(ms(100));
+        send_rest(&mut world);
+    }
+    let received = world.hosts[A].received_bytes();
+    assert_eq!((received, queued(&world, B).iter().sum()), (ASSOCIATIONS * LARGE, 0));
+}
+
+#[test]
+fn one_source_cannot_fill_the_memory_with_idle_associations() {
+    let mut b = listening();
+    b.memory = 1024 * KIB;
+    let mut world = World::with(listening(), b);
+    for _ in 0..200 {
+        world.connect();
+    }
+    world.run_for(ms(1_000));
+    let accepted = world.hosts[B].endpoint.associations().len();
+    assert_eq!(accepted, 1024 / 2 / 4, "half of the memory, at 4 KiB each");
+    assert_eq!(world.hosts[A].endpoint.associations().len(), accepted, "the others are refused");
+    // Another source is not affected, nor is the same one when it has fewer.
+    let other = world.connect_with(|options| options.remotes = vec![socket(B, 1)]);
+    let first = world.hosts[A].endpoint.associations()[0];
+    world.hosts[A].endpoint.shutdown(world.now, first).expect("it is open");
+    world.run_for(ms(1_000));
+    let next = world.connect();
+    world.run_for(ms(1_000));
+    for id in [other, next] {
+        assert_eq!(world.hosts[A].status(id).state, AssociationState::Established);
+    }
 }
 
 #[test]
@@ -78,7 +140,7 @@ fn a_reading_peer_still_gets_everything() {
     let mut world = short_of_memory();
     let ids = world.hosts[B].endpoint.associations();
     for id in &ids[1..] {
-        while fill(&mut world, B, *id) && world.hosts[B].endpoint.is_writable(*id, 16 * KIB) {}
+        while fill(&mut world, B, *id) && world.hosts[B].endpoint.is_writable(*id, MESSAGE) {}
     }
     let before = world.hosts[A].received_bytes();
     world.hosts[A].reads = true;

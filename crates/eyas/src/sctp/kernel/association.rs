@@ -132,9 +132,10 @@ impl Stack for KernelAssociation {
         &self,
         cx: &mut Context<'_>,
         info: &SendInfo,
-        data: &mut dyn FnMut() -> Bytes,
+        data: &mut dyn FnMut(usize) -> Bytes,
     ) -> Poll<Result<(), SctpError>> {
-        let data = data();
+        // How much of its buffer can be used is up to the kernel.
+        let data = data(usize::MAX);
         let mut state = self.0.lock();
         match &state.slot.stage {
             Stage::Ended(reason) => return Poll::Ready(Err(lost(reason))),

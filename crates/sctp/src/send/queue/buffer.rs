@@ -1,5 +1,7 @@
 //! The accounting of the send buffer.
 
+use core::num::NonZeroU32;
+
 use crate::send::tally::Tally;
 
 /// The minimum share of the send buffer per message: there are no more messages than shares of this
@@ -9,19 +11,36 @@ const MIN_SHARE: usize = 16;
 /// The number of messages that are accepted regardless of the buffer size.
 const MIN_MESSAGES: usize = 64;
 
+/// What an association may use of its buffers while many share the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Allowance {
+    /// Bytes of each buffer.
+    pub(crate) bytes: usize,
+    /// Whether a larger message may be sent if nothing else is in the send buffer. Otherwise it
+    /// waits.
+    pub(crate) admits_lone: bool,
+}
+
+impl Allowance {
+    /// The whole buffers.
+    pub(crate) const UNLIMITED: Self = Self { bytes: usize::MAX, admits_lone: true };
+}
+
 /// Bytes of user data, from being queued to being non-renegably acknowledged or abandoned.
 #[derive(Debug)]
 pub(super) struct SendBuffer {
     limit: usize,
     /// The part of it that may currently be used.
     allowance: u32,
+    /// Whether a message larger than that is accepted if it is alone.
+    admits_lone: bool,
     max_messages: u32,
     /// Bytes in it, sent or not.
     queued: Tally,
     /// Those of them that are not yet in a chunk.
     unsent: Tally,
     /// The length of the message that was refused for lack of room.
-    refused: Option<u32>,
+    refused: Option<NonZeroU32>,
 }
 
 /// Returns how many messages fit in a send buffer of `limit` bytes.
@@ -35,6 +54,7 @@ impl SendBuffer {
         Self {
             limit: limit.max(1),
             allowance: u32::MAX,
+            admits_lone: true,
             max_messages: max_messages_for(limit),
             queued: Tally::default(),
             unsent: Tally::default(),
@@ -49,8 +69,14 @@ impl SendBuffer {
     }
 
     /// Limits its use; data in it is kept.
-    pub(super) fn set_allowance(&mut self, allowance: usize) {
-        self.allowance = u32::try_from(allowance).unwrap_or(u32::MAX);
+    pub(super) fn set_allowance(&mut self, allowance: Allowance) {
+        self.allowance = u32::try_from(allowance.bytes).unwrap_or(u32::MAX);
+        self.admits_lone = allowance.admits_lone;
+    }
+
+    /// Returns how much of it may currently be used.
+    pub(super) fn usable(&self) -> usize {
+        self.limit.min(self.allowance as usize)
     }
 
     pub(super) fn limit(&self) -> usize {
@@ -74,15 +100,15 @@ impl SendBuffer {
 
     /// Returns whether there is room for a message of this length next to `messages` others.
     pub(super) fn has_room(&self, length: usize, messages: usize) -> bool {
-        let fits = self.queued() + length <= self.limit.min(self.allowance as usize);
-        // A message larger than the allowance is accepted if it is alone.
-        let is_alone = self.queued() == 0 && length <= self.limit;
+        let fits = self.queued() + length <= self.usable();
+        let is_alone = self.admits_lone && self.queued() == 0 && length <= self.limit;
         (fits || is_alone) && messages < self.max_messages as usize
     }
 
     /// Records that the user waits for room for a message of this length.
     pub(super) fn wait_for_room(&mut self, length: usize) {
         let length = u32::try_from(length).unwrap_or(u32::MAX);
+        let length = NonZeroU32::new(length).unwrap_or(NonZeroU32::MIN);
         self.refused = Some(self.refused.map_or(length, |other| other.min(length)));
     }
 
@@ -93,7 +119,7 @@ impl SendBuffer {
 
     /// Returns whether there is now room that the user waits for. True once.
     pub(super) fn take_room(&mut self, messages: usize) -> bool {
-        let has_room = |length: u32| self.has_room(length as usize, messages);
+        let has_room = |length: NonZeroU32| self.has_room(length.get() as usize, messages);
         let has_room_now = self.refused.is_some_and(has_room);
         if has_room_now {
             self.refused = None;
