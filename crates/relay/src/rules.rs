@@ -71,8 +71,7 @@ impl FromStr for Hosts {
             let address = address.trim_start_matches('[').trim_end_matches(']');
             let ip: IpAddr = address.parse().map_err(|_| PatternError)?;
             let bits = bits.parse().map_err(|_| PatternError)?;
-            let most = if ip.is_ipv4() { 32 } else { 128 };
-            return if bits <= most { Ok(Self::Network(ip, bits)) } else { Err(PatternError) };
+            return network(ip, bits).ok_or(PatternError);
         }
         let (below, name) = match text.strip_prefix("*.") {
             Some(name) => (true, name),
@@ -85,21 +84,42 @@ impl FromStr for Hosts {
             Host::Name(name) if below => Ok(Self::Below(name)),
             Host::Name(name) => Ok(Self::Name(name)),
             Host::Literal(..) if below => Err(PatternError),
-            Host::Literal(ip, _) => Ok(Self::Network(ip, if ip.is_ipv4() { 32 } else { 128 })),
+            Host::Literal(ip, _) => {
+                network(ip, if ip.is_ipv4() { 32 } else { 128 }).ok_or(PatternError)
+            }
         }
+    }
+}
+
+/// Returns a network, unless its prefix is too long. Addresses are compared as IPv4 where they are that.
+fn network(ip: IpAddr, bits: u8) -> Option<Hosts> {
+    const MAPPED: u8 = 96;
+    match (ip, ip.to_canonical()) {
+        (IpAddr::V6(_), four @ IpAddr::V4(_)) if (MAPPED..=128).contains(&bits) => {
+            Some(Hosts::Network(four, bits - MAPPED))
+        }
+        (IpAddr::V4(_), _) if bits > 32 => None,
+        _ if bits > 128 => None,
+        _ => Some(Hosts::Network(ip, bits)),
     }
 }
 
 impl Pattern {
     fn has_name(&self, name: &str, port: u16) -> bool {
         let has = match &self.hosts {
+            Hosts::Any => true,
             Hosts::Name(one) => one == name,
             Hosts::Below(domain) => {
                 name.strip_suffix(domain.as_str()).is_some_and(|host| host.ends_with('.'))
             }
-            Hosts::Any | Hosts::Network(..) => false,
+            Hosts::Network(..) => false,
         };
         has && self.ports.contains(&port)
+    }
+
+    /// Returns whether it names addresses, some of which a name may have.
+    fn is_network(&self, port: u16) -> bool {
+        matches!(self.hosts, Hosts::Network(..)) && self.ports.contains(&port)
     }
 
     fn has_address(&self, ip: IpAddr, port: u16) -> bool {
@@ -128,12 +148,20 @@ fn is_within(ip: IpAddr, network: IpAddr, bits: u8) -> bool {
 /// Where clients may connect to: anywhere except `deny` and, for clients on other machines, what is
 /// local to the proxy and out of their reach: this machine, its link, and private networks. `allow`
 /// takes precedence over everything else.
+///
+/// `deny` and what is local apply to every spelling of an address: as it is, and to the IPv4 address
+/// that it embeds, and to the loopback address that a kernel takes an unspecified one for. `allow`
+/// applies to the address as it is: whoever allows an IPv4 address has not allowed what is behind a
+/// translator or a 6to4 router.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     /// Destinations that are always allowed.
     pub allow: Vec<Pattern>,
     /// Destinations that are denied.
     pub deny: Vec<Pattern>,
+    /// Whether names are looked up elsewhere, so that their addresses are not known here. A server that
+    /// reaches destinations through another proxy sets it.
+    pub resolved_elsewhere: bool,
 }
 
 /// The verdict on a destination before it is resolved.
@@ -179,12 +207,21 @@ impl Rules {
             Host::Name(name) if self.allow.iter().any(|one| one.has_name(name, to.port)) => {
                 Verdict::Allowed
             }
-            Host::Name(name) if self.deny.iter().any(|one| one.has_name(name, to.port)) => {
+            Host::Name(name) if self.denies_name(name, to.port) => {
                 Verdict::Denied(DenialReason::Rule)
             }
             name if name.is_localhost() => self.of_localhost(to.port, client),
             Host::Name(_) => Verdict::ByAddress,
         }
+    }
+
+    /// Returns whether a name is denied whatever its addresses are. `*` leaves those that are allowed as
+    /// addresses, if they are known here.
+    fn denies_name(&self, name: &str, port: u16) -> bool {
+        let may_be_allowed =
+            !self.resolved_elsewhere && self.allow.iter().any(|one| one.is_network(port));
+        let denies = |one: &Pattern| !(may_be_allowed && one.hosts == Hosts::Any);
+        self.deny.iter().any(|one| one.has_name(name, port) && denies(one))
     }
 
     /// Returns the verdict on this machine's own name, which is not looked up in DNS (RFC 6761 §6.3): it is
@@ -202,29 +239,56 @@ impl Rules {
         port: u16,
         client: IpAddr,
     ) -> Result<(), DenialReason> {
-        let (ip, client) = (embedded(ip), client.to_canonical());
+        let ip = ip.to_canonical();
         if self.allow.iter().any(|one| one.has_address(ip, port)) {
             return Ok(());
         }
-        if self.deny.iter().any(|one| one.has_address(ip, port)) {
+        let spellings = spellings(ip);
+        if spellings.iter().any(|ip| self.deny.iter().any(|one| one.has_address(*ip, port))) {
             return Err(DenialReason::Rule);
         }
-        if is_restricted(ip) && !client.is_loopback() { Err(DenialReason::Local) } else { Ok(()) }
+        let is_local = spellings.into_iter().any(is_restricted);
+        if is_local && !client.to_canonical().is_loopback() {
+            Err(DenialReason::Local)
+        } else {
+            Ok(())
+        }
     }
 }
 
-/// Returns the IPv4 address embedded in an IPv6 address, if there is one (RFC 4291 §2.5.5.2,
-/// RFC 6052 §2.1, RFC 3056 §2).
-fn embedded(ip: IpAddr) -> IpAddr {
-    let IpAddr::V6(six) = ip.to_canonical() else { return ip.to_canonical() };
-    let four = |high: u16, low: u16| {
-        let [a, b] = high.to_be_bytes();
-        let [c, d] = low.to_be_bytes();
-        IpAddr::V4(Ipv4Addr::new(a, b, c, d))
-    };
-    match six.segments() {
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => four(high, low),
-        _ => IpAddr::V6(six),
+/// Returns an address with those that lead to the same place: the IPv4 addresses that it embeds, and the
+/// loopback addresses if one of them is unspecified.
+fn spellings(ip: IpAddr) -> Vec<IpAddr> {
+    let mut all = vec![ip];
+    if let IpAddr::V6(six) = ip {
+        all.extend(embedded(six).into_iter().map(IpAddr::V4));
+    }
+    // Linux connects to loopback instead.
+    if all.iter().any(IpAddr::is_unspecified) {
+        all.extend([IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)]);
+    }
+    all
+}
+
+/// Returns the IPv4 addresses that an IPv6 address embeds: of a destination (RFC 4291 §2.5.5, RFC 6052 §2.1,
+/// RFC 5214 §6.1), of its router (RFC 3056 §2), or of its server and of its NAT (RFC 4380 §4).
+fn embedded(ip: Ipv6Addr) -> Vec<Ipv4Addr> {
+    let four = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
+    match ip.segments() {
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => {
+            vec![four(high, low)]
+        }
+        // The first 16 are not addresses: they include `::` and `::1`.
+        [0, 0, 0, 0, 0, 0, 0, 0..=0xf] => Vec::new(),
+        [0, 0, 0, 0, 0, 0, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
+            vec![four(high, low)]
+        }
+        [0x2001, 0, server_high, server_low, _, _, high, low] => {
+            vec![four(server_high, server_low), four(!high, !low)]
+        }
+        [0x2002, router_high, router_low, ..] => vec![four(router_high, router_low)],
+        [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => vec![four(high, low)],
+        _ => Vec::new(),
     }
 }
 
@@ -253,130 +317,4 @@ fn is_restricted_v6(ip: Ipv6Addr) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const REMOTE_CLIENT: &str = "198.51.100.7";
-
-    fn rules(allow: &[&str], deny: &[&str]) -> Rules {
-        let read = |texts: &[&str]| texts.iter().map(|text| text.parse().expect(text)).collect();
-        Rules { allow: read(allow), deny: read(deny) }
-    }
-
-    fn may(rules: &Rules, address: &str, client: &str) -> bool {
-        let ip = address.parse().expect("an address");
-        rules.of_address(ip, 443, client.parse().expect("an address")).is_ok()
-    }
-
-    #[test]
-    fn remote_clients_cannot_reach_private_addresses() {
-        let rules = Rules::default();
-        for restricted in [
-            "127.0.0.1",
-            "127.9.9.9",
-            "10.1.1.1",
-            "192.168.1.1",
-            "172.16.0.1",
-            "169.254.169.254",
-            "100.64.0.1",
-            "0.0.0.0",
-            "::1",
-            "::",
-            "fe80::1",
-            "fd00::1",
-            "::ffff:127.0.0.1",
-            "64:ff9b::10.0.0.1",
-            "2002:7f00:1::",
-            "64:ff9b:1::1",
-            "fec0::1",
-        ] {
-            assert!(!may(&rules, restricted, REMOTE_CLIENT), "{restricted}");
-            assert!(
-                may(&rules, restricted, "127.0.0.1") && may(&rules, restricted, "::1"),
-                "{restricted}"
-            );
-        }
-        for public in ["192.0.2.1", "2001:db8::1", "100.128.0.1", "64:ff9b::192.0.2.1"] {
-            assert!(may(&rules, public, REMOTE_CLIENT), "{public}");
-        }
-        assert!(may(&rules, "10.0.0.1", "::ffff:127.0.0.1"));
-    }
-
-    #[test]
-    fn an_allow_rule_overrides_the_others() {
-        let rules = rules(&["10.1.0.0/16", "[fd00::]/8:443", "*.corp.example"], &["*"]);
-        assert!(may(&rules, "10.1.2.3", REMOTE_CLIENT) && may(&rules, "fd00::9", REMOTE_CLIENT));
-        assert!(!may(&rules, "10.2.0.1", "127.0.0.1") && !may(&rules, "192.0.2.1", "127.0.0.1"));
-        let verdict = |host: &str, port| {
-            let to = Destination::new(Host::parse(host).expect("a host"), port);
-            rules.of_destination(&to, REMOTE_CLIENT.parse().expect("an address"))
-        };
-        assert_eq!(verdict("a.corp.example", 1), Verdict::Allowed);
-        assert_eq!(verdict("corp.example", 1), Verdict::ByAddress);
-        assert_eq!(verdict("xcorp.example", 1), Verdict::ByAddress);
-        assert_eq!(verdict("fd00::9", 80), Verdict::Denied(DenialReason::Rule));
-    }
-
-    #[test]
-    fn the_name_of_this_machine_is_treated_like_its_addresses() {
-        let verdict = |rules: &Rules, host: &str, client: &str| {
-            let to = Destination::new(Host::parse(host).expect("a host"), 80);
-            rules.of_destination(&to, client.parse().expect("an address"))
-        };
-        for name in ["localhost", "LOCALHOST.", "app.localhost"] {
-            let none = Rules::default();
-            assert_eq!(
-                verdict(&none, name, REMOTE_CLIENT),
-                Verdict::Denied(DenialReason::Local),
-                "{name}"
-            );
-            assert_eq!(verdict(&none, name, "127.0.0.1"), Verdict::Allowed, "{name}");
-            let rule = rules(&[], &["127.0.0.0/8"]);
-            assert_eq!(verdict(&rule, name, "::1"), Verdict::Denied(DenialReason::Rule), "{name}");
-            let named = rules(&["localhost", "*.localhost"], &["*"]);
-            assert_eq!(verdict(&named, name, REMOTE_CLIENT), Verdict::Allowed, "{name}");
-        }
-    }
-
-    #[test]
-    fn names_and_ports_are_denied() {
-        let rules = rules(&[], &["ads.example", "*:25", "192.0.2.0/24:1-1023"]);
-        let to = |host: &str| Destination::new(Host::parse(host).expect("a host"), 443);
-        let client = "127.0.0.1".parse().expect("an address");
-        assert_eq!(
-            rules.of_destination(&to("ads.example"), client),
-            Verdict::Denied(DenialReason::Rule)
-        );
-        assert_eq!(rules.of_destination(&to("x.ads.example"), client), Verdict::ByAddress);
-        assert!(!may(&rules, "192.0.2.1", "127.0.0.1") && may(&rules, "192.0.3.1", "127.0.0.1"));
-        assert_eq!(
-            rules.of_address("8.8.8.8".parse().unwrap(), 25, client),
-            Err(DenialReason::Rule)
-        );
-    }
-
-    #[test]
-    fn patterns_are_parsed_as_people_write_them() {
-        for text in [
-            "*",
-            "*:80",
-            "a",
-            "A.b:1-2",
-            "*.a.b",
-            "1.2.3.4",
-            "1.2.3.4:5",
-            "1.0.0.0/8:5",
-            "::1",
-            "[::1]:5",
-            "[fd00::]/8",
-            "[fd00::]/8:5",
-            "fd00::/8",
-        ] {
-            assert!(text.parse::<Pattern>().is_ok(), "{text}");
-        }
-        for text in ["", "a:", "a:x", "a:2-1", "1.2.3.4/33", "fd00::/129", "*.1.2.3.4", "a/8", "*a"]
-        {
-            assert_eq!(text.parse::<Pattern>(), Err(PatternError), "{text}");
-        }
-    }
-}
+mod tests;

@@ -201,7 +201,7 @@ impl ProxyBuilder {
         let shared = Arc::new(Shared {
             endpoint: self.endpoint,
             policy,
-            rules: Arc::new(self.rules),
+            rules: Arc::new(Rules { resolved_elsewhere: via.is_some(), ..self.rules }),
             users: self.users,
             via,
             acceptor,

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use eyas::{Endpoint, Resolver, SecurityParameters, ServerIdentity};
 use eyas_http::Versions;
+use eyas_relay::rules::Rules;
 use eyas_relay::users::Users;
-use eyas_relay::{Ending, Limits, Via, WonBy};
+use eyas_relay::{Ending, Limits, ProxyBuilder, Via, WonBy};
 use tokio::io::copy_bidirectional;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
@@ -66,9 +67,18 @@ impl Chain {
 /// Starts a proxy that uses another one at this port, and trusts its certificate.
 fn near(
     trusted: CertificateDer<'static>,
-    (port, user): (u16, &str),
+    to: (u16, &str),
     set: impl FnOnce(Via) -> Via,
     limits: Limits,
+) -> Stage {
+    stage_via(trusted, to, |proxy, via| proxy.via(set(via)).limits(limits))
+}
+
+/// Starts a proxy that `set` tells to use another one at this port.
+fn stage_via(
+    trusted: CertificateDer<'static>,
+    (port, user): (u16, &str),
+    set: impl FnOnce(ProxyBuilder, Via) -> ProxyBuilder,
 ) -> Stage {
     // Nothing listens at the first address: connections to a proxy are raced as well.
     let both = vec![IpAddr::from(Ipv6Addr::LOCALHOST), IpAddr::from(Ipv4Addr::LOCALHOST)];
@@ -77,7 +87,7 @@ fn near(
         .security(SecurityParameters::platform().with_roots([trusted]));
     let via = Via::parse(&format!("https://{user}@proxy.test:{port}")).expect("a proxy");
     let endpoint = endpoint.build().expect("an endpoint");
-    Stage::new(endpoint, |proxy| proxy.via(set(via)).limits(limits))
+    Stage::new(endpoint, |proxy| set(proxy, via))
 }
 
 /// Starts a server that sends a greeting, and then returns the data of the client.
@@ -137,6 +147,26 @@ async fn a_refusal_by_the_other_proxy_is_reported() {
     let chain = Chain::new(server.port(), "ada:love%3Alace");
     // Nothing listens at port 1 of this machine.
     assert_eq!(chain.near.socks("127.0.0.1", 1).await.1, 4);
+}
+
+/// Names are looked up by the other proxy, so a rule that denies everything else must deny them by name.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_rules_apply_to_names_that_the_other_proxy_looks_up() {
+    let server = greeting().await;
+    let chain = Chain::new(server.port(), "ada:love%3Alace");
+    let near = |allow: &str| {
+        let rules = |text: &str| vec![text.parse().expect("a pattern")];
+        let rules = Rules { allow: rules(allow), deny: rules("*"), ..Rules::default() };
+        let user = (chain.port, "ada:love%3Alace");
+        stage_via(chain.trusted.clone(), user, |proxy, via| proxy.via(via).rules(rules))
+    };
+    const NOT_ALLOWED: u8 = 2;
+    for (allow, expected) in
+        [("*.test", 0), ("*.ok.test", NOT_ALLOWED), ("127.0.0.0/8", NOT_ALLOWED)]
+    {
+        let near = near(allow);
+        assert_eq!(near.socks("name.test", server.port()).await.1, expected, "{allow}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

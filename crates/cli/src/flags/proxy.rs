@@ -141,7 +141,8 @@ pub(crate) struct ProxyDestinationFlags {
     /// requires that
     ///
     /// eyas races to the addresses of the proxy, over HTTP/3, HTTP/2 and HTTP/1.1 if it is https.
-    /// The proxy resolves names, so --allow and --deny do not apply to the addresses behind them.
+    /// The proxy resolves names, so --allow and --deny do not apply to the addresses behind them;
+    /// --deny '*' applies to names, too.
     /// UDP needs a proxy with CONNECT-UDP (RFC 9298), such as eyas.
     #[arg(long, value_name = "URL", value_parser = Via::parse, env = "EYAS_PROXY_VIA",
           hide_env_values = true, help_heading = "Reaching")]

@@ -157,7 +157,10 @@ fn authorized(line: &str) -> Result<(KeyFingerprint, Grant), String> {
     }
     let open = match open {
         None => Rules::default(),
-        Some(allow) => Rules { allow, deny: vec!["*".parse().map_err(|_| "no pattern")?] },
+        Some(allow) => {
+            let deny = vec!["*".parse().map_err(|_| "no pattern")?];
+            Rules { allow, deny, ..Rules::default() }
+        }
     };
     let listen = listen.map_or(ListenPermission::Loopback, ListenPermission::At);
     Ok((key, Grant { name: name.trim().to_owned(), open: Arc::new(open), listen, networks }))

@@ -165,7 +165,8 @@ fn builder(options: &ProxyDestinationFlags, common: &CommonFlags) -> Result<Prox
     policy.deadline = options.connect_timeout;
     let policy =
         policy.validated().map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))?;
-    let rules = Rules { allow: options.allow.clone(), deny: options.deny.clone() };
+    let (allow, deny) = (options.allow.clone(), options.deny.clone());
+    let rules = Rules { allow, deny, ..Rules::default() };
     let color = common.color;
     let notice = move |text: String| {
         let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);

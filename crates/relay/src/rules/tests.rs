@@ -1,0 +1,193 @@
+use super::*;
+
+const REMOTE_CLIENT: &str = "198.51.100.7";
+const DENIED: Verdict = Verdict::Denied(DenialReason::Rule);
+
+fn rules(allow: &[&str], deny: &[&str]) -> Rules {
+    let read = |texts: &[&str]| texts.iter().map(|text| text.parse().expect(text)).collect();
+    Rules { allow: read(allow), deny: read(deny), resolved_elsewhere: false }
+}
+
+fn may(rules: &Rules, address: &str, client: &str) -> bool {
+    let ip = address.parse().expect("an address");
+    rules.of_address(ip, 443, client.parse().expect("an address")).is_ok()
+}
+
+#[test]
+fn remote_clients_cannot_reach_private_addresses() {
+    let rules = Rules::default();
+    for restricted in [
+        "127.0.0.1",
+        "127.9.9.9",
+        "10.1.1.1",
+        "192.168.1.1",
+        "172.16.0.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "0.0.0.0",
+        "::1",
+        "::",
+        "fe80::1",
+        "fd00::1",
+        "::ffff:127.0.0.1",
+        "64:ff9b::10.0.0.1",
+        "2002:7f00:1::",
+        "64:ff9b:1::1",
+        "fec0::1",
+    ] {
+        assert!(!may(&rules, restricted, REMOTE_CLIENT), "{restricted}");
+        assert!(
+            may(&rules, restricted, "127.0.0.1") && may(&rules, restricted, "::1"),
+            "{restricted}"
+        );
+    }
+    for public in ["192.0.2.1", "2001:db8::1", "100.128.0.1", "64:ff9b::192.0.2.1"] {
+        assert!(may(&rules, public, REMOTE_CLIENT), "{public}");
+    }
+    assert!(may(&rules, "10.0.0.1", "::ffff:127.0.0.1"));
+}
+
+#[test]
+fn an_allow_rule_overrides_the_others() {
+    let rules = rules(&["10.1.0.0/16", "[fd00::]/8:443", "*.corp.example"], &["*"]);
+    assert!(may(&rules, "10.1.2.3", REMOTE_CLIENT) && may(&rules, "fd00::9", REMOTE_CLIENT));
+    assert!(!may(&rules, "10.2.0.1", "127.0.0.1") && !may(&rules, "192.0.2.1", "127.0.0.1"));
+    let verdict = |host: &str, port| {
+        let to = Destination::new(Host::parse(host).expect("a host"), port);
+        rules.of_destination(&to, REMOTE_CLIENT.parse().expect("an address"))
+    };
+    assert_eq!(verdict("a.corp.example", 1), Verdict::Allowed);
+    assert_eq!(verdict("corp.example", 1), Verdict::ByAddress);
+    assert_eq!(verdict("xcorp.example", 1), Verdict::ByAddress);
+    assert_eq!(verdict("fd00::9", 80), Verdict::Denied(DenialReason::Rule));
+}
+
+#[test]
+fn a_name_is_denied_like_its_addresses() {
+    // What is allowed and denied, with the verdict on a name that is looked up here, and elsewhere.
+    type Row = (&'static [&'static str], &'static [&'static str], &'static str, Verdict, Verdict);
+    let rows: [Row; 9] = [
+        (&["*.ok.test"], &["*"], "other.test", DENIED, DENIED),
+        (&["*.ok.test"], &["*"], "a.ok.test", Verdict::Allowed, Verdict::Allowed),
+        (&["*.ok.test:80"], &["*"], "a.ok.test", DENIED, DENIED),
+        (&["192.0.2.0/24"], &["*"], "other.test", Verdict::ByAddress, DENIED),
+        (&["192.0.2.0/24:80"], &["*"], "other.test", DENIED, DENIED),
+        (&["192.0.2.0/24"], &["*", "other.test"], "other.test", DENIED, DENIED),
+        (&[], &["*:443"], "other.test", DENIED, DENIED),
+        (&[], &["*:25"], "other.test", Verdict::ByAddress, Verdict::ByAddress),
+        (&["*"], &["*.test"], "other.test", Verdict::Allowed, Verdict::Allowed),
+    ];
+    for (allow, deny, name, here, elsewhere) in rows {
+        let to = Destination::new(Host::parse(name).expect("a host"), 443);
+        for (resolved_elsewhere, expected) in [(false, here), (true, elsewhere)] {
+            let rules = Rules { resolved_elsewhere, ..rules(allow, deny) };
+            let verdict = rules.of_destination(&to, Ipv4Addr::LOCALHOST.into());
+            assert_eq!(verdict, expected, "{allow:?} {deny:?} {name} {resolved_elsewhere}");
+        }
+    }
+}
+
+/// The spellings of an IPv4 address.
+const SPELLINGS: [fn([u16; 2]) -> [u16; 8]; 9] = [
+    |[a, b]| [0, 0, 0, 0, 0, 0xffff, a, b],
+    |[a, b]| [0, 0, 0, 0, 0xffff, 0, a, b],
+    |[a, b]| [0, 0, 0, 0, 0, 0, a, b],
+    |[a, b]| [0x64, 0xff9b, 0, 0, 0, 0, a, b],
+    |[a, b]| [0x2002, a, b, 1, 0, 0, 0, 1],
+    |[a, b]| [0x2001, 0, a, b, 0, 0, 0, 0],
+    |[a, b]| [0x2001, 0, 0, 1, 0, 0, !a, !b],
+    |[a, b]| [0xfe80, 0, 0, 0, 0, 0x5efe, a, b],
+    |[a, b]| [0x2001, 0xdb8, 0, 0, 0x200, 0x5efe, a, b],
+];
+
+proptest::proptest! {
+    #[test]
+    fn what_is_denied_in_one_spelling_is_denied_in_all(four: u32, bits in 1_u8..=32, way in 0_usize..9) {
+        let ip = Ipv4Addr::from_bits(four);
+        let denied = rules(&[], &[&format!("{ip}/{bits}")]);
+        let spelling = Ipv6Addr::from(SPELLINGS[way]([(four >> 16) as u16, four as u16]));
+        proptest::prop_assume!(four > 0xf);
+        proptest::prop_assert!(!may(&denied, &spelling.to_string(), "::1"), "{spelling}");
+        // As it is, too.
+        let as_it_is = rules(&[], &[&format!("[{spelling}]")]);
+        proptest::prop_assert!(!may(&as_it_is, &spelling.to_string(), "::1"), "{spelling}");
+        // What is allowed in IPv4 is allowed only where it is mapped.
+        let allowed = rules(&[&ip.to_string()], &["*"]);
+        proptest::prop_assert_eq!(may(&allowed, &spelling.to_string(), "::1"), way == 0);
+    }
+}
+
+#[test]
+fn unspecified_addresses_lead_to_loopback() {
+    for (deny, address) in [
+        ("127.0.0.0/8", "0.0.0.0"),
+        ("127.0.0.0/8", "::ffff:0.0.0.0"),
+        ("127.0.0.0/8", "::"),
+        ("::1", "::"),
+        ("::1", "0.0.0.0"),
+        ("127.0.0.1", "64:ff9b::"),
+        ("[::]/0", "2002:c633:6402::1"),
+    ] {
+        assert!(!may(&rules(&[], &[deny]), address, "127.0.0.1"), "{deny} {address}");
+    }
+    assert!(may(&rules(&[], &["127.0.0.0/8", "::1"]), "192.0.2.1", "127.0.0.1"));
+}
+
+#[test]
+fn the_name_of_this_machine_is_treated_like_its_addresses() {
+    let verdict = |rules: &Rules, host: &str, client: &str| {
+        let to = Destination::new(Host::parse(host).expect("a host"), 80);
+        rules.of_destination(&to, client.parse().expect("an address"))
+    };
+    for name in ["localhost", "LOCALHOST.", "app.localhost"] {
+        let none = Rules::default();
+        assert_eq!(
+            verdict(&none, name, REMOTE_CLIENT),
+            Verdict::Denied(DenialReason::Local),
+            "{name}"
+        );
+        assert_eq!(verdict(&none, name, "127.0.0.1"), Verdict::Allowed, "{name}");
+        let rule = rules(&[], &["127.0.0.0/8"]);
+        assert_eq!(verdict(&rule, name, "::1"), Verdict::Denied(DenialReason::Rule), "{name}");
+        let named = rules(&["localhost", "*.localhost"], &["*"]);
+        assert_eq!(verdict(&named, name, REMOTE_CLIENT), Verdict::Allowed, "{name}");
+    }
+}
+
+#[test]
+fn names_and_ports_are_denied() {
+    let rules = rules(&[], &["ads.example", "*:25", "192.0.2.0/24:1-1023"]);
+    let to = |host: &str| Destination::new(Host::parse(host).expect("a host"), 443);
+    let client = "127.0.0.1".parse().expect("an address");
+    assert_eq!(
+        rules.of_destination(&to("ads.example"), client),
+        Verdict::Denied(DenialReason::Rule)
+    );
+    assert_eq!(rules.of_destination(&to("x.ads.example"), client), Verdict::ByAddress);
+    assert!(!may(&rules, "192.0.2.1", "127.0.0.1") && may(&rules, "192.0.3.1", "127.0.0.1"));
+    assert_eq!(rules.of_address("8.8.8.8".parse().unwrap(), 25, client), Err(DenialReason::Rule));
+}
+
+#[test]
+fn patterns_are_parsed_as_people_write_them() {
+    for text in [
+        "*",
+        "*:80",
+        "a",
+        "A.b:1-2",
+        "*.a.b",
+        "1.2.3.4",
+        "1.2.3.4:5",
+        "1.0.0.0/8:5",
+        "::1",
+        "[::1]:5",
+        "[fd00::]/8",
+        "[fd00::]/8:5",
+        "fd00::/8",
+    ] {
+        assert!(text.parse::<Pattern>().is_ok(), "{text}");
+    }
+    for text in ["", "a:", "a:x", "a:2-1", "1.2.3.4/33", "fd00::/129", "*.1.2.3.4", "a/8", "*a"] {
+        assert_eq!(text.parse::<Pattern>(), Err(PatternError), "{text}");
+    }
+}
