@@ -69,6 +69,27 @@ fn a_fixed_mapping_needs_less_buffer_on_paths_of_different_delay() {
     assert!(far > 3.0 * near, "{near} and {far} ms");
 }
 
+/// Messages that are queued on each stream in turn, in one send buffer: their rates are equal, so a
+/// path that falls behind has the rest of the buffer in its queue, and the losses. Any difference
+/// decides which path that is. With a share of the buffer for each stream they are alike.
+#[test]
+fn a_shared_send_buffer_burdens_one_of_two_equal_paths() {
+    let measured = |delays: [u64; 2], user| {
+        let links =
+            delays.map(|us| LinkConfig { delay: Duration::from_micros(us), ..link(10, 10) });
+        let mut outcome = run(&links, &FIXED, 2, 352, true, user);
+        outcome.world.start_measuring();
+        outcome.world.run_to(Duration::from_secs(32));
+        [0, 1].map(|stream| outcome.world.hosts[B].tallies[stream].mean_delay())
+    };
+    let [near, far] = measured([10_000, 11_000], User::InTurn);
+    assert!(far > 1.5 * near, "{near} and {far} ms");
+    let [far, near] = measured([11_000, 10_000], User::InTurn);
+    assert!(far > 1.5 * near, "{far} and {near} ms");
+    let [first, second] = measured([10_000, 10_000], User::ByQueueInfo);
+    assert!((0.95..1.05).contains(&(first / second)), "{first} and {second} ms");
+}
+
 #[test]
 fn a_fixed_mapping_needs_queue_information_on_paths_of_different_rate() {
     let links = [link(10, 10), link(25, 10)];
