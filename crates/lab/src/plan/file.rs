@@ -250,10 +250,12 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
     let mut file: File =
         table.clone().try_into().map_err(|error| PlanError(format!("after --set: {error}")))?;
     check_set(&file, &set)?;
-    // A user who sets the axis has chosen the points.
+    // A user who sets the axis has chosen the points, also where a scene or a curve has its own.
     if set.iter().any(|layer| layer.key == "sweep.values") {
         file.quick.take_all_points();
         file.standard.take_all_points();
+        file.scene.iter_mut().for_each(|scene| scene.values = None);
+        file.curve.iter_mut().for_each(|curve| curve.values = None);
     }
     check_quick_and_standard(&file)?;
     let grid = Grid {

@@ -146,6 +146,27 @@ fn a_shorter_run_takes_groups_of_points() {
 }
 
 #[test]
+fn values_of_the_command_line_reach_every_scene_and_curve() {
+    for shipped in shipped() {
+        let all = Plan::parse(shipped.text, &Options::default()).unwrap().grid;
+        let value = format!(
+            "{:?}",
+            toml::from_str::<toml::Table>(shipped.text).unwrap()["sweep"]["values"][0]
+        );
+        let value = value.trim_start_matches("String(").trim_start_matches("Integer(");
+        let set = vec![format!("sweep.values=[{}]", value.trim_end_matches(')'))];
+        for extent in [Extent::Full, Extent::Standard, Extent::Quick] {
+            let options = Options { set: set.clone(), extent, ..Options::default() };
+            let chosen = Plan::parse(shipped.text, &options).unwrap().grid;
+            for point in &all.points {
+                let along = chosen.along(&point.scene, &point.curve);
+                assert_eq!(along.count(), 1, "{}: {} {}", shipped.name, point.scene, point.curve);
+            }
+        }
+    }
+}
+
+#[test]
 fn all_thirteen_rows_have_a_claim() {
     let mut ids: Vec<String> = ["cmt-delay", "cmt-bandwidth", "cmt-three-paths"]
         .iter()

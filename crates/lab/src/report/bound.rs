@@ -63,13 +63,22 @@ fn table(document: &Document, scene: &Named) -> String {
             )
         })
         .collect();
-    format!(
-        "<details open>\n<summary>{title}</summary>\n<table class=\"bounds cards\">\n\
-         <thead><tr><th>{axis}</th><th>use of the buffer by path</th>\
-         <th>bound</th>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</details>\n",
-        title = escape(&scene.label),
-        axis = escape(&axis_label(&document.axis)),
-    )
+    if rows.is_empty() {
+        return rows;
+    }
+    let axis = escape(&axis_label(&document.axis));
+    let table = format!(
+        "<table class=\"bounds cards\">\n<thead><tr><th>{axis}</th><th>use of the buffer by path</th>\
+         <th>bound</th>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n"
+    );
+    // A plan without scenes has one table, which needs no title.
+    match scene.label.is_empty() {
+        true => table,
+        false => {
+            let title = escape(&scene.label);
+            format!("<details open>\n<summary>{title}</summary>\n{table}</details>\n")
+        }
+    }
 }
 
 /// Returns the bound that remains if messages are kept unsent.

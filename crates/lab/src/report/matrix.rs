@@ -19,6 +19,9 @@ pub(super) fn section(document: &Document) -> String {
             format!("<dt>{}</dt><dd>{}</dd>", escape(&column.label), escape(&column.about))
         })
         .collect();
+    if shown.is_empty() {
+        return String::new();
+    }
     format!(
         "<section id=\"matrix\">\n<h2>Overview</h2>\n<div class=\"scroll matrix\"><table>\n\
          <thead><tr><th></th>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n\

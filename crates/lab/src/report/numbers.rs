@@ -31,6 +31,10 @@ fn table(document: &Document, measure: &Measure) -> String {
     let head: String =
         xs.iter().map(|x| format!("<th scope=\"col\">{}</th>", escape(&with_unit(*x)))).collect();
     let mut rows = String::new();
+    let measured = document.points.iter().any(|point| point.measures.contains_key(measure));
+    if !measured {
+        return rows;
+    }
     for scene in &document.scenes {
         for curve in &document.curves {
             if document.along(&scene.id, &curve.id).next().is_none() {
@@ -55,9 +59,6 @@ fn table(document: &Document, measure: &Measure) -> String {
             };
             rows.push_str(&format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", escape(&name)));
         }
-    }
-    if rows.is_empty() {
-        return rows;
     }
     format!(
         "<details>\n<summary>{label}</summary>\n<div class=\"scroll\"><table class=\"numbers cards\">\n\

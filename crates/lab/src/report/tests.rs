@@ -38,6 +38,33 @@ fn the_page_contains_claims_pictures_choices_and_sources() {
     assert!(page.contains("&lt;commit&gt;") && !page.contains("<commit>"));
 }
 
+/// Something to open has a title, and something in it.
+#[test]
+fn no_disclosure_is_empty() {
+    let without_results = |name: &str| {
+        let shipped = shipped().iter().find(|shipped| shipped.name == name).unwrap();
+        let plan = Plan::parse(shipped.text, &Options::default()).unwrap();
+        Document::new(&plan, &Results::default(), "commit", vec![1])
+    };
+    let mut seen = 0;
+    for name in shipped().iter().map(|shipped| shipped.name) {
+        for document in [document(name), without_results(name)] {
+            let page = page(&document);
+            for disclosure in page.split("<details").skip(1) {
+                let (disclosure, _) = disclosure.split_once("</details>").unwrap();
+                let (title, content) = disclosure.split_once("</summary>").unwrap();
+                let (_, title) = title.split_once("<summary>").unwrap();
+                let cells = content.split("<td").skip(1).chain(content.split("<dd").skip(1));
+                let mut texts = cells.filter_map(|cell| cell.split_once('>'));
+                let has_text = texts.any(|(_, text)| !text.starts_with("</"));
+                assert!(!title.trim().is_empty() && has_text, "{name}: {disclosure}");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 20, "{seen}");
+}
+
 #[test]
 fn each_figure_has_its_own_page() {
     let document = document("cmt-delay");

@@ -14,7 +14,7 @@ use super::store::{create_directory, read_file, write_atomically};
 use crate::claim::{self, Outcome, Verdict};
 use crate::measure::Measure;
 use crate::plan::{Extent, Figure, Plan, PublishedTable};
-use crate::printable::make_printable;
+use crate::printable::{make_printable, printable};
 use crate::run::{PacketCourse, Results, RunResult};
 use crate::simulation::ACCESS_QUEUE;
 use crate::situation::{
@@ -189,7 +189,10 @@ impl Document {
     /// If there is none, or it was written by another version of eyas.
     pub fn read_file(path: &Path) -> Result<Self, ResultsError> {
         let text = read_file(path)?;
-        let refused = |cause: String| ResultsError::Content { path: path.to_owned(), cause };
+        let refused = |cause: String| ResultsError::Content {
+            path: path.to_owned(),
+            cause: printable(&cause),
+        };
         let mut value: serde_json::Value =
             serde_json::from_slice(&text).map_err(|cause| refused(cause.to_string()))?;
         // The file may be anybody's.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::ResultsError;
+use crate::printable::make_printable;
 use crate::run::RunResult;
 use crate::situation::{Point, Situation};
 
@@ -59,7 +60,11 @@ impl Store {
         };
         let kept = fs::read(self.file(&point.id))
             .ok()
-            .and_then(|text| serde_json::from_slice::<PointFile>(&text).ok())
+            .and_then(|text| serde_json::from_slice(&text).ok())
+            .and_then(|mut value: serde_json::Value| {
+                make_printable(&mut value);
+                serde_json::from_value::<PointFile>(value).ok()
+            })
             .filter(|file| file.version == self.version && file.setup == point.situation);
         self.points.insert(point.id.clone(), kept.unwrap_or(fresh));
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::shard::{Shard, ShardFile};
 use super::{in_rounds, seeds};
 use crate::plan::{Plan, PlanError};
+use crate::printable::printable;
 use crate::results::{ResultsError, Store};
 use crate::run::{Results, RunResult};
 use crate::situation::Point;
@@ -140,7 +141,7 @@ fn shards(directories: &[PathBuf], version: &str) -> Result<Vec<ShardDirectory>,
         if file.version != version {
             return Err(MergeError::OtherCode {
                 directory: directory.clone(),
-                version: file.version,
+                version: printable(&file.version),
                 running: version.to_owned(),
             });
         }
@@ -150,7 +151,7 @@ fn shards(directories: &[PathBuf], version: &str) -> Result<Vec<ShardDirectory>,
             return Err(MergeError::OtherRuns {
                 first: first.directory.clone(),
                 other: directory.clone(),
-                difference,
+                difference: printable(&difference),
             });
         }
         shards.push(ShardDirectory { directory: directory.clone(), file });

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::{Options, Plan, PlanError};
+use crate::printable::printable;
 use crate::results::{ResultsError, create_directory, read_file, write_atomically};
 
 /// The file name in the output directory of a shard.
@@ -114,7 +115,7 @@ impl ShardFile {
         let path = out.join(FILE);
         let text = read_file(&path)?;
         serde_json::from_slice(&text)
-            .map_err(|cause| ResultsError::Content { path, cause: cause.to_string() })
+            .map_err(|cause| ResultsError::Content { path, cause: printable(&cause.to_string()) })
     }
 
     /// Claims an output directory, or confirms that it already belongs to this shard.

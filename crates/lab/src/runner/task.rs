@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::printable::printable;
 use crate::run::RunResult;
 use crate::simulation;
 use crate::situation::Situation;
@@ -74,7 +75,7 @@ impl Task {
     /// # Errors
     /// If the text is not a task.
     pub fn read(text: &[u8]) -> Result<Self, TaskError> {
-        serde_json::from_slice(text).map_err(|cause| TaskError::Text(cause.to_string()))
+        serde_json::from_slice(text).map_err(|cause| TaskError::Text(printable(&cause.to_string())))
     }
 
     /// Serialises the task.
@@ -82,7 +83,7 @@ impl Task {
     /// # Errors
     /// If a situation cannot be serialised, which does not happen with those parsed from a plan.
     pub fn write(&self) -> Result<Vec<u8>, TaskError> {
-        serde_json::to_vec(self).map_err(|cause| TaskError::Text(cause.to_string()))
+        serde_json::to_vec(self).map_err(|cause| TaskError::Text(printable(&cause.to_string())))
     }
 
     /// Executes its runs one after the other. `before_each` is called before each of them, and can
@@ -100,7 +101,7 @@ impl Task {
         for TaskRun { point, situation, seed } in &self.runs {
             before_each()?;
             let result = simulation::run_situation(situation, *seed)
-                .ok_or_else(|| TaskError::Live(point.clone()))?;
+                .ok_or_else(|| TaskError::Live(printable(point)))?;
             runs.push(RunOutcome { point: point.clone(), seed: *seed, result });
         }
         Ok(TaskOutcome { version: version.to_owned(), runs })
@@ -113,7 +114,7 @@ impl TaskOutcome {
     /// # Errors
     /// If the text is not an outcome.
     pub fn read(text: &[u8]) -> Result<Self, TaskError> {
-        serde_json::from_slice(text).map_err(|cause| TaskError::Text(cause.to_string()))
+        serde_json::from_slice(text).map_err(|cause| TaskError::Text(printable(&cause.to_string())))
     }
 
     /// Serialises the outcome.
@@ -121,7 +122,7 @@ impl TaskOutcome {
     /// # Errors
     /// If it cannot be serialised, which does not happen with outcomes of runs.
     pub fn write(&self) -> Result<Vec<u8>, TaskError> {
-        serde_json::to_vec(self).map_err(|cause| TaskError::Text(cause.to_string()))
+        serde_json::to_vec(self).map_err(|cause| TaskError::Text(printable(&cause.to_string())))
     }
 }
 
@@ -130,5 +131,6 @@ pub(super) fn check_version(required: &str, running: &str) -> Result<(), TaskErr
     if required == running {
         return Ok(());
     }
-    Err(TaskError::OtherCode { required: required.to_owned(), running: running.to_owned() })
+    // The version that is required is text of somebody else's.
+    Err(TaskError::OtherCode { required: printable(required), running: printable(running) })
 }

@@ -131,6 +131,29 @@ fn mismatched_shards_are_refused_with_a_reason() {
     assert!(error(&[&one, &changed], "v").contains("differ in the run of"));
 }
 
+/// Directories of runs may be anybody's: what a terminal would obey does not reach it.
+#[test]
+fn escape_sequences_of_stored_files_are_not_shown() {
+    let root = tempfile::tempdir().unwrap();
+    let [one, two] = ["1/2", "2/2"].map(|name| shard(root.path(), name));
+    let original = fs::read_to_string(two.join("shard.json")).unwrap();
+    for (from, to) in [
+        ("\"v\"", "\"\\u001b[2Jv\""),
+        ("\"small\"", "\"\\u009b2Jsmall\""),
+        ("\"full\"", "\"\\u001bc\""),
+        ("\"name\"", "\"\\u001bname\""),
+    ] {
+        fs::write(two.join("shard.json"), original.replacen(from, to, 1)).unwrap();
+        let Err(error) = merge(&[one.clone(), two.clone()], "v") else { continue };
+        assert!(!error.to_string().contains(['\u{1b}', '\u{9b}']), "{from}: {error:?}");
+    }
+    let task = Task { version: "\u{1b}c".to_owned(), runs: Vec::new() };
+    let error = task.run("v", || Ok::<(), TaskError>(())).unwrap_err().to_string();
+    assert!(!error.contains('\u{1b}'), "{error:?}");
+    let Err(error) = Task::read(b"{ \"version\": 1, \"\\u001b[2J\": 2 }") else { panic!("a task") };
+    assert!(!error.to_string().contains('\u{1b}'), "{error:?}");
+}
+
 #[test]
 fn a_directory_belongs_to_one_shard() {
     let root = tempfile::tempdir().unwrap();

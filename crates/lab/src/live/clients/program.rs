@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::emulator::Namespace;
 use crate::live::LiveError;
+use crate::printable::printable;
 use crate::situation::live::ClientProgram;
 
 /// The file with the client's messages, in its home directory.
@@ -190,7 +191,7 @@ fn last_message(messages: &Path) -> Option<String> {
 }
 
 fn truncate(line: &str) -> String {
-    line.chars().take(MAX_MESSAGE).collect()
+    printable(&line.chars().take(MAX_MESSAGE).collect::<String>())
 }
 
 /// A process and its children, which all end with it.
