@@ -33,6 +33,8 @@ pub enum Measure {
     /// `path.NAME`: payload-bearing packets that left a path's bottleneck towards the receiver, in
     /// Mbit/s of IP packets.
     Path(String),
+    /// `back.NAME`: packets that left a path's bottleneck towards the sender, in Mbit/s of IP packets.
+    Back(String),
     /// `dropped.NAME`: packets that a path's bottleneck dropped, in percent of those offered to it.
     Dropped(String),
     /// `rival.NAME`: payload of another association, in Mbit/s.
@@ -48,7 +50,7 @@ pub enum Measure {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a measure; measures are throughput, throughput.STREAM, delay, delay.STREAM, \
-     share, ceiling, bound, slowest, path.NAME, dropped.NAME, rival.NAME and gap, and for live \
+     share, ceiling, bound, slowest, path.NAME, back.NAME, dropped.NAME, rival.NAME and gap, and for live \
      runs mean.COLUMN, deviation.COLUMN, count.COLUMN, least.COLUMN, most.COLUMN and p50.COLUMN"
 )]
 pub struct ParseMeasureError(String);
@@ -75,6 +77,7 @@ impl FromStr for Measure {
             "throughput" => Ok(Self::StreamThroughput(stream()?)),
             "delay" => Ok(Self::StreamDelay(stream()?)),
             "path" => Ok(Self::Path(rest.to_owned())),
+            "back" => Ok(Self::Back(rest.to_owned())),
             "dropped" => Ok(Self::Dropped(rest.to_owned())),
             "rival" => Ok(Self::Rival(rest.to_owned())),
             statistic => {
@@ -97,6 +100,7 @@ impl fmt::Display for Measure {
             Self::Bound => f.write_str("bound"),
             Self::Slowest => f.write_str("slowest"),
             Self::Path(name) => write!(f, "path.{name}"),
+            Self::Back(name) => write!(f, "back.{name}"),
             Self::Dropped(name) => write!(f, "dropped.{name}"),
             Self::Rival(name) => write!(f, "rival.{name}"),
             Self::Gap => f.write_str("gap"),
@@ -131,6 +135,7 @@ impl Measure {
             Self::Bound => "Payload bound [Mbit/s]".to_owned(),
             Self::Slowest => "Slowest stream, relative to an equal share".to_owned(),
             Self::Path(name) => format!("Over path {name} [Mbit/s]"),
+            Self::Back(name) => format!("Back over path {name} [Mbit/s]"),
             Self::Dropped(name) => format!("Dropped on path {name} [%]"),
             Self::Rival(name) => format!("Payload of {name} [Mbit/s]"),
             Self::Gap => "Longest time without a message [ms]".to_owned(),
@@ -184,6 +189,7 @@ impl Measure {
                 least as f64 * run.streams.len() as f64 / run.bytes() as f64
             }
             Self::Path(name) => path(name).map_or(f64::NAN, |path| megabits(path.bytes)),
+            Self::Back(name) => path(name).map_or(f64::NAN, |path| megabits(path.back_bytes)),
             Self::Dropped(name) => path(name).map_or(f64::NAN, |path| {
                 100.0 * path.dropped as f64 / (path.packets + path.dropped).max(1) as f64
             }),

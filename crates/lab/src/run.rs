@@ -68,7 +68,8 @@ pub struct StreamResult {
     pub delay_ns: u64,
 }
 
-/// How a path's bottleneck treated packets to the receiver during the measurement.
+/// How a path's bottleneck treated packets during the measurement: those to the receiver, unless it
+/// says otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathResult {
     /// The name of the path.
@@ -79,6 +80,9 @@ pub struct PathResult {
     pub bytes: u64,
     /// Packets that were dropped or lost.
     pub dropped: u64,
+    /// The bytes of IP packets that arrived at its near end, on the way back.
+    #[serde(default)]
+    pub back_bytes: u64,
 }
 
 /// What another association delivered during the measurement.

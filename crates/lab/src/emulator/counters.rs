@@ -34,6 +34,10 @@ pub struct MiddleboxCounters {
     /// The packets that it has seen. Packets of an address family that it does not handle bypass it
     /// and are not counted.
     pub packets: Counted,
+    /// The flows or mappings that it remembers.
+    pub entries: usize,
+    /// The time that the emulator has spent in it.
+    pub busy: Duration,
 }
 
 /// The packet counters of one path.

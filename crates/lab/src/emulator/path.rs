@@ -1,7 +1,7 @@
 //! A running path: two devices, with middleboxes and links between them.
 
 use std::collections::VecDeque;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use eyas_netem::link::{Link, LinkChange, LinkConfig, LossConfig, Reordering};
 use eyas_netem::middlebox::Side;
@@ -28,13 +28,20 @@ struct DirectedLink {
     unwritten: u64,
 }
 
+/// A middlebox, and the time spent in it.
+struct RunningMiddlebox {
+    family: Family,
+    middlebox: BoxedMiddlebox,
+    busy: Duration,
+}
+
 /// A running path.
 pub(super) struct PathRun {
     number: usize,
     name: String,
     /// Indexed by [`Host`].
     devices: [Device; 2],
-    middleboxes: Vec<(Family, BoxedMiddlebox)>,
+    middleboxes: Vec<RunningMiddlebox>,
     /// The configurations of the boxes, each with the number of boxes built from it.
     configs: Vec<(MiddleboxConfig, usize)>,
     /// Indexed by [`Direction`].
@@ -89,7 +96,9 @@ impl PathRun {
         for config in &topology.middleboxes {
             let instances = config.build(topology.nat_address(), &topology.addresses(Host::Server));
             configs.push((config.clone(), instances.len()));
-            middleboxes.extend(instances);
+            let running =
+                |(family, middlebox)| RunningMiddlebox { family, middlebox, busy: Duration::ZERO };
+            middleboxes.extend(instances.into_iter().map(running));
         }
         let path = Self {
             number,
@@ -149,7 +158,7 @@ impl PathRun {
         let now = context.now;
         let due = |until: Option<Duration>| until.is_some_and(|until| until <= now);
         for number in 0..self.middleboxes.len() {
-            if due(self.middleboxes[number].1.next_timeout()) {
+            if due(self.middleboxes[number].middlebox.next_timeout()) {
                 let outgoing = self.poll_middlebox(now, number, None);
                 self.route_pending(context, outgoing);
             }
@@ -162,9 +171,7 @@ impl PathRun {
             .directed_links
             .iter()
             .filter_map(|directed_link| directed_link.link.next_timeout());
-        links
-            .chain(self.middleboxes.iter().filter_map(|(_, middlebox)| middlebox.next_timeout()))
-            .min()
+        links.chain(self.middleboxes.iter().filter_map(|own| own.middlebox.next_timeout())).min()
     }
 
     fn offer(&mut self, now: Duration, direction: Direction, frame: Frame) {
@@ -212,13 +219,15 @@ impl PathRun {
                 self.fragments += 1;
                 continue;
             };
-            if self.middleboxes[number].0.includes(packet.source) {
-                self.middleboxes[number].1.handle(context.now, from, packet.clone());
+            if self.middleboxes[number].family.includes(packet.source) {
+                let began = Instant::now();
+                self.middleboxes[number].middlebox.handle(context.now, from, packet.clone());
                 pending.extend(self.poll_middlebox(
                     context.now,
                     number,
                     Some((from, &frame, &packet)),
                 ));
+                self.middleboxes[number].busy += began.elapsed();
             } else {
                 let beyond = if from == Side::Inside { gap + 1 } else { gap - 1 };
                 pending.push_back((beyond, from, frame));
@@ -234,7 +243,7 @@ impl PathRun {
         entered: Option<(Side, &Frame, &Packet)>,
     ) -> VecDeque<(usize, Side, Frame)> {
         let mut outgoing = VecDeque::new();
-        while let Some((to, packet)) = self.middleboxes[number].1.poll(now) {
+        while let Some((to, packet)) = self.middleboxes[number].middlebox.poll(now) {
             let frame = match entered {
                 Some((from, frame, before)) if to == from.opposite() => {
                     if *before == packet {
@@ -278,14 +287,21 @@ impl PathRun {
 
     /// Returns the counters of each middlebox, whatever it consists of.
     fn middleboxes(&self) -> Vec<MiddleboxCounters> {
-        let mut middleboxes = self.middleboxes.iter().map(|(_, middlebox)| middlebox.counters());
-        let count = |(config, number): &(MiddleboxConfig, usize)| MiddleboxCounters {
-            kind: config.kind(),
-            rule: config.rule(),
-            packets: middleboxes
-                .by_ref()
-                .take(*number)
-                .fold(Default::default(), |sum, own| sum.plus(own)),
+        let mut middleboxes = self.middleboxes.iter();
+        let count = |(config, number): &(MiddleboxConfig, usize)| {
+            let mut counters = MiddleboxCounters {
+                kind: config.kind(),
+                rule: config.rule(),
+                packets: Default::default(),
+                entries: 0,
+                busy: Duration::ZERO,
+            };
+            for own in middleboxes.by_ref().take(*number) {
+                counters.packets = counters.packets.plus(own.middlebox.counters());
+                counters.entries += own.middlebox.entries();
+                counters.busy += own.busy;
+            }
+            counters
         };
         self.configs.iter().map(count).collect()
     }

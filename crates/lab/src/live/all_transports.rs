@@ -30,7 +30,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Run for AllTransportsSetup {
     fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
-        let topology = topology(self, seed);
+        let topology = topology(self, seed)?;
         let server = topology.paths.first().map(|path| path.addresses(Host::Server));
         let listen = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT);
         let serve = Serve { listen, identity: Identity::Ecdsa, http3: true };
@@ -41,10 +41,10 @@ impl Run for AllTransportsSetup {
     }
 }
 
-fn topology(setup: &AllTransportsSetup, seed: u64) -> Topology {
-    let topology = testbed::topology(testbed::PATH, setup.link, seed);
+fn topology(setup: &AllTransportsSetup, seed: u64) -> Result<Topology, LiveError> {
+    let topology = testbed::topology(testbed::PATH, &setup.link, seed)?;
     let firewall = |policy| MiddleboxConfig::Firewall(policy);
-    match setup.middlebox {
+    Ok(match setup.middlebox {
         MiddleboxKind::Nothing => topology,
         MiddleboxKind::Nat => topology.with_middlebox(MiddleboxConfig::nat()),
         MiddleboxKind::NoSctp => {
@@ -56,7 +56,7 @@ fn topology(setup: &AllTransportsSetup, seed: u64) -> Topology {
         MiddleboxKind::OnlyWeb => {
             topology.with_middlebox(firewall(Firewall::OnlyTcpPorts(vec![PORT])))
         }
-    }
+    })
 }
 
 fn load(setup: &AllTransportsSetup, server: Vec<IpAddr>, seed: u64) -> Result<Load, LiveError> {

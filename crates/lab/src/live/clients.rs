@@ -26,11 +26,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use eyas_netem::world::Direction;
-
 use super::testbed::Testbed;
 use super::{LiveError, Run, awake};
-use crate::emulator::{Host, LinkConfig, PathTopology, Topology};
+use crate::emulator::{Host, MiddleboxConfig, PathTopology, Topology};
 use crate::run::{Observed, RunResult};
 use crate::situation::live::{ClientsSetup, DelayedTraffic, Scheme};
 use measures::Measures;
@@ -50,7 +48,7 @@ const AFTER: Duration = Duration::from_millis(20);
 impl Run for ClientsSetup {
     fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
         let _awake = awake::keep();
-        let testbed = Testbed::with_topology(&topology(self, seed))?;
+        let testbed = Testbed::with_topology(&topology(self, seed)?)?;
         let name_server = testbed.server_address()?;
         let mut all = addresses::of_family(true, &self.ipv6);
         all.extend(addresses::of_family(false, &self.ipv4));
@@ -78,7 +76,7 @@ impl Run for ClientsSetup {
     }
 }
 
-fn topology(setup: &ClientsSetup, seed: u64) -> Topology {
+fn topology(setup: &ClientsSetup, seed: u64) -> Result<Topology, LiveError> {
     let by = setup.late.by.0;
     let (late_ipv4, late_ipv6) = match setup.late.what {
         DelayedTraffic::Ipv6 => (Duration::ZERO, by),
@@ -91,9 +89,14 @@ fn topology(setup: &ClientsSetup, seed: u64) -> Topology {
     let mut ipv4 = PathTopology { ipv6: None, ..PathTopology::numbered(1, IPV4_PATH) };
     let mut ipv6 = PathTopology { ipv4: None, ..PathTopology::numbered(2, IPV6_PATH) };
     for (path, delay) in [(&mut ipv4, late_ipv4), (&mut ipv6, late_ipv6)] {
-        *path.link_mut(Direction::Backward) = LinkConfig { delay, ..LinkConfig::default() };
+        path.forward = super::testbed::forward(&setup.link);
+        path.backward = super::testbed::backward(&setup.link);
+        path.backward.delay += delay;
+        for spec in &setup.link.middlebox {
+            path.middleboxes.push(MiddleboxConfig::of(spec).map_err(LiveError::Testbed)?);
+        }
     }
-    Topology { paths: vec![ipv4, ipv6], ..Topology::default() }.with_seed(seed)
+    Ok(Topology { paths: vec![ipv4, ipv6], ..Topology::default() }.with_seed(seed))
 }
 
 /// One trial: a name and a home directory that have not been used before.

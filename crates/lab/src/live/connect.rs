@@ -22,11 +22,13 @@ impl Run for ConnectSetup {
     fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
         let learnt_over = match self.memory {
             // The losses of the network are to be learnt from actual losses.
-            Memory::Network => self.link,
-            Memory::Empty | Memory::Warm => LinkSetup { loss: Part::default(), ..self.link },
+            Memory::Network => self.link.clone(),
+            Memory::Empty | Memory::Warm => {
+                LinkSetup { loss: Part::default(), ..self.link.clone() }
+            }
         };
         let _awake = awake::keep();
-        let testbed = Testbed::start(learnt_over, seed)?;
+        let testbed = Testbed::start(&learnt_over, seed)?;
         let servers = Servers::start(&testbed, &[Kind::Http3])?;
         let trial = Trial {
             strategy: self.strategy,
@@ -40,7 +42,7 @@ impl Run for ConnectSetup {
             runtime()?.block_on(async {
                 let pace = self.pace.0;
                 let memories = self.memory.for_trials(self.trials, &trial, pace, stop).await?;
-                testbed.change(self.link)?;
+                testbed.change(&self.link)?;
                 let before = testbed.traffic()?;
                 let pauses = self.second_after.iter().cycle();
                 let trials = memories

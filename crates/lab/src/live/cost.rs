@@ -19,7 +19,7 @@ const PORT: u16 = 8443;
 
 impl Run for CostSetup {
     fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
-        let topology = topology(self, seed);
+        let topology = topology(self, seed)?;
         let ipv4 = topology.paths.first().and_then(|path| path.ipv4);
         let [_, server] = ipv4.ok_or_else(|| LiveError::Testbed("no addresses".to_owned()))?;
         let server = SocketAddr::new(server.into(), PORT);
@@ -33,14 +33,14 @@ impl Run for CostSetup {
     }
 }
 
-fn topology(setup: &CostSetup, seed: u64) -> Topology {
-    let topology = testbed::topology(testbed::PATH, setup.link, seed);
+fn topology(setup: &CostSetup, seed: u64) -> Result<Topology, LiveError> {
+    let topology = testbed::topology(testbed::PATH, &setup.link, seed)?;
     if !setup.swallowed {
-        return topology;
+        return Ok(topology);
     }
     let carrier = match setup.sctp {
         SctpCarrier::Udp => protocol::UDP,
         SctpCarrier::Ip => protocol::SCTP,
     };
-    topology.with_middlebox(MiddleboxConfig::Firewall(Firewall::AllBut(vec![carrier])))
+    Ok(topology.with_middlebox(MiddleboxConfig::Firewall(Firewall::AllBut(vec![carrier]))))
 }

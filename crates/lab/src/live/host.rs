@@ -7,11 +7,13 @@
 //! | --- | --- |
 //! | `server` | the server's process |
 //! | `usage` | CPU time and memory of its host |
+//! | `middlebox` | entries and time of the middleboxes |
 //! | `kernel_memory` | the kernel's memory for networking |
 //! | `columns` | the measurements of a run |
 
 mod columns;
 pub(super) mod kernel_memory;
+mod middlebox;
 mod server;
 mod usage;
 
@@ -26,6 +28,7 @@ use crate::situation::live::Times;
 
 pub(super) use server::{Identity, Serve};
 
+use middlebox::MiddleboxUsage;
 use server::Server;
 use usage::HostUsage;
 
@@ -39,8 +42,17 @@ pub(super) struct Observed {
     /// Whether its races ended below TLS.
     below_tls: bool,
     usage: Vec<HostUsage>,
+    /// At the times of the usage; none without a middlebox.
+    middleboxes: Vec<MiddleboxUsage>,
     traffic: Traffic,
     duration: Duration,
+}
+
+/// What was read while a load ran.
+struct Samples {
+    usage: Vec<HostUsage>,
+    middleboxes: Vec<MiddleboxUsage>,
+    traffic: Traffic,
 }
 
 /// Runs a load on a server and samples its host. `load` is given the client's environment.
@@ -85,9 +97,9 @@ pub(super) fn run(
     if stop.load(Ordering::Relaxed) {
         return Err(LiveError::Stopped);
     }
-    let (usage, traffic) = samples?;
-    let below_tls = load.races_below_tls;
-    Ok(Observed { outcome: outcome??, below_tls, usage, traffic, duration: times.duration })
+    let Samples { usage, middleboxes, traffic } = samples?;
+    let (below_tls, duration) = (load.races_below_tls, times.duration);
+    Ok(Observed { outcome: outcome??, below_tls, usage, middleboxes, traffic, duration })
 }
 
 /// Runs the load on the client's core.
@@ -102,9 +114,9 @@ fn watch(
     server: &Server,
     testbed: &Testbed,
     stop: &AtomicBool,
-) -> Result<(Vec<HostUsage>, Traffic), LiveError> {
+) -> Result<Samples, LiveError> {
     let begin = Instant::now();
-    let mut usage = Vec::new();
+    let (mut usage, mut middleboxes) = (Vec::new(), Vec::new());
     let mut before = Traffic::default();
     for sample in 0..=times.samples() {
         let at = begin + times.warm_up + times.sample * sample;
@@ -119,9 +131,10 @@ fn watch(
             std::thread::sleep(left.min(TIME_TO_STOP));
         }
         usage.push(server.usage()?);
+        middleboxes.extend(MiddleboxUsage::now(&testbed.emulator().counters()?));
         if sample == 0 {
             before = testbed.traffic()?;
         }
     }
-    Ok((usage, testbed.traffic()?.since(before)))
+    Ok(Samples { usage, middleboxes, traffic: testbed.traffic()?.since(before) })
 }

@@ -31,7 +31,7 @@ fn kind(setup: &PoliciesSetup, seed: u64, trial: u32) -> Kind {
 impl Run for PoliciesSetup {
     fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
         let _awake = awake::keep();
-        let testbed = Testbed::start(self.link, seed)?;
+        let testbed = Testbed::start(&self.link, seed)?;
         let servers = Servers::start(&testbed, &Kind::ALL)?;
         let name_server = (testbed.server_address()?, dns::PORT).into();
         let name = match self.strategy {

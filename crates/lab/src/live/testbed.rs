@@ -29,8 +29,8 @@ impl Testbed {
     ///
     /// # Errors
     /// If this user may not create namespaces, or the machine does not support them.
-    pub fn start(link: LinkSetup, seed: u64) -> Result<Self, LiveError> {
-        Self::with_topology(&topology(PATH, link, seed))
+    pub fn start(link: &LinkSetup, seed: u64) -> Result<Self, LiveError> {
+        Self::with_topology(&topology(PATH, link, seed)?)
     }
 
     /// Creates hosts and links according to a topology; the first path is the one reported on.
@@ -94,7 +94,7 @@ impl Testbed {
     ///
     /// # Errors
     /// If the emulator has ended.
-    pub fn change(&self, link: LinkSetup) -> Result<(), LiveError> {
+    pub fn change(&self, link: &LinkSetup) -> Result<(), LiveError> {
         self.emulator.change(&self.path, Direction::Forward, forward(link))?;
         Ok(self.emulator.change(&self.path, Direction::Backward, backward(link))?)
     }
@@ -132,21 +132,52 @@ fn pin_to_core(core: usize) {
 }
 
 /// Returns a topology of two hosts and one path with this name between them.
-pub(super) fn topology(path: &str, link: LinkSetup, seed: u64) -> Topology {
-    Topology::default().with_path(path, forward(link), backward(link)).with_seed(seed)
+pub(super) fn topology(path: &str, link: &LinkSetup, seed: u64) -> Result<Topology, EmulatorError> {
+    let topology = Topology::default().with_path(path, forward(link), backward(link));
+    Ok(topology.with_middleboxes(&link.middlebox)?.with_seed(seed))
 }
 
-/// Returns an unlimited link without a queue: only the delay.
-fn forward(link: LinkSetup) -> LinkConfig {
-    LinkConfig { delay: link.delay.0 / 2, ..LinkConfig::default() }
+/// Returns an unlimited link without a queue, only the delay, unless the set-up says otherwise.
+pub(super) fn forward(link: &LinkSetup) -> LinkConfig {
+    let mut config = LinkConfig { delay: link.delay.0 / 2, ..LinkConfig::default() };
+    link.forward.apply(&mut config);
+    config
 }
 
-fn backward(link: LinkSetup) -> LinkConfig {
-    LinkConfig { loss: LossConfig::Probability(link.loss.0), ..forward(link) }
+/// Returns the same for the way back, with its losses.
+pub(super) fn backward(link: &LinkSetup) -> LinkConfig {
+    let loss = LossConfig::Probability(link.loss.0);
+    let mut config = LinkConfig { delay: link.delay.0 / 2, loss, ..LinkConfig::default() };
+    link.backward.apply(&mut config);
+    config
 }
 
 /// Disables the kernel's cache of round-trip times to hosts; a trial starts without memory.
 fn forget_round_trips() {
     // If the file does not exist, nothing is remembered.
     let _ = std::fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_link_is_that_of_the_papers_with_what_is_given_besides() {
+        let text = "delay = '50 ms'\nloss = '1 %'
+            forward = { rate = '1 Mbit/s', delay = '5 ms' }
+            backward = { rate = '20 Mbit/s' }
+            middlebox = [{ kind = 'nat' }, { kind = 'quota', packets = 100 }]";
+        let link: LinkSetup = toml::from_str(text).unwrap();
+        let topology = topology(PATH, &link, 7).unwrap();
+        let [path] = &topology.paths[..] else { panic!("one path") };
+        assert_eq!((path.forward.rate, path.backward.rate), (Some(1_000_000), Some(20_000_000)));
+        assert_eq!(path.forward.delay, Duration::from_millis(5));
+        assert_eq!(path.backward.delay, Duration::from_millis(25));
+        assert_eq!(path.backward.loss, LossConfig::Probability(0.01));
+        let kinds: Vec<_> = path.middleboxes.iter().map(|own| own.kind()).collect();
+        assert_eq!((kinds, topology.seed), (vec!["nat", "quota"], 7));
+    }
 }

@@ -70,6 +70,7 @@ fn measure(network: &mut Network, setup: &Setup) -> RunResult {
             packets: now.packets - before.packets,
             bytes: now.bytes - before.bytes,
             dropped: now.dropped - before.dropped,
+            back_bytes: now.back_bytes - before.back_bytes,
             name: now.name,
         })
         .collect();

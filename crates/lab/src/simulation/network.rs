@@ -147,7 +147,7 @@ impl Network {
         }
     }
 
-    /// Returns what every bottleneck has done so far with packets to the receivers.
+    /// Returns what every bottleneck has done so far.
     pub(super) fn path_counts(&self) -> Vec<PathResult> {
         let count = |(name, link): (&String, &LinkId)| {
             let counters = self.world.link_counters(*link, Direction::Forward);
@@ -156,6 +156,7 @@ impl Network {
                 packets: counters.delivered.packets,
                 bytes: counters.delivered.bytes,
                 dropped: counters.total_dropped().packets,
+                back_bytes: self.world.link_counters(*link, Direction::Backward).delivered.bytes,
             }
         };
         self.bottlenecks.iter().map(count).collect()

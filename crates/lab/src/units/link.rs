@@ -275,6 +275,33 @@ impl LinkSpec {
     }
 }
 
+/// The properties for readers: `rate 1 Mbit/s, delay 5 ms`.
+impl fmt::Display for LinkSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let loss = self.loss.map(|loss| match loss.while_bad {
+            Some(_) => "in bursts".to_owned(),
+            None => loss.probability.to_string(),
+        });
+        let yes_or_no = |up| if up { "yes" } else { "no" }.to_owned();
+        let all = [
+            self.rate.map(|rate| rate.to_string()),
+            self.trace.as_ref().map(|trace| trace.file.clone()),
+            self.delay.map(|delay| delay.to_string()),
+            self.jitter.map(|jitter| jitter.to_string()),
+            loss,
+            self.queue.map(|queue| queue.to_string()),
+            self.mtu.map(|mtu| mtu.to_string()),
+            self.framing.map(|framing| framing.0.to_string()),
+            self.duplicate.map(|share| share.to_string()),
+            self.reorder.map(|reorder| reorder.to_string()),
+            self.bit_errors.map(|errors| errors.to_string()),
+            self.up.map(yes_or_no),
+        ];
+        let set = KEYS.iter().zip(all).filter_map(|(key, value)| Some(format!("{key} {}", value?)));
+        f.write_str(&set.collect::<Vec<_>>().join(", "))
+    }
+}
+
 impl<'de> Deserialize<'de> for LinkSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut spec = Self::default();

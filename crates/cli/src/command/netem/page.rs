@@ -152,7 +152,7 @@ pub(super) fn object(counters: &Counters) -> Value {
                 "kind": of.kind, "rule": of.rule,
                 "received": of.packets.received, "passed": of.packets.passed,
                 "dropped": of.packets.dropped.total(), "dropped_by_protocol": dropped,
-                "made": of.packets.generated,
+                "made": of.packets.generated, "entries": of.entries,
             })
         });
         let mut object = json!({ "name": path.name });
@@ -194,16 +194,18 @@ mod tests {
                 unwritten: 0,
             }
         };
-        let mut firewall = MiddleboxCounters {
+        let empty = || MiddleboxCounters {
             kind: "firewall",
             rule: "drops udp, sctp".to_owned(),
             packets: Default::default(),
+            entries: 0,
+            busy: Duration::ZERO,
         };
+        let mut firewall = empty();
         firewall.packets.received = packets;
         firewall.packets.passed = packets - 12;
         firewall.packets.dropped = ByProtocol { udp: 9, sctp: 3, ..Default::default() };
-        let nat =
-            MiddleboxCounters { kind: "nat", rule: String::new(), packets: Default::default() };
+        let nat = MiddleboxCounters { kind: "nat", rule: String::new(), ..empty() };
         let path = |name: &str, middleboxes| PathCounters {
             name: name.to_owned(),
             forward: direction(),
@@ -242,6 +244,25 @@ mod tests {
             let lines = rendered(packets, true);
             for name in ["wifi", "the-line-of-the-neighbours"] {
                 assert!(lines.iter().any(|line| line.contains(name)), "{name}: {lines:#?}");
+            }
+        }
+    }
+
+    /// However long a name may be, no line of 80 columns breaks it.
+    #[test]
+    fn no_name_is_broken() {
+        for length in 1..=32 {
+            let name = "abcdefghijklmnopqrstuvwxyz-1.2_3"[..length].to_owned();
+            for (packets, unicode) in [(0, false), (0, true), (123_456_789, false), (99, true)] {
+                let mut counters = counters(packets.max(12));
+                counters.paths[0].name.clone_from(&name);
+                let style = OutputStyle { colour: false, unicode, width: 80 };
+                let lines: Vec<String> =
+                    lines(&counters, style).iter().map(|line| line.to_text(false)).collect();
+                let has = |text: &str| lines.iter().any(|line| line.contains(text));
+                assert!(has(&name) && has(&format!("{name}:")), "{lines:#?}");
+                assert!(has("the-line-of-the-neighbours"), "{lines:#?}");
+                assert!(lines.iter().all(|line| line.chars().count() <= 80), "{lines:#?}");
             }
         }
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
+use eyas::sctp::protocol::config::{AssociationConfig, Extensions};
 use eyas::{Endpoint, MemoryStore, SecurityParameters};
 use eyas_http::Versions;
 
@@ -77,6 +78,7 @@ pub(super) fn load(
     load.endpoint = Endpoint::builder()
         .security(security())
         .memory(MemoryStore::none())
+        .sctp_association(association())
         .local_addresses(addresses);
     load.race = setup.race();
     load.outcomes = setup.outcomes();
@@ -86,6 +88,23 @@ pub(super) fn load(
     load.max_in_flight = MAX_IN_FLIGHT;
     load.seed = seed;
     Ok(load)
+}
+
+/// Returns associations with what Table 1 of the paper leaves: one stream in each direction, and no
+/// extension. What one side does not offer, neither uses.
+fn association() -> AssociationConfig {
+    let mut config = AssociationConfig::default();
+    (config.outbound_streams, config.max_inbound_streams) = (1, 1);
+    let mut extensions = Extensions::default();
+    extensions.interleaving = false;
+    extensions.partial_reliability = false;
+    extensions.reconfiguration = false;
+    extensions.dynamic_addresses = false;
+    extensions.authentication = false;
+    extensions.nr_sack = false;
+    extensions.ecn = false;
+    config.extensions = extensions;
+    config
 }
 
 /// As in the paper, trusting any server: verification by the client costs the server nothing.
@@ -189,6 +208,14 @@ mod tests {
                 "{method:?} is none of eyas"
             );
         }
+    }
+
+    #[test]
+    fn associations_have_what_table_1_leaves() {
+        let config = association();
+        assert_eq!((config.outbound_streams, config.max_inbound_streams), (1, 1));
+        let offered = format!("{:?}", config.extensions);
+        assert!(!offered.contains("true") && config.multipath.is_none(), "{offered}");
     }
 
     #[test]

@@ -40,6 +40,14 @@ impl Observed {
             }
             put("own-memory", pair[1].resident as f64 / (1024.0 * 1024.0));
         }
+        for pair in self.middleboxes.windows(2) {
+            let share = pair[1].share_since(&pair[0]);
+            put("middlebox-entries", pair[1].entries as f64);
+            put("middlebox-cpu", share);
+            if per_second > 0.0 {
+                put("middlebox-request", share * 1e4 / per_second);
+            }
+        }
     }
 
     /// Adds quantiles of times.

@@ -17,12 +17,14 @@ pub(super) struct Network {
     added_path: Option<String>,
 }
 
-/// The packets that crossed one path towards the receiver.
+/// The packets that crossed one path, towards the receiver unless it says otherwise.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PathTraffic {
     pub(super) bytes: u64,
     pub(super) packets: u64,
     pub(super) dropped: u64,
+    /// The bytes that crossed it towards the sender.
+    pub(super) back_bytes: u64,
 }
 
 impl Network {
@@ -125,15 +127,18 @@ impl Network {
         }
     }
 
-    /// Returns what has crossed each path towards the receiver so far.
+    /// Returns what has crossed each path so far.
     pub(super) fn traffic(&self) -> Result<Vec<PathTraffic>, LiveError> {
         let counters = self.emulator.counters()?;
         let traffic = |name: &String| {
-            let link = counters.path(name).map(|path| path.forward.link).unwrap_or_default();
+            let path = counters.path(name);
+            let link = path.map(|path| path.forward.link).unwrap_or_default();
+            let back = path.map(|path| path.backward.link).unwrap_or_default();
             PathTraffic {
                 bytes: link.delivered.bytes,
                 packets: link.delivered.packets,
                 dropped: link.total_dropped().packets,
+                back_bytes: back.delivered.bytes,
             }
         };
         Ok(self.names.iter().map(traffic).collect())

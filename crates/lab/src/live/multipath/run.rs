@@ -113,8 +113,9 @@ fn summarise(
     let seconds = setup.duration.0.as_secs_f64();
     let (mut packets, mut dropped) = (0, 0);
     for ((name, before), after) in names.iter().zip(before).zip(after) {
-        let megabits = (after.bytes - before.bytes) as f64 * 8.0 / 1e6 / seconds;
-        put(&format!("on-{name}"), &[megabits]);
+        let megabits = |bytes: u64| bytes as f64 * 8.0 / 1e6 / seconds;
+        put(&format!("on-{name}"), &[megabits(after.bytes - before.bytes)]);
+        put(&format!("back-{name}"), &[megabits(after.back_bytes - before.back_bytes)]);
         dropped += after.dropped - before.dropped;
         packets += after.packets - before.packets;
     }

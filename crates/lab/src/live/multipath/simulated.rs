@@ -22,6 +22,7 @@ pub(super) fn run(setup: &MultipathSetup, seed: u64) -> RunResult {
     let (mut packets, mut dropped) = (0, 0);
     for path in &result.paths {
         put(&format!("on-{}", path.name), megabits(path.bytes));
+        put(&format!("back-{}", path.name), megabits(path.back_bytes));
         packets += path.packets + path.dropped;
         dropped += path.dropped;
     }

@@ -38,5 +38,7 @@ fn the_simulator_fills_the_same_columns() {
     setup.stack = Stack::Simulator;
     let columns = super::simulated::run(&setup, 1).columns;
     assert!(columns["share"][0] > 50.0 && columns["share"][0] <= 100.0, "{columns:?}");
+    // Acknowledgements: some percent of the data.
+    assert!((0.05..2.0).contains(&columns["back-A"][0]), "{columns:?}");
     assert!(columns["on-A"][0] > 5.0 && columns["gap"][0] > 0.0, "{columns:?}");
 }

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::times::Times;
-use super::{Column, Experiment, LinkSetup, link, load_columns};
+use super::{Column, Experiment, LinkSetup, load_columns};
 use crate::units::Time;
 
 /// One situation: candidates, a race of them, and the middlebox.
@@ -90,6 +90,7 @@ impl Experiment for AllTransportsSetup {
     const COLUMNS: &'static [Column] = &load_columns::COLUMNS;
 
     fn check(&self) -> Result<(), String> {
+        self.link.check()?;
         let is_number = self.candidates == 1 || self.candidates.is_multiple_of(2);
         if !(1..=MOST_CANDIDATES).contains(&self.candidates) || !is_number {
             return Err(format!("live.candidates: 1, or an even number to {MOST_CANDIDATES}"));
@@ -119,6 +120,6 @@ impl Experiment for AllTransportsSetup {
              IP headers, and including packets that a middlebox dropped."
                 .to_owned(),
         ];
-        link::emulated().into_iter().chain(notes).collect()
+        self.link.emulated().into_iter().chain(notes).collect()
     }
 }

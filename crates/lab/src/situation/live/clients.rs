@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub use program::{ClientProgram, Source};
 pub use zone::{DnsAnswer, HttpsSetup, ZoneSetup};
 
-use super::{Column, Experiment};
+use super::{Column, Experiment, LinkSetup};
 use crate::units::Time;
 
 /// One situation: a client, a name, and what is behind the addresses of that name.
@@ -41,6 +41,9 @@ pub struct ClientsSetup {
     /// What is delayed.
     #[serde(default)]
     pub late: DelaySetup,
+    /// The link, the same for both families.
+    #[serde(default, skip_serializing_if = "is_plain")]
+    pub link: LinkSetup,
     /// The number of trials per run, each with its own name and home directory.
     pub trials: u32,
     /// The number of consecutive fetches per trial, with the same name and home directory.
@@ -48,6 +51,10 @@ pub struct ClientsSetup {
     pub fetches: u32,
     /// The time limit of a fetch, from when the client should have started.
     pub give_up: Time,
+}
+
+fn is_plain(link: &LinkSetup) -> bool {
+    *link == LinkSetup::default()
 }
 
 /// The scheme of the URL.
@@ -166,6 +173,7 @@ impl Experiment for ClientsSetup {
 
     fn check(&self) -> Result<(), String> {
         self.client.check()?;
+        self.link.check()?;
         for (what, number) in [("trials", self.trials), ("fetches", self.fetches)] {
             if !(1..=MAX_TRIALS).contains(&number) {
                 return Err(format!("live.{what}: from 1 to {MAX_TRIALS}"));

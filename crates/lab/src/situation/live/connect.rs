@@ -11,7 +11,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CORES_ARE_AWAKE, ClientStrategy, Column, Experiment, LinkSetup, Memory, link};
+use super::{CORES_ARE_AWAKE, ClientStrategy, Column, Experiment, LinkSetup, Memory};
 use crate::units::Time;
 
 /// One situation: a client strategy, and a link.
@@ -63,6 +63,7 @@ impl Experiment for ConnectSetup {
         &["adopted", "failed", "second", "second-10s", "second-at-once"];
 
     fn check(&self) -> Result<(), String> {
+        self.link.check()?;
         if !(1..=MAX_TRIALS).contains(&self.trials) {
             return Err(format!("live.trials: from 1 to {MAX_TRIALS}"));
         }
@@ -95,6 +96,6 @@ impl Experiment for ConnectSetup {
              and the closing of the connections, including IP headers."
                 .to_owned(),
         ];
-        link::emulated().into_iter().chain(notes).collect()
+        self.link.emulated().into_iter().chain(notes).collect()
     }
 }

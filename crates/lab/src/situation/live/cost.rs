@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::times::Times;
-use super::{Column, Experiment, LinkSetup, link, load_columns};
+use super::{Column, Experiment, LinkSetup, load_columns};
 use crate::units::{Part, Size, Time};
 
 /// One situation: a load, and how its connections are established.
@@ -111,6 +111,7 @@ impl Experiment for CostSetup {
     const COLUMNS: &'static [Column] = &load_columns::COLUMNS;
 
     fn check(&self) -> Result<(), String> {
+        self.link.check()?;
         self.times().check(self.rate)?;
         if self.tls && self.method == ConnectMethod::Naive && self.outcome == Outcome::Open {
             return Err(
@@ -156,6 +157,6 @@ impl Experiment for CostSetup {
              by default."
                 .to_owned(),
         ];
-        link::emulated().into_iter().chain(notes).collect()
+        self.link.emulated().into_iter().chain(notes).collect()
     }
 }

@@ -1,7 +1,7 @@
 //! The measurements of a load on a server.
 
 /// Their names and their axis labels.
-pub(crate) const COLUMNS: [super::Column; 23] = [
+pub(crate) const COLUMNS: [super::Column; 26] = [
     ("cpu", "CPU time of the server's host [% of a core]"),
     ("cpu-user", "server process, own code [% of a core]"),
     ("cpu-kernel", "server process, in the kernel [% of a core]"),
@@ -16,6 +16,9 @@ pub(crate) const COLUMNS: [super::Column; 23] = [
     ("request-bytes", "bytes per request, both directions"),
     ("request-attempts", "attempts per request"),
     ("request-completed", "handshakes completed in vain per request"),
+    ("middlebox-entries", "flows or mappings that the middlebox remembers"),
+    ("middlebox-cpu", "time spent in the middlebox [% of a core]"),
+    ("middlebox-request", "time spent in the middlebox per request [µs]"),
     ("answered", "requests answered [%]"),
     ("request-rate", "requests answered per second"),
     ("hit", "requests whose outcome was known [%]"),

@@ -204,6 +204,9 @@ impl Experiment for MultipathSetup {
         ("on-A", "over path A [Mbit/s of IP packets]"),
         ("on-B", "over path B [Mbit/s of IP packets]"),
         ("on-C", "over path C [Mbit/s of IP packets]"),
+        ("back-A", "back over path A [Mbit/s of IP packets]"),
+        ("back-B", "back over path B [Mbit/s of IP packets]"),
+        ("back-C", "back over path C [Mbit/s of IP packets]"),
         ("dropped", "packets dropped on the paths [%]"),
     ];
     // The throughput of several paths is neither of these, and takes less than half a core.

@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CORES_ARE_AWAKE, ClientStrategy, Column, Experiment, LinkSetup, Memory, link};
+use super::{CORES_ARE_AWAKE, ClientStrategy, Column, Experiment, LinkSetup, Memory};
 use crate::units::{Part, Time};
 
 /// One situation: a client strategy, and the population of servers and networks.
@@ -50,6 +50,7 @@ impl Experiment for PoliciesSetup {
     const SHARES: &'static [&'static str] = &["wrong"];
 
     fn check(&self) -> Result<(), String> {
+        self.link.check()?;
         if self.memory == Memory::Warm {
             return Err(
                 "live.memory: must be empty or network, because each visitor is new to its server"
@@ -79,6 +80,6 @@ impl Experiment for PoliciesSetup {
              remembered, this comes from 32 earlier connections to a server with HTTP/3."
                 .to_owned(),
         ];
-        link::emulated().into_iter().chain(notes).collect()
+        self.link.emulated().into_iter().chain(notes).collect()
     }
 }
