@@ -16,7 +16,7 @@ from .cases import CASES
 from .hostile import run as hostile
 from .load import cases as load
 from .multipath import cases as multipath
-from .multipath import dissimilar
+from .multipath import dissimilar, simulated
 from .netem import run as netem
 from .network import Network, NoNamespaces
 from .process import READY_TIMEOUT, Peer
@@ -77,6 +77,7 @@ def parts(
     yield "sctp", wants_sctp(only), lambda: sctp(directory, options, report)
     yield "multipath", selected("multipath"), with_command(multipath.run)
     yield "dissimilar", selected("multipath") or "dissimilar" in only, with_command(dissimilar.run)
+    yield "simulated", selected("multipath") or "simulated" in only, with_command(simulated.run)
     # Compares times of two load generators, which takes an idle machine: only on request.
     yield "load", "load" in only, with_command(load.run)
     yield "lab", selected("lab"), with_command(lab.run)
@@ -131,7 +132,7 @@ def attack_names() -> list[str]:
 
 def wants_others(only: list[str]) -> bool:
     """Returns whether some of the other cases run."""
-    separate = (*NAMES, "dissimilar", "lab", "load", "memory", "multipath", "nat", "netem", *memory.NAMES)
+    separate = (*NAMES, "dissimilar", "simulated", "lab", "load", "memory", "multipath", "nat", "netem", *memory.NAMES)
     separate = (*separate, "hostile", *attack_names())
     return not only or not all(word.startswith("sctp") or word in separate for word in only)
 

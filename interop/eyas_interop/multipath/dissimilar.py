@@ -52,7 +52,6 @@ class Line(NamedTuple):
 
 
 DSL, LTE = Line(1, 8, 1, 16), Line(2, 35, 20, 50)
-NAMES = {"dsl": DSL, "lte": LTE}
 
 
 class Program(NamedTuple):
@@ -91,29 +90,33 @@ class Download(NamedTuple):
 
 
 class Bench:
-    """A directory with a file, and the keys of a tunnel."""
+    """Lines, and a directory with a file that fills them for a while."""
 
-    def __init__(self, directory: pathlib.Path, eyas: pathlib.Path) -> None:
-        self.directory = directory / "dissimilar"
+    def __init__(self, directory: pathlib.Path, eyas: pathlib.Path, lines: tuple[Line, ...]) -> None:
+        self.directory = directory
         self.directory.mkdir()
         self.eyas = eyas
-        keygen = [str(eyas), "tunnel", "keygen", "--key", str(self.directory / "key.pem")]
+        self.lines = lines
+        self.size = int(self.ceiling(0) * 1e6 / 8 * SECONDS)
+        (self.directory / "file").write_bytes(os.urandom(self.size))
+
+    def make_keys(self) -> None:
+        """Makes the keys of a tunnel."""
+        keygen = [str(self.eyas), "tunnel", "keygen", "--key", str(self.directory / "key.pem")]
         key = subprocess.run(keygen, capture_output=True, text=True, check=True).stdout
         (self.directory / "authorized_keys").write_text(key)
-        self.resize(int(sum(line.ceiling(0) for line in NAMES.values()) * 1e6 / 8 * SECONDS))
 
-    def resize(self, size: int) -> None:
-        """Gives the file this many bytes."""
-        self.size = size
-        (self.directory / "file").write_bytes(os.urandom(size))
+    def ceiling(self, overhead: int) -> float:
+        """Returns the maximum Mbit/s of user data downwards over all lines."""
+        return sum(line.ceiling(overhead) for line in self.lines)
 
     def topology(self, loss: str) -> pathlib.Path:
         """Writes the lines to a file. Losses are independent, and the same in both directions."""
         path = self.directory / "lines.toml"
         path.write_text("".join(
-            f'[path.{name}]\ndelay = "{line.delay} ms"\nloss = "{loss}"\n'
+            f'[path.line{line.number}]\ndelay = "{line.delay} ms"\nloss = "{loss}"\n'
             f'forward = {{ rate = "{line.up} Mbit/s" }}\nbackward = {{ rate = "{line.down} Mbit/s" }}\n'
-            for name, line in NAMES.items()
+            for line in self.lines
         ))
         return path
 
@@ -121,7 +124,7 @@ class Bench:
         """Downloads the file over both lines, or over one of them alone."""
         words = {
             "eyas": shlex.quote(str(self.eyas)), "python": shlex.quote(sys.executable),
-            "arrivals": shlex.quote(str(ARRIVALS)), "to": (alone or DSL).address(2),
+            "arrivals": shlex.quote(str(ARRIVALS)), "to": (alone or self.lines[0]).address(2),
             "pipe": PIPE, "tunnel": TUNNEL, "web": WEB, "local": LOCAL,
         }
         for end, host in (("client", 1), ("server", 2)):
@@ -144,7 +147,7 @@ class Bench:
 def both(bench: Bench, program: Program) -> tuple[bool, bool, str]:
     """Both lines are used: more than the better one alone, and nearly their capacity."""
     one, all_lines = bench.run(program, alone=LTE), bench.run(program)
-    ceiling = sum(line.ceiling(program.overhead) for line in NAMES.values())
+    ceiling = bench.ceiling(program.overhead)
     detail = (
         f"{all_lines.rate:.1f} Mbit/s, {all_lines.rate / ceiling:.1%} of the capacity of both, {ceiling:.1f};"
         f" LTE alone {one.rate:.1f}"
@@ -170,16 +173,17 @@ def joins(bench: Bench, program: Program) -> tuple[bool, bool, str]:
     first = {}
     for time, source, _ in rows:
         first.setdefault(source, float(time))
-    if any(line.address(2) not in first for line in NAMES.values()):
+    if any(line.address(2) not in first for line in bench.lines):
         return False, False, f"data came only from {sorted(first)}"
-    late = max(first.values()) - min(first[line.address(2)] for line in NAMES.values())
+    late = max(first.values()) - min(first[line.address(2)] for line in bench.lines)
     allowed = ROUND_TRIPS * 2 * LTE.delay / 1e3 + SCHEDULING
     return True, late <= allowed, f"{late * 1e3:.0f} ms after the first, {allowed * 1e3:.0f} ms allowed"
 
 
 def run(directory: pathlib.Path, eyas: pathlib.Path, report: Report) -> None:
     """Runs every case with both programs."""
-    bench = Bench(directory, eyas)
+    bench = Bench(directory / "dissimilar", eyas, (DSL, LTE))
+    bench.make_keys()
     for program in PROGRAMS:
         for case in (both, lossy, joins):
             name = f"DSL and LTE, {program.name}: {case.__name__}"
