@@ -43,6 +43,10 @@ const NO_SLACK_FROM: (usize, usize) = (4, 5);
 /// queued another one: acknowledgements cover two packets, and two may arrive together.
 const RECENT_PACKETS: u64 = 4;
 
+/// The fraction of what one stream has in the send buffer that is too little to keep faster paths
+/// busy, as keystrokes beside bulk are.
+const LITTLE_PART: usize = 4;
+
 /// The suitability of a stream for a path: the most significant criterion first, the lowest rank is
 /// best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -305,12 +309,14 @@ impl Sender {
         self.queue.stream(slot).map_or(0, Stream::queued)
     }
 
-    /// Returns whether another packet of a stream on a slower path would block faster ones: there
-    /// are no other streams for those, and the buffers have no room for what they deliver
-    /// meanwhile.
+    /// Returns whether another packet of a stream on a slower path would block faster ones: the
+    /// other streams have little in the send buffer, and the buffers have no room for what the
+    /// faster paths deliver meanwhile.
     fn would_block(&self, slot: StreamSlot, path: &Path, forecast: &Forecast) -> bool {
         let Some(concurrent) = &self.multipath else { return false };
-        if self.queue.queued() > self.queued_of(slot) {
+        let own = self.queued_of(slot);
+        let others = self.queue.queued().saturating_sub(own);
+        if others > forecast.meanwhile.min(own / LITTLE_PART) {
             return false;
         }
         let room = concurrent.automatic.window.min(self.queue.limit());

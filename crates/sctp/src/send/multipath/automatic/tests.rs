@@ -79,6 +79,15 @@ fn a_slower_path_is_not_used_if_it_would_block_everything() {
 }
 
 #[test]
+fn a_slower_path_is_not_used_if_other_streams_have_too_little_for_the_faster_one() {
+    // A keystroke beside bulk does not fill the faster path for as long as the slower one takes.
+    let mut small = bench(65, 64 << 10);
+    queue(&mut small, [0; 20].into_iter().chain([1]));
+    let slow = streams_on(&output(&mut small), 1);
+    assert!(!slow.contains(&0), "{slow:?}");
+}
+
+#[test]
 fn paths_of_equal_delay_are_both_used_with_any_buffer() {
     let mut bench = bench(0, 16 << 10);
     queue(&mut bench, [0; 8]);
