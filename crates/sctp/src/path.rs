@@ -7,6 +7,7 @@
 //! | `allowance` | what may be sent now: window, Max.Burst, pacing | RFC 9260 §6.1 |
 //! | `flight_cap` | the cap on data in flight | |
 //! | `flight` | data in flight, and the effects of acknowledgements and losses | RFC 9260 §7.2 |
+//! | `return_wait` | how long acknowledgements wait behind data of the peer | |
 //! | `doubt` | whether the minimum round-trip time is still valid | draft-ietf-ccwg-bbr §5.3.4 |
 //! | `estimates` | minimum round-trip time, delivery rate | draft-ietf-ccwg-bbr §4.1 |
 //! | `one_way` | differences between the forward delays of paths | |
@@ -42,6 +43,7 @@ mod mtu;
 mod nonces;
 mod one_way;
 mod paths;
+mod return_wait;
 mod rto;
 mod source;
 mod state;
@@ -61,6 +63,7 @@ use mtu::Mtu;
 pub use mtu::MtuState;
 pub(crate) use paths::MAX_PATHS;
 pub use paths::Paths;
+use return_wait::ReturnWait;
 pub use rto::Rto;
 pub use state::PathState;
 
@@ -100,6 +103,8 @@ pub struct Path {
     cap: Option<FlightCap>,
     plateau: Plateau,
     doubt: Doubt,
+    /// Only set once the peer has sent data, too, and only with a cap.
+    return_wait: Option<Box<ReturnWait>>,
     /// Whether buffers are short, so that the cap has no slack.
     cap_without_slack: bool,
     /// Packets that may be sent regardless of the window.
@@ -114,8 +119,8 @@ pub struct Path {
     /// Whether T3 expired and nothing has been acknowledged since: then one packet is sent at a
     /// time.
     probing: bool,
-    /// When the window was last reduced because nothing was sent.
-    decayed: Duration,
+    /// When the window was last reduced because nothing was sent, in nanoseconds.
+    decayed: u64,
 }
 
 impl Path {
@@ -153,6 +158,7 @@ impl Path {
             cap: config.multipath.as_ref().and_then(|cmt| cmt.flight_cap),
             plateau: Plateau::default(),
             doubt: Doubt::default(),
+            return_wait: None,
             cap_without_slack: false,
             mtu,
             overhead: overhead(remote, config),
@@ -162,7 +168,7 @@ impl Path {
             last_sent: None,
             retransmits: false,
             probing: false,
-            decayed: Duration::ZERO,
+            decayed: 0,
         }
     }
 

@@ -48,6 +48,8 @@ pub(crate) struct Traffic {
     pub(crate) networks: u8,
     /// See [`Self::networks`].
     pub(crate) announced: u8,
+    /// Whether the receiver sends as much.
+    pub(crate) both_ways: bool,
 }
 
 impl Traffic {
@@ -63,6 +65,7 @@ impl Traffic {
             ipv6: false,
             networks,
             announced: networks,
+            both_ways: false,
         }
     }
 
@@ -220,9 +223,13 @@ impl network::Host for Host {
     }
 
     fn act(&mut self, now: Duration) {
-        match self.association {
-            Some(id) => self.send_messages(now, id),
-            None => self.read(now),
+        if self.association.is_none() || self.traffic.both_ways {
+            self.read(now);
+        }
+        let accepted = || self.endpoint.associations().first().copied();
+        let sends = self.association.or_else(|| accepted().filter(|_| self.traffic.both_ways));
+        if let Some(id) = sends {
+            self.send_messages(now, id);
         }
     }
 

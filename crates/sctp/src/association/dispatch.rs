@@ -161,6 +161,11 @@ impl Association {
             {
                 path.on_marked(tsn);
             }
+            if self.sender.is_multipath()
+                && let Some(path) = self.paths.get_mut(at.path)
+            {
+                path.on_data_received(at.now, size);
+            }
             self.repeat_shutdown(at.now, at.path, counters);
         }
         let rtt = self.paths.get(at.path).and_then(Path::min_rtt);

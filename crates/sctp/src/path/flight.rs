@@ -9,7 +9,7 @@ use core::time::Duration;
 
 use super::Path;
 use crate::congestion::{
-    Acknowledged, CongestionEvent, CongestionKind, Lost, PacketNumber, Sent, Siblings,
+    Acknowledged, CongestionEvent, CongestionKind, Lost, PacketNumber, Sent, Siblings, nanoseconds,
 };
 use crate::identifier::PathId;
 
@@ -23,6 +23,8 @@ pub struct Progress {
     pub rtt: Option<Duration>,
     /// The path that the SACK returned on, and how long after that chunk was sent.
     pub answered: Option<(PathId, Duration)>,
+    /// Whether the peer sends data, too, so that acknowledgements may wait behind it.
+    pub peer_sends: bool,
 }
 
 impl Path {
@@ -151,6 +153,7 @@ impl Path {
         self.note_acknowledged_at_once(bytes);
         self.update_plateau(now);
         self.update_doubt(now, &progress);
+        self.update_return_wait(now, progress.peer_sends);
         if bytes == 0 {
             return;
         }
@@ -207,6 +210,7 @@ impl Path {
         if !self.acknowledged {
             self.acknowledged = true;
             self.window_was_full |= self.outstanding >= self.congestion.window();
+            self.note_full_flight();
         }
     }
 
@@ -217,14 +221,14 @@ impl Path {
             return;
         }
         let timeout = self.rto.current();
-        let mut idle_since = last.max(self.decayed);
+        let mut idle_since = last.max(Duration::from_nanos(self.decayed));
         // More than this many halvings change nothing.
         for _ in 0..usize::BITS {
             if now.saturating_sub(idle_since) < timeout {
                 break;
             }
             idle_since += timeout;
-            self.decayed = idle_since;
+            self.decayed = nanoseconds(idle_since);
             self.congestion.on_idle(now);
         }
     }

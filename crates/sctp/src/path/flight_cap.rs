@@ -77,7 +77,7 @@ impl Path {
     /// Returns `percent` of bandwidth times minimum RTT, plus `spare` packets.
     pub(super) fn flight_for(&self, percent: u64, spare: usize) -> Option<usize> {
         let rate = self.delivery_rate()?;
-        let rtt = nanoseconds(self.usual_response_time()?);
+        let rtt = nanoseconds(self.usual_response_time()?) + self.return_wait();
         let product = u128::from(rate) * u128::from(rtt) / 1_000_000_000;
         let bytes = product * u128::from(percent) / 100;
         let spare = spare * self.mtu.current();

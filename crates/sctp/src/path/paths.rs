@@ -2,6 +2,7 @@
 
 use alloc::{collections::VecDeque, vec::Vec};
 use core::net::{IpAddr, SocketAddr};
+use core::time::Duration;
 
 use super::{Path, PathState, nonces::NonceGenerator};
 use crate::config::AssociationConfig;
@@ -352,6 +353,12 @@ impl Paths {
             path.id == id || (path.state() == PathState::Active && path.last_sent().is_some())
         };
         Siblings::of(&member(own), self.paths.iter().filter(carries).map(member))
+    }
+
+    /// Returns whether the peer sends data on any path.
+    #[must_use]
+    pub fn peer_sends(&self, now: Duration) -> bool {
+        self.iter().any(|path| path.peer_sends(now))
     }
 
     /// Returns the best path; `None` if none is confirmed.

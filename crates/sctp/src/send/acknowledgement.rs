@@ -313,6 +313,7 @@ impl Sender {
         paths: &mut Paths,
     ) {
         let several = paths.len() > 1;
+        let peer_sends = several && paths.peer_sends(now);
         for number in self.outstanding.numbers() {
             let cumulative_advanced = self.outstanding.has_advanced(number);
             let flight = self.outstanding.flight_mut(number);
@@ -330,7 +331,7 @@ impl Sender {
             if let Some(path) = paths.get_mut(id) {
                 let rtt = answer.filter(|_| measures);
                 let answered = answer.filter(|_| several).map(|answer| (arrived_on, answer));
-                let progress = Progress { cumulative_advanced, rtt, answered };
+                let progress = Progress { cumulative_advanced, rtt, answered, peer_sends };
                 path.on_sack(now, progress, siblings);
             }
             // It is unknown which transmission of a moved chunk arrived (RFC 7829 §3.2).

@@ -242,7 +242,7 @@ impl Run {
             self.path.on_recovered(now);
         }
         let cumulative_advanced = self.recovery_ends.is_none() && !lost;
-        let progress = Progress { cumulative_advanced, rtt, answered: None };
+        let progress = Progress { cumulative_advanced, rtt, ..Progress::default() };
         self.path.on_sack(now, progress, Siblings::default());
         if lost && self.recovery_ends.is_none() {
             self.recovery_ends = Some(self.path.next_packet().0);

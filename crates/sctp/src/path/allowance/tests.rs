@@ -60,7 +60,7 @@ fn bursts_are_limited_to_acknowledged_bytes_plus_max_burst() {
             let number = crate::congestion::PacketNumber(start + index);
             path.on_chunk_acknowledged(ms(round), number, 1448);
         }
-        let progress = Progress { cumulative_advanced: true, rtt: None, answered: None };
+        let progress = Progress { cumulative_advanced: true, ..Default::default() };
         path.on_sack(ms(round), progress, Siblings::default());
     }
     assert_eq!(burst, 22);

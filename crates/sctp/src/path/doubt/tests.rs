@@ -54,7 +54,8 @@ impl Link {
             self.path.on_chunk_acknowledged(at, number, PACKET);
             let rtt = at - sent;
             let answered = Some((PathId(0), rtt));
-            let progress = Progress { cumulative_advanced: true, rtt: Some(rtt), answered };
+            let progress =
+                Progress { cumulative_advanced: true, rtt: Some(rtt), answered, peer_sends: false };
             self.path.on_sack(at, progress, Siblings::default());
             self.min_in_flight = self.min_in_flight.min(self.path.outstanding());
         }

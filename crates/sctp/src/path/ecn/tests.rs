@@ -43,8 +43,7 @@ fn the_window_is_reduced_once_per_window_of_data() {
         let window = path.congestion.window();
         path.on_sent(none, window, false);
         path.on_chunk_acknowledged(none, packet, window);
-        let progress =
-            crate::path::Progress { cumulative_advanced: true, rtt: None, answered: None };
+        let progress = crate::path::Progress { cumulative_advanced: true, ..Default::default() };
         path.on_sack(none, progress, crate::congestion::Siblings::default());
     }
     let grown = paths.get(PATH).unwrap().congestion.window();

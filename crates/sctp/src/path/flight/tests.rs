@@ -16,7 +16,7 @@ fn path() -> Path {
 }
 
 fn advanced(rtt: Option<Duration>) -> Progress {
-    Progress { cumulative_advanced: true, rtt, answered: None }
+    Progress { cumulative_advanced: true, rtt, ..Progress::default() }
 }
 
 #[test]

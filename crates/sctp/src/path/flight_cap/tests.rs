@@ -74,7 +74,7 @@ fn flow(path: &mut Path, (from, to): (u64, u64), delay: u64, return_path: PathId
         now = at;
         path.on_chunk_acknowledged(now, number, PACKET);
         let (rtt, answered) = (Some(now - sent), Some((return_path, now - sent)));
-        let progress = Progress { cumulative_advanced: true, rtt, answered };
+        let progress = Progress { cumulative_advanced: true, rtt, answered, peer_sends: false };
         path.on_sack(now, progress, Siblings::default());
     }
 }

@@ -151,7 +151,7 @@ fn apply_to(path: &mut Path, now: Duration, event: &Event, siblings: crate::cong
             path.on_chunk_acknowledged(now, packet, 1000);
             let rtt = once.then(|| Duration::from_micros(u64::from(packet.0) * 777));
             let answered = rtt.map(|rtt| (PathId(0), rtt));
-            let progress = Progress { cumulative_advanced: once, rtt, answered };
+            let progress = Progress { cumulative_advanced: once, rtt, answered, peer_sends: false };
             path.on_sack(now, progress, siblings);
         }
         Event::Lose(_, packet) => path.on_chunk_lost(now, return_path(path, packet), 1000),
