@@ -6,6 +6,7 @@ use super::delivery::{Delivery, Ready};
 use super::fragments::number_of;
 use super::part::{Contradiction, Part};
 use super::tracking::Arrival;
+use super::window::Gap;
 use super::{DataOutcome, Number, Position, Receiver, Violation};
 use crate::counters::Counters;
 use crate::identifier::StreamId;
@@ -59,7 +60,12 @@ impl Receiver {
             }
             Arrival::TooFar => return self.drop_over_window(counters),
         };
-        if !self.window.admits(fills_gap) {
+        let gap = match (fills_gap, next) {
+            (false, _) => Gap::None,
+            (true, false) => Gap::Any,
+            (true, true) => Gap::First,
+        };
+        if !self.window.admits(gap) {
             return self.drop_over_window(counters);
         }
         self.acknowledgement.on_chunk();

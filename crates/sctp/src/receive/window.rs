@@ -37,6 +37,17 @@ const SILLY_STEP: usize = 1500;
 /// be advertised immediately.
 const UPDATE_PART: usize = 4;
 
+/// Whether a chunk fills a gap between others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gap {
+    /// It has the highest TSN.
+    None,
+    /// It fills one of several, perhaps.
+    Any,
+    /// It has the first TSN that is missing.
+    First,
+}
+
 /// The accounting of stored data.
 #[derive(Debug)]
 pub(crate) struct Window {
@@ -106,16 +117,17 @@ impl Window {
     }
 
     /// Returns whether a chunk is accepted. It is while there is any room, as the peer may have
-    /// probed with more than that; one that fills a gap is accepted even if there is none, within
-    /// bounds.
+    /// probed with more than that. One that fills a gap is accepted even if there is none, within
+    /// bounds: half of them for any, the rest for the one that everything else waits for. Others
+    /// would take its place, and nothing could ever be released.
     #[inline]
-    pub(crate) fn admits(&self, fills_gap: bool) -> bool {
-        if self.payload < self.buffer() && self.memory < self.memory_limit() {
-            return true;
-        }
-        fills_gap
-            && self.payload < self.buffer() + self.gap_allowance()
-            && self.memory < self.memory_limit() + self.gap_allowance()
+    pub(crate) fn admits(&self, gap: Gap) -> bool {
+        let beyond = match gap {
+            Gap::None => 0,
+            Gap::Any => self.gap_allowance() / 2,
+            Gap::First => self.gap_allowance(),
+        };
+        self.payload < self.buffer() + beyond && self.memory < self.memory_limit() + beyond
     }
 
     /// Accounts for a stored chunk.
@@ -185,7 +197,7 @@ mod tests {
         }
         assert_eq!(window.free(), 9_000);
         // Not without a bound.
-        while window.admits(false) {
+        while window.admits(Gap::None) {
             window.charge(1);
         }
         assert!(window.memory() <= 10_000 * PAYLOAD_MEMORY_FACTOR + CHUNK_OVERHEAD + 1);
@@ -201,7 +213,7 @@ mod tests {
     fn tiny_chunks_close_the_window_by_their_memory() {
         let mut window = of(10_000);
         let mut chunks = 0;
-        while window.admits(false) {
+        while window.admits(Gap::None) {
             window.charge(1);
             chunks += 1;
         }
@@ -215,18 +227,18 @@ mod tests {
     fn full_chunks_close_the_window_by_their_data() {
         let mut window = of(14_520);
         for _ in 0..10 {
-            assert!(window.admits(false));
+            assert!(window.admits(Gap::None));
             window.charge(1452);
         }
         assert_eq!(window.free(), 0);
-        assert!(!window.admits(false));
-        assert!(window.admits(true));
+        assert!(!window.admits(Gap::None));
+        assert!(window.admits(Gap::First));
     }
 
     #[test]
     fn a_gap_is_filled_within_bounds() {
         let mut window = of(10_000);
-        while window.admits(true) {
+        while window.admits(Gap::First) {
             window.charge(1000);
         }
         assert!(window.memory() <= window.memory_bound());

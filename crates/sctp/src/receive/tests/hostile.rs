@@ -49,6 +49,24 @@ fn messages_behind_a_missing_one_take_bounded_memory() {
     assert_eq!(side.receiver.memory(), 0);
 }
 
+/// The space beyond the window is not used up by chunks that release nothing.
+#[test]
+fn the_chunk_that_frees_the_others_is_accepted_however_many_gaps_were_filled() {
+    let mut side = Side::data();
+    let ssn = |offset: u32| offset as u16;
+    let (mut refused, mut gap) = (false, 1..30_000);
+    for offset in 30_000..60_000 {
+        refused |= side.chunk(&whole(offset, ssn(offset), "x")) == DataOutcome::OverWindow;
+    }
+    assert!(refused, "the window is full");
+    let accepted =
+        |offset: &u32| side.chunk(&whole(*offset, ssn(*offset), "x")) == DataOutcome::Accepted;
+    assert!(gap.by_ref().take_while(accepted).count() > 100, "gaps are filled beyond the window");
+    assert!(gap.next().is_some(), "within bounds");
+    assert_eq!(side.chunk(&whole(0, 0, "x")), DataOutcome::Accepted);
+    assert!(side.texts().len() > 100);
+}
+
 #[test]
 fn data_that_cannot_be_reported_is_dropped() {
     let mut side = Side::data();
