@@ -47,6 +47,11 @@ const RECENT_PACKETS: u64 = 4;
 /// busy, as keystrokes beside bulk are.
 const LITTLE_PART: usize = 4;
 
+/// The same for a stream whose application queues messages as packets leave: the messages of others
+/// are in flight then, and a fast path has little in flight. Without this bound, a path that carries
+/// nothing but keystrokes waits for more of them, and the slower it therefore seems, the longer.
+const BUSY_PART: usize = 64;
+
 /// The suitability of a stream for a path: the most significant criterion first, the lowest rank is
 /// best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -256,8 +261,10 @@ impl Sender {
         if self.is_writable(path.mtu()) {
             // More of their messages may be queued at any time.
             let recent = time_for(path.mtu(), view.rate) * RECENT_PACKETS;
-            return self.queue.streams().slots().any(|(other, _)| {
+            let own = self.queued_of(slot);
+            return self.queue.streams().slots().any(|(other, stream)| {
                 other != slot
+                    && stream.queued().saturating_mul(BUSY_PART) >= own
                     && automatic.arrival_of(other) <= until
                     && !automatic.uses_slower_path(other, path)
                     && automatic.was_enqueued(other, recent)

@@ -7,7 +7,7 @@ use super::super::tests::{bench_with, output, queue};
 use super::estimates::View;
 use crate::config::{AssociationConfig, Multipath, SchedulerKind, StreamPreference};
 use crate::identifier::{PathId, StreamId};
-use crate::send::tests::{Bench, SentPacket, config, sack_of};
+use crate::send::tests::{Bench, SentPacket, config, on, sack_of};
 
 const MILLISECOND: u64 = 1_000_000;
 
@@ -85,6 +85,24 @@ fn a_slower_path_is_not_used_if_other_streams_have_too_little_for_the_faster_one
     queue(&mut small, [0; 20].into_iter().chain([1]));
     let slow = streams_on(&output(&mut small), 1);
     assert!(!slow.contains(&0), "{slow:?}");
+}
+
+/// Bulk that a slower path carries is left to it while another stream fills the faster one, which
+/// keystrokes do not.
+#[test]
+fn keystrokes_do_not_keep_a_faster_path_from_bulk() {
+    let is_left = |others: usize| {
+        let mut bench = bench(65, 1 << 20);
+        queue(&mut bench, [0; 100]);
+        bench.send(on(1), others).expect("taken");
+        let slot = bench.sender.queue.streams().find(StreamId(0)).expect("in use");
+        let fast = bench.paths.get(PathId(0)).expect("present");
+        let automatic = &bench.sender.multipath.as_ref().expect("several paths").automatic;
+        let forecast = automatic.forecast(fast, &bench.paths);
+        bench.sender.is_better_left_to_other(slot, fast, &forecast)
+    };
+    assert!(is_left(10_000));
+    assert!(!is_left(100));
 }
 
 #[test]
