@@ -91,19 +91,19 @@ impl SlowStart {
         }
     }
 
-    /// Returns whether slow start is over.
+    /// Returns whether slow start is over. The next one, as after a pause, starts from the beginning.
     fn end_round(&mut self, outstanding: usize) -> bool {
         self.round_end = self.acknowledged + outstanding as u64;
         self.least_of_last_round = self.least_of_round;
         self.least_of_round = u64::MAX;
         self.samples = 0;
-        match &mut self.conservative {
-            Some((rounds, _)) => {
-                *rounds -= 1;
-                *rounds == 0
-            }
-            None => false,
+        let Some((rounds, _)) = &mut self.conservative else { return false };
+        *rounds -= 1;
+        let is_over = *rounds == 0;
+        if is_over {
+            *self = Self::new();
         }
+        is_over
     }
 }
 

@@ -3,6 +3,7 @@
 pub(super) mod coupled;
 mod link;
 mod pooling;
+mod properties;
 
 use alloc::vec::Vec;
 

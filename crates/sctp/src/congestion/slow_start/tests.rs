@@ -42,6 +42,16 @@ fn a_growing_queue_ends_slow_start_after_five_conservative_rounds() {
 }
 
 #[test]
+fn slow_start_can_follow_one_that_ended() {
+    let mut slow_start = begun();
+    let rtts = |first: u64| (0..20).map(move |round| first + 20 * round);
+    for first in [100, 300, 500] {
+        let mut growth = rtts(first).map(|rtt| round(&mut slow_start, rtt));
+        assert!(growth.any(|growth| growth == Growth::Ends));
+    }
+}
+
+#[test]
 fn a_false_alarm_is_undone() {
     let mut slow_start = begun();
     round(&mut slow_start, 100);
