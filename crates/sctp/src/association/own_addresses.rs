@@ -264,16 +264,9 @@ impl Association {
         };
         let address = request.address();
         if change == OwnAddressChange::Removed && refused.is_none() {
-            self.stop_sending_from(address);
+            self.paths.stop_sending_from(address);
         }
         let cause = refused.map(|code| code.0);
         self.notify(Event::OwnAddress { address, change, cause });
-    }
-
-    /// Lets routing choose the source address of the paths that used `deleted`.
-    fn stop_sending_from(&mut self, deleted: IpAddr) {
-        let used = self.paths.iter().filter_map(|path| path.local);
-        let kept: Vec<IpAddr> = used.filter(|local| *local != deleted).collect();
-        self.paths.set_local_addresses(&kept);
     }
 }

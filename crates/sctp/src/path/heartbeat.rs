@@ -83,10 +83,18 @@ impl HeartbeatTimer {
     /// Prevents a second error for one outage: after another timeout, the outstanding heartbeat is
     /// not counted, and another one is due.
     pub(super) fn supersede(&mut self) {
-        if let Some(latest) = self.latest.as_mut().filter(|latest| latest.lost_at != 0) {
-            latest.lost_at = 0;
-            self.next = Some(0);
+        if self.is_waiting() {
+            self.send_again();
         }
+    }
+
+    /// Sends one as soon as possible, without waiting for the answer to the outstanding one, which
+    /// is not counted as lost.
+    pub(super) fn send_again(&mut self) {
+        if let Some(latest) = &mut self.latest {
+            latest.lost_at = 0;
+        }
+        self.send_soon();
     }
 
     /// Returns whether a heartbeat is due, as far as the schedule is concerned.

@@ -6,7 +6,7 @@
 
 use core::net::{IpAddr, Ipv6Addr};
 
-use super::{Path, Paths};
+use super::{Path, PathState, Paths};
 
 impl Path {
     /// Returns whether packets to the path's peer may come from `local` at all: it needs the same
@@ -39,26 +39,42 @@ impl Path {
 
     /// Leaves the choice to routing again, unless the user made it.
     pub(super) fn forget_local(&mut self) {
-        if core::mem::take(&mut self.is_local_learnt) {
-            self.local = None;
+        if self.is_local_learnt {
+            self.leave_local();
         }
+    }
+
+    fn leave_local(&mut self) {
+        self.local = None;
+        self.is_local_learnt = false;
     }
 }
 
 impl Paths {
     /// Sets the addresses of this host that have a route. Paths whose address was removed leave the
-    /// choice to routing and are probed immediately. Loopback addresses are kept, as a host has
-    /// more of them than it lists.
+    /// choice to routing. These, and paths that have failed, are probed immediately: from another
+    /// address they may work, and a probe that was sent while there was no route is not waited for.
+    /// Loopback addresses are kept, as a host has more of them than it lists.
     pub fn set_local_addresses(&mut self, addresses: &[IpAddr]) {
         for path in self.iter_mut() {
             if path
                 .local
                 .is_some_and(|local| !addresses.contains(&local) && scope(local) != Scope::Host)
             {
-                path.local = None;
-                path.is_local_learnt = false;
-                path.heartbeats.send_soon();
+                path.leave_local();
             }
+            if path.local.is_none() || path.state() != PathState::Active {
+                path.heartbeats.send_again();
+            }
+        }
+        self.wake();
+    }
+
+    /// Lets routing choose the source address of the paths that used `deleted`.
+    pub fn stop_sending_from(&mut self, deleted: IpAddr) {
+        for path in self.iter_mut().filter(|path| path.local == Some(deleted)) {
+            path.leave_local();
+            path.heartbeats.send_again();
         }
         self.wake();
     }

@@ -220,6 +220,27 @@ fn a_moving_host_announces_its_new_address() {
 }
 
 #[test]
+fn an_address_that_returns_after_a_probe_was_lost_is_probed_at_once() {
+    let mut world = World::with(multihomed(A, 2), multihomed(B, 2));
+    let (a, _) = world.connected();
+    world.run_for(Duration::from_secs(5));
+    let local = |world: &World| world.hosts[A].status(a).paths[1].local;
+    let present = |world: &mut World, list: &[IpAddr]| {
+        let input = Input::LocalAddresses(list.to_vec());
+        world.hosts[A].endpoint.handle_input(world.now, input);
+        world.run_for(Duration::from_millis(300));
+    };
+    assert_eq!(local(&world), Some(address(A, 1)));
+    // Without an address there is no route: the probe that asks which address is used is lost.
+    world.network.cut = vec![1];
+    present(&mut world, &[address(A, 0)]);
+    assert_eq!(local(&world), None);
+    world.network.cut = vec![];
+    present(&mut world, &[address(A, 0), address(A, 1)]);
+    assert_eq!(local(&world), Some(address(A, 1)));
+}
+
+#[test]
 fn both_sides_must_support_it() {
     let mut world = World::with(changing(listening()), listening());
     let (a, b) = world.connected();
