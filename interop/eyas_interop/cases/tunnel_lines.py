@@ -116,13 +116,14 @@ class Ends:
         client.wait_until(lambda: "leads to" in client.tail())
         return client
 
-    def fetch(self, remote_port: int) -> tuple[bool, float]:
-        """Downloads the file at the server's end; returns whether it is complete, and the duration."""
+    def fetch(self, remote_port: int) -> tuple[bool, str]:
+        """Downloads the file at the server's end; returns whether it is complete, and what came in what time."""
         command = ["curl", "-sS", "--max-time", str(TIMEOUT), f"http://localhost:{remote_port}/file"]
         began = time.monotonic()
         completed = subprocess.run(self.lines.inside(self.lines.server, command), capture_output=True, check=False)
         is_whole = hashlib.sha256(completed.stdout).digest() == hashlib.sha256(self.bytes).digest()
-        return is_whole, time.monotonic() - began
+        elapsed = time.monotonic() - began
+        return is_whole, f"{len(completed.stdout)} bytes in {elapsed:.1f} s {completed.stderr.decode(errors='replace')}"
 
     def block_udp(self) -> None:
         rules = "table inet noudp { chain in { type filter hook prerouting priority -300; meta l4proto udp drop; }; }\n"
@@ -156,7 +157,7 @@ def both(ends: Ends, world: World) -> None:
     ends.lines.add_addresses(second)
     appeared = ends.wait_for_lines(lambda active: len({remote for _, remote in active}) == len(ends.lines.all))
     check("tunnel", "a line appears", *appeared)
-    is_used(ends, check, "a file over both lines", lambda: ends.fetch(BOTH_LINES_PORT)[0])
+    is_used(ends, check, "a file over both lines", lambda: ends.fetch(BOTH_LINES_PORT))
     iperf(ends, world)
     rsync(ends, world)
     old, new = second.address(1), second.address(NEW_HOST_NUMBER)
@@ -165,22 +166,22 @@ def both(ends: Ends, world: World) -> None:
     ip("-n", ends.lines.client, "address", "add", f"{new}/24", "dev", second.name)
     moved = ends.wait_for_lines(lambda active: (new, second.address(2)) in active)
     check("tunnel", "a line changes its address", *moved)
-    is_used(ends, check, "a file after that", lambda: ends.fetch(BOTH_LINES_PORT)[0])
+    is_used(ends, check, "a file after that", lambda: ends.fetch(BOTH_LINES_PORT))
     failure = threading.Timer(FAILS_AFTER, lambda: ends.lines.cut(second))
     failure.start()
-    is_whole, elapsed = ends.fetch(BOTH_LINES_PORT)
+    is_whole, detail = ends.fetch(BOTH_LINES_PORT)
     failure.join()
-    check("tunnel", "a line fails in the middle", is_whole, f"{elapsed:.1f} s; {client.tail()[-200:]}")
+    check("tunnel", "a line fails in the middle", is_whole, f"{detail}; {client.tail()[-200:]}")
     client.stop()
 
 
 def is_used(ends: Ends, check, name: str, transfer) -> None:
-    """Checks that both lines carry a share of a transfer from the client."""
+    """Checks that a transfer from the client succeeds, and that both lines carry a share of it."""
     before = ends.lines.sent()
-    is_good = transfer()
+    is_good, detail = transfer()
     sent = {number: after - before[number] for number, after in ends.lines.sent().items()}
     shares = [count / sum(sent.values()) for count in sent.values()]
-    detail = f"shares of the lines {', '.join(f'{share:.0%}' for share in shares)}"
+    detail = f"shares of the lines {', '.join(f'{share:.0%}' for share in shares)}; {detail}"
     check("tunnel", name, is_good and min(shares) >= SHARE, detail)
 
 
@@ -194,11 +195,11 @@ def iperf(ends: Ends, world: World) -> None:
     server.wait_until(lambda: "listening on" in server.tail())
     command = ["iperf3", "-c", "127.0.0.1", "-p", str(CLIENT_PORTS[IPERF]), "-t", "2", "-J"]
 
-    def transfers() -> bool:
+    def transfers() -> tuple[bool, str]:
         completed = subprocess.run(ends.lines.inside(ends.lines.client, command), capture_output=True, check=False,
                                    timeout=TIMEOUT)
-        result = json.loads(completed.stdout)
-        return completed.returncode == 0 and result["end"]["sum_received"]["bytes"] >= MIN_TRANSFER
+        received = json.loads(completed.stdout)["end"]["sum_received"]["bytes"]
+        return completed.returncode == 0 and received >= MIN_TRANSFER, f"{received} bytes"
 
     is_used(ends, world.report.check, "iperf3 by -L over both lines", transfers)
 
@@ -230,9 +231,9 @@ def blocked(ends: Ends, check) -> None:
     """Where UDP is blocked, TCP is used."""
     ends.block_udp()
     client = ends.connect("", BLOCKED_LINE_PORT)
-    is_whole, elapsed = ends.fetch(BLOCKED_LINE_PORT)
+    is_whole, detail = ends.fetch(BLOCKED_LINE_PORT)
     good = is_whole and "connected over tcp" in client.tail()
-    check("tunnel", "no UDP gets through", good, f"{elapsed:.1f} s; {client.tail()[-300:]}")
+    check("tunnel", "no UDP gets through", good, f"{detail}; {client.tail()[-300:]}")
 
 
 CASES = [case_tunnel_lines]

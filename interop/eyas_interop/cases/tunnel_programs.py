@@ -76,11 +76,11 @@ def ssh_and_rsync(ends: Ends, check) -> None:
         raise Skip("rsync is not installed (Debian: rsync)")
     copy = ends.directory / "copy"
 
-    def copied() -> bool:
+    def copied() -> tuple[bool, str]:
         # ssh arguments contain spaces; rsync splits the string like a shell.
         words = " ".join(f"'{word}'" for word in command)
         completed = inside(ends, "rsync", "-e", words, str(ends.directory / "file"), f"root@tunnel.test:{copy}")
-        return completed.returncode == 0 and copy.read_bytes() == ends.bytes
+        return completed.returncode == 0 and copy.read_bytes() == ends.bytes, completed.stderr[-200:]
 
     is_used(ends, check, "rsync by ssh over both lines", copied)
 
