@@ -11,7 +11,6 @@ use crate::error::Error;
 use crate::event::{Event, LossReason, PathChange};
 use crate::identifier::PathId;
 use crate::io::Unreachable;
-use crate::path::PathState;
 use crate::wire::{Chunk, HeartbeatChunk};
 
 /// The maximum length in bytes of heartbeat information that is echoed.
@@ -131,24 +130,6 @@ impl Association {
     /// Returns whether a COOKIE ECHO was sent, so that the peer may have state to end.
     fn peer_has_state(&self) -> bool {
         self.state.is_up() || matches!(self.state, State::CookieEchoed(_))
-    }
-
-    /// Returns whether the peer is given up. RFC 9260 §8.1 counts the errors of all destinations
-    /// together: where failed paths are probed often, data visits each of them within the first
-    /// timeouts of an outage, which would end the association the sooner the more paths it has. So
-    /// each path may have as many errors there. With data on all paths, [`crate::path::Paths`] counts
-    /// an outage once.
-    pub(super) fn is_peer_unreachable(&self) -> bool {
-        let config = &self.config;
-        if !self.paths.is_peer_unreachable(config) {
-            return false;
-        }
-        if config.max_probe_interval.is_none() || config.multipath.is_some() {
-            return true;
-        }
-        let confirmed = self.paths.iter().filter(|path| path.state() != PathState::Unconfirmed);
-        let paths = u32::try_from(confirmed.count()).unwrap_or(u32::MAX);
-        self.paths.errors() > config.association_max_retrans.saturating_mul(paths)
     }
 
     /// Sets the addresses of this host that have a route.

@@ -142,7 +142,7 @@ impl Association {
 
     /// Ends the association after too many consecutive errors (§8.1).
     pub(super) fn give_up_if_unreachable(&mut self) {
-        if self.state.is_up() && self.is_peer_unreachable() {
+        if self.state.is_up() && self.paths.is_peer_given_up(&self.config) {
             self.end(Ending::DiscardQueued, Event::Lost(LossReason::PeerUnreachable));
         }
     }

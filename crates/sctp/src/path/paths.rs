@@ -331,6 +331,22 @@ impl Paths {
         self.errors > config.association_max_retrans
     }
 
+    /// Returns whether an established association gives the peer up. RFC 9260 §8.1 counts the errors
+    /// of all destinations together: where failed paths are probed often, data visits each of them
+    /// within the first timeouts of an outage, which would end the association the sooner the more
+    /// paths it has. So each path may have as many errors there. With data on all paths, an outage is
+    /// counted once.
+    #[must_use]
+    pub fn is_peer_given_up(&self, config: &AssociationConfig) -> bool {
+        let visits_each = config.max_probe_interval.is_some() && config.multipath.is_none();
+        if !visits_each {
+            return self.is_peer_unreachable(config);
+        }
+        let confirmed = self.iter().filter(|path| path.state() != PathState::Unconfirmed);
+        let paths = u32::try_from(confirmed.count()).unwrap_or(u32::MAX);
+        self.errors > config.association_max_retrans.saturating_mul(paths.max(1))
+    }
+
     /// Returns the consecutive errors on all paths together.
     #[must_use]
     pub fn errors(&self) -> u32 {
