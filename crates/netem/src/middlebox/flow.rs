@@ -1,9 +1,14 @@
-//! Identifies flows: protocol, addresses and ports.
+//! Identifies flows by protocol, addresses and ports, and remembers them until they are idle.
 
+use alloc::collections::BTreeMap;
 use core::net::IpAddr;
 
 use crate::middlebox::Side;
 use crate::packet::{Packet, protocol};
+use crate::time::Nanos;
+
+/// The maximum number of flows; when it is reached, idle ones make room, or a new one fails.
+pub const MAX_FLOWS: usize = 65_536;
 
 /// An address and a port.
 pub(super) type Endpoint = (IpAddr, u16);
@@ -28,6 +33,50 @@ impl Flow {
             Side::Outside => (destination, source),
         };
         Self { protocol: packet.protocol, inside, outside }
+    }
+}
+
+/// What a box remembers of each flow, until it has been idle for too long.
+#[derive(Clone, Debug)]
+pub(super) struct FlowTable<T> {
+    idle: Nanos,
+    flows: BTreeMap<Flow, Remembered<T>>,
+}
+
+#[derive(Clone, Debug)]
+struct Remembered<T> {
+    last: Nanos,
+    value: T,
+}
+
+impl<T: Default> FlowTable<T> {
+    pub(super) const fn new(idle: Nanos) -> Self {
+        Self { idle, flows: BTreeMap::new() }
+    }
+
+    /// Returns what is remembered of a flow, which is not idle now. An unknown flow is opened if
+    /// `may_open`; `None` if it may not be, or there is no room.
+    pub(super) fn refresh(&mut self, now: Nanos, flow: Flow, may_open: bool) -> Option<&mut T> {
+        let idle = self.idle;
+        let is_alive = |known: &Remembered<T>| now.saturating_sub(known.last) <= idle;
+        if !self.flows.get(&flow).is_some_and(is_alive) {
+            self.flows.remove(&flow);
+            if may_open && self.flows.len() >= MAX_FLOWS {
+                self.flows.retain(|_, known| is_alive(known));
+            }
+            if !may_open || self.flows.len() >= MAX_FLOWS {
+                return None;
+            }
+            self.flows.insert(flow, Remembered { last: now, value: T::default() });
+        }
+        let known = self.flows.get_mut(&flow)?;
+        known.last = now;
+        Some(&mut known.value)
+    }
+
+    /// Returns the number of flows, including idle ones that have not been removed yet.
+    pub(super) fn len(&self) -> usize {
+        self.flows.len()
     }
 }
 

@@ -1,16 +1,13 @@
 //! A box that counts: it passes so many packets or bytes of a flow, and then no more.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::flow::Flow;
+pub use super::flow::MAX_FLOWS;
+use super::flow::{Flow, FlowTable};
 use super::{Middlebox, MiddleboxCounters, Outgoing, Side};
 use crate::packet::Packet;
 use crate::time::{Nanos, nanos};
-
-/// The maximum number of flows; when it is reached, idle ones make room, or a new one fails.
-pub const MAX_FLOWS: usize = 65_536;
 
 /// How much of a flow passes, in both directions together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,18 +38,17 @@ impl QuotaConfig {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Usage {
     used: u64,
     is_over: bool,
-    last: Nanos,
 }
 
 /// A box that drops what exceeds the allowance of a flow.
 #[derive(Clone, Debug)]
 pub struct Quota {
     config: QuotaConfig,
-    flows: BTreeMap<Flow, Usage>,
+    flows: FlowTable<Usage>,
     outgoing: Outgoing,
 }
 
@@ -60,7 +56,8 @@ impl Quota {
     /// Creates a box that has seen no flow.
     #[must_use]
     pub fn new(config: QuotaConfig) -> Self {
-        Self { config, flows: BTreeMap::new(), outgoing: Outgoing::default() }
+        let flows = FlowTable::new(nanos(config.idle));
+        Self { config, flows, outgoing: Outgoing::default() }
     }
 
     fn admits(&mut self, now: Nanos, from: Side, packet: &Packet) -> bool {
@@ -68,21 +65,9 @@ impl Quota {
         if !protocols.is_empty() && !protocols.contains(&packet.protocol) {
             return true;
         }
-        let flow = Flow::of(from, packet);
-        let idle = nanos(self.config.idle);
-        let is_alive = |usage: &Usage| now.saturating_sub(usage.last) <= idle;
-        if self.flows.len() >= MAX_FLOWS && !self.flows.contains_key(&flow) {
-            self.flows.retain(|_, usage| is_alive(usage));
-            if self.flows.len() >= MAX_FLOWS {
-                return false;
-            }
-        }
-        let fresh = Usage { used: 0, is_over: false, last: now };
-        let usage = self.flows.entry(flow).or_insert(fresh);
-        if !is_alive(usage) {
-            *usage = fresh;
-        }
-        usage.last = now;
+        let Some(usage) = self.flows.refresh(now, Flow::of(from, packet), true) else {
+            return false;
+        };
         let (size, allowance) = match self.config.allowance {
             Allowance::Packets(packets) => (1, packets),
             Allowance::Bytes(bytes) => (packet.len() as u64, bytes),
