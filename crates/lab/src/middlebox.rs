@@ -24,9 +24,8 @@ const LONGEST_TEXT: usize = 24;
 pub enum MiddleboxConfig {
     /// Passes or drops packets by protocol or port.
     Firewall(Policy),
-    /// Translates IPv4 addresses and ports to an address of its own (of
-    /// the path); passes IPv6, as such boxes
-    /// do.
+    /// Translates IPv4 addresses and ports to an address of its own, on its path; passes IPv6, as
+    /// such boxes do.
     Nat {
         /// The treatment of protocol 132.
         sctp: SctpTranslation,
@@ -110,6 +109,14 @@ impl MiddleboxConfig {
                 Self::Reset { trigger: port.map_or_else(by_text, Trigger::Port), drops }
             }
         })
+    }
+
+    /// Returns the middleboxes that several tables describe.
+    ///
+    /// # Errors
+    /// What is missing or too much in the first that is wrong.
+    pub fn of_all(specs: &[MiddleboxSpec]) -> Result<Vec<Self>, String> {
+        specs.iter().map(Self::of).collect()
     }
 
     /// Returns its kind, as in a scenario file.

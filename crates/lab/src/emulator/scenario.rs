@@ -130,10 +130,8 @@ fn read_path(
     );
     let middleboxes: Vec<MiddleboxSpec> =
         take(section, &mut table, "middlebox")?.unwrap_or_default();
-    for middlebox in &middleboxes {
-        let middlebox = MiddleboxConfig::of(middlebox);
-        path.middleboxes.push(middlebox.map_err(|cause| refused(section, cause))?);
-    }
+    path.middleboxes =
+        MiddleboxConfig::of_all(&middleboxes).map_err(|cause| refused(section, cause))?;
     if let Some(mtu) = take::<u32>(section, &mut table, "interface-mtu")? {
         path.mtu = mtu;
     }

@@ -151,9 +151,9 @@ impl Topology {
     /// # Errors
     /// What is invalid in one of them.
     pub fn with_middleboxes(mut self, specs: &[MiddleboxSpec]) -> Result<Self, EmulatorError> {
-        for spec in specs {
-            let middlebox = MiddleboxConfig::of(spec).map_err(EmulatorError::Topology)?;
-            self = self.with_middlebox(middlebox);
+        let middleboxes = MiddleboxConfig::of_all(specs).map_err(EmulatorError::Topology)?;
+        if let Some(path) = self.paths.last_mut() {
+            path.middleboxes.extend(middleboxes);
         }
         Ok(self)
     }

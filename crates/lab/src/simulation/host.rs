@@ -180,9 +180,8 @@ impl Host {
     fn send<C>(&mut self, transmit: &Transmit<C>, packets: impl Iterator<Item = Payload>) {
         let destination = transmit.remote.ip();
         // Behind a NAT the peer has another address of the same network.
-        let interface_to = self.interfaces.iter().find(|interface| {
-            interface.peer == destination || network(interface.peer) == network(destination)
-        });
+        let is_reached = |interface: &&Interface| network(interface.peer) == network(destination);
+        let interface_to = self.interfaces.iter().find(is_reached);
         let Some(interface) = interface_to.copied() else { return };
         let outgoing = packets.map(|payload| {
             let packet = Packet {
