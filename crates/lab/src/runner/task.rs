@@ -69,13 +69,20 @@ pub enum TaskError {
     Text(String),
 }
 
+/// The cause may quote the text, which may be anybody's.
+impl From<serde_json::Error> for TaskError {
+    fn from(cause: serde_json::Error) -> Self {
+        Self::Text(printable(&cause.to_string()))
+    }
+}
+
 impl Task {
     /// Parses a task.
     ///
     /// # Errors
     /// If the text is not a task.
     pub fn read(text: &[u8]) -> Result<Self, TaskError> {
-        serde_json::from_slice(text).map_err(|cause| TaskError::Text(printable(&cause.to_string())))
+        Ok(serde_json::from_slice(text)?)
     }
 
     /// Serialises the task.
@@ -83,7 +90,7 @@ impl Task {
     /// # Errors
     /// If a situation cannot be serialised, which does not happen with those parsed from a plan.
     pub fn write(&self) -> Result<Vec<u8>, TaskError> {
-        serde_json::to_vec(self).map_err(|cause| TaskError::Text(printable(&cause.to_string())))
+        Ok(serde_json::to_vec(self)?)
     }
 
     /// Executes its runs one after the other. `before_each` is called before each of them, and can
@@ -114,7 +121,7 @@ impl TaskOutcome {
     /// # Errors
     /// If the text is not an outcome.
     pub fn read(text: &[u8]) -> Result<Self, TaskError> {
-        serde_json::from_slice(text).map_err(|cause| TaskError::Text(printable(&cause.to_string())))
+        Ok(serde_json::from_slice(text)?)
     }
 
     /// Serialises the outcome.
@@ -122,7 +129,7 @@ impl TaskOutcome {
     /// # Errors
     /// If it cannot be serialised, which does not happen with outcomes of runs.
     pub fn write(&self) -> Result<Vec<u8>, TaskError> {
-        serde_json::to_vec(self).map_err(|cause| TaskError::Text(printable(&cause.to_string())))
+        Ok(serde_json::to_vec(self)?)
     }
 }
 
