@@ -35,6 +35,10 @@ const PATIENCE: Patience = Patience { silence: CLOSING_TIME, sending: MAX_SENDIN
 /// How often it is checked whether the client has all of the response.
 const CHECK_EVERY: Duration = Duration::from_millis(200);
 
+/// How long to wait for more from a client that sends against a window that was just full: it probes
+/// after its retransmission timeout (RFC 9293 §3.8.6.1), and again after twice that.
+const PROBING_TIME: Duration = Duration::from_secs(2);
+
 /// Reads and discards what a client sends on a connection that was shut down, until the client ends
 /// its side, takes too little of the response, or goes on for too long. Returns at once if nothing
 /// is under way in either direction.
@@ -58,7 +62,7 @@ async fn linger(rate: Rate, tcp: &TcpStream, patience: &Patience) {
             tracing::debug!("a client did not read its response, or went on sending");
             // A kernel resets an MPTCP connection only if something is unread when it is closed: what
             // arrives later fills a window that nobody opens, and the client waits.
-            let _ = timeout(CHECK_EVERY, tcp.peek(&mut [0])).await;
+            let _ = timeout(PROBING_TIME, tcp.peek(&mut [0])).await;
         }
     }
 }
