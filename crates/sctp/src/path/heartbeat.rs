@@ -57,7 +57,8 @@ pub(super) struct HeartbeatTimer {
     latest: Option<Latest>,
     /// The nonce and time of the one before, if it was repeated early and may still be answered.
     repeated: Option<Box<(u64, u64)>>,
-    /// Whether the user requested one (RFC 6458 §8.1.12, `SPP_HB_DEMAND`).
+    /// Whether one is sent even while data is in flight: the user requested it (RFC 6458 §8.1.12,
+    /// `SPP_HB_DEMAND`), or only its answer shows which local address is used.
     demanded: bool,
 }
 
@@ -90,11 +91,17 @@ impl HeartbeatTimer {
 
     /// Sends one as soon as possible, without waiting for the answer to the outstanding one, which
     /// is not counted as lost.
-    pub(super) fn send_again(&mut self) {
+    fn send_again(&mut self) {
         if let Some(latest) = &mut self.latest {
             latest.lost_at = 0;
         }
         self.send_soon();
+    }
+
+    /// Sends one as soon as possible, whatever is in flight, as this host's addresses have changed.
+    pub(super) fn restart(&mut self) {
+        self.demanded = true;
+        self.send_again();
     }
 
     /// Returns whether a heartbeat is due, as far as the schedule is concerned.
@@ -332,7 +339,9 @@ impl Paths {
     fn is_urgent(path: &Path, config: &AssociationConfig) -> bool {
         match path.state() {
             PathState::Unconfirmed => path.errors() < config.path_max_retrans,
-            PathState::Active => path.errors() >= config.potentially_failed_max_retrans,
+            PathState::Active => {
+                path.local.is_none() || path.errors() >= config.potentially_failed_max_retrans
+            }
             PathState::PotentiallyFailed => path.errors() < config.path_max_retrans,
             PathState::Inactive => false,
         }

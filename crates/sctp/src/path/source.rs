@@ -64,7 +64,7 @@ impl Paths {
                 path.leave_local();
             }
             if path.local.is_none() || path.state() != PathState::Active {
-                path.heartbeats.send_again();
+                path.heartbeats.restart();
             }
         }
         self.wake();
@@ -74,7 +74,7 @@ impl Paths {
     pub fn stop_sending_from(&mut self, deleted: IpAddr) {
         for path in self.iter_mut().filter(|path| path.local == Some(deleted)) {
             path.leave_local();
-            path.heartbeats.send_again();
+            path.heartbeats.restart();
         }
         self.wake();
     }

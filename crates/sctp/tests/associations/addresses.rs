@@ -241,6 +241,23 @@ fn an_address_that_returns_after_a_probe_was_lost_is_probed_at_once() {
 }
 
 #[test]
+fn the_new_address_of_a_path_is_learnt_while_data_is_in_flight() {
+    let mut world = World::with(multihomed(A, 2), multihomed(B, 2));
+    let (a, _) = world.connected();
+    world.run_for(Duration::from_secs(5));
+    // Data that waits for its retransmission postpones heartbeats.
+    world.network.cut = vec![0];
+    world.send(A, a, 1, "in flight");
+    world.run_for(Duration::from_millis(50));
+    world.network.cut = vec![];
+    let present = vec![address(A, 1)];
+    world.hosts[A].endpoint.handle_input(world.now, Input::LocalAddresses(present));
+    assert_eq!(world.hosts[A].status(a).paths[0].local, None);
+    world.run_for(Duration::from_millis(300));
+    assert_eq!(world.hosts[A].status(a).paths[0].local, Some(address(A, 0)));
+}
+
+#[test]
 fn both_sides_must_support_it() {
     let mut world = World::with(changing(listening()), listening());
     let (a, b) = world.connected();
