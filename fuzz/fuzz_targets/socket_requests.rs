@@ -220,7 +220,8 @@ impl World {
 
     fn request(&self, op: Op, socket: u8, [a, b, c]: [i32; 3], waits: bool) -> Request {
         let blocks = if waits { blocks::YES } else { blocks::NO };
-        Request { key: KEY, socket: self.socket(socket), a, b, c, blocks, ..Request::new(op) }
+        // The number stands for the capability.
+        Request { key: KEY, capability: self.socket(socket), a, b, c, blocks, ..Request::new(op) }
     }
 
     /// Returns the bytes of a message.
@@ -296,7 +297,10 @@ impl World {
                 self.connections[connection].requests.buffer().put_slice(&piece[..taken]);
                 piece = &piece[taken..];
                 match self.connections[connection].requests.call() {
-                    Ok(Some(call)) => {
+                    Ok(Some(mut call)) => {
+                        call.socket = call.request.capability;
+                        call.given_back =
+                            call.data.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes));
                         if !self.serve(connection, call) {
                             return self.hang_up(connection);
                         }
@@ -325,8 +329,8 @@ impl World {
         }
         match call.request.op {
             Op::Cancel | Op::Status => {}
-            Op::Closed => self.close(call.request.socket),
-            op if op != Op::Socket && !self.sockets.contains(&call.request.socket) => {}
+            Op::Closed => self.close(call.socket),
+            op if op != Op::Socket && !self.sockets.contains(&call.socket) => {}
             _ => {
                 let outcome = self.calls.call(self.now, &call);
                 if call.request.op == Op::GiveBack && matches!(outcome, Outcome::Done(_)) {
@@ -352,7 +356,7 @@ impl World {
             // A call that waits for that gets the same answer.
             Outcome::Opens(answer, association) => {
                 assert_eq!(call.request.op, Op::Send);
-                self.calls.is_opening(self.now, call.request.socket, association);
+                self.calls.is_opening(self.now, call.socket, association);
                 REACH.hit("a message that opens an association");
                 self.check(&call, answer, is_first);
             }
@@ -376,7 +380,7 @@ impl World {
     fn check(&mut self, call: &Call, answer: Answer, is_first: bool) {
         let request = call.request;
         assert!(answer.peer.len() <= MAX_PEER && answer.control.len() <= MAX_CONTROL);
-        let is_one_to_many = self.one_to_many.contains(&request.socket);
+        let is_one_to_many = self.one_to_many.contains(&call.socket);
         match request.op {
             Op::Send => assert_eq!(answer.result as usize, call.data.len()),
             Op::Receive => {
@@ -425,7 +429,7 @@ impl World {
         for connection in &mut self.connections {
             // Calls that wait for a closed socket are answered.
             connection.waiting =
-                connection.waiting.take().filter(|call| call.request.socket != socket);
+                connection.waiting.take().filter(|call| call.socket != socket);
         }
         self.drain();
     }
@@ -458,7 +462,7 @@ impl World {
                     for connection in 0..CONNECTIONS {
                         let waiting = self.connections[connection]
                             .waiting
-                            .take_if(|call| call.request.socket == socket.0);
+                            .take_if(|call| call.socket == socket.0);
                         if let Some(call) = waiting {
                             let outcome = self.calls.retry(self.now, &call);
                             self.settle(connection, call, outcome, false);

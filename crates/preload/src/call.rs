@@ -7,7 +7,7 @@ use libc::iovec;
 
 use crate::connection::Connection;
 use crate::local::{
-    Descriptor, FILLER, MAX_DATA, MAX_SIDE, REQUEST, RESPONSE, Request, Response, blocks, filler,
+    Capability, FILLER, MAX_DATA, MAX_SIDE, REQUEST, RESPONSE, Request, Response, blocks, filler,
     mark,
 };
 use crate::transfer::{Parts, Wait, part, receive_first, receive_rest, send, total};
@@ -60,9 +60,8 @@ impl<'a> Call<'a> {
     }
 
     /// Makes the call for a socket.
-    pub(crate) fn on(mut self, fd: c_int, socket: Descriptor) -> Result<Answer, Errno> {
-        self.request.instance = socket.instance;
-        self.request.socket = socket.socket;
+    pub(crate) fn on(mut self, fd: c_int, socket: Capability) -> Result<Answer, Errno> {
+        self.request.capability = socket.rate();
         let answer = self.make(Some(fd))?;
         apply_marks(fd, answer.response.marks);
         if answer.response.result < 0 {

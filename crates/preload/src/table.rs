@@ -4,13 +4,13 @@
 //! unknown, or were SCTP sockets at the last check, are checked again, because a descriptor's
 //! number can be reused without a call of any libc function that could be interposed.
 
-use core::mem::{offset_of, size_of, zeroed};
+use core::mem::size_of;
 use core::sync::atomic::{AtomicU8, Ordering};
 
 use libc::c_int;
 
 use crate::environment;
-use crate::local::{Descriptor, MAX_NAME};
+use crate::local::Capability;
 
 /// The number of descriptors that are tracked; those above are checked every time.
 const MAX_TRACKED: usize = 65_536;
@@ -27,7 +27,7 @@ fn entry(fd: c_int) -> Option<&'static AtomicU8> {
 
 /// Returns the SCTP socket of this descriptor, if it is one.
 #[inline]
-pub(crate) fn socket(fd: c_int) -> Option<Descriptor> {
+pub(crate) fn socket(fd: c_int) -> Option<Capability> {
     match entry(fd) {
         Some(entry) if entry.load(Ordering::Relaxed) == FOREIGN => None,
         entry => check(fd, entry),
@@ -35,11 +35,11 @@ pub(crate) fn socket(fd: c_int) -> Option<Descriptor> {
 }
 
 #[cold]
-fn check(fd: c_int, entry: Option<&AtomicU8>) -> Option<Descriptor> {
+fn check(fd: c_int, entry: Option<&AtomicU8>) -> Option<Capability> {
     if fd < 0 {
         return None;
     }
-    let found = peer(fd);
+    let found = capability(fd);
     // A child of `vfork` may have another descriptor with this number.
     if let (None, Some(entry)) = (found, entry)
         && environment::owns_tables()
@@ -49,33 +49,32 @@ fn check(fd: c_int, entry: Option<&AtomicU8>) -> Option<Descriptor> {
     found
 }
 
-/// Returns the socket that the name of the other end states.
-fn peer(fd: c_int) -> Option<Descriptor> {
-    // SAFETY: zeros are a valid address.
-    let mut address: libc::sockaddr_un = unsafe { zeroed() };
-    let mut length = size_of::<libc::sockaddr_un>() as libc::socklen_t;
+/// Returns the capability that the descriptor has.
+fn capability(fd: c_int) -> Option<Capability> {
+    let mut rate = 0_u64;
+    let mut length = size_of::<u64>() as libc::socklen_t;
     // SAFETY: errno is this thread's.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: errno is this thread's. It is restored below, because the program did not make this
     // call.
     let saved = unsafe { *errno };
-    // SAFETY: address and length are live, and the length is that of the address.
-    let result =
-        unsafe { libc::syscall(libc::SYS_getpeername, fd, &raw mut address, &raw mut length) };
+    // SAFETY: value and length are live, and the length is that of the value.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_getsockopt,
+            fd,
+            libc::SOL_SOCKET,
+            Capability::OPTION,
+            &raw mut rate,
+            &raw mut length,
+        )
+    };
     // SAFETY: as above.
     unsafe { *errno = saved };
-    if result != 0 || i32::from(address.sun_family) != libc::AF_UNIX {
+    if result != 0 || length as usize != size_of::<u64>() {
         return None;
     }
-    let length = (length as usize).checked_sub(offset_of!(libc::sockaddr_un, sun_path))?;
-    let mut name = [0; MAX_NAME];
-    if length != MAX_NAME {
-        return None;
-    }
-    for (entry, byte) in name.iter_mut().zip(address.sun_path) {
-        *entry = byte as u8;
-    }
-    Descriptor::parse(&name)
+    Capability::of_rate(rate)
 }
 
 /// Forgets this number, which refers to something else from now on.

@@ -9,6 +9,8 @@ use std::os::unix::net::{SocketAddr, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+
 use crate::local::{ENVIRONMENT, Op, RESPONSE, Request, Response, key_of};
 use crate::place::NAME;
 
@@ -135,6 +137,16 @@ impl Address {
         let mut status = vec![0; response.data as usize];
         stream.read_exact(&mut status).map_err(AskError::Silent)?;
         Ok(status)
+    }
+
+    /// Returns the user who serves there.
+    ///
+    /// # Errors
+    /// If there is no supervisor, or this user may not connect to it.
+    pub fn server_user(&self) -> Result<u32, AskError> {
+        let stream = self.connect().map_err(AskError::Unreached)?;
+        let peer = getsockopt(&stream, PeerCredentials);
+        peer.map(|peer| peer.uid()).map_err(|error| AskError::Unreached(error.into()))
     }
 
     fn connect(&self) -> io::Result<UnixStream> {

@@ -4,29 +4,41 @@ use std::io::{self, IoSlice};
 use std::os::fd::AsRawFd;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use nix::libc;
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use tokio::io::{AsyncReadExt, Interest};
 use tokio::net::UnixStream;
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use crate::local::{Op, blocks};
 use crate::requests::{Refusal, Requests};
 use crate::service::{Call, Service};
 use crate::supervisor::{Attempt, Reply, Supervisor, User};
+use crate::user_quotas::is_ours;
 
 /// The user of a program that the kernel does not name.
 pub(crate) const NOBODY: u32 = 65_534;
 
-/// Serves one connection, whose requests must contain this key, until the last process of the
-/// program that holds it closes it.
-pub(crate) async fn serve<S: Service>(mut stream: UnixStream, key: u64, user: User<S>) {
+/// How long a program may take for its first request, which it opens the connection for.
+const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Serves one connection of this user, whose requests must contain this key, until the last process
+/// of the program that holds it closes it.
+pub(crate) async fn serve<S: Service>(
+    mut stream: UnixStream,
+    (key, user_id): (u64, u32),
+    user: User<S>,
+) {
     let supervisor = &user.0;
-    let user_id = stream.peer_cred().map_or(NOBODY, |peer| peer.uid());
     let mut requests = Requests::new(key, is_ours(user_id)).of_user(user_id);
+    let first = next_to_answer(&mut stream, &mut requests);
+    let first = timeout(FIRST_REQUEST_TIMEOUT, first).await;
+    let Ok(mut received) = first else { return };
     loop {
-        let call = match next(&mut stream, &mut requests).await {
+        let mut call = match received {
             Ok(Ok(call)) => call,
             Ok(Err(Refusal::Version)) => {
                 let _ = send(&stream, Reply::errno(libc::EPROTONOSUPPORT)).await;
@@ -34,22 +46,36 @@ pub(crate) async fn serve<S: Service>(mut stream: UnixStream, key: u64, user: Us
             }
             Ok(Err(Refusal::Key)) | Err(_) => return,
         };
+        let has_socket = supervisor.resolve(&mut call);
         let reply = match call.request.op {
-            // The call that it was meant to cancel has already been completed and answered.
-            Op::Cancel => continue,
             Op::Closed => {
-                closed(supervisor, &call).await;
+                if has_socket {
+                    closed(supervisor, &call).await;
+                }
                 Ok(Reply::errno(0))
             }
             Op::Socket | Op::Status => attempt(supervisor, &mut stream, &mut requests, &call).await,
-            _ if supervisor.has_socket(&call) => {
-                attempt(supervisor, &mut stream, &mut requests, &call).await
-            }
+            _ if has_socket => attempt(supervisor, &mut stream, &mut requests, &call).await,
             _ => Ok(Reply::errno(libc::ECONNRESET)),
         };
         let Ok(reply) = reply else { return };
         if send(&stream, reply).await.is_err() {
             return;
+        }
+        received = next_to_answer(&mut stream, &mut requests).await;
+    }
+}
+
+/// Reads the next call that is to be answered. What a late [`Op::Cancel`] was meant for has been
+/// answered already.
+async fn next_to_answer(
+    stream: &mut UnixStream,
+    requests: &mut Requests,
+) -> io::Result<Result<Call, Refusal>> {
+    loop {
+        match next(stream, requests).await? {
+            Ok(call) if call.request.op == Op::Cancel => {}
+            received => return Ok(received),
         }
     }
 }
@@ -71,11 +97,6 @@ async fn next(
     }
 }
 
-/// Returns whether this is the user who runs this, or root: they may see the state.
-fn is_ours(user: u32) -> bool {
-    user == 0 || user == rustix::process::geteuid().as_raw()
-}
-
 /// Makes a call, and repeats it whenever its result may have changed, if the program waits for it.
 async fn attempt<S: Service>(
     supervisor: &Arc<Supervisor<S>>,
@@ -83,7 +104,7 @@ async fn attempt<S: Service>(
     requests: &mut Requests,
     call: &Call,
 ) -> io::Result<Reply> {
-    let retry = supervisor.retry(call.request.socket);
+    let retry = supervisor.retry(call.socket);
     let blocks = call.request.blocks == blocks::YES;
     let mut waiting = None;
     let mut is_first = true;
@@ -113,10 +134,10 @@ async fn attempt<S: Service>(
             Attempt::Blocked(_) => {}
         }
         is_first = false;
-        waiting.get_or_insert_with(|| supervisor.wait(call.request.socket));
+        waiting.get_or_insert_with(|| supervisor.wait(call.socket));
         tokio::select! {
             () = notified => {
-                if !supervisor.has_socket(call) {
+                if !supervisor.has_socket(call.socket) {
                     // The socket was closed during the call.
                     return Ok(Reply::errno(libc::ECONNRESET));
                 }
@@ -164,14 +185,11 @@ async fn cancelled(stream: &mut UnixStream, requests: &mut Requests) -> io::Resu
 
 /// Handles a closed descriptor.
 async fn closed<S: Service>(supervisor: &Supervisor<S>, call: &Call) {
-    if !supervisor.has_socket(call) {
-        return;
-    }
-    let socket = call.request.socket;
+    let socket = call.socket;
     if let Some((time, done)) = supervisor.closed(socket) {
         if call.request.blocks == blocks::YES {
             // Return when either happens.
-            let _ = tokio::time::timeout(time, done.notified()).await;
+            let _ = timeout(time, done.notified()).await;
         }
         supervisor.stop_lingering(socket);
     }

@@ -1,6 +1,6 @@
-//! A pair of local sockets, one end of which belongs to a program.
+//! Pairs of local sockets, one end of which belongs to a program.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -8,12 +8,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, Shutdown, SockFlag, SockType, UnixAddr, bind, recv, send, setsockopt,
+    AddressFamily, MsgFlags, Shutdown, SockFlag, SockType, getsockopt, recv, send, setsockopt,
     shutdown, socketpair, sockopt,
 };
+use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
 use tokio::sync::Notify;
 
-use crate::local::{Descriptor, filler, mark};
+use crate::local::{Capability, filler, mark};
+use crate::random::number;
 use crate::service::poll;
 
 /// The token that represents `POLLIN`.
@@ -23,9 +25,61 @@ const MAX_TOKENS: u32 = 32;
 /// More than the kernel accepts from the program's end, whose buffer is the smallest possible.
 const MAX_WRITTEN: usize = 8192;
 
+sockopt_impl!(
+    /// The option that contains a [`Capability`].
+    MaxPacingRate,
+    Both,
+    nix::libc::SOL_SOCKET,
+    Capability::OPTION,
+    u64
+);
+
+/// Returns the capability that a descriptor has, if it is an SCTP socket.
+pub(crate) fn capability_of(fd: &OwnedFd) -> Option<Capability> {
+    Capability::of_rate(getsockopt(fd, MaxPacingRate).ok()?)
+}
+
+/// Our ends of all sockets, by their numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Ends {
+    ends: BTreeMap<u64, End>,
+    sockets: HashMap<u64, u64>,
+}
+
+impl Ends {
+    pub(crate) fn insert(&mut self, socket: u64, end: End) {
+        self.sockets.insert(end.capability.rate(), socket);
+        self.ends.insert(socket, end);
+    }
+
+    pub(crate) fn remove(&mut self, socket: u64) -> Option<End> {
+        let end = self.ends.remove(&socket)?;
+        self.sockets.remove(&end.capability.rate());
+        Some(end)
+    }
+
+    pub(crate) fn get(&self, socket: u64) -> Option<&End> {
+        self.ends.get(&socket)
+    }
+
+    pub(crate) fn get_mut(&mut self, socket: u64) -> Option<&mut End> {
+        self.ends.get_mut(&socket)
+    }
+
+    /// Returns the socket of which this is the capability.
+    pub(crate) fn socket(&self, capability: u64) -> Option<u64> {
+        self.sockets.get(&capability).copied()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &End)> {
+        self.ends.iter().map(|(socket, end)| (*socket, end))
+    }
+}
+
 /// Our end of a pair, and the readiness shown at the program's end.
 #[derive(Debug)]
 pub(crate) struct End {
+    capability: Capability,
     pub(crate) fd: Arc<OwnedFd>,
     /// Wakes calls that wait for this socket.
     pub(crate) retry: Arc<Notify>,
@@ -46,16 +100,20 @@ pub(crate) struct End {
 
 impl End {
     /// Creates a pair for a socket without readiness, and returns the program's end as well.
-    pub(crate) fn pair(name: Descriptor) -> io::Result<(Self, OwnedFd)> {
+    pub(crate) fn pair() -> io::Result<(Self, OwnedFd)> {
         let flags = SockFlag::SOCK_CLOEXEC;
         let (ours, theirs) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags)?;
-        let name = name.name();
-        // The name starts with the zero byte that marks it as abstract, which nix adds itself.
-        bind(ours.as_raw_fd(), &UnixAddr::new_abstract(&name[1..])?)?;
+        let capability = Capability::new(number()?);
+        setsockopt(&theirs, MaxPacingRate, &capability.rate())?;
+        // Before Linux 4.20 the option has 32 bits.
+        if capability_of(&theirs) != Some(capability) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         // The kernel raises this to the smallest possible size.
         setsockopt(&theirs, sockopt::SndBuf, &1)?;
         send(theirs.as_raw_fd(), &filler(), MsgFlags::MSG_DONTWAIT)?;
         let end = Self {
+            capability,
             fd: Arc::new(ours),
             retry: Arc::new(Notify::new()),
             tokens: 0,

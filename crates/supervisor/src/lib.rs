@@ -39,6 +39,7 @@ mod sockets;
 mod status;
 mod supervisor;
 mod trap;
+mod user_quotas;
 
 pub use capture::CaptureFile;
 pub use client::{Address, AskError};
@@ -47,7 +48,7 @@ pub use linkage::Linkage;
 pub use place::Place;
 pub use requests::{Refusal, Requests};
 pub use service::{Answer, Call, Closing, Notice, Outcome, Service, poll};
-pub use socket_file::{SocketFile, is_open_to_all};
+pub use socket_file::{SocketFile, is_in_shared_folder, is_open_to_all};
 pub use sockets::{Calls, Encapsulation, Settings, Sockets};
 pub use status::Status;
 pub use supervisor::Supervisor;

@@ -63,7 +63,7 @@ impl Requests {
         (&mut self.bytes).limit(buffer)
     }
 
-    /// Returns the next call, if it is complete.
+    /// Returns the next call, if it is complete, without the number of its socket.
     ///
     /// # Errors
     /// If the connection can no longer be used.
@@ -82,7 +82,8 @@ impl Requests {
         self.request = None;
         let mut part = |length: u32| -> Bytes { bytes.split_to(length as usize) };
         let [name, control, data] = [request.name, request.control, request.data].map(&mut part);
-        Ok(Some(Call { request, user: self.user, name, control, data }))
+        let (socket, given_back) = (0, None);
+        Ok(Some(Call { request, socket, given_back, user: self.user, name, control, data }))
     }
 
     /// Parses a header that has arrived.

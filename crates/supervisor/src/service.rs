@@ -23,8 +23,12 @@ pub mod poll {
 /// A call of a program.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// The operation, the socket, and its numeric arguments.
+    /// The operation, and its numeric arguments.
     pub request: Request,
+    /// The number of the socket.
+    pub socket: u64,
+    /// The number of the socket that [`Op::GiveBack`](crate::local::Op::GiveBack) gives back.
+    pub given_back: Option<u64>,
     /// The user who runs the program.
     pub user: u32,
     /// One or several addresses.
@@ -33,11 +37,6 @@ pub struct Call {
     pub control: Bytes,
     /// A message, or the value of an option.
     pub data: Bytes,
-}
-
-/// Returns the number of the socket that [`Op::GiveBack`](crate::local::Op::GiveBack) gives back.
-pub(crate) fn given_back(call: &Call) -> Option<u64> {
-    call.data.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes))
 }
 
 /// The result of a call.

@@ -70,6 +70,12 @@ pub fn is_open_to_all(path: &Path) -> bool {
         .is_ok_and(|found| found.mode() & OTHERS_WRITE != 0 && found.mode() & STICKY == 0)
 }
 
+/// Returns whether any user may put a socket below one of the folders of this absolute path.
+pub fn is_in_shared_folder(path: &Path) -> bool {
+    let mut folders = path.ancestors().skip(1);
+    folders.any(|folder| fs::metadata(folder).is_ok_and(|found| found.mode() & OTHERS_WRITE != 0))
+}
+
 fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -12,18 +12,17 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::{Notify, watch};
 
 use crate::connection::{NOBODY, serve};
-use crate::descriptor::End;
-use crate::local::{Descriptor, Op, Request, Response};
+use crate::descriptor::{End, Ends};
+use crate::local::{Op, Request, Response};
 use crate::place::{ListeningSocket, Place, open};
-use crate::random::number;
-use crate::service::{Answer, Call, Closing, Notice, Outcome, Service, given_back};
+use crate::service::{Answer, Call, Closing, Notice, Outcome, Service};
 use crate::socket_file::SocketFile;
+use crate::user_quotas::UserQuotas;
 
 /// Provides the sockets of a service to programs.
 #[derive(Debug)]
 pub struct Supervisor<S> {
     state: Mutex<State<S>>,
-    instance: u64,
     address: OsString,
     /// The number of descriptors and connections that programs have.
     users: watch::Sender<usize>,
@@ -32,7 +31,7 @@ pub struct Supervisor<S> {
 #[derive(Debug)]
 struct State<S> {
     service: S,
-    ends: BTreeMap<u64, End>,
+    ends: Ends,
     /// Closed sockets that a call waits for.
     lingering: BTreeMap<u64, Arc<Notify>>,
     /// The socket file at which new programs connect.
@@ -68,12 +67,14 @@ impl<S: Service> Supervisor<S> {
     /// If there is no source of randomness, or the place is in use.
     pub fn start(service: S, place: &Place) -> io::Result<Arc<Self>> {
         let opened = open(place)?;
-        let (ends, lingering) = (BTreeMap::new(), BTreeMap::new());
+        let (ends, lingering) = (Ends::default(), BTreeMap::new());
         let state = Mutex::new(State { service, ends, lingering, file: opened.file });
         let (address, users) = (opened.address, watch::Sender::new(0));
-        let supervisor = Arc::new(Self { state, instance: number()?, address, users });
+        let supervisor = Arc::new(Self { state, address, users });
+        let quotas = Arc::new(UserQuotas::of_this_process());
         for listening_socket in opened.listening_sockets {
-            tokio::spawn(accept(listening_socket, Arc::downgrade(&supervisor)));
+            let (supervisor, quotas) = (Arc::downgrade(&supervisor), Arc::clone(&quotas));
+            tokio::spawn(accept(listening_socket, supervisor, quotas));
         }
         Ok(supervisor)
     }
@@ -94,9 +95,9 @@ impl<S: Service> Supervisor<S> {
     pub fn end(&self) {
         let mut state = self.lock();
         state.file = None;
-        let sockets: Vec<u64> = state.ends.keys().copied().collect();
+        let sockets: Vec<u64> = state.ends.iter().map(|(socket, _)| socket).collect();
         for socket in sockets {
-            if let Some(end) = state.ends.get(&socket) {
+            if let Some(end) = state.ends.get(socket) {
                 end.hang_up();
             }
             state.close(socket);
@@ -123,14 +124,26 @@ impl<S: Service> Supervisor<S> {
 
     /// Returns what wakes calls that wait for this socket.
     pub(crate) fn retry(&self, socket: u64) -> Option<Arc<Notify>> {
-        self.lock().ends.get(&socket).map(|end| Arc::clone(&end.retry))
+        self.lock().ends.get(socket).map(|end| Arc::clone(&end.retry))
     }
 
-    /// Returns whether the socket of a call belongs to this supervisor, rather than to one that
-    /// served at the same place earlier and has ended.
-    pub(crate) fn has_socket(&self, call: &Call) -> bool {
-        call.request.instance == self.instance
-            && self.lock().ends.contains_key(&call.request.socket)
+    /// Finds the socket of which a call has the capability. Returns whether there is one: not if
+    /// the capability is of a supervisor that served at the same place earlier and has ended, or is
+    /// a guess.
+    pub(crate) fn resolve(&self, call: &mut Call) -> bool {
+        let state = self.lock();
+        let Some(socket) = state.ends.socket(call.request.capability) else { return false };
+        call.socket = socket;
+        if call.request.op == Op::GiveBack {
+            let accepted = call.data.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes));
+            call.given_back = accepted.and_then(|accepted| state.ends.socket(accepted));
+        }
+        true
+    }
+
+    /// Returns whether this socket is open.
+    pub(crate) fn has_socket(&self, socket: u64) -> bool {
+        self.lock().ends.get(socket).is_some()
     }
 
     /// Makes or repeats a call.
@@ -145,7 +158,7 @@ impl<S: Service> Supervisor<S> {
         }
         if call.request.op == Op::GiveBack && matches!(outcome, Outcome::Done(_)) {
             // Its descriptor is closed next, which no longer closes the connection.
-            given_back(call).map(|accepted| state.ends.remove(&accepted));
+            call.given_back.map(|accepted| state.ends.remove(accepted));
         }
         if let Outcome::Opens(answer, association) = outcome {
             state.pass_on_notices();
@@ -173,7 +186,7 @@ impl<S: Service> Supervisor<S> {
             Outcome::Wait(errno) => return Err(errno),
         };
         let Some(socket) = answer.socket else { return Ok(reply_of(answer, None)) };
-        match End::pair(Descriptor { instance: self.instance, socket }) {
+        match End::pair() {
             Ok((end, theirs)) => {
                 self.watch(socket, &end);
                 state.ends.insert(socket, end);
@@ -189,7 +202,7 @@ impl<S: Service> Supervisor<S> {
 
     /// Returns whether an association that this call opened is being established.
     pub(crate) fn is_opening(&self, call: &Call, association: i32) -> bool {
-        self.with(|service| service.is_opening(call.request.socket, association))
+        self.with(|service| service.is_opening(call.socket, association))
     }
 
     /// Returns the reply to a call that has opened an association.
@@ -226,13 +239,13 @@ impl<S: Service> Supervisor<S> {
     /// it is gone.
     fn close_if_unused(&self, socket: u64) -> bool {
         let mut state = self.lock();
-        match state.ends.get_mut(&socket) {
+        match state.ends.get_mut(socket) {
             Some(end) if !end.is_unused() => {
                 end.remove_fillers();
                 state.send_written(socket);
                 return state
                     .ends
-                    .get(&socket)
+                    .get(socket)
                     .is_some_and(|end| end.waiting > 0 && end.is_closed());
             }
             Some(_) => state.close(socket),
@@ -244,7 +257,7 @@ impl<S: Service> Supervisor<S> {
     /// Records that a blocking call waits for a socket, until the result is dropped: it stays open
     /// even if the program closes its last descriptor meanwhile, as in a kernel.
     pub(crate) fn wait(self: &Arc<Self>, socket: u64) -> Waiting<S> {
-        if let Some(end) = self.lock().ends.get_mut(&socket) {
+        if let Some(end) = self.lock().ends.get_mut(socket) {
             end.waiting += 1;
         }
         Waiting { supervisor: Arc::clone(self), socket }
@@ -254,7 +267,7 @@ impl<S: Service> Supervisor<S> {
     /// one.
     pub(crate) fn closed(&self, socket: u64) -> Option<(std::time::Duration, Arc<Notify>)> {
         let mut state = self.lock();
-        if !state.ends.get(&socket).is_some_and(End::is_unused) {
+        if !state.ends.get(socket).is_some_and(End::is_unused) {
             return None;
         }
         let done = Arc::new(Notify::new());
@@ -280,17 +293,17 @@ impl<S: Service> State<S> {
         while let Some(notice) = self.service.notice() {
             match notice {
                 Notice::Ready(socket, bits) => {
-                    if let Some(end) = self.ends.get_mut(&socket) {
+                    if let Some(end) = self.ends.get_mut(socket) {
                         end.show(bits);
                     }
                 }
                 Notice::Arrived(socket) => {
-                    if let Some(end) = self.ends.get_mut(&socket) {
+                    if let Some(end) = self.ends.get_mut(socket) {
                         end.show_arrival();
                     }
                 }
                 Notice::Retry(socket) => {
-                    if let Some(end) = self.ends.get(&socket) {
+                    if let Some(end) = self.ends.get(socket) {
                         end.retry.notify_waiters();
                     }
                 }
@@ -307,7 +320,7 @@ impl<S: Service> State<S> {
     /// run; returns whether there were any. The port of a closed socket is thus free at once.
     fn close_stale_sockets(&mut self) -> bool {
         let gone = self.ends.iter().filter(|(_, end)| end.is_unused());
-        let gone: Vec<u64> = gone.map(|(socket, _)| *socket).collect();
+        let gone: Vec<u64> = gone.map(|(socket, _)| socket).collect();
         for socket in &gone {
             self.close(*socket);
         }
@@ -316,20 +329,20 @@ impl<S: Service> State<S> {
 
     /// Sends what a program has written without a call. If that fails, its next write does.
     fn send_written(&mut self, socket: u64) {
-        while let Some(end) = self.ends.get_mut(&socket)
+        while let Some(end) = self.ends.get_mut(socket)
             && let Some(data) = end.take_written()
         {
             let request = Request {
-                socket,
                 a: libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
                 data: u32::try_from(data.len()).unwrap_or_default(),
                 ..Request::new(Op::Send)
             };
             let (name, control) = (bytes::Bytes::new(), bytes::Bytes::new());
-            let call = Call { request, user: NOBODY, name, control, data };
+            let (user, given_back) = (NOBODY, None);
+            let call = Call { request, socket, given_back, user, name, control, data };
             let sent = self.service.call(&call);
             if matches!(sent, Outcome::Failed(_) | Outcome::Wait(_))
-                && let Some(end) = self.ends.get(&socket)
+                && let Some(end) = self.ends.get(socket)
             {
                 end.refuse_writes();
             }
@@ -338,7 +351,7 @@ impl<S: Service> State<S> {
     }
 
     fn close(&mut self, socket: u64) -> Closing {
-        let Some(end) = self.ends.remove(&socket) else { return Closing::Done };
+        let Some(end) = self.ends.remove(socket) else { return Closing::Done };
         let closing = self.service.close(socket);
         self.pass_on_notices();
         end.retry.notify_waiters();
@@ -347,7 +360,7 @@ impl<S: Service> State<S> {
 
     /// Adds what the library must do to the descriptor of the call.
     fn reply(&mut self, call: &Call, mut reply: Reply) -> Reply {
-        if let Some(end) = self.ends.get_mut(&call.request.socket) {
+        if let Some(end) = self.ends.get_mut(call.socket) {
             reply.response.marks = end.take_marks();
         }
         reply
@@ -371,7 +384,7 @@ pub(crate) struct Waiting<S: Service> {
 impl<S: Service> Drop for Waiting<S> {
     fn drop(&mut self) {
         let mut state = self.supervisor.lock();
-        let Some(end) = state.ends.get_mut(&self.socket) else { return };
+        let Some(end) = state.ends.get_mut(self.socket) else { return };
         end.waiting = end.waiting.saturating_sub(1);
         if end.is_unused() {
             state.close(self.socket);
@@ -388,12 +401,25 @@ impl<S> Drop for User<S> {
     }
 }
 
-async fn accept<S: Service>(listening_socket: ListeningSocket, supervisor: Weak<Supervisor<S>>) {
+async fn accept<S: Service>(
+    listening_socket: ListeningSocket,
+    supervisor: Weak<Supervisor<S>>,
+    quotas: Arc<UserQuotas>,
+) {
     loop {
         match listening_socket.listener.accept().await {
             Ok((stream, _)) => {
                 let Some(supervisor) = supervisor.upgrade() else { return };
-                tokio::spawn(serve(stream, listening_socket.key, supervisor.user()));
+                let user = stream.peer_cred().map_or(NOBODY, |peer| peer.uid());
+                let Some(place) = quotas.take(user) else {
+                    tracing::warn!(user, "a user has too many connections: one is refused");
+                    continue;
+                };
+                let (key, supervisor) = (listening_socket.key, supervisor.user());
+                tokio::spawn(async move {
+                    let _place = place;
+                    serve(stream, (key, user), supervisor).await;
+                });
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept connections of programs at the moment");

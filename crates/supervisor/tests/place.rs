@@ -4,13 +4,19 @@
 mod echo;
 
 use std::ffi::OsStr;
-use std::io::{Read as _, Write as _};
+use std::io::{IoSliceMut, Read as _, Write as _};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 
 use echo::{Echo, STATUS};
-use eyas_supervisor::local::{Op, REQUEST, RESPONSE, Request, Response};
+use eyas_supervisor::local::{Capability, Op, REQUEST, RESPONSE, Request, Response};
 use eyas_supervisor::{Address, AskError, Place, Supervisor};
+use nix::sys::socket::getsockopt;
+use nix::{getsockopt_impl, sockopt_impl};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::runtime::Runtime;
 
 #[test]
@@ -56,6 +62,78 @@ fn without_the_key_no_socket_is_created() {
         let mut head = [0; RESPONSE];
         assert_eq!(stream.read(&mut head).unwrap(), answer);
     }
+}
+
+sockopt_impl!(
+    /// The option that contains a capability.
+    CapabilityOption,
+    GetOnly,
+    libc::SOL_SOCKET,
+    Capability::OPTION,
+    u64
+);
+
+/// Makes a request for the socket with this capability; returns the result and a descriptor.
+fn ask(mut stream: &UnixStream, op: Op, capability: u64) -> (i32, Option<OwnedFd>) {
+    let request = Request { capability, ..Request::new(op) };
+    stream.write_all(&request.encode()).unwrap();
+    let mut head = [0; RESPONSE];
+    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut room);
+    let parts = &mut [IoSliceMut::new(&mut head)];
+    let received = recvmsg(stream, parts, &mut control, RecvFlags::WAITALL).unwrap();
+    assert_eq!(received.bytes, RESPONSE);
+    let descriptor = control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    (Response::parse(&head).unwrap().result, descriptor)
+}
+
+#[test]
+fn only_who_has_its_descriptor_can_use_a_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sctp");
+    let runtime = Runtime::new().unwrap();
+    let _runtime_context = runtime.enter();
+    let place = Place::Path { path: path.clone(), mode: 0o666 };
+    let _supervisor = Supervisor::start(Echo::default(), &place).unwrap();
+    let (owner, stranger) =
+        (UnixStream::connect(&path).unwrap(), UnixStream::connect(&path).unwrap());
+    let descriptor = ask(&owner, Op::Socket, 0).1.unwrap();
+    let rate = getsockopt(&descriptor, CapabilityOption).unwrap();
+    // The owner's other threads and processes have connections of their own.
+    for user in [&owner, &stranger] {
+        assert_eq!(ask(user, Op::LocalName, rate).0, 0);
+    }
+    let names = std::fs::read_to_string("/proc/thread-self/net/unix").unwrap();
+    assert!(!names.contains("eyas-sctp-socket"), "{names}");
+    let guesses = (0..100)
+        .flat_map(|guess| [guess, Capability::new(guess).rate(), rate ^ (1 << (guess % 56))]);
+    for guess in guesses {
+        for op in [Op::LocalName, Op::Send, Op::Receive, Op::SetOption, Op::GiveBack] {
+            assert_eq!(ask(&stranger, op, guess).0, -libc::ECONNRESET, "{op:?} {guess:x}");
+        }
+        assert_eq!(ask(&stranger, Op::Closed, guess).0, 0);
+    }
+    assert_eq!(ask(&owner, Op::LocalName, rate).0, 0);
+}
+
+#[test]
+fn a_connection_without_a_request_is_closed() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sctp");
+        let place = Place::Path { path: path.clone(), mode: 0o666 };
+        let _supervisor = Supervisor::start(Echo::default(), &place).unwrap();
+        let mut silent = tokio::net::UnixStream::connect(&path).await.unwrap();
+        assert_eq!(silent.read(&mut [0]).await.unwrap(), 0);
+        let mut slow = tokio::net::UnixStream::connect(&path).await.unwrap();
+        slow.write_all(&Request::new(Op::Socket).encode()[..7]).await.unwrap();
+        assert_eq!(slow.read(&mut [0]).await.unwrap(), 0);
+    });
 }
 
 #[test]

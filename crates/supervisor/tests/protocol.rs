@@ -4,26 +4,35 @@
 use eyas_supervisor::local::control::copy_control;
 use eyas_supervisor::local::subject::addresses;
 use eyas_supervisor::local::{
-    Descriptor, MAX_CONTROL, MAX_DATA, MAX_PEER, MAX_SIDE, REQUEST, RESPONSE, Request, Response,
-    key_of,
+    Capability, MAX_CONTROL, MAX_DATA, MAX_PEER, MAX_SIDE, REQUEST, RESPONSE, Request, Response,
+    VERSION, key_of,
 };
 use proptest::prelude::*;
 
 proptest! {
     #[test]
-    fn arbitrary_requests_are_read_or_refused(bytes in prop::array::uniform32(any::<u8>()), op in 0_u32..20,
-                                     sizes in any::<[u32; 3]>(), version in 0_u32..3) {
+    #[test]
+    fn requests_are_read_if_version_operation_and_sizes_are_valid(
+        bytes in prop::array::uniform32(any::<u8>()),
+        op in 0_u32..20,
+        sizes in prop::array::uniform3(prop_oneof![0..70_000_u32, any::<u32>()]),
+        version in VERSION - 1..=VERSION + 1,
+    ) {
         let mut header = [0; REQUEST];
         header[8..40].copy_from_slice(&bytes);
         header[..4].copy_from_slice(&version.to_ne_bytes());
         header[4..8].copy_from_slice(&op.to_ne_bytes());
         for (index, size) in sizes.iter().enumerate() {
-            header[52 + 4 * index..][..4].copy_from_slice(&(size >> (index * 8)).to_ne_bytes());
+            header[REQUEST - 12 + 4 * index..][..4].copy_from_slice(&size.to_ne_bytes());
         }
-        if let Some(request) = Request::parse(&header) {
-            prop_assert!(version == 1 && (1..=16).contains(&op));
-            prop_assert!(request.name as usize <= MAX_SIDE && request.control as usize <= MAX_SIDE);
-            prop_assert!(request.data as usize <= MAX_DATA);
+        let [name, control, data] = sizes.map(|size| size as usize);
+        let is_valid = version == VERSION
+            && (1..=17).contains(&op)
+            && name.max(control) <= MAX_SIDE
+            && data <= MAX_DATA;
+        let request = Request::parse(&header);
+        prop_assert_eq!(request.is_some(), is_valid);
+        if let Some(request) = request {
             prop_assert_eq!(Request::parse(&request.encode()), Some(request));
         }
     }
@@ -45,7 +54,7 @@ proptest! {
     #[test]
     fn no_response_exceeds_the_limits(bytes in prop::collection::vec(any::<u8>(), RESPONSE)) {
         let mut bytes = bytes;
-        bytes[..4].copy_from_slice(&1_u32.to_ne_bytes());
+        bytes[..4].copy_from_slice(&VERSION.to_ne_bytes());
         if let Some(response) = Response::parse(&bytes) {
             prop_assert!(response.peer().len() <= MAX_PEER);
             prop_assert!(response.control().len() <= MAX_CONTROL);
@@ -53,13 +62,13 @@ proptest! {
     }
 
     #[test]
-    fn a_descriptor_is_identified_by_its_name(instance in any::<u64>(), socket in any::<u64>(),
-                                         arbitrary in prop::collection::vec(any::<u8>(), 0..80)) {
-        let descriptor = Descriptor { instance, socket };
-        prop_assert_eq!(Descriptor::parse(&descriptor.name()), Some(descriptor));
-        if let Some(found) = Descriptor::parse(&arbitrary) {
-            prop_assert_eq!(&found.name()[..], &arbitrary[..]);
-        }
+    fn a_capability_is_told_from_other_rates(random in any::<u64>(), rate in any::<u64>()) {
+        let capability = Capability::new(random);
+        prop_assert_eq!(Capability::of_rate(capability.rate()), Some(capability));
+        prop_assert!(Capability::of_rate(rate).is_none_or(|found| found.rate() == rate));
+        // 2^63 bytes a second are more than any program asks for, and the default is the maximum.
+        prop_assert_eq!(Capability::of_rate(rate >> 1), None);
+        prop_assert_eq!(Capability::of_rate(u64::MAX), None);
     }
 
     #[test]

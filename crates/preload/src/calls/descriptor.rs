@@ -8,7 +8,7 @@ use libc::{FILE, sockaddr, socklen_t};
 use super::copy_name;
 use crate::call::{Answer, Call};
 use crate::local::subject::{KIND_FLAGS, is_sctp};
-use crate::local::{Descriptor, Op, blocks};
+use crate::local::{Capability, Op, blocks};
 use crate::{Errno, answer, connection, environment, real, table};
 
 #[unsafe(no_mangle)]
@@ -81,7 +81,7 @@ unsafe extern "C" fn accept4(
 /// As `accept4`.
 unsafe fn accept_sctp(
     fd: c_int,
-    socket: Descriptor,
+    socket: Capability,
     name: *mut sockaddr,
     length: *mut socklen_t,
     flags: c_int,
@@ -122,13 +122,13 @@ unsafe extern "C" fn close(fd: c_int) -> c_int {
 
 /// Reports a closed descriptor to the supervisor at once, so that its port is free when `close`
 /// returns.
-fn report_close(socket: Descriptor, is_waiting: bool) {
+fn report_close(socket: Capability, is_waiting: bool) {
     // SAFETY: the address is that of this thread's errno.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as above.
     let previous = unsafe { *errno };
     let mut call = Call::new(Op::Closed);
-    (call.request.instance, call.request.socket) = (socket.instance, socket.socket);
+    call.request.capability = socket.rate();
     call.request.blocks = if is_waiting { blocks::YES } else { blocks::NO };
     // If this fails, the supervisor still learns of it from the kernel.
     let _ = call.make(None);

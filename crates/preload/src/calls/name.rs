@@ -6,7 +6,7 @@ use libc::{sockaddr, socklen_t};
 
 use super::{copy_name, name_of};
 use crate::call::Call;
-use crate::local::{Descriptor, Op};
+use crate::local::{Capability, Op};
 use crate::{Errno, answer, real, table};
 
 #[unsafe(no_mangle)]
@@ -59,7 +59,7 @@ unsafe extern "C" fn shutdown(fd: c_int, how: c_int) -> c_int {
 }
 
 /// Makes a call with one number.
-fn call_with_number(op: Op, fd: c_int, socket: Descriptor, argument: c_int) -> c_int {
+fn call_with_number(op: Op, fd: c_int, socket: Capability, argument: c_int) -> c_int {
     let mut call = Call::new(op);
     call.request.a = argument;
     answer(call.on(fd, socket).map(|_| 0)) as c_int
@@ -90,7 +90,7 @@ unsafe extern "C" fn getpeername(fd: c_int, name: *mut sockaddr, length: *mut so
 unsafe fn write_name(
     op: Op,
     fd: c_int,
-    socket: Descriptor,
+    socket: Capability,
     name: *mut sockaddr,
     length: *mut socklen_t,
 ) -> c_int {

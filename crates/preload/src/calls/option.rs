@@ -11,7 +11,7 @@ use crate::local::subject::{
     MAX_OPTION, addresses, is_kept_by_descriptor, opens_when_read, opens_when_set, peeloff_flags,
     peels_off,
 };
-use crate::local::{Descriptor, Op};
+use crate::local::{Capability, Op};
 use crate::transfer::part;
 use crate::{Errno, answer, real, table};
 
@@ -37,7 +37,7 @@ unsafe extern "C" fn getsockopt(
 /// As `getsockopt`.
 unsafe fn get(
     fd: c_int,
-    socket: Descriptor,
+    socket: Capability,
     level: c_int,
     option: c_int,
     value: *mut c_void,
@@ -125,7 +125,7 @@ unsafe extern "C" fn setsockopt(
 /// As `setsockopt`.
 unsafe fn set(
     fd: c_int,
-    socket: Descriptor,
+    socket: Capability,
     level: c_int,
     option: c_int,
     value: *const c_void,

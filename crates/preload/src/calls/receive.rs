@@ -9,14 +9,14 @@ use libc::{cmsghdr, iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t
 use super::{copy_name, descriptor, is_invalid, parts_of, plain_parts_of};
 use crate::call::{Answer, Call};
 use crate::local::control::copy_control;
-use crate::local::{Descriptor, Op, blocks};
+use crate::local::{Capability, Op, blocks};
 use crate::transfer::total;
 use crate::{Errno, answer, real, table};
 
 /// Receives a message, or part of one.
 fn receive_message(
     fd: c_int,
-    socket: Descriptor,
+    socket: Capability,
     room: &[iovec],
     flags: c_int,
 ) -> Result<Answer, Errno> {
@@ -32,7 +32,7 @@ fn receive_message(
 /// Receives into a single piece of memory.
 fn receive_plain(
     fd: c_int,
-    socket: Descriptor,
+    socket: Capability,
     data: *mut c_void,
     length: size_t,
     flags: c_int,
@@ -146,7 +146,7 @@ unsafe extern "C" fn __recvfrom_chk(
 /// As `recvfrom`.
 unsafe fn receive_from(
     fd: c_int,
-    socket: Descriptor,
+    socket: Capability,
     (data, length): (*mut c_void, size_t),
     flags: c_int,
     (name, name_length): (*mut sockaddr, *mut socklen_t),
@@ -181,7 +181,7 @@ unsafe extern "C" fn recvmsg(fd: c_int, header: *mut msghdr, flags: c_int) -> ss
 /// As `recvmsg`.
 unsafe fn with_header(
     fd: c_int,
-    socket: Descriptor,
+    socket: Capability,
     header: *mut msghdr,
     flags: c_int,
 ) -> Result<i64, Errno> {

@@ -7,7 +7,7 @@ use libc::{iovec, loff_t, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, s
 
 use super::{MAX_NAME, is_invalid, name_of, parts_of, plain_parts_of};
 use crate::call::{Call, broken_pipe};
-use crate::local::{Descriptor, Op};
+use crate::local::{Capability, Op};
 use crate::{Errno, answer, last, real, table};
 
 /// The number of bytes of a file that are sent as one message; small, because the buffer is on the
@@ -17,7 +17,7 @@ const CHUNK: usize = 16 * 1024;
 /// Sends one message.
 fn send_message(
     fd: c_int,
-    socket: Descriptor,
+    socket: Capability,
     (name, control): (&[u8], &[u8]),
     data: &[iovec],
     flags: c_int,
@@ -91,7 +91,7 @@ fn cut_off(length: socklen_t) -> socklen_t {
 /// As `sendmsg`.
 unsafe fn with_header(
     fd: c_int,
-    socket: Descriptor,
+    socket: Capability,
     header: *const msghdr,
     flags: c_int,
 ) -> Result<i64, Errno> {
@@ -205,7 +205,7 @@ unsafe extern "C" fn sendfile64(
 /// As `sendfile`.
 unsafe fn send_file_in_messages(
     out: c_int,
-    socket: Descriptor,
+    socket: Capability,
     from: c_int,
     offset: *mut off_t,
     count: size_t,

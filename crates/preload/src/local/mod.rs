@@ -7,25 +7,25 @@
 //! | --- | --- |
 //! | `request` | a call of a program, as sent by the library |
 //! | `response` | the result of the call |
-//! | `name` | how a descriptor identifies its socket |
+//! | `capability` | how a descriptor identifies its socket |
 //! | `subject` | which calls concern the supervisor |
 //! | `control` | copying control messages, as many as fit |
 //!
 //! A connection is a local stream socket, so both ends have the same byte order. Each request gets
 //! one response, in order, except [`Op::Cancel`], which gets none.
 
+mod capability;
 pub mod control;
-mod name;
 mod request;
 mod response;
 pub mod subject;
 
-pub use name::{Descriptor, MAX_NAME, key_of};
+pub use capability::{Capability, key_of};
 pub use request::{Op, REQUEST, Request, blocks};
 pub use response::{MAX_CONTROL, MAX_PEER, RESPONSE, Response, mark};
 
 /// The version of the protocol: must be increased with any change.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The environment variable that contains the address of the supervisor's socket: a path, or `@`
 /// and an abstract name; followed by a space and the key, in hexadecimal digits.

@@ -3,7 +3,7 @@
 use super::{MAX_DATA, MAX_SIDE, VERSION, i32_at, put, u32_at, u64_at};
 
 /// The size of a request's header; name, control and data follow.
-pub const REQUEST: usize = 64;
+pub const REQUEST: usize = 56;
 
 /// Whether the program waits until the call is done.
 pub mod blocks {
@@ -55,7 +55,7 @@ pub enum Op {
     /// The state of the supervisor, as JSON.
     Status = 16,
     /// An accepted socket could not be passed on to the program: the listener gets its connection
-    /// back (data: the number of the accepted socket).
+    /// back (data: the capability of the accepted socket).
     GiveBack = 17,
 }
 
@@ -90,10 +90,8 @@ pub struct Request {
     pub blocks: u32,
     /// Proves that the program was given the supervisor's address; 0 if the socket is a file.
     pub key: u64,
-    /// The supervisor that the socket belongs to.
-    pub instance: u64,
-    /// The socket.
-    pub socket: u64,
+    /// The [`Capability`](super::Capability) of the socket.
+    pub capability: u64,
     /// See [`Op`].
     pub a: i32,
     /// See [`Op`].
@@ -116,8 +114,7 @@ impl Request {
             op,
             blocks: blocks::NO,
             key: 0,
-            instance: 0,
-            socket: 0,
+            capability: 0,
             a: 0,
             b: 0,
             c: 0,
@@ -135,14 +132,13 @@ impl Request {
         put(&mut bytes, 4, &(self.op as u32).to_ne_bytes());
         put(&mut bytes, 8, &self.blocks.to_ne_bytes());
         put(&mut bytes, 16, &self.key.to_ne_bytes());
-        put(&mut bytes, 24, &self.instance.to_ne_bytes());
-        put(&mut bytes, 32, &self.socket.to_ne_bytes());
-        put(&mut bytes, 40, &self.a.to_ne_bytes());
-        put(&mut bytes, 44, &self.b.to_ne_bytes());
-        put(&mut bytes, 48, &self.c.to_ne_bytes());
-        put(&mut bytes, 52, &self.name.to_ne_bytes());
-        put(&mut bytes, 56, &self.control.to_ne_bytes());
-        put(&mut bytes, 60, &self.data.to_ne_bytes());
+        put(&mut bytes, 24, &self.capability.to_ne_bytes());
+        put(&mut bytes, 32, &self.a.to_ne_bytes());
+        put(&mut bytes, 36, &self.b.to_ne_bytes());
+        put(&mut bytes, 40, &self.c.to_ne_bytes());
+        put(&mut bytes, 44, &self.name.to_ne_bytes());
+        put(&mut bytes, 48, &self.control.to_ne_bytes());
+        put(&mut bytes, 52, &self.data.to_ne_bytes());
         bytes
     }
 
@@ -157,14 +153,13 @@ impl Request {
             op: Op::ALL.into_iter().find(|one| *one as u32 == op)?,
             blocks: u32_at(bytes, 8)?,
             key: u64_at(bytes, 16)?,
-            instance: u64_at(bytes, 24)?,
-            socket: u64_at(bytes, 32)?,
-            a: i32_at(bytes, 40)?,
-            b: i32_at(bytes, 44)?,
-            c: i32_at(bytes, 48)?,
-            name: u32_at(bytes, 52)?,
-            control: u32_at(bytes, 56)?,
-            data: u32_at(bytes, 60)?,
+            capability: u64_at(bytes, 24)?,
+            a: i32_at(bytes, 32)?,
+            b: i32_at(bytes, 36)?,
+            c: i32_at(bytes, 40)?,
+            name: u32_at(bytes, 44)?,
+            control: u32_at(bytes, 48)?,
+            data: u32_at(bytes, 52)?,
         };
         let fits = |length: u32, max: usize| length as usize <= max;
         let is_small = fits(request.name, MAX_SIDE) && fits(request.control, MAX_SIDE);

@@ -14,7 +14,7 @@ use nix::libc;
 
 use crate::local::subject::{opens_when_read, opens_when_set};
 use crate::local::{Op, Request, blocks};
-use crate::service::{Answer, Call, Closing, Outcome, given_back};
+use crate::service::{Answer, Call, Closing, Outcome};
 
 /// The user who has all privileges.
 const ROOT: u32 = 0;
@@ -40,7 +40,7 @@ impl Calls {
     /// Makes a call for the first time. [`Op::Status`] is handled by the driver of the stack.
     pub fn call(&mut self, now: Duration, call: &Call) -> Outcome {
         let request = call.request;
-        let socket = SocketId(request.socket);
+        let socket = SocketId(call.socket);
         let result = match request.op {
             Op::Socket => self.socket(call),
             Op::Bind => self.stack.bind(now, socket, &call.name).map(|()| number(0)),
@@ -61,7 +61,7 @@ impl Calls {
             Op::LocalName => self.stack.getsockname(socket).map(|name| named(name.as_bytes())),
             Op::PeerName => self.stack.getpeername(socket).map(|name| named(name.as_bytes())),
             Op::Ioctl => self.ioctl(now, call),
-            Op::GiveBack => match given_back(call) {
+            Op::GiveBack => match call.given_back {
                 Some(accepted) => {
                     self.stack.unaccept(now, socket, SocketId(accepted)).map(|()| number(0))
                 }
@@ -134,7 +134,7 @@ impl Calls {
     }
 
     fn send(&mut self, now: Duration, call: &Call) -> Outcome {
-        let socket = SocketId(call.request.socket);
+        let socket = SocketId(call.socket);
         let outgoing = Outgoing {
             data: call.data.clone(),
             name: &call.name,
@@ -155,7 +155,7 @@ impl Calls {
 
     fn receive(&mut self, now: Duration, call: &Call) -> CallResult {
         let max_length = usize::try_from(call.request.b).unwrap_or_default();
-        let socket = SocketId(call.request.socket);
+        let socket = SocketId(call.socket);
         let received = self.stack.receive(now, socket, max_length, call.request.a)?;
         Ok(Answer {
             result: i32::try_from(received.data.len()).unwrap_or(i32::MAX),
@@ -169,7 +169,7 @@ impl Calls {
 
     fn get(&mut self, now: Duration, call: &Call) -> Outcome {
         let request = call.request;
-        let socket = SocketId(request.socket);
+        let socket = SocketId(call.socket);
         match (request.a, request.b) {
             (SOL_SCTP, SCTP_SOCKOPT_CONNECTX3) => {
                 match self.stack.connectx(now, socket, &call.name) {
@@ -197,7 +197,7 @@ impl Calls {
 
     fn set(&mut self, now: Duration, call: &Call) -> Outcome {
         let request = call.request;
-        let socket = SocketId(request.socket);
+        let socket = SocketId(call.socket);
         match (request.a, request.b) {
             (SOL_SCTP, SCTP_SOCKOPT_CONNECTX | SCTP_SOCKOPT_CONNECTX_OLD) => {
                 let opened = self.stack.connectx(now, socket, &call.data);
@@ -221,7 +221,7 @@ impl Calls {
         if call.request.a != libc::FIONREAD as i32 {
             return Err(Errno(libc::ENOTTY));
         }
-        let bytes = self.stack.bytes_readable(now, SocketId(call.request.socket))?;
+        let bytes = self.stack.bytes_readable(now, SocketId(call.socket))?;
         Ok(number(i32::try_from(bytes).unwrap_or(i32::MAX)))
     }
 }
@@ -243,7 +243,7 @@ fn key(call: &Call) -> (SocketId, Bytes) {
         Op::SetOption => &call.data,
         _ => &call.name,
     };
-    (SocketId(call.request.socket), addresses.clone())
+    (SocketId(call.socket), addresses.clone())
 }
 
 fn outcome(result: CallResult) -> Outcome {
@@ -289,9 +289,11 @@ mod tests {
 
     /// Returns a blocking call with a name and data.
     fn call(op: Op, socket: u64, [a, b, c]: [i32; 3], name: &Name, value: &[u8]) -> Call {
-        let request = Request { socket, a, b, c, blocks: blocks::YES, ..Request::new(op) };
+        let request = Request { a, b, c, blocks: blocks::YES, ..Request::new(op) };
         let bytes = Bytes::copy_from_slice;
         Call {
+            socket,
+            given_back: None,
             request,
             user: 0,
             name: bytes(name.as_bytes()),

@@ -13,7 +13,7 @@ use crate::local::subject::{
     KIND_FLAGS, MAX_OPTION, addresses, is_kept_by_descriptor, opens_when_read, opens_when_set,
     peeloff_flags, peels_off,
 };
-use crate::local::{Descriptor, MAX_DATA, MAX_SIDE, Op, Request, blocks};
+use crate::local::{Capability, MAX_DATA, MAX_SIDE, Op, Request, blocks};
 
 /// The size of the kernel's `user_msghdr`. In a `mmsghdr`, the length of the message follows it.
 const MSGHDR_BYTES: usize = 56;
@@ -98,10 +98,9 @@ impl SupervisorRequest {
         Self { header: Request::new(op), name, control, data, timeout: None, delivery }
     }
 
-    fn on(op: Op, socket: Descriptor, delivery: Delivery) -> Self {
+    fn on(op: Op, socket: Capability, delivery: Delivery) -> Self {
         let mut request = Self::new(op, delivery);
-        request.header.instance = socket.instance;
-        request.header.socket = socket.socket;
+        request.header.capability = socket.rate();
         request
     }
 
@@ -120,7 +119,7 @@ impl SupervisorRequest {
 pub(super) struct Reader<'a> {
     pub(super) thread: &'a Thread,
     pub(super) call: Call,
-    pub(super) socket: Descriptor,
+    pub(super) socket: Capability,
     pub(super) copy: &'a OwnedFd,
 }
 

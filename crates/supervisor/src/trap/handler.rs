@@ -15,11 +15,12 @@ use super::connection::{Connection, Reply};
 use super::decode::{Call, Delivery, NameBuffer, Plan, Reader, SupervisorRequest};
 use super::listener::{Listener, NewDescriptor};
 use super::numbers::Numbers;
-use super::thread::{Thread, name_of};
+use super::thread::Thread;
 use super::write_back::{Ending, write};
 use crate::client::Address;
+use crate::descriptor::capability_of;
 use crate::local::subject::KIND_FLAGS;
-use crate::local::{Descriptor, Op};
+use crate::local::{Capability, Op};
 
 /// The first and the longest interval between checks whether a signal interrupts a call; the
 /// interval grows while the call waits.
@@ -44,7 +45,7 @@ pub(super) struct Handler {
 struct StoppedCall {
     thread: Thread,
     call: Call,
-    socket: Option<(OwnedFd, Descriptor)>,
+    socket: Option<(OwnedFd, Capability)>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -154,12 +155,11 @@ impl Handler {
     /// Gives an accepted connection back to its listener, because the thread has ended or its
     /// process has no room for a descriptor.
     async fn give_back(&self, request: &SupervisorRequest, reply: &Reply) {
-        let accepted = reply.descriptor.as_ref().and_then(name_of);
+        let accepted = reply.descriptor.as_ref().and_then(capability_of);
         let Some(accepted) = accepted.filter(|_| request.header.op == Op::Accept) else { return };
         let mut back = SupervisorRequest::new(Op::GiveBack, Delivery::Return);
-        (back.header.instance, back.header.socket) =
-            (request.header.instance, request.header.socket);
-        back.data = accepted.socket.to_ne_bytes().to_vec();
+        back.header.capability = request.header.capability;
+        back.data = accepted.rate().to_ne_bytes().to_vec();
         let Ok(mut connection) = self.send(&back).await else { return };
         // The descriptor stays open until the answer.
         while connection.readable().await.is_ok() {
@@ -249,12 +249,8 @@ impl Handler {
     /// there is one.
     fn deliver(&self, stopped: &StoppedCall, request: &SupervisorRequest, reply: &Reply) -> bool {
         let thread = &stopped.thread;
-        let (instance, socket) = (request.header.instance, request.header.socket);
-        thread.apply_marks(
-            stopped.call.fd(),
-            Descriptor { instance, socket },
-            reply.response.marks,
-        );
+        let (fd, capability) = (stopped.call.fd(), request.header.capability);
+        thread.apply_marks(fd, capability, reply.response.marks);
         let written = match reply.response.result {
             errno if errno < 0 => Err(Errno(-errno)),
             _ => write(thread, request, reply),

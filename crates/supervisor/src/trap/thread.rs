@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use libc::c_int;
 use nix::sys::socket::sockopt::{ReceiveTimeout, SendTimeout};
-use nix::sys::socket::{MsgFlags, UnixAddr, getpeername, getsockopt, recv, send};
+use nix::sys::socket::{MsgFlags, getsockopt, recv, send};
 use nix::sys::time::TimeVal;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
 use rustix::process::{
@@ -16,7 +16,8 @@ use rustix::process::{
 
 use super::listener::Listener;
 use super::{Errno, interruption};
-use crate::local::{Descriptor, filler, mark};
+use crate::descriptor::capability_of;
+use crate::local::{Capability, filler, mark};
 
 /// The maximum number of pieces of memory per system call.
 const MAX_PARTS: usize = 1024;
@@ -75,10 +76,10 @@ impl Thread {
     }
 
     /// Returns one of its descriptors, if it is an SCTP socket.
-    pub(super) fn socket(&self, fd: c_int) -> Option<(OwnedFd, Descriptor)> {
+    pub(super) fn socket(&self, fd: c_int) -> Option<(OwnedFd, Capability)> {
         let copy = self.copy(fd).ok()?;
-        let name = name_of(&copy)?;
-        Some((copy, name))
+        let capability = capability_of(&copy)?;
+        Some((copy, capability))
     }
 
     /// Reads its memory.
@@ -145,12 +146,13 @@ impl Thread {
     }
 
     /// Performs the actions on one of its descriptors that are possible only at the program's end.
-    pub(super) fn apply_marks(&self, fd: c_int, socket: Descriptor, marks: u32) {
+    pub(super) fn apply_marks(&self, fd: c_int, capability: u64, marks: u32) {
         if marks == 0 {
             return;
         }
         // Another thread may have closed it in the meantime.
-        let Some((copy, _)) = self.socket(fd).filter(|(_, found)| *found == socket) else { return };
+        let found = self.socket(fd).filter(|(_, found)| found.rate() == capability);
+        let Some((copy, _)) = found else { return };
         let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
         for _ in 0..mark::tokens(marks) {
             let _ = recv(copy.as_raw_fd(), &mut [0; 8], flags);
@@ -159,13 +161,6 @@ impl Thread {
             let _ = send(copy.as_raw_fd(), &filler(), flags);
         }
     }
-}
-
-/// Returns the name of a descriptor, if it is an SCTP socket.
-pub(super) fn name_of(fd: &OwnedFd) -> Option<Descriptor> {
-    let name = getpeername::<UnixAddr>(fd.as_raw_fd()).ok()?;
-    // Add the leading zero byte.
-    Descriptor::parse(&[b"\0", name.as_abstract()?].concat())
 }
 
 /// The timeouts of a descriptor.

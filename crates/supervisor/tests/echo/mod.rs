@@ -99,7 +99,7 @@ fn done(result: i32) -> Outcome {
 
 impl Service for Echo {
     fn call(&mut self, call: &Call) -> Outcome {
-        let (request, socket) = (call.request, call.request.socket);
+        let (request, socket) = (call.request, call.socket);
         match request.op {
             Op::Socket => {
                 let socket = Some(self.create());

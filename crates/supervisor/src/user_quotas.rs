@@ -1,0 +1,90 @@
+//! How many connections each user may have, so that nobody takes those of others.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::process::{Resource, geteuid, getrlimit};
+
+/// The share of this process's descriptors that the connections of another user may take.
+const SHARE: u64 = 4;
+
+/// Counts the connections of the users who are neither root nor the one who runs this.
+#[derive(Debug)]
+pub(crate) struct UserQuotas {
+    limit: usize,
+    counts: Mutex<HashMap<u32, usize>>,
+}
+
+/// One connection of a user, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct UserPlace {
+    /// `None` for users who are not counted.
+    counted: Option<(Arc<UserQuotas>, u32)>,
+}
+
+impl UserQuotas {
+    /// Creates quotas that follow this process's limit of descriptors.
+    pub(crate) fn of_this_process() -> Self {
+        let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        Self::new(usize::try_from(descriptors / SHARE).unwrap_or(usize::MAX))
+    }
+
+    fn new(limit: usize) -> Self {
+        Self { limit, counts: Mutex::default() }
+    }
+
+    /// Counts a connection, unless the user has too many.
+    pub(crate) fn take(self: &Arc<Self>, user: u32) -> Option<UserPlace> {
+        if is_ours(user) {
+            return Some(UserPlace { counted: None });
+        }
+        let mut counts = self.lock();
+        let count = counts.entry(user).or_default();
+        if *count >= self.limit {
+            return None;
+        }
+        *count += 1;
+        Some(UserPlace { counted: Some((Arc::clone(self), user)) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u32, usize>> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for UserPlace {
+    fn drop(&mut self) {
+        let Some((quotas, user)) = &self.counted else { return };
+        let mut counts = quotas.lock();
+        if let Some(count) = counts.get_mut(user) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(user);
+            }
+        }
+    }
+}
+
+/// Returns whether this is the user who runs this, or root.
+pub(crate) fn is_ours(user: u32) -> bool {
+    user == 0 || user == geteuid().as_raw()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_takes_no_places_of_others() {
+        let quotas = Arc::new(UserQuotas::new(2));
+        let (first, second) = (geteuid().as_raw() + 1, geteuid().as_raw() + 2);
+        let mut places: Vec<_> = (0..5).filter_map(|_| quotas.take(first)).collect();
+        assert_eq!(places.len(), 2);
+        assert!(quotas.take(second).is_some());
+        assert!((0..5).all(|_| quotas.take(geteuid().as_raw()).is_some()));
+        places.pop();
+        assert!(quotas.take(first).is_some());
+        drop(places);
+        assert!(quotas.lock().is_empty());
+    }
+}
