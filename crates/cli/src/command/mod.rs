@@ -14,6 +14,7 @@ mod load;
 mod memory;
 #[cfg(target_os = "linux")]
 mod netem;
+mod ownership;
 mod paths;
 mod pipe;
 mod plan;

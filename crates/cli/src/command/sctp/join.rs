@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use eyas_supervisor::{Address, AskError};
+use eyas_supervisor::{Address, AskError, is_in_shared_folder};
 use rustix::io::Errno;
-use rustix::process::{WaitOptions, getpid, set_child_subreaper, wait};
+use rustix::process::{WaitOptions, geteuid, getpid, set_child_subreaper, wait};
 
 use super::super::child::{SignalForwarder, exit_code};
 use super::start::{Interception, start};
@@ -23,6 +23,8 @@ pub(super) async fn run(
     let socket = std::path::absolute(socket)
         .map_err(|cause| Failure::read(&socket.display().to_string(), &cause))?;
     let address = Address::of_path(&socket);
+    let server = address.server_user().map_err(|cause| join_failure(&socket, &cause))?;
+    check_server(server, geteuid().as_raw(), &socket)?;
     // Check this first, because the command would only see a kernel without SCTP.
     address.status().map_err(|cause| join_failure(&socket, &cause))?;
     // Processes that the command leaves behind need the library for programs that they start, so
@@ -38,6 +40,20 @@ pub(super) async fn run(
     };
     finish_unless_interrupted(&mut super::super::listen()?, rest).await?;
     Ok(ExitCode::from(exit_code(status)))
+}
+
+/// Checks that the command does not trust somebody with its data who just took the name: a third
+/// user, in a folder that anybody may write to.
+fn check_server(server: u32, own: u32, socket: &Path) -> Result<(), Failure> {
+    if server == 0 || server == own || !is_in_shared_folder(socket) {
+        return Ok(());
+    }
+    let text = format!(
+        "{}: user {server} serves there, in a folder that anybody may write to",
+        socket.display()
+    );
+    Err(Failure::new(Kind::Connect, text)
+        .hint("serve in a folder that only root or that user can write to, such as below /run"))
 }
 
 /// Waits until no process that the command started is left.
@@ -61,5 +77,20 @@ pub(super) fn join_failure(socket: &Path, cause: &AskError) -> Failure {
         }
         AskError::Silent(_) => failure.hint("is eyas sctp serve running at that socket?"),
         AskError::OtherVersion => failure.hint("use the same version of eyas for both commands"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_third_user_is_trusted_only_in_a_folder_that_is_not_shared() {
+        let shared = Path::new("/tmp/eyas/sctp");
+        assert!(check_server(7, 7, shared).is_ok());
+        assert!(check_server(0, 7, shared).is_ok());
+        let failure = check_server(7, 0, shared).expect_err("anybody may have taken the name");
+        assert_eq!(failure.kind, Kind::Connect);
+        assert!(check_server(7, 0, Path::new("/usr/sctp")).is_ok());
     }
 }

@@ -10,8 +10,11 @@ use eyas::KeyFingerprint;
 use eyas::sockets::is_out_of_descriptors;
 use eyas_relay::tunnel::keys::{AuthorizedKeys, Grant};
 
+use super::super::ownership::changeable_by_others;
 use super::{NoticePrinter, files};
 use crate::failure::Failure;
+
+const HINT: &str = "chmod go-w takes the permission from them";
 
 /// A file of keys, which is read again for each connection.
 pub(super) struct Authorized {
@@ -56,6 +59,17 @@ impl Authorized {
         }
     }
 
+    fn check_owner(&self) -> Result<(), Failure> {
+        match changeable_by_others(&self.path) {
+            Ok(None) => Ok(()),
+            Ok(Some(why)) => {
+                let text = format!("{why}: they could let themselves in");
+                Err(files::unusable(&self.path, &text).hint(HINT))
+            }
+            Err(cause) => Err(files::unusable(&self.path, &cause)),
+        }
+    }
+
     /// Returns the content of the file. If there is no descriptor to read it with, this is the
     /// earlier content, if the file has not changed: an attacker who exhausts all descriptors must
     /// not lock out the owners of keys.
@@ -73,6 +87,9 @@ impl Authorized {
                 };
             }
         };
+        if stamp.is_some() {
+            self.check_owner()?;
+        }
         let keys = AuthorizedKeys::parse(&text).map(Arc::new);
         let keys = keys.map_err(|cause| files::unusable(&self.path, &cause))?;
         *cached = stamp.map(|stamp| Cached { stamp, keys: Arc::clone(&keys) });
