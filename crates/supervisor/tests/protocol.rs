@@ -52,12 +52,20 @@ proptest! {
     }
 
     #[test]
-    fn no_response_exceeds_the_limits(bytes in prop::collection::vec(any::<u8>(), RESPONSE)) {
+    fn responses_are_read_if_their_lengths_fit(
+        bytes in prop::collection::vec(any::<u8>(), RESPONSE),
+        lengths in prop::array::uniform2(prop_oneof![0..300_u32, any::<u32>()]),
+    ) {
         let mut bytes = bytes;
         bytes[..4].copy_from_slice(&VERSION.to_ne_bytes());
-        if let Some(response) = Response::parse(&bytes) {
-            prop_assert!(response.peer().len() <= MAX_PEER);
-            prop_assert!(response.control().len() <= MAX_CONTROL);
+        for (index, length) in lengths.iter().enumerate() {
+            bytes[20 + 4 * index..][..4].copy_from_slice(&length.to_ne_bytes());
+        }
+        let [peer, control] = lengths.map(|length| length as usize);
+        let response = Response::parse(&bytes);
+        prop_assert_eq!(response.is_some(), peer <= MAX_PEER && control <= MAX_CONTROL);
+        if let Some(response) = response {
+            prop_assert_eq!((response.peer().len(), response.control().len()), (peer, control));
         }
     }
 
