@@ -11,6 +11,8 @@
 //! | `output` | writing bodies completely or not at all; progress; messages about failures |
 //! | `failure` | kinds of failure and their exit codes |
 
+#![warn(clippy::print_stdout, clippy::print_stderr, reason = "they panic if nobody reads them")]
+
 mod command;
 mod failure;
 mod flags;

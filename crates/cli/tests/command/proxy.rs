@@ -104,6 +104,25 @@ fn python_finds_the_proxy() {
     assert!(run.err.contains(&format!("{}  tcp", plain.address)), "{}", run.err);
 }
 
+/// As with `eyas proxy run --explain … 2>&1 | head`.
+#[test]
+fn a_run_whose_lines_nobody_reads_ends_as_its_program() {
+    if !is_installed("python3") {
+        return;
+    }
+    let plain = Served::start(Eyas::new("serve --plain --no-files --no-sctp"));
+    let url = format!("http://{}/bytes/5", plain.address);
+    // One connection after another: the first lines are written, and cannot be, before the last.
+    let program = format!(
+        "import time, urllib.request as r\nfor _ in range(10): r.urlopen('{url}').read(); time.sleep(0.1)"
+    );
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut command = Eyas::new("proxy run --explain python3 -c").arg(program).command();
+    let ended = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(writer).status();
+    assert_eq!(ended.expect("it starts").code(), Some(0));
+}
+
 /// ```text
 /// ::1        accepts, and stays silent
 /// 127.0.0.1  answers

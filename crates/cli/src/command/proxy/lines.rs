@@ -100,13 +100,18 @@ impl Lines {
         // In a separate thread, because a full queue that is not emptied accepts no message.
         thread::spawn(move || messages.send(Message::End));
         if self.ended.recv_timeout(FINISH_TIMEOUT) == Err(RecvTimeoutError::Timeout) {
-            eprintln!("eyas: the last lines are missing: nothing reads them");
+            report("the last lines are missing: nothing reads them");
         }
         let missing = self.dropped.load(Relaxed);
         if missing > 0 {
-            eprintln!("eyas: {missing} connections have no line: they were not read fast enough");
+            report(&format!("{missing} connections have no line: they were not read fast enough"));
         }
     }
+}
+
+/// Writes to standard error, if somebody reads that.
+fn report(text: &str) {
+    let _ = writeln!(io::stderr(), "eyas: {text}");
 }
 
 /// Writes until the end, flushing what is available, so that a reader who follows the lines sees
