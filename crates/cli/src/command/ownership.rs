@@ -7,14 +7,29 @@ use std::path::Path;
 
 use rustix::process::geteuid;
 
+use crate::failure::{Failure, Kind};
+
 /// The permission of the group and of others to write.
 const OTHERS_WRITE: u32 = 0o022;
 /// The sticky bit: users can delete and rename only their own files in such a folder.
 const STICKY: u32 = 0o1000;
 
+/// Checks that only root and this user can change a file that says who may enter.
+pub(super) fn check(path: &Path) -> Result<(), Failure> {
+    let unusable = |cause: &dyn std::fmt::Display| {
+        Failure::new(Kind::Identity, format!("cannot use {}: {cause}", path.display()))
+    };
+    match changeable_by_others(path) {
+        Ok(None) => Ok(()),
+        Ok(Some(why)) => Err(unusable(&format_args!("{why}: they could let themselves in"))
+            .hint("chmod go-w takes the permission from them")),
+        Err(cause) => Err(unusable(&cause)),
+    }
+}
+
 /// Returns why somebody other than root and this user could change the file, or put another one in
 /// its place.
-pub(super) fn changeable_by_others(path: &Path) -> io::Result<Option<String>> {
+fn changeable_by_others(path: &Path) -> io::Result<Option<String>> {
     if !fs::metadata(path)?.is_file() {
         // A pipe, as of `<(command)`, belongs to this process.
         return Ok(None);

@@ -28,8 +28,7 @@ use eyas_relay::{Limits, Proxy, ProxyBuilder, ProxyError, Running};
 use serde_json::json;
 
 use self::lines::{Lines, OutputStream};
-use super::ownership::changeable_by_others;
-use super::{identity, setting};
+use super::{identity, ownership, setting};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, ProxyAction, ProxyDestinationFlags, ProxyFlags, ProxyRunFlags};
 use crate::output;
@@ -192,13 +191,7 @@ fn limits(options: &ProxyDestinationFlags) -> Limits {
 fn users(path: &Path, common: &CommonFlags) -> Result<Users, Failure> {
     let file = path.display().to_string();
     let text = fs::read_to_string(path).map_err(|cause| Failure::read(&file, &cause))?;
-    let changeable = changeable_by_others(path).map_err(|cause| Failure::read(&file, &cause))?;
-    if let Some(why) = changeable {
-        let text = format!("cannot use {file}: {why}: they could let themselves in");
-        return Err(
-            Failure::new(Kind::Identity, text).hint("chmod go-w takes the permission from them")
-        );
-    }
+    ownership::check(path)?;
     let is_open = |mode: u32| mode & 0o077 != 0;
     if fs::metadata(path).is_ok_and(|found| is_open(found.permissions().mode())) {
         let text = format!("eyas: others can read the passwords in {file}: chmod 600 {file}");

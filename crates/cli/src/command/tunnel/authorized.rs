@@ -10,11 +10,9 @@ use eyas::KeyFingerprint;
 use eyas::sockets::is_out_of_descriptors;
 use eyas_relay::tunnel::keys::{AuthorizedKeys, Grant};
 
-use super::super::ownership::changeable_by_others;
+use super::super::ownership;
 use super::{NoticePrinter, files};
 use crate::failure::Failure;
-
-const HINT: &str = "chmod go-w takes the permission from them";
 
 /// A file of keys, which is read again for each connection.
 pub(super) struct Authorized {
@@ -59,17 +57,6 @@ impl Authorized {
         }
     }
 
-    fn check_owner(&self) -> Result<(), Failure> {
-        match changeable_by_others(&self.path) {
-            Ok(None) => Ok(()),
-            Ok(Some(why)) => {
-                let text = format!("{why}: they could let themselves in");
-                Err(files::unusable(&self.path, &text).hint(HINT))
-            }
-            Err(cause) => Err(files::unusable(&self.path, &cause)),
-        }
-    }
-
     /// Returns the content of the file. If there is no descriptor to read it with, this is the
     /// earlier content, if the file has not changed: an attacker who exhausts all descriptors must
     /// not lock out the owners of keys.
@@ -88,7 +75,7 @@ impl Authorized {
             }
         };
         if stamp.is_some() {
-            self.check_owner()?;
+            ownership::check(&self.path)?;
         }
         let keys = AuthorizedKeys::parse(&text).map(Arc::new);
         let keys = keys.map_err(|cause| files::unusable(&self.path, &cause))?;
