@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     let common = cli.common.clone();
-    let silent = matches!(&cli.command, Command::Get(flags) if flags.output.silent);
+    let silent = matches!(&cli.command, Command::Get(flags) if flags.output.hides_errors());
     match command::run(cli) {
         Ok(code) => code,
         Err(failure) => {

@@ -131,10 +131,20 @@ pub(crate) struct BodyFlags {
     /// No progress bar and no error messages, only the exit code
     #[arg(short = 's', long)]
     pub(crate) silent: bool,
+    /// Print error messages despite --silent
+    #[arg(short = 'S', long)]
+    pub(crate) show_error: bool,
     /// Explain on standard error why each candidate is ranked where it is
     #[arg(long)]
     pub(crate) explain: bool,
     /// Record the race in FILE, for 'eyas replay'
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+}
+
+impl BodyFlags {
+    /// Returns whether only the exit code tells of an error.
+    pub(crate) const fn hides_errors(&self) -> bool {
+        self.silent && !self.show_error
+    }
 }

@@ -77,6 +77,7 @@ pub(crate) use values::{Addresses, ConnectTo, DnsServer};
     propagate_version = true,
     subcommand_required = true,
     arg_required_else_help = true,
+    args_override_self = true,
     after_help = TOP_EXAMPLES
 )]
 pub(crate) struct Cli {

@@ -144,6 +144,50 @@ fn conflicting_flags_are_refused() {
     }
 }
 
+/// An alias such as `e='eyas get -L'` must not forbid a flag, and a later flag corrects an earlier one.
+#[test]
+fn a_flag_given_twice_counts_once_and_its_last_value_wins() {
+    let line = "eyas get -L -L -vv -m 5 -m 7 --max-redirs 1 --max-redirs 2 -fsSL https://a/";
+    let Command::Get(flags) = parse(line).expect("parses").command else {
+        panic!("the get command");
+    };
+    assert!(flags.request.location && flags.output.verbose && flags.output.fail);
+    assert!(flags.output.silent && !flags.output.hides_errors());
+    assert_eq!(flags.reach.max_time, Some(Duration::from_secs(7)));
+    assert_eq!(flags.request.max_redirs, 2);
+    let Command::Get(flags) = parse("eyas get -H A:1 -H B:2 https://a/").expect("parses").command
+    else {
+        panic!("the get command");
+    };
+    assert_eq!(flags.request.header.len(), 2, "what may be given several times still adds up");
+}
+
+/// Every flag of every command, twice: it is refused, if at all, for its value or for others missing.
+#[test]
+fn every_flag_of_every_command_can_be_repeated() {
+    let mut root = Cli::command();
+    root.build();
+    let mut commands = vec![(vec!["eyas".to_owned()], root)];
+    let mut count = 0;
+    while let Some((names, command)) = commands.pop() {
+        for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+            commands.push(([&names[..], &[sub.get_name().to_owned()]].concat(), sub.clone()));
+        }
+        for flag in command.get_arguments().filter(|flag| !flag.is_positional()) {
+            let Some(long) = flag.get_long() else { continue };
+            let value = flag.get_action().takes_values().then(|| format!("--{long}=1"));
+            let word = value.unwrap_or_else(|| format!("--{long}"));
+            let line = names.iter().chain([&word, &word]).map(OsString::from);
+            if let Err(error) = Cli::read(line, 80) {
+                let said = error.to_string();
+                assert!(!said.contains("multiple times"), "{names:?} {word}: {said}");
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 100, "{count}");
+}
+
 #[test]
 fn options_of_several_paths_are_taken_by_all_who_use_them() {
     for line in [
