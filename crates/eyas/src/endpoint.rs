@@ -293,8 +293,8 @@ impl Endpoint {
     }
 
     /// Returns the current state of the network.
-    pub async fn network_view(&self) -> NetworkView {
-        (*self.shared.network.view().await).clone()
+    pub async fn network_view(&self) -> Arc<NetworkView> {
+        self.shared.network.view().await
     }
 
     pub(crate) fn network(&self) -> &Network {

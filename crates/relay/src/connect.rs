@@ -70,15 +70,15 @@ impl<'a> DestinationRace<'a> {
     ///
     /// # Errors
     /// If the rules forbid the destination to this client.
-    pub(crate) fn new(
+    pub(crate) async fn new(
         shared: &'a Shared,
         destination: &'a Destination,
         client: SocketAddr,
     ) -> Result<Self, Refusal> {
-        let (policy, rules) = (shared.policy.clone(), &shared.rules);
+        let (policy, rules) = (shared.policy.clone(), shared.rules_for(client.ip()).await);
         let here = destination.on_this_host();
         let here = here.map_err(|cause| Refusal::NoAddress(cause.to_string()))?;
-        let race = PermittedRace::new(&shared.endpoint, policy, rules, &here, client.ip());
+        let race = PermittedRace::new(&shared.endpoint, policy, rules, &here);
         let race = race.map_err(|why| Refusal::NotAllowed(why.to_string()))?;
         Ok(Self { race, shared, destination })
     }

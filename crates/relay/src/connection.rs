@@ -25,6 +25,7 @@ use crate::destination_stream::DestinationStream;
 use crate::handshake::{Destination, Handshake, Protocol, Refusal, Refused, Request, Step};
 use crate::report::{Datagrams, Ending, Report, WonBy};
 use crate::requester::Requester;
+use crate::rules::ClientRules;
 use crate::shared::Shared;
 use crate::traffic::Traffic;
 
@@ -217,7 +218,7 @@ impl ClientState {
         shared: &'a Shared,
         destination: &'a Destination,
     ) -> Result<RaceUp<'a>, NoConnection> {
-        let race = DestinationRace::new(shared, destination, self.client);
+        let race = DestinationRace::new(shared, destination, self.client).await;
         race.map_err(|why| NoConnection::Refused(why.into()))?.establish(&mut self.race).await
     }
 
@@ -318,6 +319,7 @@ impl ClientState {
             Err(refused) => return Err(refuse(tcp, &handshake, refused).await),
         };
         let network = shared.endpoint.network_view().await;
+        let rules = ClientRules::new(&shared.rules, self.client.ip(), Arc::clone(&network));
         let opened = local_addr(tcp).and_then(|proxy| {
             let socket = associate::bind(proxy.ip().to_canonical())?;
             let peers = match &shared.via {
@@ -341,12 +343,8 @@ impl ClientState {
         drop(handshake);
         // A NAT may have changed the port of a client on another machine.
         let port = port.filter(|_| self.client.ip().to_canonical().is_loopback());
-        let setup = Setup {
-            client: self.client.ip(),
-            port,
-            rules: Arc::clone(&shared.rules),
-            destinations: shared.limits.association_destinations,
-        };
+        let destinations = shared.limits.association_destinations;
+        let setup = Setup { port, rules, destinations };
         let datagrams = self.datagrams.insert(Datagrams::default());
         let traffic = Traffic::new(&mut self.bytes, datagrams);
         Ok(match peers {
@@ -363,7 +361,7 @@ impl ClientState {
         destination: &Destination,
         (head, body, handshake): (Bytes, crate::body::Body, Handshake),
     ) -> Result<Ending, Ending> {
-        let race = match DestinationRace::new(shared, destination, self.client) {
+        let race = match DestinationRace::new(shared, destination, self.client).await {
             Ok(race) => race,
             Err(why) => return Err(refuse(tcp, &handshake, why.into()).await),
         };

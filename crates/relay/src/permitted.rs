@@ -1,6 +1,5 @@
 //! A race to the addresses that the rules allow its client.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -10,7 +9,7 @@ use eyas::race::target::Target;
 use eyas::{Endpoint, Preconnection};
 
 use crate::handshake::Destination;
-use crate::rules::{DenialReason, Rules, Verdict};
+use crate::rules::{ClientRules, DenialReason, Verdict};
 
 /// A race to a destination, without security of its own.
 pub(crate) struct PermittedRace {
@@ -26,22 +25,21 @@ impl PermittedRace {
     pub(crate) fn new(
         endpoint: &Endpoint,
         policy: Policy,
-        rules: &Arc<Rules>,
+        rules: ClientRules,
         to: &Destination,
-        client: IpAddr,
     ) -> Result<Self, DenialReason> {
         let Destination { host, absolute, port } = to.clone();
         let target = Target::plain(host, port, policy.transports.clone(), Security::None);
         let target = Target { absolute, ..target };
         let mut preconnection = endpoint.preconnection(target).policy(policy);
         let filtered = Arc::<AtomicBool>::default();
-        match rules.of_destination(to, client) {
+        match rules.of_destination(to) {
             Verdict::Denied(why) => return Err(why),
             Verdict::Allowed => {}
             Verdict::ByAddress => {
-                let (rules, filtered) = (Arc::clone(rules), Arc::clone(&filtered));
+                let filtered = Arc::clone(&filtered);
                 preconnection = preconnection.allowing(move |ip| {
-                    let is_allowed = rules.of_address(ip, port, client).is_ok();
+                    let is_allowed = rules.of_address(ip, port).is_ok();
                     filtered.fetch_or(!is_allowed, Relaxed);
                     is_allowed
                 });

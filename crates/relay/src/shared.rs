@@ -1,5 +1,6 @@
 //! The state that all clients of a proxy share.
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crate::admission::Admission;
 use crate::connect_udp::Unanswered;
 use crate::handshake::{Destination, Refusal, Refused};
 use crate::proxy_status::ErrorType;
-use crate::rules::Rules;
+use crate::rules::{ClientRules, Rules};
 use crate::stats::{Counters, Stats};
 use crate::users::Users;
 use crate::via::lanes::Lanes;
@@ -74,6 +75,11 @@ impl Shared {
         let free = self.associations.available_permits();
         let associations = self.limits.associations.saturating_sub(free);
         self.counters.snapshot(self.admission.open(), associations)
+    }
+
+    /// Returns the rules for a client at this address, on the present network.
+    pub(crate) async fn rules_for(&self, client: IpAddr) -> ClientRules {
+        ClientRules::new(&self.rules, client, self.endpoint.network_view().await)
     }
 
     /// Returns for how much longer datagrams to a destination are refused because it has not answered QUIC.

@@ -14,11 +14,11 @@ pub struct NetworkChanges(watch::Receiver<Option<Arc<NetworkView>>>);
 impl NetworkChanges {
     /// Waits for the next change; changes in quick succession are reported as one. Returns `None`
     /// once the endpoint has been dropped. Cancel-safe.
-    pub async fn next(&mut self) -> Option<NetworkView> {
+    pub async fn next(&mut self) -> Option<Arc<NetworkView>> {
         loop {
             self.0.changed().await.ok()?;
-            if let Some(view) = self.0.borrow_and_update().as_deref() {
-                return Some(view.clone());
+            if let Some(view) = self.0.borrow_and_update().as_ref() {
+                return Some(Arc::clone(view));
             }
         }
     }

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use eyas::race::io::NetworkView;
 use eyas::race::target::Host;
 
 use super::address_selection::{AddressSelection, Sent};
@@ -44,7 +46,8 @@ pub enum Output {
 /// The association of one client (RFC 1928 §7).
 #[derive(Debug)]
 pub struct Association {
-    setup: Setup,
+    /// The limit on destinations.
+    destinations: usize,
     owner: Owner,
     routes: BTreeMap<(Host, u16), Route>,
     waiting: usize,
@@ -70,8 +73,14 @@ enum Progress {
 impl Association {
     /// Creates the association of a client that has sent nothing yet.
     pub fn new(setup: Setup) -> Self {
-        let (owner, outputs) = (Owner::new(&setup), VecDeque::new());
-        Self { setup, owner, routes: BTreeMap::new(), waiting: 0, outputs }
+        let (destinations, owner) = (setup.destinations.max(1), Owner::new(&setup));
+        let outputs = VecDeque::new();
+        Self { destinations, owner, routes: BTreeMap::new(), waiting: 0, outputs }
+    }
+
+    /// Continues on another network, whose addresses the rules know.
+    pub fn move_to(&mut self, network: Arc<NetworkView>) {
+        self.owner.rules.move_to(network);
     }
 
     /// Returns the next action.
@@ -120,10 +129,9 @@ impl Association {
 
     /// Handles the addresses of a name, best first. There are none if DNS returned none in time.
     pub fn handle_addresses(&mut self, now: Duration, to: &Destination, mut ips: Vec<IpAddr>) {
-        let (rules, client) = (&self.setup.rules, self.setup.client);
-        let all = ips.len();
-        if rules.of_destination(to, client) != Verdict::Allowed {
-            ips.retain(|ip| rules.of_address(*ip, to.port, client).is_ok());
+        let (rules, all) = (&self.owner.rules, ips.len());
+        if rules.of_destination(to) != Verdict::Allowed {
+            ips.retain(|ip| rules.of_address(*ip, to.port).is_ok());
         }
         let why = if all > ips.len() { Dropped::NotAllowed } else { Dropped::Unreachable };
         let key = (to.host.clone(), to.port);
@@ -172,7 +180,7 @@ impl Association {
     }
 
     fn make_room(&mut self) {
-        while self.routes.len() >= self.setup.destinations.max(1) {
+        while self.routes.len() >= self.destinations {
             let oldest = self.routes.iter().min_by_key(|(_, route)| route.used);
             let Some(key) = oldest.map(|(key, _)| key.clone()) else { return };
             let removed = self.routes.remove(&key);

@@ -1,7 +1,6 @@
 //! Datagrams of a client, of its peers, and of other hosts.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,6 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::handshake::Destination;
 use crate::rules::Rules;
+use crate::rules::tests::client_rules;
 
 const START: Duration = Duration::from_secs(1);
 const CLIENT: &str = "198.51.100.7:4000";
@@ -23,8 +23,8 @@ fn ip(text: &str) -> IpAddr {
 }
 
 fn association(rules: Rules, destinations: usize) -> Association {
-    let client = at(CLIENT).ip();
-    Association::new(Setup { client, port: None, rules: Arc::new(rules), destinations })
+    let rules = client_rules(rules, CLIENT);
+    Association::new(Setup { port: None, rules, destinations })
 }
 
 fn to_address(to: &str, data: &[u8]) -> Bytes {
@@ -55,13 +55,13 @@ fn dropped(association: &Association, why: Dropped) -> u64 {
 #[test]
 fn datagrams_are_relayed_in_both_directions() {
     let mut association = association(Rules::default(), 9);
-    association.handle_client(START, at(CLIENT), &to_address("192.0.2.1:53", b"question"));
-    assert_eq!(sent(&mut association), (at("192.0.2.1:53"), Bytes::from_static(b"question")));
-    association.handle_peer(at("192.0.2.1:53"), b"answer");
-    let datagram = to_address("192.0.2.1:53", b"answer");
+    association.handle_client(START, at(CLIENT), &to_address("8.8.2.1:53", b"question"));
+    assert_eq!(sent(&mut association), (at("8.8.2.1:53"), Bytes::from_static(b"question")));
+    association.handle_peer(at("8.8.2.1:53"), b"answer");
+    let datagram = to_address("8.8.2.1:53", b"answer");
     let expected = Output::Deliver { to: at(CLIENT), datagram, length: 6 };
     assert_eq!(association.poll_output(), Some(expected));
-    for other in ["192.0.2.1:54", "192.0.2.2:53"] {
+    for other in ["8.8.2.1:54", "8.8.2.2:53"] {
         association.handle_peer(at(other), b"forged");
     }
     assert_eq!(association.poll_output(), None);
@@ -76,7 +76,7 @@ fn datagrams_are_relayed_in_both_directions() {
 #[test]
 fn only_its_client_uses_an_association() {
     let mut association = association(Rules::default(), 9);
-    let question = to_address("192.0.2.1:53", b"x");
+    let question = to_address("8.8.2.1:53", b"x");
     association.handle_client(START, at("198.51.100.8:4000"), &question);
     assert_eq!(association.poll_output(), None);
     association.handle_client(START, at("[::ffff:198.51.100.7]:4000"), &question);
@@ -86,8 +86,8 @@ fn only_its_client_uses_an_association() {
     assert_eq!(association.poll_output(), None);
     assert_eq!(dropped(&association, Dropped::NotTheClient), 3);
 
-    let client = at(CLIENT).ip();
-    let setup = Setup { client, port: Some(7), rules: Arc::default(), destinations: 9 };
+    let rules = client_rules(Rules::default(), CLIENT);
+    let setup = Setup { port: Some(7), rules, destinations: 9 };
     let mut announced = Association::new(setup);
     announced.handle_client(START, at(CLIENT), &question);
     assert_eq!(announced.poll_output(), None, "it has announced another port");
@@ -97,9 +97,9 @@ fn only_its_client_uses_an_association() {
 
 #[test]
 fn the_rules_apply_to_each_datagram() {
-    let rules = Rules { deny: vec!["192.0.2.0/24".parse().expect("a rule")], ..Rules::default() };
+    let rules = Rules { deny: vec!["8.8.2.0/24".parse().expect("a rule")], ..Rules::default() };
     let mut association = association(rules, 9);
-    for denied in ["192.0.2.1:53", "127.0.0.1:53", "10.0.0.1:53", "[::1]:53"] {
+    for denied in ["8.8.2.1:53", "127.0.0.1:53", "10.0.0.1:53", "[::1]:53"] {
         association.handle_client(START, at(CLIENT), &to_address(denied, b"x"));
     }
     association.handle_client(START, at(CLIENT), &to_name("localhost", b"x"));
@@ -107,9 +107,9 @@ fn the_rules_apply_to_each_datagram() {
     assert_eq!(dropped(&association, Dropped::NotAllowed), 5);
     association.handle_client(START, at(CLIENT), &to_name("a.test", b"x"));
     assert_eq!(association.poll_output(), Some(Output::Resolve(named("a.test"))));
-    let ips = vec![ip("10.0.0.1"), ip("203.0.113.1")];
+    let ips = vec![ip("10.0.0.1"), ip("9.9.113.1")];
     association.handle_addresses(START, &named("a.test"), ips);
-    assert_eq!(sent(&mut association).0, at("203.0.113.1:53"));
+    assert_eq!(sent(&mut association).0, at("9.9.113.1:53"));
     association.handle_client(START, at(CLIENT), &to_name("b.test", b"x"));
     assert_eq!(association.poll_output(), Some(Output::Resolve(named("b.test"))));
     association.handle_addresses(START, &named("b.test"), vec![ip("::1")]);
@@ -118,8 +118,8 @@ fn the_rules_apply_to_each_datagram() {
 }
 
 /// ```text
-/// 0    2001:db8::1  gets the first datagram, and does not answer
-/// 250  192.0.2.1    gets the next one, and answers: it is kept
+/// 0    2620:fe::1  gets the first datagram, and does not answer
+/// 250  8.8.2.1    gets the next one, and answers: it is kept
 /// ```
 #[test]
 fn the_family_that_answers_is_kept() {
@@ -130,17 +130,17 @@ fn the_family_that_answers_is_kept() {
     };
     send(&mut association, 0);
     association.poll_output();
-    let ips = vec![ip("2001:db8::1"), ip("192.0.2.1")];
+    let ips = vec![ip("2620:fe::1"), ip("8.8.2.1")];
     association.handle_addresses(START, &named("a.test"), ips);
-    assert_eq!(sent(&mut association).0, at("[2001:db8::1]:53"));
+    assert_eq!(sent(&mut association).0, at("[2620:fe::1]:53"));
     send(&mut association, 249);
-    assert_eq!(sent(&mut association).0, at("[2001:db8::1]:53"));
+    assert_eq!(sent(&mut association).0, at("[2620:fe::1]:53"));
     send(&mut association, 250);
-    assert_eq!(sent(&mut association).0, at("192.0.2.1:53"));
-    association.handle_peer(at("192.0.2.1:53"), b"y");
+    assert_eq!(sent(&mut association).0, at("8.8.2.1:53"));
+    association.handle_peer(at("8.8.2.1:53"), b"y");
     association.poll_output();
     send(&mut association, 9000);
-    assert_eq!(sent(&mut association).0, at("192.0.2.1:53"));
+    assert_eq!(sent(&mut association).0, at("8.8.2.1:53"));
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn without_any_answer_the_best_address_is_kept() {
             match output {
                 Output::Send { to, .. } => are_ipv6.push(to.is_ipv6()),
                 Output::Resolve(name) => {
-                    let ips = vec![ip("2001:db8::1"), ip("192.0.2.1")];
+                    let ips = vec![ip("2620:fe::1"), ip("8.8.2.1")];
                     association.handle_addresses(now, &name, ips);
                 }
                 Output::Deliver { .. } => panic!("there was no answer"),
@@ -169,9 +169,9 @@ fn a_family_without_a_route_is_abandoned_at_once() {
     let mut association = association(Rules::default(), 9);
     association.handle_client(START, at(CLIENT), &to_name("a.test", b"x"));
     association.poll_output();
-    let ips = vec![ip("2001:db8::1"), ip("192.0.2.1")];
+    let ips = vec![ip("2620:fe::1"), ip("8.8.2.1")];
     association.handle_addresses(START, &named("a.test"), ips);
-    for next in ["[2001:db8::1]:53", "192.0.2.1:53"] {
+    for next in ["[2620:fe::1]:53", "8.8.2.1:53"] {
         let Some(Output::Send { to, data, remaining }) = association.poll_output() else {
             panic!()
         };
@@ -211,7 +211,7 @@ proptest! {
             }
             while let Some(output) = association.poll_output() {
                 if let Output::Send { to, .. } = output {
-                    prop_assert!(Rules::default().of_address(to.ip(), to.port(), at(CLIENT).ip()).is_ok());
+                    prop_assert!(client_rules(Rules::default(), CLIENT).of_address(to.ip(), to.port()).is_ok());
                 }
             }
         }

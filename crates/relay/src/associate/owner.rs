@@ -1,11 +1,10 @@
 //! The client of an association, and the checks on its datagrams; pure.
 
-use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::net::SocketAddr;
 
 use super::datagram::{self, Fault};
 use crate::handshake::Destination;
-use crate::rules::{Rules, Verdict};
+use crate::rules::{ClientRules, Verdict};
 
 /// Why a datagram was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,12 +34,10 @@ impl Dropped {
 /// The set-up of an association.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The address of the client's connection.
-    pub client: IpAddr,
     /// The source port of its datagrams, if it was announced.
     pub port: Option<u16>,
-    /// The rules for destinations.
-    pub rules: Arc<Rules>,
+    /// The rules for destinations, with the address of the client's connection.
+    pub rules: ClientRules,
     /// The limit on concurrent destinations. Beyond it, the least recently used one is removed.
     pub destinations: usize,
 }
@@ -48,10 +45,9 @@ pub struct Setup {
 /// The client of an association.
 #[derive(Debug)]
 pub(super) struct Owner {
-    ip: IpAddr,
     /// The source port of its datagrams, if it was announced.
     port: Option<u16>,
-    rules: Arc<Rules>,
+    pub(super) rules: ClientRules,
     /// The source of its first datagram, once there is one.
     address: Option<SocketAddr>,
     pub(super) dropped: [u64; Dropped::NAMES.len()],
@@ -60,9 +56,8 @@ pub(super) struct Owner {
 impl Owner {
     pub(super) fn new(setup: &Setup) -> Self {
         Self {
-            ip: setup.client,
             port: setup.port,
-            rules: Arc::clone(&setup.rules),
+            rules: setup.rules.clone(),
             address: None,
             dropped: Default::default(),
         }
@@ -96,7 +91,7 @@ impl Owner {
         let is_client = match self.address {
             Some(client) => from == client,
             None => {
-                from.ip().to_canonical() == self.ip.to_canonical()
+                from.ip().to_canonical() == self.rules.client()
                     && self.port.is_none_or(|port| port == from.port())
             }
         };
@@ -108,7 +103,7 @@ impl Owner {
             Fault::Malformed => Dropped::Malformed,
         })?;
         self.address = Some(from);
-        match self.rules.of_destination(&to, self.ip) {
+        match self.rules.of_destination(&to) {
             Verdict::Denied(_) => Err(Dropped::NotAllowed),
             Verdict::Allowed | Verdict::ByAddress => Ok((to, data)),
         }

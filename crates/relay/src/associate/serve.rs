@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use eyas::race::candidate::Family;
@@ -77,7 +78,10 @@ impl Running<'_> {
                 Some((to, ips)) = self.resolving.next() => {
                     self.association.handle_addresses(self.epoch.elapsed(), &to, ips);
                 }
-                Some(network) = networks.next() => self.peers.move_to(network),
+                Some(network) = networks.next() => {
+                    self.association.move_to(Arc::clone(&network));
+                    self.peers.move_to(network);
+                }
                 () = idle => return Ending::Idle,
             }
             self.perform();

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 
 use eyas::race::candidate::Family;
 use eyas::race::io::NetworkView;
@@ -27,7 +28,7 @@ const MAX_TRANSLATED: usize = 1024;
 pub(crate) struct PeerSockets {
     v4: Option<UdpSocket>,
     v6: Option<UdpSocket>,
-    network: NetworkView,
+    network: Arc<NetworkView>,
     only_family: Option<Family>,
     /// The IPv4 peers that datagrams were sent to through a NAT64, by their addresses on the wire. The client does not
     /// see those.
@@ -41,7 +42,7 @@ impl PeerSockets {
     /// # Errors
     /// If there is no socket at all.
     pub(crate) fn open(
-        network: NetworkView,
+        network: Arc<NetworkView>,
         only_family: Option<Family>,
         wanted: impl Fn(Family) -> bool,
     ) -> io::Result<Self> {
@@ -61,7 +62,7 @@ impl PeerSockets {
     }
 
     /// Continues on another network.
-    pub(crate) fn move_to(&mut self, network: NetworkView) {
+    pub(crate) fn move_to(&mut self, network: Arc<NetworkView>) {
         self.network = network;
     }
 

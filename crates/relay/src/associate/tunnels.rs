@@ -236,12 +236,12 @@ impl Tunnel {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use proptest::prelude::*;
 
     use super::*;
     use crate::rules::Rules;
+    use crate::rules::tests::client_rules;
 
     const START: Duration = Duration::from_secs(1);
     const CLIENT: &str = "198.51.100.7:4000";
@@ -251,12 +251,11 @@ mod tests {
     }
 
     fn tunnels(rules: Rules, destinations: usize) -> Tunnels {
-        let client = at(CLIENT).ip();
-        Tunnels::new(&Setup { client, port: None, rules: Arc::new(rules), destinations })
+        Tunnels::new(&Setup { port: None, rules: client_rules(rules, CLIENT), destinations })
     }
 
     fn to(number: u8) -> SocketAddr {
-        SocketAddr::from(([203, 0, 113, number], 53))
+        SocketAddr::from(([9, 9, 113, number], 53))
     }
 
     fn client_sends(tunnels: &mut Tunnels, now: Duration, number: u8) {
@@ -353,7 +352,7 @@ mod tests {
 
     #[test]
     fn the_rules_apply_to_what_the_client_sends() {
-        let deny = vec!["203.0.113.1".parse().expect("a rule")];
+        let deny = vec!["9.9.113.1".parse().expect("a rule")];
         let mut tunnels = tunnels(Rules { deny, ..Rules::default() }, 9);
         client_sends(&mut tunnels, START, 1);
         tunnels.handle_client(START, at("198.51.100.8:1"), &datagram::write(to(2), b"x"));

@@ -18,7 +18,7 @@ use crate::destination_stream::DestinationStream;
 use crate::handshake::{Destination, Refusal, Refused};
 use crate::proxy_status::ErrorType;
 use crate::report::Ending;
-use crate::rules::Verdict;
+use crate::rules::{ClientRules, Verdict};
 use crate::shared::Shared;
 use crate::traffic::Traffic;
 use crate::via::TunnelKind;
@@ -91,7 +91,8 @@ pub(crate) async fn reach<'a>(
     client: IpAddr,
     race: &mut Option<Recording>,
 ) -> Result<(UdpRoute, SemaphorePermit<'a>), Refused> {
-    let verdict = shared.rules.of_destination(to, client);
+    let rules = shared.rules_for(client).await;
+    let verdict = rules.of_destination(to);
     if let Verdict::Denied(why) = verdict {
         return Err(Refusal::NotAllowed(why.to_string()).into());
     }
@@ -105,7 +106,7 @@ pub(crate) async fn reach<'a>(
     let permit = shared.admit_udp()?;
     let route = match &shared.via {
         Some(via) => UdpRoute::Via(via.reach(TunnelKind::Datagrams, to, race).await?),
-        None => UdpRoute::Direct(peer(shared, to, (client, verdict)).await?),
+        None => UdpRoute::Direct(peer(shared, to, (&rules, verdict)).await?),
     };
     Ok((route, permit))
 }
@@ -114,7 +115,7 @@ pub(crate) async fn reach<'a>(
 async fn peer(
     shared: &Shared,
     to: &Destination,
-    (client, verdict): (IpAddr, Verdict),
+    (rules, verdict): (&ClientRules, Verdict),
 ) -> Result<Peer, Refused> {
     let mut ips = addresses(shared, to).await;
     if ips.is_empty() {
@@ -123,7 +124,7 @@ async fn peer(
         );
     }
     if verdict == Verdict::ByAddress {
-        ips.retain(|ip| shared.rules.of_address(*ip, to.port, client).is_ok());
+        ips.retain(|ip| rules.of_address(*ip, to.port).is_ok());
     }
     if ips.is_empty() {
         return Err(Refused::prohibited(to));

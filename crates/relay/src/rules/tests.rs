@@ -1,3 +1,6 @@
+use eyas::race::evidence::NetworkId;
+use eyas::race::io::SourceAddress;
+
 use super::*;
 
 const REMOTE_CLIENT: &str = "198.51.100.7";
@@ -8,9 +11,44 @@ fn rules(allow: &[&str], deny: &[&str]) -> Rules {
     Rules { allow: read(allow), deny: read(deny), resolved_elsewhere: false }
 }
 
+/// Returns the rules for a client at an address, with a port or without, of a proxy without addresses.
+pub(crate) fn client_rules(rules: Rules, client: &str) -> ClientRules {
+    on_network(rules, client, &[], &[])
+}
+
+/// Returns the same on a network with these addresses and NAT64 prefixes.
+fn on_network(
+    rules: Rules,
+    client: &str,
+    sources: &[(&str, u8)],
+    pref64: &[(&str, u8)],
+) -> ClientRules {
+    let ip = |text: &str| text.parse::<IpAddr>().expect(text);
+    let source = |(address, prefix_len): &(&str, u8)| SourceAddress {
+        address: ip(address),
+        prefix_len: *prefix_len,
+        deprecated: false,
+        routed: true,
+    };
+    let network = NetworkView {
+        id: NetworkId("test".into()),
+        sources: sources.iter().map(source).collect(),
+        pref64: pref64.iter().map(|(prefix, len)| (prefix.parse().expect(prefix), *len)).collect(),
+        lacking: Vec::new(),
+    };
+    let client = match client.parse::<std::net::SocketAddr>() {
+        Ok(address) => address.ip(),
+        Err(_) => ip(client),
+    };
+    ClientRules::new(&Arc::new(rules), client, Arc::new(network))
+}
+
+fn permits(rules: &ClientRules, address: &str) -> bool {
+    rules.of_address(address.parse().expect("an address"), 443).is_ok()
+}
+
 fn may(rules: &Rules, address: &str, client: &str) -> bool {
-    let ip = address.parse().expect("an address");
-    rules.of_address(ip, 443, client.parse().expect("an address")).is_ok()
+    permits(&client_rules(rules.clone(), client), address)
 }
 
 #[test]
@@ -34,6 +72,26 @@ fn remote_clients_cannot_reach_private_addresses() {
         "2002:7f00:1::",
         "64:ff9b:1::1",
         "fec0::1",
+        "192.0.0.8",
+        "192.0.2.1",
+        "192.88.99.1",
+        "198.18.0.1",
+        "198.19.255.255",
+        "198.51.100.1",
+        "203.0.113.1",
+        "224.0.0.1",
+        "240.0.0.1",
+        "255.255.255.255",
+        "100::1",
+        "2001:2::1",
+        "2001:10::1",
+        "2001:1::4",
+        "2001:db8::1",
+        "3fff::1",
+        "5f00::1",
+        "ff02::1",
+        "64:ff9b::192.0.2.1",
+        "2002:c612:1::1",
     ] {
         assert!(!may(&rules, restricted, REMOTE_CLIENT), "{restricted}");
         assert!(
@@ -41,10 +99,63 @@ fn remote_clients_cannot_reach_private_addresses() {
             "{restricted}"
         );
     }
-    for public in ["192.0.2.1", "2001:db8::1", "100.128.0.1", "64:ff9b::192.0.2.1"] {
+    for public in [
+        "192.33.4.12",
+        "100.128.0.1",
+        "192.0.0.9",
+        "198.20.0.1",
+        "64:ff9b::8.8.8.8",
+        "2002:808:808::1",
+        "2001:500:2::c",
+        "2001:1::1",
+        "2001:20::1",
+        "2620:fe::fe",
+    ] {
         assert!(may(&rules, public, REMOTE_CLIENT), "{public}");
     }
     assert!(may(&rules, "10.0.0.1", "::ffff:127.0.0.1"));
+}
+
+#[test]
+fn remote_clients_cannot_reach_the_proxys_own_networks() {
+    let own: [(&str, u8); 3] = [("9.9.7.5", 24), ("2620:fe:7::5", 64), ("2620:fe:8::5", 128)];
+    let of = |client| on_network(Rules::default(), client, &own, &[]);
+    let remote = of(REMOTE_CLIENT);
+    for near in
+        ["9.9.7.5", "9.9.7.77", "::ffff:9.9.7.5", "2620:fe:7::5", "2620:fe:7::77", "2620:fe:8::5"]
+    {
+        assert!(!permits(&remote, near), "{near}");
+        // Whoever is on this machine reaches its neighbours anyway, also from its own address.
+        assert!(permits(&of("127.0.0.1"), near) && permits(&of("9.9.7.5"), near), "{near}");
+        assert!(!permits(&of("9.9.7.77"), near), "{near}: a neighbour is on another machine");
+    }
+    for far in ["9.9.8.1", "2620:fe:9::5", "2620:fe:8::6"] {
+        assert!(permits(&remote, far), "{far}");
+    }
+    let mut moved = of(REMOTE_CLIENT);
+    moved.move_to(Arc::clone(&on_network(Rules::default(), "::1", &[], &[]).network));
+    assert!(permits(&moved, "9.9.7.5"));
+}
+
+#[test]
+fn a_nat64_prefix_of_the_network_is_a_spelling() {
+    // The last is one of a site's own (RFC 8215).
+    let prefixes: [(&str, u8); 3] =
+        [("2620:fe:64::", 96), ("2620:fe:6::", 48), ("64:ff9b:1::", 96)];
+    let of = |rules, client| on_network(rules, client, &[], &prefixes);
+    let denied = of(rules(&[], &["9.9.9.0/24"]), "::1");
+    let allowed = of(rules(&["9.9.9.9"], &["*"]), "::1");
+    for spelling in ["2620:fe:64::9.9.9.9", "2620:fe:6:909:9:900::", "64:ff9b:1::9.9.9.9"] {
+        assert!(!permits(&denied, spelling) && !permits(&allowed, spelling), "{spelling}");
+        let by_spelling = of(rules(&[], &[&format!("[{spelling}]")]), "::1");
+        assert!(!permits(&by_spelling, "9.9.9.9"), "{spelling} is where its packets go");
+        // It is what its IPv4 address is.
+        assert!(permits(&of(Rules::default(), REMOTE_CLIENT), spelling), "{spelling}");
+    }
+    for private in ["2620:fe:64::10.0.0.1", "2620:fe:64::127.0.0.1", "2620:fe:6:a00:0:100::"] {
+        assert!(!permits(&of(Rules::default(), REMOTE_CLIENT), private), "{private}");
+    }
+    assert!(permits(&of(Rules::default(), REMOTE_CLIENT), "9.9.9.9"));
 }
 
 #[test]
@@ -54,7 +165,7 @@ fn an_allow_rule_overrides_the_others() {
     assert!(!may(&rules, "10.2.0.1", "127.0.0.1") && !may(&rules, "192.0.2.1", "127.0.0.1"));
     let verdict = |host: &str, port| {
         let to = Destination::new(Host::parse(host).expect("a host"), port);
-        rules.of_destination(&to, REMOTE_CLIENT.parse().expect("an address"))
+        client_rules(rules.clone(), REMOTE_CLIENT).of_destination(&to)
     };
     assert_eq!(verdict("a.corp.example", 1), Verdict::Allowed);
     assert_eq!(verdict("corp.example", 1), Verdict::ByAddress);
@@ -81,7 +192,7 @@ fn a_name_is_denied_like_its_addresses() {
         let to = Destination::new(Host::parse(name).expect("a host"), 443);
         for (resolved_elsewhere, expected) in [(false, here), (true, elsewhere)] {
             let rules = Rules { resolved_elsewhere, ..rules(allow, deny) };
-            let verdict = rules.of_destination(&to, Ipv4Addr::LOCALHOST.into());
+            let verdict = client_rules(rules, "127.0.0.1").of_destination(&to);
             assert_eq!(verdict, expected, "{allow:?} {deny:?} {name} {resolved_elsewhere}");
         }
     }
@@ -137,7 +248,7 @@ fn unspecified_addresses_lead_to_loopback() {
 fn the_name_of_this_machine_is_treated_like_its_addresses() {
     let verdict = |rules: &Rules, host: &str, client: &str| {
         let to = Destination::new(Host::parse(host).expect("a host"), 80);
-        rules.of_destination(&to, client.parse().expect("an address"))
+        client_rules(rules.clone(), client).of_destination(&to)
     };
     for name in ["localhost", "LOCALHOST.", "app.localhost"] {
         let none = Rules::default();
@@ -158,14 +269,11 @@ fn the_name_of_this_machine_is_treated_like_its_addresses() {
 fn names_and_ports_are_denied() {
     let rules = rules(&[], &["ads.example", "*:25", "192.0.2.0/24:1-1023"]);
     let to = |host: &str| Destination::new(Host::parse(host).expect("a host"), 443);
-    let client = "127.0.0.1".parse().expect("an address");
-    assert_eq!(
-        rules.of_destination(&to("ads.example"), client),
-        Verdict::Denied(DenialReason::Rule)
-    );
-    assert_eq!(rules.of_destination(&to("x.ads.example"), client), Verdict::ByAddress);
-    assert!(!may(&rules, "192.0.2.1", "127.0.0.1") && may(&rules, "192.0.3.1", "127.0.0.1"));
-    assert_eq!(rules.of_address("8.8.8.8".parse().unwrap(), 25, client), Err(DenialReason::Rule));
+    let rules = client_rules(rules, "127.0.0.1");
+    assert_eq!(rules.of_destination(&to("ads.example")), Verdict::Denied(DenialReason::Rule));
+    assert_eq!(rules.of_destination(&to("x.ads.example")), Verdict::ByAddress);
+    assert!(!permits(&rules, "192.0.2.1") && permits(&rules, "192.0.3.1"));
+    assert_eq!(rules.of_address("8.8.8.8".parse().unwrap(), 25), Err(DenialReason::Rule));
 }
 
 #[test]

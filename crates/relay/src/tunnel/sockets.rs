@@ -20,7 +20,7 @@ use super::notice::ThrottledWarnings;
 use crate::copy::{self, ByteCounts, End, Until};
 use crate::handshake::Destination;
 use crate::permitted::PermittedRace;
-use crate::rules::Rules;
+use crate::rules::{ClientRules, Rules};
 
 /// The time for connecting to a destination.
 const CONNECT_TIME: Duration = Duration::from_secs(30);
@@ -107,8 +107,8 @@ pub(crate) async fn connect(
         Policy { transports: vec![Transport::Tcp], deadline: CONNECT_TIME, ..Policy::default() };
     let not_allowed =
         || (RefuseReason::NotAllowed, format!("this key may not connect to {to} (permit-open)"));
-    let race =
-        PermittedRace::new(endpoint, policy, rules, to, CLIENT).map_err(|_| not_allowed())?;
+    let rules = ClientRules::new(rules, CLIENT, endpoint.network_view().await);
+    let race = PermittedRace::new(endpoint, policy, rules, to).map_err(|_| not_allowed())?;
     let connection = race.preconnection.clone().connect().await.map_err(|error| {
         let is_filtered = race.is_filtered() && error.attempts().is_empty();
         if is_filtered { not_allowed() } else { (RefuseReason::Failed, error.to_string()) }
