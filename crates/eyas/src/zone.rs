@@ -7,7 +7,7 @@
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::ops::Range;
 
-use eyas_race::target::{Host, TargetError};
+use eyas_race::target::{Host, TargetError, parse_port};
 use nix::net::if_::{if_indextoname, if_nametoindex};
 
 /// Parses a host as [`Host::parse`] does, with zones by the name or number of an interface of this
@@ -47,7 +47,7 @@ pub fn parse_socket_address(text: &str) -> Result<SocketAddr, TargetError> {
     if host.contains(':') && !host.ends_with(']') {
         return Err(malformed());
     }
-    parse_address(host, port.parse().map_err(|_| malformed())?)
+    parse_address(host, parse_port(port).ok_or_else(malformed)?)
 }
 
 /// Finds the address with a zone that is the host of a URL, whose authority begins at this place:

@@ -69,6 +69,12 @@ impl Host {
     }
 }
 
+/// Parses a port, which is decimal digits (RFC 3986 §3.2.3). The standard library's parser of numbers takes a
+/// sign as well.
+pub fn parse_port(text: &str) -> Option<u16> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
 impl fmt::Display for Host {
     /// Formats the host as in a URL's authority: IPv6 in brackets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

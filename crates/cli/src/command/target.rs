@@ -1,7 +1,7 @@
 //! Parses the user's target of a race: a URL, `host:port` or a host.
 
 use eyas::race::candidate::{Security, Transport};
-use eyas::race::target::{Service, Target, TargetError};
+use eyas::race::target::{Service, Target, TargetError, parse_port};
 use eyas::zone::parse_host;
 use eyas_http::{host_of, parse_url, text_without_password as shown};
 use url::Url;
@@ -169,8 +169,8 @@ fn host_and_port(text: &str) -> Result<(&str, Option<u16>), Failure> {
         Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, port),
         _ => return Ok((text, None)),
     };
-    match port.parse() {
-        Ok(port @ 1..) => Ok((host, Some(port))),
+    match parse_port(port) {
+        Some(port @ 1..) => Ok((host, Some(port))),
         _ => {
             let shown = shown(text);
             let message = match shown == text {

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, RangedI64ValueParser, T
 use eyas::Resolver;
 use eyas::race::candidate::Transport;
 use eyas::race::policy::SECOND_TRIES_MAX;
-use eyas::race::target::{Host, TargetError};
+use eyas::race::target::{Host, TargetError, parse_port};
 use eyas::sctp::protocol::config::CongestionControlKind;
 use eyas::zone::{parse_address, parse_socket_address};
 
@@ -75,7 +75,7 @@ pub(super) fn resolve(text: &str) -> Result<Addresses, String> {
     if host.is_empty() || list.is_empty() {
         return Err(expected.to_owned());
     }
-    let port = port.parse().map_err(|_| format!("{port:?} is not a port; {expected}"))?;
+    let port = parse_port(port).ok_or_else(|| format!("{port:?} is not a port; {expected}"))?;
     let addresses = list
         .split(',')
         .map(|address| {
@@ -110,7 +110,10 @@ pub(super) fn connect_to(text: &str) -> Result<ConnectTo, String> {
     let expected = "expected HOST1:PORT1:HOST2:PORT2, such as example.org:443:127.0.0.1:8443";
     let port = |text: &str| match text {
         "" => Ok(None),
-        text => text.parse().map(Some).map_err(|_| format!("{text:?} is not a port; {expected}")),
+        text => {
+            let port = parse_port(text).map(Some);
+            port.ok_or_else(|| format!("{text:?} is not a port; {expected}"))
+        }
     };
     let host = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let (from_host, rest) = host_before_colon(text).ok_or(expected)?;
@@ -207,10 +210,9 @@ pub(super) fn header(text: &str) -> Result<HeaderLine, String> {
 
 /// Parses `ADDR:PORT`, `:PORT` or `PORT`; the default address is 127.0.0.1.
 pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
-    let port = text.strip_prefix(':').unwrap_or(text).parse::<u16>();
-    match port {
-        Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
-        Err(_) => parse_socket_address(text).map_err(|cause| {
+    match parse_port(text.strip_prefix(':').unwrap_or(text)) {
+        Some(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        None => parse_socket_address(text).map_err(|cause| {
             let expected = "expected ADDR:PORT, such as 127.0.0.1:8443 or [::]:443";
             address_error(&cause, expected)
         }),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use eyas::race::target::parse_port;
+
 use super::{AltSvc, Alternative, DEFAULT_MAX_AGE};
 
 /// The maximum number of alternatives kept from one field; the rest is only checked for its syntax.
@@ -218,10 +220,7 @@ fn seconds(value: &[u8]) -> Option<Duration> {
 fn authority(text: &[u8]) -> Option<(Option<String>, u16)> {
     let text = std::str::from_utf8(text).ok()?;
     let (host, port) = text.rsplit_once(':')?;
-    if port.is_empty() || port.len() > 5 || !port.bytes().all(|octet| octet.is_ascii_digit()) {
-        return None;
-    }
-    let port = port.parse::<u16>().ok().filter(|port| *port != 0)?;
+    let port = parse_port(port).filter(|port| *port != 0)?;
     if host.is_empty() {
         return Some((None, port));
     }

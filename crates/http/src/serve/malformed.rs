@@ -1,6 +1,7 @@
 //! Requests that are malformed in their version of HTTP. The server answers them itself, with 400,
 //! and a gateway refuses them whatever server it is behind.
 
+use eyas::race::target::parse_port;
 use http::{HeaderMap, HeaderValue, Method, Request, Version, header, uri::Authority};
 
 /// Why a request is malformed.
@@ -56,7 +57,10 @@ pub fn content_length(headers: &HeaderMap) -> Result<Option<u64>, Malformed> {
 pub fn check_host(host: &HeaderValue) -> Result<(), Malformed> {
     let is_valid = |authority: &Authority| {
         let (text, host) = (authority.as_str(), authority.host());
-        let has_valid_port = text.len() == host.len() || authority.port_u16().is_some();
+        let port = text.strip_prefix(host);
+        let is_port =
+            |port: &str| port.strip_prefix(':').is_some_and(|port| parse_port(port).is_some());
+        let has_valid_port = port.is_some_and(|port| port.is_empty() || is_port(port));
         !host.is_empty() && !text.contains('@') && !text.contains(['"', '\\']) && has_valid_port
     };
     match Authority::try_from(host.as_bytes()).is_ok_and(|authority| is_valid(&authority)) {
@@ -162,6 +166,8 @@ mod tests {
             (&[("host", &b"a.example"[..])], true),
             (&[("host", b"a.example:8080")], true),
             (&[("host", b"[::1]:80")], true),
+            (&[("host", b"a.example:+80")], false),
+            (&[("host", b"a.example:")], false),
             (&[("host", b"")], true),
             (&[("host", b"a"), ("host", b"a")], false),
             (&[("host", b"a b")], false),

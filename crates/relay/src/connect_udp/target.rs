@@ -3,7 +3,7 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use eyas::race::target::Host;
+use eyas::race::target::{Host, parse_port};
 
 use crate::handshake::{Destination, Refusal};
 
@@ -46,8 +46,7 @@ pub fn destination(path: &str) -> Result<Destination, Refusal> {
         return Err(malformed());
     };
     let host = percent_decode_str(host).decode_utf8().map_err(|_| malformed())?;
-    let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
-    let port = port.parse().ok().filter(|_| is_number).ok_or_else(malformed)?;
+    let port = parse_port(port).ok_or_else(malformed)?;
     Destination::parse(&host, port)
 }
 

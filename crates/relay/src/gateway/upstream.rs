@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use eyas::race::target::Host;
+use eyas::race::target::{Host, parse_port};
 use eyas::zone::parse_host;
 use http::HeaderValue;
 use thiserror::Error;
@@ -62,7 +62,7 @@ impl FromStr for Upstream {
         }
         let (host, port) = match rest.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => {
-                (host, port.parse().map_err(|_| UpstreamError::Form)?)
+                (host, parse_port(port).ok_or(UpstreamError::Form)?)
             }
             _ => (rest, if secure { 443 } else { 80 }),
         };

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::{BufMut, Bytes, BytesMut};
+use eyas::race::target::parse_port;
 
 use super::{Destination, MAX_HEAD, Protocol, Read, Refusal, Refused, Request};
 use crate::body::Body;
@@ -49,11 +50,17 @@ fn refused(why: Refusal) -> Read {
     Read::Refused(refusal(&Refused::from(why.clone())), why)
 }
 
-/// Returns the length of the head with its empty line, if it is complete and not too long.
+/// Returns the length of the head with its empty line, if it is complete and not too long. A line may end
+/// without a CR (RFC 9112 §2.2): the head is sent on with both.
 fn head_length(bytes: &[u8]) -> Option<usize> {
-    const END: &[u8] = b"\r\n\r\n";
     let head = &bytes[..bytes.len().min(MAX_HEAD)];
-    Some(head.windows(END.len()).position(|window| window == END)? + END.len())
+    let ends = head.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+    let empty_line = |from: usize| match head[from..] {
+        [b'\n', ..] => Some(from + 1),
+        [b'\r', b'\n', ..] => Some(from + 2),
+        _ => None,
+    };
+    ends.filter_map(empty_line).next()
 }
 
 fn request(
@@ -79,7 +86,7 @@ fn request(
         return Ok((Protocol::Connect, Request::Connect(connect_target(target)?)));
     }
     if asks_for_udp(parsed.headers) {
-        if method != "GET" || body(parsed.headers)? != Body::none() {
+        if method != "GET" || body(parsed.version, parsed.headers)? != Body::none() {
             let why = "CONNECT-UDP requires GET without a body";
             return Err(Refusal::Malformed(why.to_owned()));
         }
@@ -87,7 +94,7 @@ fn request(
         return Ok((Protocol::ConnectUdp, Request::ConnectUdp(destination)));
     }
     let (destination, authority, path) = absolute(target)?;
-    let body = body(parsed.headers)?;
+    let body = body(parsed.version, parsed.headers)?;
     let head = rewritten(method, &path, &authority, parsed.headers);
     Ok((Protocol::Http, Request::Forward { destination, head, body }))
 }
@@ -108,7 +115,7 @@ pub(crate) fn authenticate(
 /// Parses the target of a CONNECT (RFC 9110 §9.3.6).
 pub(crate) fn connect_target(target: &str) -> Result<Destination, Refusal> {
     let (host, port) = target.rsplit_once(':').ok_or_else(|| no_port(target))?;
-    let port = port.parse().map_err(|_| no_port(target))?;
+    let port = parse_port(port).ok_or_else(|| no_port(target))?;
     Destination::parse(host, port)
 }
 
@@ -138,8 +145,8 @@ fn no_port(target: &str) -> Refusal {
     Refusal::Malformed(format!("CONNECT requires host:port, not {target:?}"))
 }
 
-/// Returns destination, authority and path of a URL.
-fn absolute(target: &str) -> Result<(Destination, Cow<'_, str>, String), Refusal> {
+/// Returns the destination of a URL, the authority that names it, and the path.
+fn absolute(target: &str) -> Result<(Destination, String, String), Refusal> {
     let Some((scheme, rest)) = target.split_once("://") else {
         let why = "this is a proxy: requests need an absolute URL, such as http://example.org/";
         return Err(Refusal::Malformed(why.to_owned()));
@@ -155,13 +162,18 @@ fn absolute(target: &str) -> Result<(Destination, Cow<'_, str>, String), Refusal
     let (host, port) = match authority.rsplit_once(':') {
         // In brackets a colon belongs to the address.
         Some((host, port)) if !port.ends_with(']') => {
-            let number = if port.is_empty() { Ok(80) } else { port.parse() };
-            (host, number.map_err(|_| Refusal::Malformed(format!("{port:?} is not a port")))?)
+            let not_a_port = || Refusal::Malformed(format!("{port:?} is not a port"));
+            let number = (!port.is_empty()).then(|| parse_port(port).ok_or_else(not_a_port));
+            (host, number.transpose()?)
         }
-        _ => (authority, 80),
+        _ => (authority, None),
     };
-    let to = Destination::parse(host, port)?;
-    Ok((to, without_zone(authority), path))
+    let to = Destination::parse(host, port.unwrap_or(80))?;
+    // As it was understood, not as it was written: destination and proxy must not read it differently.
+    let host = to.given_host();
+    let host = without_zone(&host);
+    let authority = port.map_or_else(|| host.to_string(), |port| format!("{host}:{port}"));
+    Ok((to, authority, path))
 }
 
 /// Removes the zone of an address, which means something on this host only, and is not sent.
@@ -196,7 +208,7 @@ fn basic(value: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
 }
 
 /// Returns the framing of the body (RFC 9112 §6.3). Ambiguous framing is refused (§11.2).
-fn body(fields: &[httparse::Header<'_>]) -> Result<Body, Refusal> {
+fn body(version: Option<u8>, fields: &[httparse::Header<'_>]) -> Result<Body, Refusal> {
     let values = |name: &'static str| {
         fields.iter().filter(move |field| field.name.eq_ignore_ascii_case(name)).map(|f| f.value)
     };
@@ -206,6 +218,8 @@ fn body(fields: &[httparse::Header<'_>]) -> Result<Body, Refusal> {
     match (codings.next(), lengths.next()) {
         (None, None) => Ok(Body::none()),
         (Some(_), Some(_)) => malformed("its body has a length and a transfer coding"),
+        // RFC 9112 §6.1: the framing of such a message is faulty.
+        (Some(_), None) if version == Some(0) => malformed("HTTP/1.0 has no transfer codings"),
         (Some(coding), None) => {
             match codings.next().is_none() && coding.trim_ascii().eq_ignore_ascii_case(b"chunked") {
                 true => Ok(Body::chunked()),

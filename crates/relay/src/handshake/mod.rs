@@ -8,7 +8,7 @@
 //! | --- | --- | --- |
 //! | 5 | SOCKS5, with name and password if required | RFC 1928, RFC 1929 |
 //! | 4 | SOCKS4, and SOCKS4a where the address is `0.0.0.x` | the notes of Y.-D. Lee |
-//! | a capital letter | HTTP/1: CONNECT, CONNECT-UDP, or any method with a URL | RFC 9110 §9.3.6, RFC 9298 §3.2, RFC 9112 §3.2.2 |
+//! | a capital letter, or an empty line before it | HTTP/1: CONNECT, CONNECT-UDP, or any method with a URL | RFC 9110 §9.3.6, RFC 9298 §3.2, RFC 9112 §3.2.2 |
 
 mod http;
 mod reply;
@@ -275,8 +275,13 @@ impl Handshake {
     }
 
     fn detect_protocol(&mut self) -> Step {
+        // RFC 9112 §2.2: old clients send an empty line after a body, before the next request.
+        while self.unread.starts_with(b"\r\n") {
+            self.unread.advance(2);
+        }
         let (stage, protocol) = match self.unread.first() {
             None => return Step::More,
+            Some(b'\r') if self.unread.len() == 1 => return Step::More,
             Some(5) => (Stage::Socks5(socks5::Stage::Greeting), Protocol::Socks5),
             Some(4) => (Stage::Socks4, Protocol::Socks4),
             Some(b'A'..=b'Z') => (Stage::Http, Protocol::Http),

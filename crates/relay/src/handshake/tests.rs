@@ -144,7 +144,14 @@ fn connect_takes_host_and_port() {
     let head = b"CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\nhello";
     assert_eq!(request(head), (to("example.org:443"), b"hello".to_vec()));
     assert_eq!(request(b"CONNECT [::1]:22 HTTP/1.0\r\n\r\n").0, to("[::1]:22"));
-    for target in ["example.org", "example.org:", "example.org:99999", ":443", "http://a/"] {
+    for target in [
+        "example.org",
+        "example.org:",
+        "example.org:99999",
+        "example.org:+443",
+        ":443",
+        "http://a/",
+    ] {
         let (reply, why) = refused(None, format!("CONNECT {target} HTTP/1.1\r\n\r\n").as_bytes());
         assert_eq!(why.name(), "malformed", "{target}");
         assert!(reply.starts_with(b"HTTP/1.1 400 Bad Request\r\n"), "{target}");
@@ -184,6 +191,7 @@ fn ambiguous_requests_are_refused() {
         "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
         "Content-Length : 1",
         " folded: 1",
+        "Content-Length: 1\rTransfer-Encoding: chunked",
     ] {
         let head = format!("POST http://a/ HTTP/1.1\r\n{fields}\r\n\r\n");
         let (reply, _) = refused(None, head.as_bytes());
@@ -191,6 +199,54 @@ fn ambiguous_requests_are_refused() {
             reply.starts_with(b"HTTP/1.1 400 ") || reply.starts_with(b"HTTP/1.1 501 "),
             "{fields}"
         );
+    }
+}
+
+#[test]
+fn http_1_0_has_no_transfer_codings() {
+    let head = b"POST http://a/ HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n";
+    assert_eq!(refused(None, head).1.name(), "malformed");
+    let Request::Forward { body, .. } = request(b"POST http://a/ HTTP/1.0\r\n\r\n").0 else {
+        panic!("it is to be forwarded");
+    };
+    assert_eq!(body, Body::none());
+}
+
+#[test]
+fn lines_may_end_without_a_carriage_return() {
+    let expected = (to("a:1"), b"\r\nhello".to_vec());
+    for head in ["CONNECT a:1 HTTP/1.1\nHost: a\n\n", "CONNECT a:1 HTTP/1.1\r\nHost: a\n\r\n"] {
+        assert_eq!(request(format!("{head}\r\nhello").as_bytes()), expected, "{head:?}");
+        assert_eq!(request(format!("\r\n\r\n{head}\r\nhello").as_bytes()), expected, "{head:?}");
+    }
+    let Request::Forward { head, .. } = request(b"GET http://a/ HTTP/1.1\nA: b\n\n").0 else {
+        panic!("it is to be forwarded");
+    };
+    assert_eq!(&head[..], b"GET / HTTP/1.1\r\nHost: a\r\nA: b\r\nConnection: close\r\n\r\n");
+    assert_eq!(refused(None, b"\r\n\r\n\r\rGET").1.name(), "malformed");
+}
+
+/// What the destination reads is what the rules have judged.
+#[test]
+fn the_host_is_sent_as_it_was_understood() {
+    for (url, host) in [
+        ("http://EXAMPLE.org/", "example.org"),
+        ("http://Example.ORG:0080/", "example.org:80"),
+        ("http://u:p@192.0.2.1:/", "192.0.2.1"),
+        ("http://[2001:DB8:0::1]:81/", "[2001:db8::1]:81"),
+        ("http://[::ffff:192.0.2.1]/", "192.0.2.1"),
+    ] {
+        let head = format!("GET {url} HTTP/1.1\r\nHost: other.test\r\n\r\n");
+        let Request::Forward { head, .. } = request(head.as_bytes()).0 else {
+            panic!("it is to be forwarded");
+        };
+        let head = String::from_utf8_lossy(&head).into_owned();
+        assert!(head.contains(&format!("\r\nHost: {host}\r\n")), "{url}: {head}");
+        assert!(!head.contains("other.test"), "{head}");
+    }
+    for url in ["http://a:+80/", "http://a:-1/", "http://a: 80/", "http://a:8x/"] {
+        let head = format!("GET {url} HTTP/1.1\r\n\r\n");
+        assert_eq!(refused(None, head.as_bytes()).1.name(), "malformed", "{url}");
     }
 }
 

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use eyas::race::target::Host;
+use eyas::race::target::{Host, parse_port};
 use thiserror::Error;
 
 use super::address::is_within;
@@ -48,7 +48,7 @@ impl FromStr for Pattern {
             None => 0..=u16::MAX,
             Some(ports) => {
                 let (from, to) = ports.split_once('-').unwrap_or((ports, ports));
-                let port = |text: &str| text.parse::<u16>().map_err(|_| PatternError);
+                let port = |text: &str| parse_port(text).ok_or(PatternError);
                 port(from)?..=port(to)?
             }
         };

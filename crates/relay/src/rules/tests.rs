@@ -295,7 +295,19 @@ fn patterns_are_parsed_as_people_write_them() {
     ] {
         assert!(text.parse::<Pattern>().is_ok(), "{text}");
     }
-    for text in ["", "a:", "a:x", "a:2-1", "1.2.3.4/33", "fd00::/129", "*.1.2.3.4", "a/8", "*a"] {
+    for text in [
+        "",
+        "a:",
+        "a:x",
+        "a:2-1",
+        "a:+1",
+        "a:1-+2",
+        "1.2.3.4/33",
+        "fd00::/129",
+        "*.1.2.3.4",
+        "a/8",
+        "*a",
+    ] {
         assert_eq!(text.parse::<Pattern>(), Err(PatternError), "{text}");
     }
 }

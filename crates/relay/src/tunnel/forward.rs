@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use eyas::race::target::parse_port;
+
 use crate::handshake::Destination;
 
 /// An address to listen at. If it is empty, that is loopback; `*` is every address.
@@ -61,7 +63,7 @@ fn place(bind: Option<&str>, port: &str) -> Option<Place> {
     let is_address = address.parse::<std::net::IpAddr>().is_ok();
     let is_known = bind.is_empty() || bind == "*" || bind == "localhost" || is_address;
     is_known.then_some(())?;
-    Some(Place { bind, port: port.parse().ok()? })
+    Some(Place { bind, port: parse_port(port)? })
 }
 
 /// Parses `HOST:PORT`.
@@ -74,7 +76,7 @@ pub fn destination(text: &str) -> Result<Destination, ForwardError> {
 }
 
 fn to(host: &str, port: &str) -> Option<Destination> {
-    let port = port.parse().ok().filter(|port| *port > 0)?;
+    let port = parse_port(port).filter(|port| *port > 0)?;
     Destination::parse(host, port).ok()
 }
 

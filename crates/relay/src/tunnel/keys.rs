@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use eyas::KeyFingerprint;
-use eyas::race::target::Host;
+use eyas::race::target::{Host, parse_port};
 use ipnet::IpNet;
 
 use crate::handshake::Destination;
@@ -187,7 +187,7 @@ fn place(text: &str) -> Result<(Option<String>, Option<u16>), String> {
     };
     let port = match port {
         "*" => None,
-        port => Some(port.parse().map_err(|_| format!("{text:?}: {port:?} is not a port"))?),
+        port => Some(parse_port(port).ok_or_else(|| format!("{text:?}: {port:?} is not a port"))?),
     };
     Ok((address.filter(|address| *address != "*").map(plain), port))
 }
@@ -254,7 +254,7 @@ impl KnownHosts {
             let (host, key) = line.split_once(char::is_whitespace).ok_or("there is no key")?;
             let (host, port) = host.rsplit_once(':').ok_or("HOST:PORT is missing")?;
             let host = Host::parse(host).map_err(|error| error.to_string())?;
-            let port = port.parse().map_err(|_| format!("{port:?} is not a port"))?;
+            let port = parse_port(port).ok_or_else(|| format!("{port:?} is not a port"))?;
             let key = key.split_whitespace().next().unwrap_or_default();
             let key = key.parse().map_err(|error| format!("{key:?} is not a key: {error}"))?;
             Ok::<_, String>((HostName::new(host, port), key))

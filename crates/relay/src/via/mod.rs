@@ -12,7 +12,7 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
-use eyas::race::target::{Host, Target, TargetError};
+use eyas::race::target::{Host, Target, TargetError, parse_port};
 use eyas::zone::{in_url, parse_host};
 use eyas::{Endpoint, Recording};
 use eyas_http::Versions;
@@ -121,7 +121,7 @@ impl Via {
             None => (None, authority.as_str()),
         };
         let port = match place.strip_prefix(authority.host()).and_then(|it| it.strip_prefix(':')) {
-            Some(port) => port.parse().ok().filter(|port| *port != 0).ok_or(ViaError::Url)?,
+            Some(port) => parse_port(port).filter(|port| *port != 0).ok_or(ViaError::Url)?,
             None if is_secure => 443,
             None => 80,
         };
