@@ -60,6 +60,12 @@ impl Activity {
         self.open.fetch_add(1, Relaxed);
     }
 
+    /// Takes back the start of a request.
+    pub(super) fn forget(&self) {
+        self.started.fetch_sub(1, Relaxed);
+        self.end();
+    }
+
     /// Records the end of a request's exchange.
     pub(super) fn end(&self) {
         if self.open.fetch_sub(1, Relaxed) == 1 {

@@ -32,7 +32,7 @@ use super::{
 pub(super) async fn respond(
     shared: &Arc<Shared>,
     link: &Link,
-    exchange: Exchange,
+    mut exchange: Exchange,
     request: Request<RequestBody>,
 ) -> Response<ResponseBody> {
     let info = RequestInfo::by(shared, &request);
@@ -51,6 +51,9 @@ pub(super) async fn respond(
         Some(rejection) => with_server_fields(rejection),
     };
     let mut reply = fields::complete(shared, &info, reply);
+    if reply.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
+        exchange.refuse();
+    }
     if info.is_head {
         *reply.body_mut() = Content::Empty;
     }

@@ -9,6 +9,8 @@ use super::{activity::Activity, budget::RequestSlot, turn::Turn};
 pub(super) struct Exchange {
     activity: Arc<Activity>,
     turn: Arc<Turn>,
+    /// Whether it does not keep the connection open.
+    is_refused: bool,
     _slot: RequestSlot,
 }
 
@@ -17,7 +19,15 @@ impl Exchange {
     pub(super) fn begin(activity: &Arc<Activity>, request_slot: RequestSlot) -> Self {
         activity.begin();
         let turn = Arc::new(Turn::new(Arc::clone(activity)));
-        Self { activity: Arc::clone(activity), turn, _slot: request_slot }
+        Self { activity: Arc::clone(activity), turn, is_refused: false, _slot: request_slot }
+    }
+
+    /// No longer counts it as activity, since the client is not known: else it could keep the connection open
+    /// by being refused.
+    pub(super) fn refuse(&mut self) {
+        if !std::mem::replace(&mut self.is_refused, true) {
+            self.activity.forget();
+        }
     }
 
     /// Returns the turn of this exchange.
@@ -28,6 +38,8 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        self.activity.end();
+        if !self.is_refused {
+            self.activity.end();
+        }
     }
 }

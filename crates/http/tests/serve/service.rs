@@ -269,6 +269,35 @@ async fn a_slow_service_is_not_cut_off_and_does_not_block_others() {
     }
 }
 
+#[tokio::test]
+async fn a_client_without_a_user_does_not_keep_its_connection_open_by_being_refused() {
+    let service = service_fn(|_: ServiceRequest| {
+        let mut reply = Response::new(Body::from("who are you?"));
+        *reply.status_mut() = StatusCode::PROXY_AUTHENTICATION_REQUIRED;
+        ready(Ok::<_, Infallible>(reply))
+    });
+    let limits = Limits { idle_time: Duration::from_millis(200), ..Limits::default() };
+    let running = run(Server::builder().limits(limits).service(service)).await;
+    for over in Over::ALL {
+        let client = client(&running, over);
+        let opened = || {
+            let stats = running.stats();
+            stats.tcp_connections + stats.quic_connections + stats.sctp_associations
+        };
+        let before = opened();
+        let refusals = async {
+            // Until the first connection was closed.
+            while opened() < before + 2 {
+                let got = client.get(url(&running, "/")).send().await.expect("a response");
+                assert_eq!(got.status(), StatusCode::PROXY_AUTHENTICATION_REQUIRED);
+                got.bytes().await.expect("a body");
+                sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(SOON, refusals).await.unwrap_or_else(|_| panic!("{over:?}: it stays open"));
+    }
+}
+
 /// Answers after receiving the complete request.
 async fn gathering(request: ServiceRequest) -> Result<Response<Full<Bytes>>, BoxError> {
     let all = request.into_body().collect().await?.to_bytes();
