@@ -19,7 +19,7 @@ static REACH: Reach<4> = Reach::new([
 ]);
 
 fn body(fields: &str) -> Body {
-    let mut handshake = Handshake::new(None);
+    let mut handshake = Handshake::new(false);
     handshake.put(format!("PUT http://a/ HTTP/1.1\r\n{fields}\r\n").as_bytes());
     match handshake.step() {
         Step::Request(Request::Forward { body, .. }) => body,

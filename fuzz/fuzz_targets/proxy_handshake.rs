@@ -2,12 +2,10 @@
 //! rewritten head parses to the same request. The same octets as a SOCKS5 datagram.
 #![no_main]
 
-use std::sync::Arc;
-
 use eyas::Host;
 use eyas_relay::associate::datagram;
-use eyas_relay::handshake::{Handshake, Request, Step};
-use eyas_relay::users::Users;
+use eyas_relay::handshake::{Handshake, Refusal, Request, Step};
+use eyas_relay::users::Credentials;
 use libfuzzer_sys::fuzz_target;
 
 mod reach;
@@ -26,8 +24,15 @@ static REACH: Reach<6> = Reach::new([
 /// The replies, the request, why the client was rejected, and the unread rest.
 type Transcript = (Vec<u8>, Option<Request>, Option<String>, Option<Vec<u8>>);
 
-fn handshake(users: Option<Arc<Users>>, bytes: &[u8], cuts: &[u8]) -> Transcript {
-    let mut handshake = Handshake::new(users);
+fn authenticate(given: &Credentials) -> Result<Option<String>, Refusal> {
+    match (&given.name[..], &given.password[..]) {
+        (b"a", b"b") => Ok(Some("a".to_owned())),
+        _ => Err(Refusal::NoUser),
+    }
+}
+
+fn handshake(with_users: bool, bytes: &[u8], cuts: &[u8]) -> Transcript {
+    let mut handshake = Handshake::new(with_users);
     let (mut replies, mut request, mut rejection) = (Vec::new(), None, None);
     let (mut rest, mut cuts) = (bytes, cuts.iter().cycle());
     while !rest.is_empty() {
@@ -36,8 +41,13 @@ fn handshake(users: Option<Arc<Users>>, bytes: &[u8], cuts: &[u8]) -> Transcript
         rest = after;
         handshake.put(piece);
         loop {
-            match handshake.step() {
+            let step = match handshake.step() {
+                Step::Authenticate(given) => handshake.authenticated(authenticate(&given)),
+                step => step,
+            };
+            match step {
                 Step::More => break,
+                Step::Authenticate(_) => unreachable!("there is an answer"),
                 Step::Send(bytes) => replies.extend(bytes),
                 Step::Request(parsed) => request = Some(parsed),
                 Step::Close(bytes, why) => {
@@ -54,10 +64,9 @@ fn handshake(users: Option<Arc<Users>>, bytes: &[u8], cuts: &[u8]) -> Transcript
 fuzz_target!(|input: (bool, Vec<u8>, &[u8])| {
     REACH.begin();
     let (with_users, cuts, bytes) = input;
-    let users = || with_users.then(|| Arc::new(Users::parse("a:b\n").expect("users")));
-    let whole = handshake(users(), bytes, &[]);
-    assert_eq!(whole, handshake(users(), bytes, &cuts));
-    assert_eq!(whole, handshake(users(), bytes, &[1]));
+    let whole = handshake(with_users, bytes, &[]);
+    assert_eq!(whole, handshake(with_users, bytes, &cuts));
+    assert_eq!(whole, handshake(with_users, bytes, &[1]));
     let (_, request, rejection, _) = whole;
     assert!(request.is_none() || rejection.is_none());
     match (&request, bytes.first()) {
@@ -81,7 +90,7 @@ fuzz_target!(|input: (bool, Vec<u8>, &[u8])| {
         let (line, fields) = head.split_once("\r\n").expect("a request line");
         let (method, path) = line.split_once(' ').expect("a target");
         let rewritten = format!("{method} http://{destination}{path}\r\n{fields}");
-        let (_, request, rejection, _) = handshake(None, rewritten.as_bytes(), &[]);
+        let (_, request, rejection, _) = handshake(false, rewritten.as_bytes(), &[]);
         match (request, rejection.as_deref()) {
             (Some(Request::Forward { destination: other, body: same, .. }), _) => {
                 assert_eq!((other, same), (destination, body));

@@ -1,26 +1,50 @@
-//! The limits on clients, in total and by address.
+//! The limits on clients: in total, by address and by user.
+//!
+//! A client is pending until it has authenticated and named its destination. While all places are taken, a newcomer
+//! gets that of a pending client: the oldest of the address with the most of them. So whoever connects without
+//! having anything to say keeps nobody out.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use eyas::sockets::subscriber;
+use tokio_util::sync::CancellationToken;
 
 use crate::Limits;
 
-/// Counts clients, in total and by address. The table has at most one entry for each connection, so the
-/// limit on connections bounds it, too.
+/// Counts clients, in total, by address and by user. The tables have at most one entry for each connection, so the
+/// limit on connections bounds them, too.
 #[derive(Debug)]
 pub(crate) struct Admission {
     connections: usize,
     per_client: usize,
+    per_user: usize,
     open: Mutex<Open>,
 }
 
 #[derive(Debug, Default)]
 struct Open {
     total: usize,
-    by_client: HashMap<IpAddr, usize>,
+    by_client: HashMap<IpAddr, Places>,
+    by_user: HashMap<String, usize>,
+    /// The pending clients, oldest first.
+    pending: BTreeMap<u64, Pending>,
+    /// The number of the next client.
+    next: u64,
+}
+
+/// The places of one address.
+#[derive(Clone, Copy, Debug, Default)]
+struct Places {
+    all: usize,
+    pending: usize,
+}
+
+#[derive(Debug)]
+struct Pending {
+    client: IpAddr,
+    evicted: CancellationToken,
 }
 
 /// The permit for one connection, released when dropped.
@@ -28,6 +52,16 @@ struct Open {
 pub(crate) struct Permit {
     admission: Arc<Admission>,
     client: IpAddr,
+    place: Place,
+    evicted: CancellationToken,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// That of a pending client with this number, unless it was evicted.
+    Pending(u64),
+    /// That of a client which has named its destination, as this user if it had to be one.
+    Settled(Option<String>),
 }
 
 impl Admission {
@@ -35,27 +69,33 @@ impl Admission {
         Arc::new(Self {
             connections: limits.connections,
             per_client: limits.connections_per_client,
+            per_user: limits.connections_per_user,
             open: Mutex::default(),
         })
     }
 
-    /// Returns the permit for one more connection.
+    /// Returns the permit for one more connection, which is pending.
     ///
     /// # Errors
     /// Returns the reason, for the client, if a limit is reached.
     pub(crate) fn admit(self: &Arc<Self>, client: IpAddr) -> Result<Permit, String> {
         let client = subscriber(client);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.total >= self.connections {
-            return Err(format!("the proxy has {} connections, which is the limit", open.total));
-        }
-        let of_client = open.by_client.get(&client).copied().unwrap_or_default();
+        let of_client = open.by_client.get(&client).copied().unwrap_or_default().all;
         if of_client >= self.per_client && !client.is_loopback() {
             return Err(format!("you have {of_client} connections, which is the limit"));
         }
-        open.by_client.insert(client, of_client + 1);
+        if open.total >= self.connections && !open.evict() {
+            return Err(format!("the proxy has {} connections, which is the limit", open.total));
+        }
+        let (number, evicted) = (open.next, CancellationToken::new());
+        open.next += 1;
         open.total += 1;
-        Ok(Permit { admission: Arc::clone(self), client })
+        let places = open.by_client.entry(client).or_default();
+        places.all += 1;
+        places.pending += 1;
+        open.pending.insert(number, Pending { client, evicted: evicted.clone() });
+        Ok(Permit { admission: Arc::clone(self), client, place: Place::Pending(number), evicted })
     }
 
     /// Returns the number of open connections.
@@ -64,14 +104,85 @@ impl Admission {
     }
 }
 
+impl Open {
+    /// Frees the place of a pending client, if there is one.
+    fn evict(&mut self) -> bool {
+        let most = self.by_client.values().map(|places| places.pending).max().unwrap_or_default();
+        let has_most = |client| self.by_client.get(client).is_some_and(|it| it.pending == most);
+        let oldest = self.pending.iter().find(|(_, one)| has_most(&one.client));
+        let Some(number) = oldest.map(|(number, _)| *number) else { return false };
+        self.release_pending(number);
+        true
+    }
+
+    /// Releases the place of a pending client, unless it was evicted before, and tells it.
+    fn release_pending(&mut self, number: u64) {
+        let Some(Pending { client, evicted }) = self.pending.remove(&number) else { return };
+        if let Some(places) = self.by_client.get_mut(&client) {
+            places.pending -= 1;
+        }
+        self.release(client);
+        evicted.cancel();
+    }
+
+    fn release(&mut self, client: IpAddr) {
+        self.total -= 1;
+        if let Some(places) = self.by_client.get_mut(&client) {
+            places.all -= 1;
+            if places.all == 0 {
+                self.by_client.remove(&client);
+            }
+        }
+    }
+}
+
+impl Permit {
+    /// Returns what is cancelled when another client gets the place of this one.
+    pub(crate) fn evicted(&self) -> CancellationToken {
+        self.evicted.clone()
+    }
+
+    /// Keeps the place for as long as the client needs it: it has named its destination, as this user if it had to
+    /// be one.
+    ///
+    /// # Errors
+    /// Returns the reason, for the client, if it has been evicted or the user has too many connections.
+    pub(crate) fn settle(&mut self, user: Option<&str>) -> Result<(), String> {
+        let Place::Pending(number) = self.place else { return Ok(()) };
+        let mut open = self.admission.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.pending.remove(&number).is_none() {
+            return Err("the proxy needed your place for another client".to_owned());
+        }
+        if let Some(places) = open.by_client.get_mut(&self.client) {
+            places.pending -= 1;
+        }
+        self.place = Place::Settled(None);
+        let Some(user) = user else { return Ok(()) };
+        let of_user = open.by_user.entry(user.to_owned()).or_default();
+        if *of_user >= self.admission.per_user {
+            return Err(format!("{user} has {of_user} connections, which is the limit"));
+        }
+        *of_user += 1;
+        self.place = Place::Settled(Some(user.to_owned()));
+        Ok(())
+    }
+}
+
 impl Drop for Permit {
     fn drop(&mut self) {
         let mut open = self.admission.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.total -= 1;
-        if let Some(of_client) = open.by_client.get_mut(&self.client) {
-            *of_client -= 1;
-            if *of_client == 0 {
-                open.by_client.remove(&self.client);
+        match &self.place {
+            Place::Pending(number) => open.release_pending(*number),
+            Place::Settled(user) => {
+                open.release(self.client);
+                let of_user =
+                    user.as_ref().and_then(|user| Some((user, open.by_user.get_mut(user)?)));
+                if let Some((user, of_user)) = of_user {
+                    *of_user -= 1;
+                    if *of_user == 0 {
+                        open.by_user.remove(user);
+                    }
+                }
             }
         }
     }
@@ -79,17 +190,34 @@ impl Drop for Permit {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn admission(connections: usize, connections_per_client: usize) -> Arc<Admission> {
-        Admission::new(&Limits { connections, connections_per_client, ..Limits::default() })
+        Admission::new(&Limits {
+            connections,
+            connections_per_client,
+            connections_per_user: 3,
+            ..Limits::default()
+        })
+    }
+
+    /// Returns the permit of a client that has named its destination.
+    fn settled(
+        admission: &Arc<Admission>,
+        client: IpAddr,
+        user: Option<&str>,
+    ) -> Result<Permit, String> {
+        let mut permit = admission.admit(client)?;
+        permit.settle(user).map(|()| permit)
     }
 
     #[test]
     fn a_dropped_permit_makes_room() {
         let admission = admission(1, 1);
         let client = IpAddr::from([192, 0, 2, 1]);
-        let first = admission.admit(client);
+        let first = settled(&admission, client, None);
         assert!(first.is_ok() && admission.admit(client).is_err());
         drop(first);
         assert_eq!(admission.open(), 0);
@@ -101,10 +229,68 @@ mod tests {
         let admission = admission(10, 2);
         let in_network = |host| IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, host]);
         let remote: Vec<_> =
-            (1..=5).filter_map(|host| admission.admit(in_network(host)).ok()).collect();
+            (1..=5).filter_map(|host| settled(&admission, in_network(host), None).ok()).collect();
         assert_eq!(remote.len(), 2, "one /64 is one client");
         let loopback = IpAddr::from([127, 0, 0, 1]);
-        let local: Vec<_> = (0..20).filter_map(|_| admission.admit(loopback).ok()).collect();
+        let local: Vec<_> =
+            (0..20).filter_map(|_| settled(&admission, loopback, None).ok()).collect();
         assert_eq!(local.len(), 8);
+    }
+
+    #[test]
+    fn clients_that_say_nothing_make_room() {
+        let admission = admission(8, 4);
+        let client = |host| IpAddr::from([192, 0, 2, host]);
+        let kept = settled(&admission, client(9), None).expect("a place");
+        let silent: Vec<_> = [1, 1, 1, 2, 2, 3, 3]
+            .map(|host| admission.admit(client(host)).expect("a place"))
+            .into();
+        let mut newcomers: Vec<_> =
+            (4..=6).map(|host| admission.admit(client(host)).expect("a place")).collect();
+        let evicted: Vec<bool> = silent.iter().map(|one| one.evicted().is_cancelled()).collect();
+        // The oldest of the one with three, and then the oldest of those with two.
+        assert_eq!(evicted, [true, true, false, true, false, false, false]);
+        assert!(newcomers.iter_mut().all(|one| one.settle(None).is_ok()));
+        assert!(!kept.evicted().is_cancelled());
+        assert_eq!(admission.open(), 8);
+        drop((silent, newcomers, kept));
+        assert_eq!(admission.open(), 0);
+    }
+
+    #[test]
+    fn a_user_leaves_room_for_others() {
+        let admission = admission(10, 10);
+        let client = |host| IpAddr::from([192, 0, 2, host]);
+        let of_ada: Vec<_> = (1..=5)
+            .filter_map(|host| settled(&admission, client(host), Some("ada")).ok())
+            .collect();
+        assert_eq!((of_ada.len(), admission.open()), (3, 3));
+        assert!(settled(&admission, client(1), Some("bob")).is_ok());
+        drop(of_ada);
+        assert!(settled(&admission, client(1), Some("ada")).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn the_counts_are_those_of_the_permits(steps in prop::collection::vec((0_u8..4, 0_u8..4, any::<prop::sample::Index>()), 0..200)) {
+            let admission = admission(6, 3);
+            let mut permits: Vec<Permit> = Vec::new();
+            for (step, host, index) in steps {
+                match step {
+                    0 | 1 => permits.extend(admission.admit(IpAddr::from([192, 0, 2, host]))),
+                    2 if !permits.is_empty() => {
+                        let _ = index.get_mut(&mut permits[..]).settle(Some("ada"));
+                    }
+                    3 if !permits.is_empty() => drop(permits.swap_remove(index.index(permits.len()))),
+                    _ => {}
+                }
+                let held = permits.iter().filter(|one| !one.evicted().is_cancelled()).count();
+                prop_assert_eq!(admission.open(), held);
+                prop_assert!(held <= 6);
+            }
+            drop(permits);
+            let open = admission.open.lock().expect("not poisoned");
+            prop_assert!(open.total == 0 && open.by_client.is_empty() && open.by_user.is_empty() && open.pending.is_empty());
+        }
     }
 }

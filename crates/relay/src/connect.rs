@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use eyas::{ConnectError, Connection, Initiation, Recording};
+use http::HeaderValue;
 use tokio::io::AsyncReadExt;
 use tokio::time::{Instant, timeout_at};
 
@@ -86,10 +87,11 @@ impl<'a> DestinationRace<'a> {
     /// Races until a transport is established. The race then continues until a server speaks.
     pub(crate) async fn establish(
         self,
+        hops: Option<&HeaderValue>,
         race: &mut Option<Recording>,
     ) -> Result<RaceUp<'a>, NoConnection> {
         if let Some(via) = &self.shared.via {
-            return Ok(RaceUp::Via(self.via(via, race).await?));
+            return Ok(RaceUp::Via(self.via(via, hops, race).await?));
         }
         let mut initiation = self.race.preconnection.clone().until_spoken().initiate();
         *race = Some(initiation.recording());
@@ -101,10 +103,11 @@ impl<'a> DestinationRace<'a> {
     /// Races until a transport is established, which wins.
     pub(crate) async fn transport(
         self,
+        hops: Option<&HeaderValue>,
         race: &mut Option<Recording>,
     ) -> Result<DestinationStream, NoConnection> {
         if let Some(via) = &self.shared.via {
-            return self.via(via, race).await;
+            return self.via(via, hops, race).await;
         }
         let mut initiation = self.race.preconnection.clone().initiate();
         *race = Some(initiation.recording());
@@ -118,9 +121,11 @@ impl<'a> DestinationRace<'a> {
     async fn via(
         &self,
         via: &Lanes,
+        hops: Option<&HeaderValue>,
         race: &mut Option<Recording>,
     ) -> Result<DestinationStream, NoConnection> {
-        via.reach(TunnelKind::Bytes, self.destination, race).await.map_err(NoConnection::Refused)
+        let reached = via.reach((TunnelKind::Bytes, self.destination), hops, race).await;
+        reached.map_err(NoConnection::Refused)
     }
 
     fn refusal(&self, error: &ConnectError) -> Refused {

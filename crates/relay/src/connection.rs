@@ -9,6 +9,7 @@ use eyas::Recording;
 use eyas::race::evidence::{Cause, Failure, Level};
 use eyas_http::HttpDatagrams;
 use eyas_http::serve::StreamServer;
+use http::HeaderValue;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::SemaphorePermit;
@@ -23,11 +24,13 @@ use crate::connect_udp::{self, UdpRoute};
 use crate::copy::{self, ByteCounts, End, Until};
 use crate::destination_stream::DestinationStream;
 use crate::handshake::{Destination, Handshake, Protocol, Refusal, Refused, Request, Step};
+use crate::proxy_status::ErrorType;
 use crate::report::{Datagrams, Ending, Report, WonBy};
 use crate::requester::Requester;
 use crate::rules::ClientRules;
 use crate::shared::Shared;
 use crate::traffic::Traffic;
+use crate::users::Credentials;
 
 /// Bytes read at once before the client's destination is known.
 const READ: usize = 4 * 1024;
@@ -41,20 +44,25 @@ pub(crate) async fn serve(
     shared: Arc<Shared>,
     tcp: TcpStream,
     client: SocketAddr,
-    (permit, streams): (Permit, Option<StreamServer>),
+    (mut permit, streams): (Permit, Option<StreamServer>),
 ) {
     let mut client_state = ClientState::new(client);
     // Small messages of a handshake must not wait for one another's acknowledgement.
     let _ = tcp.set_nodelay(true);
+    let evicted = permit.evicted();
     let serving = async {
         match (secured(&shared, tcp).await, &streams) {
             (Ok(Client::Tls(tls)), Some(streams)) if is_http2(&tls) => Err((tls, streams)),
-            (Ok(tcp), _) => Ok(client_state.run(&shared, tcp).await),
+            (Ok(tcp), _) => Ok(client_state.run(&shared, tcp, &mut permit).await),
             (Err(ending), _) => Ok(ending),
         }
     };
     let ending = tokio::select! {
         ending = serving => ending,
+        () = evicted.cancelled() => {
+            let why = "it named no destination before its place was needed for another client";
+            Ok(Ending::Refused(Refusal::TimedOut(why.to_owned())))
+        }
         () = shared.abort.cancelled() => Ok(Ending::Stopped),
     };
     drop(permit);
@@ -98,6 +106,8 @@ pub(crate) struct ClientState {
     pub(crate) user: Option<String>,
     pub(crate) protocol: Option<Protocol>,
     pub(crate) destination: Option<Destination>,
+    /// The proxies that its request has passed.
+    pub(crate) hops: Option<HeaderValue>,
     connection: Option<Arc<eyas::ConnectionInfo>>,
     won_by: Option<WonBy>,
     race: Option<Recording>,
@@ -114,6 +124,7 @@ impl ClientState {
             user: None,
             protocol: None,
             destination: None,
+            hops: None,
             connection: None,
             won_by: None,
             race: None,
@@ -141,15 +152,18 @@ impl ClientState {
         });
     }
 
-    async fn run(&mut self, shared: &Arc<Shared>, mut tcp: Client) -> Ending {
-        let mut handshake = Handshake::new(shared.users.clone());
-        let reading = read_request(&mut tcp, &mut handshake);
+    async fn run(&mut self, shared: &Arc<Shared>, mut tcp: Client, permit: &mut Permit) -> Ending {
+        let mut handshake = Handshake::new(shared.users.is_some());
+        let ip = self.client.ip();
+        let authenticate = |given: &Credentials| shared.authenticate(ip, Some(given));
+        let reading = read_request(&mut tcp, &mut handshake, authenticate);
         let requested = tokio::select! {
             requested = timeout(shared.limits.handshake_time, reading) => requested,
             () = shared.drain.cancelled() => return Ending::Stopped,
         };
         self.protocol = handshake.protocol();
         self.user = handshake.user().map(str::to_owned);
+        self.hops = handshake.hops().cloned();
         let request = match requested {
             Ok(Ok(request)) => request,
             Ok(Err(ending)) => {
@@ -164,6 +178,10 @@ impl ClientState {
             }
         };
         self.destination = request.destination().cloned();
+        if let Err(why) = permit.settle(self.user.as_deref()) {
+            let refused = Refused::new(ErrorType::ConnectionLimitReached, Refusal::Failed(why));
+            return refuse(&mut tcp, &handshake, refused).await;
+        }
         let ended = match request.clone() {
             Request::Connect(to) => self.connect(shared, &mut tcp, &to, handshake).await,
             // Boxed, like the race, since an open connection would otherwise keep the memory for it.
@@ -219,7 +237,8 @@ impl ClientState {
         destination: &'a Destination,
     ) -> Result<RaceUp<'a>, NoConnection> {
         let race = DestinationRace::new(shared, destination, self.client).await;
-        race.map_err(|why| NoConnection::Refused(why.into()))?.establish(&mut self.race).await
+        let race = race.map_err(|why| NoConnection::Refused(why.into()))?;
+        race.establish(self.hops.as_ref(), &mut self.race).await
     }
 
     /// Copies bytes between a client that has its success reply and its destination, until both have ended.
@@ -269,7 +288,8 @@ impl ClientState {
         shared: &'a Shared,
         destination: &Destination,
     ) -> Result<(UdpRoute, SemaphorePermit<'a>), Refused> {
-        connect_udp::reach(shared, destination, self.client.ip(), &mut self.race).await
+        let client = (self.client.ip(), self.hops.as_ref());
+        connect_udp::reach(shared, destination, client, &mut self.race).await
     }
 
     /// Forwards datagrams between a client that has its success reply and its destination, until one of them
@@ -366,7 +386,7 @@ impl ClientState {
             Err(why) => return Err(refuse(tcp, &handshake, why.into()).await),
         };
         let mut stream = tokio::select! {
-            connected = race.transport(&mut self.race) => match connected {
+            connected = race.transport(self.hops.as_ref(), &mut self.race) => match connected {
                 Ok(stream) => stream,
                 Err(NoConnection::Refused(refused)) => {
                     return Err(refuse(tcp, &handshake, refused).await);
@@ -429,10 +449,18 @@ impl ClientState {
 }
 
 /// Exchanges messages with the client until its request is complete.
-async fn read_request(tcp: &mut Client, handshake: &mut Handshake) -> Result<Request, Ending> {
+async fn read_request(
+    tcp: &mut Client,
+    handshake: &mut Handshake,
+    authenticate: impl Fn(&Credentials) -> Result<Option<String>, Refusal>,
+) -> Result<Request, Ending> {
     let mut read = BytesMut::with_capacity(READ);
     loop {
-        match handshake.step() {
+        let step = match handshake.step() {
+            Step::Authenticate(given) => handshake.authenticated(authenticate(&given)),
+            step => step,
+        };
+        match step {
             Step::More => {
                 read.clear();
                 match tcp.read_buf(&mut read).await {
@@ -441,6 +469,7 @@ async fn read_request(tcp: &mut Client, handshake: &mut Handshake) -> Result<Req
                 }
             }
             Step::Send(bytes) => tcp.write_all(&bytes).await.map_err(|_| Ending::Left)?,
+            Step::Authenticate(_) => {}
             Step::Request(request) => return Ok(request),
             Step::Close(bytes, why) => {
                 tcp.write_all(&bytes).await.map_err(|_| Ending::Left)?;

@@ -6,11 +6,15 @@ use std::time::Duration;
 /// could otherwise grow without limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Open client connections: 4096 by default. Further ones are closed at once.
+    /// Open client connections: 4096 by default. Beyond them, the oldest client that has not
+    /// yet named a destination makes room; if there is none, further ones are closed at once.
     pub connections: usize,
     /// Open client connections from one IPv4 address or one IPv6 /64 of another machine: 256 by
     /// default. For this machine only the total limit applies.
     pub connections_per_client: usize,
+    /// Open client connections of one user: 2048 by default, so that one user's programs, wherever they are,
+    /// leave room for others.
+    pub connections_per_user: usize,
     /// UDP associations and CONNECT-UDP tunnels together: 1024 by default. An association has three
     /// sockets, a tunnel two. An association through another proxy is a tunnel there for each of its
     /// destinations.
@@ -33,6 +37,7 @@ impl Default for Limits {
         Self {
             connections: 4096,
             connections_per_client: 256,
+            connections_per_user: 2048,
             associations: 1024,
             association_destinations: 256,
             handshake_time: Duration::from_secs(30),

@@ -203,6 +203,7 @@ impl ProxyBuilder {
             policy,
             rules: Arc::new(Rules { resolved_elsewhere: via.is_some(), ..self.rules }),
             users: self.users,
+            guesses: std::sync::Mutex::default(),
             via,
             acceptor,
             admission: Admission::new(&self.limits),

@@ -14,11 +14,12 @@ use tokio_util::task::TaskTracker;
 
 use crate::admission::Admission;
 use crate::connect_udp::Unanswered;
+use crate::guesses::GuessBrake;
 use crate::handshake::{Destination, Refusal, Refused};
 use crate::proxy_status::ErrorType;
 use crate::rules::{ClientRules, Rules};
 use crate::stats::{Counters, Stats};
-use crate::users::Users;
+use crate::users::{Credentials, Users};
 use crate::via::lanes::Lanes;
 use crate::{Limits, Report};
 
@@ -43,6 +44,8 @@ pub(crate) struct Shared {
     pub(crate) policy: Policy,
     pub(crate) rules: Arc<Rules>,
     pub(crate) users: Option<Arc<Users>>,
+    /// The wrong passwords of clients, with times since `epoch`.
+    pub(crate) guesses: Mutex<GuessBrake>,
     /// The other proxy through which destinations are reached.
     pub(crate) via: Option<Lanes>,
     /// For clients over TLS.
@@ -75,6 +78,27 @@ impl Shared {
         let free = self.associations.available_permits();
         let associations = self.limits.associations.saturating_sub(free);
         self.counters.snapshot(self.admission.open(), associations)
+    }
+
+    /// Returns the user that these credentials name, or `None` if there need not be one.
+    pub(crate) fn authenticate(
+        &self,
+        client: IpAddr,
+        given: Option<&Credentials>,
+    ) -> Result<Option<String>, Refusal> {
+        let Some(users) = &self.users else { return Ok(None) };
+        let given = given.ok_or(Refusal::NoUser)?;
+        let now = self.epoch.elapsed();
+        let mut guesses = self.guesses.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(wait) = guesses.wait(now, client, &given.name) {
+            return Err(Refusal::TooManyGuesses(wait));
+        }
+        let is_user = users.contains(given);
+        guesses.note(now, client, &given.name, is_user);
+        match is_user {
+            true => Ok(Some(String::from_utf8_lossy(&given.name).into_owned())),
+            false => Err(Refusal::NoUser),
+        }
     }
 
     /// Returns the rules for a client at this address, on the present network.

@@ -15,7 +15,9 @@ use eyas_http::StreamDatagrams;
 use eyas_http::pipe::{PipeBody, PipeBroken, pipe};
 use eyas_http::serve::{ConnectProtocol, PeerInfo, RequestBody};
 use futures_util::TryStreamExt as _;
-use http::header::{CONNECTION, CONTENT_TYPE, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, UPGRADE};
+use http::header::{
+    CONNECTION, CONTENT_TYPE, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, RETRY_AFTER, UPGRADE, VIA,
+};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt as _;
@@ -27,11 +29,14 @@ use tokio_util::io::StreamReader;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tower_service::Service;
 
+use crate::admission::Permit;
 use crate::client::Client;
 use crate::connect::NoConnection;
 use crate::connect_udp::{self, CAPSULE_PROTOCOL, PROTOCOL};
 use crate::connection::ClientState;
-use crate::handshake::{Destination, Protocol, Refusal, Refused, http_destination, http_user};
+use crate::handshake::{
+    Destination, Protocol, Refusal, Refused, http_credentials, http_destination,
+};
 use crate::proxy_status::{self, ErrorType};
 use crate::report::Ending;
 use crate::shared::Shared;
@@ -110,6 +115,9 @@ fn refusal(refused: &Refused) -> Response<Answer> {
         let challenge = HeaderValue::from_static("Basic realm=\"eyas proxy\"");
         response.headers_mut().insert(PROXY_AUTHENTICATE, challenge);
     }
+    if let Some(seconds) = refused.why.retry_after() {
+        response.headers_mut().insert(RETRY_AFTER, seconds.into());
+    }
     response
 }
 
@@ -122,7 +130,7 @@ async fn serve(shared: Arc<Shared>, request: Request<RequestBody>, responder: Re
         return;
     };
     shared.counters.accepted();
-    let permit = match shared.admission.admit(client.ip()) {
+    let mut permit = match shared.admission.admit(client.ip()) {
         Ok(permit) => permit,
         Err(why) => {
             shared.counters.over_limit();
@@ -133,7 +141,7 @@ async fn serve(shared: Arc<Shared>, request: Request<RequestBody>, responder: Re
     };
     let mut stream = Stream { shared: &shared, client_state: ClientState::new(client), client };
     let ending = tokio::select! {
-        ending = stream.serve(request, responder) => ending,
+        ending = stream.serve(request, responder, &mut permit) => ending,
         () = shared.abort.cancelled() => Ending::Stopped,
     };
     drop(permit);
@@ -148,7 +156,12 @@ struct Stream<'a> {
 }
 
 impl Stream<'_> {
-    async fn serve(&mut self, request: Request<RequestBody>, responder: Responder) -> Ending {
+    async fn serve(
+        &mut self,
+        request: Request<RequestBody>,
+        responder: Responder,
+        permit: &mut Permit,
+    ) -> Ending {
         tracing::debug!(client = %self.client, version = ?request.version(), "request on a stream");
         let kind = tunnel_kind(&request);
         self.client_state.protocol = Some(match kind {
@@ -160,6 +173,10 @@ impl Stream<'_> {
             Err(why) => return refuse(responder, why.into()),
         };
         self.client_state.destination = Some(destination.clone());
+        if let Err(why) = permit.settle(self.client_state.user.as_deref()) {
+            let why = Refusal::Failed(why);
+            return refuse(responder, Refused::new(ErrorType::ConnectionLimitReached, why));
+        }
         match kind {
             TunnelKind::Bytes => self.bytes(request, responder, destination).await,
             TunnelKind::Datagrams => self.datagrams(request, responder, destination).await,
@@ -219,8 +236,12 @@ impl Stream<'_> {
     ) -> Result<Destination, Refusal> {
         let mut fields = request.headers().get_all(PROXY_AUTHORIZATION).iter();
         let field = fields.next().filter(|_| fields.next().is_none());
-        let users = self.shared.users.as_deref();
-        self.client_state.user = http_user(users, field.map(HeaderValue::as_bytes))?;
+        let given = http_credentials(field.map(HeaderValue::as_bytes));
+        self.client_state.user = self.shared.authenticate(self.client.ip(), given.as_ref())?;
+        let hops = request.headers().get_all(VIA).iter().map(HeaderValue::as_bytes);
+        let hops: Vec<&[u8]> = hops.collect();
+        let hops = (!hops.is_empty()).then(|| HeaderValue::from_bytes(&hops.join(&b", "[..])));
+        self.client_state.hops = hops.transpose().unwrap_or_default();
         if kind == TunnelKind::Datagrams {
             return connect_udp::destination(request.uri().path());
         }

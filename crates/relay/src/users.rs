@@ -7,6 +7,21 @@ use thiserror::Error;
 /// The limit on users in one file. A longer file is probably something else.
 const MAX_USERS: usize = 10_000;
 
+/// The name and password that a client gives. The password does not appear in debugging output.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// The name of a user.
+    pub name: Vec<u8>,
+    /// The password.
+    pub password: Vec<u8>,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Credentials({:?})", String::from_utf8_lossy(&self.name))
+    }
+}
+
 /// Names and passwords, which do not appear in debugging output.
 #[derive(Clone, Default)]
 pub struct Users(Vec<(Vec<u8>, Vec<u8>)>);
@@ -55,7 +70,8 @@ impl Users {
     }
 
     /// Returns whether this is one of the users, in a time that does not depend on how much of it matches.
-    pub(crate) fn contains(&self, name: &[u8], password: &[u8]) -> bool {
+    pub(crate) fn contains(&self, given: &Credentials) -> bool {
+        let Credentials { name, password } = given;
         self.0.iter().fold(false, |found, (one, secret)| {
             found | (is_same(one, name) & is_same(secret, password))
         })
@@ -83,9 +99,12 @@ mod tests {
     #[test]
     fn a_user_has_a_name_and_a_password() {
         let users = Users::parse("# who may\n\nada:love:lace\nbob:x\n").expect("parses");
-        assert!(users.contains(b"ada", b"love:lace") && users.contains(b"bob", b"x"));
+        let contains = |name: &str, password: &str| {
+            users.contains(&Credentials { name: name.into(), password: password.into() })
+        };
+        assert!(contains("ada", "love:lace") && contains("bob", "x"));
         for (name, password) in [("ada", "x"), ("ada", ""), ("", ""), ("ada", "love:lace\0")] {
-            assert!(!users.contains(name.as_bytes(), password.as_bytes()), "{name}:{password}");
+            assert!(!contains(name, password), "{name}:{password}");
         }
         assert_eq!(format!("{users:?}"), "2 users");
     }

@@ -213,8 +213,10 @@ async fn run_tunnel(
 async fn reach(shared: &Shared, to: &Destination) -> Result<DestinationStream, Refusal> {
     let none = || Refusal::Failed("there is no other proxy".to_owned());
     let via = shared.via.as_ref().ok_or_else(none)?;
-    let reached =
-        via.reach(TunnelKind::Datagrams, to, &mut None).await.map_err(|refused| refused.why);
+    let reached = via
+        .reach((TunnelKind::Datagrams, to), None, &mut None)
+        .await
+        .map_err(|refused| refused.why);
     reached.inspect_err(|why| tracing::debug!(%to, %why, "no tunnel for datagrams"))
 }
 

@@ -8,6 +8,7 @@ use eyas::Recording;
 use eyas::race::candidate::Family;
 use eyas::race::target::Host;
 use eyas_http::HttpDatagrams;
+use http::HeaderValue;
 use tokio::sync::SemaphorePermit;
 use tokio::time::Instant;
 
@@ -88,7 +89,7 @@ pub(crate) struct Peer {
 pub(crate) async fn reach<'a>(
     shared: &'a Shared,
     to: &Destination,
-    client: IpAddr,
+    (client, hops): (IpAddr, Option<&HeaderValue>),
     race: &mut Option<Recording>,
 ) -> Result<(UdpRoute, SemaphorePermit<'a>), Refused> {
     let rules = shared.rules_for(client).await;
@@ -105,7 +106,7 @@ pub(crate) async fn reach<'a>(
     }
     let permit = shared.admit_udp()?;
     let route = match &shared.via {
-        Some(via) => UdpRoute::Via(via.reach(TunnelKind::Datagrams, to, race).await?),
+        Some(via) => UdpRoute::Via(via.reach((TunnelKind::Datagrams, to), hops, race).await?),
         None => UdpRoute::Direct(peer(shared, to, (&rules, verdict)).await?),
     };
     Ok((route, permit))

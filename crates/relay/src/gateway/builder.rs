@@ -14,7 +14,7 @@ use super::service::Gateway;
 use super::shared::Shared;
 use super::upgrade::Protocols;
 use super::upstream::Upstream;
-use super::via::Pseudonym;
+use crate::pseudonym::Pseudonym;
 
 type Observer = Box<dyn Fn(String) + Send + Sync>;
 

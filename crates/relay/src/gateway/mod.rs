@@ -52,7 +52,6 @@ mod tunnel;
 mod upgrade;
 mod upstream;
 mod validation;
-mod via;
 mod websocket;
 
 pub use builder::{GatewayBuilder, GatewayError};

@@ -14,7 +14,7 @@ use super::pool::Pool;
 use super::stats::Counters;
 use super::upgrade::Protocols;
 use super::upstream::Upstream;
-use super::via::Pseudonym;
+use crate::pseudonym::Pseudonym;
 
 /// The state that all requests share.
 #[derive(Debug)]

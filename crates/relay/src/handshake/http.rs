@@ -6,16 +6,17 @@
 
 use std::borrow::Cow;
 
+use ::http::HeaderValue;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::{BufMut, Bytes, BytesMut};
 use eyas::race::target::parse_port;
 
-use super::{Destination, MAX_HEAD, Protocol, Read, Refusal, Refused, Request};
+use super::{Awaiting, Destination, MAX_HEAD, Protocol, Read, Refusal, Refused, Request};
 use crate::body::Body;
 use crate::connect_udp::{self, PROTOCOL};
 use crate::proxy_status::{PROXY_STATUS, field_value};
-use crate::users::Users;
+use crate::users::Credentials;
 
 /// The limit on the header fields of one request.
 const MAX_FIELDS: usize = 100;
@@ -33,17 +34,35 @@ const HOP_BY_HOP: [&str; 8] = [
     "host",
 ];
 
-pub(super) fn read(bytes: &[u8], users: Option<&Users>, user: &mut Option<String>) -> Read {
+pub(super) fn read(bytes: &[u8], requires_user: bool, hops: &mut Option<HeaderValue>) -> Read {
     let Some(length) = head_length(bytes) else {
         return match bytes.len() < MAX_HEAD {
             true => Read::Partial,
             false => refused(Refusal::TooLong),
         };
     };
-    match request(&bytes[..length], users, user) {
-        Ok((protocol, request)) => Read::Request(length, protocol, request),
-        Err(why) => refused(why),
+    let parsed = match parsed(&bytes[..length]) {
+        Ok(parsed) => parsed,
+        Err(why) => return refused(why),
+    };
+    *hops = parsed.hops;
+    match (requires_user, parsed.credentials, parsed.request) {
+        (true, None, _) => refused(Refusal::NoUser),
+        (true, Some(credentials), request) => {
+            Read::Authenticate(length, credentials, Awaiting::Http(Box::new(request)))
+        }
+        (false, _, Ok((protocol, request))) => Read::Request(length, protocol, request),
+        (false, _, Err(why)) => refused(why),
     }
+}
+
+/// A well-formed head.
+struct ParsedHead {
+    credentials: Option<Credentials>,
+    /// The proxies that the request has passed.
+    hops: Option<HeaderValue>,
+    /// The request, or why it is refused to everyone.
+    request: Result<(Protocol, Request), Refusal>,
 }
 
 fn refused(why: Refusal) -> Read {
@@ -63,11 +82,7 @@ fn head_length(bytes: &[u8]) -> Option<usize> {
     ends.filter_map(empty_line).next()
 }
 
-fn request(
-    head: &[u8],
-    users: Option<&Users>,
-    user: &mut Option<String>,
-) -> Result<(Protocol, Request), Refusal> {
+fn parsed(head: &[u8]) -> Result<ParsedHead, Refusal> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut parsed = httparse::Request::new(&mut fields);
     match parsed.parse(head) {
@@ -80,8 +95,24 @@ fn request(
         }
         Err(cause) => return Err(Refusal::Malformed(format!("its request is not HTTP: {cause}"))),
     }
+    let via: Vec<&[u8]> = parsed
+        .headers
+        .iter()
+        .filter(|field| field.name.eq_ignore_ascii_case("via"))
+        .map(|field| field.value)
+        .collect();
+    Ok(ParsedHead {
+        credentials: credentials(only(parsed.headers, "proxy-authorization")),
+        hops: (!via.is_empty())
+            .then(|| HeaderValue::from_bytes(&via.join(&b", "[..])))
+            .transpose()
+            .unwrap_or_default(),
+        request: request(&parsed),
+    })
+}
+
+fn request(parsed: &httparse::Request<'_, '_>) -> Result<(Protocol, Request), Refusal> {
     let (method, target) = (parsed.method.unwrap_or_default(), parsed.path.unwrap_or_default());
-    *user = authenticate(users, only(parsed.headers, "proxy-authorization"))?;
     if method == "CONNECT" {
         return Ok((Protocol::Connect, Request::Connect(connect_target(target)?)));
     }
@@ -99,17 +130,18 @@ fn request(
     Ok((Protocol::Http, Request::Forward { destination, head, body }))
 }
 
-/// Returns the user that a field `Proxy-Authorization` authenticates, or `None` if none is required.
-pub(crate) fn authenticate(
-    users: Option<&Users>,
-    field: Option<&[u8]>,
-) -> Result<Option<String>, Refusal> {
-    let Some(users) = users else { return Ok(None) };
-    let (name, password) = field.and_then(basic).ok_or(Refusal::NoUser)?;
-    match users.contains(&name, &password) {
-        true => Ok(Some(String::from_utf8_lossy(&name).into_owned())),
-        false => Err(Refusal::NoUser),
+/// Returns the Basic credentials (RFC 7617) of a field `Proxy-Authorization`.
+pub(crate) fn credentials(field: Option<&[u8]>) -> Option<Credentials> {
+    let text = std::str::from_utf8(field?).ok()?;
+    let (scheme, coded) = text.trim().split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
     }
+    let mut name = STANDARD.decode(coded.trim()).ok()?;
+    let colon = name.iter().position(|byte| *byte == b':')?;
+    let password = name.split_off(colon + 1);
+    name.pop();
+    Some(Credentials { name, password })
 }
 
 /// Parses the target of a CONNECT (RFC 9110 §9.3.6).
@@ -191,20 +223,6 @@ fn only<'a>(fields: &[httparse::Header<'a>], name: &str) -> Option<&'a [u8]> {
     let mut found = fields.iter().filter(|field| field.name.eq_ignore_ascii_case(name));
     let value = found.next()?.value;
     found.next().is_none().then_some(value)
-}
-
-/// Parses Basic credentials (RFC 7617).
-fn basic(value: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
-    let text = std::str::from_utf8(value).ok()?;
-    let (scheme, coded) = text.trim().split_once(' ')?;
-    if !scheme.eq_ignore_ascii_case("basic") {
-        return None;
-    }
-    let mut plain = STANDARD.decode(coded.trim()).ok()?;
-    let colon = plain.iter().position(|byte| *byte == b':')?;
-    let password = plain.split_off(colon + 1);
-    plain.pop();
-    Some((plain, password))
 }
 
 /// Returns the framing of the body (RFC 9112 §6.3). Ambiguous framing is refused (§11.2).
@@ -290,9 +308,11 @@ pub(super) fn refusal(refused: &Refused) -> Bytes {
         Refusal::NoUser => "Proxy-Authenticate: Basic realm=\"eyas proxy\"\r\n",
         _ => "",
     };
+    let retry = why.retry_after().map(|seconds| format!("Retry-After: {seconds}\r\n"));
+    let retry = retry.unwrap_or_default();
     Bytes::from(format!(
         "HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain; charset=utf-8\r\n\
-         Content-Length: {}\r\n{PROXY_STATUS}: {proxy_status}\r\n{challenge}\
+         Content-Length: {}\r\n{PROXY_STATUS}: {proxy_status}\r\n{challenge}{retry}\
          Connection: close\r\n\r\n{text}",
         text.len()
     ))

@@ -18,13 +18,13 @@ mod socks5;
 mod tests;
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 
+use ::http::HeaderValue;
 use bytes::{Buf, Bytes, BytesMut};
 use eyas::race::target::{Host, TargetError};
 use eyas::zone::{interface_name, parse_host};
 
-pub(crate) use http::{authenticate as http_user, connect_target as http_destination};
+pub(crate) use http::{connect_target as http_destination, credentials as http_credentials};
 pub use reply::Refusal;
 pub(crate) use reply::Refused;
 pub(crate) use socks5::{
@@ -33,7 +33,7 @@ pub(crate) use socks5::{
 };
 
 use crate::body::Body;
-use crate::users::Users;
+use crate::users::Credentials;
 
 /// The limit on one message of a client before its destination is known, in bytes. SOCKS messages have at
 /// most 515; an HTTP head that is longer is answered 431.
@@ -194,6 +194,8 @@ pub enum Step {
     More,
     /// Send this to the client.
     Send(Bytes),
+    /// Check these credentials, and call [`Handshake::authenticated`].
+    Authenticate(Credentials),
     /// Handle the client's request, and reply with [`Handshake::granted`] or [`Handshake::refused`].
     Request(Request),
     /// Send this, which may be empty, to the client and disconnect it.
@@ -203,10 +205,14 @@ pub enum Step {
 /// The state of one client, up to its request.
 #[derive(Debug)]
 pub struct Handshake {
-    users: Option<Arc<Users>>,
+    requires_user: bool,
     stage: Stage,
     protocol: Option<Protocol>,
     user: Option<String>,
+    /// The proxies that the request has passed, as its fields `Via` list them (RFC 9110 §7.6.3).
+    hops: Option<HeaderValue>,
+    /// What follows once the client is known to be a user.
+    awaiting: Option<Awaiting>,
     unread: BytesMut,
 }
 
@@ -216,8 +222,18 @@ enum Stage {
     Socks5(socks5::Stage),
     Socks4,
     Http,
+    Authenticating,
     Requested,
     Over,
+}
+
+/// What the credentials of a client came with.
+#[derive(Debug)]
+enum Awaiting {
+    /// Nothing: the request is the next message.
+    Socks5,
+    /// The request, or why it is refused to a user.
+    Http(Box<Result<(Protocol, Request), Refusal>>),
 }
 
 /// The result of reading one message.
@@ -226,6 +242,8 @@ enum Read {
     Partial,
     /// A message of this length; send this reply, and continue at that stage.
     Next(usize, Bytes, Stage),
+    /// A message of this length with credentials.
+    Authenticate(usize, Credentials, Awaiting),
     /// A message of this length that contains the request.
     Request(usize, Protocol, Request),
     /// Send this to the client and disconnect it.
@@ -233,10 +251,17 @@ enum Read {
 }
 
 impl Handshake {
-    /// Starts the handshake of a client. With users, it has to authenticate as one of them.
-    pub fn new(users: Option<Arc<Users>>) -> Self {
-        let unread = BytesMut::new();
-        Self { users, stage: Stage::First, protocol: None, user: None, unread }
+    /// Starts the handshake of a client, which may have to authenticate as a user.
+    pub fn new(requires_user: bool) -> Self {
+        Self {
+            requires_user,
+            stage: Stage::First,
+            protocol: None,
+            user: None,
+            hops: None,
+            awaiting: None,
+            unread: BytesMut::new(),
+        }
     }
 
     /// Adds bytes that were received from the client, for [`Self::step`].
@@ -250,12 +275,10 @@ impl Handshake {
     pub fn step(&mut self) -> Step {
         let read = match self.stage {
             Stage::First => return self.detect_protocol(),
-            Stage::Socks5(stage) => {
-                socks5::read(&self.unread, stage, self.users.as_deref(), &mut self.user)
-            }
-            Stage::Socks4 => socks4::read(&self.unread, self.users.is_some()),
-            Stage::Http => http::read(&self.unread, self.users.as_deref(), &mut self.user),
-            Stage::Requested | Stage::Over => return Step::More,
+            Stage::Socks5(stage) => socks5::read(&self.unread, stage, self.requires_user),
+            Stage::Socks4 => socks4::read(&self.unread, self.requires_user),
+            Stage::Http => http::read(&self.unread, self.requires_user, &mut self.hops),
+            Stage::Authenticating | Stage::Requested | Stage::Over => return Step::More,
         };
         match read {
             Read::Partial => Step::More,
@@ -264,14 +287,45 @@ impl Handshake {
                 self.stage = stage;
                 Step::Send(reply)
             }
+            Read::Authenticate(length, credentials, awaiting) => {
+                self.unread.advance(length);
+                (self.stage, self.awaiting) = (Stage::Authenticating, Some(awaiting));
+                Step::Authenticate(credentials)
+            }
             Read::Request(length, protocol, request) => {
                 self.unread.advance(length);
-                self.stage = Stage::Requested;
-                self.protocol = Some(protocol);
-                Step::Request(request)
+                self.requested(protocol, request)
             }
             Read::Refused(reply, refusal) => self.close(reply, refusal),
         }
+    }
+
+    /// Returns the next step after [`Step::Authenticate`]: the client is this user, or none.
+    pub fn authenticated(&mut self, user: Result<Option<String>, Refusal>) -> Step {
+        match (self.awaiting.take(), user) {
+            (None, _) => Step::More,
+            (Some(Awaiting::Socks5), Ok(user)) => {
+                self.user = user;
+                self.stage = Stage::Socks5(socks5::Stage::Request);
+                Step::Send(socks5::authenticated(true))
+            }
+            (Some(Awaiting::Socks5), Err(why)) => self.close(socks5::authenticated(false), why),
+            (Some(Awaiting::Http(request)), Ok(user)) => {
+                self.user = user;
+                match *request {
+                    Ok((protocol, request)) => self.requested(protocol, request),
+                    Err(why) => self.close(http::refusal(&Refused::from(why.clone())), why),
+                }
+            }
+            (Some(Awaiting::Http(_)), Err(why)) => {
+                self.close(http::refusal(&Refused::from(why.clone())), why)
+            }
+        }
+    }
+
+    fn requested(&mut self, protocol: Protocol, request: Request) -> Step {
+        (self.stage, self.protocol) = (Stage::Requested, Some(protocol));
+        Step::Request(request)
     }
 
     fn detect_protocol(&mut self) -> Step {
@@ -308,6 +362,11 @@ impl Handshake {
     /// Returns the client's protocol, once it is known.
     pub fn protocol(&self) -> Option<Protocol> {
         self.protocol
+    }
+
+    /// Returns the proxies that the request has passed, as its fields `Via` list them (RFC 9110 §7.6.3).
+    pub fn hops(&self) -> Option<&HeaderValue> {
+        self.hops.as_ref()
     }
 
     /// Returns the name of the authenticated user.

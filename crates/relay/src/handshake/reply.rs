@@ -1,6 +1,7 @@
 //! Why a client's request is refused, with the codes of each protocol.
 
 use std::fmt;
+use std::time::Duration;
 
 use eyas::ConnectError;
 use eyas::race::dns::DnsFailure;
@@ -20,6 +21,8 @@ pub enum Refusal {
     TooLong,
     /// It has not authenticated.
     NoUser,
+    /// Too many wrong passwords came from its address: none is checked for this long.
+    TooManyGuesses(Duration),
     /// The proxy does not support the request.
     Unsupported(String),
     /// The type of its address is not supported.
@@ -44,7 +47,7 @@ impl Refusal {
     /// Returns the field REP of a reply (RFC 1928 §6).
     pub(super) const fn socks5(&self) -> u8 {
         match self {
-            Self::NotAllowed(_) | Self::NoUser => 2,
+            Self::NotAllowed(_) | Self::NoUser | Self::TooManyGuesses(_) => 2,
             Self::NetworkUnreachable(_) => 3,
             Self::HostUnreachable(_) | Self::NoAddress(_) => 4,
             Self::Refused(_) => 5,
@@ -62,6 +65,7 @@ impl Refusal {
             Self::Malformed(_) | Self::AddressKind(_) => (400, "Bad Request"),
             Self::TooLong => (431, "Request Header Fields Too Large"),
             Self::NoUser => (407, "Proxy Authentication Required"),
+            Self::TooManyGuesses(_) => (429, "Too Many Requests"),
             Self::Unsupported(_) => (501, "Not Implemented"),
             Self::NotAllowed(_) => (403, "Forbidden"),
             Self::TimedOut(_) => (504, "Gateway Timeout"),
@@ -73,11 +77,20 @@ impl Refusal {
         }
     }
 
+    /// Returns after how many seconds the client may try again, if that is known.
+    pub(crate) fn retry_after(&self) -> Option<u64> {
+        match self {
+            Self::TooManyGuesses(wait) => Some(wait.as_secs() + 1),
+            _ => None,
+        }
+    }
+
     /// All names, in the order of the variants.
-    pub const NAMES: [&str; 12] = [
+    pub const NAMES: [&str; 13] = [
         "malformed",
         "too-long",
         "no-user",
+        "too-many-guesses",
         "unsupported",
         "address-kind",
         "not-allowed",
@@ -95,6 +108,7 @@ impl Refusal {
             Self::Malformed(_) => "malformed",
             Self::TooLong => "too-long",
             Self::NoUser => "no-user",
+            Self::TooManyGuesses(_) => "too-many-guesses",
             Self::Unsupported(_) => "unsupported",
             Self::AddressKind(_) => "address-kind",
             Self::NotAllowed(_) => "not-allowed",
@@ -142,9 +156,10 @@ impl From<Refusal> for Refused {
             Refusal::Malformed(_) | Refusal::TooLong | Refusal::AddressKind(_) => {
                 ErrorType::HttpRequestError
             }
-            Refusal::NoUser | Refusal::Unsupported(_) | Refusal::NotAllowed(_) => {
-                ErrorType::HttpRequestDenied
-            }
+            Refusal::NoUser
+            | Refusal::TooManyGuesses(_)
+            | Refusal::Unsupported(_)
+            | Refusal::NotAllowed(_) => ErrorType::HttpRequestDenied,
             Refusal::Refused(_) => ErrorType::ConnectionRefused,
             Refusal::HostUnreachable(_) => ErrorType::DestinationUnavailable,
             Refusal::NetworkUnreachable(_) => ErrorType::DestinationIpUnroutable,
@@ -188,6 +203,11 @@ impl fmt::Display for Refusal {
         match self {
             Self::TooLong => f.write_str("the head of the request is too long"),
             Self::NoUser => f.write_str("a valid user name and password are required"),
+            Self::TooManyGuesses(_) => write!(
+                f,
+                "too many wrong passwords came from your address: try again in {} s",
+                self.retry_after().unwrap_or_default()
+            ),
             Self::AddressKind(kind) => write!(f, "SOCKS5 has no address of kind {kind}"),
             Self::Malformed(text)
             | Self::Unsupported(text)

@@ -4,13 +4,15 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use super::{Destination, Protocol, Read, Refusal, Request};
-use crate::users::Users;
+use super::{Awaiting, Destination, Protocol, Read, Refusal, Request};
+use crate::users::Credentials;
 
 const VERSION: u8 = 5;
 const NO_AUTHENTICATION: u8 = 0;
 const NAME_AND_PASSWORD: u8 = 2;
 const NO_METHOD: u8 = 0xff;
+/// The version of the sub-negotiation (RFC 1929 §2).
+const SUB_NEGOTIATION: u8 = 1;
 const CONNECT: u8 = 1;
 const UDP_ASSOCIATE: u8 = 3;
 const IPV4: u8 = 1;
@@ -27,15 +29,10 @@ pub(super) enum Stage {
     Request,
 }
 
-pub(super) fn read(
-    bytes: &[u8],
-    stage: Stage,
-    users: Option<&Users>,
-    user: &mut Option<String>,
-) -> Read {
+pub(super) fn read(bytes: &[u8], stage: Stage, requires_user: bool) -> Read {
     let read = match stage {
-        Stage::Greeting => greeting(bytes, users.is_some()),
-        Stage::Password => password(bytes, users, user),
+        Stage::Greeting => greeting(bytes, requires_user),
+        Stage::Password => password(bytes),
         Stage::Request => request(bytes),
     };
     read.unwrap_or(Read::Partial)
@@ -59,21 +56,20 @@ fn greeting(bytes: &[u8], with_users: bool) -> Option<Read> {
     })
 }
 
-fn password(bytes: &[u8], users: Option<&Users>, user: &mut Option<String>) -> Option<Read> {
-    const SUB_NEGOTIATION: u8 = 1;
+fn password(bytes: &[u8]) -> Option<Read> {
     if *bytes.first()? != SUB_NEGOTIATION {
         let why = "it does not speak RFC 1929".to_owned();
-        return Some(Read::Refused(answer([SUB_NEGOTIATION, 1]), Refusal::Malformed(why)));
+        return Some(Read::Refused(authenticated(false), Refusal::Malformed(why)));
     }
     let (name, after) = text(bytes, 1)?;
     let (password, after) = text(bytes, after)?;
-    let is_known = users.is_some_and(|users| users.contains(name, password));
-    if !is_known {
-        return Some(Read::Refused(answer([SUB_NEGOTIATION, 1]), Refusal::NoUser));
-    }
-    *user = Some(String::from_utf8_lossy(name).into_owned());
-    let next = super::Stage::Socks5(Stage::Request);
-    Some(Read::Next(after, answer([SUB_NEGOTIATION, 0]), next))
+    let credentials = Credentials { name: name.to_vec(), password: password.to_vec() };
+    Some(Read::Authenticate(after, credentials, Awaiting::Socks5))
+}
+
+/// Returns the answer to a name and a password.
+pub(super) fn authenticated(is_user: bool) -> Bytes {
+    answer([SUB_NEGOTIATION, u8::from(!is_user)])
 }
 
 fn request(bytes: &[u8]) -> Option<Read> {

@@ -2,8 +2,10 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn users() -> Option<Arc<Users>> {
-    Some(Arc::new(Users::parse("ada:lace\n").expect("users")))
+use crate::users::Users;
+
+fn users() -> Option<Users> {
+    Some(Users::parse("ada:lace\n").expect("users"))
 }
 
 /// The replies of a handshake, its outcome, and the data that was left unread.
@@ -15,14 +17,24 @@ struct Outcome {
     rest: Option<Bytes>,
 }
 
-fn outcome(users: Option<Arc<Users>>, pieces: &[&[u8]]) -> Outcome {
-    let mut handshake = Handshake::new(users);
+fn outcome(users: Option<Users>, pieces: &[&[u8]]) -> Outcome {
+    let mut handshake = Handshake::new(users.is_some());
+    let authenticate =
+        |given: &Credentials| match users.as_ref().is_some_and(|it| it.contains(given)) {
+            true => Ok(Some(String::from_utf8_lossy(&given.name).into_owned())),
+            false => Err(Refusal::NoUser),
+        };
     let mut outcome = Outcome { replies: Vec::new(), request: None, refusal: None, rest: None };
     for piece in pieces {
         handshake.put(piece);
         loop {
-            match handshake.step() {
+            let step = match handshake.step() {
+                Step::Authenticate(given) => handshake.authenticated(authenticate(&given)),
+                step => step,
+            };
+            match step {
                 Step::More => break,
+                Step::Authenticate(_) => unreachable!("once"),
                 Step::Send(bytes) => outcome.replies.extend(bytes),
                 Step::Request(request) => outcome.request = Some(request),
                 Step::Close(bytes, why) => {
@@ -45,7 +57,7 @@ fn request(bytes: &[u8]) -> (Request, Vec<u8>) {
     )
 }
 
-fn refused(users: Option<Arc<Users>>, bytes: &[u8]) -> (Vec<u8>, Refusal) {
+fn refused(users: Option<Users>, bytes: &[u8]) -> (Vec<u8>, Refusal) {
     let outcome = outcome(users, &[bytes]);
     (outcome.replies, outcome.refusal.expect("it is refused"))
 }
@@ -109,7 +121,7 @@ fn socks5_associates_with_a_port_or_without() {
 
 #[test]
 fn refusals_have_the_codes_of_rfc_1928() {
-    let mut handshake = Handshake::new(None);
+    let mut handshake = Handshake::new(false);
     handshake.put(b"\x05\x01\x00\x05\x01\x00\x03\x01a\x00\x50");
     while !matches!(handshake.step(), Step::Request(_)) {}
     let text = String::new;

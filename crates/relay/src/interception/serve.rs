@@ -189,7 +189,9 @@ impl Interception {
             SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::LOCALHOST),
             SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
         };
-        let permit = match shared.admission.admit(client) {
+        let admitted = shared.admission.admit(client);
+        let settled = admitted.and_then(|mut permit| permit.settle(None).map(|()| permit));
+        let permit = match settled {
             Ok(permit) if !shared.drain.is_cancelled() => permit,
             _ => {
                 shared.counters.over_limit();

@@ -23,7 +23,7 @@ pub(crate) struct ProxyRequest {
 
 /// Exchanges messages with a program until its request is complete.
 pub(crate) async fn read_request(client: &mut TcpStream) -> Option<ProxyRequest> {
-    let mut handshake = Handshake::new(None);
+    let mut handshake = Handshake::new(false);
     match timeout(HANDSHAKE_TIME, run(client, &mut handshake)).await {
         Ok(Some(Request::Connect(to))) => Some(ProxyRequest { to, handshake }),
         Ok(Some(request)) => {
@@ -56,6 +56,8 @@ async fn run(client: &mut TcpStream, handshake: &mut Handshake) -> Option<Reques
                 handshake.put(&read);
             }
             Step::Send(bytes) => client.write_all(&bytes).await.ok()?,
+            // There are no users.
+            Step::Authenticate(_) => return None,
             Step::Request(request) => return Some(request),
             Step::Close(bytes, _) => {
                 client.write_all(&bytes).await.ok()?;

@@ -7,6 +7,8 @@ use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
 use eyas::{Endpoint, Recording};
 use eyas_http::{Client, Connected, Error, Kind, PoolLimits, Proxy};
+use http::header::VIA;
+use http::{HeaderValue, Version};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{TunnelKind, Via};
@@ -14,6 +16,7 @@ use crate::connect_udp::PROTOCOL;
 use crate::destination_stream::DestinationStream;
 use crate::handshake::{Destination, Refusal, Refused};
 use crate::proxy_status::ErrorType;
+use crate::pseudonym::Pseudonym;
 
 /// The limit on destinations of one connection, which every server should support (RFC 9113 §6.5.2). Beyond it,
 /// another connection is opened.
@@ -29,6 +32,8 @@ pub(crate) struct Lanes {
     /// The policy of races to the proxy.
     policy: Policy,
     url: String,
+    /// The name of this proxy in its requests.
+    pseudonym: Pseudonym,
     open: Mutex<Vec<Lane>>,
 }
 
@@ -48,22 +53,32 @@ impl Lanes {
             }
         }
         let url = format!("{via}/");
-        Self { via, endpoint, policy, url, open: Mutex::default() }
+        let pseudonym = Pseudonym::new();
+        Self { via, endpoint, policy, url, pseudonym, open: Mutex::default() }
     }
 
-    /// Reaches a destination through the proxy.
+    /// Reaches a destination through the proxy, for a client whose request has passed these proxies.
     pub(crate) async fn reach(
         &self,
-        kind: TunnelKind,
-        to: &Destination,
+        requested: (TunnelKind, &Destination),
+        hops: Option<&HeaderValue>,
         race: &mut Option<Recording>,
     ) -> Result<DestinationStream, Refused> {
-        let (via, requested) = (&self.via, (kind, to));
-        if !via.is_secure {
-            return via.reach(&self.endpoint, self.policy.clone(), requested, race).await;
+        let ((kind, _), via) = (requested, &self.via);
+        if hops.is_some_and(|hops| self.pseudonym.is_among(hops)) {
+            let text = format!("{via}, which is set by --via, leads back to this proxy");
+            return Err(Refused::new(ErrorType::ProxyLoopDetected, Refusal::Failed(text)));
         }
-        let (lane, permit) = self.lane()?;
-        let (request, limit) = (via.request(kind, to)?, self.policy.deadline);
+        let mut request = via.request(requested)?;
+        if let Some(hops) = hops {
+            request.headers_mut().insert(VIA, hops.clone());
+        }
+        self.pseudonym.add(Version::HTTP_11, request.headers_mut());
+        if !via.is_secure {
+            let request = (request, requested);
+            return via.reach(&self.endpoint, self.policy.clone(), request, race).await;
+        }
+        let ((lane, permit), limit) = (self.lane()?, self.policy.deadline);
         let connected = match kind {
             TunnelKind::Bytes => lane.client.connect(&self.url, request, limit).await,
             TunnelKind::Datagrams => lane.client.upgrade(&self.url, PROTOCOL, request, limit).await,

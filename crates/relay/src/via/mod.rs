@@ -171,7 +171,7 @@ impl Via {
         &self,
         endpoint: &Endpoint,
         policy: Policy,
-        (kind, to): (TunnelKind, &Destination),
+        (request, (kind, to)): (Request<()>, (TunnelKind, &Destination)),
         race: &mut Option<Recording>,
     ) -> Result<DestinationStream, Refused> {
         let deadline = policy.deadline;
@@ -188,7 +188,7 @@ impl Via {
             Refused::new(ErrorType::ConnectionTerminated, Refusal::Failed(text))
         };
         let stream = TokioIo::new(connection.into_stream().map_err(gone)?);
-        let upgrading = timeout(deadline, self.upgrade(stream, kind, to)).await;
+        let upgrading = timeout(deadline, self.upgrade(stream, request, (kind, to))).await;
         let late = |_| {
             let text = format!("{self} did not answer the {}", kind.name());
             Refused::new(ErrorType::ConnectionReadTimeout, Refusal::TimedOut(text))
@@ -200,8 +200,8 @@ impl Via {
     async fn upgrade(
         &self,
         stream: TokioIo<eyas::ByteStream>,
-        kind: TunnelKind,
-        to: &Destination,
+        request: Request<()>,
+        (kind, to): (TunnelKind, &Destination),
     ) -> Result<hyper::upgrade::Upgraded, Refused> {
         let broke = |error: hyper::Error| {
             let error_type = match error.is_parse() {
@@ -216,7 +216,7 @@ impl Via {
         let (mut sender, connection) = builder.handshake(stream).await.map_err(broke)?;
         // It ends with the upgraded stream, and the request gets its error.
         tokio::spawn(async move { drop(connection.with_upgrades().await) });
-        let mut request = self.request(kind, to)?.map(|()| Empty::<Bytes>::new());
+        let mut request = request.map(|()| Empty::<Bytes>::new());
         let host = match kind {
             TunnelKind::Bytes => to.to_string(),
             TunnelKind::Datagrams => self.authority(),
@@ -240,7 +240,7 @@ impl Via {
 
     /// Returns the request for a destination. For datagrams its target is this proxy (RFC 9298 §3); the form
     /// depends on the HTTP version.
-    fn request(&self, kind: TunnelKind, to: &Destination) -> Result<Request<()>, Refusal> {
+    fn request(&self, (kind, to): (TunnelKind, &Destination)) -> Result<Request<()>, Refusal> {
         let mut request = match kind {
             TunnelKind::Bytes => Request::builder().method(Method::CONNECT).uri(to.to_string()),
             TunnelKind::Datagrams => {
@@ -361,7 +361,7 @@ mod tests {
             ("https://[::1]:7", "https://[::1]:7"),
         ] {
             let via = Via::parse(url).expect("a proxy");
-            let request = via.request(TunnelKind::Datagrams, &to).expect("a request");
+            let request = via.request((TunnelKind::Datagrams, &to)).expect("a request");
             let path = "/.well-known/masque/udp/2001%3Adb8%3A%3A1/53/";
             assert_eq!(request.uri().to_string(), format!("{origin}{path}"));
             assert_eq!(request.headers()["capsule-protocol"], "?1");

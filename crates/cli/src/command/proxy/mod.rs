@@ -96,6 +96,7 @@ async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> 
     let limits = Limits {
         connections: flags.max_connections as usize,
         connections_per_client: flags.max_per_client as usize,
+        connections_per_user: (flags.max_connections as usize).div_ceil(2),
         ..limits(&flags.destinations)
     };
     let lines = Lines::start(&flags.destinations, common, OutputStream::Stdout)?;

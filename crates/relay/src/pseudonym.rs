@@ -1,29 +1,33 @@
-//! Detects requests that have already passed this gateway.
+//! The name of a proxy or gateway in `Via` (RFC 9110 §7.6.3), by which it recognises requests that have already
+//! passed it.
 
 use std::hash::{BuildHasher, RandomState};
 
 use http::{HeaderMap, HeaderValue, Version, header};
 
-/// The name of a gateway in `Via` (RFC 9110 §7.6.3): a unique pseudonym, which does not disclose its host.
+/// A unique name, which does not disclose its host.
 #[derive(Clone, Debug)]
-pub(super) struct Pseudonym(String);
+pub(crate) struct Pseudonym(String);
 
 impl Pseudonym {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // Used only for its random keys.
         Self(format!("eyas-{:016x}", RandomState::new().hash_one(0_u8)))
     }
 
-    /// Returns whether the message has passed this gateway.
-    pub(super) fn is_in(&self, headers: &HeaderMap) -> bool {
-        let values = headers.get_all(header::VIA).iter();
-        let hops =
-            values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
-        hops.filter_map(|hop| hop.split_whitespace().nth(1)).any(|by| by == self.0)
+    /// Returns whether a message with these fields has passed here.
+    pub(crate) fn is_in(&self, headers: &HeaderMap) -> bool {
+        headers.get_all(header::VIA).iter().any(|value| self.is_among(value))
     }
 
-    /// Adds this gateway with the version in which the message arrived.
-    pub(super) fn add(&self, version: Version, headers: &mut HeaderMap) {
+    /// Returns whether a value of the field names it.
+    pub(crate) fn is_among(&self, hops: &HeaderValue) -> bool {
+        let hops = String::from_utf8_lossy(hops.as_bytes());
+        hops.split(',').filter_map(|hop| hop.split_whitespace().nth(1)).any(|by| by == self.0)
+    }
+
+    /// Adds it with the version in which the message arrived.
+    pub(crate) fn add(&self, version: Version, headers: &mut HeaderMap) {
         let version = match version {
             Version::HTTP_09 => "0.9",
             Version::HTTP_10 => "1.0",
@@ -42,10 +46,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gateway_recognises_only_itself() {
+    fn it_is_recognised_by_itself_only() {
         let (one, other) = (Pseudonym::new(), Pseudonym::new());
         let mut headers = HeaderMap::new();
         headers.append(header::VIA, HeaderValue::from_static("1.0 fred, 1.1 p.example.net (x)"));
+        // Whoever wants a loop must not be able to hide it.
+        headers.append(header::VIA, HeaderValue::from_bytes(b"1.1 caf\xe9").unwrap());
         one.add(Version::HTTP_3, &mut headers);
         assert!(one.is_in(&headers));
         assert!(!other.is_in(&headers));
