@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 
+use eyas_http::shortened;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -70,7 +71,6 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// All kinds, in the order of their codes.
-    #[cfg(test)]
     pub(crate) const ALL: [Self; 27] = [
         Self::Usage,
         Self::Url,
@@ -172,8 +172,7 @@ impl Kind {
         }
     }
 
-    /// Returns the meaning, for the table of exit codes.
-    #[cfg(test)]
+    /// Returns the meaning, for the table of exit codes and the man pages.
     pub(crate) const fn meaning(self) -> &'static str {
         match self {
             Self::Usage => "The command line is invalid.",
@@ -258,14 +257,16 @@ pub(crate) struct Failure {
 impl Failure {
     /// Creates a failure without a hint.
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
-        let (message, details) = (message.into(), Box::default());
+        let message: String = message.into();
+        // What a user or a peer wrote may be as long as they like.
+        let (message, details) = (shortened(&message).into_owned(), Box::default());
         Self { kind, message, hint: None, details, below: Vec::new() }
     }
 
     /// Adds the next step.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(shortened(&hint.into()).into_owned());
         self
     }
 
@@ -362,6 +363,15 @@ mod tests {
             failure.to_json().to_string(),
             r#"{"error":{"kind":"connect","exit_code":7,"message":"all refused","hint":"is it running?"},"attempts":[]}"#
         );
+    }
+
+    #[test]
+    fn a_long_url_is_not_repeated_whole() {
+        let url = format!("https://a.test/{}", "x".repeat(65_536));
+        let failure = Failure::new(Kind::Url, format!("{url:?} is not a URL")).hint(url);
+        assert!(failure.message.starts_with("\"https://a.test/xxx"), "{failure}");
+        assert!(failure.message.ends_with("x\" is not a URL"), "{failure}");
+        assert!(failure.to_json().to_string().len() < 1_000, "{failure}");
     }
 
     #[test]

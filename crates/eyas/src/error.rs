@@ -29,6 +29,12 @@ pub enum Error {
 
 impl From<rustls::Error> for Error {
     fn from(error: rustls::Error) -> Self {
-        Self::Security(error.to_string())
+        Self::Security(match error {
+            rustls::Error::General(why) => why,
+            rustls::Error::InconsistentKeys(_) => {
+                "the private key is not that of the certificate".to_owned()
+            }
+            other => other.to_string(),
+        })
     }
 }

@@ -191,11 +191,26 @@ pub(crate) fn alert_name(code: u8) -> String {
         | AlertDescription::CertificateUnknown => CERTIFICATE_REJECTED.into(),
         AlertDescription::UnrecognisedName => "it does not serve this name".into(),
         // What servers send whose certificate has a key that no client here can check.
-        AlertDescription::HandshakeFailure => "TLS alert HandshakeFailure: it shares no algorithm \
+        AlertDescription::HandshakeFailure => "TLS alert 40 (handshake failure): it shares no algorithm \
              with this side; does its certificate have a P-521 or Ed448 key, which is not supported?"
             .into(),
-        alert => format!("TLS alert {alert:?}"),
+        alert => match alert.as_str() {
+            Some(name) => format!("TLS alert {code} ({})", in_words(name)),
+            None => format!("TLS alert {code}"),
+        },
     }
+}
+
+/// Returns the words of a name in camel case.
+fn in_words(name: &str) -> String {
+    let mut words = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.push(letter.to_ascii_lowercase());
+    }
+    words
 }
 
 #[cfg(test)]

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
+use eyas_race::target::Host;
 use rcgen::{CertificateParams, DnType, KeyPair};
+use rustls::CertificateError;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use x509_cert::Certificate;
 use x509_cert::der::{Decode, pem};
 
 use crate::Error;
-use crate::private_key::{private_key_from_encrypted_pem, private_key_from_pem};
+use crate::private_key::{pem_fault, private_key_from_encrypted_pem, private_key_from_pem};
 use crate::security::{ClientKeyVerifier, ClientKeys};
 
 /// The prefix of the subject of a generated certificate.
@@ -42,6 +44,8 @@ impl ServerIdentity {
 
     pub(crate) fn generate(names: Vec<String>, subject: String) -> Result<Self, Error> {
         let key = KeyPair::generate().map_err(unusable)?;
+        let names =
+            names.iter().map(|name| certificate_name(name)).collect::<Result<Vec<_>, _>>()?;
         let mut params = CertificateParams::new(names).map_err(unusable)?;
         params.distinguished_name.push(DnType::CommonName, subject);
         let certificate = params.self_signed(&key).map_err(unusable)?;
@@ -124,7 +128,7 @@ impl ServerIdentity {
                     .with_client_cert_verifier(verifier)
                     .with_single_cert(self.chain.clone(), self.key.clone_key())
             })
-            .map_err(unusable)?;
+            .map_err(unusable_pair)?;
         config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         Ok(config)
@@ -162,7 +166,7 @@ impl ServerIdentity {
                     .with_no_client_auth()
                     .with_single_cert(self.chain.clone(), self.key.clone_key())
             })
-            .map_err(unusable)
+            .map_err(unusable_pair)
     }
 }
 
@@ -178,9 +182,17 @@ impl std::fmt::Debug for ServerIdentity {
 pub fn certificates_from_pem(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
     let chain = CertificateDer::pem_slice_iter(pem)
         .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| Error::Identity(format!("not a PEM certificate: {error}")))?;
+        .map_err(|error| Error::Identity(pem_fault(&error, "certificate")))?;
     if chain.is_empty() {
         return Err(Error::Identity("the PEM text holds no certificate".into()));
+    }
+    let is_damaged = |certificate| {
+        let parsed = rustls::server::ParsedCertificate::try_from(certificate);
+        matches!(parsed, Err(rustls::Error::InvalidCertificate(CertificateError::BadEncoding)))
+    };
+    if let Some(at) = chain.iter().position(is_damaged) {
+        let text = format!("certificate {} of {} is damaged", at + 1, chain.len());
+        return Err(Error::Identity(text));
     }
     Ok(chain)
 }
@@ -194,8 +206,35 @@ pub fn is_self_signed_by_eyas(certificate: &CertificateDer<'_>) -> bool {
         && name.is_some_and(|name| name.value().starts_with(SELF_SIGNED_FOR))
 }
 
+/// Returns a name as certificates have it: an international one in its form for DNS (RFC 5280 §7.2).
+fn certificate_name(name: &str) -> Result<String, Error> {
+    let (wildcard, rest) = match name.strip_prefix("*.") {
+        Some(rest) => ("*.", rest),
+        None => ("", name),
+    };
+    match Host::parse(rest) {
+        Ok(Host::Name(host)) => Ok(format!("{wildcard}{host}")),
+        Ok(Host::Literal(address, 0)) if wildcard.is_empty() => Ok(address.to_string()),
+        _ => Err(Error::Identity(format!(
+            "{name:?} cannot be in a certificate: give a host such as example.org, or an address"
+        ))),
+    }
+}
+
 fn unusable(error: impl std::fmt::Display) -> Error {
     Error::Identity(error.to_string())
+}
+
+fn unusable_pair(error: rustls::Error) -> Error {
+    match error {
+        rustls::Error::InconsistentKeys(_) => {
+            Error::Identity("the private key is not that of the certificate".into())
+        }
+        other => match Error::from(other) {
+            Error::Security(why) => Error::Identity(why),
+            other => other,
+        },
+    }
 }
 
 #[cfg(test)]
@@ -216,6 +255,56 @@ mod tests {
             assert!(is_self_signed_by_eyas(identity.certificate()));
             let pem = identity.certificate_pem().expect("PEM");
             assert_eq!(certificates_from_pem(pem.as_bytes()).expect("reads"), identity.chain);
+        }
+    }
+
+    #[test]
+    fn damaged_files_are_described() {
+        let identity = ServerIdentity::self_signed(["a.test"]).expect("an identity");
+        let certificate = identity.certificate_pem().expect("PEM");
+        let whole = certificates_from_pem(certificate.as_bytes());
+        assert_eq!(whole.expect("reads"), identity.chain);
+        let begin = "-----BEGIN CERTIFICATE-----\n";
+        let end = "-----END CERTIFICATE-----\n";
+        for (text, expected) in [
+            (String::new(), "holds no certificate"),
+            (format!("{begin}aGVsbG8=\n"), "its line -----END is missing"),
+            (format!("{begin}*\n{end}"), "base64 of the certificate is damaged"),
+            (format!("-----BEGIN \n{end}"), "damaged line -----BEGIN"),
+            (format!("{certificate}{begin}aGVsbG8=\n{end}"), "certificate 2 of 2 is damaged"),
+        ] {
+            let fault = certificates_from_pem(text.as_bytes()).expect_err(&text).to_string();
+            assert!(fault.contains(expected) && !fault.contains('['), "{fault}");
+        }
+        let key = text_of_key("aGVsbG8=");
+        let fault = private_key_from_pem(key.as_bytes()).expect_err("damaged").to_string();
+        assert!(fault.contains("it is damaged, or none of P-256"), "{fault}");
+    }
+
+    fn text_of_key(base64: &str) -> String {
+        format!("-----BEGIN PRIVATE KEY-----\n{base64}\n-----END PRIVATE KEY-----\n")
+    }
+
+    #[test]
+    fn a_key_of_another_certificate_is_named() {
+        let [one, other] = ["a.test", "b.test"]
+            .map(|name| ServerIdentity::self_signed([name]).expect("an identity"));
+        let mixed = ServerIdentity::from_der(one.chain.clone(), other.private_key());
+        let fault = mixed.and_then(|mixed| mixed.server_config()).expect_err("mixed").to_string();
+        assert!(fault.contains("the private key is not that of the certificate"), "{fault}");
+    }
+
+    #[test]
+    fn names_are_those_of_hosts() {
+        let identity = ServerIdentity::self_signed(["*.Bücher.example", "[::1]", "a.test."]);
+        let identity = identity.expect("an identity");
+        let text = String::from_utf8_lossy(identity.certificate()).into_owned();
+        for name in ["*.xn--bcher-kva.example", "a.test"] {
+            assert!(text.contains(name), "{name}");
+        }
+        for name in ["a b", "a..b", "", "*.::1", "\u{7f}"] {
+            let refused = ServerIdentity::self_signed([name]).expect_err(name).to_string();
+            assert!(refused.contains(&format!("{name:?} cannot be in a certificate")), "{refused}");
         }
     }
 

@@ -9,7 +9,7 @@ use des::TdesEde3;
 use md5::{Digest, Md5};
 use pkcs8::der::Decode;
 use pkcs8::{EncryptedPrivateKeyInfoRef, ObjectIdentifier, PrivateKeyInfoRef};
-use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::pem::{self, PemObject};
 use rustls_pki_types::{PrivateKeyDer, PrivatePkcs1KeyDer, PrivatePkcs8KeyDer, PrivateSec1KeyDer};
 
 use crate::Error;
@@ -43,7 +43,7 @@ pub fn private_key_from_encrypted_pem(
 fn private_key(pem: &[u8], passphrase: Option<&[u8]>) -> Result<PrivateKeyDer<'static>, Error> {
     let key = match Encrypted::find(pem) {
         None => PrivateKeyDer::from_pem_slice(pem)
-            .map_err(|error| unusable(format!("not a PEM private key: {error}")))?,
+            .map_err(|error| unusable(pem_fault(&error, "private key")))?,
         Some(encrypted) => match passphrase {
             Some(passphrase) => encrypted?.decrypt(passphrase)?,
             None => {
@@ -55,7 +55,27 @@ fn private_key(pem: &[u8], passphrase: Option<&[u8]>) -> Result<PrivateKeyDer<'s
         Some(kind) => Err(unusable(format!(
             "{kind} keys are not supported: use P-256, P-384, Ed25519 or RSA"
         ))),
-        None => Ok(key),
+        None => match rustls::crypto::ring::sign::any_supported_type(&key) {
+            Ok(_) => Ok(key),
+            Err(_) => Err(unusable(
+                "the private key cannot be read: it is damaged, or none of P-256, P-384, Ed25519 and RSA",
+            )),
+        },
+    }
+}
+
+/// Describes what is wrong with a PEM text (RFC 7468) that should hold one of these.
+pub(crate) fn pem_fault(error: &pem::Error, what: &str) -> String {
+    match error {
+        pem::Error::NoItemsFound => format!("the PEM text holds no {what}"),
+        pem::Error::MissingSectionEnd { .. } => {
+            format!("the PEM text of the {what} is cut off: its line -----END is missing")
+        }
+        pem::Error::IllegalSectionStart { .. } => {
+            format!("the PEM text of the {what} has a damaged line -----BEGIN")
+        }
+        pem::Error::Base64Decode(_) => format!("the base64 of the {what} is damaged"),
+        _ => format!("the PEM text of the {what} cannot be read"),
     }
 }
 

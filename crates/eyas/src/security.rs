@@ -6,7 +6,8 @@ use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::{
-    ClientConfig, KeyLogFile, RootCertStore, SupportedCipherSuite, SupportedProtocolVersion,
+    CertificateError, ClientConfig, KeyLogFile, RootCertStore, SupportedCipherSuite,
+    SupportedProtocolVersion,
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
@@ -326,5 +327,11 @@ impl SecurityParameters {
 }
 
 fn unusable_root(error: rustls::Error) -> Error {
-    Error::Security(format!("a root certificate cannot be used: {error}"))
+    let why = match error {
+        rustls::Error::InvalidCertificate(CertificateError::BadEncoding) => {
+            "it is damaged".to_owned()
+        }
+        other => other.to_string(),
+    };
+    Error::Security(format!("a root certificate cannot be used: {why}"))
 }

@@ -1,6 +1,6 @@
 //! Errors: what went wrong, with which candidate, and what to do next.
 
-use std::{error::Error as StdError, fmt};
+use std::{borrow::Cow, error::Error as StdError, fmt};
 
 use eyas::race::{evidence::Cause, trace::Trace};
 
@@ -343,14 +343,14 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(url) = &self.0.url {
-            write!(f, "{url}: ")?;
+            write!(f, "{}: ", shortened(url))?;
         }
         f.write_str(self.0.kind.summary())?;
         if let Some(candidate) = &self.0.candidate {
             write!(f, " [{candidate}]")?;
         }
         if !self.0.detail.is_empty() {
-            write!(f, ": {}", self.0.detail)?;
+            write!(f, ": {}", shortened(&self.0.detail))?;
         }
         if self.0.has_advice {
             return Ok(());
@@ -424,6 +424,34 @@ pub fn text_without_password(text: &str) -> String {
 /// The replacement for a password.
 const MASK: &str = "***";
 
+/// The longest word of a message, in characters: more than any host name, less than a screen.
+const MAX_WORD: usize = 300;
+/// What remains of a longer word at its start and its end.
+const KEPT_OF_WORD: (usize, usize) = (160, 40);
+/// The longest message, and what remains of a longer one.
+const MAX_TEXT: usize = 4_000;
+const KEPT_OF_TEXT: (usize, usize) = (3_000, 500);
+
+/// Shortens a message for people that quotes what a user or a peer has written: of words above 300
+/// characters, such as a URL that is all payload, and of a text above 4,000, `…` replaces the middle.
+pub fn shortened(text: &str) -> Cow<'_, str> {
+    if text.len() <= MAX_WORD {
+        return Cow::Borrowed(text);
+    }
+    let words = text.split_inclusive(char::is_whitespace);
+    let text: String = words.map(|word| without_middle(word, MAX_WORD, KEPT_OF_WORD)).collect();
+    Cow::Owned(without_middle(&text, MAX_TEXT, KEPT_OF_TEXT).into_owned())
+}
+
+fn without_middle(text: &str, most: usize, (start, end): (usize, usize)) -> Cow<'_, str> {
+    let length = text.chars().count();
+    if length <= most {
+        return Cow::Borrowed(text);
+    }
+    let at = |number: usize| text.char_indices().nth(number).map_or(text.len(), |(at, _)| at);
+    Cow::Owned(format!("{}…{}", &text[..at(start)], &text[at(length - end)..]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -434,6 +462,19 @@ mod tests {
             assert_eq!(Kind::from_name(kind.name()), Some(kind));
         }
         assert_eq!(Kind::from_name("timeout"), None);
+    }
+
+    #[test]
+    fn long_words_and_texts_lose_their_middle() {
+        let long = "é".repeat(65_536);
+        let error = Error::new(Kind::Url, format!("\"{long}\" is not a URL")).to_string();
+        assert!(error.chars().count() < 500 && error.contains("é…é"), "{error}");
+        assert!(error.contains("\" is not a URL"), "{error}");
+        let words = "word ".repeat(10_000);
+        assert!(shortened(&words).chars().count() < 4_000);
+        for unchanged in ["", "a b", &words[..3_999], &"x".repeat(300)] {
+            assert_eq!(shortened(unchanged), unchanged);
+        }
     }
 
     #[test]

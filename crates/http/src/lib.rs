@@ -102,7 +102,7 @@ pub use client::{
     HttpPolicy, Proxy, Redirect, RequestBuilder, Response, Reuse, ReuseVerdict, Tunnel,
 };
 #[cfg(feature = "client")]
-pub use error::{Error, Kind, text_without_password, without_password};
+pub use error::{Error, Kind, shortened, text_without_password, without_password};
 #[cfg(feature = "client")]
 pub use pool::PoolLimits;
 /// For the gateway of `eyas-relay`, which has a client of its own.

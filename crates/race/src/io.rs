@@ -184,6 +184,22 @@ pub enum CloseReason {
     MadeRoom,
 }
 
+impl CloseReason {
+    /// Returns the reason as a clause for people.
+    pub(crate) const fn description(self) -> &'static str {
+        match self {
+            Self::Lost => "another attempt won",
+            Self::BudgetSpent => "no answer within the time given after the win",
+            Self::Deadline => "the deadline of the race expired",
+            Self::Cancelled => "the caller ended the race",
+            Self::NetworkChanged => "the network changed",
+            Self::Withdrawn => "DNS withdrew its address",
+            Self::Silent => "no answer, and its host refused all other candidates",
+            Self::MadeRoom => "no answer yet, and another candidate took its place",
+        }
+    }
+}
+
 /// Why a race found no connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

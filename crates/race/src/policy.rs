@@ -389,10 +389,10 @@ impl fmt::Display for PolicyError {
                 write!(f, "{transport} is listed twice in the order of transports: list it once")
             }
             Self::TooShort { field, value, least } => {
-                write!(f, "{field} is {value:?}, but must be at least {least:?}")
+                write!(f, "{field} is {}, but must be at least {}", Span(*value), Span(*least))
             }
             Self::TooLong { field, value, most } => {
-                write!(f, "{field} is {value:?}, but must be at most {most:?}")
+                write!(f, "{field} is {}, but must be at most {}", Span(*value), Span(*most))
             }
             Self::MaxInFlight(value) => {
                 write!(f, "max_in_flight is {value}, but must be 1 to {IN_FLIGHT_MAX}")
@@ -405,13 +405,30 @@ impl fmt::Display for PolicyError {
             }
             Self::WinAt(level) => write!(
                 f,
-                "no attempt can win at {level:?}: choose answered, transport, security or first-byte"
+                "no attempt can win {}: choose answered, transport, security or first-byte",
+                if *level < Level::Answered {
+                    "when it starts"
+                } else {
+                    "with a full-sized packet"
+                }
             ),
         }
     }
 }
 
 impl core::error::Error for PolicyError {}
+
+/// A duration as people write it: `0 ms`, `250 ms`, `5 s`.
+struct Span(Duration);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_micros() as f64 {
+            micros if micros >= 1e6 => write!(f, "{} s", micros / 1e6),
+            micros => write!(f, "{} ms", micros / 1e3),
+        }
+    }
+}
 
 impl Default for Policy {
     fn default() -> Self {

@@ -322,22 +322,9 @@ fn outcome_in_state(attempt: &Attempt) -> (Outcome, String) {
                 CloseReason::MadeRoom if attempt.level >= Level::Answered => {
                     "it was not complete yet, and another candidate took its place"
                 }
-                why => close_reason(*why),
+                why => why.description(),
             };
             (outcome, reason.into())
         }
-    }
-}
-
-const fn close_reason(why: CloseReason) -> &'static str {
-    match why {
-        CloseReason::Lost => "another attempt won",
-        CloseReason::BudgetSpent => "no answer within the time given after the win",
-        CloseReason::Deadline => "the deadline of the race expired",
-        CloseReason::Cancelled => "the caller ended the race",
-        CloseReason::NetworkChanged => "the network changed",
-        CloseReason::Withdrawn => "DNS withdrew its address",
-        CloseReason::Silent => "no answer, and its host refused all other candidates",
-        CloseReason::MadeRoom => "no answer yet, and another candidate took its place",
     }
 }

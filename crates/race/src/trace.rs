@@ -16,6 +16,7 @@ use crate::race::{Race, Setup};
 mod journal;
 #[cfg(test)]
 mod tests;
+mod wording;
 
 pub use journal::Journal;
 
@@ -51,7 +52,7 @@ impl fmt::Display for UnknownVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the trace has version {}, and only version {SCHEMA_VERSION} is supported: replay it with the eyas that recorded it",
+            "its format is version {}, and this eyas reads version {SCHEMA_VERSION}: replay it with the eyas that recorded it",
             self.0
         )
     }
@@ -166,20 +167,6 @@ pub enum Divergence {
         replayed: Box<Output>,
     },
 }
-
-impl fmt::Display for Divergence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Version(version) => version.fmt(f),
-            Self::Output { step, at, recorded, replayed } => write!(
-                f,
-                "step {step} at {at:?} differs: recorded {recorded:?}, replayed {replayed:?}; the trace was changed, or recorded by another eyas"
-            ),
-        }
-    }
-}
-
-impl core::error::Error for Divergence {}
 
 /// Replays a recorded race, and compares every output.
 ///

@@ -29,8 +29,8 @@ pub(crate) async fn run(flags: &PlanFlags, common: &CommonFlags) -> Result<(), F
     let is_unknown = plan.entries.is_empty() && plan.dropped.is_empty();
     let failure = is_unknown.then(|| {
         let from = source.as_ref().map(|source| format!(" from {source}")).unwrap_or_default();
-        Failure::new(Kind::Dns, format!("there is no address for {name}{from}"))
-            .hint("is the name right? --dns-server ADDR asks another server")
+        Failure::new(Kind::Dns, format!("DNS gave no address for {name}{from}"))
+            .hint("is the name right, and does DNS answer? --dns-server ADDR asks another server")
     });
     if common.json {
         let mut object = serde_json::json!({ "target": flags.target });

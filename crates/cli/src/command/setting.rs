@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use eyas::race::candidate::{Family, Transport};
 use eyas::race::memory;
-use eyas::race::policy::Policy;
+use eyas::race::policy::{Policy, PolicyError};
 use eyas::race::target::{Host, Service, Target, TargetError};
 use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::zone::parse_host;
@@ -24,7 +24,7 @@ use crate::flags::{
     ReachFlags, TrustFlags, VersionFlags,
 };
 use crate::output;
-use crate::terminal::{Line, OutputStyle, Paint};
+use crate::terminal::{Line, OutputStyle, Paint, time};
 
 /// The name of the memory file below the state directory.
 const MEMORY_FILE: &str = "eyas/memory.sqlite";
@@ -132,7 +132,10 @@ async fn addresses(host: &str, port: u16) -> Result<Vec<(IpAddr, u32)>, Failure>
         _ => {}
     }
     let found = tokio::net::lookup_host((host, port)).await.map_err(|cause| {
-        Failure::new(Kind::Dns, format!("cannot resolve {host}: {cause}"))
+        // The text of getaddrinfo says "failed to lookup address information" before its reason.
+        let why = cause.to_string();
+        let why = why.rsplit(": ").next().unwrap_or_default();
+        Failure::new(Kind::Dns, format!("--connect-to: DNS has no address for {host}: {why}"))
             .hint("--connect-to also accepts an address")
     })?;
     Ok(found.map(|address| (address.ip(), 0)).collect())
@@ -199,7 +202,34 @@ pub(crate) fn policy(
     if let Some(limit) = limits.into_iter().flatten().min() {
         policy.deadline = limit;
     }
-    policy.validated().map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))
+    let is_of_max_time = reach.max_time == Some(policy.deadline);
+    policy.validated().map_err(|cause| {
+        let mut failure = refused_policy(&cause);
+        if is_of_max_time {
+            failure.message = failure.message.replace(CONNECT_TIMEOUT, "--max-time");
+        }
+        failure
+    })
+}
+
+const CONNECT_TIMEOUT: &str = "--connect-timeout";
+
+/// Returns the failure of a policy that does not make sense, with the flag that made it so.
+pub(crate) fn refused_policy(cause: &PolicyError) -> Failure {
+    let (field, bound) = match cause {
+        PolicyError::TooShort { field, least, .. } => {
+            (*field, format!("at least {}", time(*least)))
+        }
+        PolicyError::TooLong { field, most, .. } => (*field, format!("at most {}", time(*most))),
+        other => return Failure::new(Kind::Usage, other.to_string()),
+    };
+    let flags = match field {
+        "deadline" => CONNECT_TIMEOUT,
+        "head_start" | "lossy_head_start" => "--head-start",
+        "attempt_delay" | "attempt_delay_min" | "attempt_delay_max" => "--attempt-delay",
+        other => other,
+    };
+    Failure::new(Kind::Usage, format!("{flags} must be {bound}"))
 }
 
 /// Returns the transports of a listener, with or without security.
@@ -457,6 +487,22 @@ mod tests {
         let policy = policy_of("eyas --policy serial").expect("a policy");
         assert_eq!((policy.max_in_flight, policy.late_switch), (1, false));
         assert_ne!(policy_of("eyas").expect("a policy").max_in_flight, 1);
+    }
+
+    #[test]
+    fn a_policy_that_makes_no_sense_names_the_flag() {
+        for (line, expected) in [
+            ("--connect-timeout 0", "--connect-timeout must be at least 1.0 ms"),
+            ("--connect-timeout 9 --max-time 0", "--max-time must be at least 1.0 ms"),
+            ("--max-time 3000d", "--max-time must be at most"),
+            ("--attempt-delay 0", "--attempt-delay must be at least 10 ms"),
+            ("--attempt-delay 1h", "--attempt-delay must be at most"),
+            ("--head-start 1h", "--head-start must be at most"),
+        ] {
+            let failure = policy_of(&format!("eyas {line}")).expect_err(line);
+            assert!(failure.message.starts_with(expected), "{line}: {failure}");
+            assert_eq!(failure.kind, Kind::Usage);
+        }
     }
 
     #[test]

@@ -102,7 +102,7 @@ impl Cli {
         let read = read.and_then(|mut matches| {
             Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut root))
         });
-        read.map_err(|error| typo::with_suggestion(error, &root))
+        read.map_err(|error| typo::presentable(error, &root))
     }
 }
 

@@ -1,14 +1,80 @@
-//! Misspelt commands.
+//! Misspelt commands, flags and values.
 
+use std::borrow::Cow;
+
+use clap::error::ErrorKind::{
+    DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion,
+};
 use clap::error::{ContextKind, ContextValue};
 use clap::{Command, Error};
+use eyas_http::shortened;
 
 /// The maximum number of wrong, missing, additional or transposed letters.
 const MAX_TYPOS: usize = 2;
 
+/// The letters of a flag after which an unfinished one is recognised.
+const MIN_START: usize = 4;
+
+/// Returns an error of the parser as users should see it: with suggestions only of what is really
+/// similar, and without repeating long arguments.
+pub(super) fn presentable(error: Error, root: &Command) -> Error {
+    with_suggestion(without_long_values(without_far_suggestions(error)), root)
+}
+
+/// Removes suggestions that only share some letters with what was given, as clap makes them, and the
+/// one that a misspelt flag was meant as a value: nothing here takes a value that begins with `-`.
+fn without_far_suggestions(mut error: Error) -> Error {
+    error.remove(ContextKind::Suggested);
+    for (suggested, given) in [
+        (ContextKind::SuggestedArg, ContextKind::InvalidArg),
+        (ContextKind::SuggestedSubcommand, ContextKind::InvalidSubcommand),
+        (ContextKind::SuggestedValue, ContextKind::InvalidValue),
+    ] {
+        let Some(ContextValue::String(given)) = error.get(given).cloned() else { continue };
+        let is_near = |name: &str| is_similar(&given, name);
+        let near = match error.get(suggested) {
+            Some(ContextValue::String(name)) => is_near(name),
+            Some(ContextValue::Strings(names)) => names.iter().any(|name| is_near(name)),
+            _ => true,
+        };
+        if !near {
+            error.remove(suggested);
+        }
+    }
+    error
+}
+
+/// Returns whether a flag, command or value may be meant: a few wrong letters, or only its start.
+fn is_similar(given: &str, name: &str) -> bool {
+    let word = |text: &str| {
+        let text = text.split(['=', ' ']).next().unwrap_or_default();
+        text.trim_start_matches('-').to_owned()
+    };
+    let (given, name) = (word(given), word(name));
+    let is_start = given.len() >= MIN_START && name.starts_with(&given);
+    is_start || nearest(&given, std::iter::once(name.as_str())).is_some()
+}
+
+/// Replaces the middle of long arguments, which the parser and the types of values quote.
+fn without_long_values(error: Error) -> Error {
+    if matches!(
+        error.kind(),
+        DisplayHelp | DisplayHelpOnMissingArgumentOrSubcommand | DisplayVersion
+    ) {
+        return error;
+    }
+    let text = error.to_string();
+    match shortened(&text) {
+        Cow::Owned(short) if short != text => {
+            Error::raw(error.kind(), short.strip_prefix("error: ").unwrap_or(&short))
+        }
+        _ => error,
+    }
+}
+
 /// Adds the most similar command if clap suggests none: clap does not recognise short words with
 /// transposed letters.
-pub(super) fn with_suggestion(mut error: Error, root: &Command) -> Error {
+fn with_suggestion(mut error: Error, root: &Command) -> Error {
     if error.get(ContextKind::SuggestedSubcommand).is_some() {
         return error;
     }
@@ -35,6 +101,66 @@ mod tests {
 
     use super::*;
     use crate::flags::Cli;
+
+    fn text_of(line: &[&str]) -> String {
+        let line = line.iter().map(std::ffi::OsString::from);
+        Cli::read(line, 80).expect_err("wrong").to_string()
+    }
+
+    #[test]
+    fn only_what_is_similar_is_suggested() {
+        for (line, suggestion) in [
+            (&["eyas", "get", "--insecrue", "a"], "'--insecure'"),
+            (&["eyas", "get", "--connect-time=3", "a"], "'--connect-timeout'"),
+            (&["eyas", "race", "--policy", "serail"], "'serial'"),
+        ] as [(&[&str], &str); 3]
+        {
+            let text = text_of(line);
+            assert!(text.contains("tip: ") && text.contains(suggestion), "{line:?}: {text}");
+        }
+        for line in [
+            &["eyas", "get", "--interface", "eth0", "a"] as &[&str],
+            &["eyas", "get", "--unix-socket", "x", "a"],
+            &["eyas", "--interface", "eth0"],
+            &["eyas", "netem", "run", "--loose", "true"],
+            &["eyas", "race", "--policy", "fair", "a"],
+        ] {
+            assert!(!text_of(line).contains("tip: "), "{line:?}: {}", text_of(line));
+        }
+    }
+
+    #[test]
+    fn a_long_argument_is_not_repeated_whole() {
+        let long = "x".repeat(65_536);
+        let flag = format!("--{long}");
+        for line in [
+            &["eyas", "get", "--doh-url", &long, "a"] as &[&str],
+            &["eyas", "get", "--resolve", &format!("a:{long}:b"), "a"],
+            &["eyas", "get", "--resolve", &format!("a:1:{long}"), "a"],
+            &["eyas", "get", "--policy", &long, "a"],
+            &["eyas", "get", "-H", &format!("{long} : a"), "a"],
+            &["eyas", "load", "-r", &long, "a"],
+            &["eyas", "load", "--size", &long, "a"],
+            &["eyas", "load", "--source", &long, "a"],
+            &["eyas", "lab", "run", "a", "--shard", &long],
+            &["eyas", "netem", "run", "--delay", &long, "true"],
+            &["eyas", "netem", "run", "--rate", &long, "true"],
+            &["eyas", "netem", "run", "--queue", &long, "true"],
+            &["eyas", "pipe", "a:1", &format!("--multipath={long}=1")],
+            &["eyas", "pipe", "a:1", &format!("--multipath=mapping={long}")],
+            &["eyas", "proxy", "--allow", &long],
+            &["eyas", "serve", "--upstream", &long],
+            &["eyas", "serve", "--names", &long],
+            &["eyas", "tunnel", "a", "-L", &long],
+            &["eyas", "tunnel", "a", "--server-key", &long],
+            &["eyas", &flag],
+            &["eyas", "get", &flag],
+            &["eyas", &long, "a", "b"],
+        ] {
+            let text = text_of(line);
+            assert!(text.len() < 2_000, "{:?}: {} bytes", &line[..2], text.len());
+        }
+    }
 
     #[test]
     fn swapped_letters_are_recognised() {

@@ -173,7 +173,13 @@ fn address_error(cause: &TargetError, expected: &str) -> String {
 pub(super) fn doh_url(text: &str) -> Result<String, String> {
     match Resolver::https(text) {
         Ok(_) => Ok(text.to_owned()),
-        Err(cause) => Err(format!("{cause}; expected a URL such as https://dns.example/dns-query")),
+        Err(cause) => {
+            let why = match cause {
+                eyas::Error::Resolver(why) => why,
+                other => other.to_string(),
+            };
+            Err(format!("{why}; expected a URL such as https://dns.example/dns-query"))
+        }
     }
 }
 

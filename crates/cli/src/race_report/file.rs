@@ -5,6 +5,7 @@ use std::io::{self, BufRead, Write};
 use std::path::Path;
 
 use eyas::race::trace::{Header, HeaderVersion, MAX_STEPS, Step, Trace};
+use serde_json::error::Category;
 
 use crate::failure::{Failure, Kind};
 
@@ -79,10 +80,45 @@ fn object<T: serde::de::DeserializeOwned>(
     source: &str,
     number: usize,
 ) -> Result<T, Failure> {
-    serde_json::from_str(text).map_err(|cause| not_a_trace(source, number, &cause))
+    serde_json::from_str(text).map_err(|cause| match cause.classify() {
+        Category::Data => {
+            let what = match number {
+                1 => "it has no head that this eyas knows",
+                _ => "this eyas knows no such step; another version may have recorded it",
+            };
+            not_a_trace(source, number, &what)
+        }
+        Category::Eof => not_a_trace(source, number, &"it ends in the middle of an object"),
+        _ => not_a_trace(source, number, &format!("no JSON at column {}", cause.column())),
+    })
 }
 
 fn not_a_trace(source: &str, number: usize, cause: &dyn std::fmt::Display) -> Failure {
     Failure::new(Kind::Replay, format!("{source} is not a trace: line {number}: {cause}"))
         .hint("record one with eyas race --trace FILE TARGET")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_trace_is_told_without_names_of_types() {
+        for (text, expected) in [
+            ("", "line 1: it is empty"),
+            ("hello\n", "line 1: no JSON at column 1"),
+            ("[]\n", "line 1: it has no head"),
+            ("{\"version\":2}\n", "line 1: it has no head"),
+            ("{\"version\":2,\"started_at\":\n", "line 1: it ends in the middle"),
+            ("{\"version\":1}\n", "line 1: its format is version 1"),
+        ] {
+            let failure = parse(&mut text.as_bytes(), "x.jsonl").expect_err(text);
+            let message = failure.message;
+            assert!(
+                message.starts_with(&format!("x.jsonl is not a trace: {expected}")),
+                "{message}"
+            );
+            assert!(!message.contains('`') && !message.contains("struct"), "{message}");
+        }
+    }
 }

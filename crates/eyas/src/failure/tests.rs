@@ -4,7 +4,9 @@ use eyas_race::evidence::{Cause, Level};
 use nix::libc;
 use rustls::{AlertDescription, CertificateError};
 
-use super::{Call, connect_failure, icmp_failure, io_failure, send_failure, tls_failure};
+use super::{
+    Call, alert_name, connect_failure, icmp_failure, io_failure, send_failure, tls_failure,
+};
 use crate::icmp::{IcmpCause, Report};
 
 fn cause(code: i32, reached: Level) -> Cause {
@@ -108,4 +110,15 @@ fn a_tls_error_inside_an_io_error_is_recognised() {
 fn closing_during_the_handshake_is_a_reset() {
     let error = io::Error::from(io::ErrorKind::UnexpectedEof);
     assert_eq!(io_failure(&error, Level::Transport).cause, Cause::Reset);
+}
+
+#[test]
+fn alerts_are_named_in_words() {
+    assert_eq!(alert_name(47), "TLS alert 47 (illegal parameter)");
+    assert_eq!(alert_name(199), "TLS alert 199");
+    for code in 0..=u8::MAX {
+        let name = alert_name(code);
+        let is_camel = |pair: &[u8]| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase();
+        assert!(!name.as_bytes().windows(2).any(is_camel) && !name.contains("nknown("), "{name}");
+    }
 }

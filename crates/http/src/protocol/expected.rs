@@ -44,9 +44,12 @@ impl Expected {
                 ))
             }
             _ if !is_transfer_understood(&head.headers) => {
-                let codings: Vec<_> = head.headers.get_all(TRANSFER_ENCODING).iter().collect();
+                let codings = head.headers.get_all(TRANSFER_ENCODING).iter();
+                let codings: Vec<_> =
+                    codings.map(|coding| String::from_utf8_lossy(coding.as_bytes())).collect();
                 reject(format!(
-                    "unsupported Transfer-Encoding {codings:?}: only chunked was offered"
+                    "unsupported Transfer-Encoding {:?}: only chunked was offered",
+                    codings.join(", ")
                 ))
             }
             _ => Ok(()),

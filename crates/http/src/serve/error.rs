@@ -49,7 +49,11 @@ pub enum ServeError {
 
 impl ServeError {
     pub(super) fn identity(cause: impl Display) -> Self {
-        Self::Identity(cause.to_string())
+        let text = cause.to_string();
+        // What the endpoint says about it as well is said once.
+        Self::Identity(
+            text.strip_prefix("certificate or key not usable: ").unwrap_or(&text).to_owned(),
+        )
     }
 }
 

@@ -34,7 +34,7 @@ use toml::{Table, Value};
 use super::error::EmulatorError;
 use super::topology::{PathTopology, Topology};
 use crate::middlebox::MiddleboxConfig;
-use crate::units::{LinkSpec, LinkSpecError, MiddleboxSpec, Time};
+use crate::units::{LinkSpec, LinkSpecError, MiddleboxSpec, Time, in_words_of_the_file};
 
 /// Both directions.
 const BOTH: [Direction; 2] = [Direction::Forward, Direction::Backward];
@@ -81,8 +81,8 @@ impl Scenario {
     /// # Errors
     /// The first error.
     pub fn parse(text: &str) -> Result<Self, EmulatorError> {
-        let file: File =
-            toml::from_str(text).map_err(|cause| EmulatorError::Topology(cause.to_string()))?;
+        let file: File = toml::from_str(text)
+            .map_err(|cause| EmulatorError::Topology(in_words_of_the_file(&cause)))?;
         let mut topology = Topology { core: file.core, ..Topology::default() };
         topology.seed = file.seed.unwrap_or(topology.seed);
         for (name, value) in &file.path {
@@ -112,7 +112,9 @@ fn take<T: serde::de::DeserializeOwned>(
     key: &str,
 ) -> Result<Option<T>, EmulatorError> {
     let read = |value: Value| {
-        value.try_into().map_err(|cause| refused(&format!("{section}.{key}"), cause))
+        value.try_into().map_err(|cause: toml::de::Error| {
+            refused(&format!("{section}.{key}"), in_words_of_the_file(&cause))
+        })
     };
     table.remove(key).map(read).transpose()
 }

@@ -8,6 +8,7 @@ use toml::{Table, Value};
 
 use super::PlanError;
 use crate::situation::live::ClientProgram;
+use crate::units::in_words_of_the_file;
 
 /// The placeholder for the client in its expectations.
 const PLACEHOLDER: &str = "{client}";
@@ -101,7 +102,8 @@ fn shipped(name: &str) -> Result<&'static str, PlanError> {
 
 fn read(text: &str) -> Result<ClientFile, PlanError> {
     let refused = |cause: &dyn std::fmt::Display| PlanError(format!("client: {cause}"));
-    let mut program: Table = toml::from_str(text).map_err(|cause| refused(&cause))?;
+    let mut program: Table =
+        toml::from_str(text).map_err(|cause| refused(&in_words_of_the_file(&cause)))?;
     let id = match program.remove("id") {
         Some(Value::String(id)) => id,
         _ => return Err(refused(&"id is missing: one word for tables, such as id = \"mine\"")),
@@ -114,12 +116,18 @@ fn read(text: &str) -> Result<ClientFile, PlanError> {
     };
     let mut take = |key: &str, empty: Value| program.remove(key).unwrap_or(empty);
     let expect = take("expect", Value::Array(Vec::new()));
-    let expect = expect.try_into().map_err(|cause| refused(&format!("expect: {cause}")))?;
+    let expect = expect
+        .try_into()
+        .map_err(|cause| refused(&format!("expect: {}", in_words_of_the_file(&cause))))?;
     let published = take("published", Value::Table(Table::new()));
-    let published =
-        published.try_into().map_err(|cause| refused(&format!("published: {cause}")))?;
+    let published = published
+        .try_into()
+        .map_err(|cause| refused(&format!("published: {}", in_words_of_the_file(&cause))))?;
     // Parsed here for the sake of the error message; the situation parses it again.
-    let _: ClientProgram = program.clone().try_into().map_err(|cause| refused(&cause))?;
+    let _: ClientProgram = program
+        .clone()
+        .try_into()
+        .map_err(|cause: toml::de::Error| refused(&in_words_of_the_file(&cause)))?;
     Ok(ClientFile { id, label, program, expect, published })
 }
 

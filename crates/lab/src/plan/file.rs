@@ -17,7 +17,7 @@ use crate::situation::{
     AccessSetup, ApplicationSetup, AssociationSetup, Axis, EventSetup, Grid, Mode, Named,
     PathSetup, Point, RandomSetup, RivalSetup, Setup, Situation, Times, live,
 };
-use crate::units::{self, Kind};
+use crate::units::{self, Kind, in_words_of_the_file};
 
 /// Everything that a file can contain. The parts of a situation are parsed here for error messages
 /// with line numbers; they are parsed again once all layers have been merged.
@@ -237,7 +237,7 @@ const SITUATION: [&str; 10] = [
 
 pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
     // First as it is, so that errors in the file are reported with their line numbers.
-    let invalid = |error: toml::de::Error| PlanError(error.to_string());
+    let invalid = |error: toml::de::Error| PlanError(in_words_of_the_file(&error));
     let _: File = toml::from_str(text).map_err(invalid)?;
     let mut table: Table = toml::from_str(text).map_err(invalid)?;
     let set =
@@ -247,8 +247,10 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
     }
     let published = clients::add(&mut table, &options.clients)?;
     check_printable(&Value::Table(table.clone())).map_err(PlanError)?;
-    let mut file: File =
-        table.clone().try_into().map_err(|error| PlanError(format!("after --set: {error}")))?;
+    let mut file: File = table
+        .clone()
+        .try_into()
+        .map_err(|error| PlanError(format!("after --set: {}", in_words_of_the_file(&error))))?;
     check_set(&file, &set)?;
     // A user who sets the axis has chosen the points, also where a scene or a curve has its own.
     if set.iter().any(|layer| layer.key == "sweep.values") {
@@ -441,7 +443,7 @@ fn point(
 }
 
 fn situation(kind: PlanKind, mut table: Table) -> Result<Situation, String> {
-    let words = |error: toml::de::Error| error.to_string();
+    let words = |error: toml::de::Error| in_words_of_the_file(&error);
     match kind {
         PlanKind::Simulated => {
             let setup: Setup = table.try_into().map_err(words)?;

@@ -12,6 +12,7 @@ use toml::{Table, Value};
 
 use super::{
     Framing, Jitter, Loss, ParseAmountError, Part, Queue, Rate, Recording, Reorder, Size, Time,
+    in_words_of_the_file,
 };
 
 /// Every supported key, in the order of listing.
@@ -212,7 +213,8 @@ impl LinkSpec {
     /// The first invalid property.
     pub fn read_table(&mut self, table: &Table) -> Result<(), LinkSpecError> {
         for (key, value) in table {
-            let wrong = |cause: toml::de::Error| refused(key, cause.message());
+            let wrong =
+                |cause: toml::de::Error| refused(key, in_words_of_the_file(&cause.message()));
             match value {
                 Value::String(text) => self.set(key, text)?,
                 Value::Boolean(up) => self.set(key, if *up { "yes" } else { "no" })?,

@@ -37,6 +37,7 @@ mod quantity;
 mod queue;
 mod recording;
 mod reordering;
+mod wording;
 
 pub use jitter::{Jitter, ParseJitterError};
 pub use link::{LinkRate, LinkSpec, LinkSpecError};
@@ -47,3 +48,4 @@ pub use quantity::{Kind, ParseAmountError, Part, Rate, Size, Time};
 pub use queue::{Framing, ParseQueueError, Queue};
 pub use recording::{ReadRecordingError, Recording};
 pub use reordering::{ParseReorderError, Reorder};
+pub(crate) use wording::in_words_of_the_file;

@@ -191,7 +191,7 @@ impl FromStr for Part {
     type Err = ParseAmountError;
 
     fn from_str(text: &str) -> Result<Self, ParseAmountError> {
-        match parse_as(text, Kind::Part, "a part of 100", "1.5 %")? {
+        match parse_as(text, Kind::Part, "a percentage", "1.5 %")? {
             part if part <= 1.0 => Ok(Self(part)),
             _ => Err(ParseAmountError {
                 text: text.to_owned(),

@@ -63,6 +63,7 @@ pub struct ParseQueueError(String);
 impl fmt::Display for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Packets(1) => f.write_str("1 packet"),
             Self::Packets(count) => write!(f, "{count} packets"),
             Self::Bytes(count) => Size(*count).fmt(f),
             Self::Red(count) => write!(f, "{count} packets red"),

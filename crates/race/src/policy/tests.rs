@@ -25,7 +25,7 @@ fn no_attempt_delay_goes_below_ten_milliseconds() {
         least: ATTEMPT_DELAY_FLOOR,
     };
     assert_eq!(error, expected);
-    assert_eq!(error.to_string(), "attempt_delay_min is 9ms, but must be at least 10ms");
+    assert_eq!(error.to_string(), "attempt_delay_min is 9 ms, but must be at least 10 ms");
     assert!(with(|policy| policy.attempt_delay_min = ATTEMPT_DELAY_FLOOR).is_ok());
 }
 

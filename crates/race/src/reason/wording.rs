@@ -99,9 +99,10 @@ impl Reason {
             }
             Self::NetworkLoses { loss, head_start, second_tries } => write!(
                 f,
-                "this network loses packets ({} of the last {} handshakes retransmitted): the head start is at least {}, and an unanswered attempt is repeated up to {second_tries} times",
+                "this network loses packets ({} of the last {} handshake{} retransmitted): the head start is at least {}, and an unanswered attempt is repeated up to {second_tries} times",
                 loss.sent_again,
                 loss.handshakes,
+                if loss.handshakes == 1 { "" } else { "s" },
                 Approximate(*head_start)
             ),
             Self::MoreWanted { than, family } => write!(
@@ -292,7 +293,7 @@ impl Reason {
                 f,
                 "DNS is protected and the HTTPS records of {name} are unavailable: connecting without them would weaken ECH"
             ),
-            other => write!(f, "{other:?}"),
+            _ => f.write_str("a reason that this version has no text for"),
         }
     }
 }

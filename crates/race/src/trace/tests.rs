@@ -93,6 +93,29 @@ fn a_divergence_names_the_first_step_that_differs() {
     assert_eq!(found, step);
     assert_eq!(*recorded, Output::Usable(AttemptId(0)));
     assert_eq!(*replayed, Output::Usable(AttemptId(1)));
+    let text = replay(&trace).unwrap_err().to_string();
+    let expected = format!(
+        "step {} differs: recorded was attempt 0 winning, and this eyas has attempt 1 winning; the \
+         trace was recorded by another version of eyas, or was changed",
+        step + 1
+    );
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn every_divergence_is_one_line_without_names_of_types() {
+    let recorded = recording();
+    for (at, step) in recorded.steps.iter().enumerate() {
+        let Event::Output(output) = &step.event else { continue };
+        let mut trace = recorded.clone();
+        trace.steps[at].event = Event::Output(Box::new(match **output {
+            Output::Finished => Output::Timeout(None),
+            _ => Output::Finished,
+        }));
+        let text = replay(&trace).unwrap_err().to_string();
+        assert!(!text.contains(['\n', '{', '"']) && !text.contains("Some("), "{text}");
+        assert!(text.len() < 300, "{text}");
+    }
 }
 
 #[test]

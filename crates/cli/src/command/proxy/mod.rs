@@ -164,8 +164,7 @@ fn builder(options: &ProxyDestinationFlags, common: &CommonFlags) -> Result<Prox
         (false, false) => None,
     };
     policy.deadline = options.connect_timeout;
-    let policy =
-        policy.validated().map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))?;
+    let policy = policy.validated().map_err(|cause| setting::refused_policy(&cause))?;
     let (allow, deny) = (options.allow.clone(), options.deny.clone());
     let rules = Rules { allow, deny, ..Rules::default() };
     let color = common.color;
