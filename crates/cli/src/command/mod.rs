@@ -2,15 +2,16 @@
 
 #[cfg(unix)]
 mod child;
+mod completions;
 mod demo;
 mod descriptors;
-mod generate;
 mod get;
 mod identity;
 mod interruption;
 mod lab;
 mod linger;
 mod load;
+mod man;
 mod memory;
 #[cfg(target_os = "linux")]
 mod netem;
@@ -63,8 +64,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Tunnel(_) => {
             Err(Failure::new(Kind::Listen, "tunnels are not available on this system"))
         }
-        Command::Completions { shell } => generate::completions(shell),
-        Command::Man(flags) => generate::man(&flags),
+        Command::Completions { shell } => completions::run(shell),
+        Command::Man(flags) => man::run(&flags),
         Command::Memory(flags) => memory::run(&flags, &common),
         Command::Serve(flags) => on_runtime(serve::run(&flags, &common)),
         Command::Lab(flags) => lab::run(flags, common),

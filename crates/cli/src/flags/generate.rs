@@ -14,6 +14,7 @@ pub(super) const MAN_EXAMPLES: &str = "\
 Examples:
   eyas man | man -l -                     the page of eyas
   eyas man lab run | man -l -             the page of one command
+  eyas man guide lab | man -l -           a guide; 'eyas man guide' lists them
   eyas man --out ~/.local/share/man/man1  all pages, each in its own file
 
 Without --out no file is written.";
@@ -21,7 +22,8 @@ Without --out no file is written.";
 /// Flags of `eyas man`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ManFlags {
-    /// The command whose man page is printed, such as get or lab run [default: eyas itself]
+    /// The command whose man page is printed, such as get or lab run, or guide and its topic
+    /// [default: eyas itself]
     pub(crate) command: Vec<String>,
     /// Write the man pages of all commands to DIR, as eyas.1, eyas-get.1 and so on
     #[arg(long, value_name = "DIR", conflicts_with = "command")]

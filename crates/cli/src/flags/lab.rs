@@ -22,7 +22,7 @@ Examples:
   eyas lab merge a b c d             merge four quarters into the result
 
 Finished runs are kept: after Ctrl-C, the same command runs the rest.
-docs/lab.md explains how to write a plan.";
+'eyas man guide lab' explains how to write a plan.";
 
 /// Flags of `eyas lab`.
 #[derive(Args, Clone, Debug)]
@@ -64,8 +64,8 @@ pub(crate) struct LabResultsFlags {
     /// Replace the chapters of this page, with pictures and compact results beside it
     ///
     /// The chapter of a plan is between the lines '<!-- NAME: eyas lab results -->' and '<!-- end -->'.
-    /// For docs/results.md the pictures and the compact results are in docs/results. Without DIR, the
-    /// page is written again from these.
+    /// For a page results.md the pictures and the compact results are in the directory results beside
+    /// it. Without DIR, the page is written again from these.
     #[arg(long, value_name = "FILE")]
     pub(crate) into: Option<PathBuf>,
 }
@@ -101,7 +101,7 @@ pub(crate) struct LabRunFlags {
     pub(crate) set: Vec<String>,
     /// Also test the client described by this file; he-clients only
     ///
-    /// The format is described in docs/he-clients.md. With --set 'clients=[]' only this client is
+    /// 'eyas man guide he-clients' describes the format. With --set 'clients=[]' only this client is
     /// tested.
     #[arg(long, value_name = "FILE")]
     pub(crate) client: Vec<PathBuf>,

@@ -135,7 +135,7 @@ where curl has one: 6 DNS, 7 connect, 28 timeout, 35 TLS, 60 certificate.";
 pub(crate) struct CommonFlags {
     /// Print one JSON object on standard output, including errors
     ///
-    /// The objects of all subcommands are described in docs/json.md.
+    /// 'eyas man guide json' describes the objects of all subcommands.
     #[arg(long, global = true, help_heading = "Output")]
     pub(crate) json: bool,
     /// When to use colours; NO_COLOR in the environment disables them as well

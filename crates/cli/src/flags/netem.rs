@@ -20,7 +20,7 @@ The command is the client, at 198.18.1.1 and 2001:2:0:1::1. At the other end of
 the link, at 198.18.1.2 and 2001:2:0:1::2, is the server, in its own network;
 --server runs a command there. Neither reaches this machine's own network.
 The exit status is the command's, 127 if it was not found, or 126 if it cannot
-be run. docs/netem.md has the details.";
+be run. 'eyas man guide netem' has the details.";
 
 /// Flags of `eyas netem`.
 #[derive(Args, Clone, Debug)]

@@ -22,7 +22,8 @@ pub(crate) struct PathFlags {
     /// capacity. Each path has its own congestion window, so that separate lines are all filled; if
     /// paths may share a bottleneck with others, --congestion cmt-rp-v2 or olia takes one fair
     /// share there. Options are named as in plans of the lab, such as
-    /// --multipath=mapping=modulo,sack-path=last-arrival; docs/tunnel.md lists them.
+    /// --multipath=mapping=modulo,sack-path=last-arrival; 'eyas man guide tunnel' lists
+    /// them.
     #[arg(long, value_name = "NAME=VALUE,...", num_args = 0..=1, require_equals = true,
           default_missing_value = "")]
     pub(crate) multipath: Option<MultipathOptions>,

@@ -30,7 +30,7 @@ One port supports SOCKS5, SOCKS4, SOCKS4a, HTTP CONNECT and HTTP proxy requests.
 Every destination is raced over its addresses, and what is learnt is kept in the
 memory of this machine. Where the client begins with TLS, the race is won by the
 first server that answers it, and not by one that accepts and stays silent.
-docs/proxy.md has the details.";
+'eyas man guide proxy' has the details.";
 
 pub(super) const RUN_EXAMPLES: &str = "\
 Examples:

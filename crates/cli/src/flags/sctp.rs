@@ -18,7 +18,7 @@ Examples:
   eyas sctp run --join /run/shared/sctp -- ./program
   eyas sctp status
 
-docs/sctp-run.md has the details.";
+'eyas man guide sctp-run' has the details.";
 
 pub(super) const RUN_EXAMPLES: &str = "\
 Examples:
@@ -96,8 +96,8 @@ pub(crate) struct SctpCarrierFlags {
     pub(crate) ip: bool,
     /// Send new data over all paths of an association at once
     ///
-    /// Options are named as in plans of the lab, such as --multipath=mapping=modulo; docs/tunnel.md
-    /// lists them. Programs choose buffers, the stream scheduler and interleaving themselves.
+    /// Options are named as in plans of the lab, such as --multipath=mapping=modulo; 'eyas man
+    /// guide tunnel' lists them. Programs choose buffers, the stream scheduler and interleaving themselves.
     #[arg(long, value_name = "NAME=VALUE,...", num_args = 0..=1, require_equals = true,
           default_missing_value = "", value_parser = multipath)]
     pub(crate) multipath: Option<MultipathOptions>,

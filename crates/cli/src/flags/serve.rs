@@ -23,7 +23,7 @@ Examples:
   eyas get --cacert ca.pem https://localhost:8443/bytes/1000000
 
 Beside the files: /bytes/N (N bytes, up to 1 GiB), /echo, /slow?ms=N.
-docs/gateway.md has the details of --upstream.
+'eyas man guide gateway' has the details of --upstream.
 Ctrl-C stops it once the requests in flight are answered; a second Ctrl-C stops
 it at once.";
 

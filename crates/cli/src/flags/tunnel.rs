@@ -30,7 +30,8 @@ Examples:
 
 All connections share one session over SCTP, QUIC or TCP, whichever gets through
 first, and both ends authenticate each other. When the session fails, its
-connections are reset, and a new one is opened. docs/tunnel.md has the details.";
+connections are reset, and a new one is opened. 'eyas man guide tunnel' has the
+details.";
 
 pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:

@@ -68,9 +68,31 @@ fn man_pages_fit_eighty_columns() {
                 letter => letters.push(letter),
             }
         }
-        assert!(letters.contains("OPTIONS"), "{}: {letters}", file.display());
+        if file.extension().is_some_and(|section| section == "7") {
+            assert!(letters.contains("DESCRIPTION"), "{}: {letters}", file.display());
+            continue;
+        }
+        for section in ["OPTIONS", "EXIT STATUS", "ENVIRONMENT"] {
+            assert!(letters.contains(section), "{}: {letters}", file.display());
+        }
+        assert!(!letters.contains("docs/"), "{}: {letters}", file.display());
         let too_long = letters.lines().find(|line| line.chars().count() > 80);
         assert_eq!(too_long, None, "{}", file.display());
+    }
+}
+
+#[test]
+fn guides_are_pages_and_can_be_printed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    Eyas::new("man --out man1").within(directory.path()).run().exits(0);
+    let file = fs::read_to_string(directory.path().join("man1/eyas-guide-lab.7")).expect("a page");
+    assert_eq!(Eyas::new("man guide lab").run().exits(0).out, file);
+    assert!(file.contains(".TH EYAS-GUIDE-LAB 7"), "{file}");
+    let lab = Eyas::new("man lab").run().exits(0).out.replace('\\', "");
+    assert!(lab.contains("eyas-guide-lab(7) explains how to write a plan"), "{lab}");
+    for (line, word) in [("man guide", "sctp-run"), ("man guide nosuch", "nosuch")] {
+        let refused = Eyas::new(line).run().exits(2).err;
+        assert!(refused.contains(word), "{refused}");
     }
 }
 

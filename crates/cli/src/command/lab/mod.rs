@@ -144,8 +144,9 @@ const fn extent(flags: &LabRunFlags) -> Extent {
 /// Parses the plan that is to be run.
 fn plan(name: &str, text: &str, options: &Options) -> Result<Plan, Failure> {
     Plan::parse(text, options).map_err(|cause| {
-        Failure::new(Kind::Usage, format!("{name}: {cause}"))
-            .hint("docs/lab.md explains every key; 'eyas lab show cmt-delay' is an example")
+        Failure::new(Kind::Usage, format!("{name}: {cause}")).hint(
+            "'eyas man guide lab' explains every key; 'eyas lab show cmt-delay' is an example",
+        )
     })
 }
 

@@ -230,7 +230,7 @@ fn spec(flag: &str, text: &str) -> Result<LinkSpec, Failure> {
 
 fn invalid_flag(flag: &str, cause: &dyn std::fmt::Display) -> Failure {
     Failure::new(Kind::Usage, format!("{flag}: {cause}"))
-        .hint("docs/netem.md has every key; an example: --rate 10mbit --forward loss=1%")
+        .hint("'eyas man guide netem' has every key; an example: --rate 10mbit --forward loss=1%")
 }
 
 /// Reports that a run was changed.

@@ -49,7 +49,7 @@ pub(super) fn scenario(flags: &NetemRunFlags) -> Result<Scenario, Failure> {
             Scenario::parse(&text).map_err(|cause| {
                 let failure = emulator_failure(cause);
                 Failure::new(failure.kind, format!("{path}: {failure}"))
-                    .hint("docs/netem.md explains every key, with examples")
+                    .hint("'eyas man guide netem' explains every key, with examples")
             })?
         }
         None => Scenario { topology: paths(&flags.path)?, events: Vec::new() },

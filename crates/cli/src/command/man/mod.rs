@@ -1,11 +1,19 @@
-//! `eyas completions` and `eyas man`: files that a package installs with the binary.
+//! `eyas man`: the pages that a package installs with the binary.
+//!
+//! | file | purpose |
+//! | --- | --- |
+//! | `mod` | the page of a command |
+//! | `sections` | exit status, environment and files |
+//! | `guide` | the guides of `docs/`, as pages of section 7 |
+
+mod guide;
+mod sections;
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
 use clap::{Arg, CommandFactory};
-use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
@@ -17,27 +25,34 @@ const EXAMPLES: &str = "Examples:\n";
 /// The indentation of examples on a man page. With the indentation of text they would not fit in
 /// eighty columns.
 const EXAMPLES_INDENT: &str = "2n";
-
-/// Prints the completions of a shell.
-pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "eyas", &mut script);
-    print(&script)
-}
+/// The word before the topic of a guide, in place of a command.
+const GUIDE: &str = "guide";
 
 /// Prints the page of a command, or writes those of all into a directory.
-pub(crate) fn man(flags: &ManFlags) -> Result<(), Failure> {
+pub(crate) fn run(flags: &ManFlags) -> Result<(), Failure> {
     let mut root = Cli::command().disable_help_subcommand(true);
     root.build();
+    if let Some((guide, topic)) = flags.command.split_first()
+        && guide == GUIDE
+    {
+        return print(guide::page(topic)?.as_bytes());
+    }
     let Some(directory) = &flags.out else {
         return print(&page(find_command(&root, &flags.command)?));
     };
     let failed = |cause: io::Error| Failure::write(&directory.display().to_string(), &cause);
     fs::create_dir_all(directory).map_err(failed)?;
-    write(&root, directory)
+    write(&root, directory)?;
+    guide::all().try_for_each(|(name, page)| write_page(directory, &format!("{name}.7"), &page))
 }
 
-fn print(text: &[u8]) -> Result<(), Failure> {
+/// Writes one page.
+fn write_page(directory: &Path, name: &str, page: &[u8]) -> Result<(), Failure> {
+    let path = directory.join(name);
+    fs::write(&path, page).map_err(|cause| Failure::write(&path.display().to_string(), &cause))
+}
+
+pub(super) fn print(text: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text)
         .and_then(|()| out.flush())
@@ -62,9 +77,7 @@ fn find_command<'a>(
 
 /// Writes the pages of a command and of all its subcommands.
 fn write(command: &clap::Command, directory: &Path) -> Result<(), Failure> {
-    let path = directory.join(format!("{}.1", name(command)));
-    fs::write(&path, page(command))
-        .map_err(|cause| Failure::write(&path.display().to_string(), &cause))?;
+    write_page(directory, &format!("{}.1", name(command)), &page(command))?;
     command.get_subcommands().try_for_each(|command| write(command, directory))
 }
 
@@ -96,13 +109,19 @@ fn render(command: &clap::Command, page: &mut Vec<u8>) -> io::Result<()> {
         man.render_subcommands_section(page)?;
     }
     let mut rest = Roff::new();
-    if let Some(text) = command.get_after_help() {
-        sections_after_flags(&mut rest, &text.to_string());
-    }
-    if name(command) != "eyas" {
-        rest.control("SH", ["SEE ALSO"]).text([roman("eyas(1)")]);
-    }
-    rest.to_writer(page)
+    let after_help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    sections_after_flags(&mut rest, &after_help);
+    sections::add(&mut rest, name(command));
+    let also: Vec<String> = match name(command) {
+        "eyas" => guide::names().collect(),
+        _ => vec!["eyas(1)".to_owned()],
+    };
+    rest.control("SH", ["SEE ALSO"]).text([roman(also.join(", "))]);
+    let mut text = Vec::new();
+    rest.to_writer(&mut text)?;
+    page.extend(text);
+    *page = guide::as_pages(&String::from_utf8_lossy(page)).into_bytes();
+    Ok(())
 }
 
 /// Returns a flag with the text that the short help leaves out, and with its aliases.

@@ -1,0 +1,198 @@
+//! The guides of `docs/` as pages of section 7, so that whoever installs the binary has them, too.
+
+use std::fmt::Write;
+
+use crate::failure::{Failure, Kind};
+
+/// A guide in Markdown.
+struct Guide {
+    topic: &'static str,
+    text: &'static str,
+}
+
+macro_rules! guides {
+    ($($topic:literal),* $(,)?) => {
+        [$(Guide { topic: $topic, text: include_str!(concat!("../../../../../docs/", $topic, ".md")) }),*]
+    };
+}
+
+const GUIDES: [Guide; 13] = guides![
+    "alt-svc",
+    "gateway",
+    "he-clients",
+    "http",
+    "json",
+    "lab",
+    "load",
+    "memory",
+    "names",
+    "netem",
+    "proxy",
+    "sctp-run",
+    "tunnel",
+];
+
+/// Returns the guide on a topic, as a page.
+pub(super) fn page(topic: &[String]) -> Result<String, Failure> {
+    let found = GUIDES.iter().find(|guide| topic == [guide.topic]);
+    found.map(to_page).ok_or_else(|| {
+        let topics: Vec<&str> = GUIDES.iter().map(|guide| guide.topic).collect();
+        let text = match topic.is_empty() {
+            true => "which guide?".to_owned(),
+            false => format!("there is no guide {:?}", topic.join(" ")),
+        };
+        Failure::new(Kind::Usage, text).hint(format!("there are {}", topics.join(", ")))
+    })
+}
+
+/// Returns the name and the text of each page.
+pub(super) fn all() -> impl Iterator<Item = (String, Vec<u8>)> {
+    GUIDES.iter().map(|guide| (format!("eyas-guide-{}", guide.topic), to_page(guide).into_bytes()))
+}
+
+/// Returns the names of the pages as other pages refer to them.
+pub(super) fn names() -> impl Iterator<Item = String> {
+    GUIDES.iter().map(|guide| format!("eyas-guide-{}(7)", guide.topic))
+}
+
+/// Returns a text that refers to guides by their pages, instead of the command that prints them.
+pub(super) fn as_pages(text: &str) -> String {
+    GUIDES.iter().fold(text.to_owned(), |text, guide| {
+        let command = format!("eyas man guide {}", guide.topic);
+        let page = format!("eyas\\-guide\\-{}(7)", guide.topic.replace('-', "\\-"));
+        text.replace(&format!("\\*(Aq{}\\*(Aq", command.replace('-', "\\-")), &page)
+            .replace(&format!("\\*(Aq{command}\\*(Aq"), &page)
+            .replace(&format!("'{command}'"), &page)
+    })
+}
+
+fn to_page(guide: &Guide) -> String {
+    let name = format!("eyas-guide-{}", guide.topic);
+    let mut page = format!(
+        ".TH {} 7 \" \" \"eyas {}\" \"Guides\"\n",
+        name.to_uppercase(),
+        env!("CARGO_PKG_VERSION")
+    );
+    let mut is_code = false;
+    let mut before = "";
+    for line in guide.text.lines() {
+        let is_fence = line.trim_start().starts_with("```");
+        if is_fence {
+            page.push_str(if is_code { ".fi\n" } else { ".PP\n.nf\n" });
+            is_code = !is_code;
+        } else if is_code {
+            let _ = writeln!(page, "{}", escaped(line));
+        } else {
+            add_line(&mut page, line, before, &name);
+        }
+        before = if is_fence { "" } else { line };
+    }
+    page
+}
+
+fn add_line(page: &mut String, line: &str, before: &str, name: &str) {
+    let text = inline(line.trim());
+    let _ = if let Some(title) = line.strip_prefix("# ") {
+        writeln!(page, ".SH NAME\n{} \\- {}\n.SH DESCRIPTION", escaped(name), inline(title))
+    } else if let Some(title) = line.strip_prefix("## ") {
+        writeln!(page, ".SH {}", inline(title).to_uppercase())
+    } else if let Some(title) = line.strip_prefix("### ") {
+        writeln!(page, ".SS {}", inline(title))
+    } else if line.starts_with("<!--") {
+        Ok(())
+    } else if let Some(row) = line.strip_prefix('|') {
+        add_row(page, row)
+    } else if let Some(item) = line.strip_prefix("- ") {
+        writeln!(page, ".IP \\(bu 2\n{}", inline(item))
+    } else if line.trim().is_empty() {
+        Ok(())
+    } else if before.trim().is_empty() && !line.starts_with("  ") {
+        writeln!(page, ".PP\n{text}")
+    } else {
+        writeln!(page, "{text}")
+    };
+}
+
+/// Adds a row of a table as an entry: its first cell, then the others.
+fn add_row(page: &mut String, row: &str) -> std::fmt::Result {
+    let cells: Vec<&str> = row.trim_end_matches('|').split(" | ").map(str::trim).collect();
+    let is_rule = cells.iter().all(|cell| cell.chars().all(|c| "-:| ".contains(c)));
+    match cells.split_first() {
+        Some((first, rest)) if !is_rule => {
+            let first = inline(first);
+            let first = if first.is_empty() { "\\&".to_owned() } else { first };
+            let rest: Vec<String> = rest.iter().map(|cell| inline(cell)).collect();
+            writeln!(page, ".TP\n{first}\n\\&{}", rest.join("; "))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns a line of text without the marks of Markdown; links to other guides name their pages.
+fn inline(line: &str) -> String {
+    let mut text = String::new();
+    let mut rest = line;
+    while let Some((before, label, to, after)) = link(rest) {
+        text.push_str(before);
+        let file = to.split('#').next().unwrap_or_default().trim_end_matches(".md");
+        match GUIDES.iter().find(|guide| guide.topic == file) {
+            Some(guide) if label.contains(".md") => {
+                let _ = write!(text, "eyas-guide-{}(7)", guide.topic);
+            }
+            Some(guide) => {
+                let _ = write!(text, "{label} (eyas-guide-{}(7))", guide.topic);
+            }
+            None => text.push_str(label.trim_end_matches(".md")),
+        }
+        rest = after;
+    }
+    text.push_str(rest);
+    let text = GUIDES.iter().fold(text, |text, guide| {
+        let page = format!("eyas-guide-{}(7)", guide.topic);
+        text.replace(&format!("docs/{}.md", guide.topic), &page)
+    });
+    let text = text.replace("docs/schema/", "schema/").replace("docs/", "");
+    escaped(&text.replace("**", "").replace('`', ""))
+}
+
+/// Splits a line at its first link: the text before, its label, where it leads, the text after.
+fn link(line: &str) -> Option<(&str, &str, &str, &str)> {
+    let middle = line.find("](")?;
+    let start = line[..middle].rfind('[')?;
+    let end = middle + line[middle..].find(')')?;
+    Some((&line[..start], &line[start + 1..middle], &line[middle + 2..end], &line[end + 1..]))
+}
+
+/// Returns a text that roff prints as it is.
+fn escaped(line: &str) -> String {
+    let text = line.replace('\\', "\\e").replace('-', "\\-");
+    match text.starts_with(['.', '\'']) {
+        true => format!("\\&{text}"),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markdown_becomes_a_page() {
+        let text = "# Load\n\nA `word`, **bold**, [names](names.md#x) and\n[more](results.md).\n\n\
+                    ## What it is\n\n- one\n  two\n\n| a | b |\n| --- | --- |\n| `-x` | text |\n\n\
+                    ```\n.so -x\n```\n";
+        let page = to_page(&Guide { topic: "load", text });
+        let expected = ".SH NAME\neyas\\-guide\\-load \\- Load\n.SH DESCRIPTION\n.PP\nA word, bold, names \
+                        (eyas\\-guide\\-names(7)) and\nmore.\n.SH WHAT IT IS\n.IP \\(bu 2\none\ntwo\n.TP\na\n\
+                        \\&b\n.TP\n\\-x\n\\&text\n.PP\n.nf\n\\&.so \\-x\n.fi\n";
+        assert_eq!(page.split_once('\n').expect("a title").1, expected);
+    }
+
+    #[test]
+    fn no_page_refers_to_a_file_that_is_not_installed() {
+        for (name, page) in all() {
+            let page = String::from_utf8(page).expect("text");
+            assert!(!page.contains("docs/") && !page.contains(".md)"), "{name}");
+        }
+    }
+}
