@@ -155,6 +155,7 @@ impl MiddleboxConfig {
             }
             Self::Quota(QuotaConfig { protocols, allowance, .. }) => {
                 let allowance = match allowance {
+                    Allowance::Packets(1) => "1 packet".to_owned(),
                     Allowance::Packets(packets) => format!("{packets} packets"),
                     Allowance::Bytes(bytes) => Size(*bytes as usize).to_string(),
                 };

@@ -15,7 +15,7 @@ use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, MemoryAction, MemoryFlags};
 use crate::output;
 use crate::shape::value;
-use crate::terminal::{Line, OutputStyle, Paint, table, time};
+use crate::terminal::{Line, OutputStyle, Paint, counted, table, time};
 
 /// Shows or changes the memory.
 pub(crate) fn run(flags: &MemoryFlags, common: &CommonFlags) -> Result<(), Failure> {
@@ -106,8 +106,7 @@ fn forgotten(path: &Path, count: usize, common: &CommonFlags) -> Result<(), Fail
     }
     let text = match count {
         0 => "Nothing was remembered.".to_owned(),
-        1 => "Forgot one row.".to_owned(),
-        count => format!("Forgot {count} rows."),
+        rows => format!("Forgot {}.", counted(rows as u64, "row")),
     };
     output::page(&[Line::new().with(Paint::Plain, text)], OutputStyle::of_stdout(common.color))
 }
@@ -225,7 +224,10 @@ fn row(shape: &MemoryRowJson) -> Vec<(Paint, String)> {
     }
     if shape.sent_again > 0 {
         let (again, all) = (shape.sent_again, shape.handshakes);
-        verdict.push_str(&format!(", {again} of the last {all} handshakes retransmitted"));
+        verdict.push_str(&match all {
+            1 => ", its one handshake was retransmitted".to_owned(),
+            all => format!(", {again} of the last {all} handshakes retransmitted"),
+        });
     }
     if let Some(offered) = offered(shape) {
         verdict.push_str(&format!(" ({offered})"));

@@ -8,7 +8,7 @@ use crate::flags::{CommonFlags, ReplayFlags};
 use crate::output;
 use crate::race_report::{self, RaceReport, explanation};
 use crate::shape::value;
-use crate::terminal::{Line, OutputStyle, Paint};
+use crate::terminal::{Line, OutputStyle, Paint, counted};
 use crate::timeline;
 
 /// Replays the race; a different decision is a failure that names the step.
@@ -34,7 +34,7 @@ pub(crate) fn run(flags: &ReplayFlags, common: &CommonFlags) -> Result<(), Failu
         lines.extend(explanation(&race_report.report.plan, None, style));
     }
     let steps = race_report.trace.steps.len();
-    let text = format!("{steps} steps, all as recorded.");
+    let text = format!("{}, all as recorded.", counted(steps as u64, "step"));
     lines.extend([Line::new(), Line::new().with(Paint::Good, text)]);
     output::page(&lines, style)
 }

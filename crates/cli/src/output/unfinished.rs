@@ -23,10 +23,10 @@ impl Unfinished {
     /// Adds to the failure of an interrupted run what happened to the received data.
     pub(crate) fn explain(&self, failure: Failure) -> Failure {
         match self.0.load(Ordering::Relaxed) {
-            bytes if bytes > 0 && failure.kind.is_interruption() => {
-                let bytes = count(bytes);
-                failure.hint(format!("the {bytes} bytes received so far were removed"))
-            }
+            bytes if bytes > 0 && failure.kind.is_interruption() => failure.hint(match bytes {
+                1 => "the byte received so far was removed".to_owned(),
+                bytes => format!("the {} bytes received so far were removed", count(bytes)),
+            }),
             _ => failure,
         }
     }

@@ -22,6 +22,15 @@ pub(crate) fn time(duration: Duration) -> String {
     }
 }
 
+/// Formats a number of things: `no rows`, `1 row`, `1,234 rows`.
+pub(crate) fn counted(number: u64, thing: &str) -> String {
+    match number {
+        0 => format!("no {thing}s"),
+        1 => format!("1 {thing}"),
+        number => format!("{} {thing}s", count(number)),
+    }
+}
+
 /// Formats a number with commas between thousands: `1,234,567`.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();

@@ -8,6 +8,6 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use amount::{count, time};
+pub(crate) use amount::{count, counted, time};
 pub(crate) use paint::{Line, OutputStyle, Paint, columns, current_width, wrapped};
 pub(crate) use table::{table, table_of_numbers};

@@ -12,6 +12,13 @@ fn style(choice: ColorChoice, terminal: bool, environment: &[(&str, &str)]) -> O
 }
 
 #[test]
+fn things_are_counted_in_grammar() {
+    for (number, text) in [(0, "no handshakes"), (1, "1 handshake"), (1_234, "1,234 handshakes")] {
+        assert_eq!(counted(number, "handshake"), text);
+    }
+}
+
+#[test]
 fn colours_need_a_terminal_and_no_opt_out() {
     use ColorChoice::{Always, Auto, Never};
     assert!(style(Auto, true, &[]).colour);

@@ -134,7 +134,7 @@ fn shards_produce_the_result_of_a_single_run() {
         command.arg("--out").arg(output("merged"))
     };
     let stderr = merge(&["4", "1", "2"]).run().exits(26).err;
-    assert!(stderr.contains("1 of 4 runs are missing: shard 3/4 is not among them"), "{stderr}");
+    assert!(stderr.contains("1 of 4 runs is missing: shard 3/4 is not among them"), "{stderr}");
     assert!(!directory.path().join("merged").exists());
     let shown = merge(&["4", "1", "3", "2"]).arg("--check").run().exits(0).out;
     assert!(shown.contains("accepted") && shown.contains("report.html"), "{shown}");

@@ -83,9 +83,10 @@ fn facts(document: &Document) -> String {
     };
     let set: String = run.set.iter().map(|set| format!(", `{set}`")).collect();
     format!(
-        "{title}. {points} points, {runs} {word} of each ({seeds}){extent}{set}, at commit {commit}.\n\n",
+        "{title}. {points} {of_points}, {runs} {word} of each ({seeds}){extent}{set}, at commit {commit}.\n\n",
         title = inline(&document.title),
         points = document.points.len(),
+        of_points = if document.points.len() == 1 { "point" } else { "points" },
         runs = run.runs,
         word = if run.runs == 1 { "run" } else { "runs" },
         commit = run.commit,

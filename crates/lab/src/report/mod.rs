@@ -119,7 +119,7 @@ fn head(document: &Document) -> String {
     let mut facts = vec![
         row("plan", &escape(&document.plan)),
         row("runs per point", &run.runs.to_string()),
-        row("seeds", &seeds),
+        row(if run.seeds.len() == 1 { "seed" } else { "seeds" }, &seeds),
         row("eyas", &escape(&format!("{} ({})", run.version, run.commit))),
     ];
     if !run.set.is_empty() {

@@ -19,8 +19,8 @@ fn table(document: &Document, point: &PointRow) -> String {
     let rows: String = point.outliers.iter().take(SHOWN).map(row).collect();
     let head: String = COLUMNS.iter().map(|name| format!("<th>{name}</th>")).collect();
     format!(
-        "<section>\n<h2>Outliers</h2>\n<p>{} of {} networks miss something, the worst first; up to \
-         {SHOWN} are shown. <code>eyas lab run {} --runs 1 --seed SEED</code> runs one alone.</p>\n\
+        "<section>\n<h2>Outliers</h2>\n<p>Networks that miss something, the worst first: {} of {}, of which up \
+         to {SHOWN} are shown. <code>eyas lab run {} --runs 1 --seed SEED</code> runs one alone.</p>\n\
          <table class=\"cards\">\n<thead><tr><th>seed</th>{head}<th>misses</th><th>network</th>\
          </tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</section>\n",
         point.outliers.len(),

@@ -59,7 +59,7 @@ pub enum MergeError {
         seed: u64,
     },
     /// Runs that are in no shard.
-    #[error("{missing} of {total} runs are missing: {}", details.join("; "))]
+    #[error("{missing} of {total} runs {} missing: {}", if *missing == 1 { "is" } else { "are" }, details.join("; "))]
     Incomplete {
         /// The number of missing runs.
         missing: usize,

@@ -12,7 +12,7 @@ use super::{COMMIT, Finished, Watcher, read_failure, write_failure};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, LabMergeFlags};
 use crate::output;
-use crate::terminal::{Line, OutputStyle, Paint, time};
+use crate::terminal::{Line, OutputStyle, Paint, counted, time};
 
 /// The runs of a plan that this machine executes.
 pub(super) struct Assignment {
@@ -55,7 +55,8 @@ pub(super) fn directory(plan: &Plan, shard: Shard) -> PathBuf {
 
 fn summary(shard: Shard, runs: usize, out: &Path, elapsed: Duration) -> Vec<Line> {
     let directory = out.display();
-    let finished = format!("shard {shard}: {runs} runs in {}, kept in {directory}", time(elapsed));
+    let runs = counted(runs as u64, "run");
+    let finished = format!("shard {shard}: {runs} in {}, kept in {directory}", time(elapsed));
     let next = "eyas lab merge with the directories of all shards creates the result";
     vec![Line::new().with(Paint::Plain, finished), Line::new().with(Paint::Dim, next)]
 }

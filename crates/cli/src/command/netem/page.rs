@@ -5,7 +5,7 @@ use eyas_lab::emulator::{
 };
 use serde_json::{Value, json};
 
-use crate::terminal::{Line, OutputStyle, Paint, table_of_numbers};
+use crate::terminal::{Line, OutputStyle, Paint, counted, table_of_numbers};
 
 /// The minimum and maximum of the requested width.
 const WIDTHS: (usize, usize) = (20, 500);
@@ -48,16 +48,18 @@ pub(super) fn lines(counters: &Counters, style: OutputStyle) -> Vec<Line> {
     lines.extend(middleboxes(counters, style));
     let mut warn = |text: String| lines.push(Line::new().with(Paint::Warn, format!("  {text}")));
     for path in counters.paths.iter().filter(|path| path.fragments > 0) {
-        warn(format!("{}: {} fragments, which no middlebox passes", path.name, path.fragments));
+        let fragments = counted(path.fragments, "fragment");
+        warn(format!("{}: {fragments} that no middlebox passes", path.name));
     }
     if counters.missed > 0 {
         warn(format!(
-            "the emulator was too late for {} packets, which are not counted above",
-            counters.missed
+            "the emulator was too late for {}, not counted above",
+            counted(counters.missed, "packet")
         ));
     }
     if counters.uncaptured > 0 {
-        warn(format!("the disk was too slow: {} packets not captured", counters.uncaptured));
+        let missing = counted(counters.uncaptured, "packet");
+        warn(format!("the disk was too slow: {missing} not captured"));
     }
     lines
 }

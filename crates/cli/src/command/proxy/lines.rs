@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, ProxyDestinationFlags};
-use crate::terminal::{Line, OutputStyle, Paint, count, time};
+use crate::terminal::{Line, OutputStyle, Paint, count, counted, time};
 
 /// The number of lines that can be queued.
 const QUEUE_LENGTH: usize = 1024;
@@ -104,7 +104,8 @@ impl Lines {
         }
         let missing = self.dropped.load(Relaxed);
         if missing > 0 {
-            report(&format!("{missing} connections have no line: they were not read fast enough"));
+            let missing = counted(missing, "connection");
+            report(&format!("without a line: {missing}, as lines were not read fast enough"));
         }
     }
 }
@@ -163,9 +164,9 @@ fn text_line(report: &Report) -> Line {
         (None, None) => line.push(Paint::Dim, "nowhere"),
     }
     if let Some(datagrams) = &report.datagrams {
-        let (sent, received) = (count(datagrams.sent), count(datagrams.received));
+        let (sent, received) = (counted(datagrams.sent, "datagram"), count(datagrams.received));
         let dropped = count(datagrams.dropped.iter().sum());
-        let text = format!("  {sent} datagrams sent, {received} received, {dropped} dropped");
+        let text = format!("  {sent} sent, {received} received, {dropped} dropped");
         line.push(Paint::Dim, text);
         if let Some(refusal) = &datagrams.refusal {
             line.push(Paint::Bad, format!("  {refusal}"));
@@ -180,9 +181,9 @@ fn text_line(report: &Report) -> Line {
         line.push(Paint::Plain, format!("  {} {}", info.transport, info.remote));
         let after = time(reached.unwrap_or_default());
         line.push(Paint::Good, format!("  {how} after {after}"));
-        let (sent, received) = (count(report.sent), count(report.received));
+        let (sent, received) = (counted(report.sent, "byte"), count(report.received));
         let took = time(report.took);
-        line.push(Paint::Dim, format!("  {sent} bytes sent, {received} received in {took}"));
+        line.push(Paint::Dim, format!("  {sent} sent, {received} received in {took}"));
     }
     match (&report.end, report.end.detail()) {
         (Ending::Done, _) => {}

@@ -7,7 +7,7 @@ use eyas_supervisor::CaptureFile;
 use crate::failure::Failure;
 use crate::flags::CommonFlags;
 use crate::output;
-use crate::terminal::{Line, OutputStyle, Paint};
+use crate::terminal::{Line, OutputStyle, Paint, counted};
 
 /// Opens the file, if requested.
 pub(super) fn create(file: Option<&Path>) -> Result<Option<CaptureFile>, Failure> {
@@ -25,7 +25,8 @@ pub(super) fn finish(
     let (Some(capture), Some(file)) = (capture, file) else { return Ok(()) };
     let dropped = capture.finish().map_err(|cause| write_failure(file, &cause))?;
     if dropped > 0 {
-        let text = format!("{} was too slow for its packets {dropped} times", file.display());
+        let packets = counted(dropped, "packet");
+        let text = format!("{} was too slow: it lacks {packets}", file.display());
         let line = Line::new().with(Paint::Warn, text);
         output::print_to_stderr(&[line], OutputStyle::of_stderr(common.color));
     }

@@ -16,6 +16,7 @@ use serde_json::json;
 
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, LogFormat};
+use crate::terminal::counted;
 
 /// The number of lines that can be queued.
 const QUEUE_LENGTH: usize = 1024;
@@ -98,7 +99,8 @@ impl Log {
             0 => Ok(()),
             lines => {
                 let text = format!(
-                    "{destination} was too slow: {lines} requests are not in the access log"
+                    "{destination} was too slow: the access log lacks {}",
+                    counted(lines, "request")
                 );
                 Err(Failure::new(Kind::Write, text))
             }
