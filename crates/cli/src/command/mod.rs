@@ -73,7 +73,10 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Replay(flags) => replay::run(&flags, &common),
         Command::Demo(flags) => on_runtime(until_interrupted(demo::run(&flags, &common))),
         Command::Get(flags) => on_one_thread(get::run(&flags, &common)),
-        Command::Race(flags) => on_runtime(until_interrupted(race::run(&flags, &common))),
+        Command::Race(flags) => match flags.count {
+            Some(count) => on_runtime(race::run_series(&flags, count, &common)),
+            None => on_runtime(until_interrupted(race::run(&flags, &common))),
+        },
         Command::Pipe(flags) => on_runtime(pipe::run(&flags, &common)),
         Command::Plan(flags) => on_runtime(until_interrupted(plan::run(&flags, &common))),
     };

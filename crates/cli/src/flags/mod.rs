@@ -27,6 +27,7 @@ mod tests;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
@@ -37,7 +38,7 @@ pub(crate) use get::{GetFlags, RequestFlags};
 pub(crate) use lab::{
     LabAction, LabFlags, LabMergeFlags, LabResultsFlags, LabRunFlags, TableFormat,
 };
-pub(crate) use load::{FileFlags, LoadChoiceFlags, LoadFlags};
+pub(crate) use load::{FileFlags, LoadChoiceFlags, LoadFlags, LoadRequestFlags};
 pub(crate) use memory::{MemoryAction, MemoryChoice, MemoryFlags};
 pub(crate) use multipath::MultipathOptions;
 pub(crate) use netem::NetemFlags;
@@ -244,6 +245,9 @@ Examples:
   eyas race example.org                 who wins, drawn as a timeline
   eyas race --all example.org           let every candidate finish: what works,
                                         how fast, and why the others fail
+  eyas race --count 100 --interval 2s example.org
+                                        which fail how often, and how long
+                                        the others take
   eyas race --explain example.org       why each candidate is ranked where it is
   eyas race --alpn imap mail.example.org:993
   eyas race --plain localhost:8080      without TLS
@@ -269,6 +273,13 @@ pub(crate) struct RaceFlags {
     /// Explain for each candidate why it is ranked where it is, or why it was dropped
     #[arg(long)]
     pub(crate) explain: bool,
+    /// Race N times, with --all, and print losses and percentiles for each transport and family
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000),
+          conflicts_with_all = ["trace", "explain"])]
+    pub(crate) count: Option<u32>,
+    /// Time from one race of --count to the next [default: 1s]
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, requires = "count")]
+    pub(crate) interval: Option<Duration>,
     #[command(flatten)]
     pub(crate) service: ServiceFlags,
     /// Record the race in FILE, for 'eyas replay'

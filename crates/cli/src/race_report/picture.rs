@@ -40,7 +40,12 @@ impl RaceReport {
             progress: self.progress(attempt.id),
             ended: attempt.ended().map(since),
             end,
-            note: note(attempt, end, attempt.ended().map(since), since(attempt.started)),
+            note: match (end, self.trace.header.setup.policy.exhaustive) {
+                // Every candidate was to finish, so that being ready first is no more than that.
+                (End::Won, true) => ready(attempt.ended().map(since), ", the first"),
+                (End::Ready, true) => ready(attempt.ended().map(since), ""),
+                _ => note(attempt, end, attempt.ended().map(since), since(attempt.started)),
+            },
         }
     }
 
@@ -90,12 +95,16 @@ fn end(attempt: &Attempt) -> End {
     }
 }
 
+fn ready(at: Option<Duration>, rest: &str) -> String {
+    format!("ready after {}{rest}", time(at.unwrap_or_default()))
+}
+
 fn note(attempt: &Attempt, end: End, ended: Option<Duration>, started: Duration) -> String {
     let ended = ended.unwrap_or_default();
     match (&attempt.state, end) {
         (_, End::Won) => format!("won after {}", time(ended)),
-        (_, End::TookOver) => format!("took over at {}", time(ended)),
-        (_, End::Ready) => format!("ready at {}, spare", time(ended)),
+        (_, End::TookOver) => format!("took over after {}", time(ended)),
+        (_, End::Ready) => format!("ready after {}, spare", time(ended)),
         (_, End::UnderWay) => "under way".to_owned(),
         (AttemptState::Failed { failure, .. }, _) => failure.cause.to_string(),
         (AttemptState::Closed { why: CloseReason::BudgetSpent, .. }, _) => {

@@ -15,14 +15,10 @@ impl RaceReport {
     /// Returns one row for each attempt, except those that were repeated in a later turn, then each problem with a certificate once, then the
     /// candidates that were not tried.
     pub(crate) fn table(&self, style: OutputStyle) -> Vec<Line> {
-        let last_turns = self.report.attempts.iter().enumerate().filter(|(index, attempt)| {
-            let later = &self.report.attempts[index + 1..];
-            attempt.outcome != Outcome::Closed || !later.iter().any(|other| repeats(other, attempt))
-        });
-        let rows: Vec<_> = last_turns.map(|(_, attempt)| self.row(attempt)).collect();
+        let rows: Vec<_> = self.last_turns().map(|attempt| self.row(attempt)).collect();
         let mut lines = match rows.is_empty() {
             true => Vec::new(),
-            false => table(&["transport", "address", "works", "ready", "why not"], rows, style),
+            false => table(&["transport", "address", "works", "took", "why not"], rows, style),
         };
         for sentence in self.certificates() {
             lines.extend(wrapped(Paint::Plain, &sentence, 2, style));
@@ -33,6 +29,33 @@ impl RaceReport {
             lines.extend(wrapped(Paint::Dim, &text, 2, style));
         }
         lines
+    }
+
+    /// Returns the attempts, except those that were repeated in a later turn.
+    fn last_turns(&self) -> impl Iterator<Item = &AttemptReport> {
+        let attempts = self.report.attempts.iter().enumerate().filter(|(index, attempt)| {
+            let later = &self.report.attempts[index + 1..];
+            attempt.outcome != Outcome::Closed || !later.iter().any(|other| repeats(other, attempt))
+        });
+        attempts.map(|(_, attempt)| attempt)
+    }
+
+    /// Returns what became of each candidate that was tried: its attempt, and why there is no
+    /// connection if there is none, without the time that it took.
+    pub(crate) fn outcomes(&self) -> impl Iterator<Item = (&AttemptReport, String)> {
+        self.last_turns().map(|attempt| {
+            let why = match (self.failed(attempt), attempt.outcome) {
+                (Some(failure), _) => match CertificateFault::of(failure) {
+                    Some(fault) => short_description(fault).to_owned(),
+                    None => failure.cause.to_string(),
+                },
+                (None, Outcome::Closed) if attempt.level == Level::Started => {
+                    "no answer".to_owned()
+                }
+                (None, _) => attempt.reason.clone(),
+            };
+            (attempt, why)
+        })
     }
 
     /// Returns the problems with the presented certificates, except those that the failure of the

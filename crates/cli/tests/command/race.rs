@@ -22,6 +22,42 @@ fn a_race_has_a_winner_and_a_verdict() {
 }
 
 #[test]
+fn a_series_counts_losses_and_times_for_each_transport() {
+    let peer = Peer::start(Personality::UdpSwallowed);
+    let line = format!("race --count 3 --interval 1ms --connect-timeout 500ms {}", peer.url("/"));
+    let object = peer.eyas(&line).arg("--json").run().exits(0).json();
+    validate("race-series", &object);
+    assert_eq!((&object["races"], &object["connected"]), (&3.into(), &3.into()));
+    let rows = object["rows"].as_array().expect("rows");
+    let row = |name: &str| {
+        let found = rows.iter().find(|row| row["transport"] == name && row["security"] == "tls");
+        found.unwrap_or_else(|| panic!("{name}: {object:#}")).clone()
+    };
+    let (tcp, quic) = (row("tcp"), row("quic"));
+    assert_eq!((&tcp["ready"], &tcp["lost"]), (&3.into(), &0.into()));
+    assert!(tcp["times_ms"]["p50"].as_f64() > Some(0.0), "{tcp}");
+    assert_eq!((&quic["tried"], &quic["lost"]), (&3.into(), &3.into()));
+    assert!(quic["times_ms"].is_null() && quic["failures"] != serde_json::json!({}), "{quic}");
+    let page = peer.eyas(&line).run().exits(0).out;
+    for word in ["3 races to ", "median", "tcp tls IPv4", "3 (100 %)", "quic tls IPv4: 3 "] {
+        assert!(page.contains(word), "{word}: {page}");
+    }
+}
+
+#[test]
+fn a_series_without_any_connection_fails_as_a_race_does() {
+    let at = format!("127.0.0.1:{}", crate::ports::own_port());
+    let line = format!("race --count 2 --interval 1ms --connect-timeout 1s tcp://{at}");
+    let failed = Eyas::new(&line).arg("--json").run().exits(7).json();
+    validate("error", &failed);
+    let page = Eyas::new(&line).run().exits(7);
+    assert!(page.out.contains("without any connection: 2 races"), "{}", page.out);
+    for line in ["race --interval 1s a", "race --count 0 a", "race --count 2 --trace x a"] {
+        Eyas::new(line).run().exits(2);
+    }
+}
+
+#[test]
 fn all_reports_what_works_and_why_the_rest_does_not() {
     let cases = [
         (Personality::Healthy, "quic", "HTTP/3 works"),
@@ -50,6 +86,8 @@ fn all_reports_what_works_and_why_the_rest_does_not() {
         assert!(text.contains(verdict), "{personality:?}: {text}");
         let table = peer.eyas(&line).run().exits(0).out;
         assert!(table.contains("works") && table.contains("quic tls"), "{table}");
+        // Nothing is won where every candidate finishes.
+        assert!(table.contains("ready after") && !table.contains("won after"), "{table}");
         let row = table.lines().find(|line| line.contains("mptcp tls")).unwrap_or_default();
         assert!(!row.contains(" yes "), "a fallback is no MPTCP: {row}");
         if fell_back.iter().any(|one| one["outcome"] == "lost") {

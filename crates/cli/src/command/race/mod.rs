@@ -1,73 +1,39 @@
 //! `eyas race`: races, and shows the result, without fetching anything.
+//!
+//! | file | purpose |
+//! | --- | --- |
+//! | `mod` | one race, and its report |
+//! | `setup` | from the flags to a race |
+//! | `series` | many races, and their statistics |
 
-use std::time::Duration;
+mod series;
+mod setup;
 
-use eyas::race::candidate::Transport;
-use eyas::race::policy::SctpSecurity;
+use eyas::NameSource;
 use eyas::race::report::{PlanJson, RaceJson};
-use eyas::race::target::Service;
-use eyas::sctp::SctpAssociation;
 use eyas::sctp::protocol::endpoint::PathStatus;
-use eyas::{Connection, NameSource};
 use serde_json::Value;
 
-use super::linger::linger;
+pub(crate) use self::series::run as run_series;
+use self::setup::{RaceSetup, Raced};
 use super::paths::{shapes, summary};
-use super::setting::{self, RaceContext};
-use super::target;
 use crate::failure::Failure;
 use crate::flags::{CommonFlags, RaceFlags};
 use crate::output;
-use crate::race_report::{self, RaceReport, explanation, name_source};
+use crate::race_report::{self, RaceReport, explanation};
 use crate::shape::{NamesShape, value};
 use crate::terminal::{Line, OutputStyle, Paint};
 use crate::timeline;
 
-/// The default time of each candidate with `--all`: enough for two retransmissions.
-const ALL_DEADLINE: Duration = Duration::from_secs(8);
-/// How long to wait for the late switch after a race was won.
-const WATCH_TIME: Duration = Duration::from_secs(1);
-
 /// Races and reports.
 pub(crate) async fn run(flags: &RaceFlags, common: &CommonFlags) -> Result<(), Failure> {
-    let target = target::parse(&flags.target, &flags.service, flags.versions)?;
-    let context = RaceContext::new(&flags.choice, &flags.reach, &flags.trust, &target).await?;
-    let mut policy = setting::policy(flags.policy, &flags.choice, &flags.reach, &target)?;
-    if flags.all {
-        policy.exhaustive = true;
-        policy.ignore_memory = true;
-        policy.sctp_security = SctpSecurity::Both;
-        // The transports of a target that names them are used as given.
-        if matches!(target.service, Service::Http { .. }) {
-            let rest = Transport::ALL.into_iter();
-            let rest: Vec<_> =
-                rest.filter(|transport| !policy.transports.contains(transport)).collect();
-            policy.transports.extend(rest);
-        }
-        if flags.reach.connect_timeout.is_none() && flags.reach.max_time.is_none() {
-            policy.deadline = ALL_DEADLINE;
-        }
-    }
-    let source = name_source(context.endpoint.resolver(), &target).filter(|_| flags.explain);
-    let mut preconnection = context.endpoint.preconnection(target).policy(policy);
-    if let Some(seed) = flags.choice.seed {
-        preconnection = preconnection.seed(seed);
-    }
-    let mut initiation = preconnection.initiate();
-    let connected = initiation.usable().await;
-    if connected.is_ok() {
-        // The late switch is part of the picture; waiting longer would not show more.
-        let _ = tokio::time::timeout(WATCH_TIME, initiation.finished()).await;
-        linger(|| initiation.trace(), &context.memory).await;
-    }
-    let association = connected.as_ref().ok().and_then(Connection::sctp);
-    let paths = association.map(SctpAssociation::paths).unwrap_or_default();
-    let race_report = RaceReport::from_trace(initiation.trace())?;
+    let setup = RaceSetup::new(flags).await?;
+    let Raced { report, paths } = setup.race(0).await?;
     if let Some(path) = &flags.trace {
-        race_report::write(path, &race_report.trace)?;
+        race_report::write(path, &report.trace)?;
     }
-    context.warn(common);
-    print(&race_report, source.as_ref(), &paths, flags, common)
+    setup.context.warn(common);
+    print(&report, setup.source.as_ref(), &paths, flags, common)
 }
 
 fn print(
@@ -120,7 +86,7 @@ pub(super) fn heading(race_report: &RaceReport) -> Vec<Line> {
     let target = &race_report.trace.header.setup.target;
     let mut line = Line::new().with(Paint::Head, format!("Race to {target}"));
     if race_report.report.from_memory {
-        line.push(Paint::Dim, "  led by memory");
+        line.push(Paint::Dim, "  led by what earlier races learnt: see eyas memory");
     }
     vec![line, Line::new()]
 }

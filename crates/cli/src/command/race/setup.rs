@@ -1,0 +1,83 @@
+//! What the flags of `eyas race` ask for: the target, the policy, the endpoint.
+
+use std::time::Duration;
+
+use eyas::race::candidate::Transport;
+use eyas::race::policy::{Policy, SctpSecurity};
+use eyas::race::target::{Service, Target};
+use eyas::sctp::SctpAssociation;
+use eyas::sctp::protocol::endpoint::PathStatus;
+use eyas::{Connection, NameSource};
+
+use crate::command::linger::linger;
+use crate::command::setting::{self, RaceContext};
+use crate::command::target;
+use crate::failure::Failure;
+use crate::flags::RaceFlags;
+use crate::race_report::{RaceReport, name_source};
+
+/// The default time of each candidate with `--all`: enough for two retransmissions.
+const ALL_DEADLINE: Duration = Duration::from_secs(8);
+/// How long to wait for the late switch after a race was won.
+const WATCH_TIME: Duration = Duration::from_secs(1);
+
+/// Everything that a race needs, as often as it is run.
+pub(super) struct RaceSetup {
+    pub(super) context: RaceContext,
+    pub(super) source: Option<NameSource>,
+    target: Target,
+    policy: Policy,
+    seed: Option<u64>,
+}
+
+/// A race that is over.
+pub(super) struct Raced {
+    pub(super) report: RaceReport,
+    /// The paths of the association, if SCTP won.
+    pub(super) paths: Vec<PathStatus>,
+}
+
+impl RaceSetup {
+    /// Reads the flags.
+    pub(super) async fn new(flags: &RaceFlags) -> Result<Self, Failure> {
+        let target = target::parse(&flags.target, &flags.service, flags.versions)?;
+        let context = RaceContext::new(&flags.choice, &flags.reach, &flags.trust, &target).await?;
+        let mut policy = setting::policy(flags.policy, &flags.choice, &flags.reach, &target)?;
+        if flags.all || flags.count.is_some() {
+            policy.exhaustive = true;
+            policy.ignore_memory = true;
+            policy.sctp_security = SctpSecurity::Both;
+            // The transports of a target that names them are used as given.
+            if matches!(target.service, Service::Http { .. }) {
+                let rest = Transport::ALL.into_iter();
+                let rest: Vec<_> =
+                    rest.filter(|transport| !policy.transports.contains(transport)).collect();
+                policy.transports.extend(rest);
+            }
+            if flags.reach.connect_timeout.is_none() && flags.reach.max_time.is_none() {
+                policy.deadline = ALL_DEADLINE;
+            }
+        }
+        let source = name_source(context.endpoint.resolver(), &target).filter(|_| flags.explain);
+        Ok(Self { context, source, target, policy, seed: flags.choice.seed })
+    }
+
+    /// Races once. Each of several races has another seed.
+    pub(super) async fn race(&self, number: u64) -> Result<Raced, Failure> {
+        let preconnection = self.context.endpoint.preconnection(self.target.clone());
+        let mut preconnection = preconnection.policy(self.policy.clone());
+        if let Some(seed) = self.seed {
+            preconnection = preconnection.seed(seed.wrapping_add(number));
+        }
+        let mut initiation = preconnection.initiate();
+        let connected = initiation.usable().await;
+        if connected.is_ok() {
+            // The late switch is part of the picture; waiting longer would not show more.
+            let _ = tokio::time::timeout(WATCH_TIME, initiation.finished()).await;
+            linger(|| initiation.trace(), &self.context.memory).await;
+        }
+        let association = connected.as_ref().ok().and_then(Connection::sctp);
+        let paths = association.map(SctpAssociation::paths).unwrap_or_default();
+        Ok(Raced { report: RaceReport::from_trace(initiation.trace())?, paths })
+    }
+}
