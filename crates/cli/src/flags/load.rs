@@ -19,16 +19,19 @@ Examples:
   eyas load -r 1000 -d 60s --warm-up 10s http://localhost:8080/bytes/1024
   eyas load -r 10000 -c 50 --arrivals constant http://localhost:8080/
                                                 on 50 persistent connections
+  eyas load --clients 50 -c 50 URL              a closed loop: how many at most?
+  eyas load -X PUT --data @body.json -u ada:secret URL
   eyas load -r 100..2000 -d 1m URL              where does latency rise?
   eyas load --transport sctp-udp,tcp --policy naive --hit-rate 80% \\
             --outcome tcp --http1.0 --source 127.0.0.1-127.0.0.50 URL
                                                 the race of 2016 and its cache
   eyas load --csv run.csv --histogram run.hlog --json URL > run.json
 
-Requests do not wait for earlier ones: every time is measured from the intended
-start, and requests that cannot start are counted as dropped. --max-time applies
-to each request. Ctrl-C ends the load and prints the results so far.
-docs/load.md explains the numbers.";
+Without --clients, requests do not wait for earlier ones: every time is measured
+from the intended start, and requests that cannot start are counted as dropped.
+--max-time applies to each request, --duration to the load. Ctrl-C ends the load
+and prints the results so far.
+'eyas man guide load' explains the numbers.";
 
 /// Flags of `eyas load`.
 #[derive(Args, Clone, Debug)]
@@ -37,6 +40,8 @@ pub(crate) struct LoadFlags {
     pub(crate) url: String,
     #[command(flatten)]
     pub(crate) arrivals: ArrivalFlags,
+    #[command(flatten)]
+    pub(crate) request: LoadRequestFlags,
     #[command(flatten)]
     pub(crate) connections: ConnectionFlags,
     #[command(flatten)]
@@ -64,7 +69,13 @@ pub(crate) struct ArrivalFlags {
     /// How requests are spaced
     #[arg(long, value_name = "SPACING", default_value = "poisson")]
     pub(crate) arrivals: SpacingName,
+    /// A closed loop instead: N clients, each of which waits for its response before its next request
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000),
+          conflicts_with_all = ["rate", "arrivals", "max_in_flight"])]
+    pub(crate) clients: Option<u32>,
     /// How long requests arrive [default: 10s, or until --requests]
+    ///
+    /// Requests in flight at the end have one more second; the rest counts as unfinished.
     #[arg(short, long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) duration: Option<Duration>,
     /// Maximum number of requests
@@ -77,9 +88,6 @@ pub(crate) struct ArrivalFlags {
     /// uses one at random
     #[arg(long, value_name = "SIZE[,SIZE]", value_delimiter = ',', value_parser = values::size)]
     pub(crate) size: Vec<u64>,
-    /// Add a header
-    #[arg(short = 'H', long, value_name = "NAME: VALUE", value_parser = values::header)]
-    pub(crate) header: Vec<HeaderLine>,
     /// Maximum number of requests in flight; further ones are dropped
     #[arg(long, value_name = "N", default_value_t = 4096,
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -88,9 +96,27 @@ pub(crate) struct ArrivalFlags {
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) threads: u16,
-    /// Seed of all random choices
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
+    /// Seed of all random choices [default: one by chance, which the report tells]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
+/// What each request is.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Request")]
+pub(crate) struct LoadRequestFlags {
+    /// Request method [default: GET, or POST with --data]
+    #[arg(short = 'X', long = "request", value_name = "METHOD")]
+    pub(crate) method: Option<http::Method>,
+    /// Add a header
+    #[arg(short = 'H', long, value_name = "NAME: VALUE", value_parser = values::header)]
+    pub(crate) header: Vec<HeaderLine>,
+    /// Send this data with each request; @FILE reads a file, unchanged
+    #[arg(long, value_name = "DATA")]
+    pub(crate) data: Option<String>,
+    /// User and password for HTTP Basic authentication
+    #[arg(short = 'u', long, value_name = "USER:PASSWORD")]
+    pub(crate) user: Option<String>,
 }
 
 /// The connections that carry the requests.

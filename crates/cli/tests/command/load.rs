@@ -1,6 +1,8 @@
 //! Tests of `eyas load`: its report, its files, and invalid loads.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 
 use crate::ports::own_port;
 use crate::stage::{DnsStub, Eyas, Faulty, Peer, Served, validate};
@@ -27,6 +29,103 @@ fn a_load_is_reported_as_an_object_and_as_a_page() {
     {
         assert!(page.contains(word), "{word}: {page}");
     }
+}
+
+/// Answers one request on a free port, and returns the port and what was received.
+fn one_request(length: usize) -> (u16, std::thread::JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("an address").port();
+    let thread = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a client");
+        let mut received = Vec::new();
+        let is_whole = |received: &[u8]| {
+            let head = received.windows(4).position(|window| window == b"\r\n\r\n");
+            head.is_some_and(|head| received.len() >= head + 4 + length)
+        };
+        while !is_whole(&received) {
+            let mut piece = [0; 4096];
+            match stream.read(&mut piece).expect("reads") {
+                0 => break,
+                read => received.extend_from_slice(&piece[..read]),
+            }
+        }
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").expect("writes");
+        String::from_utf8_lossy(&received).into_owned()
+    });
+    (port, thread)
+}
+
+#[test]
+fn requests_have_a_method_a_body_and_a_user() {
+    let (port, received) = one_request(5);
+    let line = format!("load -n 1 -X PUT --data hello -u ada:secret http://127.0.0.1:{port}/x");
+    let page = Eyas::new(&line).run().exits(0).out;
+    let request = received.join().expect("it was received").to_ascii_lowercase();
+    assert!(request.starts_with("put /x http/1.1\r\n"), "{request}");
+    assert!(request.contains("authorization: basic ywrhonnly3jlda=="), "{request}");
+    assert!(request.ends_with("\r\n\r\nhello"), "{request}");
+    assert!(!page.contains("secret"), "{page}");
+
+    let (port, received) = one_request(0);
+    let line = format!("load --json -n 1 -X HEAD http://ada:secret@127.0.0.1:{port}/");
+    let object = Eyas::new(&line).run().exits(0).json();
+    validate("load", &object);
+    assert_eq!(object["load"]["method"], "HEAD");
+    let request = received.join().expect("it was received");
+    assert!(request.contains("Basic YWRhOnNlY3JldA==") && !object.to_string().contains("secret"));
+}
+
+#[test]
+fn clients_wait_for_their_responses_in_a_closed_loop() {
+    let served = plain();
+    let line = format!("load --json --clients 3 -c 3 --threads 2 -n 30 http://{}/", served.address);
+    let object = Eyas::new(&line).run().exits(0).json();
+    validate("load", &object);
+    assert_eq!(
+        (&object["load"]["clients"], object["load"]["arrivals"].is_null()),
+        (&3.into(), true)
+    );
+    let outcome = &object["outcome"];
+    assert_eq!((&outcome["answered"], &outcome["dropped"]), (&30.into(), &0.into()));
+    assert!(outcome["most_in_flight"].as_u64() <= Some(3), "{outcome:#}");
+    assert_eq!(outcome["fell_behind"], false);
+    let page =
+        Eyas::new(&format!("load --clients 2 -n 4 http://{}/", served.address)).run().exits(0).out;
+    assert!(page.contains("2 clients that wait for their responses"), "{page}");
+}
+
+/// A request may take a minute here; the load ends after its second all the same.
+#[test]
+fn the_duration_bounds_requests_that_are_stuck() {
+    let silent = Faulty::Silent.start();
+    for how in ["-r 5", "--clients 2"] {
+        let line = format!("load --json -d 1s {how} --max-time 60s http://{silent}/");
+        let failed = Eyas::new(&line).run().exits(28).json();
+        validate("error", &failed);
+        let message = failed["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.starts_with("the load ended before any of"), "{how}: {message}");
+        assert!(failed["outcome"]["unfinished"].as_u64() > Some(0), "{failed:#}");
+    }
+}
+
+#[test]
+fn a_seed_is_one_by_chance_and_told() {
+    let served = plain();
+    let line = format!("load --json -n 1 http://{}/", served.address);
+    let seed = || Eyas::new(&line).run().exits(0).json()["load"]["seed"].as_u64();
+    let seeds = [seed(), seed(), seed()];
+    assert!(seeds.iter().any(|seed| *seed != seeds[0]), "{seeds:?}");
+    let page =
+        Eyas::new(&format!("load -n 1 --seed 77 http://{}/", served.address)).run().exits(0).out;
+    assert!(page.contains("seed 77"), "{page}");
+}
+
+#[test]
+fn a_rate_that_this_machine_cannot_generate_is_reported() {
+    let served = plain();
+    let line = format!("load -d 1s -r 1000000000 --max-in-flight 1 http://{}/", served.address);
+    let page = Eyas::new(&line).run().exits(0).out;
+    assert!(page.contains("This machine cannot generate that rate"), "{page}");
 }
 
 #[test]

@@ -56,6 +56,86 @@ fn values_are_described_in_the_users_terms() {
     }
 }
 
+/// Words that only mean something to those who write Rust.
+const RUST: [&str; 12] = [
+    "Some(",
+    "None",
+    "Os {",
+    "0ns",
+    "OtherError",
+    "BadEncoding",
+    "unknown variant",
+    "unknown field",
+    "struct ",
+    "docs.rs",
+    "usize",
+    "General(",
+];
+
+#[test]
+fn nothing_is_named_as_in_rust() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let write = |name: &str, text: &str| {
+        std::fs::write(directory.path().join(name), text).expect("writes");
+    };
+    write("cut.pem", "-----BEGIN CERTIFICATE-----\naGVsbG8=\n");
+    write("bad.pem", "-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n");
+    write("key.pem", "-----BEGIN PRIVATE KEY-----\naGVsbG8=\n-----END PRIVATE KEY-----\n");
+    write("kind.toml", "kind = 'else'\n");
+    write("field.toml", "speed = 1\n[sweep]\n");
+    write("type.toml", "sweep = 3\n");
+    write("old.jsonl", "{\"version\":1}\n");
+    write("text.jsonl", "hello\n");
+    write("head.jsonl", "{\"version\":2,\"setup\":3}\n");
+    for (line, code, expected) in [
+        ("get --cacert cut.pem https://a/", 58, "its line -----END is missing"),
+        ("get --cacert bad.pem https://a/", 58, "certificate 1 of 1 is damaged"),
+        ("get --cert bad.pem --key key.pem https://a/", 58, "is damaged"),
+        ("serve --cert bad.pem --key key.pem --listen 0", 58, "is damaged"),
+        ("get --connect-timeout 0 https://a/", 2, "--connect-timeout must be at least"),
+        ("race --attempt-delay 0 a", 2, "--attempt-delay must be at least 10 ms"),
+        ("race --head-start 1h a", 2, "--head-start must be at most"),
+        ("load -d 0 http://a/", 2, "the load lasts no time"),
+        ("lab run kind.toml", 2, "unknown value `else`"),
+        ("lab run field.toml", 2, "unknown key `speed`"),
+        ("lab run type.toml", 2, "expected a table"),
+        ("lab run cmt-delay --set application.message=x", 2, "expected a whole number"),
+        ("lab run cmt-delay --set path.B=3", 2, "expected a table"),
+        ("replay old.jsonl", 111, "its format is version 1, and this eyas reads version 2"),
+        ("replay text.jsonl", 111, "line 1: no JSON at column 1"),
+        ("replay head.jsonl", 111, "line 1: it has no head that this eyas knows"),
+        ("get --connect-to a:443:no.invalid:1 https://a/", 6, "DNS has no address for no.invalid"),
+    ] {
+        let text = Eyas::new(line).within(directory.path()).run().exits(code).err;
+        assert!(text.contains(expected), "{line}: {text}");
+        let rust = RUST.iter().find(|word| text.contains(**word));
+        assert_eq!(rust, None, "{line}: {text}");
+    }
+}
+
+#[test]
+fn an_international_name_is_in_a_certificate() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let line = "serve --no-files --names bücher.example --save-cert a.pem";
+    let served = crate::stage::Served::start(Eyas::new(line).within(directory.path()));
+    assert!(directory.path().join("a.pem").exists());
+    drop(served);
+}
+
+#[test]
+fn a_long_url_is_not_repeated_whole() {
+    let long = "x".repeat(65_536);
+    for command in ["get", "race", "plan", "pipe", "load", "tunnel"] {
+        for url in [format!("https://{long}/"), format!("ftp://a/{long}"), format!("a:{long}")] {
+            let run = Eyas::new(command).arg(&url).run();
+            assert!(run.err.len() < 2_000, "{command}: {} bytes", run.err.len());
+        }
+    }
+    let url = format!("https://127.0.0.1:{}/{long}", own_port());
+    let text = Eyas::new("get --json").arg(&url).run().exits(3).json()["error"].to_string();
+    assert!(text.len() < 2_000, "{} bytes", text.len());
+}
+
 #[test]
 fn files_are_named_as_the_user_entered_them() {
     let text = stderr_of("get -o /no/such/directory/file https://a/", 23);

@@ -1,4 +1,5 @@
-//! The load generator: requests that arrive on schedule, independently of the previous ones.
+//! The load generator: requests that arrive on schedule, independently of the previous ones, or
+//! clients that each wait for their response before they send the next request ([`Load::clients`]).
 //!
 //! An open loop (Schroeder, Wierman, Harchol-Balter 2006): arrivals are an independent process, and
 //! every time is measured from the intended start, so that nothing is hidden behind a slow response
@@ -12,6 +13,7 @@
 //! | `attempts` | the outcomes of attempts |
 //! | `outcome` | the summary of a run, also as data |
 //! | `prepare` | values derived from a load |
+//! | `closed_loop` | clients that wait for their responses |
 //! | `worker`, `request` | one thread: starts requests, executes them, counts their outcomes |
 //! | `pool` | persistent connections |
 //! | `timer` | a timer with microsecond resolution |
@@ -38,6 +40,7 @@
 
 mod arrivals;
 mod attempts;
+mod closed_loop;
 mod draw;
 mod histogram_log;
 mod outcome;
@@ -54,11 +57,12 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use eyas::race::candidate::Transport;
 use eyas::race::policy::{Policy, PolicyError};
 use eyas::{Endpoint, EndpointBuilder, MemoryStore, SecurityParameters};
 use eyas_http::{Direct, Versions};
-use http::{HeaderMap, HeaderValue, header::ACCEPT, header::USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method, header::ACCEPT, header::USER_AGENT};
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -97,8 +101,14 @@ pub struct Load {
     pub objects: Vec<String>,
     /// The arrival process.
     pub arrivals: Arrivals,
+    /// A closed loop in place of the arrivals: this many clients, each of which sends a request once
+    /// the last one has ended. Times are then measured from sending.
+    pub clients: Option<usize>,
     /// When arrivals end.
     pub extent: Extent,
+    /// How long requests in flight at the end of [`Extent::duration`] may take before they are
+    /// cancelled and count as unfinished; `None` is as long as their timeout.
+    pub patience: Option<Duration>,
     /// Requests that arrive before this time are sent but not counted.
     pub warm_up: Duration,
     /// The use of connections.
@@ -125,8 +135,12 @@ pub struct Load {
     /// every other transport of the race is completed and closed. Requires
     /// [`outcomes`](Self::outcomes).
     pub races_below_tls: bool,
+    /// The method of every request.
+    pub method: Method,
     /// Header fields of every request.
     pub headers: HeaderMap,
+    /// The body of every request; empty is none.
+    pub body: Bytes,
     /// The time limit of a request, up to the last byte of its response.
     pub timeout: Duration,
     /// The maximum number of requests in flight; further ones are dropped.
@@ -147,7 +161,9 @@ impl Load {
             url,
             objects: Vec::new(),
             arrivals: Arrivals::poisson(10.0),
+            clients: None,
             extent: Extent::lasting(Duration::from_secs(10)),
+            patience: None,
             warm_up: Duration::ZERO,
             connections: Connections::PerRequest,
             versions: Versions::ALL,
@@ -159,7 +175,9 @@ impl Load {
             hit_rate: 0.0,
             outcomes: Vec::new(),
             races_below_tls: false,
+            method: Method::GET,
             headers: HeaderMap::from_iter([(USER_AGENT, agent), (ACCEPT, any)]),
+            body: Bytes::new(),
             timeout: Duration::from_secs(30),
             max_in_flight: 4_096,
             threads: 1,
@@ -175,7 +193,10 @@ impl Load {
     }
 
     fn check(&self) -> Result<(), LoadError> {
-        if !self.arrivals.rate.is_usable() {
+        if self.extent.duration.is_some_and(|duration| duration.is_zero()) {
+            return Err(LoadError::NoTime);
+        }
+        if self.clients.is_none() && !self.arrivals.rate.is_usable() {
             return Err(LoadError::Rate);
         }
         if self.extent.duration.is_none() && self.extent.requests.is_none() {
@@ -202,6 +223,9 @@ pub enum LoadError {
     /// The rate is 0, negative, or not a number.
     #[error("no request would ever arrive: give a rate above 0, such as 100 a second")]
     Rate,
+    /// The duration is 0.
+    #[error("the load lasts no time: give it a duration above 0")]
+    NoTime,
     /// There is neither a duration nor a number of requests.
     #[error("the load has no end: give it a duration or a number of requests")]
     Endless,
@@ -301,7 +325,8 @@ pub fn run(
 
 fn workers(prepared: &Arc<Prepared>, stop: &Stop) -> Result<Vec<(Worker, Runtime)>, LoadError> {
     let load = &prepared.load;
-    let attempts = load.max_in_flight.saturating_mul(load.race.max_in_flight);
+    let most_in_flight = load.max_in_flight.max(load.clients.unwrap_or_default());
+    let attempts = most_in_flight.saturating_mul(load.race.max_in_flight);
     (0..load.threads.max(1))
         .map(|number| {
             let endpoint = load.endpoint.clone().max_attempts_in_flight(attempts).build()?;

@@ -29,6 +29,8 @@ pub struct Outcome {
     pub elapsed: Duration,
     /// Whether it was stopped early.
     pub is_interrupted: bool,
+    /// Whether this machine could not start requests as fast as they were to arrive.
+    pub fell_behind: bool,
     warm_up: Duration,
 }
 
@@ -42,6 +44,7 @@ impl Outcome {
             arriving: Duration::ZERO,
             elapsed: Duration::ZERO,
             is_interrupted: false,
+            fell_behind: false,
             warm_up: load.warm_up,
         }
     }
@@ -56,6 +59,7 @@ impl Outcome {
         let ended = finished.last_end.saturating_sub(self.warm_up);
         self.arriving = self.arriving.max(arriving);
         self.elapsed = self.elapsed.max(ended).max(self.arriving);
+        self.fell_behind |= finished.fell_behind;
     }
 
     /// Returns the intended requests per second.
@@ -82,6 +86,7 @@ impl Outcome {
         let times = tally.times.named().map(|(name, times)| (name.into(), Percentiles::of(times)));
         Summary {
             interrupted: self.is_interrupted,
+            fell_behind: self.fell_behind,
             arriving_s: self.arriving.as_secs_f64(),
             elapsed_s: self.elapsed.as_secs_f64(),
             warm_up_requests: self.warm_up_requests,
@@ -113,6 +118,9 @@ impl Outcome {
 pub struct Summary {
     /// Whether it was stopped early.
     pub interrupted: bool,
+    /// Whether this machine could not start requests as fast as they were to arrive.
+    #[serde(default)]
+    pub fell_behind: bool,
     /// How long counted requests arrived, in seconds.
     pub arriving_s: f64,
     /// The time until the last of them had ended, in seconds.
@@ -129,7 +137,7 @@ pub struct Summary {
     pub refused: u64,
     /// Intended requests that ended without a response.
     pub failed: u64,
-    /// Intended requests that were cancelled when the load was stopped.
+    /// Intended requests that were cancelled when the load was stopped, or its time was over.
     pub unfinished: u64,
     /// Intended requests per second of the arrivals.
     pub offered_per_second: f64,

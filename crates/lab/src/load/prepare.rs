@@ -1,6 +1,7 @@
 //! A prepared load: what every worker needs, computed once.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
@@ -17,6 +18,8 @@ pub(super) struct Prepared {
     pub(super) objects: Vec<Uri>,
     /// The ways to connect, one for each outcome; at least one.
     pub(super) choices: Vec<Choice>,
+    /// Requests that the clients of a closed loop have begun, in all threads.
+    pub(super) begun: AtomicU64,
 }
 
 /// The ways to connect with one outcome.
@@ -39,7 +42,18 @@ impl Prepared {
             true => vec![Choice { race: load.race.clone(), direct: None, background: None }],
             false => load.outcomes.iter().map(|outcome| Choice::of(*outcome, &load)).collect(),
         };
-        Ok(Self { load, objects, choices })
+        Ok(Self { load, objects, choices, begun: AtomicU64::new(0) })
+    }
+
+    /// Returns whether a client may begin another request, which counts as begun then.
+    pub(super) fn begin(&self) -> bool {
+        let number = self.begun.fetch_add(1, Ordering::Relaxed);
+        self.load.extent.requests.is_none_or(|most| number < most)
+    }
+
+    /// Returns this worker's share of the clients of a closed loop.
+    pub(super) fn clients(&self, worker: usize) -> Option<usize> {
+        self.load.clients.map(|clients| share(clients, worker, self.load.threads))
     }
 
     /// Returns the policy of requests whose outcome is known.
@@ -57,10 +71,14 @@ impl Prepared {
         let Connections::Persistent { max_connections, streams } = self.load.connections else {
             return None;
         };
-        let threads = self.load.threads.max(1);
-        let share = max_connections / threads + usize::from(worker < max_connections % threads);
-        Some(Arc::new(Pool::new(share, streams)))
+        Some(Arc::new(Pool::new(share(max_connections, worker, self.load.threads), streams)))
     }
+}
+
+/// Returns the share of one of several workers.
+fn share(all: usize, worker: usize, workers: usize) -> usize {
+    let workers = workers.max(1);
+    all / workers + usize::from(worker < all % workers)
 }
 
 impl Choice {

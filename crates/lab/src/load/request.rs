@@ -6,7 +6,8 @@ use eyas::ConnectionInfo;
 use eyas::race::candidate::Family;
 use eyas::race::policy::Policy;
 use eyas_http::{Body, DirectConnection, Error, version_name};
-use http::{HeaderMap, HeaderValue, Request, Version, header::CONNECTION, header::CONTENT_LENGTH};
+use http::header::{CONNECTION, CONTENT_LENGTH};
+use http::{HeaderMap, HeaderValue, Method, Request, Version};
 
 use super::draw::Draw;
 use super::pool::{Acquired, Lease};
@@ -35,7 +36,9 @@ impl Running {
         while let Some(chunk) = body.chunk().await.map_err(error_of)? {
             bytes += chunk.len() as u64;
         }
-        if announced.is_some_and(|announced| announced != bytes) {
+        // The response to HEAD announces the length of a body that it does not have (RFC 9110 §9.3.2).
+        let is_head = self.prepared.load.method == Method::HEAD;
+        if !is_head && announced.is_some_and(|announced| announced != bytes) {
             let detail =
                 format!("{bytes} bytes were received, {} were announced", announced.unwrap_or(0));
             return Err(RequestError { kind: "body-length", detail });
@@ -100,10 +103,16 @@ impl Running {
     }
 
     fn request(&self, draw: Draw, connection: &DirectConnection) -> Request<Body> {
-        let mut request = Request::new(Body::empty());
+        let load = &self.prepared.load;
+        let body = match load.body.is_empty() {
+            true => Body::empty(),
+            false => Body::from(load.body.clone()),
+        };
+        let mut request = Request::new(body);
+        request.method_mut().clone_from(&load.method);
         *request.uri_mut() = self.prepared.objects[draw.object].clone();
-        request.headers_mut().clone_from(&self.prepared.load.headers);
-        if self.prepared.load.http1_0 && connection.version() < Version::HTTP_2 {
+        request.headers_mut().clone_from(&load.headers);
+        if load.http1_0 && connection.version() < Version::HTTP_2 {
             *request.version_mut() = Version::HTTP_10;
             request.headers_mut().insert(CONNECTION, HeaderValue::from_static("keep-alive"));
         }

@@ -25,6 +25,9 @@ use super::timer::Timer;
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
 /// How long the last associations may take to shut down.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
+/// A generator whose last request was started later than this has fallen behind; shorter pauses of
+/// the machine are no lack of speed.
+const MAX_LAG: Duration = Duration::from_millis(200);
 /// Requests started in a row while the generator is late, before other tasks run.
 const BURST: usize = 16;
 
@@ -44,6 +47,8 @@ pub(super) struct Finished {
     /// When arrivals ended.
     pub(super) arriving_until: Duration,
     pub(super) last_end: Duration,
+    /// Whether requests could not be started as fast as they arrived.
+    pub(super) fell_behind: bool,
 }
 
 /// A worker before its start.
@@ -117,22 +122,28 @@ impl Worker {
             last_end: Mutex::default(),
         });
         let reporter = tokio::spawn(report_intervals(Arc::clone(&running), sender.clone()));
-        let arriving_until = self.generate(&running).await;
+        let generated = match self.prepared.clients(self.number) {
+            Some(clients) => Ok(running.run_clients((self.number, clients), &self.stop).await),
+            None => self.generate(&running).await,
+        };
         tokio::select! {
             () = running.wait_until_drained() => {}
             () = self.stop.cancelled() => {}
+            () = running.patience() => {}
         }
         reporter.abort();
         running.record_unfinished();
         running.report(sender);
         let attempts = running.attempts_since_warm_up();
         let last_end = *lock(&running.last_end);
+        let Generated { arriving_until, fell_behind } = generated?;
         let finished = Finished {
             attempts,
             most_in_flight: running.most_in_flight.load(Relaxed),
             warm_up: running.warm_up.load(Relaxed),
-            arriving_until: arriving_until?,
+            arriving_until,
             last_end,
+            fell_behind,
         };
         // This closes the pool's connections as well.
         drop(running);
@@ -150,7 +161,7 @@ impl Worker {
     }
 
     /// Starts every request of this worker when it is due. Returns when arrivals have ended.
-    async fn generate(&self, running: &Arc<Running>) -> io::Result<Duration> {
+    async fn generate(&self, running: &Arc<Running>) -> io::Result<Generated> {
         let load = &self.prepared.load;
         let schedule = Schedule::new(load.arrivals, load.extent, load.seed);
         let draws = Draws::new(
@@ -163,7 +174,12 @@ impl Worker {
         let (mut last, mut late_requests) = (Duration::ZERO, 0);
         let requests =
             schedule.zip(draws).skip(self.number).step_by(self.prepared.load.threads.max(1));
+        let end = load.extent.duration.unwrap_or(Duration::MAX);
         for (at, draw) in requests {
+            // What is due by now cannot be started any more in the time that the load has.
+            if running.now() > end.saturating_add(MAX_LAG) {
+                return Ok(Generated { arriving_until: running.now(), fell_behind: true });
+            }
             let wait = (running.start + at).saturating_duration_since(Instant::now());
             if wait.is_zero() {
                 late_requests += 1;
@@ -177,16 +193,25 @@ impl Worker {
                 }
             }
             if self.stop.is_cancelled() {
-                return Ok(running.now());
+                return Ok(Generated { arriving_until: running.now(), fell_behind: false });
             }
             last = at;
             running.start_request(at, draw);
         }
-        Ok(match load.extent {
-            Extent { duration: Some(end), requests: None } => end,
-            _ => last,
+        Ok(Generated {
+            fell_behind: running.now().saturating_sub(last) > MAX_LAG && late_requests > 0,
+            arriving_until: match load.extent {
+                Extent { duration: Some(end), requests: None } => end,
+                _ => last,
+            },
         })
     }
+}
+
+/// How the arrivals of a worker ended.
+pub(super) struct Generated {
+    pub(super) arriving_until: Duration,
+    pub(super) fell_behind: bool,
 }
 
 /// Reports every second what has happened.
@@ -199,18 +224,29 @@ async fn report_intervals(running: Arc<Running>, sender: mpsc::Sender<Report>) {
 }
 
 impl Running {
+    /// Returns when the load started.
+    pub(super) const fn start(&self) -> Instant {
+        self.start
+    }
+
     /// Returns the time since the start.
     pub(super) fn now(&self) -> Duration {
         self.start.elapsed()
     }
 
-    fn start_request(self: &Arc<Self>, at: Duration, draw: Draw) {
+    /// Returns whether a request that begins now is counted; the first that is ends the warm-up.
+    pub(super) fn is_counted(&self, at: Duration) -> bool {
         let is_counted = at >= self.prepared.load.warm_up;
         if is_counted {
             self.attempts_before.get_or_init(|| self.attempts());
         } else {
             self.warm_up.fetch_add(1, Relaxed);
         }
+        is_counted
+    }
+
+    fn start_request(self: &Arc<Self>, at: Duration, draw: Draw) {
+        let is_counted = self.is_counted(at);
         let in_flight = self.in_flight.load(Relaxed);
         if in_flight >= self.prepared.most_in_flight() {
             if is_counted {
@@ -226,8 +262,20 @@ impl Running {
         });
     }
 
-    /// Executes one request from its intended start to its end.
-    async fn exchange(&self, at: Duration, draw: Draw, is_counted: bool) {
+    /// Waits as long as requests in flight may take after the end of the duration; forever if that
+    /// is not limited.
+    async fn patience(&self) {
+        let load = &self.prepared.load;
+        match (load.extent.duration, load.patience) {
+            (Some(duration), Some(patience)) => {
+                tokio::time::sleep_until((self.start + duration + patience).into()).await;
+            }
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// Executes one request from its intended start to its end. Returns whether it was answered.
+    pub(super) async fn exchange(&self, at: Duration, draw: Draw, is_counted: bool) -> bool {
         let began = self.now();
         let mut is_hit = false;
         let limit = self.prepared.load.timeout;
@@ -235,11 +283,12 @@ impl Running {
         let result = match tokio::time::timeout(limit, result).await {
             Ok(result) => result,
             Err(_) => {
-                let detail = format!("no whole response within {limit:?}");
+                let detail = format!("no whole response within {} s", limit.as_secs_f64());
                 Err(RequestError { kind: "timeout", detail })
             }
         };
         let ended = self.now();
+        let is_answered = result.is_ok();
         let (result, lease) = match result {
             Ok((answer, lease)) => (Ok(answer), Some(lease)),
             Err(error) => (Err(error), None),
@@ -252,6 +301,7 @@ impl Running {
         if let Some(lease) = lease {
             lease.release().await;
         }
+        is_answered
     }
 
     async fn wait_until_drained(&self) {
@@ -293,13 +343,13 @@ impl Running {
 }
 
 /// Counts a request as in flight until it is dropped.
-struct InFlight {
+pub(super) struct InFlight {
     running: Arc<Running>,
     is_counted: bool,
 }
 
 impl InFlight {
-    fn new(running: &Arc<Running>, is_counted: bool) -> Self {
+    pub(super) fn new(running: &Arc<Running>, is_counted: bool) -> Self {
         let now = running.in_flight.fetch_add(1, Relaxed) + 1;
         running.most_in_flight.fetch_max(now, Relaxed);
         running.counted.fetch_add(usize::from(is_counted), Relaxed);

@@ -19,7 +19,7 @@ use self::{files::Files, requested::RequestedLoad};
 use crate::failure::{Failure, Kind};
 use crate::flags::{ColorChoice, CommonFlags, LoadFlags};
 use crate::output::{self, Progress};
-use crate::terminal::{self, OutputStyle};
+use crate::terminal::{self, OutputStyle, count, counted};
 
 /// Generates the load until it is over or Ctrl-C ends it, and reports the outcome.
 pub(crate) async fn run(flags: LoadFlags, common: CommonFlags) -> Result<(), Failure> {
@@ -106,10 +106,19 @@ fn print(
 /// Returns a failure if there was no response at all: then the measurements do not describe the
 /// server.
 fn failure_without_responses(url: &Url, summary: &Summary) -> Option<Failure> {
-    let error = summary.errors.first()?;
     if summary.answered > 0 {
         return None;
     }
+    let Some(error) = summary.errors.first() else {
+        return (summary.unfinished > 0 && !summary.interrupted).then(|| {
+            let requests = counted(summary.unfinished, "request");
+            Failure::new(
+                Kind::Timeout,
+                format!("the load ended before any of {requests} was answered"),
+            )
+            .hint("--duration gives it more time, --max-time limits each request")
+        });
+    };
     let kind = match error.kind.as_str() {
         "timeout" => Kind::Timeout,
         name => eyas_http::Kind::from_name(name).map_or(Kind::Protocol, Kind::from),
@@ -121,8 +130,13 @@ fn failure_without_responses(url: &Url, summary: &Summary) -> Option<Failure> {
     };
     let text = match (summary.intended, error.count) {
         (1, _) => format!("the only request was not answered: {cause}"),
-        (all, count) if all == count => format!("none of {all} requests was answered: {cause}"),
-        (all, count) => format!("none of {all} requests was answered; {count} of them: {cause}"),
+        (all, failed) if all == failed => {
+            format!("none of {} was answered: {cause}", counted(all, "request"))
+        }
+        (all, failed) => {
+            let all = counted(all, "request");
+            format!("none of {all} was answered; {}: {cause}", count(failed))
+        }
     };
     let hint = match kind {
         Kind::Certificate => {

@@ -7,7 +7,7 @@ use eyas_lab::load::{Percentiles, Progress, Summary};
 
 use super::requested::RequestedLoad;
 use crate::terminal::{
-    Line, OutputStyle, Paint, columns, count, table, table_of_numbers, time, wrapped,
+    Line, OutputStyle, Paint, columns, count, counted, table, table_of_numbers, time, wrapped,
 };
 
 /// Columns before the live line.
@@ -77,6 +77,12 @@ pub(super) fn report(
     ];
     lines.extend(counts(summary));
     lines.push(Line::new());
+    if summary.fell_behind {
+        let text = "This machine cannot generate that rate: requests were started later than they \
+                    arrived. Ask for a lower --rate, or give it more --threads.";
+        lines.extend(wrapped(Paint::Bad, text, 2, style));
+        lines.push(Line::new());
+    }
     lines.extend(times(summary, style));
     lines.extend(winners(summary, style));
     lines.extend(attempts(summary, style));
@@ -115,7 +121,12 @@ fn counts(summary: &Summary) -> Vec<Line> {
     let max_in_flight = format!("at most {} in flight", summary.most_in_flight);
     lines.push(row("dropped", summary.dropped, max_in_flight, bad(summary.dropped)));
     if summary.unfinished > 0 {
-        let more = "in flight at the interruption".to_owned();
+        let more = if summary.interrupted {
+            "in flight at the interruption"
+        } else {
+            "in flight at the end"
+        }
+        .to_owned();
         lines.push(row("unfinished", summary.unfinished, more, Paint::Plain));
     }
     lines
@@ -166,11 +177,11 @@ fn attempts(summary: &Summary, style: OutputStyle) -> Vec<Line> {
     lines.extend(table_of_numbers(&header, rows.collect(), style));
     let mut text = format!("{each:.2} attempts for each connection");
     if summary.wasted_handshakes > 0 {
-        let wasted = count(summary.wasted_handshakes);
-        text += &format!(", {wasted} handshakes completed for nothing");
+        let wasted = counted(summary.wasted_handshakes, "handshake");
+        text += &format!(", {wasted} completed for nothing");
     }
     if summary.hits > 0 {
-        text += &format!(", {} of the outcomes known in advance", count(summary.hits));
+        text += &format!(", {} known in advance", counted(summary.hits, "outcome"));
     }
     lines.push(Line::new());
     lines.extend(wrapped(Paint::Plain, &text, 2, style));

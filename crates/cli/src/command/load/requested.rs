@@ -1,19 +1,27 @@
 //! Converts flags to a load.
 
+use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use eyas::race::memory;
 use eyas::race::policy::Policy;
 use eyas::{Endpoint, MemoryStore};
 use eyas_http::{Versions, without_password};
 use eyas_lab::load::{Arrivals, Connections, Extent, Load, Rate};
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderValue, Method};
+use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
+use url::Url;
 
 use crate::command::{setting, target};
 use crate::failure::{Failure, Kind};
-use crate::flags::{LoadChoiceFlags, LoadFlags, RacePolicy, ReachFlags};
+use crate::flags::{LoadChoiceFlags, LoadFlags, LoadRequestFlags, RacePolicy, ReachFlags};
 use crate::shape::millis;
 
+/// How much longer than the duration the requests in flight may take.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// The default duration of arrivals.
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 
@@ -27,6 +35,7 @@ pub(super) struct RequestedLoad {
 /// Reads the flags, and the files that they name.
 pub(super) async fn read(flags: &LoadFlags) -> Result<RequestedLoad, Failure> {
     let url = target::url(&flags.url)?;
+    let user = flags.request.user.clone().or_else(|| user_of(&url));
     let target = target::from_url(&url, flags.versions)?;
     let (arrivals, connections) = (&flags.arrivals, &flags.connections);
     let mut security = setting::security(&flags.trust)?;
@@ -48,6 +57,8 @@ pub(super) async fn read(flags: &LoadFlags) -> Result<RequestedLoad, Failure> {
     let ramp = load.extent.duration.unwrap_or(DEFAULT_DURATION);
     let rate = arrivals.rate.over(ramp);
     load.arrivals = Arrivals { spacing: arrivals.arrivals.into(), rate };
+    load.clients = arrivals.clients.map(|clients| clients as usize);
+    load.patience = Some(PATIENCE);
     load.warm_up = arrivals.warm_up;
     load.objects = arrivals.size.iter().map(|size| format!("/bytes/{size}")).collect();
     load.connections = match connections.connections {
@@ -64,11 +75,11 @@ pub(super) async fn read(flags: &LoadFlags) -> Result<RequestedLoad, Failure> {
     load.hit_rate = flags.choice.hit_rate.unwrap_or(0.0);
     load.outcomes.clone_from(&flags.choice.outcome);
     load.race.ignore_memory |= flags.choice.hit_rate.is_some();
-    add_headers(&mut load, flags);
+    add_request(&mut load, &flags.request, user.as_deref())?;
     load.timeout = flags.reach.max_time.unwrap_or(load.timeout);
     load.max_in_flight = arrivals.max_in_flight as usize;
     load.threads = usize::from(arrivals.threads);
-    load.seed = arrivals.seed;
+    load.seed = arrivals.seed.unwrap_or_else(seed_by_chance);
     Ok(RequestedLoad { load, policy: flags.choice.policy })
 }
 
@@ -90,18 +101,56 @@ fn policy(choice: &LoadChoiceFlags, reach: &ReachFlags) -> Result<Policy, Failur
     if let Some(limit) = reach.connect_timeout {
         policy.deadline = limit;
     }
-    policy.validated().map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))
+    policy.validated().map_err(|cause| setting::refused_policy(&cause))
 }
 
-fn add_headers(load: &mut Load, flags: &LoadFlags) {
-    for line in &flags.arrivals.header {
+/// Returns a seed that is short enough to be typed, and exact in JSON.
+fn seed_by_chance() -> u64 {
+    RandomState::new().hash_one(()) >> 32
+}
+
+/// Returns the user and the password of a URL.
+fn user_of(url: &Url) -> Option<String> {
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let (user, password) = (url.username(), url.password());
+    (!user.is_empty() || password.is_some())
+        .then(|| format!("{}:{}", decoded(user), decoded(password.unwrap_or_default())))
+}
+
+fn add_request(
+    load: &mut Load,
+    request: &LoadRequestFlags,
+    user: Option<&str>,
+) -> Result<(), Failure> {
+    if let Some(data) = &request.data {
+        load.method = Method::POST;
+        load.body = match data.strip_prefix('@') {
+            Some(file) => std::fs::read(file).map_err(|cause| Failure::read(file, &cause))?.into(),
+            None => data.clone().into(),
+        };
+        let form = HeaderValue::from_static("application/x-www-form-urlencoded");
+        load.headers.insert(CONTENT_TYPE, form);
+    }
+    if let Some(method) = &request.method {
+        load.method = method.clone();
+    }
+    if let Some(user) = user {
+        let colon = if user.contains(':') { "" } else { ":" };
+        let value = format!("Basic {}", BASE64_STANDARD.encode(format!("{user}{colon}")));
+        let mut value = HeaderValue::try_from(value)
+            .map_err(|_| Failure::new(Kind::Usage, "the user of -u cannot be sent"))?;
+        value.set_sensitive(true);
+        load.headers.insert(AUTHORIZATION, value);
+    }
+    for line in &request.header {
         load.headers.remove(&line.name);
     }
-    for line in &flags.arrivals.header {
+    for line in &request.header {
         if let Some(value) = &line.value {
             load.headers.append(line.name.clone(), value.clone());
         }
     }
+    Ok(())
 }
 
 impl RequestedLoad {
@@ -121,7 +170,13 @@ impl RequestedLoad {
         json!({
             "url": without_password(&load.url),
             "objects": load.objects,
-            "arrivals": { "spacing": load.arrivals.spacing, "from": from, "to": to },
+            "method": load.method.as_str(),
+            "body_bytes": load.body.len(),
+            "arrivals": match load.clients {
+                None => json!({ "spacing": load.arrivals.spacing, "from": from, "to": to }),
+                Some(_) => Value::Null,
+            },
+            "clients": load.clients,
             "duration_s": load.extent.duration.map(|duration| duration.as_secs_f64()),
             "requests": load.extent.requests,
             "warm_up_s": load.warm_up.as_secs_f64(),
@@ -148,6 +203,7 @@ impl RequestedLoad {
     /// Describes the load in one line.
     pub(super) fn description(&self) -> String {
         let load = &self.load;
+        let seed = load.seed;
         let rate = match load.arrivals.rate {
             Rate::Fixed(rate) => format!("{rate}/s"),
             Rate::Ramp { from, to, .. } => format!("{from}/s to {to}/s"),
@@ -165,6 +221,14 @@ impl RequestedLoad {
                 format!("up to {max_connections} persistent connections")
             }
         };
-        format!("{spacing} arrivals, {rate}, {connections}")
+        match load.clients {
+            None => format!("{spacing} arrivals, {rate}, {connections}, seed {seed}"),
+            Some(1) => {
+                format!("one client that waits for its responses, {connections}, seed {seed}")
+            }
+            Some(clients) => format!(
+                "{clients} clients that wait for their responses, {connections}, seed {seed}"
+            ),
+        }
     }
 }

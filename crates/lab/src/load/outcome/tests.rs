@@ -17,6 +17,7 @@ fn finished(arriving: u64, last_end: u64) -> Finished {
         warm_up: 7,
         arriving_until: Duration::from_secs(arriving),
         last_end: Duration::from_secs(last_end),
+        fell_behind: false,
     }
 }
 
