@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 /// What the parser says, and what it means to someone who writes TOML or JSON.
-const PHRASES: [(&str, &str); 23] = [
+const PHRASES: [(&str, &str); 24] = [
     ("unknown variant ", "unknown value "),
     ("unknown field ", "unknown key "),
     ("missing field ", "missing key "),
@@ -12,6 +12,7 @@ const PHRASES: [(&str, &str); 23] = [
     ("string only", "a text"),
     ("newtype variant", "a value"),
     ("tuple variant", "a list"),
+    ("a tuple of size ", "a list of length "),
     ("struct variant", "a table"),
     ("unit value", "nothing"),
     (" map", " a table"),
@@ -36,8 +37,9 @@ const NUMBERS: [(&str, &[&str]); 3] = [
     ("a number", &["f32", "f64"]),
 ];
 
-/// Returns the text of a parser's error in the words of the format.
-pub(crate) fn in_words_of_the_file(error: &impl Display) -> String {
+/// Returns the text of a parser's error in the words of TOML and JSON: keys, values, texts, tables and
+/// lists in place of fields, variants, strings, structs and sequences.
+pub fn in_words_of_the_file(error: &impl Display) -> String {
     let text = error.to_string();
     // An excerpt of the file stays as it is; the message is below it.
     let (excerpt, message) = match text.trim_end().rsplit_once("^\n") {
@@ -145,7 +147,7 @@ mod tests {
             ("inner = 'struct x'", "the text \"struct x\", expected a table"),
             ("inner = {}\nnumber = -1", "`-1`, expected a whole number that is not negative"),
             ("inner = {}\nnumber = 'x'", "expected a whole number that is not negative"),
-            ("inner = {}\nlist = [1]", "a name, expected a text"),
+            ("inner = {}\nlist = [1]", "wanted a text or a table"),
             ("inner = {}\nshare = 'x'", "expected a number"),
             ("inner = {}\nlist = ['three']", "unknown value `three`, expected `one` or `two`"),
             ("inner = {}\nlist = 1", "expected a list"),
