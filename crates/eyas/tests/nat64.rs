@@ -165,7 +165,7 @@ fn advertised_prefixes_are_taken_and_withdrawn() {
                     router.advertise(lifetime);
                     let change = tokio::time::timeout(Duration::from_secs(1), changes.next()).await;
                     let has = |view: &NetworkView| view.pref64 == [prefix];
-                    if has(&endpoint.network_view().await) {
+                    if has(&*endpoint.network_view().await) {
                         return change;
                     }
                 }
