@@ -81,7 +81,7 @@ const ENVIRONMENT: [Used; 15] = [
     },
 ];
 
-const FILES: [Used; 8] = [
+const FILES: [Used; 9] = [
     Used {
         name: "~/.local/state/eyas/memory.sqlite",
         text: "What was learnt about networks and peers.",
@@ -90,6 +90,11 @@ const FILES: [Used; 8] = [
     Used {
         name: "~/.config/eyas/tunnel/key.pem",
         text: "This user's key for tunnels.",
+        by: &["tunnel"],
+    },
+    Used {
+        name: "~/.config/eyas/tunnel/host.pem",
+        text: "The key of the tunnel server that this user runs.",
         by: &["tunnel"],
     },
     Used {
