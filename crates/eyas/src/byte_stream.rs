@@ -223,6 +223,19 @@ impl ByteStream {
     }
 }
 
+/// Returns an error with a text for people: that of rustls for a connection that ends without the alert
+/// close_notify (RFC 8446 §6.1) refers to its own manual.
+fn in_words(error: io::Error) -> io::Error {
+    let is_of_tls = error.get_ref().is_some() && error.kind() == io::ErrorKind::UnexpectedEof;
+    match is_of_tls && error.to_string().contains("close_notify") {
+        true => io::Error::new(
+            error.kind(),
+            "the peer closed the connection without ending TLS, so that data may be missing",
+        ),
+        false => error,
+    }
+}
+
 impl AsyncRead for ByteStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -236,10 +249,10 @@ impl AsyncRead for ByteStream {
                 return Poll::Ready(Ok(()));
             }
             Ahead::Data(_) => {}
-            Ahead::Error(error) => return Poll::Ready(Err(error)),
+            Ahead::Error(error) => return Poll::Ready(Err(in_words(error))),
         }
         let (before, has_room) = (buf.filled().len(), buf.remaining() > 0);
-        ready!(self.poll_arrived(cx, buf))?;
+        ready!(self.poll_arrived(cx, buf)).map_err(in_words)?;
         let has_read = buf.filled().len() > before;
         self.peer_has_ended |= has_room && !has_read;
         if !self.read_any && has_read {

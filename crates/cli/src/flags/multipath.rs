@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use eyas::sctp::protocol::config::{AssociationConfig, Multipath};
 use eyas_lab::situation::AssociationSetup;
-use eyas_lab::units::Size;
+use eyas_lab::units::{Size, in_words_of_the_file};
 use serde_json::{Map, Value};
 
 /// The options, with the names of a plan's `association`.
@@ -77,7 +77,7 @@ impl FromStr for MultipathOptions {
             checked.map_err(|cause| match name.as_str() {
                 // Plans can name the path of each stream, too.
                 "mapping" => format!("mapping: '{value}' is not {MAPPINGS}"),
-                _ => format!("{name}: {cause}"),
+                _ => format!("{name}: {}", in_words_of_the_file(&cause)),
             })?;
             if options.contains_key(&name) {
                 return Err(format!("{name} is given twice"));
@@ -85,7 +85,7 @@ impl FromStr for MultipathOptions {
             options.extend(one);
         }
         let setup = serde_json::from_value::<AssociationSetup>(Value::Object(options));
-        let setup = setup.map_err(|cause| cause.to_string())?;
+        let setup = setup.map_err(|cause| in_words_of_the_file(&cause))?;
         check(&setup)?;
         Ok(Self { setup })
     }

@@ -1,7 +1,5 @@
 //! Misspelt commands, flags and values.
 
-use std::borrow::Cow;
-
 use clap::error::ErrorKind::{
     DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion,
 };
@@ -18,7 +16,7 @@ const MIN_START: usize = 4;
 /// Returns an error of the parser as users should see it: with suggestions only of what is really
 /// similar, and without repeating long arguments.
 pub(super) fn presentable(error: Error, root: &Command) -> Error {
-    with_suggestion(without_long_values(without_far_suggestions(error)), root)
+    with_suggestion(reworded(without_far_suggestions(error)), root)
 }
 
 /// Removes suggestions that only share some letters with what was given, as clap makes them, and the
@@ -55,8 +53,18 @@ fn is_similar(given: &str, name: &str) -> bool {
     is_start || nearest(&given, std::iter::once(name.as_str())).is_some()
 }
 
-/// Replaces the middle of long arguments, which the parser and the types of values quote.
-fn without_long_values(error: Error) -> Error {
+/// What Rust says of a text that is no number, and what it means.
+const NUMBERS: [(&str, &str); 5] = [
+    ("invalid digit found in string", "expected a whole number"),
+    ("cannot parse integer from empty string", "expected a whole number"),
+    ("number too large to fit in target type", "the number is too large"),
+    ("number too small to fit in target type", "the number is too small"),
+    ("invalid float literal", "expected a number"),
+];
+
+/// Replaces the middle of long arguments, which the parser and the types of values quote, and what
+/// only programmers know.
+fn reworded(error: Error) -> Error {
     if matches!(
         error.kind(),
         DisplayHelp | DisplayHelpOnMissingArgumentOrSubcommand | DisplayVersion
@@ -64,11 +72,13 @@ fn without_long_values(error: Error) -> Error {
         return error;
     }
     let text = error.to_string();
-    match shortened(&text) {
-        Cow::Owned(short) if short != text => {
-            Error::raw(error.kind(), short.strip_prefix("error: ").unwrap_or(&short))
-        }
-        _ => error,
+    let mut words = shortened(&text).into_owned();
+    for (phrase, meaning) in NUMBERS {
+        words = words.replace(&format!(": {phrase}"), &format!(": {meaning}"));
+    }
+    match words == text {
+        true => error,
+        false => Error::raw(error.kind(), words.strip_prefix("error: ").unwrap_or(&words)),
     }
 }
 
@@ -126,6 +136,22 @@ mod tests {
             &["eyas", "race", "--policy", "fair", "a"],
         ] {
             assert!(!text_of(line).contains("tip: "), "{line:?}: {}", text_of(line));
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_told_in_words() {
+        for (line, expected) in [
+            (
+                &["eyas", "get", "--seed", "x", "a"] as &[&str],
+                "'--seed <N>': expected a whole number",
+            ),
+            (&["eyas", "load", "-n", "", "a"], "'--requests <N>': expected a whole number"),
+            (&["eyas", "race", "--seed", &"9".repeat(30), "a"], "the number is too large"),
+            (&["eyas", "pipe", "--multipath=scheduler=1", "a"], "unknown value `1`"),
+        ] {
+            let text = text_of(line);
+            assert!(text.contains(expected) && !text.contains("digit"), "{line:?}: {text}");
         }
     }
 

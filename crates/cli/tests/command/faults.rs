@@ -244,6 +244,7 @@ fn every_break_in_mid_response_has_its_code() {
         println!("{breaking:?}");
         let object = get.arg("--json").run().exits(code).json();
         validate("error", &object);
+        assert!(!message(&object).contains("docs.rs"), "{object}");
         assert!(is_empty(output.path()));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use eyas::ConnectionInfo;
 use eyas::race::candidate::Family;
 use eyas::race::policy::Policy;
-use eyas_http::{Body, DirectConnection, Error, version_name};
+use eyas_http::{Body, DirectConnection, Error, shortened, version_name};
 use http::header::{CONNECTION, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderValue, Method, Request, Version};
 
@@ -136,9 +136,10 @@ fn length(headers: &HeaderMap) -> Option<u64> {
 }
 
 fn error_of(error: Error) -> RequestError {
+    let detail = shortened(error.detail());
     let detail = match error.candidate() {
-        Some(candidate) => format!("[{candidate}] {}", error.detail()),
-        None => error.detail().to_owned(),
+        Some(candidate) => format!("[{candidate}] {detail}"),
+        None => detail.into_owned(),
     };
     RequestError { kind: error.kind().name(), detail }
 }

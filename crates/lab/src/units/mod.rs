@@ -48,4 +48,4 @@ pub use quantity::{Kind, ParseAmountError, Part, Rate, Size, Time};
 pub use queue::{Framing, ParseQueueError, Queue};
 pub use recording::{ReadRecordingError, Recording};
 pub use reordering::{ParseReorderError, Reorder};
-pub(crate) use wording::in_words_of_the_file;
+pub use wording::in_words_of_the_file;
