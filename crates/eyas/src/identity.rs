@@ -1,14 +1,17 @@
 //! The identity of a server: a certificate chain and its key.
 
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use eyas_race::target::Host;
-use rcgen::{CertificateParams, DnType, KeyPair};
+use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair};
 use rustls::CertificateError;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use x509_cert::Certificate;
 use x509_cert::der::{Decode, pem};
+use x509_cert::ext::pkix::SubjectAltName;
+use x509_cert::ext::pkix::name::GeneralName;
 
 use crate::Error;
 use crate::private_key::{pem_fault, private_key_from_encrypted_pem, private_key_from_pem};
@@ -20,6 +23,14 @@ const SELF_SIGNED_FOR: &str = "eyas self-signed for ";
 /// The maximum length of a common name (X.520, ub-common-name), in characters.
 const MAX_COMMON_NAME: usize = 64;
 
+/// How long a generated certificate is valid, from [`CLOCK_TOLERANCE`] before it was generated. Apple's systems
+/// reject a server certificate that is valid for more than 825 days, whoever trusts it, and those of a public
+/// authority above 398 days, as browsers do: the shorter limit suits everybody.
+const VALIDITY: Duration = Duration::from_secs(397 * 86_400);
+
+/// How far the clock of a peer may be behind.
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(86_400);
+
 /// The certificate chain and private key of a server.
 #[derive(Clone)]
 pub struct ServerIdentity {
@@ -29,7 +40,8 @@ pub struct ServerIdentity {
 
 impl ServerIdentity {
     /// Generates a key and a self-signed certificate for these DNS names and IP addresses. The
-    /// certificate's subject says that it was generated, and contains the first name.
+    /// certificate's subject says that it was generated, and contains the first name. It is valid
+    /// for 396 days from now.
     ///
     /// Clients must be configured to trust it: see [`certificate`](Self::certificate) and
     /// [`SecurityParameters::with_added_root`](crate::SecurityParameters::with_added_root).
@@ -48,6 +60,12 @@ impl ServerIdentity {
             names.iter().map(|name| certificate_name(name)).collect::<Result<Vec<_>, _>>()?;
         let mut params = CertificateParams::new(names).map_err(unusable)?;
         params.distinguished_name.push(DnType::CommonName, subject);
+        let not_before = SystemTime::now() - CLOCK_TOLERANCE;
+        params.not_before = not_before.into();
+        params.not_after = (not_before + VALIDITY).into();
+        // Apple's systems require that of servers; the peers of a tunnel use it as clients, too.
+        params.extended_key_usages =
+            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         let certificate = params.self_signed(&key).map_err(unusable)?;
         let key = PrivatePkcs8KeyDer::from(key.serialize_der());
         Ok(Self { chain: vec![certificate.der().clone()], key: Arc::new(key.into()) })
@@ -98,6 +116,27 @@ impl ServerIdentity {
     /// Returns the whole chain, end-entity certificate first.
     pub fn chain(&self) -> &[CertificateDer<'static>] {
         &self.chain
+    }
+
+    /// Returns the DNS names of the end-entity certificate, which may begin with `*.`: those of its
+    /// subject alternative name (RFC 5280 §4.2.1.6).
+    pub fn dns_names(&self) -> Vec<String> {
+        let Ok(certificate) = Certificate::from_der(self.certificate()) else { return Vec::new() };
+        let parts = certificate.tbs_certificate();
+        let names = parts.get_extension::<SubjectAltName>().ok().flatten();
+        let names = names.into_iter().flat_map(|(_, names)| names.0);
+        let dns = names.filter_map(|name| match name {
+            GeneralName::DnsName(name) => Some(name.to_string()),
+            _ => None,
+        });
+        dns.collect()
+    }
+
+    /// Returns when the end-entity certificate expires, or `None` if it cannot be parsed.
+    pub fn expires(&self) -> Option<SystemTime> {
+        let certificate = Certificate::from_der(self.certificate()).ok()?;
+        let validity = certificate.tbs_certificate().validity();
+        Some(SystemTime::UNIX_EPOCH + validity.not_after.to_unix_duration())
     }
 
     /// Returns whether this identity can serve SCTP over DTLS, which requires an ECDSA key.
@@ -249,10 +288,12 @@ mod tests {
             (vec![name.as_str()], format!("CN=eyas self-signed for {}", "x".repeat(43))),
             (vec![], "CN=eyas self-signed for no name".to_owned()),
         ] {
-            let identity = ServerIdentity::self_signed(names).expect("an identity");
+            let identity = ServerIdentity::self_signed(names.clone()).expect("an identity");
             let parsed = Certificate::from_der(identity.certificate()).expect("a certificate");
             assert_eq!(parsed.tbs_certificate().subject().to_string(), subject);
             assert!(is_self_signed_by_eyas(identity.certificate()));
+            let dns: Vec<_> = names.iter().filter(|name| **name != "127.0.0.1").copied().collect();
+            assert_eq!(identity.dns_names(), dns);
             let pem = identity.certificate_pem().expect("PEM");
             assert_eq!(certificates_from_pem(pem.as_bytes()).expect("reads"), identity.chain);
         }
@@ -306,6 +347,20 @@ mod tests {
             let refused = ServerIdentity::self_signed([name]).expect_err(name).to_string();
             assert!(refused.contains(&format!("{name:?} cannot be in a certificate")), "{refused}");
         }
+    }
+
+    #[test]
+    fn every_platform_accepts_the_validity_of_a_self_signed_certificate() {
+        let identity = ServerIdentity::self_signed(["peer.test"]).expect("an identity");
+        let parsed = Certificate::from_der(identity.certificate()).expect("a certificate");
+        let validity = parsed.tbs_certificate().validity();
+        let days = |time: Duration| time.as_secs() / 86_400;
+        let (from, to) =
+            (validity.not_before.to_unix_duration(), validity.not_after.to_unix_duration());
+        assert_eq!(days(to - from), 397);
+        let expires = identity.expires().expect("a date");
+        let left = expires.duration_since(SystemTime::now()).expect("not yet");
+        assert!(days(left) >= 365, "a server runs for a year");
     }
 
     #[test]
