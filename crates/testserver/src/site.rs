@@ -11,6 +11,7 @@
 //! | anything else | the directory's files, or 404 |
 
 mod bytes;
+mod conditions;
 mod echo;
 mod files;
 mod listing;

@@ -8,7 +8,7 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::SystemTime,
 };
 
 use eyas_http::serve::{RequestBody, metered::MeteredBody};
@@ -18,6 +18,7 @@ use percent_encoding::percent_decode_str;
 use self::body::FileBody;
 use super::{
     Client,
+    conditions::{Validators, Verdict},
     listing::{ListingBody, Listings},
     reply::{self, Reply, error, redirect},
 };
@@ -236,46 +237,27 @@ fn open_beneath(_: &Path, path: &Path) -> io::Result<File> {
 }
 
 fn file(headers: &HeaderMap, file: Located, client: &Client) -> Reply {
-    let modified = file.identity.modified.map(whole_seconds);
-    let field = modified.map(httpdate::fmt_http_date).and_then(|date| date.try_into().ok());
-    if let Some(modified) = modified
-        && date(headers, header::IF_MODIFIED_SINCE).is_some_and(|since| modified <= since)
-        && !headers.contains_key(header::IF_NONE_MATCH)
-    {
-        return with_date(reply::empty(StatusCode::NOT_MODIFIED), field);
-    }
     let length = file.identity.length;
-    // RFC 9110 §13.1.5: return a part only if the client already has the same representation, and
-    // otherwise everything.
-    let is_same = !headers.contains_key(header::IF_RANGE)
-        || (modified.is_some() && date(headers, header::IF_RANGE) == modified);
-    let no_headers = HeaderMap::new();
-    let headers = if is_same { headers } else { &no_headers };
-    let media_type = mime_guess::from_path(&file.path).first_or_octet_stream();
-    let share = Arc::clone(client.share());
-    let content = |start, end| MeteredBody::of(FileBody::new(file, share, start, end));
-    let reply = reply::ranged(headers, length, content);
-    let media_type = match media_type.type_() {
-        mime_guess::mime::TEXT => format!("{media_type}; charset=utf-8"),
-        _ => media_type.to_string(),
+    let validators = Validators::of(file.identity.modified, length);
+    let mut reply = match validators.judge(headers) {
+        Verdict::NotModified => reply::empty(StatusCode::NOT_MODIFIED),
+        Verdict::Failed => {
+            error(StatusCode::PRECONDITION_FAILED, "The file is not the one that is meant.")
+        }
+        Verdict::Proceed => {
+            let no_headers = HeaderMap::new();
+            let headers = if validators.allow_part(headers) { headers } else { &no_headers };
+            let media_type = mime_guess::from_path(&file.path).first_or_octet_stream();
+            let share = Arc::clone(client.share());
+            let content = |start, end| MeteredBody::of(FileBody::new(file, share, start, end));
+            let media_type = match media_type.type_() {
+                mime_guess::mime::TEXT => format!("{media_type}; charset=utf-8"),
+                _ => media_type.to_string(),
+            };
+            reply::with_type(reply::ranged(headers, length, content), &media_type)
+        }
     };
-    with_date(reply::with_type(reply, &media_type), field)
-}
-
-/// Truncates a time to whole seconds, as in HTTP dates.
-fn whole_seconds(time: SystemTime) -> SystemTime {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    UNIX_EPOCH + Duration::from_secs(since.as_secs())
-}
-
-fn date(headers: &HeaderMap, name: header::HeaderName) -> Option<SystemTime> {
-    httpdate::parse_http_date(headers.get(name)?.to_str().ok()?).ok()
-}
-
-fn with_date(mut reply: Reply, date: Option<HeaderValue>) -> Reply {
-    if let Some(date) = date {
-        reply.headers_mut().insert(header::LAST_MODIFIED, date);
-    }
+    validators.add_to(reply.headers_mut());
     reply
 }
 

@@ -87,6 +87,32 @@ async fn cached_files_are_not_sent_again() {
 }
 
 #[tokio::test]
+async fn entity_tags_tell_contents_apart() {
+    let (home, running) = directory().await;
+    let ask = async |fields: &[(header::HeaderName, &str)]| {
+        let mut request = get("/note.txt");
+        for (name, value) in fields {
+            request.headers_mut().insert(name, value.parse().unwrap());
+        }
+        fetch(&running, Speak::PlainHttp2, request).await
+    };
+    let response = ask(&[]).await;
+    let tag = response.headers()[header::ETAG].to_str().unwrap().to_owned();
+    for condition in [&tag, "*"] {
+        let response = ask(&[(header::IF_NONE_MATCH, condition)]).await;
+        assert_eq!(response.status(), StatusCode::NOT_MODIFIED, "{condition}");
+        assert_eq!(response.headers()[header::ETAG], tag);
+    }
+    let part = [(header::RANGE, "bytes=2-4"), (header::IF_RANGE, &tag)];
+    assert_eq!(ask(&part).await.body(), "234");
+    assert_eq!(ask(&[(header::IF_MATCH, &tag)]).await.status(), StatusCode::OK);
+    fs::write(home.path().join("root/note.txt"), "abcdefghijk").unwrap();
+    assert_eq!(ask(&[(header::IF_NONE_MATCH, &tag)]).await.body(), "abcdefghijk");
+    assert_eq!(ask(&part).await.body(), "abcdefghijk", "not a part of another content");
+    assert_eq!(ask(&[(header::IF_MATCH, &tag)]).await.status(), StatusCode::PRECONDITION_FAILED);
+}
+
+#[tokio::test]
 async fn directories_are_listed() {
     let (_home, running) = directory().await;
     let response = fetch(&running, Speak::PlainHttp1, get("/")).await;
