@@ -29,7 +29,7 @@
 //! | `sctp` | HTTP/1 over SCTP, on stream 0 of an association (feature `sctp`) |
 //! | `shared` | the state shared by all connections |
 //! | `answer`, `service`, `fields` | answering requests |
-//! | `tls` | certificates, its own and those of clients |
+//! | `tls`, `by_name` | certificates, its own and those of clients |
 //! | `link` | details of a connection |
 //! | `interim` | interim responses of a service |
 //! | `admission`, `budget`, `limits` | limits per peer and in total |
@@ -49,6 +49,7 @@ mod answer;
 mod body;
 mod body_error;
 mod budget;
+mod by_name;
 mod content;
 mod error;
 mod exchange;

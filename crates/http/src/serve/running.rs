@@ -9,7 +9,8 @@ use http::HeaderValue;
 #[cfg(feature = "sctp")]
 use super::sctp;
 use super::{
-    ServeError, ServerIdentity, Stats, shared::Shared, stream_server::StreamServer, tls::Tls,
+    ClientCertificates, ServeError, ServerIdentity, Stats, Versions, shared::Shared,
+    stream_server::StreamServer, tls::Tls,
 };
 
 /// How long a stopped server waits for its QUIC endpoints to send their closes.
@@ -20,6 +21,7 @@ const CLOSE_TIME: Duration = Duration::from_secs(1);
 pub struct Running {
     pub(super) shared: Arc<Shared>,
     pub(super) addresses: Vec<SocketAddr>,
+    pub(super) versions: Versions,
     pub(super) tls: Option<Tls>,
     pub(super) endpoints: Vec<quinn::Endpoint>,
     #[cfg(feature = "sctp")]
@@ -39,8 +41,13 @@ impl Running {
         &self.addresses
     }
 
-    /// Returns the certificate and key with which it started; `None` if it serves without TLS, or
-    /// a resolver chooses its certificates.
+    /// Returns the versions of HTTP that it serves.
+    pub fn versions(&self) -> Versions {
+        self.versions
+    }
+
+    /// Returns the certificate and key with which it started, the first if there are several; `None`
+    /// if it serves without TLS, or a resolver chooses its certificates.
     pub fn identity(&self) -> Option<&ServerIdentity> {
         self.tls.as_ref().and_then(Tls::identity)
     }
@@ -53,22 +60,48 @@ impl Running {
     /// one cannot be used, which for SCTP inside DTLS is a key other than ECDSA; the old one then
     /// stays everywhere.
     pub fn replace_identity(&self, identity: &ServerIdentity) -> Result<(), ServeError> {
+        self.replace_identities(std::slice::from_ref(identity))
+    }
+
+    /// The same for several, among which the name that a client asks for chooses
+    /// ([`ServerBuilder::identities`](super::ServerBuilder::identities)). If SCTP is served inside DTLS,
+    /// its certificate is the first.
+    ///
+    /// # Errors
+    /// Those of [`replace_identity`](Self::replace_identity), and [`ServeError::NoOwnIdentity`] if there is none.
+    pub fn replace_identities(&self, identities: &[ServerIdentity]) -> Result<(), ServeError> {
         let tls = self.tls.as_ref().ok_or(ServeError::NoOwnIdentity)?;
+        #[cfg(feature = "sctp")]
+        let first = identities.first().ok_or(ServeError::NoOwnIdentity)?;
         #[cfg(feature = "sctp")]
         let listener = self.sctp.listener.as_ref();
         #[cfg(feature = "sctp")]
         let listener = listener.filter(|_| tls.dtls_identity().is_some_and(|old| old.suits_dtls()));
         #[cfg(feature = "sctp")]
-        if listener.is_some() && !identity.suits_dtls() {
+        if listener.is_some() && !first.suits_dtls() {
             let why = "DTLS, which this server serves, needs an ECDSA key (P-256 or P-384)";
             return Err(ServeError::identity(why));
         }
-        tls.replace(identity)?;
+        tls.replace(identities)?;
         #[cfg(feature = "sctp")]
         if let Some(listener) = listener {
-            listener.replace_identity(identity).map_err(ServeError::identity)?;
+            listener.replace_identity(first).map_err(ServeError::identity)?;
         }
         Ok(())
+    }
+
+    /// Verifies the certificates of clients in this way from the next handshake on, over every
+    /// transport. Connections go on.
+    ///
+    /// # Errors
+    /// [`ServeError::ClientRoots`] if the roots cannot be used, or the server did not ask for
+    /// certificates when it started; the old roots then stay.
+    pub fn replace_client_certificates(
+        &self,
+        certificates: &ClientCertificates,
+    ) -> Result<(), ServeError> {
+        let tls = self.tls.as_ref().ok_or(ServeError::NoOwnIdentity)?;
+        tls.replace_clients(certificates)
     }
 
     /// Returns the `Alt-Svc` field of its responses over HTTP/1 and HTTP/2, if there is one.

@@ -98,7 +98,7 @@ pub struct ServerBuilder {
 enum Security {
     Plain,
     SelfSigned(Vec<String>),
-    Given(ServerIdentity),
+    Given(Vec<ServerIdentity>),
     Resolved(Arc<dyn ResolvesServerCert>),
 }
 
@@ -122,7 +122,16 @@ impl ServerBuilder {
 
     /// Serves over TLS with this certificate and key.
     pub fn tls(mut self, identity: ServerIdentity) -> Self {
-        self.security = Security::Given(identity);
+        self.security = Security::Given(vec![identity]);
+        self
+    }
+
+    /// Serves over TLS with the first of these certificates that has the name for which the client
+    /// asks (SNI, RFC 6066 §3), by itself or by a wildcard, and with the first of all if none has it.
+    /// With several, SCTP is not served inside DTLS, whose library cannot choose, but with TLS on its
+    /// stream. [`start`](Self::start) fails without any.
+    pub fn identities(mut self, identities: impl IntoIterator<Item = ServerIdentity>) -> Self {
+        self.security = Security::Given(identities.into_iter().collect());
         self
     }
 
@@ -138,7 +147,8 @@ impl ServerBuilder {
     /// Asks clients for certificates, over every transport; the service finds them in
     /// [`PeerInfo`](super::PeerInfo::client_certificates). Without TLS this has no effect. SCTP is
     /// then not served inside DTLS, whose library cannot verify them, but with TLS on its stream.
-    /// A resumed session keeps the certificate of its first handshake.
+    /// Sessions cannot be resumed, so that every handshake is verified against the roots of the
+    /// moment ([`Running::replace_client_certificates`]).
     pub fn client_certificates(mut self, certificates: ClientCertificates) -> Self {
         self.client_certificates = Some(certificates);
         self
@@ -382,6 +392,7 @@ impl ServerBuilder {
         Ok(Running {
             shared,
             addresses,
+            versions: self.versions,
             tls,
             endpoints,
             #[cfg(feature = "sctp")]
@@ -394,18 +405,18 @@ impl ServerBuilder {
     /// Returns how connections are secured, if they are.
     fn tls_of_connections(&mut self) -> Result<Option<Tls>, ServeError> {
         let clients = self.client_certificates.as_ref();
-        let identity = match std::mem::replace(&mut self.security, Security::Plain) {
+        let identities = match std::mem::replace(&mut self.security, Security::Plain) {
             Security::Plain => return Ok(None),
             Security::Resolved(resolver) => {
                 return Tls::with_resolver(resolver, clients).map(Some);
             }
-            Security::Given(identity) => identity,
+            Security::Given(identities) => identities,
             Security::SelfSigned(names) => {
                 let names = LOCAL_NAMES.map(str::to_owned).into_iter().chain(names);
-                ServerIdentity::self_signed(names).map_err(ServeError::identity)?
+                vec![ServerIdentity::self_signed(names).map_err(ServeError::identity)?]
             }
         };
-        Tls::with_identity(identity, clients).map(Some)
+        Tls::with_identities(&identities, clients).map(Some)
     }
 
     /// Returns the protocol configuration for byte streams.

@@ -58,8 +58,10 @@ pub(super) struct Protocol {
 /// Returns the TLS acceptor of the server.
 pub(super) fn acceptor(tls: &Tls, alpn: Vec<Vec<u8>>) -> Result<TlsAcceptor, ServeError> {
     let mut config = tls.config(alpn)?;
-    // Tickets instead of a table: resumption that costs no memory.
-    config.ticketer = rustls::crypto::ring::Ticketer::new().map_err(ServeError::identity)?;
+    if !tls.asks_clients() {
+        // Tickets instead of a table: resumption that costs no memory.
+        config.ticketer = rustls::crypto::ring::Ticketer::new().map_err(ServeError::identity)?;
+    }
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 

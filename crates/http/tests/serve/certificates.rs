@@ -162,6 +162,58 @@ async fn a_resolver_chooses_the_certificate_by_name() {
 }
 
 #[tokio::test]
+async fn several_identities_are_chosen_by_name_and_replaced_together() {
+    let (old, new) = (NAMES.map(identity), NAMES.map(identity));
+    let server = start(Server::builder().identities(old.clone())).await;
+    for (current, former) in [(&old, None), (&new, Some(&old))] {
+        if former.is_some() {
+            server.replace_identities(current).expect("usable");
+        }
+        for way in ways() {
+            for (place, name) in NAMES.into_iter().enumerate() {
+                let trusting = client(&server, way, &current[place], None);
+                let reached = text(&trusting, &server, name);
+                assert_eq!(reached.await.expect("its certificate"), format!("{name} 0"), "{way:?}");
+                let Some(former) = former else { continue };
+                let trusting = client(&server, way, &former[place], None);
+                let stale = text(&trusting, &server, name);
+                let error = stale.await.expect_err("the former certificate");
+                assert_eq!(error.kind(), Kind::Certificate, "{way:?}: {error}");
+            }
+        }
+    }
+    assert!(server.replace_identities(&[]).is_err());
+}
+
+#[tokio::test]
+async fn roots_of_client_certificates_are_replaced() {
+    let (old, new) = (identity("old.example"), identity("new.example"));
+    let (name, served) = (NAMES[0], identity(NAMES[0]));
+    let roots = |root: &ServerIdentity| ClientCertificates::required([root.certificate().clone()]);
+    let builder = Server::builder().tls(served.clone()).client_certificates(roots(&old));
+    let server = start(builder).await;
+    let before: Vec<_> =
+        ways().into_iter().map(|way| client(&server, way, &served, Some(&old))).collect();
+    for client in &before {
+        text(client, &server, name).await.expect("known");
+    }
+    server.replace_client_certificates(&roots(&new)).expect("usable");
+    for (client, way) in before.iter().zip(ways()) {
+        let response = client.get(url(&server, name)).send().await.expect("it goes on");
+        assert!(response.connection_was_reused(), "{way:?}");
+    }
+    for way in ways() {
+        let known = client(&server, way, &served, Some(&new));
+        text(&known, &server, name).await.expect("the new root");
+        let unknown = client(&server, way, &served, Some(&old));
+        text(&unknown, &server, name).await.expect_err("the old root, without resumption");
+    }
+    assert!(server.replace_client_certificates(&ClientCertificates::required([])).is_err());
+    let without = start(Server::builder().tls(served)).await;
+    assert!(without.replace_client_certificates(&roots(&new)).is_err());
+}
+
+#[tokio::test]
 async fn an_identity_is_replaced_while_connections_go_on() {
     let [old, new] = [identity(NAMES[0]), identity(NAMES[0])];
     let server = start(Server::builder().tls(old.clone())).await;
