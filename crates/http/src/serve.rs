@@ -30,6 +30,7 @@
 //! | `shared` | the state shared by all connections |
 //! | `answer`, `service`, `fields` | answering requests |
 //! | `tls`, `by_name` | certificates, its own and those of clients |
+//! | `cleartext` | clients that speak HTTP without TLS to a port with TLS |
 //! | `link` | details of a connection |
 //! | `interim` | interim responses of a service |
 //! | `admission`, `budget`, `limits` | limits per peer and in total |
@@ -50,6 +51,7 @@ mod body;
 mod body_error;
 mod budget;
 mod by_name;
+mod cleartext;
 mod content;
 mod error;
 mod exchange;

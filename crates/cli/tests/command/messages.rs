@@ -1,10 +1,10 @@
 //! Tests of error messages: short, in the user's terms, with a next step that can be typed.
 
-use std::net::Ipv4Addr;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener};
 
 use crate::ports::own_port;
-use crate::stage::{DnsStub, Eyas, Peer};
-use eyas_testserver::Personality;
+use crate::stage::{DnsStub, Eyas};
 
 /// Runs a command line that fails with this code, and returns its standard error.
 fn stderr_of(line: &str, code: i32) -> String {
@@ -174,9 +174,16 @@ fn an_unreachable_proxy_is_called_a_proxy() {
 
 #[test]
 fn http_at_a_tls_port_suggests_https() {
-    let peer = Peer::start(Personality::Healthy);
-    let line = format!("get {}", peer.url("/").replace("https://", "http://"));
-    let text = peer.eyas(&line).run().exits(56).err;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let address = listener.local_addr().expect("bound");
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            let _ = stream.read(&mut [0; 1024]);
+            // The alert unexpected_message (RFC 8446 §6.2), as most servers say.
+            let _ = stream.write_all(&[21, 3, 3, 0, 2, 2, 10]);
+        }
+    });
+    let text = Eyas::new(&format!("get http://{address}/")).run().exits(56).err;
     assert!(text.contains("use https://"), "{text}");
 }
 

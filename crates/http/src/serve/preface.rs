@@ -36,6 +36,12 @@ pub(super) struct Rewind<T> {
     inner: T,
 }
 
+impl<T> Rewind<T> {
+    pub(super) fn new(buffered: Bytes, inner: T) -> Self {
+        Self { buffered, inner }
+    }
+}
+
 impl<T: AsyncRead + Unpin> AsyncRead for Rewind<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,

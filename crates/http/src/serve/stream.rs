@@ -22,7 +22,7 @@ use super::{
     Limits, ServeError, Transport, Versions,
     activity::{Activity, Metered, Quiet},
     admission::Permit,
-    answer,
+    answer, cleartext,
     exchange::Exchange,
     http2,
     limits::CLOSING_TIME,
@@ -241,13 +241,23 @@ async fn over_tls<T>(
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let handshake = timeout(shared.limits.handshake_time, acceptor.accept(io));
+    let handshake = async {
+        match cleartext::detect(io).await? {
+            (true, io) => cleartext::refuse(io).await.map(|()| None),
+            (false, io) => acceptor.accept(io).await.map(Some),
+        }
+    };
     let handshake = tokio::select! {
-        handshake = handshake => handshake,
+        handshake = timeout(shared.limits.handshake_time, handshake) => handshake,
         () = shared.handshakes_end() => return false,
     };
     match handshake {
-        Ok(Ok(tls)) => {
+        Ok(Ok(None)) => {
+            Counters::count(&shared.counters.handshakes_failed);
+            link.activity.note_unread_request();
+            false
+        }
+        Ok(Ok(Some(tls))) => {
             Counters::count(&shared.counters.handshakes);
             let session = tls.get_ref().1;
             let negotiated = Negotiated::new(
