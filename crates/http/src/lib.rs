@@ -70,6 +70,8 @@ pub mod multipart;
 #[cfg(any(feature = "client", feature = "server"))]
 pub mod pipe;
 #[cfg(feature = "server")]
+pub mod proxy_protocol;
+#[cfg(feature = "server")]
 pub mod serve;
 
 #[cfg(feature = "client")]

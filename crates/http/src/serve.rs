@@ -30,6 +30,7 @@
 //! | `shared` | the state shared by all connections |
 //! | `answer`, `service`, `fields` | answering requests |
 //! | `tls`, `by_name` | certificates, its own and those of clients |
+//! | `balancers` | clients behind a load balancer, by the PROXY protocol |
 //! | `cleartext` | clients that speak HTTP without TLS to a port with TLS |
 //! | `link` | details of a connection |
 //! | `interim` | interim responses of a service |
@@ -47,6 +48,7 @@ mod activity;
 mod admission;
 mod alt_svc;
 mod answer;
+mod balancers;
 mod body;
 mod body_error;
 mod budget;

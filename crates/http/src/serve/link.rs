@@ -81,9 +81,11 @@ pub struct ConnectProtocol(pub Arc<str>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PeerInfo {
-    /// The address of the client, or of the proxy in front of it.
+    /// The address of the client, or of the proxy in front of it; with the PROXY protocol
+    /// ([`ServerBuilder::proxy_protocol`](super::ServerBuilder::proxy_protocol)), that of the client
+    /// that the load balancer names.
     pub remote: SocketAddr,
-    /// The local address, if known; it is known over TCP and QUIC.
+    /// The local address, or that of the load balancer, if known; it is known over TCP and QUIC.
     pub local: Option<SocketAddr>,
     /// The transport of the connection.
     pub transport: Transport,

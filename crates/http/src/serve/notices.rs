@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 
 use eyas::sockets::{self, Throttle};
 
@@ -9,11 +10,23 @@ use eyas::sockets::{self, Throttle};
 pub(super) struct Notices {
     observer: Box<dyn Fn(String) + Send + Sync>,
     throttle: Throttle,
+    balancers: Throttle,
 }
 
 impl Notices {
     pub(super) fn new(observer: impl Fn(String) + Send + Sync + 'static) -> Self {
-        Self { observer: Box::new(observer), throttle: Throttle::default() }
+        Self {
+            observer: Box::new(observer),
+            throttle: Throttle::default(),
+            balancers: Throttle::default(),
+        }
+    }
+
+    /// Reports that a load balancer did not name its client.
+    pub(super) fn unnamed(&self, balancer: SocketAddr, error: &io::Error) {
+        if self.balancers.permits() {
+            (self.observer)(format!("a connection of the balancer {balancer} was closed: {error}"));
+        }
     }
 
     /// Reports that no connection can be accepted at the moment.

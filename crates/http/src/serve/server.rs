@@ -2,7 +2,8 @@
 
 use std::{
     error::Error,
-    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::{Arc, atomic::AtomicUsize},
 };
 
@@ -18,6 +19,7 @@ use super::{
     Versions,
     access::AccessLog,
     admission::Admission,
+    balancers::Balancers,
     budget::Budget,
     fault::FaultConfig,
     metrics,
@@ -66,7 +68,17 @@ impl Server {
             more_metrics: None,
             access_log: None,
             notices: None,
+            balancers: None,
         }
+    }
+}
+
+/// Returns whether connections from an address begin with the PROXY protocol.
+struct Sources(Arc<dyn Fn(IpAddr) -> bool + Send + Sync>);
+
+impl fmt::Debug for Sources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sources")
     }
 }
 
@@ -92,6 +104,7 @@ pub struct ServerBuilder {
     more_metrics: Option<metrics::ServiceMetrics>,
     access_log: Option<AccessLog>,
     notices: Option<Notices>,
+    balancers: Option<Sources>,
 }
 
 #[derive(Debug)]
@@ -297,6 +310,20 @@ impl ServerBuilder {
         self
     }
 
+    /// Expects the [PROXY protocol](crate::proxy_protocol), version 1 or 2, at the start of TCP and
+    /// MPTCP connections from the addresses for which `includes` returns `true`, before any TLS: those
+    /// of load balancers. Limits, the access log and [`PeerInfo`](super::PeerInfo) then have the client
+    /// that it names. A connection from there that begins otherwise is closed; from elsewhere, the
+    /// protocol is not understood, since anybody could claim any address. It does not concern QUIC
+    /// and SCTP.
+    pub fn proxy_protocol(
+        mut self,
+        includes: impl Fn(IpAddr) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.balancers = Some(Sources(Arc::new(includes)));
+        self
+    }
+
     /// Offers exactly these application protocols; for `eyas-testserver`, like
     /// [`fault`](Self::fault).
     #[doc(hidden)]
@@ -356,6 +383,8 @@ impl ServerBuilder {
         #[cfg(not(feature = "sctp"))]
         let sctp_udp = None;
         let alt_svc = self.alt_svc.field(self.versions.http3.then_some(port), sctp_udp);
+        let balancers =
+            self.balancers.take().map(|Sources(includes)| Balancers::new(includes, &limits));
         let shared = Arc::new(Shared {
             application: self.application.clone(),
             admission: Admission::new(&limits),
@@ -373,6 +402,7 @@ impl ServerBuilder {
             fault: self.fault.take(),
             access_log: self.access_log.take(),
             notices: self.notices.take(),
+            balancers,
         });
         #[cfg(feature = "sctp")]
         self.spawn_sctp(&shared, &sctp, tls.as_ref())?;

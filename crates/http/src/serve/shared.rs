@@ -9,8 +9,9 @@ use http::{HeaderValue, Method, Request, Version};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    Limits, Stats, access::AccessLog, admission::Admission, budget::Budget, fault::FaultConfig,
-    limits::CLOSING_TIME, notices::Notices, service::AnyApplication, stats::Counters,
+    Limits, Stats, access::AccessLog, admission::Admission, balancers::Balancers, budget::Budget,
+    fault::FaultConfig, limits::CLOSING_TIME, notices::Notices, service::AnyApplication,
+    stats::Counters,
 };
 
 /// The state shared by all connections of a server.
@@ -37,6 +38,7 @@ pub(super) struct Shared {
     pub(super) fault: Option<FaultConfig>,
     pub(super) access_log: Option<AccessLog>,
     pub(super) notices: Option<Notices>,
+    pub(super) balancers: Option<Balancers>,
 }
 
 impl Shared {

@@ -118,15 +118,51 @@ pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Tc
             (Transport::Tcp, &shared.counters.tcp_connections)
         };
         Counters::count(counter);
+        let (shared_task, protocol) = (Arc::clone(&shared), protocol.clone());
+        if shared.balancers.as_ref().is_some_and(|balancers| balancers.include(remote)) {
+            let serving = balanced(shared_task, protocol, tcp, (remote, transport));
+            shared.tasks.spawn(serving);
+            continue;
+        }
         let Some(permit) = shared.admission.admit(remote.ip(), transport) else {
             Counters::count(&shared.counters.connections_refused);
             continue;
         };
-        let (shared_task, protocol) = (Arc::clone(&shared), protocol.clone());
-        shared.tasks.spawn(async move {
-            connection(shared_task, protocol, tcp, (remote, transport), permit).await;
-        });
+        let info = StreamInfo { remote, local: tcp.local_addr().ok(), transport };
+        shared.tasks.spawn(connection(shared_task, protocol, tcp, info, permit));
     }
+}
+
+/// Serves a connection of a load balancer, as one of the client that it names.
+async fn balanced(
+    shared: Arc<Shared>,
+    protocol: Protocol,
+    mut tcp: TcpStream,
+    (balancer, transport): (SocketAddr, Transport),
+) {
+    let Some(balancers) = &shared.balancers else { return };
+    let client = balancers.client(&mut tcp, balancer, shared.limits.handshake_time);
+    let client = tokio::select! {
+        client = client => client,
+        () = shared.handshakes_end() => return,
+    };
+    let (remote, local) = match client {
+        Ok(client) => client,
+        Err(error) => {
+            Counters::count(&shared.counters.connections_refused);
+            // A balancer that checks whether the port is open sends nothing.
+            let is_silent = error.kind() == io::ErrorKind::UnexpectedEof;
+            if let Some(notices) = shared.notices.as_ref().filter(|_| !is_silent) {
+                notices.unnamed(balancer, &error);
+            }
+            return;
+        }
+    };
+    let Some(permit) = shared.admission.admit(remote.ip(), transport) else {
+        return Counters::count(&shared.counters.connections_refused);
+    };
+    let info = StreamInfo { remote, local, transport };
+    connection(Arc::clone(&shared), protocol, tcp, info, permit).await;
 }
 
 /// Pauses after an error, unless it only concerns a connection that was closed before it was
@@ -150,7 +186,7 @@ async fn connection(
     shared: Arc<Shared>,
     protocol: Protocol,
     tcp: TcpStream,
-    peer: (SocketAddr, Transport),
+    info: StreamInfo,
     permit: Permit,
 ) {
     if tcp.set_nodelay(true).is_err() {
@@ -159,8 +195,6 @@ async fn connection(
     }
     // Resetting a connection needs a second handle; only a deliberately faulty server does it.
     let abort_handle = shared.fault.is_some().then(|| AbortHandle::of(&tcp)).flatten();
-    let (remote, transport) = peer;
-    let info = StreamInfo { remote, local: tcp.local_addr().ok(), transport };
     let lingering = Arc::clone(&shared);
     if let Some(end) = serve_stream(shared, protocol, tcp, info, abort_handle).await {
         let rate = Rate::minimum(&lingering.limits);

@@ -3,6 +3,7 @@
 
 #[cfg(all(feature = "client", feature = "sctp"))]
 mod application;
+mod balancers;
 mod bound_sockets;
 #[cfg(all(feature = "client", feature = "sctp"))]
 mod certificates;

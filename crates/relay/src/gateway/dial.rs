@@ -8,6 +8,7 @@ use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
 use eyas::race::target::{Host, Target};
 use eyas_http::EarlyAnswer;
+use eyas_http::proxy_protocol::{self, Addresses};
 use hyper::client::conn::http1::Builder;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
@@ -17,7 +18,6 @@ use tokio::time::timeout;
 
 use super::failure::Failure;
 use super::pool::{Connection, Owner};
-use super::proxy_protocol;
 use super::shared::Shared;
 use super::stats::Counters;
 use super::upstream::Address;
@@ -98,7 +98,8 @@ where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     if shared.proxy_protocol {
-        let header = proxy_protocol::header(owner)
+        let client = owner.map(|(source, destination)| Addresses { source, destination });
+        let header = proxy_protocol::header(client)
             .ok_or_else(|| io::Error::other("the PROXY header cannot be built"))?;
         stream.write_all(&header).await?;
     }

@@ -15,7 +15,6 @@
 //! | `dial`, `pool` | new and idle connections to the upstream | RFC 9112 §9 |
 //! | `forward` | sends a request and waits for its response; retries where that is safe | RFC 9110 §9.2.2 |
 //! | `websocket`, `tunnel` | WebSockets and other upgraded connections | RFC 6455, RFC 8441 |
-//! | `proxy_protocol` | the client's address at the start of a connection | PROXY protocol 2 |
 //! | `failure`, `notices` | why there was no response: for the client, and for the operator | RFC 9110 §15.6 |
 //!
 //! ```no_run
@@ -42,7 +41,6 @@ mod limits;
 mod notices;
 mod peer;
 mod pool;
-mod proxy_protocol;
 mod request_body;
 mod response_body;
 mod service;
