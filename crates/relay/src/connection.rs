@@ -82,7 +82,7 @@ fn is_http2(tls: &TlsStream<TcpStream>) -> bool {
 
 /// Sets up TLS, if it is required.
 async fn secured(shared: &Shared, tcp: TcpStream) -> Result<Client, Ending> {
-    let Some(acceptor) = &shared.acceptor else { return Ok(Client::Plain(tcp)) };
+    let Some(acceptor) = shared.acceptor() else { return Ok(Client::Plain(tcp)) };
     let accepted = tokio::select! {
         accepted = timeout(shared.limits.handshake_time, Box::pin(acceptor.accept(tcp))) => accepted,
         () = shared.drain.cancelled() => return Err(Ending::Stopped),
@@ -153,7 +153,7 @@ impl ClientState {
     }
 
     async fn run(&mut self, shared: &Arc<Shared>, mut tcp: Client, permit: &mut Permit) -> Ending {
-        let mut handshake = Handshake::new(shared.users.is_some());
+        let mut handshake = Handshake::new(shared.users().is_some());
         let ip = self.client.ip();
         let authenticate = |given: &Credentials| shared.authenticate(ip, Some(given));
         let reading = read_request(&mut tcp, &mut handshake, authenticate);

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use eyas::race::candidate::Transport;
@@ -177,22 +177,36 @@ impl ProxyBuilder {
         if self.addresses.is_empty() {
             self = self.listen((std::net::Ipv4Addr::LOCALHOST, 0).into());
         }
-        let is_open = |address: &&SocketAddr| !address.ip().to_canonical().is_loopback();
-        if self.users.is_none()
-            && let Some(address) = self.addresses.iter().find(is_open)
-        {
-            return Err(ProxyError::Open(*address));
+        self.check_is_closed(self.addresses.iter().copied())?;
+        let wanted = Wanted { stream: Some(StreamProtocol::Tcp), udp: self.security.is_some() };
+        let bound = sockets::bind(&self.addresses, wanted)?;
+        self.start_on(bound)
+    }
+
+    /// Returns an error if anyone could use it.
+    fn check_is_closed(
+        &self,
+        mut addresses: impl Iterator<Item = SocketAddr>,
+    ) -> Result<(), ProxyError> {
+        let is_open = |address: &SocketAddr| !address.ip().to_canonical().is_loopback();
+        match addresses.find(is_open).filter(|_| self.users.is_none()) {
+            Some(address) => Err(ProxyError::Open(address)),
+            None => Ok(()),
         }
-        let acceptor = match &self.security {
-            Some(identity) => {
-                let mut config = identity.server_config()?;
-                config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-                Some(TlsAcceptor::from(Arc::new(config)))
-            }
-            None => None,
-        };
-        let wanted = Wanted { stream: Some(StreamProtocol::Tcp), udp: acceptor.is_some() };
-        let mut bound = sockets::bind(&self.addresses, wanted)?;
+    }
+
+    /// Starts serving on sockets that are already bound, such as those of a service manager;
+    /// [`listen`](Self::listen) has no effect. Sockets for datagrams are used with
+    /// [`security`](Self::security).
+    ///
+    /// # Errors
+    /// Those of [`start`](Self::start) except those of binding, and [`ServeError::NoSocket`] if there is no socket.
+    pub fn start_on(self, mut bound: Vec<Bound>) -> Result<Running, ProxyError> {
+        if bound.is_empty() {
+            return Err(ServeError::NoSocket.into());
+        }
+        self.check_is_closed(bound.iter().map(|one| one.address))?;
+        let acceptor = self.security.as_ref().map(acceptor).transpose()?;
         let addresses: Vec<SocketAddr> = bound.iter().map(|one| one.address).collect();
         let mut policy = self.policy;
         policy.deadline = self.limits.connect_time;
@@ -202,10 +216,10 @@ impl ProxyBuilder {
             endpoint: self.endpoint,
             policy,
             rules: Arc::new(Rules { resolved_elsewhere: via.is_some(), ..self.rules }),
-            users: self.users,
+            users: RwLock::new(self.users),
             guesses: std::sync::Mutex::default(),
             via,
-            acceptor,
+            acceptor: RwLock::new(acceptor),
             admission: Admission::new(&self.limits),
             associations: Semaphore::new(self.limits.associations.min(Semaphore::MAX_PERMITS)),
             limits: self.limits,
@@ -237,6 +251,13 @@ impl ProxyBuilder {
         }
         Ok(Running { shared, addresses, metrics, http })
     }
+}
+
+/// Returns how handshakes of TLS with clients are accepted.
+fn acceptor(identity: &ServerIdentity) -> Result<TlsAcceptor, eyas::Error> {
+    let mut config = identity.server_config()?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
 /// Serves HTTP/3 on these sockets, SCTP if requested, and HTTP/2 on the connections passed to it.
@@ -337,6 +358,29 @@ impl Running {
     /// Returns the counters so far.
     pub fn stats(&self) -> Stats {
         self.shared.stats()
+    }
+
+    /// Admits these users from the next client on; those that are connected go on. It has no effect
+    /// on a proxy that was started without users, which is only for this machine.
+    pub fn replace_users(&self, users: Users) {
+        let mut current = self.shared.users.write().unwrap_or_else(PoisonError::into_inner);
+        if current.is_some() {
+            *current = Some(Arc::new(users));
+        }
+    }
+
+    /// Uses another certificate and key from the next handshake on, over every transport; clients
+    /// that are connected go on.
+    ///
+    /// # Errors
+    /// If it cannot be used, or the proxy was started without; the old one then stays.
+    pub fn replace_identity(&self, identity: &ServerIdentity) -> Result<(), ProxyError> {
+        let http = self.http.as_ref().ok_or(ServeError::NoOwnIdentity)?;
+        let acceptor = acceptor(identity)?;
+        http.replace_identity(identity)?;
+        let mut current = self.shared.acceptor.write().unwrap_or_else(PoisonError::into_inner);
+        *current = Some(acceptor);
+        Ok(())
     }
 
     /// Also serves intercepted programs: their packets arrive on `device`, a non-blocking TUN

@@ -1,7 +1,7 @@
 //! The state that all clients of a proxy share.
 
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use eyas::Endpoint;
@@ -43,13 +43,14 @@ pub(crate) struct Shared {
     pub(crate) endpoint: Endpoint,
     pub(crate) policy: Policy,
     pub(crate) rules: Arc<Rules>,
-    pub(crate) users: Option<Arc<Users>>,
+    /// Who may use it, at the moment.
+    pub(crate) users: RwLock<Option<Arc<Users>>>,
     /// The wrong passwords of clients, with times since `epoch`.
     pub(crate) guesses: Mutex<GuessBrake>,
     /// The other proxy through which destinations are reached.
     pub(crate) via: Option<Lanes>,
-    /// For clients over TLS.
-    pub(crate) acceptor: Option<TlsAcceptor>,
+    /// For clients over TLS, with the certificate of the moment.
+    pub(crate) acceptor: RwLock<Option<TlsAcceptor>>,
     pub(crate) limits: Limits,
     pub(crate) admission: Arc<Admission>,
     /// One permit for each UDP association or CONNECT-UDP tunnel that may still be opened.
@@ -86,7 +87,7 @@ impl Shared {
         client: IpAddr,
         given: Option<&Credentials>,
     ) -> Result<Option<String>, Refusal> {
-        let Some(users) = &self.users else { return Ok(None) };
+        let Some(users) = self.users() else { return Ok(None) };
         let given = given.ok_or(Refusal::NoUser)?;
         let now = self.epoch.elapsed();
         let mut guesses = self.guesses.lock().unwrap_or_else(PoisonError::into_inner);
@@ -104,6 +105,16 @@ impl Shared {
     /// Returns the rules for a client at this address, on the present network.
     pub(crate) async fn rules_for(&self, client: IpAddr) -> ClientRules {
         ClientRules::new(&self.rules, client, self.endpoint.network_view().await)
+    }
+
+    /// Returns who may use it; `None` is anybody.
+    pub(crate) fn users(&self) -> Option<Arc<Users>> {
+        self.users.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns how handshakes of TLS are accepted, if clients use it.
+    pub(crate) fn acceptor(&self) -> Option<TlsAcceptor> {
+        self.acceptor.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns for how much longer datagrams to a destination are refused because it has not answered QUIC.
