@@ -26,9 +26,16 @@ pub(super) fn from_files(
     key: &Path,
     passphrase: &PassphraseFlags,
 ) -> Result<ServerIdentity, Failure> {
-    let chain = certificates_from_pem(&setting::read(cert)?).map_err(|cause| unusable(&cause))?;
-    let key = private_key(key, passphrase)?;
-    ServerIdentity::from_der(chain, key).map_err(|cause| unusable(&cause))
+    let chain = certificates_from_pem(&setting::read(cert)?)
+        .map_err(|cause| setting::unusable(cert, &cause))?;
+    let private = private_key(key, passphrase)?;
+    let identity = ServerIdentity::from_der(chain, private).map_err(|cause| unusable(&cause))?;
+    // Of all files, these are the ones that are confused.
+    identity.server_config().map_err(|cause| {
+        let (cert, key, cause) = (cert.display(), key.display(), setting::description_of(&cause));
+        Failure::new(Kind::Identity, format!("cannot use {cert} with the key {key}: {cause}"))
+    })?;
+    Ok(identity)
 }
 
 /// Reads a private key in PEM, which may be encrypted.

@@ -57,7 +57,7 @@ impl Interruption {
 
 /// Returns whether this process was started with a signal ignored.
 #[cfg(unix)]
-fn is_ignored(signal: i32) -> bool {
+pub(super) fn is_ignored(signal: i32) -> bool {
     // Without this file, there is no way to find out without unsafe code.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

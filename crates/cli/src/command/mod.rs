@@ -26,6 +26,7 @@ mod replay;
 #[cfg(target_os = "linux")]
 mod sctp;
 mod serve;
+mod service;
 mod setting;
 mod target;
 #[cfg(unix)]

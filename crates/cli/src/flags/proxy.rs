@@ -11,7 +11,7 @@ use eyas_relay::rules::Pattern;
 
 use super::PassphraseFlags;
 use super::memory::MemoryChoice;
-use super::values::{self, Addresses, DnsServer};
+use super::values::{self, Addresses, DnsServer, ListenAddresses};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -51,13 +51,15 @@ environment stays as it is.";
 #[derive(Args, Clone, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ProxyFlags {
-    /// Address and port; a port alone means 127.0.0.1, port 0 any free port; can be repeated
-    #[arg(long, short = 'l', value_name = "ADDR:PORT", default_value = "127.0.0.1:1080",
-          value_parser = values::listen)]
-    pub(crate) listen: Vec<SocketAddr>,
+    /// Address or name, and port; a port alone means 127.0.0.1, port 0 any free port; can be
+    /// repeated [default: 127.0.0.1:1080]
+    #[arg(long, short = 'l', value_name = "ADDR:PORT", value_parser = values::listen_all)]
+    pub(crate) listen: Vec<ListenAddresses>,
     /// Require one of the names and passwords in FILE: NAME:PASSWORD, one per line
     ///
-    /// Without it, the proxy listens only on loopback. SOCKS4 has no passwords and is refused.
+    /// Without it, the proxy listens only on loopback. SOCKS4 has no passwords and is refused. The
+    /// file, like those of the certificate and its key, is loaded again after SIGHUP, and when it has
+    /// changed; connections go on.
     #[arg(long, value_name = "FILE")]
     pub(crate) users: Option<PathBuf>,
     /// Use TLS with clients, with this certificate and its chain, PEM

@@ -7,12 +7,15 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use eyas_relay::gateway::{Network, Upstream};
 
-use super::{PassphraseFlags, values};
+use super::PassphraseFlags;
+use super::values::{self, ListenAddresses};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   eyas serve                                this directory on 127.0.0.1:8443
   eyas serve --listen '[::]:443' --cert chain.pem --key key.pem /srv/www
+  eyas serve --cert a.pem --key a.key --cert b.pem --key b.key
+                                            a certificate for each name
   eyas serve --plain --listen 8080          HTTP/1.1 and 2 without TLS
   eyas serve --metrics 9464                 and http://127.0.0.1:9464/metrics
   eyas serve --log access.log               a line for each request
@@ -25,7 +28,8 @@ Examples:
 Beside the files: /bytes/N (N bytes, up to 1 GiB), /echo, /slow?ms=N.
 'eyas man guide gateway' has the details of --upstream.
 Ctrl-C stops it once the requests in flight are answered; a second Ctrl-C stops
-it at once.";
+it at once. SIGHUP loads certificates and keys again and reopens the log, so
+that it can be rotated: see 'eyas man guide operating'.";
 
 /// Flags of `eyas serve`.
 #[derive(Args, Clone, Debug)]
@@ -36,28 +40,36 @@ pub(crate) struct ServeFlags {
     /// Serve no files, only /bytes/N, /echo and /slow
     #[arg(long)]
     pub(crate) no_files: bool,
-    /// Address and port for TCP, UDP and SCTP; a port alone means 127.0.0.1, port 0 any free port
-    #[arg(long, short = 'l', value_name = "ADDR:PORT", default_value = "127.0.0.1:8443",
-          value_parser = values::listen)]
-    pub(crate) listen: SocketAddr,
+    /// Address or name, and port, for TCP, UDP and SCTP; a port alone means 127.0.0.1, port 0 any
+    /// free port; can be repeated [default: 127.0.0.1:8443]
+    #[arg(long, short = 'l', value_name = "ADDR:PORT", value_parser = values::listen_all)]
+    pub(crate) listen: Vec<ListenAddresses>,
     /// Certificate chain, PEM; by default one is generated
+    ///
+    /// With several, each followed by its --key, the name that a client asks for chooses. They are
+    /// loaded again after SIGHUP, and when the files have changed; connections go on.
     #[arg(long, value_name = "FILE", requires = "key")]
-    pub(crate) cert: Option<PathBuf>,
+    pub(crate) cert: Vec<PathBuf>,
     /// Private key of the certificate, PEM
     #[arg(long, value_name = "FILE", requires = "cert")]
-    pub(crate) key: Option<PathBuf>,
+    pub(crate) key: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) passphrase: PassphraseFlags,
-    /// Names in the generated certificate, separated by commas [default: localhost,127.0.0.1,::1]
+    /// Require a certificate of clients that one of the CAs in FILE has issued, PEM
+    ///
+    /// It is required over TCP, QUIC and SCTP, which is then not inside DTLS.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) client_ca: Option<PathBuf>,
+    /// Further names in the generated certificate, separated by commas; it always has localhost,
+    /// 127.0.0.1 and ::1
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "cert",
-          value_parser = values::certificate_name, hide_default_value = true,
-          default_values = ["localhost", "127.0.0.1", "::1"])]
+          value_parser = values::certificate_name)]
     pub(crate) names: Vec<String>,
     /// Write the generated certificate to FILE, for --cacert on the other side
     #[arg(long, value_name = "FILE", conflicts_with = "cert")]
     pub(crate) save_cert: Option<PathBuf>,
     /// Disable TLS, and therefore HTTP/3
-    #[arg(long, conflicts_with_all = ["cert", "names", "save_cert"])]
+    #[arg(long, conflicts_with_all = ["cert", "names", "save_cert", "client_ca"])]
     pub(crate) plain: bool,
     /// Disable HTTP/3
     #[arg(long)]
@@ -76,6 +88,13 @@ pub(crate) struct ServeFlags {
     /// Serve metrics for Prometheus at http://ADDR:PORT/metrics; a port alone means 127.0.0.1
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::listen)]
     pub(crate) metrics: Option<SocketAddr>,
+    /// Expect the PROXY protocol, version 1 or 2, on TCP connections from this load balancer: an
+    /// address or a network; can be repeated
+    ///
+    /// The client that it names is the one in limits, in the log and in what an upstream is told.
+    /// Connections from elsewhere are served as they are.
+    #[arg(long, value_name = "NETWORK")]
+    pub(crate) accept_proxy_protocol: Vec<Network>,
     /// Append a line for each request to FILE; - is standard output, or standard error with --json
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,

@@ -1,6 +1,6 @@
 //! Parsers of flag values. Each error says what was expected.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _, UdpSocket};
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
@@ -225,11 +225,46 @@ pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-/// Parses a name for a certificate: a host name, an address, or `*.` before a domain.
+/// The addresses of one `--listen`: one, or those of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ListenAddresses(pub(crate) Vec<SocketAddr>);
+
+/// Parses what [`listen`] does, and `NAME:PORT`: the addresses of this host that the name has.
+pub(super) fn listen_all(text: &str) -> Result<ListenAddresses, String> {
+    let cause = match listen(text) {
+        Ok(address) => return Ok(ListenAddresses(vec![address])),
+        Err(cause) => cause,
+    };
+    let name =
+        text.rsplit_once(':').and_then(|(name, port)| Some((name, port.parse::<u16>().ok()?)));
+    let is_name = |name: &str| matches!(Host::parse(name), Ok(Host::Name(_)));
+    let Some((name, port)) = name.filter(|(name, _)| is_name(name)) else { return Err(cause) };
+    let found = (name, port).to_socket_addrs();
+    let mut all: Vec<SocketAddr> = Vec::new();
+    for address in found.map_err(|cause| format!("cannot resolve {name}: {cause}"))? {
+        // A hosts file may list ::1 where IPv6 is disabled.
+        let is_here = UdpSocket::bind((address.ip(), 0)).is_ok();
+        if is_here && !all.contains(&address) {
+            all.push(address);
+        }
+    }
+    match all.is_empty() {
+        true => Err(format!("{name} has no address of this host")),
+        false => Ok(ListenAddresses(all)),
+    }
+}
+
+/// Parses a name for a certificate: a host name, an address, or `*.` before a domain. A name in
+/// another script is returned as it is in certificates (RFC 5280 §7.2).
 pub(super) fn certificate_name(text: &str) -> Result<String, String> {
-    match Host::parse(text.strip_prefix("*.").unwrap_or(text)) {
-        Ok(_) => Ok(text.to_owned()),
-        Err(_) => Err("expected a host or an address, such as example.org or ::1".to_owned()),
+    let (wildcard, name) = match text.strip_prefix("*.") {
+        Some(name) => ("*.", name),
+        None => ("", text),
+    };
+    match Host::parse(name) {
+        Ok(Host::Name(name)) => Ok(format!("{wildcard}{}", name.trim_end_matches('.'))),
+        Ok(_) if wildcard.is_empty() => Ok(text.trim_matches(['[', ']']).to_owned()),
+        _ => Err("expected a host or an address, such as example.org or ::1".to_owned()),
     }
 }
 

@@ -24,6 +24,8 @@ mod sctp;
 #[cfg(target_os = "linux")]
 mod sctp_service;
 mod serve;
+#[cfg(unix)]
+mod service;
 mod stage;
 #[cfg(unix)]
 mod tunnel;

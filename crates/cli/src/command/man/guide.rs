@@ -16,7 +16,7 @@ macro_rules! guides {
     };
 }
 
-const GUIDES: [Guide; 13] = guides![
+const GUIDES: [Guide; 14] = guides![
     "alt-svc",
     "gateway",
     "he-clients",
@@ -27,6 +27,7 @@ const GUIDES: [Guide; 13] = guides![
     "memory",
     "names",
     "netem",
+    "operating",
     "proxy",
     "sctp-run",
     "tunnel",

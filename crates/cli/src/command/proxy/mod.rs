@@ -13,7 +13,7 @@ mod lines;
 mod run;
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::ExitCode;
@@ -28,6 +28,7 @@ use eyas_relay::{Limits, Proxy, ProxyBuilder, ProxyError, Running};
 use serde_json::json;
 
 use self::lines::{Lines, OutputStream};
+use super::service::{self, Event, PassedSockets, Service};
 use super::{identity, ownership, setting};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, ProxyAction, ProxyDestinationFlags, ProxyFlags, ProxyRunFlags};
@@ -36,6 +37,9 @@ use crate::terminal::{Line, OutputStyle, Paint};
 
 /// The maximum number of attempts in flight over all connections; each needs a descriptor.
 const ATTEMPTS: usize = 1024;
+
+/// The port at loopback that is served without `--listen`.
+const DEFAULT_PORT: u16 = 1080;
 
 /// Serves until Ctrl-C, or until a command has ended.
 pub(super) fn run(flags: &ProxyFlags, common: &CommonFlags) -> Result<ExitCode, Failure> {
@@ -92,7 +96,9 @@ impl Preparation {
 
 async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> {
     // Set up before the proxy announces itself, so that no early signal is missed.
-    let mut interruption = super::listen()?;
+    let mut service = Service::begin(common.color)?;
+    let files = [&flags.users, &flags.tls_cert, &flags.tls_key, &flags.passphrase.pass_file];
+    service.watch(files.into_iter().flatten().cloned());
     let limits = Limits {
         connections: flags.max_connections as usize,
         connections_per_client: flags.max_per_client as usize,
@@ -101,8 +107,8 @@ async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> 
     };
     let lines = Lines::start(&flags.destinations, common, OutputStream::Stdout)?;
     let mut builder = lines.attach_to(builder(&flags.destinations, common)?.limits(limits));
-    for address in &flags.listen {
-        builder = builder.listen(*address);
+    for address in listen_addresses(flags) {
+        builder = builder.listen(address);
     }
     if let Some(path) = &flags.users {
         builder = builder.users(users(path, common)?);
@@ -118,18 +124,59 @@ async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> 
     if let Some(address) = flags.metrics {
         builder = builder.metrics(address);
     }
-    let running = builder.start().map_err(|cause| failure(&cause))?;
+    let started = match service::sockets()? {
+        Some(_) if !flags.listen.is_empty() => return Err(service::listens_twice()),
+        Some(PassedSockets(sockets)) => builder.start_on(sockets),
+        None => builder.start(),
+    };
+    let running = started.map_err(|cause| failure(&cause))?;
     announce(flags, common, &running)?;
-    interruption.next().await;
+    until_stopped(&mut service, flags, common, &running).await;
     if !common.json {
         print_to_stderr(common, Paint::Dim, "stopping once the connections have ended");
     }
     tokio::select! {
         _ = running.shutdown() => {}
-        _ = interruption.next() => {}
+        () = service.stopped_again() => {}
     }
     lines.finish();
     Ok(())
+}
+
+/// Returns where to listen without sockets of a service manager.
+fn listen_addresses(flags: &ProxyFlags) -> Vec<SocketAddr> {
+    match flags.listen.is_empty() {
+        true => vec![SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT))],
+        false => flags.listen.iter().flat_map(|listen| listen.0.iter().copied()).collect(),
+    }
+}
+
+/// Loads files again whenever it is told to or they have changed, until the proxy is to stop.
+async fn until_stopped(
+    service: &mut Service,
+    flags: &ProxyFlags,
+    common: &CommonFlags,
+    running: &Running,
+) {
+    let addresses: Vec<String> = running.local_addrs().iter().map(SocketAddr::to_string).collect();
+    let status = format!("proxy on {}", addresses.join(", "));
+    loop {
+        service.ready(&status);
+        if service.next().await == Event::Stop {
+            return;
+        }
+        if let Some(path) = &flags.users {
+            let loaded = users(path, common).map(|users| running.replace_users(users));
+            service.report(loaded.map(|()| format!("loaded {}", path.display())));
+        }
+        if let (Some(cert), Some(key)) = (&flags.tls_cert, &flags.tls_key) {
+            let loaded = identity::from_files(cert, key, &flags.passphrase);
+            let replaced = loaded.and_then(|identity| {
+                running.replace_identity(&identity).map_err(|cause| failure(&cause))
+            });
+            service.report(replaced.map(|()| format!("loaded {}", cert.display())));
+        }
+    }
 }
 
 /// Returns a proxy configured by these flags.

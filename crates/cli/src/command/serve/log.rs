@@ -1,9 +1,11 @@
 //! The access log: one line for each request, written by a separate thread, so that no request
 //! waits for a disk or the reader of a pipe.
 
+mod writer;
+
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
@@ -14,6 +16,7 @@ use eyas_http::serve::Access;
 use eyas_http::version_name;
 use serde_json::json;
 
+use self::writer::{Change, LineWriter};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, LogFormat};
 use crate::terminal::counted;
@@ -29,39 +32,56 @@ const MONTHS: [&str; 12] =
 
 enum Message {
     Line(String),
+    /// Continue in this file.
+    Continue(File),
     End,
 }
 
 /// A log that is being written.
 pub(super) struct Log {
     messages: SyncSender<Message>,
-    ended: Receiver<io::Result<()>>,
+    ended: Receiver<Result<(), String>>,
     /// The number of lines dropped because the queue was full.
     dropped: Arc<AtomicU64>,
     destination: String,
+    /// `None` for a standard stream.
+    path: Option<PathBuf>,
 }
 
 impl Log {
     /// Opens a file for appending or, for `-`, standard output; standard error if that is reserved
-    /// for an object.
-    pub(super) fn open(path: &Path, common: &CommonFlags) -> Result<Self, Failure> {
-        let (destination, writer): (String, Box<dyn Write + Send>) = match path.to_str() {
+    /// for an object. Errors while it is written are passed to `notice`.
+    pub(super) fn open(
+        path: &Path,
+        common: &CommonFlags,
+        notice: impl Fn(String) + Send + 'static,
+    ) -> Result<Self, Failure> {
+        let (destination, out): (String, Box<dyn Write + Send>) = match path.to_str() {
             Some("-") if common.json => ("standard error".to_owned(), Box::new(io::stderr())),
             Some("-") => ("standard output".to_owned(), Box::new(io::stdout())),
-            _ => {
-                let destination = path.display().to_string();
-                let file = File::options().append(true).create(true).open(path);
-                let file = file.map_err(|cause| Failure::write(&destination, &cause))?;
-                (destination, Box::new(file))
-            }
+            _ => (path.display().to_string(), Box::new(open(path)?)),
         };
         let (messages, queue) = sync_channel(QUEUE_LENGTH);
         let (end, ended) = channel();
+        let name = destination.clone();
         thread::Builder::new()
             .name("eyas-access-log".to_owned())
-            .spawn(move || end.send(write(BufWriter::new(writer), &queue)))
+            .spawn(move || end.send(write(LineWriter::new(out), &queue, &name, notice)))
             .map_err(|cause| Failure::new(Kind::Write, format!("cannot write a log: {cause}")))?;
-        Ok(Self { messages, ended, dropped: Arc::default(), destination })
+        let path = (path.to_str() != Some("-")).then(|| path.to_owned());
+        Ok(Self { messages, ended, dropped: Arc::default(), destination, path })
+    }
+
+    /// Opens the file again, which may be another one now: the former has been renamed to keep it.
+    /// Returns what happened, or `None` for a standard stream.
+    pub(super) fn reopen(&self) -> Option<Result<String, Failure>> {
+        let path = self.path.as_deref()?;
+        Some(open(path).and_then(|file| {
+            let text = format!("{} cannot be continued: its disk is too slow", self.destination);
+            let sent = self.messages.try_send(Message::Continue(file));
+            sent.map_err(|_| Failure::new(Kind::Write, text))?;
+            Ok(format!("reopened {}", self.destination))
+        }))
     }
 
     /// Returns the function that the server calls for each request.
@@ -83,12 +103,12 @@ impl Log {
 
     /// Writes the queued lines, and reports how many are missing.
     pub(super) fn finish(self) -> Result<(), Failure> {
-        let Self { messages, ended, dropped, destination } = self;
+        let Self { messages, ended, dropped, destination, .. } = self;
         // In a separate thread, because a full queue that is not emptied accepts no message.
         thread::spawn(move || messages.send(Message::End));
         match ended.recv_timeout(FINISH_TIMEOUT) {
             Ok(Ok(())) => {}
-            Ok(Err(cause)) => return Err(Failure::write(&destination, &cause)),
+            Ok(Err(text)) => return Err(Failure::new(Kind::Write, text)),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                 let text =
                     format!("the end of the access log is missing: nothing reads {destination}");
@@ -108,18 +128,56 @@ impl Log {
     }
 }
 
-/// Writes until the end, flushing what is available, so that a reader who follows the log sees it.
-fn write(mut writer: impl Write, messages: &Receiver<Message>) -> io::Result<()> {
+fn open(path: &Path) -> Result<File, Failure> {
+    let file = File::options().append(true).create(true).open(path);
+    file.map_err(|cause| Failure::write(&path.display().to_string(), &cause))
+}
+
+/// Writes until the end, flushing what is available, so that a reader who follows the log sees it. A
+/// disk that is full may have room again: the log then goes on.
+fn write(
+    mut writer: LineWriter<Box<dyn Write + Send>>,
+    messages: &Receiver<Message>,
+    destination: &str,
+    notice: impl Fn(String),
+) -> Result<(), String> {
+    let report = |change: Option<Change>| match change {
+        None => {}
+        Some(Change::Failed(cause)) => {
+            notice(format!(
+                "cannot write {destination}: {cause}; it goes on once that is possible"
+            ));
+        }
+        Some(Change::Resumed(lost)) => {
+            notice(format!("{destination} goes on; requests that are not in it: {lost}"));
+        }
+    };
     loop {
+        let mut lines = Vec::new();
         let mut next = messages.recv().ok();
+        let mut is_over = next.is_none();
         while let Some(message) = next {
             match message {
-                Message::Line(line) => writeln!(writer, "{line}")?,
-                Message::End => return writer.flush(),
+                Message::Line(line) => lines.push(line),
+                Message::Continue(file) => {
+                    report(writer.write(&std::mem::take(&mut lines)));
+                    writer.continue_in(Box::new(file));
+                }
+                Message::End => is_over = true,
             }
-            next = messages.try_recv().ok();
+            next = if is_over || lines.len() >= QUEUE_LENGTH {
+                None
+            } else {
+                messages.try_recv().ok()
+            };
         }
-        writer.flush()?;
+        report(writer.write(&lines));
+        if is_over {
+            return match writer.lost() {
+                0 => Ok(()),
+                lost => Err(format!("requests that are not in {destination}: {lost}")),
+            };
+        }
     }
 }
 
@@ -226,16 +284,5 @@ mod tests {
         assert_eq!(object["target"], "/a?b=\"c\\");
         assert_eq!((&object["status"], &object["milliseconds"]), (&200.into(), &1.5.into()));
         assert_eq!(object["user_agent"], "line\nbreak");
-    }
-
-    #[test]
-    fn buffered_lines_are_written_before_the_end() {
-        let (sender, queue) = sync_channel(3);
-        for message in [Message::Line("a".into()), Message::Line("b".into()), Message::End] {
-            assert!(sender.send(message).is_ok());
-        }
-        let mut writer = Vec::new();
-        write(&mut writer, &queue).unwrap();
-        assert_eq!(writer, b"a\nb\n");
     }
 }

@@ -3,13 +3,15 @@
 //! | file | purpose |
 //! | --- | --- |
 //! | `mod` | the server, and the report of its address |
+//! | `files` | certificates and keys, loaded again while it runs |
 //! | `gateway` | another web server behind it |
 //! | `log` | a line for each request |
 
+mod files;
 mod gateway;
 mod log;
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use eyas::sctp::{ENCAPSULATION_PORT, SctpListener};
@@ -20,6 +22,7 @@ use serde_json::{Value, json};
 
 use self::log::Log;
 use super::identity;
+use super::service::{self, Event, PassedSockets, Service};
 use crate::failure::{Failure, Kind};
 use crate::flags::{ColorChoice, CommonFlags, ServeFlags};
 use crate::output;
@@ -28,33 +31,72 @@ use crate::terminal::{Line, OutputStyle, Paint};
 /// How long requests in flight may take to end after the first Ctrl-C.
 const GRACE: Duration = Duration::from_secs(30);
 
+/// The port at loopback that is served without `--listen`.
+const DEFAULT_PORT: u16 = 8443;
+
+/// Names that a generated certificate always contains.
+const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
 /// Serves until Ctrl-C.
 pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), Failure> {
     // Set up before the server announces itself, so that no early signal is missed.
-    let mut interruption = super::listen()?;
+    let mut service = Service::begin(common.color)?;
+    service.watch(files::watched(flags));
     let color = common.color;
-    let mut builder = builder(flags)?.notices(move |text| notice(color, text));
+    let mut passed = service::sockets()?;
+    let mut builder = builder(flags, common, passed.as_ref())?;
+    builder = builder.notices(move |text| notice(color, text));
     if let Some(upstream) = &flags.upstream {
         builder = gateway::configure(builder, upstream, flags, common)?;
     }
     let mut log = None;
     if let Some(path) = &flags.log {
-        let opened = Log::open(path, common)?;
+        let opened = Log::open(path, common, move |text| notice(color, text))?;
         builder = builder.access_log(opened.writer(flags.log_format));
         log = Some(opened);
     }
-    let running = builder.start().await.map_err(|cause| failure(&cause))?;
+    let started = match passed.take() {
+        Some(PassedSockets(sockets)) => builder.start_on(sockets),
+        None => builder.start().await,
+    };
+    let running = started.map_err(|cause| failure(&cause))?;
     announce(flags, common, &running)?;
-    interruption.next().await;
+    until_stopped(&mut service, flags, &running, log.as_ref()).await;
     if !common.json {
         let line = Line::new().with(Paint::Dim, "stopping once all requests are answered");
         output::print_to_stderr(&[line], OutputStyle::of_stderr(common.color));
     }
     tokio::select! {
         _ = running.shutdown(GRACE) => {}
-        _ = interruption.next() => {}
+        () = service.stopped_again() => {}
     }
     log.map_or(Ok(()), Log::finish)
+}
+
+/// Loads files again whenever it is told to or they have changed, until the server is to stop.
+async fn until_stopped(
+    service: &mut Service,
+    flags: &ServeFlags,
+    running: &Running,
+    log: Option<&Log>,
+) {
+    let addresses = running.local_addrs().iter().map(SocketAddr::to_string);
+    let status = format!("serving on {}", addresses.collect::<Vec<_>>().join(", "));
+    loop {
+        service.ready(&status);
+        let event = service.next().await;
+        if event == Event::Stop {
+            return;
+        }
+        for result in files::load(flags, running) {
+            service.report(result);
+        }
+        // A log that was only renamed goes on until the signal.
+        let reopened = (event == Event::Reload).then(|| log.and_then(Log::reopen)).flatten();
+        if let Some(result) = reopened {
+            service.report(result);
+        }
+    }
 }
 
 /// Prints a problem of the server itself, or of its upstream.
@@ -63,9 +105,24 @@ fn notice(color: ColorChoice, text: String) {
     output::print_to_stderr(&[line], OutputStyle::of_stderr(color));
 }
 
-fn builder(flags: &ServeFlags) -> Result<ServerBuilder, Failure> {
-    let versions = Versions { http3: !flags.no_h3 && !flags.plain, ..Versions::ALL };
-    let mut builder = Server::builder().listen(flags.listen).versions(versions).mptcp(true);
+fn builder(
+    flags: &ServeFlags,
+    common: &CommonFlags,
+    passed: Option<&PassedSockets>,
+) -> Result<ServerBuilder, Failure> {
+    let mut versions = Versions { http3: !flags.no_h3 && !flags.plain, ..Versions::ALL };
+    if let Some(passed) = passed {
+        if !flags.listen.is_empty() {
+            return Err(service::listens_twice());
+        }
+        versions.http3 &= passed.have_datagrams();
+        versions.http1 &= passed.have_streams();
+        versions.http2 &= passed.have_streams();
+    }
+    let mut builder = Server::builder().versions(versions).mptcp(true);
+    for address in listen_addresses(flags) {
+        builder = builder.listen(address);
+    }
     builder = builder.early_data(flags.early_data);
     if !flags.no_sctp {
         let mut sctp = SctpService::default();
@@ -73,11 +130,26 @@ fn builder(flags: &ServeFlags) -> Result<ServerBuilder, Failure> {
         sctp.encapsulation_port = flags.sctp_udp_port.or(sctp.encapsulation_port);
         builder = builder.sctp(sctp);
     }
-    builder = match (&flags.cert, &flags.key) {
+    let identities = files::identities(flags)?;
+    for warning in files::expired(flags, &identities) {
+        notice(common.color, warning);
+    }
+    builder = match identities.is_empty() {
         _ if flags.plain => builder.plain(),
-        (Some(cert), Some(key)) => builder.tls(identity::from_files(cert, key, &flags.passphrase)?),
-        _ => builder.tls(identity::generated(&flags.names, flags.save_cert.as_deref())?),
+        false => builder.identities(identities),
+        true => {
+            let names = LOCAL_NAMES.map(str::to_owned).into_iter().chain(flags.names.clone());
+            builder.tls(identity::generated(names, flags.save_cert.as_deref())?)
+        }
     };
+    if let Some(clients) = files::clients(flags)? {
+        builder = builder.client_certificates(clients);
+    }
+    if !flags.accept_proxy_protocol.is_empty() {
+        let balancers = flags.accept_proxy_protocol.clone();
+        builder =
+            builder.proxy_protocol(move |ip| balancers.iter().any(|network| network.contains(ip)));
+    }
     builder = builder.service(site(flags)?);
     if let Some(address) = flags.metrics {
         builder = builder.metrics(address);
@@ -92,6 +164,14 @@ fn builder(flags: &ServeFlags) -> Result<ServerBuilder, Failure> {
             builder.alt_svc(AltSvcPolicy::Field(field))
         }
     })
+}
+
+/// Returns where to listen without sockets of a service manager.
+fn listen_addresses(flags: &ServeFlags) -> Vec<SocketAddr> {
+    match flags.listen.is_empty() {
+        true => vec![SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT))],
+        false => flags.listen.iter().flat_map(|listen| listen.0.iter().copied()).collect(),
+    }
 }
 
 /// Returns the site that is served if there is no upstream.
@@ -117,9 +197,11 @@ fn failure(cause: &ServeError) -> Failure {
     Failure::new(kind, cause.to_string())
 }
 
-fn versions(flags: &ServeFlags) -> Vec<&'static str> {
-    let http3 = !flags.no_h3 && !flags.plain;
-    ["HTTP/1.1", "HTTP/2"].into_iter().chain(http3.then_some("HTTP/3")).collect()
+/// Returns the names of the versions that are served.
+fn version_names(running: &Running) -> Vec<&'static str> {
+    let Versions { http1, http2, http3 } = running.versions();
+    let all = [(http1, "HTTP/1.1"), (http2, "HTTP/2"), (http3, "HTTP/3")];
+    all.into_iter().filter(|(is_served, _)| *is_served).map(|(_, name)| name).collect()
 }
 
 /// Returns the URL for a browser on this machine.
@@ -146,13 +228,14 @@ fn announce(flags: &ServeFlags, common: &CommonFlags, running: &Running) -> Resu
         Line::new()
             .with(Paint::Good, "serving ")
             .with(Paint::Head, &url)
-            .with(Paint::Plain, format!("  {}", versions(flags).join(", "))),
+            .with(Paint::Plain, format!("  {}", version_names(running).join(", "))),
     ];
     let mut add_row = |what: &str, value: String| {
         let label = format!("  {what:<12}");
         lines.push(Line::new().with(Paint::Dim, label).with(Paint::Plain, value));
     };
-    add_row("listening", address.to_string());
+    let addresses: Vec<_> = running.local_addrs().iter().map(SocketAddr::to_string).collect();
+    add_row("listening", addresses.join(", "));
     if !flags.no_sctp {
         add_row("SCTP", if sctp.is_empty() { "not served".to_owned() } else { sctp.join(", ") });
     }
@@ -212,8 +295,9 @@ fn object(flags: &ServeFlags, running: &Running, url: &str) -> Value {
     let alt_svc = running.alt_svc().map(|field| String::from_utf8_lossy(field.as_bytes()));
     json!({
         "address": running.local_addr().to_string(),
+        "addresses": running.local_addrs(),
         "url": url,
-        "versions": versions(flags),
+        "versions": version_names(running),
         "directory": (!flags.no_files && flags.upstream.is_none())
             .then(|| flags.directory.display().to_string()),
         "upstream": flags.upstream.as_ref().map(ToString::to_string),

@@ -2,8 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use eyas::KeyFingerprint;
@@ -11,6 +10,7 @@ use eyas::sockets::is_out_of_descriptors;
 use eyas_relay::tunnel::keys::{AuthorizedKeys, Grant};
 
 use super::super::ownership;
+use super::super::service::Stamp;
 use super::{NoticePrinter, files};
 use crate::failure::Failure;
 
@@ -19,42 +19,62 @@ pub(super) struct Authorized {
     path: PathBuf,
     printer: NoticePrinter,
     cached: Mutex<Option<Cached>>,
+    /// The content that was reported as unusable.
+    reported: Mutex<Option<Stamp>>,
 }
 
-/// The last content of the file, and its identity.
+/// The last usable content of the file, and its identity.
 struct Cached {
     stamp: Stamp,
     keys: Arc<AuthorizedKeys>,
 }
 
-/// Distinguishes a changed file from an unchanged one, without needing a descriptor.
-#[derive(Debug, PartialEq, Eq)]
-struct Stamp([i128; 5]);
-
-impl Stamp {
-    fn of(path: &Path) -> Option<Self> {
-        let found = fs::metadata(path).ok()?;
-        let changed = (i128::from(found.ctime()) << 32) | i128::from(found.ctime_nsec());
-        let modified = (i128::from(found.mtime()) << 32) | i128::from(found.mtime_nsec());
-        Some(Self([found.dev().into(), found.ino().into(), found.size().into(), changed, modified]))
-    }
-}
-
 impl Authorized {
     pub(super) fn new(path: PathBuf, printer: NoticePrinter) -> Self {
-        Self { path, printer, cached: Mutex::default() }
+        Self { path, printer, cached: Mutex::default(), reported: Mutex::default() }
     }
 
-    /// Returns what this key may do, if it may connect.
+    /// Returns what this key may do, if it may connect. If the file has become unusable, that is what
+    /// it said before.
     pub(super) fn grant(&self, key: &KeyFingerprint) -> Option<Grant> {
         match self.read() {
             Ok(keys) => keys.grant(key).cloned(),
-            // If the file cannot be read, no one may connect.
             Err(failure) => {
-                self.printer.warn("keys", failure.message);
-                None
+                let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+                let former = cached.as_ref().map(|cached| Arc::clone(&cached.keys));
+                drop(cached);
+                self.report(failure, former.is_some());
+                former?.grant(key).cloned()
             }
         }
+    }
+
+    /// Reads the file, and reports what came of it.
+    pub(super) fn load(&self) {
+        match self.read() {
+            Ok(_) => self.printer.info("keys", format!("loaded {}", self.path.display())),
+            Err(failure) => {
+                let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+                let has_former = cached.is_some();
+                drop(cached);
+                self.report(failure, has_former);
+            }
+        }
+    }
+
+    /// Reports why the file cannot be used, once for each content, since strangers decide how often it is
+    /// read.
+    fn report(&self, failure: Failure, has_former: bool) {
+        let stamp = Stamp::of(&self.path);
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        if stamp.is_some() && std::mem::replace(&mut *reported, stamp.clone()) == stamp {
+            return;
+        }
+        let consequence = match has_former {
+            true => "the keys from before stay in use",
+            false => "no one may connect",
+        };
+        self.printer.warn("keys", format!("{}; {consequence}", failure.message));
     }
 
     /// Returns the content of the file. If there is no descriptor to read it with, this is the
@@ -74,35 +94,16 @@ impl Authorized {
                 };
             }
         };
-        if stamp.is_some() {
-            ownership::check(&self.path)?;
+        if stamp.is_some()
+            && let Err(failure) = ownership::check(&self.path)
+        {
+            // Others may have changed it before, too.
+            *cached = None;
+            return Err(failure);
         }
         let keys = AuthorizedKeys::parse(&text).map(Arc::new);
         let keys = keys.map_err(|cause| files::unusable(&self.path, &cause))?;
         *cached = stamp.map(|stamp| Cached { stamp, keys: Arc::clone(&keys) });
         Ok(keys)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_stamp_changes_with_its_file() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().join("keys");
-        assert_eq!(Stamp::of(&path), None);
-        fs::write(&path, "a").expect("writes");
-        let previous = Stamp::of(&path);
-        assert!(previous.is_some());
-        assert_eq!(Stamp::of(&path), previous);
-        fs::write(&path, "ab").expect("writes");
-        assert_ne!(Stamp::of(&path), previous);
-        let other = directory.path().join("other");
-        fs::write(&other, "ab").expect("writes");
-        let previous = Stamp::of(&path);
-        fs::rename(&other, &path).expect("renames");
-        assert_ne!(Stamp::of(&path), previous);
     }
 }

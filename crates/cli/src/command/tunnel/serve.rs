@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::authorized::Authorized;
 use super::{NoticePrinter, TunnelInfo, files, interface};
+use crate::command::service::{Event, Service};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, TunnelServeFlags};
 
@@ -18,10 +19,11 @@ const ATTEMPTS: usize = 1024;
 
 pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Result<(), Failure> {
     // Set up before the server announces itself, so that no early signal is missed.
-    let mut interruption = crate::command::listen()?;
+    let mut service = Service::begin(common.color)?;
     let printer = NoticePrinter::new(common);
     let identity = identity(flags, printer)?;
     let path = files::path_or_default(flags.authorized_keys.as_deref(), "authorized_keys")?;
+    service.watch([path.clone()]);
     let authorized = Authorized::new(path.clone(), printer);
     if authorized.read()?.is_empty() {
         let text = format!("no one may connect yet: {} contains no keys", path.display());
@@ -40,7 +42,9 @@ pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Resul
         .max_attempts_in_flight(ATTEMPTS)
         .build()
         .map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))?;
-    let grants = move |key: &KeyFingerprint| authorized.grant(key);
+    let status = format!("tunnels on {}", listener.local_addr());
+    let keys = Arc::clone(&authorized);
+    let grants = move |key: &KeyFingerprint| keys.grant(key);
     let mut server = Server::new(endpoint, grants, move |notice| printer.print(&notice));
     if let Some(interface) = &interface {
         server = server.interface(interface.clone());
@@ -57,15 +61,27 @@ pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Resul
     tokio::select! {
         () = &mut serving => {}
         failure = interface::until_removed(interface.as_ref()) => return Err(failure),
-        _ = interruption.next() => {
+        () = until_stopped(&mut service, &status, &authorized) => {
             stop.cancel();
             tokio::select! {
                 () = serving => {}
-                _ = interruption.next() => {}
+                () = service.stopped_again() => {}
             }
         }
     }
     Ok(())
+}
+
+/// Checks the keys whenever it is told to or they have changed, until the server is to stop. They are
+/// read for each connection, but an operator who has made a mistake is told at once.
+async fn until_stopped(service: &mut Service, status: &str, authorized: &Authorized) {
+    loop {
+        service.ready(status);
+        if service.next().await == Event::Stop {
+            return;
+        }
+        authorized.load();
+    }
 }
 
 async fn bind(

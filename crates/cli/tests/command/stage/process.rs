@@ -21,6 +21,7 @@ pub(crate) struct Eyas {
     stdin: Option<&'static str>,
     keeps_stdin: bool,
     descriptors: Option<u32>,
+    variables: Vec<(&'static str, OsString)>,
 }
 
 /// A run in progress.
@@ -53,7 +54,8 @@ impl Eyas {
     pub(crate) fn new(line: &str) -> Self {
         let arguments = line.split_whitespace().map(OsString::from).collect();
         let (state, directory, stdin, descriptors) = (None, None, None, None);
-        Self { arguments, state, directory, stdin, keeps_stdin: false, descriptors }
+        let variables = Vec::new();
+        Self { arguments, state, directory, stdin, keeps_stdin: false, descriptors, variables }
     }
 
     /// Appends an argument, without splitting it.
@@ -83,6 +85,12 @@ impl Eyas {
     /// Keeps its standard input open until it ends.
     pub(crate) fn keep_stdin(mut self) -> Self {
         self.keeps_stdin = true;
+        self
+    }
+
+    /// Sets a variable of its environment.
+    pub(crate) fn env(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+        self.variables.push((name, value.into()));
         self
     }
 
@@ -127,6 +135,7 @@ impl Eyas {
             }
         };
         command.args(&self.arguments).env_clear().stdin(Stdio::null());
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         match &self.state {
             Some(state) => command.env("XDG_STATE_HOME", state),
             None => command.env("EYAS_MEMORY", "none"),

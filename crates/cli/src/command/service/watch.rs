@@ -1,0 +1,107 @@
+//! Notices that files have changed, by looking at them: this sees every way to replace a file, and links that are
+//! changed to lead elsewhere, as certbot and Kubernetes do.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// Distinguishes a changed file from an unchanged one, without needing a descriptor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::command) struct Stamp([i128; 5]);
+
+impl Stamp {
+    pub(in crate::command) fn of(path: &Path) -> Option<Self> {
+        let found = fs::metadata(path).ok()?;
+        let changed = (i128::from(found.ctime()) << 32) | i128::from(found.ctime_nsec());
+        let modified = (i128::from(found.mtime()) << 32) | i128::from(found.mtime_nsec());
+        Some(Self([found.dev().into(), found.ino().into(), found.size().into(), changed, modified]))
+    }
+}
+
+/// Files, and what they were when they were last loaded.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    files: Vec<PathBuf>,
+    loaded: Vec<Option<Stamp>>,
+    /// What they were when a change was noticed.
+    seen: Option<Vec<Option<Stamp>>>,
+}
+
+impl Watch {
+    pub(super) fn new(files: impl IntoIterator<Item = PathBuf>) -> Self {
+        let mut watch = Self { files: files.into_iter().collect(), ..Self::default() };
+        watch.note_loaded();
+        watch
+    }
+
+    /// Records that they are loaded as they are now.
+    pub(super) fn note_loaded(&mut self) {
+        self.loaded = self.look();
+        self.seen = None;
+    }
+
+    /// Returns whether they have changed since they were loaded, and not since the last look.
+    pub(super) fn has_changed(&mut self) -> bool {
+        let now = self.look();
+        self.observe(now)
+    }
+
+    fn look(&self) -> Vec<Option<Stamp>> {
+        self.files.iter().map(|file| Stamp::of(file)).collect()
+    }
+
+    /// A certificate and its key are written one after the other, and a file in pieces: a change is
+    /// complete once it is seen twice.
+    fn observe(&mut self, now: Vec<Option<Stamp>>) -> bool {
+        if now == self.loaded {
+            self.seen = None;
+            return false;
+        }
+        let is_complete = self.seen.as_ref() == Some(&now);
+        self.seen = (!is_complete).then_some(now);
+        is_complete
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_changes_with_its_file() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("keys");
+        assert_eq!(Stamp::of(&path), None);
+        fs::write(&path, "a").expect("writes");
+        let previous = Stamp::of(&path);
+        assert!(previous.is_some());
+        assert_eq!(Stamp::of(&path), previous);
+        fs::write(&path, "ab").expect("writes");
+        assert_ne!(Stamp::of(&path), previous);
+        let other = directory.path().join("other");
+        fs::write(&other, "ab").expect("writes");
+        let previous = Stamp::of(&path);
+        fs::rename(&other, &path).expect("renames");
+        assert_ne!(Stamp::of(&path), previous);
+    }
+
+    #[test]
+    fn a_change_is_complete_once_it_is_seen_twice() {
+        let stamp = |number| Some(Stamp([number, 0, 0, 0, 0]));
+        let mut watch = Watch { loaded: vec![stamp(1), stamp(1)], ..Watch::default() };
+        for (now, is_complete) in [
+            ([1, 1], false),
+            ([2, 1], false),
+            ([2, 2], false),
+            ([2, 2], true),
+            // It was not loaded.
+            ([2, 2], false),
+            ([1, 1], false),
+            ([2, 2], false),
+            ([2, 2], true),
+        ] {
+            let now: Vec<_> = now.into_iter().map(stamp).collect();
+            assert_eq!(watch.observe(now.clone()), is_complete, "{now:?}");
+        }
+    }
+}

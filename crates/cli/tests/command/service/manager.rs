@@ -1,0 +1,123 @@
+//! What a service manager sees, and the sockets that it passes.
+
+use std::fs;
+use std::net::{TcpListener, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::*;
+
+/// The socket of a service manager, and the messages that are left.
+struct Manager(UnixDatagram);
+
+impl Manager {
+    fn listen(path: &Path) -> Self {
+        let socket = UnixDatagram::bind(path).expect("a socket");
+        socket.set_read_timeout(Some(Duration::from_secs(120))).expect("a timeout");
+        Self(socket)
+    }
+
+    /// Returns the next message with this assignment.
+    fn wait_for(&self, assignment: &str) -> String {
+        loop {
+            let mut message = [0; 1024];
+            let length = self.0.recv(&mut message).expect("a message in time");
+            let text = String::from_utf8_lossy(&message[..length]).into_owned();
+            if text.lines().any(|line| line == assignment) {
+                return text;
+            }
+        }
+    }
+}
+
+#[test]
+fn it_is_told_what_the_server_does() {
+    let sockets = tempfile::tempdir().expect("a directory");
+    let path = sockets.path().join("notify");
+    let manager = Manager::listen(&path);
+    let set = |eyas: Eyas| eyas.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "200000");
+    let server = Server::start_with("--plain", |_| {}, set);
+    let ready = manager.wait_for("READY=1");
+    assert!(ready.contains(&format!("STATUS=serving on 127.0.0.1:{}", server.port)), "{ready}");
+    manager.wait_for("WATCHDOG=1");
+    server.running.signal("HUP");
+    let reloading = manager.wait_for("RELOADING=1");
+    let since = reloading.lines().find_map(|line| line.strip_prefix("MONOTONIC_USEC="));
+    assert!(since.is_some_and(|micros| micros.parse::<u64>().is_ok()), "{reloading}");
+    manager.wait_for("READY=1");
+    server.running.signal("TERM");
+    manager.wait_for("STOPPING=1");
+    server.running.end().exits(0);
+}
+
+/// Runs the server with the first sockets as the service manager would pass them, and then does `work`.
+fn with_sockets(flags: &str, tcp: OwnedFd, udp: Option<OwnedFd>, work: impl FnOnce(&Path)) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let eyas = Eyas::new(flags);
+    let of_server = eyas.command();
+    let count = 1 + usize::from(udp.is_some());
+    // The shell keeps its process id, which the server compares.
+    let line = format!(
+        "exec 3<&0 4<&1 </dev/null >out; LISTEN_PID=$$ LISTEN_FDS={count} LISTEN_FDNAMES=web:quic \
+         EYAS_MEMORY=none exec \"$0\" \"$@\""
+    );
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", &line]).arg(of_server.get_program()).args(of_server.get_args());
+    shell.stdin(Stdio::from(tcp)).stdout(udp.map_or_else(Stdio::null, Stdio::from));
+    let mut child = shell.current_dir(directory.path()).spawn().expect("a shell");
+    work(directory.path());
+    let id = child.id().to_string();
+    Command::new("kill").args(["-TERM", &id]).status().expect("kill is there");
+    let started = Instant::now();
+    while child.try_wait().expect("a child").is_none() {
+        if started.elapsed().as_secs() > 120 {
+            child.kill().expect("a child");
+            panic!("it does not stop");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Binds both sockets at one port.
+fn bind() -> (TcpListener, UdpSocket, u16) {
+    loop {
+        let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let port = tcp.local_addr().expect("bound").port();
+        if let Ok(udp) = UdpSocket::bind((Ipv4Addr::LOCALHOST, port)) {
+            return (tcp, udp, port);
+        }
+    }
+}
+
+#[test]
+fn its_sockets_are_served() {
+    let (tcp, udp, port) = bind();
+    let flags = "serve --no-files --no-sctp";
+    with_sockets(flags, tcp.into(), Some(udp.into()), |directory| {
+        for version in ["--http1.1", "--http2", "--http3-only"] {
+            let line = format!("get -k {version} https://127.0.0.1:{port}/bytes/5");
+            Eyas::new(&line).run().exits(0);
+        }
+        let out = fs::read_to_string(directory.join("out")).expect("written");
+        assert!(out.contains("HTTP/1.1, HTTP/2, HTTP/3"), "{out}");
+    });
+}
+
+#[test]
+fn without_a_socket_for_datagrams_there_is_no_http3() {
+    let (tcp, _, port) = bind();
+    with_sockets("serve --no-files --no-sctp", tcp.into(), None, |directory| {
+        let line = format!("get -k --json https://127.0.0.1:{port}/bytes/5");
+        assert_eq!(Eyas::new(&line).run().exits(0).json()["version"], "HTTP/2");
+        let out = fs::read_to_string(directory.join("out")).expect("written");
+        assert!(out.contains("HTTP/1.1, HTTP/2") && !out.contains("HTTP/3"), "{out}");
+    });
+    let (tcp, _, port) = bind();
+    with_sockets("proxy", tcp.into(), None, |_| {
+        let upstream = crate::stage::Served::start(Eyas::new("serve --plain --no-files --no-sctp"));
+        let url = format!("http://{}/bytes/5", upstream.address);
+        Eyas::new(&format!("get --proxy http://127.0.0.1:{port} {url}")).run().exits(0);
+    });
+}
