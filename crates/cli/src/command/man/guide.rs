@@ -75,23 +75,25 @@ fn to_page(guide: &Guide) -> String {
         env!("CARGO_PKG_VERSION")
     );
     let mut is_code = false;
-    let mut before = "";
-    for line in guide.text.lines() {
-        let is_fence = line.trim_start().starts_with("```");
-        if is_fence {
+    let lines: Vec<&str> = guide.text.lines().collect();
+    for (number, line) in lines.iter().enumerate() {
+        let before = number.checked_sub(1).map_or("", |before| lines[before]);
+        if line.trim_start().starts_with("```") {
             page.push_str(if is_code { ".fi\n" } else { ".PP\n.nf\n" });
             is_code = !is_code;
         } else if is_code {
             let _ = writeln!(page, "{}", escaped(line));
+        } else if lines.get(number + 1).is_some_and(|below| is_rule(below)) {
+            add_head(&mut page, line);
         } else {
-            add_line(&mut page, line, before, &name);
+            let is_first = before.trim().is_empty() || before.trim_start().starts_with("```");
+            add_line(&mut page, line, is_first, &name);
         }
-        before = if is_fence { "" } else { line };
     }
     page
 }
 
-fn add_line(page: &mut String, line: &str, before: &str, name: &str) {
+fn add_line(page: &mut String, line: &str, is_first: bool, name: &str) {
     let text = inline(line.trim());
     let _ = if let Some(title) = line.strip_prefix("# ") {
         writeln!(page, ".SH NAME\n{} \\- {}\n.SH DESCRIPTION", escaped(name), inline(title))
@@ -107,26 +109,39 @@ fn add_line(page: &mut String, line: &str, before: &str, name: &str) {
         writeln!(page, ".IP \\(bu 2\n{}", inline(item))
     } else if line.trim().is_empty() {
         Ok(())
-    } else if before.trim().is_empty() && !line.starts_with("  ") {
+    } else if is_first && !line.starts_with("  ") {
         writeln!(page, ".PP\n{text}")
     } else {
         writeln!(page, "{text}")
     };
 }
 
+/// Returns whether a line separates the head of a table from its rows.
+fn is_rule(line: &str) -> bool {
+    line.starts_with('|') && line.chars().all(|c| "-:| ".contains(c))
+}
+
+fn cells(row: &str) -> impl Iterator<Item = String> {
+    row.trim_matches(['|', ' ']).split(" | ").map(|cell| inline(cell.trim()))
+}
+
+/// Adds the head of a table, unless it is empty.
+fn add_head(page: &mut String, row: &str) {
+    let names: Vec<String> = cells(row).filter(|name| !name.is_empty()).collect();
+    if !names.is_empty() {
+        let _ = writeln!(page, ".PP\n\\fI{}\\fR", names.join(" | "));
+    }
+}
+
 /// Adds a row of a table as an entry: its first cell, then the others.
 fn add_row(page: &mut String, row: &str) -> std::fmt::Result {
-    let cells: Vec<&str> = row.trim_end_matches('|').split(" | ").map(str::trim).collect();
-    let is_rule = cells.iter().all(|cell| cell.chars().all(|c| "-:| ".contains(c)));
-    match cells.split_first() {
-        Some((first, rest)) if !is_rule => {
-            let first = inline(first);
-            let first = if first.is_empty() { "\\&".to_owned() } else { first };
-            let rest: Vec<String> = rest.iter().map(|cell| inline(cell)).collect();
-            writeln!(page, ".TP\n{first}\n\\&{}", rest.join("; "))
-        }
-        _ => Ok(()),
+    if is_rule(&format!("|{row}")) {
+        return Ok(());
     }
+    let mut cells = cells(row);
+    let first = cells.next().filter(|first| !first.is_empty());
+    let rest: Vec<String> = cells.filter(|cell| !cell.is_empty()).collect();
+    writeln!(page, ".TP\n{}\n\\&{}", first.as_deref().unwrap_or("\\&"), rest.join("; "))
 }
 
 /// Returns a line of text without the marks of Markdown; links to other guides name their pages.
@@ -153,7 +168,31 @@ fn inline(line: &str) -> String {
         text.replace(&format!("docs/{}.md", guide.topic), &page)
     });
     let text = text.replace("docs/schema/", "schema/").replace("docs/", "");
-    escaped(&text.replace("**", "").replace('`', ""))
+    escaped(&without_emphasis(&text.replace("**", "").replace('`', "")))
+}
+
+/// Removes the asterisks around words, but not those of patterns.
+fn without_emphasis(text: &str) -> String {
+    let (mut words, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find('*') {
+        let after = &rest[at + 1..];
+        let end = after.find('*').filter(|end| {
+            let inner = &after[..*end];
+            inner.starts_with(char::is_alphabetic) && inner.ends_with(char::is_alphanumeric)
+        });
+        words.push_str(&rest[..at]);
+        match end {
+            Some(end) => {
+                words.push_str(&after[..end]);
+                rest = &after[end + 1..];
+            }
+            None => {
+                words.push('*');
+                rest = after;
+            }
+        }
+    }
+    words + rest
 }
 
 /// Splits a line at its first link: the text before, its label, where it leads, the text after.
@@ -179,13 +218,13 @@ mod tests {
 
     #[test]
     fn markdown_becomes_a_page() {
-        let text = "# Load\n\nA `word`, **bold**, [names](names.md#x) and\n[more](results.md).\n\n\
+        let text = "# Load\n\nA `word`, **bold** and *more*, `*.a`, [names](names.md#x) and\n[more](results.md).\n\n\
                     ## What it is\n\n- one\n  two\n\n| a | b |\n| --- | --- |\n| `-x` | text |\n\n\
                     ```\n.so -x\n```\n";
         let page = to_page(&Guide { topic: "load", text });
-        let expected = ".SH NAME\neyas\\-guide\\-load \\- Load\n.SH DESCRIPTION\n.PP\nA word, bold, names \
-                        (eyas\\-guide\\-names(7)) and\nmore.\n.SH WHAT IT IS\n.IP \\(bu 2\none\ntwo\n.TP\na\n\
-                        \\&b\n.TP\n\\-x\n\\&text\n.PP\n.nf\n\\&.so \\-x\n.fi\n";
+        let expected = ".SH NAME\neyas\\-guide\\-load \\- Load\n.SH DESCRIPTION\n.PP\nA word, bold and more, *.a, names \
+                        (eyas\\-guide\\-names(7)) and\nmore.\n.SH WHAT IT IS\n.IP \\(bu 2\none\ntwo\n.PP\n\\fIa | b\\fR\n\
+                        .TP\n\\-x\n\\&text\n.PP\n.nf\n\\&.so \\-x\n.fi\n";
         assert_eq!(page.split_once('\n').expect("a title").1, expected);
     }
 
