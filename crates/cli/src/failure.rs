@@ -31,6 +31,8 @@ pub(crate) enum Kind {
     Read,
     /// A time limit passed.
     Timeout,
+    /// The server does not continue a body where it was asked to.
+    Range,
     /// The TLS handshake failed.
     Tls,
     /// A certificate or key file of the user cannot be used.
@@ -71,7 +73,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// All kinds, in the order of their codes.
-    pub(crate) const ALL: [Self; 27] = [
+    pub(crate) const ALL: [Self; 28] = [
         Self::Usage,
         Self::Url,
         Self::Dns,
@@ -81,6 +83,7 @@ impl Kind {
         Self::Write,
         Self::Read,
         Self::Timeout,
+        Self::Range,
         Self::Tls,
         Self::Listen,
         Self::Redirect,
@@ -118,6 +121,7 @@ impl Kind {
             Self::Write => 23,
             Self::Read => 26,
             Self::Timeout => 28,
+            Self::Range => 33,
             Self::Tls => 35,
             Self::Listen => 45,
             Self::Redirect => 47,
@@ -151,6 +155,7 @@ impl Kind {
             Self::Write => "write",
             Self::Read => "read",
             Self::Timeout => "timeout",
+            Self::Range => "range",
             Self::Tls => "tls",
             Self::Listen => "listen",
             Self::Redirect => "redirect",
@@ -184,9 +189,10 @@ impl Kind {
             Self::Write => "Output could not be written: disk full, no permission.",
             Self::Read => "A local file could not be read.",
             Self::Timeout => "Nothing answered, or --connect-timeout or --max-time passed.",
+            Self::Range => "The server does not continue a body where -C asked it to.",
             Self::Tls => "The TLS handshake failed: alert, version, no common ALPN.",
             Self::Listen => {
-                "The server cannot listen on the address, or the interface of a tunnel cannot be created."
+                "The server cannot listen on the address, the interface of a tunnel cannot be created, or that of --interface has no address."
             }
             Self::Redirect => "More redirects than --max-redirs allows, or a redirect to nowhere.",
             Self::Protocol => {

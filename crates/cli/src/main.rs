@@ -22,14 +22,12 @@ mod shape;
 mod terminal;
 mod timeline;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 
 use failure::{Failure, Kind};
-use flags::{Cli, Command, CommonFlags};
-use terminal::OutputStyle;
+use flags::{Cli, Command};
 
 fn main() -> ExitCode {
     let cli = match Cli::read(std::env::args_os(), terminal::current_width()) {
@@ -41,7 +39,7 @@ fn main() -> ExitCode {
     match command::run(cli) {
         Ok(code) => code,
         Err(failure) => {
-            report(&failure, &common, silent);
+            output::report(&failure, &common, silent);
             ExitCode::from(failure.kind.exit_code())
         }
     }
@@ -74,24 +72,4 @@ fn suggestion(error: &clap::Error) -> Option<String> {
         ContextValue::Strings(suggestion) => suggestion.last().cloned(),
         _ => None,
     }
-}
-
-/// Reports the failure of the run, once: as JSON on standard output, or as text on standard error.
-fn report(failure: &Failure, common: &CommonFlags, silent: bool) {
-    if failure.kind == Kind::BrokenPipe {
-        return;
-    }
-    if common.json {
-        let _ = output::object(&failure.to_json());
-        return;
-    }
-    // A user who ended the run knows it, so this is printed only if there is more to report.
-    if silent || (failure.kind.is_interruption() && failure.hint.is_none()) {
-        return;
-    }
-    let style = OutputStyle::of_stderr(common.color);
-    output::print_to_stderr(
-        &output::message_lines(failure, style, std::io::stderr().is_terminal()),
-        style,
-    );
 }

@@ -8,6 +8,7 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::ops::Range;
 
 use eyas_race::target::{Host, TargetError, parse_port};
+use nix::ifaddrs::getifaddrs;
 use nix::net::if_::{if_indextoname, if_nametoindex};
 
 /// Parses a host as [`Host::parse`] does, with zones by the name or number of an interface of this
@@ -73,6 +74,19 @@ pub fn with_scope(ip: IpAddr, port: u16, scope: u32) -> SocketAddr {
 pub fn interface_name(index: u32) -> Option<String> {
     // nix returns an empty name, and no error, if there is none.
     if_indextoname(index).ok()?.into_string().ok().filter(|name| !name.is_empty())
+}
+
+/// Returns the addresses of the interface with this name, without link-local ones, from which few
+/// peers are reached. Empty if there is no such interface.
+pub fn interface_addresses(name: &str) -> Vec<IpAddr> {
+    let Ok(all) = getifaddrs() else { return Vec::new() };
+    let of_this = all.filter(|one| one.interface_name == name);
+    let sockets = of_this.filter_map(|one| one.address);
+    let addresses = sockets.filter_map(|socket| {
+        let v4 = socket.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
+        v4.or_else(|| socket.as_sockaddr_in6().map(|v6| IpAddr::V6(v6.ip())))
+    });
+    addresses.filter(|ip| !matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local())).collect()
 }
 
 fn exists(index: u32) -> bool {
@@ -166,6 +180,13 @@ mod tests {
         for text in ["2001:db8::1%lo", "::1%lo", "[2001:db8::1%251]"] {
             assert!(matches!(parse_host(text), Err(TargetError::Scope(_))), "{text}");
         }
+    }
+
+    #[test]
+    fn an_interface_has_its_addresses() {
+        let loopback = IpAddr::from([127, 0, 0, 1]);
+        assert!(interface_addresses("lo").contains(&loopback));
+        assert!(interface_addresses("nosuch0").is_empty());
     }
 
     #[test]

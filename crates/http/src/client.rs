@@ -65,6 +65,8 @@ use http::{Method, Request};
 use tokio::time::Instant;
 use tower_service::Service;
 
+#[cfg(feature = "cookies")]
+pub use self::cookies::CookieJar;
 pub use self::{
     builder::ClientBuilder,
     cookies::CookieStore,
@@ -158,6 +160,7 @@ impl Client {
             versions: config.versions,
             policy: config.policy,
             tunnels: config.tunnels,
+            http2_prior_knowledge: config.http2_prior_knowledge,
         };
         Self(Arc::new(Inner {
             dialler: Arc::new(dialler),

@@ -52,8 +52,8 @@
 //! Features: `client` and `server` enable one half each; `cookies`, `compression`, `json`, `form`, `multipart`, `connector` and `ureq` extend the client; `sctp` adds SCTP to both halves, and 44 crates to the 187 of the default features; `internals` exposes `alt_svc`, without stability guarantees.
 //! The first four are on by default.
 //!
-//! Deliberately absent: an upgrade of `http` URLs by HTTPS records (RFC 9460 §9.5), HTTP/2
-//! without TLS, server push, and HTTP/2 ALTSVC frames, which the HTTP/2 library does not expose.
+//! Deliberately absent: an upgrade of `http` URLs by HTTPS records (RFC 9460 §9.5), an upgrade
+//! to HTTP/2 without TLS, server push, and HTTP/2 ALTSVC frames, which the HTTP/2 library does not expose.
 
 #[cfg(feature = "internals")]
 pub mod alt_svc;
@@ -98,6 +98,8 @@ mod zoned_url;
 
 #[cfg(feature = "client")]
 pub use body::Body;
+#[cfg(feature = "cookies")]
+pub use client::CookieJar;
 #[cfg(feature = "client")]
 pub use client::{
     Client, ClientBuilder, ClientStats, Connected, CookieStore, Direct, DirectConnection,

@@ -34,7 +34,12 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 pub(crate) use choice::{ChoiceFlags, PolicyName, RacePolicy, VersionFlags};
 pub(crate) use form::{FieldContent, FormField};
 pub(crate) use generate::ManFlags;
-pub(crate) use get::{GetFlags, RequestFlags};
+#[cfg(test)]
+pub(crate) use get::OutputTargets;
+pub(crate) use get::{
+    BodyFlags, ContinueAt, DataForm, DataPiece, GetFlags, OutputTarget, RequestFlags, RetryFlags,
+    Source,
+};
 pub(crate) use lab::{
     LabAction, LabFlags, LabMergeFlags, LabResultsFlags, LabRunFlags, TableFormat,
 };

@@ -34,12 +34,24 @@ pub(crate) struct ReachFlags {
     #[arg(long, value_name = "PORT", default_value_t = eyas::sctp::ENCAPSULATION_PORT,
           value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
     pub(crate) sctp_udp_port: u16,
-    /// Give up connecting after this time [default: 30s]
+    /// Give up connecting after this time; 0 is the default of 30s
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
-    pub(crate) connect_timeout: Option<Duration>,
-    /// Give up entirely after this time
+    connect_timeout: Option<Duration>,
+    /// Give up entirely after this time; 0 is never
     #[arg(long, short = 'm', value_name = "DURATION", value_parser = values::duration)]
-    pub(crate) max_time: Option<Duration>,
+    max_time: Option<Duration>,
+}
+
+impl ReachFlags {
+    /// Returns when to give up connecting, if the user said so. As in curl, 0 is no limit.
+    pub(crate) fn connect_timeout(&self) -> Option<Duration> {
+        self.connect_timeout.filter(|limit| !limit.is_zero())
+    }
+
+    /// Returns when to give up entirely, if ever. As in curl, 0 is no limit.
+    pub(crate) fn max_time(&self) -> Option<Duration> {
+        self.max_time.filter(|limit| !limit.is_zero())
+    }
 }
 
 /// Trust and credentials.

@@ -130,7 +130,7 @@ fn conflicting_flags_are_refused() {
         "eyas get -4 -6 https://a/",
         "eyas get --http2 --http3 https://a/",
         "eyas get -I -d x https://a/",
-        "eyas get -O -o x https://a/",
+        "eyas get -C - -r 0-1 https://a/",
         "eyas get --cert a https://a/",
         "eyas serve --plain --cert a --key b",
         "eyas race --plain --alpn imap a:1",
@@ -153,13 +153,40 @@ fn a_flag_given_twice_counts_once_and_its_last_value_wins() {
     };
     assert!(flags.request.location && flags.output.verbose && flags.output.fail);
     assert!(flags.output.silent && !flags.output.hides_errors());
-    assert_eq!(flags.reach.max_time, Some(Duration::from_secs(7)));
+    assert_eq!(flags.reach.max_time(), Some(Duration::from_secs(7)));
     assert_eq!(flags.request.max_redirs, 2);
     let Command::Get(flags) = parse("eyas get -H A:1 -H B:2 https://a/").expect("parses").command
     else {
         panic!("the get command");
     };
     assert_eq!(flags.request.header.len(), 2, "what may be given several times still adds up");
+}
+
+#[test]
+fn output_and_data_keep_the_order_in_which_they_are_given() {
+    let line =
+        "eyas get -O -o x -O a.test b.test --url c.test -d 1 --data-raw @2 -d 3 --data-binary 4";
+    let Command::Get(flags) = parse(line).expect("parses").command else {
+        panic!("the get command");
+    };
+    assert_eq!(flags.all_urls().collect::<Vec<_>>(), ["a.test", "b.test", "c.test"]);
+    let file = OutputTarget::File("x".into());
+    let targets = [OutputTarget::RemoteName, file, OutputTarget::RemoteName];
+    assert_eq!(flags.output.targets.0, targets);
+    let pieces: Vec<_> = flags.request.data.0.iter().map(|piece| piece.text.as_str()).collect();
+    assert_eq!(pieces, ["1", "@2", "3", "4"]);
+}
+
+#[test]
+fn rates_are_parsed_as_curl_does() {
+    for (text, bytes) in
+        [("500", 500), ("20k", 20_480), ("1M", 1 << 20), ("0.5K", 512), ("1KiB", 1024)]
+    {
+        assert_eq!(values::rate(text), Ok(bytes), "{text}");
+    }
+    for text in ["", "0", "k", "-1k", "x"] {
+        assert!(values::rate(text).is_err(), "{text}");
+    }
 }
 
 /// Every flag of every command, twice: it is refused, if at all, for its value or for others missing.

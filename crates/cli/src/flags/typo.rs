@@ -129,7 +129,7 @@ mod tests {
             assert!(text.contains("tip: ") && text.contains(suggestion), "{line:?}: {text}");
         }
         for line in [
-            &["eyas", "get", "--interface", "eth0", "a"] as &[&str],
+            &["eyas", "get", "--egd-file", "x", "a"] as &[&str],
             &["eyas", "get", "--unix-socket", "x", "a"],
             &["eyas", "--interface", "eth0"],
             &["eyas", "netem", "run", "--loose", "true"],

@@ -288,6 +288,25 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("{text:?} is not a size; {expected}"))
 }
 
+/// Parses curl's rate in bytes per second: `500`, `20k`, `1.5M`, or a [`size`].
+pub(super) fn rate(text: &str) -> Result<u64, String> {
+    let expected = "expected a rate above 0 such as 500, 20k, 1M or 35KiB";
+    let power = match text.trim().as_bytes().last().map(u8::to_ascii_lowercase) {
+        Some(b'k') => Some(1_u32 << 10),
+        Some(b'm') => Some(1 << 20),
+        Some(b'g') => Some(1 << 30),
+        _ => None,
+    };
+    let bytes = match power {
+        Some(power) => {
+            let number = text.trim().get(..text.trim().len() - 1).unwrap_or_default();
+            number.parse::<f64>().ok().map(|number| (number * f64::from(power)) as u64)
+        }
+        None => size(text).ok(),
+    };
+    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| format!("{text:?} is not a rate; {expected}"))
+}
+
 /// Parses a share: `80%` or `0.8`.
 pub(super) fn share(text: &str) -> Result<f64, String> {
     let (number, unit) = match text.trim().strip_suffix('%') {

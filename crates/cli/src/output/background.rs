@@ -47,6 +47,11 @@ impl BackgroundFile {
         self.written().await
     }
 
+    /// Returns the file, unless something is being written.
+    pub(super) const fn file(&self) -> Option<&File> {
+        self.file.as_ref()
+    }
+
     /// Returns the file, once everything is written.
     pub(super) async fn finish(mut self) -> io::Result<File> {
         self.flush().await?;

@@ -2,18 +2,19 @@
 //! complete.
 
 use std::fs::File;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Seek};
 #[cfg(unix)]
 use std::os::fd::AsFd as _;
 #[cfg(windows)]
 use std::os::windows::io::AsHandle as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use bytes::Bytes;
-use eyas_http::without_password;
 
 use super::background::BackgroundFile;
-use super::destination::Destination;
+use super::destination::{Beginning, Destination};
+use super::part::Identity;
 use super::replacement::Replacement;
 use super::unfinished::Unfinished;
 use crate::failure::{Failure, Kind};
@@ -23,7 +24,12 @@ pub(crate) struct BodySink {
     destination: String,
     out: Out,
     written: u64,
+    /// Whether binary data is refused, because it would go to a terminal unasked.
+    guards_terminal: bool,
 }
+
+/// Within so many bytes from the beginning, a zero byte shows that a body is not text; as in curl.
+const RECOGNISED_WITHIN: u64 = 2000;
 
 enum Out {
     Discard,
@@ -45,15 +51,20 @@ impl BodySink {
         Self::new("nowhere".to_owned(), Out::Discard)
     }
 
-    /// Returns a sink that writes to standard output.
+    /// Returns a sink that writes to standard output, but nothing binary to a terminal.
     pub(crate) fn stdout() -> Result<Self, Failure> {
+        let guards_terminal = io::stdout().is_terminal();
+        Ok(Self { guards_terminal, ..Self::any_stdout()? })
+    }
+
+    fn any_stdout() -> Result<Self, Failure> {
         let destination = "standard output".to_owned();
         let file = unbuffered_stdout().map_err(|cause| Failure::write(&destination, &cause))?;
         Ok(Self::new(destination, Out::Stdout(BackgroundFile::new(file))))
     }
 
     fn new(destination: String, out: Out) -> Self {
-        Self { destination, out, written: 0 }
+        Self { destination, out, written: 0, guards_terminal: false }
     }
 
     /// Opens a file, device or pipe by its name; `-` is standard output.
@@ -62,19 +73,71 @@ impl BodySink {
     /// What is written to a file counts as unfinished until it is complete.
     pub(crate) async fn file(path: &Path, unfinished: &Unfinished) -> Result<Self, Failure> {
         if path == Path::new("-") {
-            return Self::stdout();
+            return Self::any_stdout();
         }
+        let opening = path.to_owned();
+        let opened = on_blocking_thread(move || Destination::open(&opening)).await;
+        Self::opened(path, opened, unfinished)
+    }
+
+    /// Like [`file`](Self::file), but goes on with what is there already, and returns that.
+    pub(crate) async fn go_on(
+        path: &Path,
+        unfinished: &Unfinished,
+    ) -> Result<(Self, Beginning), Failure> {
+        if path == Path::new("-") {
+            return Ok((Self::any_stdout()?, Beginning::Nothing));
+        }
+        let opening = path.to_owned();
+        match on_blocking_thread(move || Destination::go_on(&opening)).await {
+            Ok((opened, beginning)) => Ok((Self::opened(path, Ok(opened), unfinished)?, beginning)),
+            Err(cause) => Err(Failure::write(&path.display().to_string(), &cause)),
+        }
+    }
+
+    /// Writes at the end of a file, whatever is in it.
+    pub(crate) async fn append(path: &Path, unfinished: &Unfinished) -> Result<Self, Failure> {
+        if path == Path::new("-") {
+            return Self::any_stdout();
+        }
+        let opening = path.to_owned();
+        let opened = on_blocking_thread(move || Destination::append(&opening)).await;
+        Self::opened(path, opened, unfinished)
+    }
+
+    fn opened(
+        path: &Path,
+        opened: io::Result<Destination>,
+        unfinished: &Unfinished,
+    ) -> Result<Self, Failure> {
         let destination = path.display().to_string();
-        let path = path.to_owned();
-        let opened = on_blocking_thread(move || Destination::open(&path)).await;
         let Destination { file, replacement } =
             opened.map_err(|cause| Failure::write(&destination, &cause))?;
         let (file, unfinished) = (BackgroundFile::new(file), unfinished.clone());
+        unfinished.set_kept(false);
         let out = match replacement {
             Some(replacement) => Out::File { file, replacement, unfinished },
             None => Out::Device(file),
         };
         Ok(Self::new(destination, out))
+    }
+
+    /// Notes what the body is, so that a later run can continue it if this one is killed, or, with
+    /// `keep`, if it fails in any way.
+    pub(crate) fn identify(&mut self, identity: Identity, keep: bool) {
+        if let Out::File { replacement, unfinished, .. } = &mut self.out {
+            replacement.identify(identity, keep);
+            unfinished.set_kept(keep);
+        }
+    }
+
+    /// Discards what is there of the body already.
+    pub(crate) fn start_over(&mut self) -> Result<(), Failure> {
+        let Out::File { file, .. } = &self.out else { return Ok(()) };
+        let Some(mut file) = file.file() else { return Ok(()) };
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .map_err(|cause| Failure::write(&self.destination, &cause))
     }
 
     /// Returns whether the body is written to the terminal, where a progress bar would interfere.
@@ -89,6 +152,14 @@ impl BodySink {
 
     /// Writes a piece of the body, perhaps only with those that follow.
     pub(crate) async fn write(&mut self, piece: Bytes) -> Result<(), Failure> {
+        let is_early = self.written < RECOGNISED_WITHIN;
+        if self.guards_terminal && is_early && is_binary(&piece) {
+            return Err(Failure::new(
+                Kind::Write,
+                "the body is not text, and a terminal may take it for commands",
+            )
+            .hint("-o FILE writes it to a file, and -o - to the terminal nevertheless"));
+        }
         self.written += piece.len() as u64;
         let written = match &mut self.out {
             Out::Discard => return Ok(()),
@@ -111,14 +182,19 @@ impl BodySink {
         flushed.map_err(|cause| Failure::write(&self.destination, &cause))
     }
 
-    /// Completes the body: it is now available under its name, and written to disk.
-    pub(crate) async fn finish(self) -> Result<(), Failure> {
+    /// Completes the body: it is now available under its name, and written to disk. A file gets this
+    /// time of its last change, if there is one.
+    pub(crate) async fn finish(self, changed_at: Option<SystemTime>) -> Result<(), Failure> {
         let Self { destination, out, .. } = self;
         let result = match out {
             Out::Discard => Ok(()),
             Out::Stdout(file) | Out::Device(file) => file.finish().await.map(drop),
             Out::File { file, replacement, unfinished } => match file.finish().await {
                 Ok(mut file) => {
+                    if let Some(time) = changed_at {
+                        // It is a convenience, and not all file systems know every time.
+                        let _ = file.set_modified(time);
+                    }
                     let mut guard = RemoveOnDrop(Some(replacement.temporary().to_owned()));
                     let finished = on_blocking_thread(move || replacement.finish(&mut file)).await;
                     guard.0 = None;
@@ -132,6 +208,11 @@ impl BodySink {
         };
         result.map_err(|cause| Failure::write(&destination, &cause))
     }
+}
+
+/// Returns whether this is the beginning of something other than text.
+fn is_binary(piece: &[u8]) -> bool {
+    piece.contains(&0)
 }
 
 /// Removes a file if its completion is not awaited any more: the disk may take long, and the
@@ -156,29 +237,11 @@ async fn on_blocking_thread<T: Send + 'static>(
 
 /// Returns standard output without the buffer that looks for the ends of lines.
 #[cfg(unix)]
-fn unbuffered_stdout() -> io::Result<File> {
+pub(crate) fn unbuffered_stdout() -> io::Result<File> {
     io::stdout().as_fd().try_clone_to_owned().map(File::from)
 }
 
 #[cfg(windows)]
-fn unbuffered_stdout() -> io::Result<File> {
+pub(crate) fn unbuffered_stdout() -> io::Result<File> {
     io::stdout().as_handle().try_clone_to_owned().map(File::from)
-}
-
-/// Returns the name for curl's `-O`: the last part of the URL's path, which must be a plain file
-/// name.
-pub(crate) fn remote_name(url: &url::Url) -> Result<PathBuf, Failure> {
-    let last = url.path_segments().and_then(|mut parts| parts.next_back()).unwrap_or("");
-    let is_plain_name = !last.is_empty()
-        && last != "."
-        && last != ".."
-        && !last.contains(['\\', ':'])
-        && !last.chars().any(char::is_control);
-    match is_plain_name {
-        true => Ok(PathBuf::from(last)),
-        false => {
-            Err(Failure::new(Kind::Usage, format!("no file name in {}", without_password(url)))
-                .hint("name the file with -o FILE"))
-        }
-    }
 }

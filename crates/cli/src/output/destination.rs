@@ -2,10 +2,11 @@
 //! device.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
 
-use super::replacement::Replacement;
+use super::part::{self, Identity, LeftPart};
+use super::replacement::{Replacement, target_of};
 use crate::failure::Failure;
 
 /// The opened destination.
@@ -37,11 +38,75 @@ impl Destination {
         Ok(Self { file, replacement: Some(replacement) })
     }
 
+    /// Like [`open`](Self::open), but goes on with what a run before has left; otherwise with the existing file, which is
+    /// then written itself.
+    pub(super) fn go_on(path: &Path) -> io::Result<(Self, Beginning)> {
+        let existing = match fs::metadata(path) {
+            Ok(found) if found.is_file() => Some(found),
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => None,
+            _ => return Ok((Self::open(path)?, Beginning::Nothing)),
+        };
+        let target = target_of(path, existing.as_ref())?;
+        let mut parts = part::left_of(&target);
+        let usable = |part: &LeftPart| part.identity.is_some() && part.length > 0;
+        if let Some(index) = parts.iter().position(usable) {
+            let latest = parts.swap_remove(index);
+            parts.into_iter().for_each(LeftPart::remove);
+            let (length, identity) = (latest.length, latest.identity.unwrap_or(Identity(0)));
+            let (mut file, replacement) = Replacement::go_on(path, existing.as_ref(), latest)?;
+            file.seek(io::SeekFrom::End(0))?;
+            let destination = Self { file, replacement: Some(replacement) };
+            return Ok((destination, Beginning::Part { length, identity }));
+        }
+        match existing {
+            Some(existing) if existing.len() > 0 => {
+                let beginning = Beginning::File { length: existing.len() };
+                Ok((Self::append(path)?, beginning))
+            }
+            _ => Ok((Self::open(path)?, Beginning::Nothing)),
+        }
+    }
+
+    /// Opens a file to write at its end.
+    pub(super) fn append(path: &Path) -> io::Result<Self> {
+        let file = fs::OpenOptions::new().append(true).create(true).open(path)?;
+        Ok(Self { file, replacement: None })
+    }
+
     /// Completes the file.
     pub(super) fn finish(mut self) -> io::Result<()> {
         match self.replacement {
             Some(replacement) => replacement.finish(&mut self.file),
             None => Ok(()),
+        }
+    }
+}
+
+/// What is there of a body already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    /// Nothing.
+    Nothing,
+    /// So many bytes, in a file that becomes the wanted one.
+    Part {
+        /// The number of bytes.
+        length: u64,
+        /// What they are a part of.
+        identity: Identity,
+    },
+    /// So many bytes, in the wanted file itself.
+    File {
+        /// The number of bytes.
+        length: u64,
+    },
+}
+
+impl Beginning {
+    /// Returns the number of bytes.
+    pub(crate) const fn length(self) -> u64 {
+        match self {
+            Self::Nothing => 0,
+            Self::Part { length, .. } | Self::File { length } => length,
         }
     }
 }
@@ -60,6 +125,13 @@ impl AtomicFile {
         let destination = Destination::open(path).map_err(|cause| Failure::write(&name, &cause))?;
         let Destination { file, replacement } = destination;
         Ok(Self { name, out: BufWriter::new(file), replacement })
+    }
+
+    /// Lets only this user read and write it.
+    #[cfg(unix)]
+    pub(crate) fn make_private(&self) -> io::Result<()> {
+        use std::os::unix::fs::PermissionsExt;
+        self.out.get_ref().set_permissions(fs::Permissions::from_mode(0o600))
     }
 
     /// Completes the file.

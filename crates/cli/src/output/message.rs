@@ -1,13 +1,16 @@
 //! The text about a failed run: what happened, what to do, and additional output.
 
-use crate::failure::Failure;
+use std::io::IsTerminal;
+
+use crate::failure::{Failure, Kind};
+use crate::flags::CommonFlags;
 use crate::terminal::{Line, OutputStyle, Paint, wrapped};
 
 /// The prefix of messages.
 const NAME: &str = "eyas: ";
 
 /// Formats the message, wrapped for a terminal; otherwise with one line per sentence.
-pub(crate) fn message_lines(failure: &Failure, style: OutputStyle, is_terminal: bool) -> Vec<Line> {
+fn message_lines(failure: &Failure, style: OutputStyle, is_terminal: bool) -> Vec<Line> {
     let mut lines = sentence(&failure.message, style, is_terminal);
     if let Some(first) = lines.first_mut() {
         let text = first.to_text(false);
@@ -33,10 +36,26 @@ fn sentence(text: &str, style: OutputStyle, is_terminal: bool) -> Vec<Line> {
     vec![Line::new().with(Paint::Plain, " ".repeat(NAME.len())).with(Paint::Plain, text)]
 }
 
+/// Reports a failure: as JSON on standard output, or as text on standard error.
+pub(crate) fn report(failure: &Failure, common: &CommonFlags, silent: bool) {
+    if failure.kind == Kind::BrokenPipe {
+        return;
+    }
+    if common.json {
+        let _ = super::object(&failure.to_json());
+        return;
+    }
+    // A user who ended the run knows it, so this is printed only if there is more to report.
+    if silent || (failure.kind.is_interruption() && failure.hint.is_none()) {
+        return;
+    }
+    let style = OutputStyle::of_stderr(common.color);
+    super::print_to_stderr(&message_lines(failure, style, std::io::stderr().is_terminal()), style);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::Kind;
 
     fn reported(message: &str, is_terminal: bool) -> Vec<String> {
         let style = OutputStyle { colour: false, unicode: true, width: 60 };

@@ -4,6 +4,7 @@ mod background;
 mod body;
 mod destination;
 mod message;
+mod part;
 mod progress;
 mod replacement;
 mod unfinished;
@@ -12,25 +13,45 @@ mod unfinished;
 mod tests;
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::terminal::{Line, OutputStyle};
 
-pub(crate) use body::{BodySink, remote_name};
-pub(crate) use destination::AtomicFile;
-pub(crate) use message::message_lines;
+pub(crate) use body::{BodySink, unbuffered_stdout};
+pub(crate) use destination::{AtomicFile, Beginning};
+pub(crate) use message::report;
+pub(crate) use part::Identity;
 pub(crate) use progress::Progress;
 pub(crate) use unfinished::Unfinished;
 
 /// Writes lines to standard output.
 pub(crate) fn page(lines: &[Line], style: OutputStyle) -> Result<(), Failure> {
-    let text: String = lines.iter().map(|line| line.to_text(style.colour) + "\n").collect();
+    let lines: String = lines.iter().map(|line| line.to_text(style.colour) + "\n").collect();
+    text(&lines)
+}
+
+/// Writes text to standard output, as it is.
+pub(crate) fn text(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())
         .map_err(|cause| Failure::write("standard output", &cause))
+}
+
+/// Writes text to a file that only this user may read, once it is complete; a file that exists keeps
+/// its permissions.
+pub(crate) fn private_file(path: &Path, text: &str) -> Result<(), Failure> {
+    let is_new = !path.exists();
+    let mut file = AtomicFile::create(path)?;
+    let written = file.write_all(text.as_bytes());
+    #[cfg(unix)]
+    let written = written.and_then(|()| if is_new { file.make_private() } else { Ok(()) });
+    let _ = is_new;
+    written.map_err(|cause| Failure::write(&path.display().to_string(), &cause))?;
+    file.finish()
 }
 
 /// Writes one JSON object and a line end to standard output.

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempPath;
 
+use super::part::{self, Identity, LeftPart};
+
 /// The maximum number of links to follow, as in the kernel.
 #[cfg(unix)]
 const MAX_LINKS: usize = 40;
@@ -25,30 +27,33 @@ pub(super) struct Replacement {
 
 impl Replacement {
     /// Starts a replacement of the file at `path`, if there is one, and returns the file to write
-    /// to.
+    /// to. What killed runs have left of such replacements is removed.
     pub(super) fn start(path: &Path, existing: Option<&Metadata>) -> io::Result<(File, Self)> {
-        let target = match existing {
-            Some(_) => fs::canonicalize(path)?,
-            None => resolve_links(path)?,
-        };
+        let target = target_of(path, existing)?;
+        part::left_of(&target).into_iter().for_each(LeftPart::remove);
+        // A new file has the usual mode, restricted by the umask.
+        let mode = if existing.is_some() { 0o600 } else { 0o666 };
+        Self::of(target, existing, |target| part::create(target, mode))
+    }
+
+    /// Starts the replacement with this part of it.
+    pub(super) fn go_on(
+        path: &Path,
+        existing: Option<&Metadata>,
+        left: LeftPart,
+    ) -> io::Result<(File, Self)> {
+        Self::of(target_of(path, existing)?, existing, |_| left.into_parts())
+    }
+
+    fn of(
+        target: PathBuf,
+        existing: Option<&Metadata>,
+        temporary: impl FnOnce(&Path) -> io::Result<(File, TempPath)>,
+    ) -> io::Result<(File, Self)> {
         #[cfg(unix)]
         let writable = existing.map(|_| is_writable(&target)).transpose()?.flatten();
-        let name = target.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
-        let mut prefix = std::ffi::OsString::from(".");
-        prefix.push(name);
-        prefix.push(".");
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(&prefix).suffix(".part");
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            // A new file has the usual mode, restricted by the umask.
-            let mode = if existing.is_some() { 0o600 } else { 0o666 };
-            builder.permissions(fs::Permissions::from_mode(mode));
-        }
-        let created =
-            builder.tempfile_in(directory_of(&target)).map_err(|cause| without_path(&cause))?;
-        let (file, temporary) = created.into_parts();
+        target.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
+        let (file, temporary) = temporary(&target).map_err(|cause| without_path(&cause))?;
         #[cfg(unix)]
         let kept = match existing {
             Some(existing) if !copy_owner_and_mode(&file, existing)? => writable,
@@ -68,6 +73,14 @@ impl Replacement {
         &self.temporary
     }
 
+    /// Notes what the file is a part of, so that a later run can continue it. With `keep`, it is not
+    /// deleted on drop either.
+    pub(super) fn identify(&mut self, identity: Identity, keep: bool) {
+        if part::identify(&self.target, &mut self.temporary, identity) {
+            self.temporary.disable_cleanup(keep);
+        }
+    }
+
     /// Completes the file: it replaces the other one, on disk too.
     pub(super) fn finish(self, file: &mut File) -> io::Result<()> {
         #[cfg(unix)]
@@ -77,6 +90,14 @@ impl Replacement {
         on_disk(file.sync_all())?;
         self.temporary.persist(&self.target).map_err(|failed| failed.error)?;
         on_disk(File::open(directory_of(&self.target)).and_then(|directory| directory.sync_all()))
+    }
+}
+
+/// Returns the file that a path names, through links.
+pub(super) fn target_of(path: &Path, existing: Option<&Metadata>) -> io::Result<PathBuf> {
+    match existing {
+        Some(_) => fs::canonicalize(path),
+        None => resolve_links(path),
     }
 }
 
@@ -99,7 +120,8 @@ fn on_disk(synchronised: io::Result<()>) -> io::Result<()> {
     }
 }
 
-fn directory_of(path: &Path) -> &Path {
+/// Returns the directory of a file.
+pub(super) fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

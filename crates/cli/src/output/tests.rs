@@ -30,7 +30,7 @@ async fn a_complete_body_is_saved_under_its_name() {
     assert!(!target.exists());
     sink.write(Bytes::from_static(b"two")).await.expect("writes");
     assert_eq!(sink.written(), 7);
-    sink.finish().await.expect("moves");
+    sink.finish(None).await.expect("moves");
     assert_eq!(fs::read(&target).expect("reads"), b"one two");
     assert_eq!(names(directory.path()), ["page"]);
 }
@@ -82,7 +82,7 @@ async fn a_full_disk_is_a_write_error() {
     let mut sink = opened("/dev/full".as_ref()).await;
     let written = sink.write(Bytes::from_static(&[0; 4096])).await;
     let failed = match written {
-        Ok(()) => sink.finish().await.expect_err("the disk is full"),
+        Ok(()) => sink.finish(None).await.expect_err("the disk is full"),
         Err(failed) => failed,
     };
     assert_eq!(failed.kind, Kind::Write);
@@ -105,7 +105,7 @@ async fn a_symbolic_link_stays_a_link() {
     std::os::unix::fs::symlink(&real, &link).expect("links");
     let mut sink = opened(&link).await;
     sink.write(Bytes::from_static(b"new")).await.expect("writes");
-    sink.finish().await.expect("moves");
+    sink.finish(None).await.expect("moves");
     assert!(fs::symlink_metadata(&link).expect("exists").is_symlink());
     assert_eq!(fs::read(&real).expect("reads"), b"new");
 }
@@ -129,7 +129,7 @@ mod existing {
     async fn write(path: &std::path::Path) {
         let mut sink = opened(path).await;
         sink.write(Bytes::from_static(b"new")).await.expect("writes");
-        sink.finish().await.expect("finishes");
+        sink.finish(None).await.expect("finishes");
     }
 
     fn mode(path: &std::path::Path) -> u32 {
@@ -208,15 +208,52 @@ fn removals_are_reported_only_after_an_interrupt() {
         assert_eq!(hint, "the 1,234,567 bytes received so far were removed");
     }
     assert_eq!(reported(Kind::Partial), None);
+    unfinished.set_kept(true);
+    assert!(reported(Kind::Partial).expect("a hint").contains("are kept: -C - continues"));
     unfinished.completed();
     assert_eq!(reported(Kind::Interrupted), None);
 }
 
-#[test]
-fn a_remote_name_is_a_plain_name() {
-    let name = |url: &str| remote_name(&url.parse().expect("a URL"));
-    assert_eq!(name("https://a/b/c.iso?x=1#y").expect("a name").to_str(), Some("c.iso"));
-    for url in ["https://a/", "https://a/b/", "https://a", "https://a/c:x"] {
-        assert_eq!(name(url).expect_err(url).kind, Kind::Usage, "{url}");
-    }
+/// What a killed run leaves is removed by the next run, or continued.
+#[tokio::test]
+async fn what_a_killed_run_has_left_is_removed_or_continued() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let target = directory.path().join("page");
+    let part = directory.path().join(".page.0000000000000007.eyas.part");
+    fs::write(&part, b"one ").expect("writes");
+    let (mut sink, beginning) =
+        BodySink::go_on(&target, &Unfinished::default()).await.expect("opens");
+    assert_eq!(beginning, Beginning::Part { length: 4, identity: Identity(7) });
+    // It is being written, so that another run leaves it alone.
+    drop(opened(&target).await);
+    assert!(part.exists());
+    sink.identify(Identity(7), true);
+    sink.write(Bytes::from_static(b"two")).await.expect("writes");
+    sink.flush().await.expect("writes");
+    drop(sink);
+    assert_eq!(fs::read(&part).expect("it is kept"), b"one two");
+    let (mut sink, beginning) =
+        BodySink::go_on(&target, &Unfinished::default()).await.expect("opens");
+    assert_eq!(beginning.length(), 7);
+    sink.write(Bytes::from_static(b"!")).await.expect("writes");
+    sink.finish(None).await.expect("moves");
+    assert_eq!(fs::read(&target).expect("reads"), b"one two!");
+    assert_eq!(names(directory.path()), ["page"]);
+    fs::write(&part, b"one ").expect("writes");
+    drop(opened(&target).await);
+    assert_eq!(names(directory.path()), ["page"]);
+}
+
+/// As curl does: a file that another program has begun is continued in place.
+#[tokio::test]
+async fn an_incomplete_file_is_continued() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let target = directory.path().join("page");
+    fs::write(&target, b"one ").expect("writes");
+    let (mut sink, beginning) =
+        BodySink::go_on(&target, &Unfinished::default()).await.expect("opens");
+    assert_eq!(beginning, Beginning::File { length: 4 });
+    sink.write(Bytes::from_static(b"two")).await.expect("writes");
+    sink.finish(None).await.expect("writes");
+    assert_eq!(fs::read(&target).expect("reads"), b"one two");
 }

@@ -3,6 +3,8 @@
 #[cfg(target_os = "linux")]
 mod all_traffic;
 mod all_traffic_dns;
+#[cfg(unix)]
+mod curl;
 mod demo;
 mod faults;
 mod generate;

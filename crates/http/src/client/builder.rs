@@ -39,6 +39,7 @@ pub(super) struct Config {
     pub(super) alternative_wait: Duration,
     pub(super) max_body: Option<u64>,
     pub(super) tunnels: bool,
+    pub(super) http2_prior_knowledge: bool,
     pub(super) headers: HeaderMap,
 }
 
@@ -63,6 +64,7 @@ impl Default for ClientBuilder {
                 alternative_wait: ALTERNATIVE_WAIT,
                 max_body: None,
                 tunnels: false,
+                http2_prior_knowledge: false,
                 headers: HeaderMap::from_iter([(USER_AGENT, agent)]),
             },
         }
@@ -198,6 +200,14 @@ impl ClientBuilder {
     /// flow-control window, so that an unread stream does not block the others. Off by default.
     pub fn tunnels(mut self, tunnels: bool) -> Self {
         self.config.tunnels = tunnels;
+        self
+    }
+
+    /// Starts HTTP/2 right away on connections without TLS, to servers that are known to support it
+    /// (RFC 9113 §3.3); such a server answers nothing else. Off by default: `http` URLs then use
+    /// HTTP/1.1.
+    pub fn http2_prior_knowledge(mut self, known: bool) -> Self {
+        self.config.http2_prior_knowledge = known;
         self
     }
 

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "cookies")]
 mod jar;
+#[cfg(feature = "cookies")]
+mod netscape;
 
 use std::{fmt, sync::Arc};
 
@@ -10,6 +12,9 @@ use http::{
     header::{COOKIE, SET_COOKIE},
 };
 use url::Url;
+
+#[cfg(feature = "cookies")]
+pub use self::jar::CookieJar;
 
 /// A store of cookies, for [`ClientBuilder::cookie_store`](crate::ClientBuilder::cookie_store). Its
 /// methods are called while a request is sent, so they must not block for long.
@@ -33,7 +38,7 @@ impl Cookies {
     /// Returns an empty store of our own.
     #[cfg(feature = "cookies")]
     pub(super) fn empty() -> Self {
-        Self { store: Arc::<jar::Jar>::default(), is_callers: false }
+        Self { store: Arc::<CookieJar>::default(), is_callers: false }
     }
 
     /// Uses a store of the caller.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use eyas::{
     Connection, Endpoint, Initiation, Preconnection, Recording,
     race::{
-        candidate::{Alpn, Transport},
+        candidate::{Alpn, Security, Transport},
         policy::Policy,
         target::{Host, Service as TargetService, Target},
     },
@@ -37,6 +37,8 @@ pub(super) struct Dialler {
     pub(super) policy: HttpPolicy,
     /// Whether connections are to carry tunnels.
     pub(super) tunnels: bool,
+    /// Whether servers without TLS are known to support HTTP/2.
+    pub(super) http2_prior_knowledge: bool,
 }
 
 /// A connection that is ready for requests, and the race if it continues.
@@ -214,10 +216,13 @@ impl Dialler {
 
     async fn start_on_stream(&self, connection: Connection) -> Result<Sender, Error> {
         let alpn = connection.info().alpn.clone();
+        let is_plain = connection.info().security == Security::None;
+        // RFC 9113 §3.3: without TLS nothing is negotiated.
+        let known = (is_plain && self.http2_prior_knowledge).then(|| "h2".to_owned());
         let stream = connection
             .into_stream()
             .map_err(|_| Error::new(Kind::Protocol, "the connection closed before it was used"))?;
-        self.start_on(stream, Way::Direct, alpn.as_ref()).await
+        self.start_on(stream, Way::Direct, alpn.as_ref().or(known.as_ref())).await
     }
 
     /// Starts HTTP/2 or 1.1, as negotiated by ALPN; without ALPN, HTTP/1.1 (RFC 9112 §9.8).

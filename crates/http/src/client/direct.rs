@@ -58,8 +58,14 @@ impl Direct {
         let target =
             target(host, port, https, versions).named_as(url.host_str().unwrap_or_default());
         let policy = HttpPolicy::Race;
-        let dialler =
-            Dialler { endpoint, race: Policy::default(), versions, policy, tunnels: false };
+        let dialler = Dialler {
+            endpoint,
+            race: Policy::default(),
+            versions,
+            policy,
+            tunnels: false,
+            http2_prior_knowledge: false,
+        };
         Ok(Self(Arc::new(Inner { dialler, target, url })))
     }
 

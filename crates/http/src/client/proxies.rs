@@ -74,6 +74,12 @@ impl Proxy {
         Self { http: proxy.clone(), https: proxy, exceptions: Exceptions::parse(&no_proxy.into()) }
     }
 
+    /// Replaces the exceptions, which are written as those of [`all`](Self::all).
+    #[must_use]
+    pub fn with_exceptions(self, no_proxy: impl Into<String>) -> Self {
+        Self { exceptions: Exceptions::parse(&no_proxy.into()), ..self }
+    }
+
     /// Returns the exceptions of the environment, for [`all`](Self::all): `no_proxy`, otherwise
     /// `NO_PROXY`.
     pub fn no_proxy_from_env() -> String {

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use eyas_http::multipart::{Form, Part};
 use eyas_http::{Body, RequestBuilder};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use url::Url;
 
 use crate::failure::{Failure, Kind};
-use crate::flags::{FieldContent, FormField, RequestFlags};
+use crate::flags::{DataForm, DataPiece, FieldContent, FormField, RequestFlags};
 
 /// Stands for standard input in place of a file.
-const STDIN: &str = "-";
+pub(super) const STDIN: &str = "-";
 
 /// The content.
 #[derive(Debug)]
@@ -25,13 +26,17 @@ pub(super) enum Content {
 }
 
 impl Content {
-    /// Reads the flags, and reads or opens the files that they name.
-    pub(super) async fn read(request: &RequestFlags) -> Result<Option<Self>, Failure> {
+    /// Reads the flags, and reads or opens the files that they name. The data of `-d` has been read
+    /// before.
+    pub(super) async fn read(
+        request: &RequestFlags,
+        data: Option<&[u8]>,
+    ) -> Result<Option<Self>, Failure> {
         if let Some(file) = &request.upload_file {
             return upload(file).await.map(|body| Some(Self::Upload(body)));
         }
         if request.form.is_empty() && request.form_string.is_empty() {
-            return Ok(data(request).await?.map(Self::Data));
+            return Ok(data.map(|data| Self::Data(data.to_vec())));
         }
         let mut form = Form::new();
         for field in request.form.iter().chain(&request.form_string) {
@@ -93,13 +98,12 @@ fn read_failure(file: &Path, cause: &std::io::Error) -> Failure {
     Failure::read(&file.display().to_string(), cause)
 }
 
-/// Returns the pieces of `-d`, joined with `&`.
-async fn data(request: &RequestFlags) -> Result<Option<Vec<u8>>, Failure> {
-    let text = request.data.iter().map(|piece| (piece, false));
-    let binary = request.data_binary.iter().map(|piece| (piece, true));
+/// Returns the pieces of `-d` and its relatives, joined with `&`. Standard input can be read only once,
+/// and all URLs get the same.
+pub(super) async fn data(pieces: &[DataPiece]) -> Result<Option<Vec<u8>>, Failure> {
     let mut body: Option<Vec<u8>> = None;
-    for (piece, binary) in text.chain(binary) {
-        let piece = read_piece(piece, binary).await?;
+    for piece in pieces {
+        let piece = read_piece(piece).await?;
         match &mut body {
             Some(body) => {
                 body.push(b'&');
@@ -111,14 +115,55 @@ async fn data(request: &RequestFlags) -> Result<Option<Vec<u8>>, Failure> {
     Ok(body)
 }
 
-/// Reads `@FILE` and `@-`; line breaks are kept only if the piece is binary.
-async fn read_piece(piece: &str, binary: bool) -> Result<Vec<u8>, Failure> {
-    let Some(file) = piece.strip_prefix('@') else { return Ok(piece.as_bytes().to_vec()) };
-    let mut bytes = read_in_background(file.into()).await?;
-    if !binary {
-        bytes.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
+/// Reads a piece, and the file that it may name.
+async fn read_piece(piece: &DataPiece) -> Result<Vec<u8>, Failure> {
+    let text = piece.text.as_str();
+    let file = text.strip_prefix('@');
+    match (piece.form, file) {
+        (DataForm::UrlEncoded, _) => url_encoded(text).await,
+        (DataForm::Raw, _) | (_, None) => Ok(text.as_bytes().to_vec()),
+        (DataForm::Binary, Some(file)) => read_in_background(file.into()).await,
+        (DataForm::Text, Some(file)) => {
+            let mut bytes = read_in_background(file.into()).await?;
+            bytes.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
+            Ok(bytes)
+        }
     }
-    Ok(bytes)
+}
+
+/// Encodes `TEXT`, `=TEXT`, `NAME=TEXT`, `@FILE` or `NAME@FILE`. The name is taken as it is.
+async fn url_encoded(text: &str) -> Result<Vec<u8>, Failure> {
+    let Some(at) = text.find(['=', '@']) else { return Ok(encode(text.as_bytes())) };
+    let (name, rest) = (&text[..at], &text[at + 1..]);
+    let content = match text.as_bytes()[at] {
+        b'=' => rest.as_bytes().to_vec(),
+        _ => read_in_background(rest.into()).await?,
+    };
+    let mut encoded = name.as_bytes().to_vec();
+    if !name.is_empty() {
+        encoded.push(b'=');
+    }
+    encoded.extend(encode(&content));
+    Ok(encoded)
+}
+
+/// Percent-encodes everything but the unreserved characters (RFC 3986 §2.3), with `+` for a space as
+/// forms have it.
+fn encode(content: &[u8]) -> Vec<u8> {
+    const KEPT: &AsciiSet =
+        &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b' ');
+    percent_encode(content, KEPT).to_string().replace(' ', "+").into_bytes()
+}
+
+/// Returns the format of `-w`, from the file that it may name.
+pub(super) async fn format(given: &str) -> Result<String, Failure> {
+    match given.strip_prefix('@') {
+        None => Ok(given.to_owned()),
+        Some(file) => {
+            let bytes = read_in_background(file.into()).await?;
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
+        }
+    }
 }
 
 /// Reads a whole file, or standard input for `-`.

@@ -1,35 +1,50 @@
-//! `eyas get`: fetch a URL over the best transport that works.
+//! `eyas get`: fetch URLs over the best transport that works.
+//!
+//! | module | purpose |
+//! | --- | --- |
+//! | `client`, `cookies` | what all URLs of a run share |
+//! | `request`, `content` | what is sent |
+//! | `transfer` | one URL: request, response, body |
+//! | `receiving` | the body on its way to its destination |
+//! | `continuation` | `-C` |
+//! | `names` | the files that bodies go to |
+//! | `retry`, `pace` | `--retry`, `--limit-rate` |
+//! | `facts`, `write_out` | `-w` |
+//! | `report`, `failure` | what is printed about a transfer |
 
+mod client;
 mod content;
+mod continuation;
+mod cookies;
+mod facts;
 mod failure;
+mod names;
+mod pace;
+mod receiving;
 mod report;
 mod request;
+mod retry;
+mod transfer;
+mod write_out;
 
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::io::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
-use bytes::Bytes;
-use eyas::Resolver;
-use eyas::race::report::RaceJson;
-use eyas::race::target::Target;
-use eyas::race::trace::Trace;
-use eyas_http::{Client, HttpPolicy, Proxy, Response, version_name, without_password};
-use futures_util::FutureExt;
-use http::StatusCode;
+use eyas_http::Client;
 use url::Url;
 
+use self::cookies::Cookies;
+use self::facts::Facts;
+use self::retry::{Cause, Retries};
+use self::transfer::{Ended, Fetched, Transfer};
 use super::linger::linger;
-use super::setting::{self, RaceContext};
+use super::setting::RaceContext;
 use super::{target, until_interrupted};
 use crate::failure::{Failure, Kind};
-use crate::flags::{CommonFlags, GetFlags, PolicyName, RacePolicy};
-use crate::output::{BodySink, Progress, Unfinished, remote_name};
-use crate::race_report::{self, RaceReport, name_source};
-use crate::shape::{GetShape, HeaderShape, TimingsShape, millis};
-use crate::terminal::OutputStyle;
-
-/// The status from which `--fail` fails.
-const FIRST_FAILURE: u16 = 400;
+use crate::flags::{CommonFlags, GetFlags};
+use crate::output::{self, Unfinished};
+use crate::terminal::{Line, OutputStyle, Paint};
 
 /// How long the client, stopped by `--max-time`, may take to return its more informative error.
 const CLIENT_ERROR_GRACE: Duration = Duration::from_millis(250);
@@ -38,254 +53,190 @@ const CLIENT_ERROR_GRACE: Duration = Duration::from_millis(250);
 pub(crate) async fn run(flags: &GetFlags, common: &CommonFlags) -> Result<(), Failure> {
     let unfinished = Unfinished::default();
     let run = async {
-        let fetch = fetch(flags, common, &unfinished);
-        let fetched = match flags.reach.max_time {
-            // Not only the peer can be slow, but also the reader of the output.
-            Some(limit) => tokio::time::timeout(limit.saturating_add(CLIENT_ERROR_GRACE), fetch)
-                .await
-                .unwrap_or_else(|_| Err(timeout_failure(limit, flags)))?,
-            None => fetch.await?,
-        };
-        let Fetched { shape, response, context, client } = fetched;
-        linger(|| response.trace(), &context.memory).await;
-        drop(client);
-        finish(&shape, response.trace(), context.endpoint.resolver(), flags, common)
+        let mut run = within(flags, Run::start(flags, common, &unfinished)).await?;
+        let ended = run.transfers().await;
+        run.save_cookies();
+        ended
     };
     until_interrupted(run).await.map_err(|failure| unfinished.explain(failure))
 }
 
-fn timeout_failure(limit: Duration, flags: &GetFlags) -> Failure {
-    let failure =
-        Failure::new(Kind::Timeout, format!("not finished within the {limit:?} of --max-time"));
-    match &flags.output.output {
-        Some(path) => failure.hint(format!("allow more time; is {path:?} being read?")),
-        None => failure.hint("allow more time"),
-    }
+/// Lets something take as long as `--max-time` allows: not only the peer can be slow, but also the
+/// reader of the output.
+async fn within<T>(
+    flags: &GetFlags,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let Some(limit) = flags.reach.max_time() else { return work.await };
+    tokio::time::timeout(limit.saturating_add(CLIENT_ERROR_GRACE), work).await.unwrap_or_else(
+        |_| {
+            let message = format!("not finished within the {limit:?} of --max-time");
+            let failure = Failure::new(Kind::Timeout, message);
+            Err(match flags.output.targets.0.is_empty() {
+                true => failure.hint("allow more time"),
+                false => failure.hint("allow more time; is the output being read?"),
+            })
+        },
+    )
 }
 
-/// A response whose body was written, and what remains to be reported.
-struct Fetched {
-    shape: GetShape,
-    response: Response,
+/// A run: its URLs, and what they share.
+struct Run<'a> {
+    flags: &'a GetFlags,
+    common: &'a CommonFlags,
+    unfinished: &'a Unfinished,
+    urls: Vec<Url>,
+    /// The data of `-d`.
+    data: Option<Vec<u8>>,
+    /// The format of `-w`.
+    format: Option<String>,
     context: RaceContext,
-    /// Dropping it ends the rest of the race.
-    client: Client,
+    cookies: Option<Arc<Cookies>>,
+    /// Where `-D` writes.
+    heads: Option<std::fs::File>,
+    /// `None` once the last URL has been fetched.
+    client: Option<Client>,
 }
 
-async fn fetch(
-    flags: &GetFlags,
-    common: &CommonFlags,
-    unfinished: &Unfinished,
-) -> Result<Fetched, Failure> {
-    let started_at = Instant::now();
-    let url = target::url(&flags.url)?;
-    let output = output_path(flags, &url)?;
-    let sink = sink(output.as_ref(), common, unfinished).await?;
-    let mut request = request::Request::read(flags, &url).await?;
-    let target = target::from_url(&url, flags.versions)?;
-    let context = RaceContext::new(&flags.choice, &flags.reach, &flags.trust, &target).await?;
-    let client = client((flags, common), &context, &target, started_at)?;
-    let sent = request.send(&client).await;
-    context.warn(common);
-    let mut response = match sent {
-        Ok(response) => response,
-        Err(error) => return Err(failed(&error, flags, common)),
-    };
-    let headers_at = started_at.elapsed();
-    let race_report = RaceReport::from_trace(response.trace());
-    if let (Ok(race_report), true) = (&race_report, flags.output.verbose || flags.output.explain) {
-        let target = &race_report.trace.header.setup.target;
-        let source = name_source(context.endpoint.resolver(), target);
-        report::verbose((race_report, source.as_ref()), &request, &response, flags, common);
-    }
-    let status = response.status();
-    if flags.output.fail && status.as_u16() >= FIRST_FAILURE {
-        let failure = Failure::new(Kind::Status, format!("{} answered {status}", response.url()));
-        return Err(failure.with_details(report::race_members(race_report.as_ref().ok())));
-    }
-    let mut shape = GetShape {
-        url: without_password(&url),
-        final_url: without_password(response.url()),
-        status: status.as_u16(),
-        version: version_name(response.version()),
-        headers: headers(&response),
-        connection: report::connection(&response),
-        output: output.map(|path| path.display().to_string()),
-        timings: timings(&response, headers_at),
-        bytes: 0,
-        race: RaceJson::default(),
-    };
-    shape.bytes = body(&mut response, sink, flags, common).await?;
-    shape.timings.total_ms = millis(started_at.elapsed());
-    Ok(Fetched { shape, response, context, client })
-}
-
-fn finish(
-    shape: &GetShape,
-    trace: Trace,
-    resolver: &Resolver,
-    flags: &GetFlags,
-    common: &CommonFlags,
-) -> Result<(), Failure> {
-    if let Some(path) = &flags.output.trace {
-        race_report::write(path, &trace)?;
-    }
-    let race_report = RaceReport::from_trace(trace);
-    if common.json {
-        let race_report = race_report.ok();
-        let target = race_report.as_ref().map(|race| &race.trace.header.setup.target);
-        let source = target.and_then(|target| name_source(resolver, target));
-        let explain = flags.output.explain;
-        return report::object(shape, race_report.as_ref(), source.as_ref(), explain);
-    }
-    if let (Ok(race_report), true) = (&race_report, flags.output.verbose) {
-        report::late_switch(race_report, common);
-    }
-    Ok(())
-}
-
-/// Returns where the body is written, if not to standard output.
-fn output_path(flags: &GetFlags, url: &Url) -> Result<Option<PathBuf>, Failure> {
-    match (&flags.output.output, flags.output.remote_name) {
-        (Some(path), _) => Ok(Some(path.clone())),
-        (None, true) => remote_name(url).map(Some),
-        (None, false) => Ok(None),
-    }
-}
-
-/// Opens the destination of the body. With `--json` standard output is reserved for the object.
-async fn sink(
-    output_path: Option<&PathBuf>,
-    common: &CommonFlags,
-    unfinished: &Unfinished,
-) -> Result<BodySink, Failure> {
-    match output_path {
-        Some(path) if common.json && path.as_os_str() == "-" => {
-            Err(Failure::new(Kind::Usage, "--json and the body cannot both go to standard output")
-                .hint("name a file with -o FILE"))
+impl<'a> Run<'a> {
+    async fn start(
+        flags: &'a GetFlags,
+        common: &'a CommonFlags,
+        unfinished: &'a Unfinished,
+    ) -> Result<Self, Failure> {
+        if common.json && flags.output.write_out.is_some() {
+            return Err(Failure::new(
+                Kind::Usage,
+                "--json and -w cannot both go to standard output",
+            )
+            .hint("the object of --json has everything that -w prints"));
         }
-        Some(path) => BodySink::file(path, unfinished).await,
-        None if common.json => Ok(BodySink::discard()),
-        None => BodySink::stdout(),
-    }
-}
-
-fn client(
-    (flags, common): (&GetFlags, &CommonFlags),
-    context: &RaceContext,
-    target: &Target,
-    started_at: Instant,
-) -> Result<Client, Failure> {
-    let request = &flags.request;
-    let race_policy = match flags.policy {
-        PolicyName::Naive => RacePolicy::Naive,
-        // For HTTP, `serial` means QUIC until it fails, then TCP.
-        _ => RacePolicy::Race,
-    };
-    let mut builder = Client::builder()
-        .endpoint(context.endpoint.clone())
-        .race(setting::policy(race_policy, &flags.choice, &flags.reach, target)?)
-        .policy(match flags.policy {
-            PolicyName::Race | PolicyName::Naive => HttpPolicy::Race,
-            PolicyName::AltSvc => HttpPolicy::AltSvc,
-            PolicyName::Serial => HttpPolicy::Serial,
-            PolicyName::RaceAltSvc => HttpPolicy::RaceAltSvc,
-        })
-        .versions(setting::versions(flags.versions))
-        .redirects(if request.location { request.max_redirs } else { 0 })
-        .decompress(request.compressed)
-        .cookies(request.cookies)
-        .proxy(match &request.proxy {
-            Some(proxy) => proxy_at(proxy)?,
-            None => Proxy::from_env(),
-        });
-    if let Some(limit) = flags.reach.max_time {
-        builder = builder.timeout(limit.saturating_sub(started_at.elapsed()));
-    }
-    builder.build().map_err(|error| failed(&error, flags, common))
-}
-
-/// Returns the user's proxy. An unusable one must not be ignored silently.
-fn proxy_at(url: &str) -> Result<Proxy, Failure> {
-    let proxy = Proxy::all(url, Proxy::no_proxy_from_env());
-    proxy.check().map_err(|error| {
-        Failure::new(Kind::Usage, error.detail().to_owned())
-            .hint("-x takes http://, https:// or socks5://HOST:PORT")
-    })?;
-    Ok(proxy)
-}
-
-/// Returns the failure of an exchange; its race is recorded, because a failure is most useful to
-/// replay.
-fn failed(error: &eyas_http::Error, flags: &GetFlags, common: &CommonFlags) -> Failure {
-    if let (Some(path), Some(trace)) = (&flags.output.trace, error.trace())
-        && let Err(failure) = race_report::write(path, trace)
-    {
-        return failure;
-    }
-    failure::from_error(error, flags.output.verbose.then(|| OutputStyle::of_stderr(common.color)))
-}
-
-fn headers(response: &Response) -> Vec<HeaderShape> {
-    let shape = |(name, value): (&http::HeaderName, &http::HeaderValue)| HeaderShape {
-        name: name.to_string(),
-        value: String::from_utf8_lossy(value.as_bytes()).into_owned(),
-    };
-    response.headers().iter().map(shape).collect()
-}
-
-fn timings(response: &Response, headers_at: std::time::Duration) -> TimingsShape {
-    let timings = response.connection().timings;
-    TimingsShape {
-        dns_ms: timings.dns.map(millis),
-        transport_ms: timings.transport.map(millis),
-        security_ms: timings.security.map(millis),
-        headers_ms: millis(headers_at),
-        total_ms: 0.0,
-    }
-}
-
-/// Returns the next chunk of the body, its end or an error, unless it has to be waited for.
-async fn ready_chunk(response: &mut Response) -> Option<Result<Option<Bytes>, eyas_http::Error>> {
-    if let Some(ready) = response.chunk().now_or_never() {
-        return Some(ready);
-    }
-    // It may have arrived already: the task of the connection has its turn.
-    tokio::task::yield_now().await;
-    response.chunk().now_or_never()
-}
-
-/// Writes the body to its destination; an incomplete file does not appear there.
-async fn body(
-    response: &mut Response,
-    mut sink: BodySink,
-    flags: &GetFlags,
-    common: &CommonFlags,
-) -> Result<u64, Failure> {
-    if (flags.output.include || flags.request.head) && !common.json {
-        sink.write(report::heads(response).into()).await?;
-    }
-    let before = sink.written();
-    let watched = !flags.output.silent && !common.json && !sink.is_terminal();
-    let progress = Progress::new(response.content_length(), watched, common.color);
-    loop {
-        let piece = match ready_chunk(response).await {
-            Some(ready) => ready,
-            None => {
-                sink.flush().await?;
-                response.chunk().await
-            }
+        let urls = flags.all_urls().map(target::url).collect::<Result<Vec<_>, _>>()?;
+        let targets = urls.iter().map(|url| target::from_url(url, flags.versions));
+        let targets = targets.collect::<Result<Vec<_>, _>>()?;
+        // One is required.
+        let Some(first) = targets.first() else { return Err(Failure::new(Kind::Usage, "no URL")) };
+        let data = content::data(&flags.request.data.0).await?;
+        let format = match &flags.output.write_out {
+            Some(given) => Some(content::format(given).await?),
+            None => None,
         };
-        let Some(piece) = piece.map_err(|error| failure::from_error(&error, None))? else { break };
-        progress.add(piece.len());
-        sink.write(piece).await?;
+        let cookies = Cookies::read(&flags.request, &urls).map(Arc::new);
+        let heads = flags.output.dump_header.as_deref().map(transfer::open_heads).transpose()?;
+        let context = client::context(flags, &targets).await?;
+        let client = client::client((flags, common), &context, first, cookies.as_ref())?;
+        let (heads, client) = (heads.flatten(), Some(client));
+        Ok(Self { flags, common, unfinished, urls, data, format, context, cookies, heads, client })
     }
-    progress.clear();
-    if response.status() == StatusCode::NOT_MODIFIED {
-        // The existing file is the same as the server's, so it is kept.
-        return Ok(0);
+
+    /// Fetches all URLs, one after the other. As in curl, the outcome is that of the last one.
+    async fn transfers(&mut self) -> Result<(), Failure> {
+        for index in 0..self.urls.len() {
+            let is_last = index + 1 == self.urls.len();
+            let ended = self.transfer(index, is_last).await;
+            match ended {
+                Err(failure) if is_last || self.flags.output.fail_early => return Err(failure),
+                Err(failure) => {
+                    output::report(&failure, self.common, self.flags.output.hides_errors());
+                }
+                Ok(()) => {}
+            }
+        }
+        Ok(())
     }
-    let count = sink.written() - before;
-    sink.finish().await?;
-    Ok(count)
+
+    /// Fetches one URL, as often as it takes.
+    async fn transfer(&mut self, index: usize, is_last: bool) -> Result<(), Failure> {
+        let mut retries = Retries::new(&self.flags.retry);
+        let began = Instant::now();
+        loop {
+            let mut facts = Facts { number: index, ..Facts::default() };
+            let tried = {
+                let transfer = Transfer {
+                    run: self,
+                    url: &self.urls[index],
+                    began: Instant::now(),
+                    retry: &mut |status, headers| {
+                        let after = retry::retry_after(headers, SystemTime::now());
+                        retries.next(Cause::Status(status, after), began.elapsed())
+                    },
+                };
+                within(self.flags, transfer.run(index, &mut facts)).await
+            };
+            let later = match &tried {
+                Ok(Ended::Busy(status, delay)) => Some((format!("it answered {status}"), *delay)),
+                Ok(Ended::Whole(_)) => None,
+                Err(failure) => retries
+                    .next(Cause::Failure(failure.kind), began.elapsed())
+                    .map(|delay| (failure.message.clone(), delay)),
+            };
+            if let Some((why, delay)) = later {
+                self.announce_retry(&why, delay, retries.left());
+                tokio::time::sleep(delay).await;
+                continue;
+            }
+            if let Err(failure) = &tried {
+                facts.fail(failure);
+            }
+            self.write_out(&facts)?;
+            return match tried {
+                Ok(Ended::Whole(fetched)) => self.finish(*fetched, is_last).await,
+                Ok(Ended::Busy(..)) => Ok(()),
+                Err(failure) => Err(failure),
+            };
+        }
+    }
+
+    /// Reports on a transfer, once what its race can still teach is learnt.
+    async fn finish(&mut self, fetched: Fetched, is_last: bool) -> Result<(), Failure> {
+        let Fetched { shape, response } = fetched;
+        if !response.connection_was_reused() || response.redirects() > 0 {
+            linger(|| response.trace(), &self.context.memory).await;
+        }
+        if is_last {
+            // This ends the rest of the race.
+            self.client = None;
+        }
+        let resolver = self.context.endpoint.resolver();
+        report::finish(&shape, response.trace(), resolver, self.flags, self.common)
+    }
+
+    fn client(&self) -> Result<&Client, Failure> {
+        self.client.as_ref().ok_or_else(|| Failure::new(Kind::Connect, "the run is over"))
+    }
+
+    fn announce_retry(&self, why: &str, delay: Duration, left: u32) {
+        if !self.flags.output.silent {
+            let seconds = delay.as_secs_f64();
+            self.warn(&format!("{why}; trying again in {seconds:.0} s, {left} more times"));
+        }
+    }
+
+    fn warn(&self, text: &str) {
+        let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);
+        output::print_to_stderr(&[line], OutputStyle::of_stderr(self.common.color));
+    }
+
+    /// Prints what `-w` wants.
+    fn write_out(&self, facts: &Facts) -> Result<(), Failure> {
+        let Some(format) = &self.format else { return Ok(()) };
+        let written = write_out::fill(format, facts);
+        for name in &written.unknown {
+            self.warn(&format!("-w has no variable {name}: 'eyas man guide curl' lists them"));
+        }
+        if !written.err.is_empty() {
+            // A failure of that cannot be reported.
+            let _ = std::io::stderr().lock().write_all(written.err.as_bytes());
+        }
+        if written.out.is_empty() { Ok(()) } else { output::text(&written.out) }
+    }
+
+    /// Writes the file of `-c`. As in curl, the outcome of the run does not depend on it.
+    fn save_cookies(&self) {
+        if let (Some(cookies), Some(path)) = (&self.cookies, &self.flags.request.cookie_jar)
+            && let Err(failure) = cookies.save(path)
+        {
+            self.warn(&format!("no cookies were saved: {failure}"));
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! The reports of `eyas get`: on standard error with `-v`, as an object with `--json`.
 
 use eyas::race::report::{PlanJson, RaceJson};
-use eyas::{ConnectionInfo, NameSource};
+use eyas::race::trace::Trace;
+use eyas::{ConnectionInfo, NameSource, Resolver};
 use eyas_http::{Redirect, Response, Reuse, version_name};
 use http::{HeaderMap, StatusCode, Version};
 use serde_json::Value;
@@ -10,7 +11,7 @@ use super::request::Request;
 use crate::failure::Failure;
 use crate::flags::{CommonFlags, GetFlags};
 use crate::output;
-use crate::race_report::{RaceReport, explanation};
+use crate::race_report::{self, RaceReport, explanation, name_source};
 use crate::shape::{ConnectionShape, GetShape, NamesShape, ReuseShape, millis, value};
 use crate::terminal::{Line, OutputStyle, Paint};
 use crate::timeline;
@@ -42,7 +43,7 @@ fn reuse(reuse: &Reuse) -> ReuseShape {
 }
 
 /// Returns the status line and headers, as written by HTTP/1.1.
-pub(super) fn head(response: &Response) -> String {
+fn head(response: &Response) -> String {
     format_head(response.status(), response.version(), response.headers())
 }
 
@@ -130,7 +131,7 @@ fn exchange(request: &Request, response: &Response) -> Vec<Line> {
 }
 
 /// Reports that a better connection became ready while the body was read.
-pub(super) fn late_switch(race_report: &RaceReport, common: &CommonFlags) {
+fn late_switch(race_report: &RaceReport, common: &CommonFlags) {
     if let Some(upgrade) = &race_report.report.upgraded_to {
         let transport = upgrade.transport.name();
         let text = format!("{transport} was ready a moment later: the next request starts with it");
@@ -144,8 +145,32 @@ pub(super) fn race_members(race_report: Option<&RaceReport>) -> Value {
     race_report.map(|race_report| value(&RaceJson::from(&race_report.report))).unwrap_or_default()
 }
 
-/// Prints the object of a run.
-pub(super) fn object(
+/// Writes the trace of a transfer, and prints its object or what is left to say.
+pub(super) fn finish(
+    shape: &GetShape,
+    trace: Trace,
+    resolver: &Resolver,
+    flags: &GetFlags,
+    common: &CommonFlags,
+) -> Result<(), Failure> {
+    if let Some(path) = &flags.output.trace {
+        race_report::write(path, &trace)?;
+    }
+    let race_report = RaceReport::from_trace(trace);
+    if common.json {
+        let race_report = race_report.ok();
+        let target = race_report.as_ref().map(|race| &race.trace.header.setup.target);
+        let source = target.and_then(|target| name_source(resolver, target));
+        return object(shape, race_report.as_ref(), source.as_ref(), flags.output.explain);
+    }
+    if let (Ok(race_report), true) = (&race_report, flags.output.verbose) {
+        late_switch(race_report, common);
+    }
+    Ok(())
+}
+
+/// Prints the object of a transfer.
+fn object(
     shape: &GetShape,
     race_report: Option<&RaceReport>,
     source: Option<&NameSource>,

@@ -1,11 +1,15 @@
 //! Builds the request from the flags.
 
+use std::time::Duration;
+
 use base64::prelude::{BASE64_STANDARD, Engine};
 use eyas_http::{Client, Error, Response};
 use http::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderName, PROXY_AUTHORIZATION, USER_AGENT,
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderName, PROXY_AUTHORIZATION, RANGE, REFERER,
+    USER_AGENT,
 };
 use http::{HeaderMap, HeaderValue, Method};
+use http_body::Body as _;
 use url::Url;
 
 use super::content::{Content, upload_url};
@@ -34,10 +38,14 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Reads the flags, and the files that they name.
-    pub(super) async fn read(flags: &GetFlags, url: &Url) -> Result<Self, Failure> {
+    /// Reads the flags, and the files that they name. The data of `-d` has been read before.
+    pub(super) async fn read(
+        flags: &GetFlags,
+        url: &Url,
+        data: Option<&[u8]>,
+    ) -> Result<Self, Failure> {
         let request = &flags.request;
-        let content = Content::read(request).await?;
+        let content = Content::read(request, data.filter(|_| !request.get)).await?;
         let method = match (&request.method, &content) {
             (Some(method), _) => method.clone(),
             (None, _) if request.head => Method::HEAD,
@@ -46,6 +54,9 @@ impl Request {
             (None, None) => Method::GET,
         };
         let mut sent_url = upload_url(url, request.upload_file.as_deref());
+        if let Some(data) = data.filter(|_| request.get) {
+            add_to_query(&mut sent_url, data);
+        }
         // These succeed for URLs with a host, as this one has.
         let _ = sent_url.set_username("");
         let _ = sent_url.set_password(None);
@@ -56,9 +67,30 @@ impl Request {
         Ok(Self { method, url: sent_url, headers, omitted, content })
     }
 
-    /// Sends it, once.
-    pub(super) async fn send(&mut self, client: &Client) -> Result<Response, Error> {
-        let builder = client.request(self.method.clone(), self.url.as_str());
+    /// Asks for the rest of the body from this offset on.
+    pub(super) fn set_offset(&mut self, offset: u64) {
+        let range = HeaderValue::try_from(format!("bytes={offset}-"));
+        if let (Ok(range), true) = (range, offset > 0) {
+            self.headers.insert(RANGE, range);
+        }
+    }
+
+    /// Returns how many bytes of content are sent, if that is known.
+    pub(super) fn content_length(&self) -> u64 {
+        match &self.content {
+            Some(Content::Data(data)) => data.len() as u64,
+            Some(Content::Upload(body)) => body.size_hint().exact().unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    /// Sends it, once, within this time.
+    pub(super) async fn send(
+        &mut self,
+        client: &Client,
+        limit: Option<Duration>,
+    ) -> Result<Response, Error> {
+        let builder = client.request(self.method.clone(), self.url.as_str()).timeout(limit);
         let mut builder = builder.headers(self.headers.clone());
         for name in &self.omitted {
             builder = builder.without_header(name.clone());
@@ -68,6 +100,14 @@ impl Request {
             None => builder.send().await,
         }
     }
+}
+
+/// Adds the data of `-G`, as it is.
+fn add_to_query(url: &mut Url, data: &[u8]) {
+    let data = String::from_utf8_lossy(data);
+    let query = url.query().filter(|query| !query.is_empty());
+    let query = query.map_or_else(|| data.to_string(), |query| format!("{query}&{data}"));
+    url.set_query(Some(&query));
 }
 
 fn headers(request: &RequestFlags, url: &Url, with_data: bool) -> Result<HeaderMap, Failure> {
@@ -81,7 +121,17 @@ fn headers(request: &RequestFlags, url: &Url, with_data: bool) -> Result<HeaderM
     if with_data {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(FORM));
     }
-    if let Some(user) = user(request, url) {
+    if let Some(referer) = &request.referer {
+        headers.insert(REFERER, sendable(referer, "-e")?);
+    }
+    if let Some(range) = &request.range {
+        headers.insert(RANGE, sendable(&format!("bytes={range}"), "-r")?);
+    }
+    if let Some(token) = &request.oauth2_bearer {
+        let mut value = sendable(&format!("Bearer {token}"), "--oauth2-bearer")?;
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
+    } else if let Some(user) = user(request, url) {
         let mut value = sendable(&format!("Basic {}", BASE64_STANDARD.encode(&user)), "-u")?;
         value.set_sensitive(true);
         headers.insert(AUTHORIZATION, value);
@@ -128,8 +178,9 @@ mod tests {
     async fn request(line: &[&str]) -> Result<Request, Failure> {
         let cli = Cli::try_parse_from(["eyas", "get"].iter().chain(line)).expect("parses");
         let Command::Get(flags) = cli.command else { panic!("the get command") };
-        let url = super::super::target::url(&flags.url).expect("a URL");
-        Request::read(&flags, &url).await
+        let url = super::super::target::url(&flags.urls[0]).expect("a URL");
+        let data = super::super::content::data(&flags.request.data.0).await?;
+        Request::read(&flags, &url, data.as_deref()).await
     }
 
     fn data(request: &Request) -> &[u8] {
@@ -165,6 +216,23 @@ mod tests {
         assert_eq!(data(&binary), b"a\r\nb\n");
         let missing = request(&["-d", "@/no/such/file", "https://a/"]).await.err().expect("fails");
         assert_eq!(missing.kind, Kind::Read);
+    }
+
+    #[tokio::test]
+    async fn data_can_be_encoded_and_sent_in_the_query() {
+        for (piece, expected) in [
+            ("a b&c", "a+b%26c"),
+            ("=x=y", "x%3Dy"),
+            ("n=\u{e9}~", "n=%C3%A9~"),
+            ("plain", "plain"),
+        ] {
+            let form = request(&["--data-urlencode", piece, "https://a/"]).await.expect("reads");
+            assert_eq!(data(&form), expected.as_bytes(), "{piece}");
+        }
+        let get = request(&["-G", "-d", "a=1", "--data-urlencode", "b=2 3", "https://a/?q"]);
+        let get = get.await.expect("reads");
+        assert_eq!((get.method, get.url.as_str()), (Method::GET, "https://a/?q&a=1&b=2+3"));
+        assert!(get.content.is_none() && !get.headers.contains_key(CONTENT_TYPE));
     }
 
     #[tokio::test]

@@ -76,7 +76,7 @@ pub(super) async fn read(flags: &LoadFlags) -> Result<RequestedLoad, Failure> {
     load.outcomes.clone_from(&flags.choice.outcome);
     load.race.ignore_memory |= flags.choice.hit_rate.is_some();
     add_request(&mut load, &flags.request, user.as_deref())?;
-    load.timeout = flags.reach.max_time.unwrap_or(load.timeout);
+    load.timeout = flags.reach.max_time().unwrap_or(load.timeout);
     load.max_in_flight = arrivals.max_in_flight as usize;
     load.threads = usize::from(arrivals.threads);
     load.seed = arrivals.seed.unwrap_or_else(seed_by_chance);
@@ -98,7 +98,7 @@ fn policy(choice: &LoadChoiceFlags, reach: &ReachFlags) -> Result<Policy, Failur
     if let Some(delay) = choice.attempt_delay {
         setting::set_attempt_delay(&mut policy, delay);
     }
-    if let Some(limit) = reach.connect_timeout {
+    if let Some(limit) = reach.connect_timeout() {
         policy.deadline = limit;
     }
     policy.validated().map_err(|cause| setting::refused_policy(&cause))

@@ -16,8 +16,9 @@ macro_rules! guides {
     };
 }
 
-const GUIDES: [Guide; 14] = guides![
+const GUIDES: &[Guide] = &guides![
     "alt-svc",
+    "curl",
     "gateway",
     "he-clients",
     "http",

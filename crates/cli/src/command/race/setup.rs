@@ -54,7 +54,7 @@ impl RaceSetup {
                     rest.filter(|transport| !policy.transports.contains(transport)).collect();
                 policy.transports.extend(rest);
             }
-            if flags.reach.connect_timeout.is_none() && flags.reach.max_time.is_none() {
+            if flags.reach.connect_timeout().is_none() && flags.reach.max_time().is_none() {
                 policy.deadline = ALL_DEADLINE;
             }
         }

@@ -156,7 +156,7 @@ impl<'a> ClientSetup<'a> {
             policy.transports.clone_from(transports);
         }
         policy.only_family = setting::only_family(&flags.reach);
-        let limits = [flags.reach.connect_timeout, flags.reach.max_time];
+        let limits = [flags.reach.connect_timeout(), flags.reach.max_time()];
         policy.deadline = limits.into_iter().flatten().min().unwrap_or(policy.deadline);
         let policy = policy.validated().map_err(|cause| setting::refused_policy(&cause))?;
         Ok(Self { flags, identity, target, policy, host: name, known: Known { file, keys } })

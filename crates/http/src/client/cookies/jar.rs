@@ -17,11 +17,13 @@ const MAX_COOKIES: usize = 3000;
 /// The longest `Set-Cookie` value that is read, in bytes (RFC 6265 §6.1 requires at least 4096).
 const MAX_COOKIE_BYTES: usize = 8 * 1024;
 
-/// The cookies of one client.
+/// A store of cookies (RFC 6265 §5.3) that can be kept in a file, for
+/// [`ClientBuilder::cookie_store`](crate::ClientBuilder::cookie_store). Cookies for a whole top-level
+/// domain are rejected, and so are those that break the promise of their name (`__Host-`, `__Secure-`).
 #[derive(Default)]
-pub(super) struct Jar(Mutex<cookie_store::CookieStore>);
+pub struct CookieJar(pub(super) Mutex<cookie_store::CookieStore>);
 
-impl CookieStore for Jar {
+impl CookieStore for CookieJar {
     /// Those that cannot be parsed are ignored (RFC 6265 §5.2).
     fn set_cookies(&self, fields: &mut dyn Iterator<Item = &HeaderValue>, url: &Url) {
         let cookies = fields
@@ -54,8 +56,8 @@ impl CookieStore for Jar {
     }
 }
 
-impl Jar {
-    fn lock(&self) -> MutexGuard<'_, cookie_store::CookieStore> {
+impl CookieJar {
+    pub(super) fn lock(&self) -> MutexGuard<'_, cookie_store::CookieStore> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -194,7 +196,7 @@ mod tests {
 
     #[test]
     fn the_store_is_bounded() {
-        let jar = Jar::default();
+        let jar = CookieJar::default();
         for host in 0..100 {
             let fields: Vec<HeaderValue> =
                 (0..60).map(|n| HeaderValue::from_str(&format!("c{n}=1")).expect("text")).collect();

@@ -1,0 +1,108 @@
+//! The client of a run, which all its URLs share.
+
+use std::sync::Arc;
+
+use eyas::race::candidate::Family;
+use eyas::race::target::Target;
+use eyas::zone::interface_addresses;
+use eyas::{Endpoint, EndpointBuilder};
+use eyas_http::{Client, HttpPolicy, Proxy};
+
+use super::cookies::Cookies;
+use super::failure;
+use crate::command::setting::{self, RaceContext};
+use crate::failure::{Failure, Kind};
+use crate::flags::{CommonFlags, GetFlags, PolicyName, RacePolicy, Source};
+use crate::terminal::OutputStyle;
+
+/// Creates the endpoint and the memory of a run.
+pub(super) async fn context(flags: &GetFlags, targets: &[Target]) -> Result<RaceContext, Failure> {
+    let builder = bound(Endpoint::builder(), flags.request.interface.as_ref())?;
+    let settings = (&flags.choice, &flags.reach, &flags.trust);
+    RaceContext::for_targets(builder, settings, targets).await
+}
+
+/// Lets connections come from the addresses of `--interface`.
+fn bound(builder: EndpointBuilder, source: Option<&Source>) -> Result<EndpointBuilder, Failure> {
+    Ok(match source {
+        None => builder,
+        Some(Source::Address(address)) => builder.local_addresses([*address]),
+        Some(Source::Interface(name)) => {
+            let addresses = interface_addresses(name);
+            if addresses.is_empty() {
+                let message = format!("no interface {name} with an address");
+                return Err(Failure::new(Kind::Listen, message).hint(
+                    "--interface takes an address of this host or the name of an interface",
+                ));
+            }
+            builder.local_addresses(addresses)
+        }
+    })
+}
+
+/// Returns the family of an address that connections have to come from.
+fn only_family(source: Option<&Source>) -> Option<Family> {
+    match source? {
+        Source::Address(address) if address.is_ipv4() => Some(Family::V4),
+        Source::Address(_) => Some(Family::V6),
+        Source::Interface(_) => None,
+    }
+}
+
+/// Creates the client.
+pub(super) fn client(
+    (flags, common): (&GetFlags, &CommonFlags),
+    context: &RaceContext,
+    target: &Target,
+    cookies: Option<&Arc<Cookies>>,
+) -> Result<Client, Failure> {
+    let request = &flags.request;
+    let race_policy = match flags.policy {
+        PolicyName::Naive => RacePolicy::Naive,
+        // For HTTP, `serial` means QUIC until it fails, then TCP.
+        _ => RacePolicy::Race,
+    };
+    let mut policy = setting::policy(race_policy, &flags.choice, &flags.reach, target)?;
+    policy.only_family = policy.only_family.or_else(|| only_family(request.interface.as_ref()));
+    let mut builder = Client::builder()
+        .endpoint(context.endpoint.clone())
+        .race(policy)
+        .policy(match flags.policy {
+            PolicyName::Race | PolicyName::Naive => HttpPolicy::Race,
+            PolicyName::AltSvc => HttpPolicy::AltSvc,
+            PolicyName::Serial => HttpPolicy::Serial,
+            PolicyName::RaceAltSvc => HttpPolicy::RaceAltSvc,
+        })
+        .versions(setting::versions(flags.versions))
+        .http2_prior_knowledge(flags.http2_prior_knowledge)
+        .redirects(if request.location { request.max_redirs } else { 0 })
+        .decompress(request.compressed)
+        .proxy(proxy(flags)?);
+    if let Some(cookies) = cookies {
+        builder = builder.cookie_store(Arc::clone(cookies) as _);
+    }
+    builder.build().map_err(|error| {
+        let style = flags.output.verbose.then(|| OutputStyle::of_stderr(common.color));
+        failure::from_error(&error, style)
+    })
+}
+
+/// Returns the user's proxy, or those of the environment. An unusable one must not be ignored
+/// silently.
+fn proxy(flags: &GetFlags) -> Result<Proxy, Failure> {
+    let exceptions = flags.request.noproxy.as_deref();
+    let Some(url) = &flags.request.proxy else {
+        let from_env = Proxy::from_env();
+        return Ok(match exceptions {
+            Some(hosts) => from_env.with_exceptions(hosts),
+            None => from_env,
+        });
+    };
+    let exceptions = exceptions.map_or_else(Proxy::no_proxy_from_env, str::to_owned);
+    let proxy = Proxy::all(url, exceptions);
+    proxy.check().map_err(|error| {
+        Failure::new(Kind::Usage, error.detail().to_owned())
+            .hint("-x takes http://, https:// or socks5://HOST:PORT")
+    })?;
+    Ok(proxy)
+}

@@ -1,0 +1,274 @@
+//! The transfer of one URL: its request, its response, and what happens to both.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use eyas::race::report::RaceJson;
+use eyas_http::{Error, Response, version_name, without_password};
+use http::{HeaderMap, StatusCode};
+use url::Url;
+
+use super::content::STDIN as STDOUT;
+use super::continuation::{self, Rest};
+use super::facts::{Facts, Head};
+use super::names::{self, Place};
+use super::receiving::Receiving;
+use super::request::Request;
+use super::{Run, failure, report};
+use crate::failure::{Failure, Kind};
+use crate::flags::ContinueAt;
+use crate::output::{Beginning, BodySink};
+use crate::race_report::{self, RaceReport, name_source};
+use crate::shape::{GetShape, HeaderShape, TimingsShape, millis};
+use crate::terminal::OutputStyle;
+
+/// The status from which `--fail` fails.
+const FIRST_FAILURE: u16 = 400;
+
+/// The transfer of one URL.
+pub(super) struct Transfer<'a> {
+    pub(super) run: &'a Run<'a>,
+    pub(super) url: &'a Url,
+    pub(super) began: Instant,
+    /// Returns how long to wait for another try, if a response like this is to be tried again.
+    pub(super) retry: &'a mut (dyn FnMut(StatusCode, &HeaderMap) -> Option<Duration> + 'a),
+}
+
+/// How a transfer ended that did not fail.
+pub(super) enum Ended {
+    /// With its whole body.
+    Whole(Box<Fetched>),
+    /// It is to be tried again after this time, because of this status.
+    Busy(StatusCode, Duration),
+}
+
+/// A response whose body was written, and what remains to be reported.
+pub(super) struct Fetched {
+    pub(super) shape: GetShape,
+    pub(super) response: Response,
+}
+
+/// Where a body goes, and what is there of it already.
+struct Opened {
+    sink: BodySink,
+    file: Option<PathBuf>,
+    beginning: Beginning,
+    offset: u64,
+}
+
+impl Transfer<'_> {
+    pub(super) async fn run(self, index: usize, facts: &mut Facts) -> Result<Ended, Failure> {
+        facts.url = without_password(self.url);
+        let flags = &self.run.flags;
+        let place = Place::of(&flags.output, index, self.url)?;
+        // Before anything is sent, so that a place that cannot be written is not noticed too late.
+        let opened = match &place {
+            Place::Stated(_) => None,
+            _ => Some(self.open(place.stated(&HeaderMap::new(), self.url)?).await?),
+        };
+        let offset = opened.as_ref().map_or(0, |opened| opened.offset);
+        let (mut request, mut response) = self.send(offset, facts).await?;
+        if let Some(delay) = (self.retry)(response.status(), response.headers()) {
+            return Ok(Ended::Busy(response.status(), delay));
+        }
+        let mut opened = match opened {
+            Some(opened) => opened,
+            None => self.open(place.stated(response.headers(), response.url())?).await?,
+        };
+        let identity = |response: &Response| {
+            let head = (response.status(), response.headers());
+            let is_decoded = flags.request.compressed;
+            let length = response.content_length().filter(|_| !is_decoded);
+            continuation::identity(response.url().as_str(), head, length)
+        };
+        let mut rest = {
+            let head = (response.status(), response.headers());
+            continuation::rest(opened.beginning, opened.offset, head, identity(&response))
+        };
+        if rest == Rest::AskForWhole {
+            (request, response) = self.send(0, facts).await?;
+            rest = if response.status().is_success() { Rest::Whole } else { Rest::Refused };
+        }
+        self.report(&request, &response);
+        self.check(&response, rest)?;
+        if rest == Rest::Whole {
+            opened.sink.start_over()?;
+        }
+        if let Some(identity) = identity(&response) {
+            opened.sink.identify(identity, flags.output.continue_at == Some(ContinueAt::End));
+        }
+        self.receive(opened, rest, response, facts).await
+    }
+
+    /// Opens the place of the body. With `--json` standard output is reserved for the object.
+    async fn open(&self, file: Option<PathBuf>) -> Result<Opened, Failure> {
+        let (output, unfinished) = (&self.run.flags.output, self.run.unfinished);
+        let json = self.run.common.json;
+        let offset = match output.continue_at {
+            Some(ContinueAt::Offset(offset)) => offset,
+            _ => 0,
+        };
+        let Some(path) = &file else {
+            let sink = if json { BodySink::discard() } else { BodySink::stdout()? };
+            return Ok(Opened { sink, file, beginning: Beginning::Nothing, offset });
+        };
+        if json && path == STDOUT {
+            let what = "--json and the body cannot both go to standard output";
+            return Err(Failure::new(Kind::Usage, what).hint("name a file with -o FILE"));
+        }
+        names::create_directory(output, path)?;
+        let (sink, beginning) = match output.continue_at {
+            None => (BodySink::file(path, unfinished).await?, Beginning::Nothing),
+            Some(ContinueAt::End) => BodySink::go_on(path, unfinished).await?,
+            Some(ContinueAt::Offset(0)) => {
+                (BodySink::file(path, unfinished).await?, Beginning::Nothing)
+            }
+            Some(ContinueAt::Offset(_)) => {
+                (BodySink::append(path, unfinished).await?, Beginning::Nothing)
+            }
+        };
+        Ok(Opened { sink, file, beginning, offset: offset.max(beginning.length()) })
+    }
+
+    /// Sends the request, for the body from this offset on.
+    async fn send(&self, offset: u64, facts: &mut Facts) -> Result<(Request, Response), Failure> {
+        let (run, flags) = (self.run, self.run.flags);
+        let mut request = Request::read(flags, self.url, run.data.as_deref()).await?;
+        request.set_offset(offset);
+        facts.method = request.method.clone();
+        facts.referer.clone_from(&flags.request.referer);
+        facts.sent = request.content_length();
+        let limit = flags.reach.max_time();
+        let limit = limit.map(|limit| limit.saturating_sub(self.began.elapsed()));
+        let sent = request.send(run.client()?, limit).await;
+        run.context.warn(run.common);
+        facts.total = self.began.elapsed();
+        let response = sent.map_err(|error| self.failed(&error))?;
+        facts.head = Some(Head::of(&response, self.began.elapsed()));
+        if let Some(file) = &run.heads {
+            let mut file = file;
+            file.write_all(report::heads(&response).as_bytes())
+                .map_err(|cause| Failure::write("the file of -D", &cause))?;
+        }
+        Ok((request, response))
+    }
+
+    /// Shows the race, the request and the head of the response to those who want to see them.
+    fn report(&self, request: &Request, response: &Response) {
+        let (run, output) = (self.run, &self.run.flags.output);
+        if let (Ok(race), true) =
+            (RaceReport::from_trace(response.trace()), output.verbose || output.explain)
+        {
+            let target = &race.trace.header.setup.target;
+            let source = name_source(run.context.endpoint.resolver(), target);
+            report::verbose((&race, source.as_ref()), request, response, run.flags, run.common);
+        }
+    }
+
+    /// Returns whether the body of a response is wanted.
+    fn check(&self, response: &Response, rest: Rest) -> Result<(), Failure> {
+        let (status, url) = (response.status(), response.url());
+        // As in curl, a file that is there already is no failure of --fail.
+        if self.run.flags.output.fail && status.as_u16() >= FIRST_FAILURE && rest != Rest::Nothing {
+            return Err(status_failure(response));
+        }
+        match rest {
+            Rest::Refused => {
+                let what = format!("{url} answered {status} instead of the rest of its body");
+                Err(Failure::new(Kind::Range, what).hint("without -C the whole is fetched again"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn receive(
+        self,
+        opened: Opened,
+        rest: Rest,
+        mut response: Response,
+        facts: &mut Facts,
+    ) -> Result<Ended, Failure> {
+        let (run, headers_at) = (self.run, self.began.elapsed());
+        facts.file = opened
+            .file
+            .as_ref()
+            .filter(|_| !run.common.json)
+            .map(|path| path.display().to_string());
+        let mut shape = GetShape {
+            url: without_password(self.url),
+            final_url: without_password(response.url()),
+            status: response.status().as_u16(),
+            version: version_name(response.version()),
+            headers: headers(&response),
+            connection: report::connection(&response),
+            output: opened.file.map(|path| path.display().to_string()),
+            timings: timings(&response, headers_at),
+            bytes: 0,
+            race: RaceJson::default(),
+        };
+        let receiving = Receiving {
+            flags: run.flags,
+            common: run.common,
+            keeps_file: rest == Rest::Nothing,
+            offset: if rest == Rest::Follows { opened.beginning.length() } else { 0 },
+        };
+        let received = receiving.body(&mut response, opened.sink, &mut facts.received).await;
+        facts.total = self.began.elapsed();
+        shape.bytes = received?;
+        shape.timings.total_ms = millis(self.began.elapsed());
+        let output = &run.flags.output;
+        if output.fail_with_body && response.status().as_u16() >= FIRST_FAILURE {
+            return Err(status_failure(&response));
+        }
+        Ok(Ended::Whole(Box::new(Fetched { shape, response })))
+    }
+
+    /// Returns the failure of an exchange; its race is recorded, because a failure is most useful to
+    /// replay.
+    fn failed(&self, error: &Error) -> Failure {
+        let output = &self.run.flags.output;
+        if let (Some(path), Some(trace)) = (&output.trace, error.trace())
+            && let Err(failure) = race_report::write(path, trace)
+        {
+            return failure;
+        }
+        let style = output.verbose.then(|| OutputStyle::of_stderr(self.run.common.color));
+        failure::from_error(error, style)
+    }
+}
+
+fn status_failure(response: &Response) -> Failure {
+    let (status, url) = (response.status(), response.url());
+    let race_report = RaceReport::from_trace(response.trace()).ok();
+    Failure::new(Kind::Status, format!("{url} answered {status}"))
+        .with_details(report::race_members(race_report.as_ref()))
+}
+
+/// Opens the file of `-D`; standard output is not buffered.
+pub(super) fn open_heads(path: &Path) -> Result<Option<std::fs::File>, Failure> {
+    let opened = match path == STDOUT {
+        true => crate::output::unbuffered_stdout(),
+        false => std::fs::File::create(path),
+    };
+    opened.map(Some).map_err(|cause| Failure::write(&path.display().to_string(), &cause))
+}
+
+fn headers(response: &Response) -> Vec<HeaderShape> {
+    let shape = |(name, value): (&http::HeaderName, &http::HeaderValue)| HeaderShape {
+        name: name.to_string(),
+        value: String::from_utf8_lossy(value.as_bytes()).into_owned(),
+    };
+    response.headers().iter().map(shape).collect()
+}
+
+fn timings(response: &Response, headers_at: Duration) -> TimingsShape {
+    let timings = response.connection().timings;
+    TimingsShape {
+        dns_ms: timings.dns.map(millis),
+        transport_ms: timings.transport.map(millis),
+        security_ms: timings.security.map(millis),
+        headers_ms: millis(headers_at),
+        total_ms: 0.0,
+    }
+}
