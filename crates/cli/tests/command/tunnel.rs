@@ -137,6 +137,25 @@ fn unknown_keys_are_refused() {
 }
 
 #[test]
+fn keys_that_cannot_be_parsed_leave_the_former_ones_in_use() {
+    let ends = Ends::new();
+    let server = ends.serve();
+    let to = format!("--stdio 127.0.0.1:{}", echo());
+    let echoes = || ends.client(&to).stdin("hello\n").start().end().exits(0);
+    echoes();
+    fs::write(ends.path("authorized_keys"), "no key\n").expect("writes");
+    server.signal("HUP");
+    server.wait_for_stderr("the keys from before stay in use");
+    echoes();
+    // Without the file nobody may connect: that is how a key is withdrawn.
+    fs::remove_file(ends.path("authorized_keys")).expect("removes");
+    ends.client(&to).run().exits(58);
+    server.signal("TERM");
+    let finished = server.end().exits(0);
+    assert_eq!(finished.err.matches("stay in use").count(), 1, "{}", finished.err);
+}
+
+#[test]
 fn an_impossible_request_is_reported_with_a_reason() {
     let ends = Ends::new();
     let fails_with = |eyas: Eyas, code: i32, words: &str| {
