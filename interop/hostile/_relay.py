@@ -40,11 +40,12 @@ class Echo:
             writer.close()
 
 
-def proxy(stage: Stage, *flags: str) -> Server:
-    """Starts `eyas proxy` as the victim."""
-    peer = stage.start([str(stage.eyas), "proxy", "--listen", f"{LOCALHOST}:0", "--json", "--memory", "none", *flags])
+def proxy(stage: Stage, *flags: str, before: tuple[str, ...] = ()) -> Server:
+    """Starts `eyas proxy` as the victim, with these words before the command."""
+    peer = stage.start([*before, str(stage.eyas), "proxy", "--listen", f"{LOCALHOST}:0", "--json", "--memory", "none", *flags])
     peer.wait_until(lambda: peer.log.read_text().endswith("}\n"))
-    return Server(peer, json.loads(peer.log.read_text().splitlines()[0]) | {"url": "socks5h:"}, [])
+    line = next(line for line in peer.log.read_text().splitlines() if line.startswith("{"))
+    return Server(peer, json.loads(line) | {"url": "socks5h:"}, [])
 
 
 def request(port: int) -> bytes:

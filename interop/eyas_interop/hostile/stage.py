@@ -78,8 +78,9 @@ class Stage:
 
     @staticmethod
     def listening_server(peer: Peer, trust: tuple[str, ...] = ()) -> Server:
-        """Returns a server from the JSON object that it prints once it listens."""
-        return Server(peer, json.loads(peer.log.read_text()), list(trust))
+        """Returns a server from the JSON object that it prints once it listens, perhaps after notices."""
+        text = peer.log.read_text()
+        return Server(peer, json.loads(text[text.index("{"):]), list(trust))
 
     def files(self, **sizes: int) -> pathlib.Path:
         """Returns a directory with a file of zeros for each name, of that many bytes."""
