@@ -112,7 +112,7 @@ pub use pool::PoolLimits;
 /// For the gateway of `eyas-relay`, which has a client of its own.
 #[cfg(feature = "client")]
 #[doc(hidden)]
-pub use protocol::EarlyAnswer;
+pub use protocol::{EarlyAnswer, InformationalLimit, InputEnd, TooManyInformational};
 #[cfg(any(feature = "client", feature = "server"))]
 pub use quic_streams::{HttpDatagrams, StreamDatagrams};
 #[cfg(feature = "server")]

@@ -9,6 +9,7 @@ mod fields;
 mod h1;
 mod h2;
 mod h3;
+mod informational;
 mod life;
 mod queued_body;
 mod tunnel;
@@ -16,8 +17,11 @@ mod wire_body;
 
 use http::{Request, Response, Version};
 
-pub use self::early_answer::EarlyAnswer;
 use self::expected::Expected;
+pub use self::{
+    early_answer::EarlyAnswer,
+    informational::{InformationalLimit, InputEnd, TooManyInformational},
+};
 pub(crate) use self::{
     fields::Omitted,
     h1::Http1,
@@ -26,7 +30,7 @@ pub(crate) use self::{
     life::{Life, Mark},
     tunnel::{TunnelIo, TunnelReply},
 };
-use crate::{Body, Error, Kind};
+use crate::{Body, Error};
 
 /// The largest response head that is read, in bytes, over any version.
 pub(crate) const MAX_HEAD_BYTES: usize = 256 * 1024;
@@ -36,21 +40,6 @@ pub(crate) const MAX_HEAD_BYTES: usize = 256 * 1024;
 /// stay just below 128 KiB, above which glibc would return the memory to the kernel, and ask for it
 /// again, each time.
 pub(crate) const MAX_HEAD_FIELDS: usize = 2_000;
-
-/// The maximum number of informational responses read before the final one (RFC 9110 §15.2), over
-/// any version.
-const MAX_INFORMATIONAL: usize = 16;
-
-/// The peer keeps sending informational responses without a final one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("more than {MAX_INFORMATIONAL} informational responses arrived without a final one")]
-struct TooManyInformational;
-
-impl From<TooManyInformational> for Error {
-    fn from(error: TooManyInformational) -> Self {
-        Self::new(Kind::Protocol, error.to_string())
-    }
-}
 
 /// The sending side of a connection.
 pub(crate) enum Sender {

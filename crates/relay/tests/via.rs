@@ -327,6 +327,34 @@ async fn a_malformed_proxy_response_is_reported_with_the_destination() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn endless_informational_responses_of_a_proxy_are_an_error() {
+    async fn hint_for_ever(mut stream: impl AsyncReadExt + AsyncWriteExt + Unpin) {
+        // What comes before a request is no response to it.
+        let _ = stream.read(&mut [0; 4096]).await;
+        let hints = b"HTTP/1.1 103 Early Hints\r\n\r\n".repeat(100);
+        while stream.write_all(&hints).await.is_ok() {}
+    }
+    let (trusted, port) = custom_proxy(b"http/1.1", hint_for_ever).await;
+    let over_tls = near(trusted, (port, "ada:x"), |via| via, Limits::default());
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
+    let via = format!("http://{}", listener.local_addr().expect("bound"));
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(hint_for_ever(stream));
+        }
+    });
+    let via = Via::parse(&via).expect("a proxy");
+    let endpoint = Endpoint::builder().build().expect("an endpoint");
+    let plain = Stage::new(endpoint, |proxy| proxy.via(via));
+    for stage in [over_tls, plain] {
+        assert_eq!(stage.socks("name.test", 80).await.1, 1);
+        let Ending::Refused(why) = stage.report().await.end else { panic!("it was refused") };
+        let expected = "more than 16 informational responses arrived without a final one";
+        assert!(why.to_string().contains(expected), "{why}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_proxy_that_never_answers_does_not_hold_up_the_others() {
     // Requests for `silent.test` are never answered.
     let (trusted, port) = custom_proxy(b"h2", |tls| async move {

@@ -12,6 +12,8 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::InputEnd;
+
 /// A stream whose reader learns of a failed write, once it has read everything.
 #[derive(Debug)]
 pub struct EarlyAnswer<S> {
@@ -20,12 +22,19 @@ pub struct EarlyAnswer<S> {
     failed: Option<io::ErrorKind>,
     /// Whether everything was read after that.
     is_exhausted: bool,
+    end: InputEnd,
 }
 
 impl<S> EarlyAnswer<S> {
     /// Wraps a stream that carries HTTP/1.1, at its client.
     pub fn new(inner: S) -> Self {
-        Self { inner, failed: None, is_exhausted: false }
+        Self { inner, failed: None, is_exhausted: false, end: InputEnd::default() }
+    }
+
+    /// Returns where the peer's informational responses end its input, of which hyper reads on as long as there is
+    /// any.
+    pub fn input_end(&self) -> InputEnd {
+        self.end.clone()
     }
 
     /// Returns the outcome of a write, unless it is to wait for the reader.
@@ -70,6 +79,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for EarlyAnswer<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if let Some(too_many) = self.end.get() {
+            return Poll::Ready(Err(io::Error::other(too_many)));
+        }
         let (before, has_room) = (buf.filled().len(), buf.remaining() > 0);
         let result = ready!(Pin::new(&mut self.inner).poll_read(cx, buf));
         let has_ended = result.is_err() || (has_room && buf.filled().len() == before);

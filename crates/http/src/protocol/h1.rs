@@ -1,21 +1,15 @@
 //! HTTP/1.1, implemented with hyper.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use http::{Request, Response, Version};
 use hyper::{body::Incoming, client::conn::http1};
 use hyper_util::rt::TokioIo;
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    sync::Notify,
-};
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{
-    Life, MAX_HEAD_BYTES, MAX_HEAD_FIELDS, MAX_INFORMATIONAL, SendFailure, TooManyInformational,
+    InformationalLimit, InputEnd, Life, MAX_HEAD_BYTES, MAX_HEAD_FIELDS, SendFailure,
     early_answer::EarlyAnswer, fields, queued_body::QueuedBody, wire_body,
 };
 use crate::{Body, Error, Kind};
@@ -27,6 +21,7 @@ pub(crate) struct Http1 {
     to_proxy: bool,
     /// What tells whether the host at the other end still answers.
     pub(super) below: Life,
+    input_end: InputEnd,
 }
 
 impl Http1 {
@@ -36,6 +31,8 @@ impl Http1 {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
+        let stream = EarlyAnswer::new(stream);
+        let input_end = stream.input_end();
         let (sender, connection) = http1::Builder::new()
             .max_buf_size(MAX_HEAD_BYTES)
             .max_header_size(MAX_HEAD_BYTES)
@@ -46,7 +43,7 @@ impl Http1 {
             // work with everybody else.
             .allow_spaces_after_header_name_in_responses(true)
             .ignore_invalid_headers_in_responses(true)
-            .handshake(TokioIo::new(EarlyAnswer::new(stream)))
+            .handshake(TokioIo::new(stream))
             .await
             .map_err(|error| Error::from_source(Kind::Protocol, error))?;
         // Not an `async` block, whose future would reserve space for the connection twice.
@@ -55,7 +52,7 @@ impl Http1 {
                 tracing::debug!(%error, "HTTP/1.1 connection ended");
             }
         }));
-        Ok(Self { sender, to_proxy, below: Life::Unknown })
+        Ok(Self { sender, to_proxy, below: Life::Unknown, input_end })
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -88,16 +85,10 @@ impl Http1 {
         if !self.to_proxy && request.method() != http::Method::CONNECT {
             *request.uri_mut() = fields::origin_form(request.uri());
         }
-        let too_many = watch_informational(&mut request);
-        let sent = tokio::select! {
-            biased;
-            // Abandoning the exchange ends the connection.
-            () = too_many.notified() => {
-                return Err(SendFailure::new(TooManyInformational.into()));
-            }
-            sent = self.sender.try_send_request(request.map(QueuedBody::from)) => sent,
-        };
-        match sent {
+        let limit = limit_informational(&mut request, &self.input_end);
+        // Abandoning the exchange ends the connection.
+        let sent = limit.apply(self.sender.try_send_request(request.map(QueuedBody::from))).await;
+        match sent.map_err(|too_many| SendFailure::new(too_many.into()))? {
             Ok(response) => Ok(response),
             Err(mut failure) => {
                 let unsent = failure.take_message().map(|request| request.into_body().into());
@@ -108,14 +99,13 @@ impl Http1 {
     }
 }
 
-/// Notifies when more informational responses arrive than are allowed, since hyper has no limit.
-fn watch_informational(request: &mut Request<Body>) -> Arc<Notify> {
-    let (seen, too_many) = (AtomicUsize::new(0), Arc::<Notify>::default());
-    let notified = Arc::clone(&too_many);
-    hyper::ext::on_informational(request, move |_| {
-        if seen.fetch_add(1, Ordering::Relaxed) == MAX_INFORMATIONAL {
-            too_many.notify_one();
-        }
+/// Counts the informational responses, of which hyper reads any number.
+fn limit_informational(request: &mut Request<Body>, end: &InputEnd) -> Arc<InformationalLimit> {
+    let limit = Arc::new(InformationalLimit::ending(end));
+    let counted = Arc::clone(&limit);
+    hyper::ext::on_informational(request, move |response| {
+        // The exchange ends with the error.
+        let _ = counted.count(response.headers());
     });
-    notified
+    limit
 }

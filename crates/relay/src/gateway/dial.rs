@@ -110,13 +110,13 @@ where
         .max_headers(limits.header_fields)
         // RFC 9112 §5.2: a gateway replaces each obs-fold in a response by spaces.
         .allow_obsolete_multiline_headers_in_responses(true);
-    let (sender, connection) = builder
-        .handshake(TokioIo::new(EarlyAnswer::new(stream)))
-        .await
-        .map_err(io::Error::other)?;
+    let stream = EarlyAnswer::new(stream);
+    let input_end = stream.input_end();
+    let (sender, connection) =
+        builder.handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
     let counters = Arc::clone(&shared.counters);
     counters.open.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let (connected, cut) = Connection::new(sender);
+    let (connected, cut) = Connection::new(sender, input_end);
     tokio::spawn(async move {
         tokio::select! {
             // The request gets the error. Between requests it does not matter.

@@ -7,8 +7,10 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use eyas_http::serve::InterimResponses;
+use eyas_http::{InformationalLimit, InputEnd, TooManyInformational};
 use http::{Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use hyper::client::conn::TrySendError;
@@ -40,11 +42,11 @@ pub(super) async fn send(
     mut request: Request<Upload>,
 ) -> Result<(Response<Incoming>, Lease), Failure> {
     let upload = Arc::clone(request.body().progress());
-    listen_for_interims(&mut request, &upload);
+    let client = request.extensions_mut().remove::<InterimResponses>();
     while let Some(connection) = shared.pool.take(owner) {
         let copy = copy_for_retry(&request);
         Counters::count(&shared.counters.reused);
-        match attempt(shared, connection, request).await {
+        match attempt(shared, connection, request, client.clone()).await {
             Ok(answered) => return Ok(leased(shared, owner, answered, upload)),
             Err(FailedAttempt { unsent: Some(unsent), .. }) => request = *unsent,
             Err(FailedAttempt { ended: true, failure, .. }) => {
@@ -56,7 +58,8 @@ pub(super) async fn send(
         }
     }
     let connection = dial::dial(shared, owner).await?;
-    let answered = attempt(shared, connection, request).await.map_err(|failed| failed.failure)?;
+    let answered = attempt(shared, connection, request, client).await;
+    let answered = answered.map_err(|failed| failed.failure)?;
     Ok(leased(shared, owner, answered, upload))
 }
 
@@ -92,14 +95,19 @@ fn copy_for_retry(request: &Request<Upload>) -> Option<Request<Upload>> {
 }
 
 /// Opens the gate of the body on 100 Continue, and forwards other interim responses (RFC 9110 §15.2), if the
-/// client's connection supports them.
-fn listen_for_interims(request: &mut Request<Upload>, upload: &Arc<Progress>) {
-    let client = request.extensions_mut().remove::<InterimResponses>();
-    if client.is_none() && !upload.gate.is_waiting() {
-        return;
-    }
-    let upload = Arc::clone(upload);
+/// client's connection supports them. Returns their limit, since hyper has none.
+fn listen_for_interims(
+    request: &mut Request<Upload>,
+    client: Option<InterimResponses>,
+    end: &InputEnd,
+) -> Arc<InformationalLimit> {
+    let upload = Arc::clone(request.body().progress());
+    let limit = Arc::new(InformationalLimit::ending(end));
+    let counted = Arc::clone(&limit);
     hyper::ext::on_informational(request, move |response| {
+        if counted.count(response.headers()).is_err() {
+            return;
+        }
         if response.status() == StatusCode::CONTINUE {
             upload.gate.open();
         } else if let Some(client) = &client {
@@ -109,12 +117,31 @@ fn listen_for_interims(request: &mut Request<Upload>, upload: &Arc<Progress>) {
             client.send(interim);
         }
     });
+    limit
+}
+
+/// Why an attempt got no response although its connection is open.
+enum NoResponse {
+    Silence,
+    Interims(TooManyInformational),
+}
+
+impl NoResponse {
+    fn failure(self, limit: Duration) -> Failure {
+        match self {
+            Self::Silence => Failure::Silent(limit),
+            Self::Interims(why) => {
+                Failure::Malformed(ErrorType::HttpProtocolError, why.to_string())
+            }
+        }
+    }
 }
 
 async fn attempt(
     shared: &Shared,
     mut connection: Connection,
-    request: Request<Upload>,
+    mut request: Request<Upload>,
+    client: Option<InterimResponses>,
 ) -> Result<(Response<Incoming>, Connection), FailedAttempt> {
     let sender = &mut connection.sender;
     // A reused connection is ready once its task has seen the end of the last response.
@@ -123,16 +150,18 @@ async fn attempt(
         return Err(FailedAttempt { failure, unsent: Some(Box::new(request)), ended: true });
     }
     let upload = Arc::clone(request.body().progress());
+    let interims = listen_for_interims(&mut request, client, &connection.input_end);
     let sent = sender.try_send_request(request);
-    let result = with_timeout(shared, &upload, sent).await;
-    match result {
-        None => {
+    let result = interims.apply(with_timeout(shared, &upload, sent)).await;
+    let result = result.map_err(NoResponse::Interims);
+    match result.and_then(|result| result.ok_or(NoResponse::Silence)) {
+        Err(why) => {
             connection.cut();
-            let failure = Failure::Silent(shared.limits.response_time);
+            let failure = why.failure(shared.limits.response_time);
             Err(FailedAttempt { failure, unsent: None, ended: false })
         }
-        Some(Ok(response)) => Ok((response, connection)),
-        Some(Err(error)) => Err(failed_attempt(error, &upload)),
+        Ok(Ok(response)) => Ok((response, connection)),
+        Ok(Err(error)) => Err(failed_attempt(error, &upload)),
     }
 }
 

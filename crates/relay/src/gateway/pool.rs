@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use eyas_http::InputEnd;
 use hyper::client::conn::http1::SendRequest;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -19,14 +20,19 @@ pub(super) type Owner = Option<(SocketAddr, SocketAddr)>;
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) sender: SendRequest<Upload>,
+    /// Where informational responses without end are cut off.
+    pub(super) input_end: InputEnd,
     cut: CancellationToken,
 }
 
 impl Connection {
     /// Returns a connection, and the token on which its task must end.
-    pub(super) fn new(sender: SendRequest<Upload>) -> (Self, CancellationToken) {
+    pub(super) fn new(
+        sender: SendRequest<Upload>,
+        input_end: InputEnd,
+    ) -> (Self, CancellationToken) {
         let cut = CancellationToken::new();
-        (Self { sender, cut: cut.clone() }, cut)
+        (Self { sender, input_end, cut: cut.clone() }, cut)
     }
 
     /// Ends it though a request is being sent, which dropping it does not.

@@ -6,6 +6,7 @@ pub(crate) mod lanes;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -15,7 +16,7 @@ use eyas::race::policy::Policy;
 use eyas::race::target::{Host, Target, TargetError, parse_port};
 use eyas::zone::{in_url, parse_host};
 use eyas::{Endpoint, Recording};
-use eyas_http::Versions;
+use eyas_http::{EarlyAnswer, InformationalLimit, Versions};
 use http::header::{CONNECTION, HOST, PROXY_AUTHORIZATION, UPGRADE};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::Empty;
@@ -187,7 +188,7 @@ impl Via {
             let text = format!("{self} closed the connection at once");
             Refused::new(ErrorType::ConnectionTerminated, Refusal::Failed(text))
         };
-        let stream = TokioIo::new(connection.into_stream().map_err(gone)?);
+        let stream = connection.into_stream().map_err(gone)?;
         let upgrading = timeout(deadline, self.upgrade(stream, request, (kind, to))).await;
         let late = |_| {
             let text = format!("{self} did not answer the {}", kind.name());
@@ -199,7 +200,7 @@ impl Via {
 
     async fn upgrade(
         &self,
-        stream: TokioIo<eyas::ByteStream>,
+        stream: eyas::ByteStream,
         request: Request<()>,
         (kind, to): (TunnelKind, &Destination),
     ) -> Result<hyper::upgrade::Upgraded, Refused> {
@@ -213,7 +214,10 @@ impl Via {
         };
         let mut builder = Builder::new();
         builder.max_buf_size(MAX_HEAD);
-        let (mut sender, connection) = builder.handshake(stream).await.map_err(broke)?;
+        let stream = EarlyAnswer::new(stream);
+        let input_end = stream.input_end();
+        let handshake = builder.handshake(TokioIo::new(stream));
+        let (mut sender, connection) = handshake.await.map_err(broke)?;
         // It ends with the upgraded stream, and the request gets its error.
         tokio::spawn(async move { drop(connection.with_upgrades().await) });
         let mut request = request.map(|()| Empty::<Bytes>::new());
@@ -231,7 +235,18 @@ impl Via {
             fields.insert(CONNECTION, HeaderValue::from_static("upgrade"));
             fields.insert(UPGRADE, HeaderValue::from_static(PROTOCOL));
         }
-        let mut response = sender.send_request(request).await.map_err(broke)?;
+        let interims = Arc::new(InformationalLimit::ending(&input_end));
+        let counted = Arc::clone(&interims);
+        hyper::ext::on_informational(&mut request, move |response| {
+            // The exchange ends with the error.
+            let _ = counted.count(response.headers());
+        });
+        let too_many = |too_many| {
+            let text = format!("{self} does not answer: {too_many}");
+            Refused::new(ErrorType::HttpProtocolError, Refusal::Failed(text))
+        };
+        let response = interims.apply(sender.send_request(request)).await;
+        let mut response = response.map_err(too_many)?.map_err(broke)?;
         if !kind.is_granted(&response) {
             return Err(self.refusal(response.status(), (kind, to), b""));
         }

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc::unbounded_channel;
 
 use crate::ports;
-use crate::stage::{GET, Stage, read_all};
+use crate::stage::{EACH_VERSION, GET, Stage, TIMEOUT, client, read_all};
 
 #[tokio::test]
 async fn an_upstream_that_never_answers_is_504_with_a_reason() {
@@ -64,6 +64,31 @@ async fn an_invalid_response_is_502() {
         let status = format!("proxy-status: eyas; error={error}; details=");
         assert!(answer.contains(&status), "{response:?}: {answer}");
     }
+}
+
+/// The same for a client that uploads, and for one whose version carries interim responses.
+#[tokio::test]
+async fn endless_interim_responses_are_502() {
+    let (sender, mut notices) = unbounded_channel();
+    let mut stage =
+        Stage::new(false, |gateway| gateway.notices(move |line| _ = sender.send(line))).await;
+    for versions in EACH_VERSION {
+        let client = client(&stage, versions);
+        let url = format!("https://localhost:{}/p", stage.running.local_addr().port());
+        for request in [client.get(&url), client.post(&url).body("a body")] {
+            let sending = tokio::spawn(request.send());
+            let mut upstream = stage.connection().await;
+            let hints = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n".repeat(100);
+            while upstream.stream.write_all(hints.as_bytes()).await.is_ok() {}
+            let answered = tokio::time::timeout(TIMEOUT, sending).await.expect("in time");
+            let response = answered.expect("no panic").expect("a response");
+            assert_eq!(response.status().as_u16(), 502, "{versions:?}");
+        }
+    }
+    // Further ones of the same kind are only counted.
+    let line = notices.recv().await.expect("a line");
+    let expected = "more than 16 informational responses arrived without a final one";
+    assert!(line.contains(expected), "{line}");
 }
 
 #[tokio::test]

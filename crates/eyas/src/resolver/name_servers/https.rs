@@ -1,5 +1,6 @@
 //! Queries over HTTPS (RFC 8484): they are request bodies, and responses are response bodies.
 
+use std::future::poll_fn;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt as _};
-use h2::client::SendRequest;
+use h2::RecvStream;
+use h2::client::{ResponseFuture, SendRequest};
 use http::header::{ACCEPT, AGE, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, Request, Uri, Version};
 use rustls::ClientConfig;
@@ -25,6 +27,13 @@ const PORT: u16 = 443;
 
 /// The maximum length of a DNS message (RFC 8484 §6), in octets.
 const MAX_MESSAGE: usize = 65_535;
+
+/// The largest head of a response, in bytes.
+const MAX_HEAD_BYTES: u32 = 64 * 1024;
+
+/// The maximum number of informational responses before the final one (RFC 9110 §15.2), which the h2 crate reads
+/// without a limit.
+const MAX_INFORMATIONAL: usize = 16;
 
 /// A server that is asked over HTTPS.
 #[derive(Debug)]
@@ -100,7 +109,8 @@ impl HttpsConnection {
         head: Arc<Request<()>>,
     ) -> Result<Self, Trouble> {
         let mut builder = h2::client::Builder::new();
-        let (requests, connection) = builder.enable_push(false).handshake(tls).await?;
+        builder.enable_push(false).max_header_list_size(MAX_HEAD_BYTES);
+        let (requests, connection) = builder.handshake(tls).await?;
         let state: Arc<State> = Arc::default();
         let shared = Arc::clone(&state);
         tokio::spawn(async move {
@@ -119,7 +129,7 @@ impl HttpsConnection {
         let mut requests = self.requests.clone().ready().await?;
         let (response, mut body) = requests.send_request(head, false)?;
         body.send_data(query, true)?;
-        let (response, mut body) = response.await?.into_parts();
+        let (response, mut body) = final_response(response).await?.into_parts();
         self.state.has_answered.store(true, Ordering::Relaxed);
         if !response.status.is_success() || !is_dns_message(&response.headers) {
             tracing::debug!(status = %response.status, "a DNS server did not answer");
@@ -135,6 +145,20 @@ impl HttpsConnection {
         }
         Ok((message, age(&response.headers)))
     }
+}
+
+/// Waits for the final response, after a limited number of informational ones.
+async fn final_response(
+    mut response: ResponseFuture,
+) -> Result<http::Response<RecvStream>, Trouble> {
+    for _ in 0..=MAX_INFORMATIONAL {
+        match poll_fn(|cx| response.poll_informational(cx)).await.transpose()? {
+            Some(_) => {}
+            None => return Ok(response.await?),
+        }
+    }
+    tracing::debug!("a DNS server sends informational responses without end");
+    Err(Trouble::Malformed)
 }
 
 impl Connection for HttpsConnection {

@@ -29,7 +29,7 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-use crate::protocol::{MAX_INFORMATIONAL, TooManyInformational, alert::Alert};
+use crate::protocol::{TooManyInformational, alert::Alert};
 
 /// The maximum number of open streams that are known; above it, the oldest is forgotten.
 const MAX_COUNTED: usize = 1024;
@@ -44,6 +44,7 @@ const DATA: u8 = 0x0;
 const HEADERS: u8 = 0x1;
 const RST_STREAM: u8 = 0x3;
 const SETTINGS: u8 = 0x4;
+const CONTINUATION: u8 = 0x9;
 const END_STREAM: u8 = 0x1;
 const ACK: u8 = 0x1;
 
@@ -167,8 +168,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for InspectedStream<S> {
 /// What has been received of a response that has not ended.
 #[derive(Clone, Copy, Debug)]
 enum Begun {
-    /// This many HEADERS.
-    Heads(usize),
+    /// This many HEADERS, whose payloads have this many octets together.
+    Heads(usize, usize),
     Body,
 }
 
@@ -233,16 +234,19 @@ impl Frames {
         match kind {
             DATA | HEADERS if flags & END_STREAM != 0 => drop(self.open.remove(&stream)),
             HEADERS => {
-                let begun = self.open.entry(stream).or_insert(Begun::Heads(0));
-                if let Begun::Heads(count) = begun {
-                    *count += 1;
-                    // One of them is the final response.
-                    if *count > MAX_INFORMATIONAL + 1 {
-                        return Err(TooManyInformational);
-                    }
+                let begun = self.open.entry(stream).or_insert(Begun::Heads(0, 0));
+                if let Begun::Heads(count, bytes) = begun {
+                    // The new one may be the final response.
+                    TooManyInformational::check(*count, *bytes)?;
+                    (*count, *bytes) = (*count + 1, bytes.saturating_add(self.payload));
                 }
                 if self.open.len() > MAX_COUNTED {
                     self.open.pop_first();
+                }
+            }
+            CONTINUATION => {
+                if let Some(Begun::Heads(_, bytes)) = self.open.get_mut(&stream) {
+                    *bytes = bytes.saturating_add(self.payload);
                 }
             }
             // No informational response can follow after it.
@@ -261,6 +265,7 @@ impl Frames {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::{MAX_HEAD_BYTES, informational::MAX_INFORMATIONAL};
 
     fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
         let length = u8::try_from(payload.len()).expect("short");
@@ -284,15 +289,36 @@ mod tests {
         let interim = |stream| frame(HEADERS, 4, stream, b"\x08\x03103");
         let allowed = interim(1).repeat(MAX_INFORMATIONAL + 1);
         assert_eq!(parse(&allowed), Ok(()));
-        assert_eq!(parse(&[allowed.clone(), interim(1)].concat()), Err(TooManyInformational));
+        assert_eq!(
+            parse(&[allowed.clone(), interim(1)].concat()),
+            Err(TooManyInformational::Count)
+        );
         // Frames of another stream do not reset the count, and are counted separately.
         let others = [allowed.clone(), frame(DATA, 0, 3, b"x"), interim(3), interim(1)].concat();
-        assert_eq!(parse(&others), Err(TooManyInformational));
+        assert_eq!(parse(&others), Err(TooManyInformational::Count));
         let trailers = [&allowed[..], &frame(DATA, 0, 1, b""), &frame(HEADERS, 5, 1, b"")].concat();
         assert_eq!(parse(&trailers), Ok(()));
         // Payloads are not inspected.
         let data = frame(DATA, 0, 1, &interim(1).repeat(17)[..200]);
         assert_eq!(parse(&data), Ok(()));
+    }
+
+    #[test]
+    fn informational_heads_are_limited_in_bytes_with_their_continuations() {
+        let frame = |kind, length: usize| {
+            let length = u32::try_from(length).expect("a frame").to_be_bytes();
+            [&length[1..], &[kind, 0, 0, 0, 0, 1]].concat()
+        };
+        let half = MAX_HEAD_BYTES / 2;
+        let fill = |frames: &mut Frames, kind, length| {
+            frames.parse(&mut frame(kind, length))?;
+            frames.parse(&mut vec![0; length])
+        };
+        let mut frames = Frames::default();
+        assert_eq!(fill(&mut frames, HEADERS, half), Ok(()));
+        assert_eq!(fill(&mut frames, CONTINUATION, half), Ok(()));
+        assert_eq!(fill(&mut frames, HEADERS, 1), Ok(()), "the final one does not count");
+        assert_eq!(fill(&mut frames, HEADERS, 1), Err(TooManyInformational::Bytes));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     Error, Kind,
-    protocol::{MAX_INFORMATIONAL, TooManyInformational},
+    protocol::InformationalLimit,
     quic_streams::{FrameError, Receiving},
 };
 
@@ -60,7 +60,8 @@ impl ReceivedBody {
 
     /// Returns the head of the final response.
     pub(super) async fn head(&mut self) -> Result<Response<()>, SendFailure> {
-        for _ in 0..=MAX_INFORMATIONAL {
+        let limit = InformationalLimit::default();
+        loop {
             let response = self.stream.recv_response().await.map_err(|error| {
                 let failure = failure(&error);
                 SendFailure {
@@ -71,8 +72,9 @@ impl ReceivedBody {
             if !response.status().is_informational() {
                 return Ok(response);
             }
+            let counted = limit.count(response.headers());
+            counted.map_err(|too_many| SendFailure::new(too_many.into()))?;
         }
-        Err(SendFailure::new(TooManyInformational.into()))
     }
 
     pub(super) fn with_transmission(mut self, transmission: Transmission) -> Self {

@@ -254,6 +254,51 @@ async fn the_age_in_a_cache_counts() {
     }
 }
 
+/// RFC 9110 §15.2: each of them says only that the response is yet to come.
+#[tokio::test]
+async fn informational_responses_are_passed_over_up_to_a_limit() {
+    for (count, expected) in [(Some(16), found()), (None, Err(DnsFailure::Malformed))] {
+        let (listener, transport) = listen(Over::Https).await;
+        let server = tokio::spawn(async move {
+            loop {
+                let connection = listener.accept().await;
+                tokio::spawn(answer_after_hints(connection, count));
+            }
+        });
+        let timeout = Duration::from_secs(60);
+        let servers = NameServers::over([transport], ServerOptions { timeout, ..options() });
+        assert_eq!(servers.query("a.test", RecordType::A).await.records, expected, "{count:?}");
+        server.abort();
+    }
+}
+
+/// Answers the first query after this many informational responses, or sends them without end.
+async fn answer_after_hints(connection: crate::Connection, count: Option<usize>) {
+    let mut connection = h2::server::handshake(connection).await.unwrap();
+    let Some(Ok((request, mut respond))) = connection.accept().await else { return };
+    let mut body = request.into_body();
+    let hints = async {
+        let octets = body.data().await.unwrap().unwrap().to_vec();
+        let asked = Asked { octets, over_tcp: true, before: 0, connection: 0 };
+        for _ in 0..count.unwrap_or(usize::MAX) {
+            let hint = http::Response::builder().status(103).body(()).unwrap();
+            if respond.send_informational(hint).is_err() {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+        let head = http::Response::builder().status(200).body(()).unwrap();
+        let mut body = respond.send_response(head, false).unwrap();
+        let message = reply(&asked).answer(&a(SAME)).octets();
+        body.send_data(Bytes::from(message), true).unwrap();
+        std::future::pending().await
+    };
+    tokio::select! {
+        () = hints => {}
+        _ = connection.accept() => {}
+    }
+}
+
 #[tokio::test]
 async fn a_server_that_is_not_trusted_is_not_asked() {
     for over in BOTH {
