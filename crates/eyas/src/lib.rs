@@ -93,6 +93,9 @@ mod local_addresses;
 mod memory_store;
 mod network;
 mod preconnection;
+/// For the other crates here, which print text of peers.
+#[doc(hidden)]
+pub mod printable;
 mod private_key;
 #[cfg(feature = "quic")]
 mod quic_sockets;

@@ -2,7 +2,7 @@
 
 /// Returns whether a character is shown rather than obeyed.
 fn is_printable(c: char) -> bool {
-    !c.is_control() || matches!(c, '\n' | '\t')
+    eyas::printable::is_printable(c) || matches!(c, '\n' | '\t')
 }
 
 /// Rejects text of a plan that a terminal would obey instead of showing it.
@@ -47,6 +47,7 @@ mod tests {
         let check = |text: &str| check_printable(&toml::Value::String(text.to_owned()));
         assert_eq!(check("σ in KiB\n\tand more"), Ok(()));
         assert!(check("a\u{9b}31m").unwrap_err().contains("U+009B"));
+        assert!(check("a\u{202e}b").unwrap_err().contains("U+202E"));
         assert_eq!(printable("a\u{1b}[31mb\r\u{7f}"), "a\u{fffd}[31mb\u{fffd}\u{fffd}");
         let mut value = serde_json::json!({ "title": "\u{1b}c", "claims": [{ "note": "\u{7}" }] });
         make_printable(&mut value);

@@ -18,7 +18,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::terminal::{Line, OutputStyle};
+use crate::terminal::{Line, OutputStyle, shown_json};
 
 pub(crate) use body::{BodySink, unbuffered_stdout};
 pub(crate) use destination::{AtomicFile, Beginning};
@@ -57,9 +57,7 @@ pub(crate) fn private_file(path: &Path, text: &str) -> Result<(), Failure> {
 /// Writes one JSON object and a line end to standard output.
 pub(crate) fn object(value: &Value) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, value)
-        .map_err(io::Error::from)
-        .and_then(|()| out.write_all(b"\n"))
+    writeln!(out, "{}", shown_json(value, true))
         .and_then(|()| out.flush())
         .map_err(|cause| Failure::write("standard output", &cause))
 }

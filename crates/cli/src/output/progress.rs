@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::flags::ColorChoice;
-use crate::terminal::{self, OutputStyle};
+use crate::terminal::{self, OutputStyle, shown};
 
 /// Bodies with a smaller announced length get no bar.
 const SMALL: u64 = 1 << 20;
@@ -78,7 +78,7 @@ impl Progress {
     /// Sets the text of the line.
     pub(crate) fn set_text(&self, text: String) {
         if let Some(bar) = &self.0 {
-            bar.set_message(text);
+            bar.set_message(shown(&text).into_owned());
         }
     }
 

@@ -9,5 +9,6 @@ mod table;
 mod tests;
 
 pub(crate) use amount::{count, counted, time};
+pub(crate) use letters::{shown, shown_json};
 pub(crate) use paint::{Line, OutputStyle, Paint, columns, current_width, wrapped};
 pub(crate) use table::{table, table_of_numbers};

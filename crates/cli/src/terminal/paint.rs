@@ -1,9 +1,11 @@
 //! Lines of spans, each with a meaning; colours are added only when a line is converted to a string.
 
+use std::borrow::Cow;
 use std::io::IsTerminal;
 
 use anstyle::{AnsiColor, Style};
 
+use super::shown;
 use crate::flags::ColorChoice;
 
 /// The meaning of a span, which determines its colour.
@@ -133,9 +135,18 @@ impl Line {
         self
     }
 
-    /// Appends text.
+    /// Creates a line of text that already has its colours.
+    pub(super) fn coloured(text: String) -> Self {
+        Self(vec![(Paint::Plain, text)])
+    }
+
+    /// Appends text, with escapes for characters that a terminal would obey.
     pub(crate) fn push(&mut self, paint: Paint, text: impl Into<String>) {
         let text = text.into();
+        let text = match shown(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(escaped) => escaped,
+        };
         match self.0.last_mut() {
             Some((last, text_so_far)) if *last == paint => text_so_far.push_str(&text),
             _ => self.0.push((paint, text)),

@@ -157,7 +157,7 @@ fn lay_out(
         false => table.force_no_tty(),
     };
     let indent = " ".repeat(INDENT);
-    table.lines().map(|line| Line::new().with(Paint::Plain, format!("{indent}{line}"))).collect()
+    table.lines().map(|line| Line::coloured(format!("{indent}{line}"))).collect()
 }
 
 fn cell(paint: Paint, text: &str) -> Cell {

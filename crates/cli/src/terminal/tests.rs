@@ -150,3 +150,35 @@ fn thousands_are_separated() {
         assert_eq!(count(number), text);
     }
 }
+
+#[test]
+fn characters_that_a_terminal_would_obey_are_escaped_everywhere() {
+    let text = "a\u{1b}[2J\u{9b}m\u{202e}b\u{2028}\u{200b}";
+    let shown = r"a\u{1b}[2J\u{9b}m\u{202e}b\u{2028}\u{200b}";
+    for unicode in [true, false] {
+        let style = OutputStyle { unicode, ..style(ColorChoice::Never, false, &[]) };
+        let cell = || vec![(Paint::Plain, text.to_owned())];
+        let mut lines = vec![Line::new().with(Paint::Plain, text)];
+        lines.extend(table(&["name"], vec![cell()], style).pop());
+        lines.extend(table_of_numbers(&["name"], vec![cell()], style).pop());
+        lines.extend(wrapped(Paint::Plain, text, 2, style));
+        for line in lines {
+            assert_eq!(line.to_text(false).trim(), shown);
+        }
+    }
+    let coloured = OutputStyle { colour: true, ..style(ColorChoice::Never, false, &[]) };
+    let row = vec![(Paint::Bad, "bad".to_owned())];
+    let lines = table(&["name"], vec![row], coloured);
+    assert!(lines.iter().any(|line| line.to_text(true).contains("\u{1b}[")), "{lines:?}");
+}
+
+#[test]
+fn objects_are_escaped_and_keep_their_meaning() {
+    let value = serde_json::json!({ "a\u{9b}": ["\u{202e}\u{e0001}\u{7f}", "\n", "é"] });
+    for pretty in [true, false] {
+        let text = shown_json(&value, pretty);
+        assert!(text.contains(r#""\u202e\udb40\udc01\u007f""#), "{text}");
+        assert!(text.contains("é") && text.contains(r"a\u009b") && text.contains('\n') == pretty);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("JSON"), value);
+    }
+}

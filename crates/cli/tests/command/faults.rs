@@ -276,6 +276,24 @@ fn faults_of_plain_http_leave_no_file() {
 }
 
 #[test]
+fn text_of_the_server_cannot_control_the_terminal() {
+    let url = format!("http://{}/", Faulty::Deceives.start());
+    let value = "\u{9b}31m \u{202e}gpj.exe\u{2066}\u{200b}";
+    let hidden =
+        |text: &str| text.contains(|letter: char| value.contains(letter) && !letter.is_ascii());
+    let verbose = Eyas::new(&format!("get -v {url}")).run().exits(0);
+    let shown = r"< x-name: \u{9b}31m \u{202e}gpj.exe\u{2066}\u{200b}";
+    assert!(verbose.err.contains(shown) && !hidden(&verbose.err), "{}", verbose.err);
+    let object = Eyas::new(&format!("get --json {url}")).run().exits(0);
+    assert!(!hidden(&object.out), "{}", object.out);
+    let headers = object.json()["headers"].clone();
+    assert!(headers.as_array().expect("headers").iter().any(|header| header["value"] == value));
+    // Not a terminal.
+    let included = Eyas::new(&format!("get -i {url}")).run().exits(0);
+    assert!(included.out.contains(value), "{}", included.out);
+}
+
+#[test]
 fn an_error_status_is_a_failure_only_if_asked() {
     let peer = Peer::start(Personality::Healthy);
     let url = peer.url("/status/404");

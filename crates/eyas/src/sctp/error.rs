@@ -8,6 +8,7 @@ use eyas_sctp::event::LossReason;
 use eyas_sctp::io::Unreachable;
 
 use crate::failure::{HostFault, failure};
+use crate::printable::printable;
 
 /// Why an operation on an association failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,7 +49,10 @@ fn loss_text(reason: &LossReason) -> String {
         LossReason::AbortedByPeer { causes, reason } => match (&causes[..], reason.is_empty()) {
             ([], true) => "the peer aborted it and gave no reason".into(),
             (causes, true) => format!("the peer aborted it: {}", cause_names(causes)),
-            (_, false) => format!("the peer aborted it: {}", String::from_utf8_lossy(reason)),
+            (_, false) => {
+                let reason = String::from_utf8_lossy(reason);
+                format!("the peer aborted it: {}", printable(&reason))
+            }
         },
         LossReason::Stalled => "the peer accepted no more data".into(),
         LossReason::Aborted => "it was aborted by this side".into(),

@@ -12,6 +12,8 @@ use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 use x509_cert::name::Name;
 
+use crate::printable::printable;
+
 /// The prefixes of the texts, from which the fault can be parsed.
 pub(super) const CERTIFICATE: &str = "the certificate";
 pub(super) const EXPIRED: &str = "the certificate expired ";
@@ -196,16 +198,20 @@ fn entity(name: &Name) -> Option<String> {
     let unit = || name.organization_unit().ok().flatten();
     let organisation = || name.organization().ok().flatten();
     let text = common.or_else(organisation).or_else(unit);
-    text.map(|text| bounded(&text.value()))
-        .or_else(|| (!name.is_empty()).then(|| bounded(&name.to_string())))
+    // They are quoted, which escapes what a terminal would obey.
+    text.map(|text| truncated(&text.value()))
+        .or_else(|| (!name.is_empty()).then(|| truncated(&name.to_string())))
 }
 
-/// Truncates text from the peer, and replaces characters that could control a terminal.
+/// Escapes characters of the peer's text that a terminal would obey, and truncates it.
 fn bounded(text: &str) -> String {
-    let clean = text.chars().map(|letter| if letter.is_control() { '?' } else { letter });
+    truncated(&printable(text))
+}
+
+fn truncated(text: &str) -> String {
     match text.chars().count() > MAX_LENGTH {
-        true => clean.take(MAX_LENGTH - 3).chain("...".chars()).collect(),
-        false => clean.collect(),
+        true => text.chars().take(MAX_LENGTH - 3).chain("...".chars()).collect(),
+        false => text.to_owned(),
     }
 }
 
@@ -336,7 +342,10 @@ mod tests {
         let long = "x".repeat(500);
         let self_signed = certificate(&["a.test"], &format!("\u{1b}[2J{long}"));
         let reported = of(&self_signed, &CertificateError::Revoked);
-        assert!(reported.len() < 200 && !reported.contains('\u{1b}'), "{reported:?}");
+        assert!(reported.len() < 200 && reported.contains(r"\u{1b}[2Jx"), "{reported:?}");
+        let turned = certificate(&["a.test"], "moc.elpmaxe\u{202e}\u{9b}31m");
+        let reported = of(&turned, &CertificateError::Revoked);
+        assert!(reported.contains(r"moc.elpmaxe\u{202e}\u{9b}31m"), "{reported:?}");
         let many: Vec<String> = (0..100).map(|number| format!("n{number}.test")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         let reported = of(&certificate(&many, "x"), &CertificateError::NotValidForName);

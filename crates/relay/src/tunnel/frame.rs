@@ -6,6 +6,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
+use eyas::printable::printable;
 use eyas::race::target::Host;
 
 use crate::handshake::Destination;
@@ -337,13 +338,11 @@ fn put_text(text: &str, into: &mut BytesMut) {
     into.put_slice(&text.as_bytes()[..text.floor_char_boundary(MAX_TEXT)]);
 }
 
-/// Returns a text of the other end, without control characters, so that it can be printed to a terminal.
+/// Returns a text of the other end as it can be printed to a terminal.
 fn printable_text(payload: &[u8]) -> String {
     let payload = &payload[..payload.len().min(MAX_TEXT)];
-    let text = String::from_utf8_lossy(payload);
-    let visible = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
-    let mut text: String = visible.collect();
-    // Replacement characters are longer than invalid UTF-8.
+    let mut text = printable(&String::from_utf8_lossy(payload)).into_owned();
+    // Escapes and replacement characters are longer than what they stand for.
     text.truncate(text.floor_char_boundary(MAX_TEXT));
     text
 }
@@ -416,12 +415,12 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_truncated_and_control_characters_removed() {
+    fn texts_are_truncated_and_control_characters_escaped() {
         let mut wire = BytesMut::new();
         encode(0, &Frame::Goodbye("\u{e4}".repeat(1000)), &mut wire);
         let Ok(Some((0, Frame::Goodbye(text)))) = decode(&mut wire) else { panic!("a GOODBYE") };
         assert_eq!(text, "\u{e4}".repeat(MAX_TEXT / 2));
-        assert_eq!(printable_text(b"a\x1b[2Jb"), "a [2Jb");
+        assert_eq!(printable_text("a\x1b[2J\u{202e}b".as_bytes()), r"a\u{1b}[2J\u{202e}b");
     }
 
     #[test]

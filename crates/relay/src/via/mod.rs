@@ -11,6 +11,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
+use eyas::printable::printable;
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
 use eyas::race::target::{Host, Target, TargetError, parse_port};
@@ -281,7 +282,7 @@ impl Via {
         let line =
             String::from_utf8_lossy(body.split(|byte| *byte == b'\n').next().unwrap_or(body));
         // The text may be printed to a terminal.
-        let line: String = line.trim().chars().filter(|one| !one.is_control()).collect();
+        let line = printable(line.trim());
         if !line.is_empty() {
             text.push_str(": ");
             text.push_str(&line);

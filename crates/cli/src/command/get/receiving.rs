@@ -38,7 +38,10 @@ impl Receiving<'_> {
             return Ok(0);
         }
         if (output.include || self.flags.request.head) && !self.common.json {
-            sink.write(report::heads(response).into()).await?;
+            let heads = report::heads(response);
+            // A file gets the octets of the peer.
+            let heads = if sink.is_terminal() { report::shown_head(&heads) } else { heads };
+            sink.write(heads.into()).await?;
         }
         let before = sink.written();
         let watched =

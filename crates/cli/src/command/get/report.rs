@@ -13,7 +13,7 @@ use crate::flags::{CommonFlags, GetFlags};
 use crate::output;
 use crate::race_report::{self, RaceReport, explanation, name_source};
 use crate::shape::{ConnectionShape, GetShape, NamesShape, ReuseShape, millis, value};
-use crate::terminal::{Line, OutputStyle, Paint};
+use crate::terminal::{Line, OutputStyle, Paint, shown};
 use crate::timeline;
 
 /// Describes the connection that carried the request.
@@ -63,6 +63,11 @@ fn format_head(status: StatusCode, version: Version, headers: &HeaderMap) -> Str
     }
     text.push_str("\r\n");
     text
+}
+
+/// Returns heads as a terminal may show them.
+pub(super) fn shown_head(heads: &str) -> String {
+    heads.split_inclusive("\r\n").map(|line| shown(line.trim_end()).into_owned() + "\r\n").collect()
 }
 
 /// Returns a line for each redirect that was followed: its status, its source and its target.

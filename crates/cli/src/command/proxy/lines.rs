@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, ProxyDestinationFlags};
-use crate::terminal::{Line, OutputStyle, Paint, count, counted, time};
+use crate::terminal::{Line, OutputStyle, Paint, count, counted, shown_json, time};
 
 /// The number of lines that can be queued.
 const QUEUE_LENGTH: usize = 1024;
@@ -127,7 +127,7 @@ fn write(mut out: impl Write, messages: &Receiver<Message>, format: LineFormat) 
                 Message::Report(report) => {
                     text.push_str(&match format {
                         LineFormat::Text(style) => text_line(&report).to_text(style.colour),
-                        LineFormat::Json => shape(&report).to_string(),
+                        LineFormat::Json => shown_json(&shape(&report), false),
                     });
                     text.push('\n');
                 }
@@ -149,7 +149,7 @@ fn write(mut out: impl Write, messages: &Receiver<Message>, format: LineFormat) 
 /// Writes an object on one line of standard output.
 pub(super) fn object(value: &Value) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{value}")
+    writeln!(out, "{}", shown_json(value, false))
         .and_then(|()| out.flush())
         .map_err(|cause| Failure::write("standard output", &cause))
 }

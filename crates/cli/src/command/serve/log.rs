@@ -19,7 +19,7 @@ use serde_json::json;
 use self::writer::{Change, LineWriter};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, LogFormat};
-use crate::terminal::counted;
+use crate::terminal::{counted, shown_json};
 
 /// The number of lines that can be queued.
 const QUEUE_LENGTH: usize = 1024;
@@ -221,7 +221,7 @@ fn escaped(text: &str) -> String {
 
 /// Formats a line as an object.
 fn object(access: &Access) -> String {
-    json!({
+    let object = json!({
         "time": humantime::format_rfc3339_millis(access.at).to_string(),
         "remote": access.remote.to_string(),
         "transport": access.transport,
@@ -234,8 +234,8 @@ fn object(access: &Access) -> String {
         "milliseconds": access.took.as_micros() as f64 / 1_000.0,
         "referer": access.referer,
         "user_agent": access.user_agent,
-    })
-    .to_string()
+    });
+    shown_json(&object, false)
 }
 
 #[cfg(test)]

@@ -30,6 +30,8 @@ pub(crate) enum Faulty {
     TransferCoded,
     /// Sends endless informational responses.
     Announces,
+    /// Sends a header field with characters that a terminal obeys, or that change the order of those around them.
+    Deceives,
 }
 
 impl Faulty {
@@ -74,6 +76,10 @@ impl Faulty {
                 "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n"
             }
             Self::Announces => "HTTP/1.1 103 Early Hints\r\nlink: </a>; rel=preload\r\n\r\n",
+            Self::Deceives => {
+                "HTTP/1.1 200 OK\r\nx-name: \u{9b}31m \u{202e}gpj.exe\u{2066}\u{200b}\r\n\
+                 content-length: 4\r\n\r\nbody"
+            }
         };
         // The client may have closed the connection.
         let _ = stream.write_all(answer.as_bytes());
