@@ -6,58 +6,19 @@ Clients with a key are served nevertheless, over each transport, and open sessio
 import contextlib
 import os
 import socket
-import subprocess
 import threading
 import time
 
 from _relay import LOCALHOST, TIMEOUT, Echo, expect
-from eyas_interop.hostile.stage import Server, Stage, main
+from _tunnel import TRANSPORTS, Ends, free_port
+from eyas_interop.hostile.stage import Stage, main
 
 # More than the limit of simultaneous handshakes; each closed one is replaced.
 UNAUTHORIZED = 600
 # What they send: nothing, half a TLS record, another protocol.
 BEGINNINGS = (b"", b"\x16\x03\x01\x02\x00\x01", b"GET / HTTP/1.1\r\n\r\n")
-TRANSPORTS = ("tcp", "quic", "sctp-udp")
 # The duration of the attack, in seconds.
 HOLD = 12
-
-
-def free_port(kind: socket.SocketKind) -> int:
-    with socket.socket(socket.AF_INET, kind) as held:
-        held.bind((LOCALHOST, 0))
-        return held.getsockname()[1]
-
-
-class Ends:
-    """A server, an authorized key and an unauthorized one."""
-
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
-        self.port, self.sctp = free_port(socket.SOCK_STREAM), free_port(socket.SOCK_DGRAM)
-        self.home = stage.directory
-        for name in ("key", "unauthorized"):
-            result = self.run("keygen", "--key", f"{name}.pem")
-            if name == "key":
-                (self.home / "authorized_keys").write_bytes(result.stdout)
-        peer = stage.start([str(stage.eyas), "tunnel", "serve", "--listen", f"{LOCALHOST}:{self.port}",
-                            "--sctp-udp-port", str(self.sctp), "--key", "host.pem",
-                            "--authorized-keys", "authorized_keys"])
-        peer.wait_until(lambda: "listening on" in peer.tail())
-        self.victim = Server(peer, {"address": f":{self.port}", "url": "tunnel:"}, [])
-
-    def run(self, *arguments: str) -> subprocess.CompletedProcess:
-        return subprocess.run([str(self.stage.eyas), "tunnel", *arguments], cwd=self.home, capture_output=True,
-                              stdin=subprocess.DEVNULL, timeout=60, check=False)
-
-    def client(self, *arguments: str, over: str = "sctp-udp+quic+tcp", key: str = "key") -> list[str]:
-        return [f"{over}://{LOCALHOST}:{self.port}", "--sctp-udp-port", str(self.sctp), "--key", f"{key}.pem",
-                "--known-hosts", "known_hosts", "--memory", "none", *arguments]
-
-    def connect_and_echo(self, port: int, over: str) -> None:
-        """Opens a new tunnel with the authorized key to the echo server, which closes the connection when this end does."""
-        completed = self.run(*self.client("--stdio", f"{LOCALHOST}:{port}", over=over))
-        if completed.returncode != 0:
-            raise RuntimeError(f"over {over}: {completed.returncode} {completed.stderr.decode(errors='replace')[-200:]}")
 
 
 def flood(ends: Ends, stop: threading.Event) -> None:
@@ -80,7 +41,7 @@ def flood(ends: Ends, stop: threading.Event) -> None:
 
 def attack(stage: Stage) -> None:
     echo = Echo()
-    ends = Ends(stage)
+    ends = Ends(stage, ("key",), ("unauthorized",))
     local_port = free_port(socket.SOCK_STREAM)
     client = stage.start([str(stage.eyas), "tunnel", *ends.client("-L", f"{local_port}:{LOCALHOST}:{echo.port}")])
     client.wait_until(lambda: "leads to" in client.tail())

@@ -15,6 +15,7 @@
 //! | `liveness` | when a silent session is doubted, and when to reconnect; pure |
 //! | `vigil`, `doubt` | the signs of life of a session in real time |
 //! | [`Notice`] | what either end reports |
+//! | `shares` | what each key may have of what all clients share |
 //! | [`Sessions`] | the current sessions of either end, with their paths |
 
 mod client;
@@ -38,6 +39,7 @@ mod server;
 pub mod session;
 mod sessions;
 mod setup;
+mod shares;
 mod sockets;
 mod transport;
 mod vigil;

@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use eyas::{Connection, Endpoint, KeyFingerprint, Listener};
 use tokio::sync::Semaphore;
@@ -17,13 +16,12 @@ use super::link::{ChannelRequest, ChannelStream, Link};
 use super::notice::{Notice, Observer, ThrottledWarnings};
 use super::packets::{Interface, exchange_packets};
 use super::ports::{LeasedListener, Ports};
-use super::session::{SessionLimits, Side};
+use super::session::{ServerLimits, SessionLimits, Side};
 use super::sessions::Sessions;
+use super::shares::Shares;
 use super::sockets::{accept, connect, forward, reset_when_dropped};
 use super::transport::SessionTransport;
 
-/// The limit on sessions. Further ones are closed at once.
-const MAX_SESSIONS: usize = 256;
 /// The limit on the listeners of one session.
 const MAX_LISTENERS: usize = 64;
 
@@ -37,8 +35,8 @@ pub struct Server {
     grants: Arc<Grants>,
     limits: SessionLimits,
     observer: Observer,
-    count: Arc<AtomicUsize>,
     sessions: Sessions,
+    places: Places,
     ports: Ports,
     interface: Option<Interface>,
     /// The sessions that exchange packets, one for each key.
@@ -48,6 +46,19 @@ pub struct Server {
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Server").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+/// What all clients share.
+#[derive(Clone, Debug)]
+struct Places {
+    sessions: Shares,
+    channels: Shares,
+}
+
+impl Places {
+    fn new(limits: &ServerLimits) -> Self {
+        Self { sessions: Shares::new(limits.sessions), channels: Shares::new(limits.channels) }
     }
 }
 
@@ -73,7 +84,7 @@ impl Server {
             grants: Arc::new(grants),
             limits: SessionLimits::default(),
             observer: Observer(Arc::new(observer)),
-            count: Arc::default(),
+            places: Places::new(&ServerLimits::default()),
             sessions: Sessions::default(),
             ports: Ports::default(),
             interface: None,
@@ -85,6 +96,13 @@ impl Server {
     #[must_use]
     pub fn limits(mut self, limits: SessionLimits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Sets the limits on what all sessions have together.
+    #[must_use]
+    pub fn total_limits(mut self, limits: &ServerLimits) -> Self {
+        self.places = Places::new(limits);
         self
     }
 
@@ -127,50 +145,70 @@ impl Server {
             return;
         };
         let transport = connection.info().transport;
+        let name = if grant.name.is_empty() { key.to_string() } else { grant.name.clone() };
+        let place = match self.places.sessions.take(key) {
+            Ok(place) => place,
+            Err(why) => {
+                let text = format!("{name} from {remote} got no session: {why}");
+                self.observer.warn("refused", text);
+                return;
+            }
+        };
         let Ok(connection) = SessionTransport::new(connection) else { return };
-        if self.count.fetch_add(1, Relaxed) < MAX_SESSIONS {
-            let name = if grant.name.is_empty() { key.to_string() } else { grant.name.clone() };
-            let text = format!("{name} connected over {transport} from {remote}");
-            self.observer.notify("connected", text);
-            let (link, mut requests) = Link::new(Side::Server, self.limits.clone());
-            let _presence = self.sessions.enter(name.clone(), link.clone());
-            let client = ServedClient {
-                server: self.clone(),
-                key,
-                grant: Arc::new(grant),
-                link: link.clone(),
-                listening: Arc::new(Semaphore::new(MAX_LISTENERS)),
+        let text = format!("{name} connected over {transport} from {remote}");
+        self.observer.notify("connected", text);
+        let (link, mut requests) = Link::new(Side::Server, self.limits.clone());
+        let _presence = self.sessions.enter(name.clone(), link.clone());
+        let client = ServedClient {
+            server: self.clone(),
+            key,
+            grant: Arc::new(grant),
+            link: link.clone(),
+            listening: Arc::new(Semaphore::new(MAX_LISTENERS)),
+        };
+        let mut tasks = JoinSet::new();
+        let serving = async {
+            while let Some(request) = requests.next().await {
+                while tasks.try_join_next().is_some() {}
+                tasks.spawn(client.clone().serve(request));
+            }
+        };
+        let stopping = async {
+            let goodbye = tokio::select! {
+                () = stop.cancelled() => "the server stops",
+                () = place.lost() => "another key, which has fewer sessions, needs this place",
             };
-            let mut tasks = JoinSet::new();
-            let serving = async {
-                while let Some(request) = requests.next().await {
-                    while tasks.try_join_next().is_some() {}
-                    tasks.spawn(client.clone().serve(request));
-                }
-            };
-            let stopping = async {
-                stop.cancelled().await;
+            if stop.is_cancelled() {
                 link.drain().await;
-                link.goodbye("the server stops");
-            };
-            let end = link.run(Side::Server, connection);
-            tokio::pin!(end);
-            let end = tokio::select! {
-                end = &mut end => end,
-                () = serving => end.await,
-                () = stopping => end.await,
-            };
-            self.observer.notify("disconnected", format!("{name} disconnected: {end}"));
-        } else {
-            let text = format!("{remote} was refused: there are {MAX_SESSIONS} sessions");
-            self.observer.warn("refused", text);
-        }
-        self.count.fetch_sub(1, Relaxed);
+            }
+            link.goodbye(goodbye);
+        };
+        let end = link.run(Side::Server, connection);
+        tokio::pin!(end);
+        let end = tokio::select! {
+            end = &mut end => end,
+            () = serving => end.await,
+            () = stopping => end.await,
+        };
+        self.observer.notify("disconnected", format!("{name} disconnected: {end}"));
     }
 }
 
 impl ServedClient {
+    /// Serves a channel as long as the key has a place for it.
     async fn serve(self, request: ChannelRequest) {
+        let place = match self.server.places.channels.take(self.key) {
+            Ok(place) => place,
+            Err(why) => return request.refuse(RefuseReason::TooMany, format!("no channel: {why}")),
+        };
+        tokio::select! {
+            () = self.serve_in_place(request) => {}
+            // What it had is reset.
+            () = place.lost() => {}
+        }
+    }
+
+    async fn serve_in_place(self, request: ChannelRequest) {
         match request.purpose.clone() {
             Purpose::Connect(to) => {
                 match connect(&self.server.endpoint, &self.grant.open, &to).await {
@@ -213,8 +251,8 @@ impl ServedClient {
         let mut tasks = JoinSet::new();
         for listener in listeners {
             let warnings = ThrottledWarnings::new(self.server.observer.clone());
-            let channel = (self.link.clone(), id);
-            tasks.spawn(accept_all(listener, channel, closed.clone(), warnings));
+            let accepted = self.clone().accept_all(listener, id, closed.clone(), warnings);
+            tasks.spawn(accepted);
         }
         // The channel carries no data; its end is the request to stop listening.
         wait_for_end(channel).await;
@@ -255,37 +293,51 @@ impl ServedClient {
         exchange_packets(&self.link, request.accept(0), attachment).await;
         Ok(())
     }
+
+    /// Opens a channel to the client for each accepted connection until the listener is closed, and then waits for
+    /// these to end.
+    async fn accept_all(
+        self,
+        leased: LeasedListener,
+        listen: u32,
+        closed: CancellationToken,
+        warnings: ThrottledWarnings,
+    ) {
+        let mut tasks = JoinSet::new();
+        loop {
+            while tasks.try_join_next().is_some() {}
+            let accepted = tokio::select! {
+                () = closed.cancelled() => break,
+                accepted = accept(&leased.listener, &warnings) => accepted,
+            };
+            let Some((client, peer)) = accepted else { continue };
+            reset_when_dropped(&client);
+            let place = match self.server.places.channels.take(self.key) {
+                Ok(place) => place,
+                Err(why) => {
+                    warnings.warn("refused", format!("{peer} got no channel: {why}"));
+                    continue;
+                }
+            };
+            let link = self.link.clone();
+            let forwarding = async move {
+                if let Ok((channel, _)) = link.open(Purpose::Accepted { listen, peer }).await {
+                    forward(client, channel).await;
+                }
+            };
+            tasks.spawn(async move {
+                tokio::select! {
+                    () = forwarding => {}
+                    () = place.lost() => {}
+                }
+            });
+        }
+        drop(leased);
+        while tasks.join_next().await.is_some() {}
+    }
 }
 
 async fn wait_for_end(mut channel: ChannelStream) {
     let mut piece = [0; 64];
     while let Ok(1..) = tokio::io::AsyncReadExt::read(&mut channel, &mut piece).await {}
-}
-
-/// Opens a channel to the client for each accepted connection until the listener is closed, and then waits for
-/// these to end.
-async fn accept_all(
-    leased: LeasedListener,
-    (link, listen): (Link, u32),
-    closed: CancellationToken,
-    warnings: ThrottledWarnings,
-) {
-    let mut tasks = JoinSet::new();
-    loop {
-        while tasks.try_join_next().is_some() {}
-        let accepted = tokio::select! {
-            () = closed.cancelled() => break,
-            accepted = accept(&leased.listener, &warnings) => accepted,
-        };
-        let Some((client, peer)) = accepted else { continue };
-        reset_when_dropped(&client);
-        let link = link.clone();
-        tasks.spawn(async move {
-            if let Ok((channel, _)) = link.open(Purpose::Accepted { listen, peer }).await {
-                forward(client, channel).await;
-            }
-        });
-    }
-    drop(leased);
-    while tasks.join_next().await.is_some() {}
 }

@@ -7,6 +7,7 @@ mod packets;
 #[path = "../../../eyas/tests/ports/mod.rs"]
 mod ports;
 mod restarts;
+mod shares;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::mpsc::{Receiver, channel};
@@ -22,7 +23,7 @@ use eyas::{
 use eyas_relay::tunnel::frame::ALPN;
 use eyas_relay::tunnel::keys::AuthorizedKeys;
 use eyas_relay::tunnel::packets::Interface;
-use eyas_relay::tunnel::session::SessionLimits;
+use eyas_relay::tunnel::session::{ServerLimits, SessionLimits};
 use eyas_relay::tunnel::{
     Client, Forwards, Notice, Probing, Server, Sessions, Tunnel, TunnelError, reach,
 };
@@ -58,6 +59,7 @@ struct Stage {
     /// Other lines of `authorized_keys`.
     others: String,
     interface: Option<Interface>,
+    total_limits: ServerLimits,
     sessions: Sessions,
     running: Option<(JoinHandle<()>, CancellationToken)>,
 }
@@ -74,6 +76,7 @@ impl Stage {
             options,
             others: String::new(),
             interface: None,
+            total_limits: ServerLimits::default(),
             sessions: Sessions::default(),
             running: None,
         };
@@ -111,7 +114,8 @@ impl Stage {
         })
         .await;
         let endpoint = Endpoint::builder().build().expect("an endpoint");
-        let mut server = Server::new(endpoint, move |key| keys.grant(key).cloned(), |_| {});
+        let mut server = Server::new(endpoint, move |key| keys.grant(key).cloned(), |_| {})
+            .total_limits(&self.total_limits);
         if let Some(interface) = &self.interface {
             server = server.interface(interface.clone());
         }

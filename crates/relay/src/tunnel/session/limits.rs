@@ -1,4 +1,4 @@
-//! The limits of a session.
+//! The limits of a session, and of all sessions of a server.
 
 use std::time::Duration;
 
@@ -27,6 +27,37 @@ pub struct SessionLimits {
     pub silence: Duration,
     /// How long an end that stops waits until the other one has read the data of ended channels: 5 s by default.
     pub drain: Duration,
+}
+
+/// The limits on what all sessions of a server have together. A key may take another place of a kind if more are free
+/// than it already has; if none are left, one with few gets the newest place of the one with the most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerLimits {
+    /// Sessions: 512 by default.
+    pub sessions: usize,
+    /// Channels of all sessions, in both directions: 65,536 by default. Each needs a descriptor, or two if it listens.
+    pub channels: usize,
+}
+
+impl ServerLimits {
+    /// The smallest useful limits. A client that reconnects has two sessions for a moment.
+    const LEAST: Self = Self { sessions: 16, channels: 8 };
+
+    /// Returns limits with which sessions and channels need about half of these descriptors; the rest is for
+    /// handshakes and listeners. Only sessions over TCP need one.
+    pub fn within(descriptors: usize) -> Self {
+        let all = Self::default();
+        Self {
+            sessions: all.sessions.min(descriptors / 8).max(Self::LEAST.sessions),
+            channels: all.channels.min(descriptors / 2).max(Self::LEAST.channels),
+        }
+    }
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self { sessions: 512, channels: 65_536 }
+    }
 }
 
 impl Default for SessionLimits {

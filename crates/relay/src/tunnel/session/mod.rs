@@ -21,7 +21,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 
 pub use lane::Lane;
-pub use limits::SessionLimits;
+pub use limits::{ServerLimits, SessionLimits};
 pub use reading::{ChannelReading, Traffic};
 
 use self::channel::Channel;
