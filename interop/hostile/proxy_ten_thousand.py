@@ -15,8 +15,9 @@ from eyas_interop.report import Skip
 CLIENTS = 10_000
 # The number of clients that connect at the same time.
 CONCURRENT_CONNECTS = 200
-# A client takes two descriptors of the proxy, and two of this program, which has both ends. Some more are spare.
-DESCRIPTORS_PER_CLIENT, SPARE_DESCRIPTORS = 2, 400
+# A client takes two descriptors of the proxy, and two of this program, which has both ends. The proxy reserves some
+# more for UDP, names and attempts to connect.
+DESCRIPTORS_PER_CLIENT, SPARE_DESCRIPTORS = 2, 6000
 # The minimum number of clients for this attack.
 MIN_CLIENTS = 1000
 # MiB for all clients: the goal is 32 KiB for each, with room for the allocator.

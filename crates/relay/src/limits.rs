@@ -32,6 +32,30 @@ pub struct Limits {
     pub grace: Duration,
 }
 
+impl Limits {
+    /// Returns these limits, lowered so that clients with one destination each and associations need at most this
+    /// many descriptors. Looking up names and attempts to connect need some in addition
+    /// ([`max_attempts_in_flight`](eyas::EndpointBuilder::max_attempts_in_flight)).
+    #[must_use]
+    pub fn within(self, descriptors: usize) -> Self {
+        // A client and its destination; the sockets of an association.
+        let needed = self.connections as u128 * 2 + self.associations as u128 * 3;
+        if needed <= descriptors as u128 {
+            return self;
+        }
+        let share = |limit: usize| (limit as u128 * descriptors as u128 / needed) as usize;
+        let connections = share(self.connections).max(1);
+        Self {
+            connections,
+            // Of few connections, one client must not have all.
+            connections_per_client: self.connections_per_client.min((connections / 2).max(1)),
+            connections_per_user: self.connections_per_user.min((connections / 2).max(1)),
+            associations: share(self.associations).max(1),
+            ..self
+        }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -45,5 +69,25 @@ impl Default for Limits {
             idle_time: Duration::from_hours(1),
             grace: Duration::from_secs(10),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_descriptors_are_divided_and_many_change_nothing() {
+        assert_eq!(Limits::default().within(20_000), Limits::default());
+        for descriptors in [20, 224, 1_000, 10_000] {
+            let few = Limits::default().within(descriptors);
+            assert!(few.connections * 2 + few.associations * 3 <= descriptors, "{few:?}");
+            assert!(few.connections * 3 > descriptors, "{few:?}");
+            assert!(few.connections_per_client <= few.connections / 2, "{few:?}");
+        }
+        let none = Limits::default().within(0);
+        assert_eq!((none.connections, none.connections_per_client, none.associations), (1, 1, 1));
+        let many = Limits { connections: usize::MAX, ..Limits::default() };
+        assert!(many.within(1_000).connections < 1_000);
     }
 }

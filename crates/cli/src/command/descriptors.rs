@@ -1,11 +1,97 @@
-//! The limit of descriptors of this process.
+//! The limit of descriptors of this process, and what servers may do within it.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+/// Descriptors that do not depend on clients: the standard streams, the runtime's, listeners and UDP sockets at some
+/// addresses, metrics, logs, the memory.
+const OWN: usize = 48;
+
+/// The share of the others for attempts to connect, and for queries that look up names: one in this many each, and no
+/// more than this.
+const ATTEMPTS_SHARE: usize = 8;
+const MAX_ATTEMPTS: usize = 1024;
+
 /// Raises the limit of descriptors to the maximum allowed without privileges: every connection, and
-/// every socket of a program, needs one. Processes started afterwards inherit this limit.
-pub(super) fn raise_limit() {
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+/// every socket of a program, needs one. Processes started afterwards inherit this limit. Returns the limit before.
+pub(super) fn raise_limit() -> Rlimit {
+    let before = getrlimit(Resource::Nofile);
     // With a lower limit, whatever finds no descriptor fails and reports it.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: before.maximum, ..before });
+    before
+}
+
+/// Starts a process with the limit of before [`raise_limit`]: some programs assume that all their descriptors fit into
+/// an `fd_set`, and others close each possible one.
+pub(super) fn with_limit<T>(limit: Rlimit, start: impl FnOnce() -> T) -> T {
+    let raised = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, limit);
+    let started = start();
+    let _ = setrlimit(Resource::Nofile, raised);
+    started
+}
+
+/// The descriptors that a server divides among its clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Descriptors {
+    /// For clients and what is done for them.
+    pub(super) of_clients: usize,
+    /// For attempts to connect, until they have won or lost. There are as many for looking up names.
+    pub(super) of_attempts: usize,
+}
+
+impl Descriptors {
+    /// Raises the limit, and divides what it allows.
+    pub(super) fn raised() -> Self {
+        raise_limit();
+        Self::now()
+    }
+
+    /// Divides what the current limit allows.
+    pub(super) fn now() -> Self {
+        let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        Self::of(usize::try_from(limit).unwrap_or(usize::MAX))
+    }
+
+    fn of(limit: usize) -> Self {
+        // With a very low limit something must be left for clients.
+        let rest = limit - OWN.min(limit / 2);
+        let of_attempts = (rest / ATTEMPTS_SHARE).clamp(1, MAX_ATTEMPTS);
+        Self { of_clients: rest.saturating_sub(2 * of_attempts), of_attempts }
+    }
+
+    /// Returns all of them, for a server that looks up no names and connects to nobody.
+    pub(super) fn all(self) -> usize {
+        self.of_clients.saturating_add(2 * self.of_attempts)
+    }
+
+    /// Returns what a server tells its operator if it has lowered its limit on clients, which are called this.
+    pub(super) fn lowered(wanted: usize, possible: usize, what: &str) -> Option<String> {
+        (possible < wanted).then(|| {
+            format!(
+                "the limit of descriptors allows {possible} {what} at a time instead of {wanted}: \
+                 raise it (ulimit -n, LimitNOFILE=)"
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_is_divided() {
+        assert_eq!(Descriptors::of(256), Descriptors { of_clients: 156, of_attempts: 26 });
+        assert_eq!(Descriptors::of(32), Descriptors { of_clients: 12, of_attempts: 2 });
+        assert_eq!(Descriptors::of(0), Descriptors { of_clients: 0, of_attempts: 1 });
+        assert_eq!(Descriptors::of(16_384), Descriptors { of_clients: 14_288, of_attempts: 1024 });
+        assert_eq!(Descriptors::of(usize::MAX).of_attempts, 1024);
+    }
+
+    #[test]
+    fn a_lowered_limit_is_reported() {
+        assert_eq!(Descriptors::lowered(100, 100, "clients"), None);
+        let text = Descriptors::lowered(4096, 91, "clients").expect("a text");
+        assert!(text.contains("allows 91 clients at a time instead of 4096"), "{text}");
+    }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::stage::{Eyas, Served, validate};
+use super::stage::{Eyas, Served, leave_descriptors, validate};
 
 /// The limit for everything here; what takes longer hangs.
 const HANGS: Duration = Duration::from_secs(60);
@@ -238,14 +238,42 @@ fn it_stops_on_a_signal() {
     assert_eq!(status.code(), Some(0));
 }
 
+/// Clients are limited to the descriptors that there are, so that each has what its connection takes.
+#[test]
+fn each_client_finds_the_descriptors_for_its_destination() {
+    let eyas = Eyas::new("proxy --json --memory none -l 127.0.0.1:0").descriptors(256);
+    let mut proxy = Proxy::start(eyas.command());
+    let mut stderr = BufReader::new(proxy.child.stderr.take().expect("a pipe"));
+    let mut line = String::new();
+    stderr.read_line(&mut line).expect("reads");
+    assert!(line.contains("allows 56 clients at a time instead of 4096"), "{line}");
+    let destination = TcpListener::bind("127.0.0.1:0").expect("loopback");
+    let port = destination.local_addr().expect("an address").port().to_be_bytes();
+    let mut request = vec![5, 1, 0, 5, 1, 0, 1, 127, 0, 0, 1];
+    request.extend(port);
+    let mut clients: Vec<TcpStream> = (0..100).map(|_| proxy.connect()).collect();
+    for client in &mut clients {
+        // What was too much is closed.
+        let _ = client.write_all(&request);
+    }
+    let is_connected = |client: &mut TcpStream| {
+        let mut reply = [0; 12];
+        client.read_exact(&mut reply).is_ok() && reply[3] == 0
+    };
+    let connected: Vec<bool> = clients.iter_mut().map(is_connected).collect();
+    assert_eq!(connected.iter().filter(|is_connected| **is_connected).count(), 56);
+    drop(clients);
+    proxy.child.kill().expect("a child");
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).expect("reads");
+    assert!(!rest.contains("no descriptors are left"), "{rest}");
+}
+
+#[cfg(target_os = "linux")]
 #[test]
 fn accepting_resumes_after_running_out_of_descriptors() {
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", "ulimit -n 32; exec \"$0\" proxy --json -l 127.0.0.1:0"])
-        .arg(env!("CARGO_BIN_EXE_eyas"))
-        .env("EYAS_MEMORY", "none");
-    let mut proxy = Proxy::start(command);
+    let mut proxy = Proxy::with("--memory none");
+    leave_descriptors(proxy.child.id(), 20);
     let connections: Vec<TcpStream> = (0..40).map(|_| proxy.connect()).collect();
     let mut stderr = BufReader::new(proxy.child.stderr.take().expect("a pipe"));
     let mut line = String::new();

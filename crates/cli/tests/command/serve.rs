@@ -4,7 +4,7 @@ use std::fs;
 use std::net::{Ipv4Addr, TcpStream};
 
 use crate::ports::own_port;
-use crate::stage::{Eyas, Served};
+use crate::stage::{Eyas, Served, leave_descriptors};
 
 #[test]
 fn it_serves_files_and_test_bodies_in_every_version() {
@@ -130,13 +130,43 @@ fn it_stops_on_interrupt() {
     assert_eq!(served.interrupt(), Some(0));
 }
 
+/// Returns whether the server keeps a connection that has sent nothing yet, or closes it at once.
+fn is_kept(connection: &TcpStream) -> bool {
+    connection.set_nonblocking(true).expect("a socket");
+    matches!(std::io::Read::read(&mut &*connection, &mut [0]),
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
+}
+
+/// One address may have half of the connections, for which there are enough descriptors.
+#[test]
+fn connections_are_limited_to_the_descriptors_that_there_are() {
+    let port = own_port();
+    let line = format!("serve --plain --no-sctp --no-files --listen 127.0.0.1:{port}");
+    let served = Eyas::new(&line).descriptors(256).start();
+    let connect = || TcpStream::connect((Ipv4Addr::LOCALHOST, port));
+    served.until("listens", || connect().is_ok());
+    served.wait_for_stderr("the limit of descriptors allows 184 clients at a time instead of 4096");
+    let connections: Vec<_> = (0..400).map(|_| connect().expect("it listens")).collect();
+    served.until("closes what is too much", || {
+        connections.iter().filter(|connection| is_kept(connection)).count() == 92
+    });
+    drop(connections);
+    let url = format!("get http://127.0.0.1:{port}/bytes/5");
+    served.until("serves others", || Eyas::new(&url).run().code == Some(0));
+    served.signal("TERM");
+    let finished = served.end().exits(0);
+    assert!(!finished.err.contains("no descriptors are left"), "{}", finished.err);
+}
+
+#[cfg(target_os = "linux")]
 #[test]
 fn running_out_of_descriptors_is_reported_and_accepting_resumes() {
     let port = own_port();
     let line = format!("serve --plain --no-sctp --no-files --listen 127.0.0.1:{port}");
-    let served = Eyas::new(&line).descriptors(32).start();
+    let served = Eyas::new(&line).start();
     let connect = || TcpStream::connect((Ipv4Addr::LOCALHOST, port));
     served.until("listens", || connect().is_ok());
+    leave_descriptors(served.id(), 20);
     let connections: Vec<_> = (0..60).map(|_| connect().expect("it listens")).collect();
     served.wait_for_stderr("no descriptors are left");
     drop(connections);

@@ -67,6 +67,24 @@ impl Limits {
     /// hyper reads HTTP/1 with.
     pub const MIN_HEADER_BYTES: usize = 8 * 1024;
 
+    /// Returns these limits, lowered so that connections and the files that stay open need at most this
+    /// many descriptors. A file that is opened for one piece of a response needs one for a moment.
+    #[must_use]
+    pub fn within(self, descriptors: usize) -> Self {
+        let needed = self.connections as u128 + self.open_files as u128;
+        if needed <= descriptors as u128 {
+            return self;
+        }
+        let share = |limit: usize| (limit as u128 * descriptors as u128 / needed) as usize;
+        let connections = share(self.connections).max(1);
+        Self {
+            connections,
+            connections_per_peer: self.connections_per_peer.min((connections / 2).max(1)),
+            open_files: share(self.open_files),
+            ..self
+        }
+    }
+
     /// Returns these limits with unusable values raised to usable ones.
     pub(super) fn usable(mut self) -> Self {
         self.header_bytes = self.header_bytes.max(Self::MIN_HEADER_BYTES);
@@ -129,5 +147,23 @@ impl Default for Limits {
             progress_bytes: 4 * 1024,
             concurrent_streams: 128,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_descriptors_are_divided_and_many_change_nothing() {
+        assert_eq!(Limits::default().within(8_192), Limits::default());
+        for descriptors in [20, 224, 1_000, 4_000] {
+            let few = Limits::default().within(descriptors);
+            let needed = few.connections + few.open_files;
+            assert!(needed <= descriptors && needed + 2 >= descriptors, "{few:?}");
+            assert_eq!(few.connections_per_peer, few.connections / 2, "{few:?}");
+        }
+        let none = Limits::default().within(0);
+        assert_eq!((none.connections, none.connections_per_peer, none.open_files), (1, 1, 0));
     }
 }

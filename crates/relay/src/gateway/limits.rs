@@ -35,6 +35,15 @@ pub struct Limits {
 impl Limits {
     /// The smallest useful [`Self::header_bytes`]: hyper's minimum buffer.
     pub const MIN_HEADER_BYTES: usize = 8 * 1024;
+
+    /// Returns these limits, lowered so that connections to the upstream need at most this many descriptors, of which
+    /// half are for further attempts to connect.
+    #[must_use]
+    pub fn within(self, descriptors: usize) -> Self {
+        let connections = self.connections.min((descriptors / 2).max(1));
+        // Idle ones make room for others, but that takes a moment.
+        Self { connections, idle_connections: self.idle_connections.min(connections / 4), ..self }
+    }
 }
 
 impl Default for Limits {

@@ -28,15 +28,13 @@ use eyas_relay::{Limits, Proxy, ProxyBuilder, ProxyError, Running};
 use serde_json::json;
 
 use self::lines::{Lines, OutputStream};
+use super::descriptors::Descriptors;
 use super::service::{self, Event, PassedSockets, Service};
 use super::{identity, ownership, setting};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, ProxyAction, ProxyDestinationFlags, ProxyFlags, ProxyRunFlags};
 use crate::output;
 use crate::terminal::{Line, OutputStyle, Paint};
-
-/// The maximum number of attempts in flight over all connections; each needs a descriptor.
-const ATTEMPTS: usize = 1024;
 
 /// The port at loopback that is served without `--listen`.
 const DEFAULT_PORT: u16 = 1080;
@@ -105,8 +103,15 @@ async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> 
         connections_per_user: (flags.max_connections as usize).div_ceil(2),
         ..limits(&flags.destinations)
     };
+    let descriptors = Descriptors::raised();
+    let wanted = limits.connections;
+    let limits = limits.within(descriptors.of_clients);
+    if let Some(text) = Descriptors::lowered(wanted, limits.connections, "clients") {
+        print_to_stderr(common, Paint::Warn, &format!("eyas: {text}"));
+    }
     let lines = Lines::start(&flags.destinations, common, OutputStream::Stdout)?;
-    let mut builder = lines.attach_to(builder(&flags.destinations, common)?.limits(limits));
+    let mut builder =
+        lines.attach_to(builder(&flags.destinations, common, descriptors)?.limits(limits));
     for address in listen_addresses(flags) {
         builder = builder.listen(address);
     }
@@ -180,7 +185,11 @@ async fn until_stopped(
 }
 
 /// Returns a proxy configured by these flags.
-fn builder(options: &ProxyDestinationFlags, common: &CommonFlags) -> Result<ProxyBuilder, Failure> {
+fn builder(
+    options: &ProxyDestinationFlags,
+    common: &CommonFlags,
+    descriptors: Descriptors,
+) -> Result<ProxyBuilder, Failure> {
     let memory = setting::memory(options.memory.as_ref(), None);
     let resolver = setting::resolver(
         options.dns_server.as_ref(),
@@ -195,7 +204,7 @@ fn builder(options: &ProxyDestinationFlags, common: &CommonFlags) -> Result<Prox
         .security(security)
         .memory(memory)
         .resolver(resolver)
-        .max_attempts_in_flight(ATTEMPTS)
+        .max_attempts_in_flight(descriptors.of_attempts)
         .build()
         .map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))?;
     for warning in endpoint.memory().warnings() {

@@ -10,6 +10,7 @@ use eyas_relay::Limits;
 use super::lines::{Lines, OutputStream};
 use super::{Preparation, builder, failure, limits};
 use crate::command::child::{SignalForwarder, exit_code, start_failure};
+use crate::command::descriptors::{Descriptors, raise_limit, with_limit};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, ProxyRunFlags};
 
@@ -41,8 +42,11 @@ pub(super) async fn run(
     let signals = SignalForwarder::listen().map_err(failed)?;
     let stream = if common.json { OutputStream::Stdout } else { OutputStream::Stderr };
     let lines = Lines::start(&flags.destinations, common, stream)?;
+    let limit_of_command = raise_limit();
+    let descriptors = Descriptors::now();
     let limits = Limits { grace: GRACE, ..limits(&flags.destinations) };
-    let proxy = lines.attach_to(builder(&flags.destinations, common)?.limits(limits));
+    let limits = limits.within(descriptors.of_clients);
+    let proxy = lines.attach_to(builder(&flags.destinations, common, descriptors)?.limits(limits));
     let running = proxy.start().map_err(|cause| failure(&cause))?;
     let (program, arguments) = flags.command.split_first().ok_or_else(|| {
         Failure::new(Kind::Usage, "there is no command").hint("eyas proxy run -- COMMAND")
@@ -54,11 +58,13 @@ pub(super) async fn run(
         command.stdout(Stdio::from(std::io::stderr()));
     }
     let (enclosed, mut child) = if flags.all_traffic {
-        let (enclosure, child) = preparation.spawn(&running, command)?;
+        let (enclosure, child) =
+            with_limit(limit_of_command, || preparation.spawn(&running, command))?;
         (Some(enclosure), child)
     } else {
         command.envs(environment(running.local_addr()));
-        let child = tokio::process::Command::from(command).kill_on_drop(true).spawn();
+        let mut command = tokio::process::Command::from(command);
+        let child = with_limit(limit_of_command, || command.kill_on_drop(true).spawn());
         (None, child.map_err(|cause| start_failure(program, &cause))?)
     };
     let status = signals.wait(&mut child).await.map_err(failed)?;

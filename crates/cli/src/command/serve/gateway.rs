@@ -4,19 +4,33 @@ use eyas::SecurityParameters;
 use eyas_http::serve::{self, ServerBuilder};
 use eyas_relay::gateway::{Gateway, Limits, Upstream};
 
+use crate::command::descriptors::Descriptors;
 use crate::command::setting;
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, ServeFlags};
+
+/// Returns the number of clients that are wanted, and the limits of the server for them: a third of the descriptors, as
+/// each client has a connection to the upstream, and that may take two attempts.
+pub(super) fn server_limits(
+    flags: &ServeFlags,
+    descriptors: Descriptors,
+) -> (usize, serve::Limits) {
+    // What an upstream takes is its own affair: bodies only pass through here.
+    let body_bytes = flags.max_upload.unwrap_or(u64::MAX);
+    let limits = serve::Limits { body_bytes, open_files: 0, ..serve::Limits::default() };
+    (limits.connections, limits.within(descriptors.all() / 3))
+}
 
 /// Configures the upstream to answer requests.
 pub(super) fn configure(
     server: ServerBuilder,
     upstream: &Upstream,
     flags: &ServeFlags,
-    common: &CommonFlags,
+    (common, descriptors): (&CommonFlags, Descriptors),
 ) -> Result<ServerBuilder, Failure> {
     let color = common.color;
     let limits = Limits { response_time: flags.upstream_timeout, ..Limits::default() };
+    let limits = limits.within(descriptors.all() / 3 * 2);
     let mut builder = Gateway::builder(upstream.clone())
         .limits(limits)
         .proxy_protocol(flags.proxy_protocol)
@@ -35,9 +49,6 @@ pub(super) fn configure(
     let gateway = builder.build();
     let gateway = gateway.map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))?;
     let metrics_source = gateway.clone();
-    // What an upstream takes is its own affair: bodies only pass through here.
-    let body_bytes = flags.max_upload.unwrap_or(u64::MAX);
-    let server_limits = serve::Limits { body_bytes, ..serve::Limits::default() };
-    let server = server.extended_connect(true).limits(server_limits);
+    let server = server.extended_connect(true);
     Ok(server.more_metrics(move |page| metrics_source.stats().write(page)).service(gateway))
 }

@@ -16,11 +16,14 @@ use std::time::Duration;
 
 use eyas::sctp::{ENCAPSULATION_PORT, SctpListener};
 use eyas_http::Versions;
-use eyas_http::serve::{AltSvcPolicy, Running, SctpService, ServeError, Server, ServerBuilder};
+use eyas_http::serve::{
+    AltSvcPolicy, Limits, Running, SctpService, ServeError, Server, ServerBuilder,
+};
 use eyas_testserver::site::{Site, SiteError};
 use serde_json::{Value, json};
 
 use self::log::Log;
+use super::descriptors::Descriptors;
 use super::identity;
 use super::service::{self, Event, PassedSockets, Service};
 use crate::failure::{Failure, Kind};
@@ -44,10 +47,12 @@ pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), 
     service.watch(files::watched(flags));
     let color = common.color;
     let mut passed = service::sockets()?;
+    let descriptors = Descriptors::raised();
     let mut builder = builder(flags, common, passed.as_ref())?;
-    builder = builder.notices(move |text| notice(color, text));
+    builder =
+        builder.notices(move |text| notice(color, text)).limits(limits(flags, descriptors, color));
     if let Some(upstream) = &flags.upstream {
-        builder = gateway::configure(builder, upstream, flags, common)?;
+        builder = gateway::configure(builder, upstream, flags, (common, descriptors))?;
     }
     let mut log = None;
     if let Some(path) = &flags.log {
@@ -97,6 +102,21 @@ async fn until_stopped(
             service.report(result);
         }
     }
+}
+
+/// Returns limits for which there are enough descriptors, and tells if there are few.
+fn limits(flags: &ServeFlags, descriptors: Descriptors, color: ColorChoice) -> Limits {
+    let (wanted, limits) = match &flags.upstream {
+        Some(_) => gateway::server_limits(flags, descriptors),
+        None => {
+            let wanted = Limits::default();
+            (wanted.connections, wanted.within(descriptors.all()))
+        }
+    };
+    if let Some(text) = Descriptors::lowered(wanted, limits.connections, "clients") {
+        notice(color, text);
+    }
+    limits
 }
 
 /// Prints a problem of the server itself, or of its upstream.

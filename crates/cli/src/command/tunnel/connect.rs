@@ -17,6 +17,7 @@ use eyas_relay::tunnel::{Client, Forwards, Probing, Sessions, Tunnel, TunnelErro
 use tokio_util::sync::CancellationToken;
 
 use super::{NoticePrinter, TunnelInfo, files, interface};
+use crate::command::descriptors::raise_limit;
 use crate::command::interruption::Interruption;
 use crate::command::pipe::bytes;
 use crate::command::{setting, target};
@@ -47,6 +48,8 @@ struct Known {
 pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(), Failure> {
     let mut interruption = crate::command::listen()?;
     let printer = NoticePrinter::new(common);
+    // Each program that connects needs one.
+    raise_limit();
     let setup = ClientSetup::read(flags)?;
     let interface = interface::create(&flags.tun, printer)?;
     let connected = tokio::select! {

@@ -6,21 +6,22 @@ use eyas::sctp::ENCAPSULATION_PORT;
 use eyas::{Endpoint, KeyFingerprint, ListenParameters, Listener, ServerIdentity};
 use eyas_relay::tunnel::Server;
 use eyas_relay::tunnel::frame::ALPN;
+use eyas_relay::tunnel::session::ServerLimits;
 use tokio_util::sync::CancellationToken;
 
 use super::authorized::Authorized;
 use super::{NoticePrinter, TunnelInfo, files, interface};
+use crate::command::descriptors::Descriptors;
 use crate::command::service::{Event, Service};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, TunnelServeFlags};
-
-/// The maximum number of concurrent attempts to connect to destinations.
-const ATTEMPTS: usize = 1024;
 
 pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Result<(), Failure> {
     // Set up before the server announces itself, so that no early signal is missed.
     let mut service = Service::begin(common.color)?;
     let printer = NoticePrinter::new(common);
+    // Before the listener is bound, whose handshakes may have a share.
+    let descriptors = Descriptors::raised();
     let identity = identity(flags, printer)?;
     let path = files::path_or_default(flags.authorized_keys.as_deref(), "authorized_keys")?;
     service.watch([path.clone()]);
@@ -39,13 +40,14 @@ pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Resul
     let text = format!("listening on {} with the key {key}", listener.local_addr());
     printer.info("listening", text);
     let endpoint = Endpoint::builder()
-        .max_attempts_in_flight(ATTEMPTS)
+        .max_attempts_in_flight(descriptors.of_attempts)
         .build()
         .map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))?;
     let status = format!("tunnels on {}", listener.local_addr());
     let keys = Arc::clone(&authorized);
     let grants = move |key: &KeyFingerprint| keys.grant(key);
-    let mut server = Server::new(endpoint, grants, move |notice| printer.print(&notice));
+    let mut server = Server::new(endpoint, grants, move |notice| printer.print(&notice))
+        .total_limits(&ServerLimits::within(descriptors.of_clients));
     if let Some(interface) = &interface {
         server = server.interface(interface.clone());
     }

@@ -164,6 +164,16 @@ impl Eyas {
     }
 }
 
+/// Lowers the limit of descriptors of a running process to this many more than it has.
+#[cfg(target_os = "linux")]
+pub(crate) fn leave_descriptors(process: u32, more: u64) {
+    use rustix::process::{Pid, Resource, Rlimit, prlimit};
+    let open = std::fs::read_dir(format!("/proc/{process}/fd")).expect("it runs").count() as u64;
+    let limit = Some(open + more);
+    let pid = Pid::from_raw(process as i32);
+    prlimit(pid, Resource::Nofile, Rlimit { current: limit, maximum: limit }).expect("a child");
+}
+
 impl Running {
     /// Waits until standard error contains this.
     pub(crate) fn wait_for_stderr(&self, word: &str) {
