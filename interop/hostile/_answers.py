@@ -36,12 +36,12 @@ def _serve(stream: socket.socket, first: bytes, repeated: bytes) -> None:
         stream.recv(4096)
 
 
-def start(eyas: pathlib.Path, *arguments: str) -> subprocess.Popen:
-    """Starts a command without memory."""
+def start(eyas: pathlib.Path, *arguments: str, stdout: int | None = None) -> subprocess.Popen:
+    """Starts a command without memory, whose output is kept, or goes to this descriptor."""
     environment = {"PATH": "/usr/bin:/bin", "EYAS_MEMORY": "none"}
     return subprocess.Popen(
         [str(eyas), *arguments], env=environment, text=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE if stdout is None else stdout, stderr=subprocess.PIPE,
         preexec_fn=_reset_signals,
     )
 
