@@ -48,7 +48,7 @@ pub struct ConnectionInfo {
 
 impl ConnectionInfo {
     /// Returns what is known about a connection before its handshakes.
-    pub(crate) fn new(transport: Transport, remote: SocketAddr) -> Self {
+    pub fn new(transport: Transport, remote: SocketAddr) -> Self {
         Self {
             transport,
             fell_back: false,

@@ -2,10 +2,16 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
-use eyas_race::io::RaceFailure;
+use eyas_race::evidence::NetworkId;
+use eyas_race::io::{NetworkView, RaceFailure};
+use eyas_race::memory::View;
 use eyas_race::plan::Plan;
+use eyas_race::policy::Policy;
+use eyas_race::race::Setup;
+use eyas_race::target::Target;
 use eyas_race::trace::{Journal, Trace};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -58,6 +64,20 @@ impl OpeningControl {
 pub struct Recording(Record);
 
 impl Recording {
+    /// Returns the recording of a connection to this target for which nothing was raced, such as one to
+    /// a socket of the file system.
+    pub fn empty(target: Target) -> Self {
+        let network = NetworkView {
+            id: NetworkId("".into()),
+            sources: Vec::new(),
+            pref64: Vec::new(),
+            lacking: Vec::new(),
+        };
+        let (policy, view) = (Policy::default(), View::empty());
+        let setup = Setup { target, policy, view, network, seed: 0 };
+        Self(Record::new(Journal::new(Arc::new(setup), Duration::ZERO)))
+    }
+
     /// Returns the trace of the race so far.
     pub fn trace(&self) -> Trace {
         self.0.copy().trace()

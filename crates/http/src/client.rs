@@ -18,6 +18,7 @@
 //! | `alternatives` | when an alternative service is tried |
 //! | `proxies`, `proxy`, `proxied` | choosing a proxy, and connecting through it |
 //! | `stats` | counters |
+//! | `unix_socket` | connecting to a socket of the file system |
 //! | `tunnel` | tunnels by CONNECT, over any version |
 
 mod alternatives;
@@ -48,6 +49,8 @@ mod reused;
 mod route;
 mod stats;
 mod tunnel;
+#[cfg(unix)]
+mod unix_socket;
 
 use std::{
     future::Future,
@@ -161,6 +164,7 @@ impl Client {
             policy: config.policy,
             tunnels: config.tunnels,
             http2_prior_knowledge: config.http2_prior_knowledge,
+            unix_socket: config.unix_socket.clone(),
         };
         Self(Arc::new(Inner {
             dialler: Arc::new(dialler),

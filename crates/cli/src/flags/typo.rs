@@ -130,7 +130,7 @@ mod tests {
         }
         for line in [
             &["eyas", "get", "--egd-file", "x", "a"] as &[&str],
-            &["eyas", "get", "--unix-socket", "x", "a"],
+            &["eyas", "get", "--libcurl", "x", "a"],
             &["eyas", "--interface", "eth0"],
             &["eyas", "netem", "run", "--loose", "true"],
             &["eyas", "race", "--policy", "fair", "a"],

@@ -1,6 +1,6 @@
 //! Configuration of a client.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use eyas::{Endpoint, SecurityParameters, race::policy::Policy};
 use http::{HeaderMap, HeaderValue, header::USER_AGENT};
@@ -40,6 +40,7 @@ pub(super) struct Config {
     pub(super) max_body: Option<u64>,
     pub(super) tunnels: bool,
     pub(super) http2_prior_knowledge: bool,
+    pub(super) unix_socket: Option<Arc<Path>>,
     pub(super) headers: HeaderMap,
 }
 
@@ -65,6 +66,7 @@ impl Default for ClientBuilder {
                 max_body: None,
                 tunnels: false,
                 http2_prior_knowledge: false,
+                unix_socket: None,
                 headers: HeaderMap::from_iter([(USER_AGENT, agent)]),
             },
         }
@@ -208,6 +210,14 @@ impl ClientBuilder {
     /// HTTP/1.1.
     pub fn http2_prior_knowledge(mut self, known: bool) -> Self {
         self.config.http2_prior_knowledge = known;
+        self
+    }
+
+    /// Connects to this socket of the file system, whatever the host of a URL is. Nothing is then raced,
+    /// and no proxy is used.
+    #[cfg(unix)]
+    pub fn unix_socket(mut self, path: impl AsRef<Path>) -> Self {
+        self.config.unix_socket = Some(path.as_ref().into());
         self
     }
 

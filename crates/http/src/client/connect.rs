@@ -19,6 +19,10 @@ pub(super) async fn open(
     permit: Permit,
 ) -> Result<Leased, Error> {
     let Dialled { sender, report, later } = match &route.proxy {
+        #[cfg(unix)]
+        _ if inner.dialler.unix_socket.is_some() => {
+            Box::pin(inner.dialler.to_unix_socket(route)).await?
+        }
         // Boxed because the future is large and most requests use no proxy.
         Some(proxy) => Box::pin(inner.dialler.through(proxy, route)).await?,
         None => {

@@ -1,6 +1,6 @@
 //! Connects to a target and starts HTTP on the connection.
 
-use std::time::Duration;
+use std::{path::Path, sync::Arc, time::Duration};
 
 use eyas::{
     Connection, Endpoint, Initiation, Preconnection, Recording,
@@ -39,6 +39,8 @@ pub(super) struct Dialler {
     pub(super) tunnels: bool,
     /// Whether servers without TLS are known to support HTTP/2.
     pub(super) http2_prior_knowledge: bool,
+    /// What is connected to instead of any host.
+    pub(super) unix_socket: Option<Arc<Path>>,
 }
 
 /// A connection that is ready for requests, and the race if it continues.

@@ -65,6 +65,7 @@ impl Direct {
             policy,
             tunnels: false,
             http2_prior_knowledge: false,
+            unix_socket: None,
         };
         Ok(Self(Arc::new(Inner { dialler, target, url })))
     }

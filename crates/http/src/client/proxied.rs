@@ -71,17 +71,17 @@ impl Dialler {
     ) -> Result<Sender, Error> {
         if proxy.protocol != ProxyProtocol::Socks5 {
             let tunnel = proxy::tunnel(stream, &route.authority(), proxy).await?;
-            return self.secured(tunnel, route).await;
+            return self.secured(tunnel, route).await.map_err(through_proxy);
         }
         let tunnel = proxy::socks5(stream, &route.authority(), proxy).await?;
         if route.key.https {
-            return self.secured(tunnel, route).await;
+            return self.secured(tunnel, route).await.map_err(through_proxy);
         }
         Http1::start(tunnel, false).await.map(Sender::Http1)
     }
 
-    /// Starts TLS and HTTP with the peer at the other end of a tunnel.
-    async fn secured<S>(&self, tunnel: S, route: &Route) -> Result<Sender, Error>
+    /// Starts TLS and HTTP with the peer at the other end of a stream.
+    pub(super) async fn secured<S>(&self, tunnel: S, route: &Route) -> Result<Sender, Error>
     where
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
     {
@@ -96,10 +96,16 @@ impl Dialler {
 fn tls_error(failure: Failure) -> Error {
     let kind = match failure.cause {
         _ if CertificateFault::of(&failure).is_some() => {
-            return Error::new(Kind::Certificate, format!("through the proxy: {}", failure.detail));
+            return Error::new(Kind::Certificate, failure.detail);
         }
         Cause::Certificate | Cause::Tls => Kind::Tls,
-        _ => Kind::Proxy,
+        _ => Kind::Connect,
     };
-    Error::new(kind, format!("through the proxy: {}: {}", failure.cause, failure.detail))
+    Error::new(kind, format!("{}: {}", failure.cause, failure.detail))
+}
+
+/// Says where an error of TLS occurred.
+fn through_proxy(error: Error) -> Error {
+    let kind = if error.kind() == Kind::Connect { Kind::Proxy } else { error.kind() };
+    Error::new(kind, format!("through the proxy: {}", error.detail()))
 }

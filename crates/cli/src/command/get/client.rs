@@ -78,6 +78,10 @@ pub(super) fn client(
         .redirects(if request.location { request.max_redirs } else { 0 })
         .decompress(request.compressed)
         .proxy(proxy(flags)?);
+    #[cfg(unix)]
+    if let Some(path) = &request.unix_socket {
+        builder = builder.unix_socket(path).proxy(Proxy::none());
+    }
     if let Some(cookies) = cookies {
         builder = builder.cookie_store(Arc::clone(cookies) as _);
     }

@@ -39,7 +39,8 @@ pub(super) struct Head {
     redirects: usize,
     /// Where a redirect leads that was not followed.
     redirect: Option<Url>,
-    remote: std::net::SocketAddr,
+    /// None if it is a socket of the file system.
+    remote: Option<std::net::SocketAddr>,
     local: Option<std::net::SocketAddr>,
     connections: u32,
     dns: Duration,
@@ -67,7 +68,7 @@ impl Head {
             redirect: location
                 .filter(|_| response.status().is_redirection())
                 .and_then(|location| response.url().join(location).ok()),
-            remote: info.remote,
+            remote: Some(info.remote).filter(|remote| remote.port() != 0),
             local: info.local,
             connections: u32::from(!response.connection_was_reused()),
             dns: when(timings.dns),
@@ -157,9 +158,12 @@ impl Facts {
             }
             "referer" => text(self.referer.clone()),
             "remote_ip" => {
-                text(Some(head.map_or_else(String::new, |head| head.remote.ip().to_string())))
+                let remote = head.and_then(|head| head.remote);
+                text(Some(remote.map_or_else(String::new, |at| at.ip().to_string())))
             }
-            "remote_port" => Some(Number(head.map_or(0, |head| head.remote.port().into()))),
+            "remote_port" => {
+                Some(Number(head.and_then(|head| head.remote).map_or(0, |at| at.port().into())))
+            }
             "scheme" => {
                 text(Some(head.map_or_else(String::new, |head| head.url.scheme().to_owned())))
             }

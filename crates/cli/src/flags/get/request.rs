@@ -81,6 +81,9 @@ pub(crate) struct RequestFlags {
     /// Connect from this address, or from those of this network interface
     #[arg(long, value_name = "ADDR|NAME")]
     pub(crate) interface: Option<Source>,
+    /// Connect to this socket of the file system, whatever the host of the URL is
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["interface", "proxy"])]
+    pub(crate) unix_socket: Option<PathBuf>,
     /// Keep cookies between the requests of a chain of redirects
     #[arg(long)]
     pub(crate) cookies: bool,

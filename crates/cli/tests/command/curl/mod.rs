@@ -17,7 +17,7 @@ use crate::stage::{Eyas, Peer, Served};
 use eyas_testserver::Personality;
 
 /// Command lines, which follow `curl` and `eyas get`. `URL` is the server, `CLOSED` a port where nothing listens, `TLS` a
-/// server of HTTP/2 with TLS, `H2C` one of HTTP/2 without, and `TOOL` differs between the two. Variables may stand in
+/// server of HTTP/2 with TLS, `H2C` one of HTTP/2 without, `SOCKET` the server at a socket of the file system, and `TOOL` differs between the two. Variables may stand in
 /// front.
 const LINES: &[&str] = &[
     // One URL and several, over one connection.
@@ -149,6 +149,9 @@ const LINES: &[&str] = &[
     "http_proxy=URL http://a.test/echo",
     "http_proxy=URL --noproxy 127.0.0.1 URL/echo",
     "http_proxy=CLOSED no_proxy=a.test --noproxy '' URL/echo",
+    "--unix-socket SOCKET http://a.test/echo http://a.test/connection",
+    "--unix-socket SOCKET -w '%{http_code} %{num_connects}\\n' http://a.test/text",
+    "--unix-socket no/such http://a.test/text",
     "--http2-prior-knowledge -w %{http_version}\\n H2C/bytes/10",
     "TLS/bytes/10",
     "-k -w %{http_version}\\n TLS/bytes/10",
@@ -162,6 +165,7 @@ struct Servers {
     closed: String,
     tls: String,
     h2c: String,
+    socket: String,
 }
 
 /// The outcome of a run.
@@ -180,12 +184,16 @@ fn a_command_line_has_the_same_outcome_as_with_curl() {
     }
     let peer = Peer::start(Personality::TcpOnly);
     let h2c = Served::start(Eyas::new("serve --plain"));
+    let directory = tempfile::tempdir().expect("a directory");
+    let socket = directory.path().join("socket");
+    server::start_at(&socket);
     let url = |address: &dyn std::fmt::Display| format!("http://{address}");
     let servers = Servers {
         url: url(&server::start()),
         closed: url(&format!("127.0.0.1:{}", own_port())),
         tls: format!("https://127.0.0.1:{}", peer.port()),
         h2c: url(&h2c.address),
+        socket: socket.display().to_string(),
     };
     let root = fs::read_to_string(peer.directory().join("ca.pem")).expect("reads");
     let (left, different) = (Mutex::new(LINES.iter()), Mutex::new(Vec::new()));
@@ -266,6 +274,7 @@ fn run(tool: &str, line: &str, servers: &Servers, root: &str) -> Outcome {
             ("CLOSED", &servers.closed),
             ("TLS", &servers.tls),
             ("H2C", &servers.h2c),
+            ("SOCKET", &servers.socket),
             ("TOOL", tool),
         ] {
             *word = word.replace(name, value);

@@ -34,6 +34,17 @@ pub(super) fn start() -> SocketAddr {
     address
 }
 
+/// Serves the same at a socket of the file system.
+pub(super) fn start_at(path: &std::path::Path) {
+    let listener = std::os::unix::net::UnixListener::bind(path).expect("a socket");
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let reader = stream.try_clone().expect("a descriptor");
+            thread::spawn(move || serve(BufReader::new(reader), stream, &Visits::default()));
+        }
+    });
+}
+
 struct Request {
     method: String,
     target: String,
