@@ -1,8 +1,8 @@
 """The cases, in execution order. A case is a function with the name of the peer that it tests."""
 
 from . import (
-    application, browser, connect_udp, data_channels, downloads, fetching, gateway, gateway_versions, names, planning,
-    proxied, sctp_behaviour, sctp_crosswise, sctp_functional, sctp_guest, sctp_hosts, sctp_lines, sctp_pod,
+    application, browser, connect_udp, data_channels, downloads, fetching, gateway, gateway_grpc, gateway_versions,
+    names, planning, proxied, sctp_behaviour, sctp_crosswise, sctp_functional, sctp_guest, sctp_hosts, sctp_lines, sctp_pod,
     sctp_programs, sctp_service, sctp_sockets, sctp_trapped, swallowed, tunnel, tunnel_interfaces, tunnel_lines,
     tunnel_programs, unreachable,
 )
@@ -20,6 +20,7 @@ CASES = [
     *application.CASES,
     *gateway.CASES,
     *gateway_versions.CASES,
+    *gateway_grpc.CASES,
     *tunnel.CASES,
     *tunnel_lines.CASES,
     *tunnel_programs.CASES,

@@ -34,7 +34,8 @@ class Gateway:
         command = [
             str(world.eyas_binary), "serve", "--listen", "127.0.0.1:0", "--json", "--no-sctp",
             "--names", f"localhost,{HOST}", "--save-cert", str(self.certificate),
-            "--upstream", f"http://127.0.0.1:{self.app_port}", "--upstream-timeout", "2s",
+            "--upstream", f"{'h2c' if kind == 'grpc' else 'http'}://127.0.0.1:{self.app_port}",
+            "--upstream-timeout", "2s",
         ]
         self.gateway = Peer("eyas serve --upstream", command, world.file("log"))
         try:
@@ -50,6 +51,7 @@ class Gateway:
     def _application(self, port: str) -> Peer:
         command = {"python": [sys.executable, str(UPSTREAMS / "app.py")]}
         command["node"] = ["node", str(UPSTREAMS / "app.js")]
+        command["grpc"] = [sys.executable, str(UPSTREAMS / "grpc_app.py")]
         peer = Peer(self.kind, [*command[self.kind], port], self.world.file("log"))
         return peer.wait_until(lambda: "port " in peer.tail())
 

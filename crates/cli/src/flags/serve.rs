@@ -102,7 +102,8 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "FORMAT", requires = "log", default_value = "common")]
     pub(crate) log_format: LogFormat,
     /// Serve the responses of the web server at URL instead of files: http://HOST:PORT,
-    /// https://HOST:PORT or unix:/PATH
+    /// https://HOST:PORT (HTTP/2 if it speaks that), h2c://HOST:PORT (HTTP/2 in the clear, such as
+    /// gRPC) or unix:/PATH
     #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "no_files"],
           help_heading = "Upstream")]
     pub(crate) upstream: Option<Upstream>,
@@ -120,6 +121,14 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "DURATION", requires = "upstream", default_value = "60s",
           value_parser = values::duration, help_heading = "Upstream")]
     pub(crate) upstream_timeout: Duration,
+    /// Respond with 504 if the upstream accepts no connection within this time
+    #[arg(long, value_name = "DURATION", requires = "upstream", default_value = "5s",
+          value_parser = values::duration, help_heading = "Upstream")]
+    pub(crate) upstream_connect_timeout: Duration,
+    /// Abort a response if the upstream sends nothing more of it for this time
+    #[arg(long, value_name = "DURATION", requires = "upstream", default_value = "5m",
+          value_parser = values::duration, help_heading = "Upstream")]
+    pub(crate) upstream_idle_timeout: Duration,
     /// Let requests switch to this protocol (Upgrade), such as tcp for docker, or * for any; can be
     /// repeated. WebSockets always pass, and h2c never
     #[arg(long, value_name = "PROTOCOL", requires = "upstream", help_heading = "Upstream")]

@@ -59,6 +59,7 @@ impl Server {
             early_data: false,
             extended_connect: false,
             tunnels: false,
+            keeps_field_case: false,
             mptcp: false,
             alpn: None,
             fault: None,
@@ -95,6 +96,7 @@ pub struct ServerBuilder {
     early_data: bool,
     extended_connect: bool,
     tunnels: bool,
+    keeps_field_case: bool,
     mptcp: bool,
     alpn: Option<Vec<Vec<u8>>>,
     fault: Option<FaultConfig>,
@@ -227,6 +229,13 @@ impl ServerBuilder {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         self.application = AnyApplication::new(Tower(service));
+        self
+    }
+
+    /// Keeps the case of field names over HTTP/1, for a service that passes on the extensions of
+    /// messages to and from hyper: a gateway in front of something that minds the case.
+    pub fn keep_field_case(mut self, keep: bool) -> Self {
+        self.keeps_field_case = keep;
         self
     }
 
@@ -452,7 +461,13 @@ impl ServerBuilder {
     /// Returns the protocol configuration for byte streams.
     fn protocol(&self, limits: &Limits, acceptor: Option<TlsAcceptor>) -> stream::Protocol {
         let connect_options = (self.extended_connect, self.tunnels);
-        stream::Protocol::new(limits, self.versions, acceptor, connect_options)
+        stream::Protocol::new(
+            limits,
+            self.versions,
+            acceptor,
+            connect_options,
+            self.keeps_field_case,
+        )
     }
 
     /// Returns the configured ALPN names, or these if there are none.
@@ -489,8 +504,13 @@ impl ServerBuilder {
             Some(tls) => Some(stream::acceptor(tls, alpn)?),
             None => None,
         };
-        let protocol =
-            stream::Protocol::new(&shared.limits, Versions::HTTP_1, acceptor, (false, false));
+        let protocol = stream::Protocol::new(
+            &shared.limits,
+            Versions::HTTP_1,
+            acceptor,
+            (false, false),
+            self.keeps_field_case,
+        );
         let accepting = sctp::accept(Arc::clone(shared), protocol, Arc::clone(listener));
         shared.tasks.spawn(accepting);
         Ok(())

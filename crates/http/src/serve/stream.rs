@@ -72,12 +72,14 @@ impl Protocol {
         versions: Versions,
         acceptor: Option<TlsAcceptor>,
         (extended_connect, tunnels): (bool, bool),
+        keeps_field_case: bool,
     ) -> Self {
         let mut http1 = http1::Builder::new();
         http1
             .timer(TokioTimer::new())
             .header_read_timeout(limits.header_read_time)
             .max_buf_size(limits.header_bytes)
+            .preserve_header_case(keeps_field_case)
             .half_close(false);
         if limits.header_fields != HYPER_HEADER_FIELDS {
             http1.max_headers(limits.header_fields);

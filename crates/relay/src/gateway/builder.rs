@@ -103,8 +103,14 @@ impl GatewayBuilder {
     /// Builds the gateway. It connects to its upstream on demand.
     ///
     /// # Errors
-    /// If the trusted roots cannot be used.
+    /// If the trusted roots cannot be used, or with the PROXY protocol to an `h2c` upstream.
     pub fn build(self) -> Result<Gateway, GatewayError> {
+        if self.proxy_protocol && self.upstream.is_h2c() {
+            // Its connections serve many clients.
+            let text =
+                format!("the PROXY protocol needs HTTP/1.1, but {} is HTTP/2", self.upstream);
+            return Err(GatewayError(text));
+        }
         let limits = self.limits;
         let connections = limits.connections.clamp(1, Semaphore::MAX_PERMITS);
         let mut endpoint = Endpoint::builder().max_attempts_in_flight(connections);
@@ -123,6 +129,8 @@ impl GatewayBuilder {
             refuses_raw_targets: self.refuses_raw_targets,
             pseudonym: Pseudonym::new(),
             pool: Arc::new(pool),
+            speaks_http2: false.into(),
+            dialling: tokio::sync::Mutex::default(),
             permits: Arc::new(Semaphore::new(connections)),
             counters: Arc::default(),
             notices: Notices::new(self.notices),

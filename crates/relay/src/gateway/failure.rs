@@ -20,6 +20,9 @@ pub(super) enum Failure {
     /// The request was forwarded in a loop.
     #[error("a loop: the upstream leads back to this gateway")]
     Loop,
+    /// The request switches to another protocol, which HTTP/2 does not do.
+    #[error("an h2c:// upstream serves no WebSockets and no other upgrades")]
+    NoUpgrade,
     /// The body of the request failed.
     #[error("{0}")]
     Upload(UploadError),
@@ -47,7 +50,7 @@ impl Failure {
     /// Returns the reason for counters.
     pub(super) const fn reason(&self) -> Reason {
         match self {
-            Self::Refused(_) => Reason::Refused,
+            Self::Refused(_) | Self::NoUpgrade => Reason::Refused,
             Self::Loop => Reason::Loop,
             Self::Upload(_) => Reason::Upload,
             Self::Busy(_) => Reason::Busy,
@@ -64,6 +67,7 @@ impl Failure {
         match self {
             Self::Refused(rejection) => rejection.status,
             Self::Loop => StatusCode::LOOP_DETECTED,
+            Self::NoUpgrade => StatusCode::NOT_IMPLEMENTED,
             Self::Upload(UploadError::TooLarge(_)) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Upload(_) => StatusCode::BAD_REQUEST,
             Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
@@ -79,6 +83,7 @@ impl Failure {
         match self {
             Self::Refused(rejection) => rejection.text,
             Self::Loop => "The request was forwarded in a loop.",
+            Self::NoUpgrade => "The application behind this server has no WebSockets.",
             Self::Upload(UploadError::TooLarge(_)) => "The request body is too large.",
             Self::Upload(UploadError::Length) => {
                 "The request body is not as long as its Content-Length."
@@ -106,6 +111,7 @@ impl Failure {
             }
             Self::Refused(_) | Self::Upload(_) => ErrorType::HttpRequestError,
             Self::Loop => ErrorType::ProxyLoopDetected,
+            Self::NoUpgrade => ErrorType::HttpUpgradeFailed,
             Self::Busy(_) => ErrorType::ConnectionLimitReached,
             Self::Silent(_) => ErrorType::ConnectionReadTimeout,
             Self::Closed(_) => ErrorType::ConnectionTerminated,

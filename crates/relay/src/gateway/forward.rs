@@ -1,8 +1,9 @@
 //! Sends a request over an idle or a new connection, and waits for its response.
 //!
 //! A request is retried only if the first attempt cannot have had an effect, or if a second one changes nothing
-//! (RFC 9110 §9.2.2): if none of it was written, or if its method is idempotent, it has no body, and it was sent
-//! on a reused connection that ended before a response began.
+//! (RFC 9110 §9.2.2): if none of it was written, or if its method is idempotent, it has no body, and the connection
+//! ended before a response began. A reused connection may have ended before, and the host of a new one while it
+//! was accepted: the race for the next one then finds another address of the upstream.
 
 use std::future::Future;
 use std::pin::pin;
@@ -13,18 +14,22 @@ use eyas_http::serve::InterimResponses;
 use eyas_http::{InformationalLimit, InputEnd, TooManyInformational};
 use http::{Request, Response, StatusCode, header};
 use hyper::body::Incoming;
-use hyper::client::conn::TrySendError;
 use tokio::time::{Instant, sleep};
 
+use super::connection::{Connection, Owner, Wanted};
 use super::dial;
 use super::failure::Failure;
 use super::fields;
-use super::pool::{Connection, Owner};
 use super::request_body::{Progress, Upload};
 use super::response_body::Lease;
 use super::shared::Shared;
 use super::stats::Counters;
 use crate::proxy_status::ErrorType;
+
+/// The limit on repetitions of a request that may have been received.
+const MAX_REPEATS: u32 = 2;
+/// The limit on connections opened for a request.
+const MAX_OPENED: u32 = 4;
 
 /// An attempt without a response.
 struct FailedAttempt {
@@ -38,29 +43,40 @@ struct FailedAttempt {
 /// Sends a request, and waits for the head of its response.
 pub(super) async fn send(
     shared: &Shared,
-    owner: Owner,
+    wanted: Wanted,
     mut request: Request<Upload>,
 ) -> Result<(Response<Incoming>, Lease), Failure> {
-    let upload = Arc::clone(request.body().progress());
+    let (upload, owner) = (Arc::clone(request.body().progress()), wanted.owner);
     let client = request.extensions_mut().remove::<InterimResponses>();
-    while let Some(connection) = shared.pool.take(owner) {
+    let (mut opened, mut repeats) = (0, 0);
+    loop {
+        // A repetition must not meet the next of the connections that have ended without notice.
+        let reused = if repeats == 0 { shared.pool.take(wanted) } else { None };
+        let is_new = reused.is_none();
+        let connection = match reused {
+            Some(connection) => {
+                Counters::count(&shared.counters.reused);
+                connection
+            }
+            None => {
+                opened += 1;
+                dial::connect(shared, wanted).await?
+            }
+        };
         let copy = copy_for_retry(&request);
-        Counters::count(&shared.counters.reused);
-        match attempt(shared, connection, request, client.clone()).await {
+        match attempt(shared, connection, (request, is_new), client.clone()).await {
             Ok(answered) => return Ok(leased(shared, owner, answered, upload)),
-            Err(FailedAttempt { unsent: Some(unsent), .. }) => request = *unsent,
-            Err(FailedAttempt { ended: true, failure, .. }) => {
+            Err(FailedAttempt { unsent: Some(unsent), .. }) if opened < MAX_OPENED => {
+                request = *unsent;
+            }
+            Err(FailedAttempt { ended: true, failure, .. }) if repeats < MAX_REPEATS => {
                 request = copy.ok_or(failure)?;
+                repeats += 1;
                 Counters::count(&shared.counters.repeated);
-                break;
             }
             Err(FailedAttempt { failure, .. }) => return Err(failure),
         }
     }
-    let connection = dial::dial(shared, owner).await?;
-    let answered = attempt(shared, connection, request, client).await;
-    let answered = answered.map_err(|failed| failed.failure)?;
-    Ok(leased(shared, owner, answered, upload))
 }
 
 /// Returns a response with the lease of its connection.
@@ -140,19 +156,19 @@ impl NoResponse {
 async fn attempt(
     shared: &Shared,
     mut connection: Connection,
-    mut request: Request<Upload>,
+    (mut request, is_new): (Request<Upload>, bool),
     client: Option<InterimResponses>,
 ) -> Result<(Response<Incoming>, Connection), FailedAttempt> {
-    let sender = &mut connection.sender;
-    // A reused connection is ready once its task has seen the end of the last response.
-    if let Err(error) = sender.ready().await {
+    if let Err(error) = connection.ready().await {
         let failure = Failure::Closed(describe(&error));
         return Err(FailedAttempt { failure, unsent: Some(Box::new(request)), ended: true });
     }
     let upload = Arc::clone(request.body().progress());
-    let interims = listen_for_interims(&mut request, client, &connection.input_end);
-    let sent = sender.try_send_request(request);
-    let result = interims.apply(with_timeout(shared, &upload, sent)).await;
+    let interims = listen_for_interims(&mut request, client, &connection.input_end());
+    let result = {
+        let sent = connection.send(request);
+        interims.apply(with_timeout(shared, &upload, sent)).await
+    };
     let result = result.map_err(NoResponse::Interims);
     match result.and_then(|result| result.ok_or(NoResponse::Silence)) {
         Err(why) => {
@@ -161,19 +177,27 @@ async fn attempt(
             Err(FailedAttempt { failure, unsent: None, ended: false })
         }
         Ok(Ok(response)) => Ok((response, connection)),
-        Ok(Err(error)) => Err(failed_attempt(error, &upload)),
+        Ok(Err((error, unsent))) => {
+            let failed = failed_attempt(&error, unsent.map(Box::new), &upload);
+            if failed.ended && is_new {
+                connection.broke(describe(&error));
+            }
+            Err(failed)
+        }
     }
 }
 
-fn failed_attempt(mut error: TrySendError<Request<Upload>>, upload: &Progress) -> FailedAttempt {
-    let unsent = error.take_message().map(Box::new);
-    let error = error.into_error();
+fn failed_attempt(
+    error: &hyper::Error,
+    unsent: Option<Box<Request<Upload>>>,
+    upload: &Progress,
+) -> FailedAttempt {
     let failure = match upload.error() {
         Some(error) => Failure::Upload(error),
         None if error.is_parse() => {
-            Failure::Malformed(ErrorType::HttpProtocolError, describe(&error))
+            Failure::Malformed(ErrorType::HttpProtocolError, describe(error))
         }
-        None => Failure::Closed(describe(&error)),
+        None => Failure::Closed(describe(error)),
     };
     let ended = matches!(failure, Failure::Closed(_));
     FailedAttempt { failure, unsent, ended }

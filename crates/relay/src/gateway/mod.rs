@@ -30,6 +30,7 @@
 //! ```
 
 mod builder;
+mod connection;
 mod dial;
 mod expect;
 mod failure;

@@ -13,8 +13,9 @@ use hyper::body::Incoming;
 use thiserror::Error;
 use tokio::time::{Instant, Sleep, sleep};
 
+use super::connection::{Connection, Owner};
 use super::fields;
-use super::pool::{Connection, Owner, Pool};
+use super::pool::Pool;
 use super::request_body::Progress;
 use super::stats::Counters;
 

@@ -15,12 +15,12 @@ use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use tower_service::Service;
 
+use super::connection::Wanted;
 use super::failure::Failure;
 use super::fields;
 use super::forward;
 use super::head::{self, Content};
 use super::peer::Peer;
-use super::pool::Owner;
 use super::request_body::{BoxError, Progress, Upload};
 use super::response_body::ResponseBody;
 use super::shared::Shared;
@@ -142,18 +142,22 @@ where
             return Err(UNKNOWN_PROTOCOL);
         }
         let client = Upload::new(body, None, Progress::new(false));
-        return open_websocket_on_stream(shared, owner, client, forwarded).await;
+        return open_websocket_on_stream(shared, Wanted::new(owner, true), client, forwarded).await;
     }
     if let Some(Some(client)) = upgrade {
-        return open_websocket(shared, owner, client, forwarded).await;
+        return open_websocket(shared, Wanted::new(owner, true), client, forwarded).await;
     }
+    // The case of names, which hyper keeps there: some applications mind it.
+    from.extensions.remove::<OnUpgrade>();
+    forwarded.extensions_mut().extend(std::mem::take(&mut from.extensions));
     let (upload, content) = upload(&valid, &forwarded, body).await?;
     let mut forwarded = forwarded.map(|()| upload);
     head::frame(&mut forwarded, content);
     if let Some((protocols, _)) = &switching {
         upgrade::request(forwarded.headers_mut(), protocols);
     }
-    let (response, lease) = forward::send(shared, owner, forwarded).await?;
+    let (response, lease) =
+        forward::send(shared, Wanted::new(owner, switching.is_some()), forwarded).await?;
     if let (Some((protocols, client)), StatusCode::SWITCHING_PROTOCOLS) =
         (switching, response.status())
     {
@@ -248,7 +252,7 @@ const UNKNOWN_PROTOCOL: Failure = Failure::Refused(Rejection {
 /// Opens a WebSocket for a client that used extended CONNECT (RFC 8441 §5), or forwards the upstream's refusal.
 async fn open_websocket_on_stream(
     shared: &Arc<Shared>,
-    owner: Owner,
+    wanted: Wanted,
     client: Upload,
     forwarded: Request<()>,
 ) -> Result<Response<ResponseBody>, Failure> {
@@ -257,7 +261,7 @@ async fn open_websocket_on_stream(
     let key = websocket::new_key().ok_or(UNWRITABLE)?;
     forwarded.headers_mut().insert(header::SEC_WEBSOCKET_KEY, key.clone());
     websocket::request_upgrade(forwarded.headers_mut());
-    let (mut response, lease) = forward::send(shared, owner, forwarded).await?;
+    let (mut response, lease) = forward::send(shared, wanted, forwarded).await?;
     if response.status().is_success() {
         // The client would take it for a WebSocket.
         return Err(upgrade_failed("it responded as if no WebSocket had been requested"));
@@ -281,14 +285,14 @@ async fn open_websocket_on_stream(
 /// Opens a WebSocket, or forwards the upstream's refusal.
 async fn open_websocket(
     shared: &Arc<Shared>,
-    owner: Owner,
+    wanted: Wanted,
     client: OnUpgrade,
     forwarded: Request<()>,
 ) -> Result<Response<ResponseBody>, Failure> {
     let mut forwarded = forwarded.map(|()| Upload::none());
     let key = forwarded.headers().get(header::SEC_WEBSOCKET_KEY).cloned();
     websocket::request_upgrade(forwarded.headers_mut());
-    let (mut response, lease) = forward::send(shared, owner, forwarded).await?;
+    let (mut response, lease) = forward::send(shared, wanted, forwarded).await?;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         let idle_time = shared.limits.idle_time;
         fields::of_response(response.headers_mut());

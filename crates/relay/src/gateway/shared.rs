@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use eyas::Endpoint;
 use http::HeaderValue;
@@ -30,6 +31,10 @@ pub(super) struct Shared {
     pub(super) refuses_raw_targets: bool,
     pub(super) pseudonym: Pseudonym,
     pub(super) pool: Arc<Pool>,
+    /// Whether the upstream spoke HTTP/2 last.
+    pub(super) speaks_http2: AtomicBool,
+    /// The turn of who opens a connection over HTTP/2 for all.
+    pub(super) dialling: tokio::sync::Mutex<()>,
     /// One permit for each connection to the upstream.
     pub(super) permits: Arc<Semaphore>,
     pub(super) counters: Arc<Counters>,

@@ -9,15 +9,16 @@ use eyas::zone::parse_host;
 use http::HeaderValue;
 use thiserror::Error;
 
-/// The address of an upstream: `http://host:port`, `https://host:port` or `unix:/path`. Paths are
-/// not supported, because they would have to be added to that of each request, and removed from
+/// The address of an upstream: `http://host:port` or `unix:/path`, spoken to with HTTP/1.1;
+/// `h2c://host:port`, with HTTP/2 in the clear; or `https://host:port`, with HTTP/2 or HTTP/1.1,
+/// whichever the upstream prefers. Paths are not supported, because they would have to be added to that of each request, and removed from
 /// redirects and cookies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstream(pub(super) Address);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Address {
-    Tcp { host: Host, port: u16, secure: bool },
+    Tcp { host: Host, port: u16, scheme: Scheme },
     Unix(PathBuf),
 }
 
@@ -26,7 +27,7 @@ pub(super) enum Address {
 #[non_exhaustive]
 pub enum UpstreamError {
     /// It is not one of the supported URLs.
-    #[error("expected http://HOST:PORT, https://HOST:PORT or unix:/PATH")]
+    #[error("expected http://HOST:PORT, https://HOST:PORT, h2c://HOST:PORT or unix:/PATH")]
     Form,
     /// It has a path, a query, a user or a fragment.
     #[error("an upstream has no path, query or user, as requests have their own; omit {0:?}")]
@@ -34,6 +35,35 @@ pub enum UpstreamError {
     /// The host is invalid.
     #[error("{0}")]
     Host(String),
+}
+
+/// How an upstream is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scheme {
+    /// HTTP/1.1 in the clear.
+    Http,
+    /// HTTP/2 in the clear, with prior knowledge (RFC 9113 §3.3).
+    H2c,
+    /// HTTP/2 or HTTP/1.1 over TLS.
+    Https,
+}
+
+impl Scheme {
+    pub(super) const fn is_secure(self) -> bool {
+        matches!(self, Self::Https)
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::H2c => "h2c",
+            Self::Https => "https",
+        }
+    }
+
+    const fn default_port(self) -> u16 {
+        if self.is_secure() { 443 } else { 80 }
+    }
 }
 
 impl FromStr for Upstream {
@@ -48,9 +78,10 @@ impl FromStr for Upstream {
             };
         }
         let (scheme, rest) = text.split_once("://").ok_or(UpstreamError::Form)?;
-        let secure = match scheme.to_ascii_lowercase().as_str() {
-            "http" => false,
-            "https" => true,
+        let scheme = match scheme.to_ascii_lowercase().as_str() {
+            "http" => Scheme::Http,
+            "h2c" => Scheme::H2c,
+            "https" => Scheme::Https,
             _ => return Err(UpstreamError::Form),
         };
         let rest = rest.strip_suffix('/').unwrap_or(rest);
@@ -64,28 +95,32 @@ impl FromStr for Upstream {
             Some((host, port)) if !port.contains(']') => {
                 (host, parse_port(port).ok_or(UpstreamError::Form)?)
             }
-            _ => (rest, if secure { 443 } else { 80 }),
+            _ => (rest, scheme.default_port()),
         };
         if port == 0 {
             return Err(UpstreamError::Form);
         }
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let host = parse_host(host).map_err(|error| UpstreamError::Host(error.to_string()))?;
-        Ok(Self(Address::Tcp { host, port, secure }))
+        Ok(Self(Address::Tcp { host, port, scheme }))
     }
 }
 
 impl fmt::Display for Upstream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Address::Tcp { host, port, secure: true } => write!(f, "https://{host}:{port}"),
-            Address::Tcp { host, port, secure: false } => write!(f, "http://{host}:{port}"),
+            Address::Tcp { host, port, scheme } => write!(f, "{}://{host}:{port}", scheme.name()),
             Address::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
 }
 
 impl Upstream {
+    /// Returns whether it is spoken to with HTTP/2 in the clear.
+    pub(super) const fn is_h2c(&self) -> bool {
+        matches!(self.0, Address::Tcp { scheme: Scheme::H2c, .. })
+    }
+
     /// Returns the host for requests without one, which HTTP/1.0 allows.
     pub(super) fn authority(&self) -> HeaderValue {
         // The zone of an address means something on this host only, and is not sent.
@@ -94,9 +129,7 @@ impl Upstream {
             Host::Name(name) => name.clone(),
         };
         let text = match &self.0 {
-            Address::Tcp { host, port, secure } if *port == if *secure { 443 } else { 80 } => {
-                sent(host)
-            }
+            Address::Tcp { host, port, scheme } if *port == scheme.default_port() => sent(host),
             Address::Tcp { host, port, .. } => format!("{}:{port}", sent(host)),
             Address::Unix(_) => "localhost".to_owned(),
         };
@@ -119,6 +152,7 @@ mod tests {
             ("http://[::1]", "http://[::1]:80", "[::1]"),
             ("http://[fe80::1%lo]:81", "http://[fe80::1%1]:81", "[fe80::1]:81"),
             ("http://[fe80::1%25lo]", "http://[fe80::1%1]:80", "[fe80::1]"),
+            ("h2c://a.example", "h2c://a.example:80", "a.example"),
             ("unix:/run/app.sock", "unix:/run/app.sock", "localhost"),
             ("unix:///run/app.sock", "unix:/run/app.sock", "localhost"),
         ] {

@@ -51,7 +51,8 @@ async fn an_invalid_response_is_502() {
         ),
         ("HTTP/1.1 200", "without an answer", "connection_terminated"),
     ] {
-        let mut client = stage.send(GET).await;
+        // With a method that is not repeated.
+        let mut client = stage.send(&GET.replacen("GET", "POST", 1)).await;
         let mut upstream = stage.connection().await;
         upstream.head().await;
         upstream.send(response).await;

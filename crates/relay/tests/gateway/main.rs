@@ -2,6 +2,7 @@
 
 mod early;
 mod failures;
+mod multiplexed;
 #[path = "../../../eyas/tests/ports/mod.rs"]
 mod ports;
 mod requests;

@@ -41,9 +41,15 @@ impl Stage {
         tokio::spawn(accept(listener, send));
         let upstream = format!("http://{address}").parse().expect("an upstream");
         let gateway = set(Gateway::builder(upstream)).build().expect("a gateway");
-        let server = Server::builder().extended_connect(true).service(gateway.clone());
+        let server =
+            Server::builder().extended_connect(true).keep_field_case(true).service(gateway.clone());
         let running = set_server(server).start().await.expect("a server");
         Self { running, gateway, connections }
+    }
+
+    /// Returns a gateway whose upstream the test does not play.
+    pub(crate) fn of(running: Running, gateway: Gateway) -> Self {
+        Self { running, gateway, connections: unbounded_channel().1 }
     }
 
     pub(crate) async fn plain() -> Self {

@@ -29,7 +29,12 @@ pub(super) fn configure(
     (common, descriptors): (&CommonFlags, Descriptors),
 ) -> Result<ServerBuilder, Failure> {
     let color = common.color;
-    let limits = Limits { response_time: flags.upstream_timeout, ..Limits::default() };
+    let limits = Limits {
+        connect_time: flags.upstream_connect_timeout,
+        response_time: flags.upstream_timeout,
+        idle_time: flags.upstream_idle_timeout,
+        ..Limits::default()
+    };
     let limits = limits.within(descriptors.all() / 3 * 2);
     let mut builder = Gateway::builder(upstream.clone())
         .limits(limits)
@@ -49,6 +54,6 @@ pub(super) fn configure(
     let gateway = builder.build();
     let gateway = gateway.map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))?;
     let metrics_source = gateway.clone();
-    let server = server.extended_connect(true);
+    let server = server.extended_connect(true).keep_field_case(true);
     Ok(server.more_metrics(move |page| metrics_source.stats().write(page)).service(gateway))
 }
