@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use eyas::sockets::subscriber;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::Limits;
@@ -21,7 +22,13 @@ pub(crate) struct Admission {
     per_client: usize,
     per_user: usize,
     open: Mutex<Open>,
+    /// Notified when a client that was evicted has been disconnected.
+    closed: Notify,
 }
+
+/// The limit on clients that have given their place to others, and are not disconnected yet: they still have a
+/// descriptor.
+const MAX_EVICTED: usize = 8;
 
 #[derive(Debug, Default)]
 struct Open {
@@ -30,6 +37,8 @@ struct Open {
     by_user: HashMap<String, usize>,
     /// The pending clients, oldest first.
     pending: BTreeMap<u64, Pending>,
+    /// Clients that were evicted, and are not disconnected yet.
+    evicted: usize,
     /// The number of the next client.
     next: u64,
 }
@@ -71,7 +80,19 @@ impl Admission {
             per_client: limits.connections_per_client,
             per_user: limits.connections_per_user,
             open: Mutex::default(),
+            closed: Notify::new(),
         })
+    }
+
+    /// Waits until those that were evicted are disconnected, except for a few.
+    pub(crate) async fn evicted_leave(&self) {
+        loop {
+            let closed = self.closed.notified();
+            if self.open.lock().unwrap_or_else(PoisonError::into_inner).evicted < MAX_EVICTED {
+                return;
+            }
+            closed.await;
+        }
     }
 
     /// Returns the permit for one more connection, which is pending.
@@ -111,18 +132,20 @@ impl Open {
         let has_most = |client| self.by_client.get(client).is_some_and(|it| it.pending == most);
         let oldest = self.pending.iter().find(|(_, one)| has_most(&one.client));
         let Some(number) = oldest.map(|(number, _)| *number) else { return false };
-        self.release_pending(number);
+        if let Some(Pending { client, evicted }) = self.pending.remove(&number) {
+            self.release_pending(client);
+            self.evicted += 1;
+            evicted.cancel();
+        }
         true
     }
 
-    /// Releases the place of a pending client, unless it was evicted before, and tells it.
-    fn release_pending(&mut self, number: u64) {
-        let Some(Pending { client, evicted }) = self.pending.remove(&number) else { return };
+    /// Releases the place of a pending client.
+    fn release_pending(&mut self, client: IpAddr) {
         if let Some(places) = self.by_client.get_mut(&client) {
             places.pending -= 1;
         }
         self.release(client);
-        evicted.cancel();
     }
 
     fn release(&mut self, client: IpAddr) {
@@ -172,7 +195,13 @@ impl Drop for Permit {
     fn drop(&mut self) {
         let mut open = self.admission.open.lock().unwrap_or_else(PoisonError::into_inner);
         match &self.place {
-            Place::Pending(number) => open.release_pending(*number),
+            Place::Pending(number) => match open.pending.remove(number) {
+                Some(Pending { client, .. }) => open.release_pending(client),
+                None => {
+                    open.evicted -= 1;
+                    self.admission.closed.notify_waiters();
+                }
+            },
             Place::Settled(user) => {
                 open.release(self.client);
                 let of_user =
@@ -289,6 +318,7 @@ mod tests {
                 prop_assert!(held <= 6);
             }
             drop(permits);
+            prop_assert_eq!(admission.open.lock().expect("not poisoned").evicted, 0);
             let open = admission.open.lock().expect("not poisoned");
             prop_assert!(open.total == 0 && open.by_client.is_empty() && open.by_user.is_empty() && open.pending.is_empty());
         }

@@ -302,6 +302,7 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener, streams: Option<Stre
             }
         };
         shared.counters.accepted();
+        shared.admission.evicted_leave().await;
         match shared.admission.admit(client.ip()) {
             Ok(permit) => {
                 let with = (permit, streams.clone());
