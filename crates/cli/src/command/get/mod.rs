@@ -27,7 +27,7 @@ mod retry;
 mod transfer;
 mod write_out;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -38,6 +38,7 @@ use self::cookies::Cookies;
 use self::facts::Facts;
 use self::retry::{Cause, Retries};
 use self::transfer::{Ended, Fetched, Transfer};
+use self::write_out::Terminals;
 use super::linger::linger;
 use super::setting::RaceContext;
 use super::{target, until_interrupted};
@@ -220,7 +221,11 @@ impl<'a> Run<'a> {
     /// Prints what `-w` wants.
     fn write_out(&self, facts: &Facts) -> Result<(), Failure> {
         let Some(format) = &self.format else { return Ok(()) };
-        let written = write_out::fill(format, facts);
+        let terminals = Terminals {
+            out: std::io::stdout().is_terminal(),
+            err: std::io::stderr().is_terminal(),
+        };
+        let written = write_out::fill(format, facts, terminals);
         for name in &written.unknown {
             self.warn(&format!("-w has no variable {name}: 'eyas man guide curl' lists them"));
         }

@@ -1,6 +1,7 @@
 //! What `-w` prints after a transfer.
 
 use super::facts::{Facts, Variable};
+use crate::terminal::shown;
 
 /// What a format results in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,16 +14,30 @@ pub(super) struct WrittenOut {
     pub(super) unknown: Vec<String>,
 }
 
+/// Which of the two streams are terminals, where what a peer has sent is escaped.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Terminals {
+    pub(super) out: bool,
+    pub(super) err: bool,
+}
+
 /// Fills a format with the facts.
-pub(super) fn fill(format: &str, facts: &Facts) -> WrittenOut {
+pub(super) fn fill(format: &str, facts: &Facts, terminals: Terminals) -> WrittenOut {
     let mut written = WrittenOut::default();
+    let value =
+        |text: String, to_err: bool| match if to_err { terminals.err } else { terminals.out } {
+            true => shown(&text).into_owned(),
+            false => text,
+        };
     let (mut to_err, mut rest) = (false, format);
     while let Some(first) = rest.chars().next() {
         let (piece, length) = match first {
             '\\' => escape(rest),
             '%' => match word(rest) {
                 Word::Literal(text, length) => (text.to_owned(), length),
-                Word::Field(name, length) => (facts.field(name).unwrap_or_default(), length),
+                Word::Field(name, length) => {
+                    (value(facts.field(name).unwrap_or_default(), to_err), length)
+                }
                 Word::Variable("stdout", length) => {
                     to_err = false;
                     (String::new(), length)
@@ -34,9 +49,11 @@ pub(super) fn fill(format: &str, facts: &Facts) -> WrittenOut {
                 // What follows is only for failures.
                 Word::Variable("onerror", _) if facts.failure.is_none() => break,
                 Word::Variable("onerror", length) => (String::new(), length),
-                Word::Variable("json", length) => (facts.to_json().to_string(), length),
+                Word::Variable("json", length) => {
+                    (value(facts.to_json().to_string(), to_err), length)
+                }
                 Word::Variable(name, length) => match facts.variable(name) {
-                    Some(value) => (value.to_string(), length),
+                    Some(fact) => (value(fact.to_string(), to_err), length),
                     None => {
                         written.unknown.push(name.to_owned());
                         (String::new(), length)
@@ -123,13 +140,22 @@ mod tests {
             ("[%header{x}]", "[]"),
             ("a%{onerror}b", "a"),
         ] {
-            assert_eq!(fill(format, &facts()).out, expected, "{format}");
+            assert_eq!(fill(format, &facts(), Terminals::default()).out, expected, "{format}");
         }
         let mut failed = facts();
         failed.failure = Some(("refused".to_owned(), 7));
-        let written = fill("%{stderr}%{exitcode}%{stdout}%{onerror}%{errormsg}", &failed);
+        let written = fill(
+            "%{stderr}%{exitcode}%{stdout}%{onerror}%{errormsg}",
+            &failed,
+            Terminals::default(),
+        );
         assert_eq!((written.out.as_str(), written.err.as_str()), ("refused", "7"));
-        let written = fill("a%{nonsense}b", &facts());
+        let hostile = Facts { url: "a\u{9b}2J\u{202e}".to_owned(), ..facts() };
+        let terminals = Terminals { out: true, err: false };
+        let written = fill("%{url}%{stderr}%{url}", &hostile, terminals);
+        assert!(!written.out.contains(['\u{9b}', '\u{202e}']), "{}", written.out);
+        assert_eq!(written.err, hostile.url);
+        let written = fill("a%{nonsense}b", &facts(), Terminals::default());
         assert_eq!((written.out.as_str(), written.unknown), ("ab", vec!["nonsense".to_owned()]));
     }
 
@@ -139,7 +165,8 @@ mod tests {
             assert!(facts().variable(name).is_some(), "{name}");
         }
         let object: serde_json::Value =
-            serde_json::from_str(&fill("%{json}", &facts()).out).expect("JSON");
+            serde_json::from_str(&fill("%{json}", &facts(), Terminals::default()).out)
+                .expect("JSON");
         assert_eq!(object["size_download"], 77);
         assert_eq!(object.as_object().map(serde_json::Map::len), Some(VARIABLES.len()));
     }
