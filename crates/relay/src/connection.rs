@@ -111,7 +111,7 @@ pub(crate) struct ClientState {
     connection: Option<Arc<eyas::ConnectionInfo>>,
     won_by: Option<WonBy>,
     race: Option<Recording>,
-    bytes: ByteCounts,
+    pub(crate) bytes: ByteCounts,
     datagrams: Option<Datagrams>,
 }
 

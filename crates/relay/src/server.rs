@@ -400,6 +400,17 @@ impl Running {
         crate::interception::start(Arc::clone(&self.shared), device, listeners)
     }
 
+    /// Lets intercepted programs reach services of this host: what connects to one of these listeners,
+    /// which are bound to loopback addresses of the namespace, is forwarded to the same port on
+    /// loopback here, whatever the rules say and without another proxy. Must be called within a tokio
+    /// runtime.
+    ///
+    /// # Errors
+    /// If they cannot be registered with the runtime.
+    pub fn open_host_ports(&self, listeners: Vec<std::net::TcpListener>) -> io::Result<()> {
+        crate::interception::host_ports::start(&self.shared, listeners)
+    }
+
     /// Stops accepting clients, lets those that are connected finish within the limits, and then
     /// closes the rest. Returns how many were cut off.
     pub async fn shutdown(mut self) -> usize {

@@ -109,10 +109,15 @@ pub(crate) struct ProxyRunFlags {
     ///
     /// The command gets its own network namespace, which requires Linux, iproute2 and /dev/net/tun,
     /// and root or user namespaces. Of UDP it only gets DNS, and it cannot reach services of this
-    /// machine. At the end, everything that is still running in the namespace is killed, and the
+    /// machine, except at the ports of --host-port. At the end, everything that is still running in the namespace is killed, and the
     /// namespace is removed.
     #[arg(long)]
     pub(crate) all_traffic: bool,
+    /// With --all-traffic: let the command reach this TCP port of this machine's loopback at its own,
+    /// such as 5432 for a database; can be repeated
+    #[arg(long, value_name = "PORT", requires = "all_traffic",
+          value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) host_port: Vec<u16>,
     #[command(flatten)]
     pub(crate) destinations: ProxyDestinationFlags,
     /// The command and its arguments

@@ -49,6 +49,33 @@ fn a_name_and_an_address_are_reached_without_any_variable() {
     }
 }
 
+/// ```text
+/// 127.0.0.1, ::1  the port of a server outside, and one at which nothing listens
+/// ```
+#[test]
+fn a_port_of_this_machine_is_reached_where_it_is_named() {
+    if !is_possible() {
+        return;
+    }
+    let plain = Served::start(Eyas::new("serve --plain --no-files --no-sctp"));
+    let (port, other) = (plain.address.port(), crate::ports::own_port());
+    let program = format!(
+        "import socket, urllib.request as r\n\
+         assert len(r.urlopen('http://127.0.0.1:{port}/bytes/3000000').read()) == 3000000\n\
+         assert len(r.urlopen('http://localhost:{port}/bytes/5').read()) == 5\n\
+         s = socket.create_connection(('127.0.0.1', {other}))\n\
+         try: assert False, s.recv(1)\n\
+         except ConnectionResetError: pass\n"
+    );
+    // Rules are for what leaves the namespace by itself.
+    let flags = format!("--host-port {port} --host-port {other} --deny 127.0.0.0/8 --deny [::1]");
+    let lines = python(&flags, &program);
+    let ends: Vec<&Value> = lines.iter().map(|line| &line["end"]).collect();
+    assert_eq!(ends, ["done", "done", "refused"], "{lines:#?}");
+    assert!(lines.iter().all(|line| line["protocol"] == "intercepted"), "{lines:#?}");
+    Eyas::new("proxy run --host-port 5432 true").run().exits(2);
+}
+
 #[test]
 fn a_program_gets_the_cause_of_a_failed_connection() {
     if !is_possible() {

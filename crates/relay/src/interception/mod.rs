@@ -8,9 +8,11 @@
 //! | [`dns`] | queries and answers; pure | RFC 1035 |
 //! | [`HOST`], [`PEER`] | the addresses inside | RFC 2544, RFC 4193 |
 //! | [`Running::intercept`](crate::Running::intercept) | a device, listeners, races | |
+//! | [`Running::open_host_ports`](crate::Running::open_host_ports) | services of this host | |
 
 mod addresses;
 pub mod dns;
+pub(crate) mod host_ports;
 mod names;
 mod packet;
 mod serve;

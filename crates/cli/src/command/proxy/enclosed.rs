@@ -2,7 +2,7 @@
 
 use std::fs::Permissions;
 use std::io::{self, Write as _};
-use std::net::{IpAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -39,6 +39,7 @@ pub(super) fn spawn(
     running: &Running,
     mut command: std::process::Command,
     original_user: Option<OriginalUser>,
+    host_ports: &[u16],
 ) -> Result<(Enclosure, Child), Failure> {
     let failed = |cause: io::Error| {
         Failure::new(Kind::Emulator, format!("cannot set up a network for the command: {cause}"))
@@ -58,6 +59,9 @@ pub(super) fn spawn(
         // There may be no IPv6 in this kernel.
         listeners.extend(bind(HOST.1.into()));
         running.intercept(device, listeners).map_err(failed)?;
+        for port in host_ports {
+            running.open_host_ports(listeners_at(*port).map_err(failed)?).map_err(failed)?;
+        }
         let program = command.get_program().to_owned();
         let mut command = Command::from(command);
         command.kill_on_drop(true).spawn().map_err(|cause| start_failure(&program, &cause))
@@ -65,6 +69,13 @@ pub(super) fn spawn(
     let config = EnclosureConfig { addresses: HOST, file_overrides };
     let (enclosure, child) = Enclosure::create(&config, start).map_err(emulator_failure)?;
     Ok((enclosure, child?))
+}
+
+/// Listens on the loopback addresses of this namespace, of which IPv6 may be missing.
+fn listeners_at(port: u16) -> io::Result<Vec<TcpListener>> {
+    let mut listeners = vec![TcpListener::bind((Ipv4Addr::LOCALHOST, port))?];
+    listeners.extend(TcpListener::bind((Ipv6Addr::LOCALHOST, port)));
+    Ok(listeners)
 }
 
 /// Creates the file in which programs find their name server. It has no name once it is mounted.

@@ -68,8 +68,9 @@ impl Preparation {
         &self,
         running: &Running,
         command: std::process::Command,
+        host_ports: &[u16],
     ) -> Result<(eyas_lab::emulator::Enclosure, tokio::process::Child), Failure> {
-        enclosed::spawn(running, command, self.former)
+        enclosed::spawn(running, command, self.former, host_ports)
     }
 }
 
@@ -87,6 +88,7 @@ impl Preparation {
         &self,
         _: &Running,
         _: std::process::Command,
+        _: &[u16],
     ) -> Result<(std::convert::Infallible, tokio::process::Child), Failure> {
         Err(Failure::new(Kind::Emulator, "network namespaces require Linux"))
     }

@@ -58,8 +58,9 @@ pub(super) async fn run(
         command.stdout(Stdio::from(std::io::stderr()));
     }
     let (enclosed, mut child) = if flags.all_traffic {
-        let (enclosure, child) =
-            with_limit(limit_of_command, || preparation.spawn(&running, command))?;
+        let (enclosure, child) = with_limit(limit_of_command, || {
+            preparation.spawn(&running, command, &flags.host_port)
+        })?;
         (Some(enclosure), child)
     } else {
         command.envs(environment(running.local_addr()));
