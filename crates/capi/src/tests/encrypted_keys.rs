@@ -100,7 +100,7 @@ fn every_way_to_set_a_key_reports_what_is_wrong_with_it() {
         (KEYS[0], Some(c"\xff"), EYAS_INVALID, "not UTF-8"),
         (KEYS[0], None, EYAS_INVALID, "passphrase"),
         (pkcs12_cipher, right, EYAS_TLS, "openssl pkey"),
-        (b"no key", right, EYAS_TLS, "not a PEM private key"),
+        (b"no key", right, EYAS_TLS, "no private key"),
     ] {
         let outcomes =
             [set_at_listener(key, passphrase).map(drop), set_at_endpoint(key, passphrase)];

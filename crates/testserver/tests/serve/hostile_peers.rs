@@ -204,7 +204,7 @@ async fn h3_with(running: &Running, window: u32) -> (quinn::Connection, H3Sender
 #[tokio::test]
 async fn stalled_http3_streams_limit_what_the_server_buffers() {
     let (_home, running) = secure_with(|_| {}).await;
-    let (_conn, mut send) = h3_with(&running, 100).await;
+    let (_conn, mut send) = h3_with(&running, 200).await;
     let mut streams = Vec::new();
     for _ in 0..100 {
         let mut stream = send.send_request(get("/large").map(|_| ())).await.unwrap();
