@@ -41,10 +41,10 @@ Examples:
 
 A line of authorized_keys is a key as 'eyas tunnel keygen' prints it, after what
 it may do: permit-open=\"HOST:PORT\" and permit-listen=\"[ADDR:]PORT\", each
-any number of times. Without them a key may connect anywhere and listen
-on loopback. permit-tun=\"ADDRESS\", or a network, defines from where a key may
-send packets with --tun, and which it receives; without it, none. The file is
-read again for each connection.";
+any number of times, or with the path of a Unix socket. Without them a key may
+connect anywhere and listen on loopback. permit-tun=\"ADDRESS\", or a network,
+defines from where a key may send packets with --tun, and which it receives;
+without it, none. The file is read again for each connection.";
 
 pub(super) const KEYGEN_EXAMPLES: &str = "\
 Examples:
@@ -67,10 +67,12 @@ pub(crate) struct TunnelFlags {
     /// The server: HOST, HOST:PORT, or TRANSPORT[+TRANSPORT]://HOST:PORT; the default port is 4433
     #[arg(required = true, value_name = "HOST")]
     pub(crate) host: Option<String>,
-    /// Listen here, and connect from the server to HOST:PORT
+    /// Listen here, and connect from the server to HOST:PORT; either end may be the path of a Unix
+    /// socket, as in 2375:/run/docker.sock
     #[arg(short = 'L', long = "local", value_name = "[BIND:]PORT:HOST:PORT")]
     pub(crate) local: Vec<Forward>,
-    /// Listen on the server, and connect from here to HOST:PORT
+    /// Listen on the server, and connect from here to HOST:PORT; either end may be the path of a Unix
+    /// socket
     #[arg(short = 'R', long = "remote", value_name = "[BIND:]PORT:HOST:PORT")]
     pub(crate) remote: Vec<Forward>,
     /// Listen here for SOCKS and HTTP CONNECT, and connect from the server

@@ -195,6 +195,8 @@ impl From<&ChannelReading> for ChannelShape {
         let (kind, place) = match &channel.purpose {
             Purpose::Connect(to) => ("connect", to.to_string()),
             Purpose::Listen { bind, port } => ("listen", format!("{bind}:{port}")),
+            Purpose::ConnectUnix(path) => ("connect", path.to_string()),
+            Purpose::ListenUnix(path) => ("listen", path.to_string()),
             Purpose::Accepted { peer, .. } => ("accepted", peer.to_string()),
             Purpose::Packets { addresses } => {
                 let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();

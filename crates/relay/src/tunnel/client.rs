@@ -8,7 +8,6 @@ use eyas::Endpoint;
 use eyas::race::policy::Policy;
 use eyas::race::target::Target;
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
@@ -17,10 +16,11 @@ use tokio_util::sync::CancellationToken;
 use super::client_session::{ClientSession, HANDOVER};
 use super::demand::Demand;
 use super::dynamic::{ProxyRequest, read_request};
-use super::forward::{Forward, Place};
+use super::forward::{Forward, ForwardTo, ListenAt, Place};
 use super::frame::{Purpose, RefuseReason};
 use super::link::{ChannelStream, Link};
 use super::liveness::Attempts;
+use super::local::{LocalListener, LocalStream};
 use super::notice::{Notice, Observer, ThrottledWarnings};
 use super::packets::Interface;
 use super::probing::Probing;
@@ -28,8 +28,8 @@ use super::reach::{Tunnel, TunnelError};
 use super::session::SessionLimits;
 use super::sessions::Sessions;
 use super::setup::Setup;
-use super::sockets::{accept, forward, listen, reset_when_dropped};
-use crate::handshake::{Destination, Refusal};
+use super::sockets::{accept, forward, listen};
+use crate::handshake::Refusal;
 
 /// How long a connected program waits for a session.
 const SESSION_TIME: Duration = Duration::from_secs(30);
@@ -58,13 +58,13 @@ pub struct Forwards {
 pub struct Client {
     setup: Arc<Setup>,
     probing: Probing,
-    listeners: Vec<(TcpListener, Kind)>,
+    listeners: Vec<(LocalListener, Kind)>,
 }
 
 /// The kind of a listener.
 #[derive(Clone, Debug)]
 enum Kind {
-    Local(Destination),
+    Local(ForwardTo),
     Dynamic,
 }
 
@@ -83,12 +83,12 @@ impl Client {
     ) -> Result<Self, TunnelError> {
         let observer = Observer(Arc::new(observer));
         let mut listeners = Vec::new();
-        let local = forwards.local.iter().map(|one| (&one.at, Kind::Local(one.to.clone())));
-        let dynamic = forwards.dynamic.iter().map(|at| (at, Kind::Dynamic));
-        for (at, kind) in local.chain(dynamic) {
+        let local = forwards.local.iter().map(|one| (one.at.clone(), Kind::Local(one.to.clone())));
+        let dynamic = forwards.dynamic.iter().map(|at| (ListenAt::Tcp(at.clone()), Kind::Dynamic));
+        for (mut at, kind) in local.chain(dynamic) {
             let (bound, port) =
-                listen(at).map_err(|why| TunnelError::Listen(at.clone(), why.to_string()))?;
-            let at = Place { port, ..at.clone() };
+                listen(&at).map_err(|why| TunnelError::Listen(at.clone(), why.to_string()))?;
+            at.set_port(port);
             let leads = match &kind {
                 Kind::Local(to) => to.to_string(),
                 Kind::Dynamic => "the destinations of SOCKS and CONNECT".to_owned(),
@@ -283,7 +283,7 @@ impl Setup {
 /// Serves every program that connects to a listener.
 async fn serve_all(
     setup: Arc<Setup>,
-    listener: TcpListener,
+    listener: LocalListener,
     kind: Kind,
     sessions: watch::Receiver<Option<Link>>,
 ) {
@@ -305,12 +305,12 @@ async fn serve_all(
     }
 }
 
-/// Opens a channel to this destination over the current session, or the next one. If the session ends before the
+/// Opens a channel for this purpose over the current session, or the next one. If the session ends before the
 /// channel is open, or is replaced because it is silent, the channel is requested again from the next one: nothing was
 /// sent on it.
 async fn open_channel(
     demand: &Demand,
-    to: Destination,
+    purpose: Purpose,
     mut sessions: watch::Receiver<Option<Link>>,
 ) -> Result<ChannelStream, (RefuseReason, String)> {
     let _wanted = demand.enter();
@@ -319,7 +319,7 @@ async fn open_channel(
             // Under the lock, so that a session being replaced has this channel before it is found empty.
             let found = match sessions.wait_for(Option::is_some).await {
                 Ok(session) => session.clone().map(|link| {
-                    let opening = link.open(Purpose::Connect(to.clone()));
+                    let opening = link.open(purpose.clone());
                     (link, opening)
                 }),
                 Err(_) => return None,
@@ -363,12 +363,12 @@ async fn until_replaced(
 
 async fn serve_local(
     setup: &Setup,
-    client: TcpStream,
-    to: Destination,
+    client: LocalStream,
+    to: ForwardTo,
     sessions: watch::Receiver<Option<Link>>,
 ) {
-    reset_when_dropped(&client);
-    match open_channel(&setup.demand, to.clone(), sessions).await {
+    client.reset_when_dropped();
+    match open_channel(&setup.demand, to.purpose(), sessions).await {
         Ok(channel) => {
             forward(client, channel).await;
         }
@@ -378,11 +378,11 @@ async fn serve_local(
 
 async fn serve_dynamic(
     setup: &Setup,
-    mut client: TcpStream,
+    mut client: LocalStream,
     sessions: watch::Receiver<Option<Link>>,
 ) {
     let Some(ProxyRequest { to, handshake }) = read_request(&mut client).await else { return };
-    match open_channel(&setup.demand, to.clone(), sessions).await {
+    match open_channel(&setup.demand, Purpose::Connect(to.clone()), sessions).await {
         Ok(mut channel) => {
             let granted = handshake.granted(None);
             let rest = handshake.into_rest();

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::forward::Forward;
+use super::forward::{Forward, ForwardTo};
 use super::frame::{Purpose, RefuseReason};
 use super::link::{ChannelRequest, ChannelStream, Link};
 use super::packets::{Attachment, Interface, exchange_packets};
@@ -15,8 +15,7 @@ use super::reach::{Tunnel, TunnelError};
 use super::session::End;
 use super::sessions::Presence;
 use super::setup::Setup;
-use super::sockets::connect;
-use crate::handshake::Destination;
+use super::sockets::{connect, connect_unix};
 
 /// How long the server may take to release the ports of a session that is being replaced.
 pub(super) const HANDOVER: Duration = Duration::from_secs(5);
@@ -30,7 +29,7 @@ pub(super) struct ClientSession {
     /// The channels for which the server listens.
     listening: Vec<ChannelStream>,
     /// The destinations of these channels.
-    destinations: Vec<(u32, Destination)>,
+    destinations: Vec<(u32, ForwardTo)>,
     /// The tasks that serve connections from the server.
     served: JoinSet<()>,
     /// The task that exchanges the packets of the interface, if there is one.
@@ -139,13 +138,12 @@ async fn request_listener(
     link: &Link,
     forward: &mut Forward,
 ) -> Result<ChannelStream, TunnelError> {
-    let (bind, port) = (forward.at.bind.clone(), forward.at.port);
-    let opened = link.open(Purpose::Listen { bind, port }).await;
+    let opened = link.open(forward.at.purpose()).await;
     let (channel, port) = opened.map_err(|(why, text)| {
         let what = format!("the server does not listen at {}", forward.at);
         TunnelError::Refused { what, why, text }
     })?;
-    forward.at.port = port;
+    forward.at.set_port(port);
     Ok(channel)
 }
 
@@ -184,8 +182,12 @@ async fn request_packets(
 }
 
 /// Connects a program at the server to its destination.
-async fn serve(setup: Arc<Setup>, request: ChannelRequest, to: Destination) {
-    match connect(&setup.endpoint, &Arc::default(), &to).await {
+async fn serve(setup: Arc<Setup>, request: ChannelRequest, to: ForwardTo) {
+    let reached = match &to {
+        ForwardTo::Tcp(to) => connect(&setup.endpoint, &Arc::default(), to).await,
+        ForwardTo::Unix(path) => connect_unix(path).await,
+    };
+    match reached {
         Ok(reached) => reached.forward(request.accept(0)).await,
         Err((why, reason)) => {
             setup.observer.warn("unreachable", format!("{to}: {reason}"));

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::local::LocalStream;
 use crate::handshake::{Destination, Handshake, Refusal, Request, Step};
 
 /// The time for a program to name its destination.
@@ -22,7 +22,7 @@ pub(crate) struct ProxyRequest {
 }
 
 /// Exchanges messages with a program until its request is complete.
-pub(crate) async fn read_request(client: &mut TcpStream) -> Option<ProxyRequest> {
+pub(crate) async fn read_request(client: &mut LocalStream) -> Option<ProxyRequest> {
     let mut handshake = Handshake::new(false);
     match timeout(HANDSHAKE_TIME, run(client, &mut handshake)).await {
         Ok(Some(Request::Connect(to))) => Some(ProxyRequest { to, handshake }),
@@ -44,7 +44,7 @@ pub(crate) async fn read_request(client: &mut TcpStream) -> Option<ProxyRequest>
     }
 }
 
-async fn run(client: &mut TcpStream, handshake: &mut Handshake) -> Option<Request> {
+async fn run(client: &mut LocalStream, handshake: &mut Handshake) -> Option<Request> {
     let mut read = BytesMut::with_capacity(READ);
     loop {
         match handshake.step() {

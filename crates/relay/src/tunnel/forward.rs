@@ -1,10 +1,12 @@
-//! Forwardings in the syntax of ssh: `[BIND:]PORT:HOST:PORT`. Pure.
+//! Forwardings in the syntax of ssh: `[BIND:]PORT:HOST:PORT`, where either end may be the path of a Unix socket.
+//! Pure.
 
 use std::fmt;
 use std::str::FromStr;
 
 use eyas::race::target::parse_port;
 
+use super::frame::{Purpose, UnixPath};
 use crate::handshake::Destination;
 
 /// An address to listen at. If it is empty, that is loopback; `*` is every address.
@@ -16,18 +18,36 @@ pub struct Place {
     pub port: u16,
 }
 
-/// An address to listen at, and the destination of the connections that are accepted there.
+/// Where to listen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListenAt {
+    /// At this address and port.
+    Tcp(Place),
+    /// At a Unix socket with this path, which is created.
+    Unix(UnixPath),
+}
+
+/// Where accepted connections lead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ForwardTo {
+    /// To this host and port.
+    Tcp(Destination),
+    /// To the Unix socket with this path.
+    Unix(UnixPath),
+}
+
+/// Where to listen, and where the connections lead that are accepted there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forward {
-    /// The address to listen at.
-    pub at: Place,
-    /// The destination.
-    pub to: Destination,
+    /// Where to listen.
+    pub at: ListenAt,
+    /// Where connections lead.
+    pub to: ForwardTo,
 }
 
 /// The error of parsing a [`Forward`] or a [`Place`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected {0}, with IPv6 addresses in brackets")]
+#[error("expected {0}, with IPv6 addresses in brackets and paths from the root")]
 pub struct ForwardError(&'static str);
 
 /// Splits a text at its colons, except those within brackets.
@@ -84,14 +104,23 @@ impl FromStr for Forward {
     type Err = ForwardError;
 
     fn from_str(text: &str) -> Result<Self, ForwardError> {
+        let tcp = |bind, port| place(bind, port).map(ListenAt::Tcp);
+        let listen_unix = |path| UnixPath::parse(path).map(ListenAt::Unix);
+        let to_tcp = |host, port| to(host, port).map(ForwardTo::Tcp);
+        let to_unix = |path| UnixPath::parse(path).map(ForwardTo::Unix);
+        let is_path = |text: &str| text.starts_with('/');
         let (at, to) = match parts(text)[..] {
-            [port, host, to_port] => (place(None, port), to(host, to_port)),
-            [bind, port, host, to_port] => (place(Some(bind), port), to(host, to_port)),
+            [at, path] if is_path(at) => (listen_unix(at), to_unix(path)),
+            [port, path] => (tcp(None, port), to_unix(path)),
+            [path, host, port] if is_path(path) => (listen_unix(path), to_tcp(host, port)),
+            [bind, port, path] if is_path(path) => (tcp(Some(bind), port), to_unix(path)),
+            [port, host, to_port] => (tcp(None, port), to_tcp(host, to_port)),
+            [bind, port, host, to_port] => (tcp(Some(bind), port), to_tcp(host, to_port)),
             _ => (None, None),
         };
         match (at, to) {
             (Some(at), Some(to)) => Ok(Self { at, to }),
-            _ => Err(ForwardError("[BIND:]PORT:HOST:PORT")),
+            _ => Err(ForwardError("[BIND:]PORT:HOST:PORT, or a path at either end")),
         }
     }
 }
@@ -119,6 +148,51 @@ impl fmt::Display for Place {
     }
 }
 
+impl ListenAt {
+    /// Sets the port that was chosen, if this has one.
+    pub(super) fn set_port(&mut self, port: u16) {
+        if let Self::Tcp(place) = self {
+            place.port = port;
+        }
+    }
+
+    /// Returns the request to listen there.
+    pub(super) fn purpose(&self) -> Purpose {
+        match self {
+            Self::Tcp(Place { bind, port }) => Purpose::Listen { bind: bind.clone(), port: *port },
+            Self::Unix(path) => Purpose::ListenUnix(path.clone()),
+        }
+    }
+}
+
+impl ForwardTo {
+    /// Returns the request to connect there.
+    pub(super) fn purpose(&self) -> Purpose {
+        match self {
+            Self::Tcp(to) => Purpose::Connect(to.clone()),
+            Self::Unix(path) => Purpose::ConnectUnix(path.clone()),
+        }
+    }
+}
+
+impl fmt::Display for ListenAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(place) => place.fmt(f),
+            Self::Unix(path) => path.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for ForwardTo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(to) => to.fmt(f),
+            Self::Unix(path) => path.fmt(f),
+        }
+    }
+}
+
 impl fmt::Display for Forward {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} to {}", self.at, self.to)
@@ -141,13 +215,32 @@ mod tests {
             ("[fe80::1%Eth0]:8080:a.test:80", "[fe80::1%Eth0]:8080 to a.test:80"),
             ("8080:[fe80::1%3]:80", "localhost:8080 to [fe80::1%3]:80"),
             ("localhost:0:h:1", "localhost:0 to h:1"),
+            ("/run/a.sock:db.test:5432", "/run/a.sock to db.test:5432"),
+            ("/run/a.sock:[::1]:22", "/run/a.sock to [::1]:22"),
+            ("2375:/var/run/docker.sock", "localhost:2375 to /var/run/docker.sock"),
+            ("[::1]:2375:/run/b", "[::1]:2375 to /run/b"),
+            ("/run/a:/run/b", "/run/a to /run/b"),
         ];
         for (text, parsed) in cases {
             assert_eq!(text.parse::<Forward>().expect(text).to_string(), parsed);
         }
-        for text in
-            ["", "80", "80:a", "80:a:b", "a:80:b", "80:a:0", "1:2:3:4:5", "::1:80:a:80", "x:1:a:2"]
-        {
+        for text in [
+            "",
+            "80",
+            "80:a",
+            "80:a:b",
+            "a:80:b",
+            "80:a:0",
+            "1:2:3:4:5",
+            "::1:80:a:80",
+            "x:1:a:2",
+            "a:/b",
+            "80:b",
+            "/a:80",
+            "/a:b:c:d",
+            "80:a:/b",
+            "x:80:/b",
+        ] {
             assert!(text.parse::<Forward>().is_err(), "{text}");
         }
         let place = |text: &str| text.parse::<Place>().map(|place| place.to_string());

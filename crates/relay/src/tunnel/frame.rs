@@ -3,6 +3,7 @@
 //! Each begins with seven bytes: its kind, its channel (0: the session itself) and the length of its payload, in
 //! network byte order. `docs/tunnel.md` has the table.
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -45,6 +46,32 @@ mod kind {
     pub(super) const DELIVERED: u8 = 11;
 }
 
+/// The path of a Unix socket, which is absolute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnixPath(String);
+
+/// The limit on paths of Unix sockets, in bytes (unix(7)).
+const MAX_PATH: usize = 107;
+
+impl UnixPath {
+    /// Returns the path, if this is one that a socket can have.
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_path = text.starts_with('/') && text.len() <= MAX_PATH && !text.contains('\0');
+        is_path.then(|| Self(text.to_owned()))
+    }
+
+    /// Returns the path.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for UnixPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&printable(&self.0))
+    }
+}
+
 /// The purpose of a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
@@ -58,11 +85,15 @@ pub enum Purpose {
         /// The port.
         port: u16,
     },
+    /// A byte stream to the Unix socket with this path, to which the other end connects.
+    ConnectUnix(UnixPath),
+    /// Has the other end listen at a Unix socket with this path as long as the channel is open.
+    ListenUnix(UnixPath),
     /// A byte stream from a program that has connected to the listener of another channel.
     Accepted {
         /// The channel of the listener.
         listen: u32,
-        /// The address of the program.
+        /// The address of the program, which is unspecified at a Unix socket.
         peer: SocketAddr,
     },
     /// IP packets between the interfaces of both ends, each after its length
@@ -271,6 +302,8 @@ mod purpose {
     pub(super) const LISTEN: u8 = 1;
     pub(super) const ACCEPTED: u8 = 2;
     pub(super) const PACKETS: u8 = 3;
+    pub(super) const CONNECT_UNIX: u8 = 4;
+    pub(super) const LISTEN_UNIX: u8 = 5;
 }
 
 fn encode_purpose(purpose: &Purpose, into: &mut BytesMut) {
@@ -299,6 +332,14 @@ fn encode_purpose(purpose: &Purpose, into: &mut BytesMut) {
             into.put_u8(purpose::PACKETS);
             let addresses: Vec<_> = addresses.iter().map(IpAddr::to_string).collect();
             put_text(&addresses.join(","), into);
+        }
+        Purpose::ConnectUnix(path) => {
+            into.put_u8(purpose::CONNECT_UNIX);
+            put_text(path.as_str(), into);
+        }
+        Purpose::ListenUnix(path) => {
+            into.put_u8(purpose::LISTEN_UNIX);
+            put_text(path.as_str(), into);
         }
     }
 }
@@ -330,6 +371,12 @@ fn decode_purpose(mut payload: Bytes) -> Result<Purpose, ProtocolViolation> {
             let addresses = text.split(',').map(|one| one.parse().map_err(|_| BROKEN));
             Ok(Purpose::Packets { addresses: addresses.collect::<Result<_, _>>()? })
         }
+        purpose::CONNECT_UNIX => {
+            Ok(Purpose::ConnectUnix(UnixPath::parse(&text(payload)?).ok_or(BROKEN)?))
+        }
+        purpose::LISTEN_UNIX => {
+            Ok(Purpose::ListenUnix(UnixPath::parse(&text(payload)?).ok_or(BROKEN)?))
+        }
         _ => Err(BROKEN),
     }
 }
@@ -358,6 +405,8 @@ mod tests {
             Frame::Open(Purpose::Connect(Destination::new(host("a.example"), 22))),
             Frame::Open(Purpose::Connect(Destination::parse("a.example.", 22).expect("it"))),
             Frame::Open(Purpose::Connect(Destination::new(host("2001:db8::1"), 80))),
+            Frame::Open(Purpose::ConnectUnix(UnixPath::parse("/run/a.sock").expect("it"))),
+            Frame::Open(Purpose::ListenUnix(UnixPath::parse("/run/b.sock").expect("it"))),
             Frame::Open(Purpose::Connect(Destination::new(host("fe80::1%3"), 80))),
             Frame::Open(Purpose::Connect(Destination::new(host("fe80::1%25253"), 80))),
             Frame::Open(Purpose::Connect(Destination::parse("fe80::1%eth0", 80).expect("it"))),

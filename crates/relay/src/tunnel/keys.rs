@@ -17,6 +17,7 @@ use eyas::KeyFingerprint;
 use eyas::race::target::{Host, parse_port};
 use ipnet::IpNet;
 
+use super::frame::UnixPath;
 use crate::handshake::Destination;
 use crate::rules::{Pattern, Rules};
 
@@ -26,7 +27,11 @@ pub struct Grant {
     /// The name in the line.
     pub name: String,
     pub(crate) open: Arc<Rules>,
+    /// The Unix sockets to which it may connect, if not to any.
+    open_unix: Option<Vec<UnixPath>>,
     listen: ListenPermission,
+    /// The Unix sockets at which it may listen.
+    listen_unix: Vec<UnixPath>,
     /// The networks of its packets. There are none unless the line names some.
     pub(crate) networks: Vec<IpNet>,
 }
@@ -91,6 +96,16 @@ impl Grant {
         self.networks.iter().any(|network| network.contains(&address))
     }
 
+    /// Returns whether the key may connect to this Unix socket.
+    pub(crate) fn may_open_unix(&self, path: &UnixPath) -> bool {
+        self.open_unix.as_ref().is_none_or(|paths| paths.contains(path))
+    }
+
+    /// Returns whether the key may listen at this Unix socket.
+    pub(crate) fn may_listen_unix(&self, path: &UnixPath) -> bool {
+        self.listen_unix.contains(path)
+    }
+
     /// Returns whether the key may listen there.
     pub(crate) fn may_listen(&self, bind: &str, port: u16) -> bool {
         let bind = plain(bind);
@@ -125,6 +140,8 @@ fn authorized(line: &str) -> Result<(KeyFingerprint, Grant), String> {
     let (key, name) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
     let key = key.parse().map_err(|error| format!("{key:?} is not a key: {error}"))?;
     let (mut open, mut listen, mut networks) = (None::<Vec<Pattern>>, None::<Vec<_>>, Vec::new());
+    let (mut open_unix, mut listen_unix) = (Vec::new(), Vec::new());
+    let unix = |path: &str| UnixPath::parse(path).ok_or_else(|| format!("{path:?} is too long"));
     let mut left = Some(options).filter(|options| !options.is_empty());
     while let Some(options) = left {
         let (option, more) = match split_outside_quotes(options, ',') {
@@ -139,14 +156,18 @@ fn authorized(line: &str) -> Result<(KeyFingerprint, Grant), String> {
         match name.to_ascii_lowercase().as_str() {
             "permit-open" => {
                 let open = open.get_or_insert_default();
-                if value != "none" {
+                if value.starts_with('/') {
+                    open_unix.push(unix(value)?);
+                } else if value != "none" {
                     let value = value.strip_suffix(":*").unwrap_or(value);
                     open.push(value.parse().map_err(|error| format!("{value:?}: {error}"))?);
                 }
             }
             "permit-listen" => {
                 let listen = listen.get_or_insert_default();
-                if value != "none" {
+                if value.starts_with('/') {
+                    listen_unix.push(unix(value)?);
+                } else if value != "none" {
                     listen.push(place(value)?);
                 }
             }
@@ -155,6 +176,7 @@ fn authorized(line: &str) -> Result<(KeyFingerprint, Grant), String> {
             other => return Err(format!("there is no option {other:?}")),
         }
     }
+    let open_unix = open.is_some().then_some(open_unix);
     let open = match open {
         None => Rules::default(),
         Some(allow) => {
@@ -163,7 +185,8 @@ fn authorized(line: &str) -> Result<(KeyFingerprint, Grant), String> {
         }
     };
     let listen = listen.map_or(ListenPermission::Loopback, ListenPermission::At);
-    Ok((key, Grant { name: name.trim().to_owned(), open: Arc::new(open), listen, networks }))
+    let (name, open) = (name.trim().to_owned(), Arc::new(open));
+    Ok((key, Grant { name, open, open_unix, listen, listen_unix, networks }))
 }
 
 /// Parses `ADDRESS` or `ADDRESS/BITS`. Bits beyond the prefix must be 0, since otherwise it is probably a mistake.
@@ -299,6 +322,14 @@ mod tests {
         assert!(none.open.allow.is_empty() && none.open.deny.len() == 1);
         assert!(!none.may_listen("", 80));
         assert!(grant(r#"permit-listen="*:*""#).may_listen("192.0.2.1", 1));
+        let path = |text: &str| UnixPath::parse(text).expect("a path");
+        let socket = path("/run/a.sock");
+        assert!(grant("").may_open_unix(&socket) && !grant("").may_listen_unix(&socket));
+        assert!(!some.may_open_unix(&socket) && !none.may_open_unix(&socket));
+        let unix = grant(r#"permit-open="/run/a.sock",permit-listen="/run/a.sock""#);
+        assert!(unix.may_open_unix(&socket) && unix.may_listen_unix(&socket));
+        assert!(!unix.may_open_unix(&path("/run/a.sock2")) && !unix.may_listen("", 80));
+        assert!(unix.open.allow.is_empty() && unix.open.deny.len() == 1);
     }
 
     #[test]

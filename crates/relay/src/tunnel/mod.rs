@@ -29,6 +29,7 @@ pub mod keys;
 mod leases;
 mod link;
 mod liveness;
+mod local;
 mod notice;
 pub mod packets;
 mod paths;

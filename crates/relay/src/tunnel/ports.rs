@@ -1,46 +1,67 @@
-//! The ports at which a server listens for its clients.
+//! The ports and Unix sockets at which a server listens for its clients.
 
 use std::sync::Arc;
 
 use eyas::KeyFingerprint;
-use tokio::net::TcpListener;
 
-use super::forward::Place;
+use super::forward::ListenAt;
+use super::frame::UnixPath;
 use super::leases::{Lease, Leases};
 use super::link::Link;
+use super::local::LocalListener;
 use super::sockets::{self, ListenError};
 
-/// All ports at which a server listens for its clients.
+/// All ports and Unix sockets at which a server listens for its clients.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ports {
-    leases: Leases<u16>,
+    leases: Leases<Resource>,
+}
+
+/// What only one session can have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Resource {
+    Port(u16),
+    Socket(UnixPath),
+}
+
+impl Resource {
+    fn of(at: &ListenAt, port: u16) -> Self {
+        match at {
+            ListenAt::Tcp(_) => Self::Port(port),
+            ListenAt::Unix(path) => Self::Socket(path.clone()),
+        }
+    }
 }
 
 /// A listener with its share of the lease. The port is released once the last listener is closed, in whichever
 /// task.
 #[derive(Debug)]
 pub(super) struct LeasedListener {
-    pub(super) listener: TcpListener,
+    pub(super) listener: LocalListener,
     // Dropped after the socket, as the later field.
-    _lease: Arc<Lease<u16>>,
+    _lease: Arc<Lease<Resource>>,
 }
 
 impl Ports {
     /// Listens for the client with this key. If a dead session of the same key has the port, it is taken over.
     pub(super) async fn listen(
         &self,
-        at: &Place,
+        at: &ListenAt,
         key: KeyFingerprint,
         link: &Link,
     ) -> Result<(Vec<LeasedListener>, u16), ListenError> {
+        let wanted = match at {
+            ListenAt::Tcp(place) => Resource::of(at, place.port),
+            ListenAt::Unix(_) => Resource::of(at, 0),
+        };
         let bound = match sockets::listen(at) {
-            Err(why) if why.is_in_use && self.leases.take_over(&at.port, key, link).await => {
+            Err(why) if why.is_in_use && self.leases.take_over(&wanted, key, link).await => {
                 sockets::listen(at)
             }
             bound => bound,
         };
         let (listeners, port) = bound?;
-        let lease = Arc::new(self.leases.add(port, key, link));
+        let lease = Arc::new(self.leases.add(Resource::of(at, port), key, link));
         let leased = |listener| LeasedListener { listener, _lease: lease.clone() };
         Ok((listeners.into_iter().map(leased).collect(), port))
     }

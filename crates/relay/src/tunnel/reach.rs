@@ -5,7 +5,7 @@ use eyas::race::policy::{Policy, SctpSecurity};
 use eyas::race::target::Target;
 use eyas::{ConnectError, Connection, Endpoint, KeyFingerprint};
 
-use super::forward::Place;
+use super::forward::ListenAt;
 use super::frame::{Purpose, RefuseReason};
 use super::link::{ChannelRequests, Link};
 use super::session::{End, SessionLimits, Side};
@@ -28,7 +28,7 @@ pub enum TunnelError {
     NotAccepted(End),
     /// It is impossible to listen at this end.
     #[error("cannot listen at {0}: {1}")]
-    Listen(Place, String),
+    Listen(ListenAt, String),
     /// The other end refused a request.
     #[error("{what}: {text}")]
     Refused {

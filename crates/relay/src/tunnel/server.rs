@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::forward::Place;
+use super::forward::{ListenAt, Place};
 use super::frame::{Purpose, RefuseReason};
 use super::keys::Grant;
 use super::leases::Leases;
@@ -19,7 +19,7 @@ use super::ports::{LeasedListener, Ports};
 use super::session::{ServerLimits, SessionLimits, Side};
 use super::sessions::Sessions;
 use super::shares::Shares;
-use super::sockets::{accept, connect, forward, reset_when_dropped};
+use super::sockets::{accept, connect, connect_unix, forward};
 use super::transport::SessionTransport;
 
 /// The limit on the listeners of one session.
@@ -216,7 +216,25 @@ impl ServedClient {
                     Err((why, text)) => request.refuse(why, text),
                 }
             }
-            Purpose::Listen { bind, port } => self.listen(request, Place { bind, port }).await,
+            Purpose::ConnectUnix(path) => {
+                if !self.grant.may_open_unix(&path) {
+                    let text = format!("this key may not connect to {path} (permit-open)");
+                    return request.refuse(RefuseReason::NotAllowed, text);
+                }
+                match connect_unix(&path).await {
+                    Ok(reached) => reached.forward(request.accept(0)).await,
+                    Err((why, text)) => request.refuse(why, text),
+                }
+            }
+            Purpose::Listen { bind, port } => {
+                let is_allowed = self.grant.may_listen(&bind, port);
+                let at = ListenAt::Tcp(Place { bind, port });
+                self.listen(request, at, is_allowed).await;
+            }
+            Purpose::ListenUnix(path) => {
+                let is_allowed = self.grant.may_listen_unix(&path);
+                self.listen(request, ListenAt::Unix(path), is_allowed).await;
+            }
             Purpose::Packets { addresses } => {
                 if let Err((request, why, text)) = self.exchange(request, &addresses).await {
                     request.refuse(why, text);
@@ -230,8 +248,8 @@ impl ServedClient {
     }
 
     /// Listens until the client closes the channel.
-    async fn listen(self, request: ChannelRequest, at: Place) {
-        if !self.grant.may_listen(&at.bind, at.port) {
+    async fn listen(self, request: ChannelRequest, at: ListenAt, is_allowed: bool) {
+        if !is_allowed {
             let text = format!("this key may not listen at {at} (permit-listen)");
             return request.refuse(RefuseReason::NotAllowed, text);
         }
@@ -311,7 +329,7 @@ impl ServedClient {
                 accepted = accept(&leased.listener, &warnings) => accepted,
             };
             let Some((client, peer)) = accepted else { continue };
-            reset_when_dropped(&client);
+            client.reset_when_dropped();
             let place = match self.server.places.channels.take(self.key) {
                 Ok(place) => place,
                 Err(why) => {

@@ -10,12 +10,13 @@ use eyas::race::target::TargetError;
 use eyas::sockets::{self, StreamProtocol, Wanted};
 use eyas::zone::parse_address;
 use eyas::{Endpoint, Feedback};
-use socket2::SockRef;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, UnixStream};
+use tokio::time::timeout;
 
-use super::forward::Place;
-use super::frame::RefuseReason;
+use super::forward::{ListenAt, Place};
+use super::frame::{RefuseReason, UnixPath};
 use super::link::ChannelStream;
+use super::local::{LocalListener, LocalStream};
 use super::notice::ThrottledWarnings;
 use crate::copy::{self, ByteCounts, End, Until};
 use crate::handshake::Destination;
@@ -40,8 +41,29 @@ pub(crate) struct ListenError {
     pub(crate) is_in_use: bool,
 }
 
+/// Listens at an address or a Unix socket, which has no port.
+pub(crate) fn listen(at: &ListenAt) -> Result<(Vec<LocalListener>, u16), ListenError> {
+    match at {
+        ListenAt::Tcp(place) => {
+            let (listeners, port) = listen_tcp(place)?;
+            Ok((listeners.into_iter().map(LocalListener::Tcp).collect(), port))
+        }
+        ListenAt::Unix(path) => match LocalListener::unix(path) {
+            Ok(listener) => Ok((vec![listener], 0)),
+            Err(error) => {
+                let is_in_use = error.kind() == std::io::ErrorKind::AddrInUse;
+                let text = match is_in_use {
+                    true => format!("{path} exists"),
+                    false => format!("{path}: {error}"),
+                };
+                Err(ListenError { text, is_in_use })
+            }
+        },
+    }
+}
+
 /// Listens at an address: without one, on loopback, in both families if possible.
-pub(crate) fn listen(at: &Place) -> Result<(Vec<TcpListener>, u16), ListenError> {
+fn listen_tcp(at: &Place) -> Result<(Vec<TcpListener>, u16), ListenError> {
     let (four, six) = (IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST));
     let at_port = |ip: IpAddr| SocketAddr::new(ip, at.port);
     let tries: Vec<Vec<SocketAddr>> = match at.bind.as_str() {
@@ -82,16 +104,18 @@ pub(crate) fn listen(at: &Place) -> Result<(Vec<TcpListener>, u16), ListenError>
 /// A connection to the destination of a channel.
 #[derive(Debug)]
 pub(crate) struct Reached {
-    tcp: TcpStream,
-    feedback: Feedback,
+    stream: LocalStream,
+    /// For the memory, if it was raced.
+    feedback: Option<Feedback>,
 }
 
 impl Reached {
     /// Forwards data between the destination and the channel.
     pub(crate) async fn forward(self, channel: ChannelStream) {
         // Data sent on the channel comes from the destination.
-        if forward(self.tcp, channel).await.sent > 0 {
-            self.feedback.first_byte_seen();
+        let counts = forward(self.stream, channel).await;
+        if let Some(feedback) = self.feedback.filter(|_| counts.sent > 0) {
+            feedback.first_byte_seen();
         }
     }
 }
@@ -116,40 +140,42 @@ pub(crate) async fn connect(
     let feedback = connection.feedback();
     let other = |_| (RefuseReason::Failed, "the connection is not TCP".to_owned());
     let tcp = connection.into_tcp().map_err(other)?;
-    Ok(Reached { tcp, feedback })
+    Ok(Reached { stream: LocalStream::Tcp(tcp), feedback: Some(feedback) })
+}
+
+/// Connects to a Unix socket.
+pub(crate) async fn connect_unix(path: &UnixPath) -> Result<Reached, (RefuseReason, String)> {
+    let failed =
+        |cause: String| (RefuseReason::Failed, format!("cannot connect to {path}: {cause}"));
+    // A listener whose queue is full holds it up.
+    let connected = timeout(CONNECT_TIME, UnixStream::connect(path.as_str())).await;
+    let connected = connected.map_err(|_| failed("it accepts nothing".to_owned()))?;
+    let unix = connected.map_err(|error| failed(error.to_string()))?;
+    Ok(Reached { stream: LocalStream::Unix(unix), feedback: None })
 }
 
 /// Forwards data between a channel and a local connection. If anything ends it before both directions have
 /// ended, even if the task is stopped or the process killed, the local connection is reset, so that it does not
 /// look complete.
-pub(crate) async fn forward(mut tcp: TcpStream, mut channel: ChannelStream) -> ByteCounts {
+pub(crate) async fn forward(mut stream: LocalStream, mut channel: ChannelStream) -> ByteCounts {
     let mut bytes = ByteCounts::default();
-    reset_when_dropped(&tcp);
+    stream.reset_when_dropped();
     let kind = (Until::Both, IDLE_TIME);
-    let end = copy::bidirectional(&mut tcp, &mut channel, kind, &mut bytes).await;
+    let end = copy::bidirectional(&mut stream, &mut channel, kind, &mut bytes).await;
     if matches!(end, End::Both) {
-        let _ = SockRef::from(&tcp).set_linger(None);
+        stream.end_when_dropped();
     }
     bytes
-}
-
-/// Has this connection reset when it is dropped.
-pub(crate) fn reset_when_dropped(tcp: &TcpStream) {
-    let _ = SockRef::from(tcp).set_linger(Some(Duration::ZERO));
 }
 
 /// Accepts the next client of a listener. If the machine is out of resources, returns `None` after a warning and a
 /// pause.
 pub(crate) async fn accept(
-    listener: &TcpListener,
+    listener: &LocalListener,
     warnings: &ThrottledWarnings,
-) -> Option<(TcpStream, SocketAddr)> {
+) -> Option<(LocalStream, SocketAddr)> {
     match listener.accept().await {
-        Ok((client, peer)) => {
-            // Keystrokes must not wait for one another's acknowledgement.
-            let _ = client.set_nodelay(true);
-            Some((client, peer))
-        }
+        Ok(accepted) => Some(accepted),
         Err(error) => {
             warnings.warn("exhausted", sockets::exhausted(&error));
             tokio::time::sleep(ACCEPT_PAUSE).await;

@@ -8,6 +8,7 @@ mod packets;
 mod ports;
 mod restarts;
 mod shares;
+mod unix;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::mpsc::{Receiver, channel};

@@ -138,7 +138,7 @@ impl Session {
     /// to deliver what that channel had sent, in order, before anything new. A request to listen carries
     /// nothing and stays on the first.
     pub(super) fn choose_lane(&self, purpose: &Purpose) -> Lane {
-        if matches!(purpose, Purpose::Listen { .. }) {
+        if matches!(purpose, Purpose::Listen { .. } | Purpose::ListenUnix(_)) {
             return Lane::FIRST;
         }
         let usable =
