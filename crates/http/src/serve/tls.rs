@@ -64,7 +64,12 @@ pub(super) struct Tls {
 enum Certificates {
     /// Its own identities: the one with which it started, or the first of several, and the current
     /// ones.
-    Own { first: ServerIdentity, are_several: bool, current: Arc<Current> },
+    Own {
+        first: ServerIdentity,
+        #[cfg_attr(not(feature = "sctp"), expect(dead_code, reason = "only DTLS asks"))]
+        are_several: bool,
+        current: Arc<Current>,
+    },
     /// What the caller chooses.
     Resolved(Arc<dyn ResolvesServerCert>),
 }
