@@ -1,8 +1,21 @@
 //! Text of plans and results as it may be shown: terminals obey control characters.
 
-/// Returns whether a character is shown rather than obeyed.
+/// Returns whether a character is shown rather than obeyed: what `eyas::printable` calls that, on which the
+/// simulations do not depend, and line ends and tabulators.
 fn is_printable(c: char) -> bool {
-    eyas::printable::is_printable(c) || matches!(c, '\n' | '\t')
+    let is_hidden = matches!(
+        c,
+        '\u{ad}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
+    );
+    !(c.is_control() || is_hidden) || matches!(c, '\n' | '\t')
 }
 
 /// Rejects text of a plan that a terminal would obey instead of showing it.
@@ -41,6 +54,15 @@ pub(crate) fn make_printable(value: &mut serde_json::Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "load")]
+    #[test]
+    fn it_is_printable_where_eyas_says_so() {
+        for c in (0..=u32::from(char::MAX)).filter_map(char::from_u32) {
+            let is_layout = matches!(c, '\n' | '\t');
+            assert_eq!(is_printable(c), eyas::printable::is_printable(c) || is_layout, "{c:?}");
+        }
+    }
 
     #[test]
     fn what_a_terminal_obeys_is_replaced() {
