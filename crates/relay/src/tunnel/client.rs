@@ -20,7 +20,7 @@ use super::forward::{Forward, ForwardTo, ListenAt, Place};
 use super::frame::{Purpose, RefuseReason};
 use super::link::{ChannelStream, Link};
 use super::liveness::Attempts;
-use super::local::{LocalListener, LocalStream};
+use super::local::{LocalListener, LocalStream, reset_when_dropped};
 use super::notice::{Notice, Observer, ThrottledWarnings};
 use super::packets::Interface;
 use super::probing::Probing;
@@ -367,7 +367,7 @@ async fn serve_local(
     to: ForwardTo,
     sessions: watch::Receiver<Option<Link>>,
 ) {
-    client.reset_when_dropped();
+    reset_when_dropped(&client);
     match open_channel(&setup.demand, to.purpose(), sessions).await {
         Ok(channel) => {
             forward(client, channel).await;

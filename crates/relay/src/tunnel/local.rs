@@ -6,13 +6,11 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net as std_unix;
 use std::path::PathBuf;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use socket2::{Domain, SockAddr, SockRef, Socket, Type};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio_util::either::Either;
 
 use super::frame::UnixPath;
 
@@ -20,25 +18,19 @@ use super::frame::UnixPath;
 const BACKLOG: i32 = 4096;
 
 /// A connection with a program or a service.
-#[derive(Debug)]
-pub(crate) enum LocalStream {
-    Tcp(TcpStream),
-    Unix(UnixStream),
+pub(crate) type LocalStream = Either<TcpStream, UnixStream>;
+
+/// Has a connection reset when it is dropped. A Unix socket has no reset: its other end sees the end.
+pub(crate) fn reset_when_dropped(stream: &LocalStream) {
+    if let LocalStream::Left(tcp) = stream {
+        let _ = SockRef::from(tcp).set_linger(Some(Duration::ZERO));
+    }
 }
 
-impl LocalStream {
-    /// Has the connection reset when it is dropped. A Unix socket has no reset: its other end sees the end.
-    pub(crate) fn reset_when_dropped(&self) {
-        if let Self::Tcp(tcp) = self {
-            let _ = SockRef::from(tcp).set_linger(Some(Duration::ZERO));
-        }
-    }
-
-    /// Has it end in order when it is dropped.
-    pub(crate) fn end_when_dropped(&self) {
-        if let Self::Tcp(tcp) = self {
-            let _ = SockRef::from(tcp).set_linger(None);
-        }
+/// Has it end in order when it is dropped.
+pub(crate) fn end_when_dropped(stream: &LocalStream) {
+    if let LocalStream::Left(tcp) = stream {
+        let _ = SockRef::from(tcp).set_linger(None);
     }
 }
 
@@ -61,11 +53,11 @@ impl LocalListener {
                 let (tcp, peer) = listener.accept().await?;
                 // Keystrokes must not wait for one another's acknowledgement.
                 let _ = tcp.set_nodelay(true);
-                Ok((LocalStream::Tcp(tcp), peer))
+                Ok((LocalStream::Left(tcp), peer))
             }
             Self::Unix { listener, .. } => {
                 let (unix, _) = listener.accept().await?;
-                Ok((LocalStream::Unix(unix), (Ipv4Addr::UNSPECIFIED, 0).into()))
+                Ok((LocalStream::Right(unix), (Ipv4Addr::UNSPECIFIED, 0).into()))
             }
         }
     }
@@ -123,46 +115,6 @@ impl Drop for SocketFile {
         let found = fs::symlink_metadata(&self.path);
         if found.is_ok_and(|found| (found.dev(), found.ino()) == self.identity) {
             let _ = fs::remove_file(&self.path);
-        }
-    }
-}
-
-impl AsyncRead for LocalStream {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tcp(tcp) => Pin::new(tcp).poll_read(cx, buf),
-            Self::Unix(unix) => Pin::new(unix).poll_read(cx, buf),
-        }
-    }
-}
-
-impl AsyncWrite for LocalStream {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Tcp(tcp) => Pin::new(tcp).poll_write(cx, buf),
-            Self::Unix(unix) => Pin::new(unix).poll_write(cx, buf),
-        }
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tcp(tcp) => Pin::new(tcp).poll_flush(cx),
-            Self::Unix(unix) => Pin::new(unix).poll_flush(cx),
-        }
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tcp(tcp) => Pin::new(tcp).poll_shutdown(cx),
-            Self::Unix(unix) => Pin::new(unix).poll_shutdown(cx),
         }
     }
 }

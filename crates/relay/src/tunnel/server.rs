@@ -13,6 +13,7 @@ use super::frame::{Purpose, RefuseReason};
 use super::keys::Grant;
 use super::leases::Leases;
 use super::link::{ChannelRequest, ChannelStream, Link};
+use super::local::reset_when_dropped;
 use super::notice::{Notice, Observer, ThrottledWarnings};
 use super::packets::{Interface, exchange_packets};
 use super::ports::{LeasedListener, Ports};
@@ -329,7 +330,7 @@ impl ServedClient {
                 accepted = accept(&leased.listener, &warnings) => accepted,
             };
             let Some((client, peer)) = accepted else { continue };
-            client.reset_when_dropped();
+            reset_when_dropped(&client);
             let place = match self.server.places.channels.take(self.key) {
                 Ok(place) => place,
                 Err(why) => {

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use super::forward::{ListenAt, Place};
 use super::frame::{RefuseReason, UnixPath};
 use super::link::ChannelStream;
-use super::local::{LocalListener, LocalStream};
+use super::local::{LocalListener, LocalStream, end_when_dropped, reset_when_dropped};
 use super::notice::ThrottledWarnings;
 use crate::copy::{self, ByteCounts, End, Until};
 use crate::handshake::Destination;
@@ -140,7 +140,7 @@ pub(crate) async fn connect(
     let feedback = connection.feedback();
     let other = |_| (RefuseReason::Failed, "the connection is not TCP".to_owned());
     let tcp = connection.into_tcp().map_err(other)?;
-    Ok(Reached { stream: LocalStream::Tcp(tcp), feedback: Some(feedback) })
+    Ok(Reached { stream: LocalStream::Left(tcp), feedback: Some(feedback) })
 }
 
 /// Connects to a Unix socket.
@@ -151,7 +151,7 @@ pub(crate) async fn connect_unix(path: &UnixPath) -> Result<Reached, (RefuseReas
     let connected = timeout(CONNECT_TIME, UnixStream::connect(path.as_str())).await;
     let connected = connected.map_err(|_| failed("it accepts nothing".to_owned()))?;
     let unix = connected.map_err(|error| failed(error.to_string()))?;
-    Ok(Reached { stream: LocalStream::Unix(unix), feedback: None })
+    Ok(Reached { stream: LocalStream::Right(unix), feedback: None })
 }
 
 /// Forwards data between a channel and a local connection. If anything ends it before both directions have
@@ -159,11 +159,11 @@ pub(crate) async fn connect_unix(path: &UnixPath) -> Result<Reached, (RefuseReas
 /// look complete.
 pub(crate) async fn forward(mut stream: LocalStream, mut channel: ChannelStream) -> ByteCounts {
     let mut bytes = ByteCounts::default();
-    stream.reset_when_dropped();
+    reset_when_dropped(&stream);
     let kind = (Until::Both, IDLE_TIME);
     let end = copy::bidirectional(&mut stream, &mut channel, kind, &mut bytes).await;
     if matches!(end, End::Both) {
-        stream.end_when_dropped();
+        end_when_dropped(&stream);
     }
     bytes
 }
