@@ -41,6 +41,15 @@ impl Pseudonym {
     }
 }
 
+/// Returns the values of the fields of one message as one value, in their order (RFC 9110 §5.3).
+pub(crate) fn combined<'a>(values: impl Iterator<Item = &'a [u8]>) -> Option<HeaderValue> {
+    let values: Vec<&[u8]> = values.collect();
+    if values.is_empty() {
+        return None;
+    }
+    HeaderValue::from_bytes(&values.join(&b", "[..])).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -38,6 +38,7 @@ use crate::handshake::{
     Destination, Protocol, Refusal, Refused, http_credentials, http_destination,
 };
 use crate::proxy_status::{self, ErrorType};
+use crate::pseudonym;
 use crate::report::Ending;
 use crate::shared::Shared;
 use crate::via::TunnelKind;
@@ -239,9 +240,7 @@ impl Stream<'_> {
         let given = http_credentials(field.map(HeaderValue::as_bytes));
         self.client_state.user = self.shared.authenticate(self.client.ip(), given.as_ref())?;
         let hops = request.headers().get_all(VIA).iter().map(HeaderValue::as_bytes);
-        let hops: Vec<&[u8]> = hops.collect();
-        let hops = (!hops.is_empty()).then(|| HeaderValue::from_bytes(&hops.join(&b", "[..])));
-        self.client_state.hops = hops.transpose().unwrap_or_default();
+        self.client_state.hops = pseudonym::combined(hops);
         if kind == TunnelKind::Datagrams {
             return connect_udp::destination(request.uri().path());
         }

@@ -16,6 +16,7 @@ use super::{Awaiting, Destination, MAX_HEAD, Protocol, Read, Refusal, Refused, R
 use crate::body::Body;
 use crate::connect_udp::{self, PROTOCOL};
 use crate::proxy_status::{PROXY_STATUS, field_value};
+use crate::pseudonym;
 use crate::users::Credentials;
 
 /// The limit on the header fields of one request.
@@ -95,18 +96,10 @@ fn parsed(head: &[u8]) -> Result<ParsedHead, Refusal> {
         }
         Err(cause) => return Err(Refusal::Malformed(format!("its request is not HTTP: {cause}"))),
     }
-    let via: Vec<&[u8]> = parsed
-        .headers
-        .iter()
-        .filter(|field| field.name.eq_ignore_ascii_case("via"))
-        .map(|field| field.value)
-        .collect();
+    let via = parsed.headers.iter().filter(|field| field.name.eq_ignore_ascii_case("via"));
     Ok(ParsedHead {
         credentials: credentials(only(parsed.headers, "proxy-authorization")),
-        hops: (!via.is_empty())
-            .then(|| HeaderValue::from_bytes(&via.join(&b", "[..])))
-            .transpose()
-            .unwrap_or_default(),
+        hops: pseudonym::combined(via.map(|field| field.value)),
         request: request(&parsed),
     })
 }
