@@ -119,6 +119,20 @@ impl Admission {
         Ok(Permit { admission: Arc::clone(self), client, place: Place::Pending(number), evicted })
     }
 
+    /// Returns the permit for a client that has named its destination already, as this user if it had to be one.
+    ///
+    /// # Errors
+    /// Returns the reason, for the client, if a limit is reached.
+    pub(crate) fn admit_settled(
+        self: &Arc<Self>,
+        client: IpAddr,
+        user: Option<&str>,
+    ) -> Result<Permit, String> {
+        let mut permit = self.admit(client)?;
+        permit.settle(user)?;
+        Ok(permit)
+    }
+
     /// Returns the number of open connections.
     pub(crate) fn open(&self) -> usize {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).total
@@ -232,21 +246,11 @@ mod tests {
         })
     }
 
-    /// Returns the permit of a client that has named its destination.
-    fn settled(
-        admission: &Arc<Admission>,
-        client: IpAddr,
-        user: Option<&str>,
-    ) -> Result<Permit, String> {
-        let mut permit = admission.admit(client)?;
-        permit.settle(user).map(|()| permit)
-    }
-
     #[test]
     fn a_dropped_permit_makes_room() {
         let admission = admission(1, 1);
         let client = IpAddr::from([192, 0, 2, 1]);
-        let first = settled(&admission, client, None);
+        let first = admission.admit_settled(client, None);
         assert!(first.is_ok() && admission.admit(client).is_err());
         drop(first);
         assert_eq!(admission.open(), 0);
@@ -257,12 +261,13 @@ mod tests {
     fn one_client_leaves_room_for_others_unless_it_is_this_machine() {
         let admission = admission(10, 2);
         let in_network = |host| IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, host]);
-        let remote: Vec<_> =
-            (1..=5).filter_map(|host| settled(&admission, in_network(host), None).ok()).collect();
+        let remote: Vec<_> = (1..=5)
+            .filter_map(|host| admission.admit_settled(in_network(host), None).ok())
+            .collect();
         assert_eq!(remote.len(), 2, "one /64 is one client");
         let loopback = IpAddr::from([127, 0, 0, 1]);
         let local: Vec<_> =
-            (0..20).filter_map(|_| settled(&admission, loopback, None).ok()).collect();
+            (0..20).filter_map(|_| admission.admit_settled(loopback, None).ok()).collect();
         assert_eq!(local.len(), 8);
     }
 
@@ -270,7 +275,7 @@ mod tests {
     fn clients_that_say_nothing_make_room() {
         let admission = admission(8, 4);
         let client = |host| IpAddr::from([192, 0, 2, host]);
-        let kept = settled(&admission, client(9), None).expect("a place");
+        let kept = admission.admit_settled(client(9), None).expect("a place");
         let silent: Vec<_> = [1, 1, 1, 2, 2, 3, 3]
             .map(|host| admission.admit(client(host)).expect("a place"))
             .into();
@@ -291,12 +296,12 @@ mod tests {
         let admission = admission(10, 10);
         let client = |host| IpAddr::from([192, 0, 2, host]);
         let of_ada: Vec<_> = (1..=5)
-            .filter_map(|host| settled(&admission, client(host), Some("ada")).ok())
+            .filter_map(|host| admission.admit_settled(client(host), Some("ada")).ok())
             .collect();
         assert_eq!((of_ada.len(), admission.open()), (3, 3));
-        assert!(settled(&admission, client(1), Some("bob")).is_ok());
+        assert!(admission.admit_settled(client(1), Some("bob")).is_ok());
         drop(of_ada);
-        assert!(settled(&admission, client(1), Some("ada")).is_ok());
+        assert!(admission.admit_settled(client(1), Some("ada")).is_ok());
     }
 
     proptest! {
@@ -318,8 +323,8 @@ mod tests {
                 prop_assert!(held <= 6);
             }
             drop(permits);
-            prop_assert_eq!(admission.open.lock().expect("not poisoned").evicted, 0);
             let open = admission.open.lock().expect("not poisoned");
+            prop_assert_eq!(open.evicted, 0);
             prop_assert!(open.total == 0 && open.by_client.is_empty() && open.by_user.is_empty() && open.pending.is_empty());
         }
     }

@@ -48,8 +48,7 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener, port: u16) {
 /// Serves a connection of a program until it ends, and reports the outcome.
 async fn serve(shared: Arc<Shared>, program: TcpStream, client: SocketAddr, port: u16) {
     shared.counters.accepted();
-    let admitted = shared.admission.admit(client.ip());
-    let Ok(_permit) = admitted.and_then(|mut permit| permit.settle(None).map(|()| permit)) else {
+    let Ok(_permit) = shared.admission.admit_settled(client.ip(), None) else {
         return shared.counters.over_limit();
     };
     let mut client_state = ClientState::new(client);

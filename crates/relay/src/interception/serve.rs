@@ -189,9 +189,7 @@ impl Interception {
             SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::LOCALHOST),
             SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
         };
-        let admitted = shared.admission.admit(client);
-        let settled = admitted.and_then(|mut permit| permit.settle(None).map(|()| permit));
-        let permit = match settled {
+        let permit = match shared.admission.admit_settled(client, None) {
             Ok(permit) if !shared.drain.is_cancelled() => permit,
             _ => {
                 shared.counters.over_limit();
