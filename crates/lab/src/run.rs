@@ -1,8 +1,11 @@
 //! The results of one run, and of all runs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+use crate::statistics::percentile;
 
 /// The measurements of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,6 +26,26 @@ pub struct RunResult {
     /// The observations of a program under test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
+}
+
+/// The percentile of keystrokes' delays that is judged.
+pub(crate) const SLOW_KEYSTROKE: f64 = 99.0;
+
+/// Returns the delays of keystrokes in ms, with those that have not arrived: `waiting` is the time since
+/// the last one that has arrived fell. They count with the time that they have waited, if that is
+/// already longer than the slow ones took.
+pub(crate) fn with_waiting_keystrokes(
+    mut delays: Vec<f64>,
+    waiting: Duration,
+    every: Duration,
+) -> Vec<f64> {
+    delays.sort_by(f64::total_cmp);
+    let arrived = percentile(&delays, SLOW_KEYSTROKE);
+    let count = (waiting.as_nanos() / every.as_nanos().max(1)) as u32;
+    let waits = (1..=count).map(|keystroke| (waiting - every * keystroke).as_nanos() as f64 / 1e6);
+    delays.extend(waits.filter(|wait| *wait > arrived || arrived.is_nan()));
+    delays.sort_by(f64::total_cmp);
+    delays
 }
 
 /// The observations of a program under test.

@@ -77,6 +77,29 @@ fn every_stack_moves_data_over_several_paths() {
 }
 
 #[test]
+fn a_drawn_network_is_measured_with_every_stack() {
+    let set = [
+        "live.network.both_ways=100 %",
+        "live.network.delay=['1 ms', '2 ms']",
+        "live.network.duration=['600 ms', '600 ms']",
+    ];
+    let Some(result) = run("cmt-random-live", "all_4", &set, false) else { return };
+    let columns = match result {
+        Err(LiveError::Missing(what)) => return eprintln!("SKIPPED: {what}"),
+        result => result.unwrap().columns,
+    };
+    let all = ["throughput", "alone", "best", "sum", "keystroke", "keystroke-alone"];
+    let all = all.into_iter().chain(["simulated", "agree", "mptcp", "tcp-alone", "mptcp-best"]);
+    for column in all.chain(["beside-mptcp", "best-98"]) {
+        assert_eq!(columns.get(column).map(Vec::len), Some(1), "{column}: {columns:?}");
+    }
+    // The network is the same for all of them.
+    let throughput = columns["throughput"][0];
+    assert_eq!(columns["agree"][0], throughput / columns["simulated"][0], "{columns:?}");
+    assert!(throughput > 0.0 && columns["mptcp"][0] > 0.0, "{columns:?}");
+}
+
+#[test]
 fn a_third_party_client_is_measured_by_its_packets() {
     let client = "id = 'any'\nversion = 'curl --version'
         command = 'curl -sS -o /dev/null --cacert {ca} {url}'";

@@ -13,6 +13,7 @@
 //! | `connect` | `h3-delay`, `h3-loss` |
 //! | `policies` | `h3-policies` |
 //! | `multipath` | `cmt-live` |
+//! | `drawn` | `cmt-random-live` |
 //! | `cost` | `he-cost`, `he-cache` |
 //! | `all_transports` | `he-six` |
 //! | `clients` | `he-clients` |
@@ -44,6 +45,8 @@ mod connect;
 mod cost;
 #[cfg(all(target_os = "linux", feature = "load"))]
 mod dns;
+#[cfg(all(target_os = "linux", feature = "load"))]
+mod drawn;
 #[cfg(all(target_os = "linux", feature = "load"))]
 mod host;
 #[cfg(all(target_os = "linux", feature = "load"))]

@@ -9,7 +9,7 @@ pub struct Shipped {
     pub text: &'static str,
 }
 
-const SHIPPED: [Shipped; 17] = [
+const SHIPPED: [Shipped; 18] = [
     Shipped { name: "cmt-delay", text: include_str!("../../plans/cmt-delay.toml") },
     Shipped { name: "cmt-bandwidth", text: include_str!("../../plans/cmt-bandwidth.toml") },
     Shipped { name: "cmt-three-paths", text: include_str!("../../plans/cmt-three-paths.toml") },
@@ -20,6 +20,7 @@ const SHIPPED: [Shipped; 17] = [
     Shipped { name: "cmt-coupling", text: include_str!("../../plans/cmt-coupling.toml") },
     Shipped { name: "cmt-random", text: include_str!("../../plans/cmt-random.toml") },
     Shipped { name: "cmt-live", text: include_str!("../../plans/cmt-live.toml") },
+    Shipped { name: "cmt-random-live", text: include_str!("../../plans/cmt-random-live.toml") },
     Shipped { name: "h3-delay", text: include_str!("../../plans/h3-delay.toml") },
     Shipped { name: "h3-loss", text: include_str!("../../plans/h3-loss.toml") },
     Shipped { name: "h3-policies", text: include_str!("../../plans/h3-policies.toml") },

@@ -25,9 +25,10 @@ mod random;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::run::{PathResult, RivalResult, RunResult};
+use crate::run::{PathResult, RivalResult, RunResult, with_waiting_keystrokes};
 use crate::situation::{Setup, Situation};
 
 use network::Network;
@@ -75,7 +76,20 @@ fn measure(network: &mut Network, setup: &Setup) -> RunResult {
         })
         .collect();
     let sink = network.sink();
+    let mut columns = BTreeMap::new();
+    if setup.application.both_ways {
+        let bits = network.sink_of_sender().bytes() as f64 * 8.0;
+        let rate = bits / 1e6 / setup.time.duration.0.as_secs_f64();
+        columns.insert("goodput-back".to_owned(), vec![rate]);
+    }
+    if let Some(every) = setup.application.keystrokes {
+        let delays = sink.keystrokes().iter().map(|delay| *delay as f64 / 1e6).collect();
+        let waiting = until.saturating_sub(sink.last_keystroke());
+        let delays = with_waiting_keystrokes(delays, waiting, every.0);
+        columns.insert("keystroke-delay".to_owned(), delays);
+    }
     RunResult {
+        columns,
         streams: sink.streams(setup.application.all_streams()),
         paths,
         rivals: network

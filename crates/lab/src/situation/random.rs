@@ -7,11 +7,16 @@
 
 mod draw;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::association::AssociationSetup;
 use super::setup::{PathSetup, Setup};
 use crate::units::{Part, Rate, Time};
+
+/// The size of a full packet, in bits.
+const FULL: f64 = 12_000.0;
 
 /// What networks are drawn from. With a seed, it determines a network and its runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,6 +98,28 @@ impl Wanted {
     }
 }
 
+/// The measurements of one network, with whether each meets what is wanted of it.
+#[derive(Debug, Default)]
+pub(crate) struct NetworkColumns(BTreeMap<String, Vec<f64>>);
+
+impl NetworkColumns {
+    /// Adds a measurement; one without a value is left out.
+    pub(crate) fn insert(&mut self, column: &str, value: f64) {
+        if !value.is_finite() {
+            return;
+        }
+        self.0.insert(column.to_owned(), vec![value]);
+        for wanted in Wanted::ALL.iter().filter(|wanted| wanted.column == column) {
+            let share = if wanted.is_met(value) { 100.0 } else { 0.0 };
+            self.0.insert(wanted.share.to_owned(), vec![share]);
+        }
+    }
+
+    pub(crate) fn into_map(self) -> BTreeMap<String, Vec<f64>> {
+        self.0
+    }
+}
+
 /// Returns whether a column is 100 or 0 for each network.
 pub(crate) fn is_share(column: &str) -> bool {
     Wanted::ALL.iter().any(|wanted| wanted.share == column)
@@ -146,6 +173,29 @@ impl Setup {
         setup.association.only = vec![line.to_owned()];
         setup.association.multipath = Some(false);
         setup
+    }
+
+    /// Returns the shortest round trip of a full packet in ms; where lines come, go or change, that of
+    /// the worse time.
+    pub(crate) fn best_round_trip(&self) -> f64 {
+        let round_trip = |path: &PathSetup| {
+            let back = path.reversed();
+            let sending = FULL / path.rate().0 as f64 + FULL / back.rate().0 as f64;
+            (path.delay.0 + back.delay.0).as_nanos() as f64 / 1e6 + sending * 1e3
+        };
+        let shortest = |setup: &Self, is_there: &dyn Fn(&str, &PathSetup) -> bool| {
+            let there = setup.path.iter().filter(|(name, path)| is_there(name, path));
+            there.map(|(_, path)| round_trip(path)).fold(f64::INFINITY, f64::min)
+        };
+        let before = shortest(self, &|_, path| path.joins.is_none());
+        let mut changed = self.clone();
+        for event in &self.event {
+            if let Some(path) = changed.path.get_mut(&event.path) {
+                event.apply(path);
+            }
+        }
+        let goes = |name: &str| self.event.iter().any(|it| it.path == name && it.up == Some(false));
+        before.max(shortest(&changed, &|name, _| !goes(name)))
     }
 
     /// Returns the same with both directions exchanged.

@@ -4,12 +4,13 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::mpsc::sync_channel;
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, sockopt};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpSocket};
 
 use super::network::Network;
-use super::shared::{Pair, Shared, run_until_finished};
+use super::shared::{Pair, run_until_finished};
 use crate::emulator::Host;
 use crate::live::LiveError;
 use crate::situation::live::{MultipathSetup, Stack};
@@ -32,35 +33,47 @@ pub(super) fn start(
     let to = SocketAddr::new(network.server()?, PORT);
     // Subflows connect to the other addresses.
     let any = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), PORT);
-    let multipath = setup.stack == Stack::Mptcp;
+    let kind = SocketKind { multipath: setup.stack == Stack::Mptcp, congestion: setup.tcp.clone() };
     let (sender, listening) = sync_channel(1);
-    let shared = pair.shared.clone();
+    let (shared, both_ways) = (pair.shared.clone(), setup.application.both_ways);
+    let listener = kind.clone();
     pair.threads.push(network.thread(Host::Server, move || {
         run_until_finished(&shared, "the receiver", async {
-            let listener = listen(any, multipath)?;
+            let listener = listener.listen(any)?;
             let _ = sender.send(());
-            receive(&shared, &listener).await
+            let (stream, _) = listener.accept().await?;
+            let (input, output) = stream.into_split();
+            let receiving = receive(input, |length| shared.arrived(length));
+            match both_ways {
+                true => tokio::try_join!(receiving, send(output)).map(drop),
+                false => receiving.await,
+            }
         });
     })?);
     let _ = listening.recv();
     let shared = pair.shared.clone();
     pair.threads.push(network.thread(Host::Client, move || {
-        run_until_finished(&shared, "the sender", send(to, multipath));
+        run_until_finished(&shared, "the sender", async {
+            let stream = kind.open()?.connect(to).await?;
+            let (input, output) = stream.into_split();
+            let receiving = receive(input, |length| shared.arrived_back(length));
+            match both_ways {
+                true => tokio::try_join!(send(output), receiving).map(drop),
+                false => send(output).await,
+            }
+        });
     })?);
     Ok(())
 }
 
 /// Configures the kernel of a host.
 fn prepare(network: &Network, host: Host, setup: &MultipathSetup) -> Result<(), LiveError> {
-    let congestion = setup.tcp.clone();
-    let set = move || -> io::Result<()> {
-        std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", &congestion)
-    };
+    let kind = SocketKind { multipath: false, congestion: setup.tcp.clone() };
     let refused = |cause: &dyn std::fmt::Display| {
         LiveError::Missing(format!("TCP with {} as congestion control: {cause}", setup.tcp))
     };
-    let done = network.namespace(host).run_in(set).map_err(|cause| refused(&cause))?;
-    done.map_err(|cause| refused(&cause))?;
+    let opened = network.namespace(host).run_in(move || kind.open().map(drop));
+    opened.map_err(|cause| refused(&cause))?.map_err(|cause| refused(&cause))?;
     if setup.stack != Stack::Mptcp {
         return Ok(());
     }
@@ -82,34 +95,44 @@ fn signal(network: &Network, address: IpAddr) -> Result<(), LiveError> {
     network.program(Host::Server, "ip", &["mptcp", "endpoint", "add", &address, "signal"])
 }
 
-fn socket(multipath: bool) -> io::Result<TcpSocket> {
-    let protocol = if multipath { ipproto::MPTCP } else { ipproto::TCP };
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, Some(protocol))?;
-    Ok(TcpSocket::from_std_stream(socket.into()))
+/// Sockets of TCP or MPTCP, with this congestion control.
+#[derive(Clone, Debug)]
+struct SocketKind {
+    multipath: bool,
+    congestion: String,
 }
 
-fn listen(at: SocketAddr, multipath: bool) -> io::Result<TcpListener> {
-    let socket = socket(multipath)?;
-    socket.bind(at)?;
-    socket.listen(BACKLOG)
+impl SocketKind {
+    fn open(&self) -> io::Result<TcpSocket> {
+        let protocol = if self.multipath { ipproto::MPTCP } else { ipproto::TCP };
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, Some(protocol))?;
+        // Of a new namespace, only the controls that every user of the machine may choose can be the
+        // default; a socket of a privileged process may have any.
+        sockopt::set_tcp_congestion(&socket, &self.congestion)?;
+        Ok(TcpSocket::from_std_stream(socket.into()))
+    }
+
+    fn listen(&self, at: SocketAddr) -> io::Result<TcpListener> {
+        let socket = self.open()?;
+        socket.bind(at)?;
+        socket.listen(BACKLOG)
+    }
 }
 
-async fn receive(shared: &Shared, listener: &TcpListener) -> io::Result<()> {
-    let (mut stream, _) = listener.accept().await?;
+async fn receive(mut input: OwnedReadHalf, arrived: impl Fn(usize)) -> io::Result<()> {
     let mut buffer = vec![0; BLOCK];
     loop {
-        match stream.read(&mut buffer).await? {
-            0 => return Err(io::Error::other("the sender has closed")),
-            length => shared.arrived(length),
+        match input.read(&mut buffer).await? {
+            0 => return Err(io::Error::other("the other end has closed")),
+            length => arrived(length),
         }
     }
 }
 
-async fn send(to: SocketAddr, multipath: bool) -> io::Result<()> {
-    let mut stream = socket(multipath)?.connect(to).await?;
+async fn send(mut output: OwnedWriteHalf) -> io::Result<()> {
     let block = vec![0x5a; BLOCK];
     loop {
-        stream.write_all(&block).await?;
+        output.write_all(&block).await?;
     }
 }

@@ -106,6 +106,12 @@ fn summarise(
     put("ceiling", &[ceiling]);
     put("share", &rates.map(|rate| 100.0 * rate / ceiling));
     put("gap", &[meter.longest_gap().as_secs_f64() * 1e3]);
+    if setup.application.both_ways {
+        put("goodput-back", &meter.back_rates());
+    }
+    if let Some(every) = setup.application.keystrokes {
+        put("keystroke-delay", &meter.keystrokes(every.0));
+    }
     if setup.failing_path.is_some() || setup.added_path.is_some() {
         put("before", &rates[..rates.len() / 2]);
         put("after", &rates[rates.len() / 4 * 3..]);

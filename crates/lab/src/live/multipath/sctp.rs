@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{BufMut as _, Bytes, BytesMut};
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
 use eyas::race::target::{Host as Name, Target};
 use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::sctp::protocol::identifier::StreamId;
-use eyas::sctp::protocol::message::SendInfo;
+use eyas::sctp::protocol::message::{Message, SendInfo};
 use eyas::sctp::{SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp};
 use eyas::{Endpoint, MemoryStore};
 
@@ -30,10 +30,12 @@ pub(super) const PORT: u16 = 5000;
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 /// The UDP port of SCTP inside UDP (RFC 6951 §4.1).
 const ENCAPSULATION: u16 = 9899;
+/// The size of a keystroke's message, in bytes.
+const KEYSTROKE: usize = 100;
 
 fn config(setup: &MultipathSetup) -> AssociationConfig {
     let names: Vec<&str> = setup.used().map(|(name, _)| name).collect();
-    let streams = setup.application.streams;
+    let streams = setup.application.all_streams();
     let mut config = simulation::association_config(&setup.association, streams, &names);
     if setup.added_path.is_some() {
         config.extensions.dynamic_addresses = true;
@@ -54,14 +56,18 @@ pub(super) fn receive(
     parameters.encapsulation_port = inside_udp.then_some(ENCAPSULATION);
     parameters.over_ip = if inside_udp { SctpOverIp::No } else { SctpOverIp::Must };
     parameters.association = config(setup);
-    let shared = pair.shared.clone();
+    let (shared, setup) = (pair.shared.clone(), setup.clone());
     let (sender, listening) = sync_channel(1);
     pair.threads.push(network.thread(Host::Server, move || {
         run_until_finished(&shared, "the receiver", async {
             let listener = SctpListener::bind(&parameters).map_err(|cause| cause.to_string())?;
             let _ = sender.send(());
             let association = listener.accept().await;
-            receive_all(&shared, &association).await
+            let receiving = receive_all(&shared, &setup, &association);
+            if !setup.application.both_ways {
+                return receiving.await;
+            }
+            tokio::try_join!(receiving, send_bulk(&shared, &setup, &association)).map(drop)
         });
     })?);
     // If it ends early, its failure is reported.
@@ -69,14 +75,62 @@ pub(super) fn receive(
     Ok(())
 }
 
-async fn receive_all(shared: &Shared, association: &SctpAssociation) -> Result<(), String> {
+async fn receive_all(
+    shared: &Shared,
+    setup: &MultipathSetup,
+    association: &SctpAssociation,
+) -> Result<(), String> {
     loop {
-        match association.receive().await {
-            Ok(Some(part)) => shared.arrived(part.len()),
-            Ok(None) => return Err("the sender has closed".to_owned()),
-            Err(cause) => return Err(cause.to_string()),
+        let message = association.receive().await.map_err(|cause| cause.to_string())?;
+        let message = message.ok_or("the sender has closed")?;
+        if let Some(fell) = fell(setup, &message) {
+            shared.keystroke_arrived(fell);
         }
+        shared.arrived(message.len());
     }
+}
+
+/// Receives what the receiver sends, if both hosts do.
+async fn receive_back(shared: &Shared, association: &SctpAssociation) -> Result<(), String> {
+    loop {
+        let message = association.receive().await.map_err(|cause| cause.to_string())?;
+        shared.arrived_back(message.ok_or("the receiver has closed")?.len());
+    }
+}
+
+/// Sends a keystroke each time this has passed, on a stream of their own. One that finds no room waits for
+/// it, and counts from when it fell.
+async fn send_keystrokes(
+    shared: &Shared,
+    setup: &MultipathSetup,
+    association: &SctpAssociation,
+) -> Result<(), String> {
+    let Some(every) = setup.application.keystrokes else { return Ok(()) };
+    let info = SendInfo { stream: keystroke_stream(setup), ..SendInfo::default() };
+    let mut falls = shared.elapsed();
+    while !shared.is_finished() {
+        tokio::time::sleep(falls.saturating_sub(shared.elapsed())).await;
+        let mut message = BytesMut::with_capacity(KEYSTROKE);
+        message.put_u64(u64::try_from(falls.as_nanos()).unwrap_or(u64::MAX));
+        message.put_bytes(0x5a, KEYSTROKE - size_of::<u64>());
+        let sent = association.send(&info, message.freeze()).await;
+        sent.map_err(|cause| cause.to_string())?;
+        falls += every.0;
+    }
+    Ok(())
+}
+
+/// Returns the stream of keystrokes, after those of the bulk.
+const fn keystroke_stream(setup: &MultipathSetup) -> StreamId {
+    StreamId(setup.application.streams)
+}
+
+/// Returns when a message fell, if it is a keystroke.
+fn fell(setup: &MultipathSetup, message: &Message) -> Option<Duration> {
+    let is_keystroke =
+        setup.application.keystrokes.is_some() && message.stream == keystroke_stream(setup);
+    let stamp = message.data.iter().next().filter(|_| is_keystroke)?.first_chunk()?;
+    Some(Duration::from_nanos(u64::from_be_bytes(*stamp)))
 }
 
 /// Starts a sender on the client's host.
@@ -120,6 +174,24 @@ async fn send_until_finished(
             "the kernel supports SCTP here, so eyas's SCTP cannot be measured over IP".to_owned()
         );
     }
+    let back = async {
+        match setup.application.both_ways {
+            true => receive_back(&shared, &association).await,
+            false => Ok(()),
+        }
+    };
+    let keystrokes = send_keystrokes(&shared, &setup, &association);
+    let sent = tokio::try_join!(send_bulk(&shared, &setup, &association), keystrokes, back);
+    association.abort("measured");
+    sent.map(drop)
+}
+
+/// Sends messages on the streams in turn until the end.
+async fn send_bulk(
+    shared: &Shared,
+    setup: &MultipathSetup,
+    association: &SctpAssociation,
+) -> Result<(), String> {
     let message = Bytes::from(vec![0x5a; setup.message()]);
     let streams = setup.application.streams;
     let mut skipped = 0;
@@ -127,7 +199,7 @@ async fn send_until_finished(
         if shared.is_finished() {
             break;
         }
-        if skips_stream(&setup, &association, stream) {
+        if skips_stream(setup, association, stream) {
             skipped += 1;
             if skipped >= streams {
                 tokio::time::sleep(RETRY_INTERVAL).await;
@@ -139,7 +211,6 @@ async fn send_until_finished(
         let info = SendInfo { stream, ..SendInfo::default() };
         association.send(&info, message.clone()).await.map_err(|cause| cause.to_string())?;
     }
-    association.abort("measured");
     Ok(())
 }
 

@@ -44,6 +44,16 @@ impl Shared {
         self.meter().record(self.elapsed(), bytes);
     }
 
+    /// Records that bytes have just arrived at the sender.
+    pub(super) fn arrived_back(&self, bytes: usize) {
+        self.meter().record_back(self.elapsed(), bytes);
+    }
+
+    /// Records that the keystroke that fell at this time has just arrived.
+    pub(super) fn keystroke_arrived(&self, fell: Duration) {
+        self.meter().record_keystroke(self.elapsed(), fell);
+    }
+
     pub(super) fn meter(&self) -> MutexGuard<'_, Meter> {
         self.meter.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -10,7 +10,8 @@ pub(super) fn run(setup: &MultipathSetup, seed: u64) -> RunResult {
     let seconds = setup.duration.0.as_secs_f64();
     let megabits = |bytes: u64| bytes as f64 * 8.0 / 1e6 / seconds;
     let goodput = megabits(result.bytes());
-    let mut run = RunResult { events: result.events, ..RunResult::default() };
+    let (events, columns) = (result.events, result.columns.clone());
+    let mut run = RunResult { events, columns, ..RunResult::default() };
     let mut put = |column: &str, number: f64| {
         run.columns.insert(column.to_owned(), vec![number]);
     };

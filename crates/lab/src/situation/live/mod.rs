@@ -6,6 +6,7 @@
 //! | `connect` | `h3-delay`, `h3-loss`: the time until a connection can carry a request |
 //! | `policies` | `h3-policies`: what a client experiences while servers migrate to HTTP/3 |
 //! | `multipath` | `cmt-live`: the payload of one connection over several paths |
+//! | `drawn` | `cmt-random-live`: the same in networks drawn at random |
 //! | `cost` | `he-cost`, `he-cache`: the cost of racing transports for a server |
 //! | `all_transports` | `he-six`: races of all transports, through middleboxes |
 //! | `clients` | `he-clients`: other programs, when names and networks fail |
@@ -21,6 +22,7 @@ mod all_transports;
 mod clients;
 mod connect;
 mod cost;
+mod drawn;
 mod link;
 mod load_columns;
 mod memory;
@@ -38,6 +40,7 @@ pub use clients::{
 };
 pub use connect::ConnectSetup;
 pub use cost::{ConnectMethod, CostSetup, Outcome, SctpCarrier};
+pub use drawn::DrawnSetup;
 pub use link::LinkSetup;
 pub use memory::Memory;
 pub use multipath::{MultipathSetup, Stack};
@@ -117,6 +120,8 @@ experiments! { ($)
     Policies(PoliciesSetup),
     /// One connection over several paths.
     Multipath(MultipathSetup),
+    /// The same in networks drawn at random.
+    Drawn(DrawnSetup),
     /// The cost of a load's connections for the server.
     Cost(CostSetup),
     /// The cost of a race of all transports, and what gets through a middlebox.

@@ -208,6 +208,8 @@ impl Experiment for MultipathSetup {
         ("back-B", "back over path B [Mbit/s of IP packets]"),
         ("back-C", "back over path C [Mbit/s of IP packets]"),
         ("dropped", "packets dropped on the paths [%]"),
+        ("goodput-back", "payload at the sender, if both send [Mbit/s]"),
+        ("keystroke-delay", "delay of keystrokes beside the bulk [ms]"),
     ];
     // The throughput of several paths is neither of these, and takes less than half a core.
     const RUNS_ALONE: bool = false;
@@ -225,8 +227,15 @@ impl Experiment for MultipathSetup {
         if self.path.values().any(|path| path.through.is_some() || path.joins.is_some()) {
             return Err("live.path: through and joins are for simulations; see live.comes".into());
         }
-        if self.application.both_ways || self.application.keystrokes.is_some() {
-            return Err("live.application: both_ways and keystrokes are for simulations".into());
+        let is_eyas = matches!(self.stack, Stack::Eyas | Stack::EyasUdp | Stack::Simulator);
+        let is_tcp = matches!(self.stack, Stack::Mptcp | Stack::Tcp);
+        if self.application.keystrokes.is_some() && !is_eyas {
+            return Err(
+                "live.application.keystrokes: only eyas's SCTP has a stream for them".into()
+            );
+        }
+        if self.application.both_ways && !is_eyas && !is_tcp {
+            return Err("live.application.both_ways: usrsctp's programs send one way".into());
         }
         if self.used().next().is_none() {
             return Err("live.association.only leaves no path".to_owned());
