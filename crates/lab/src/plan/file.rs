@@ -143,6 +143,9 @@ pub struct Figure {
     /// How it is drawn.
     #[serde(default)]
     pub drawing: Drawing,
+    /// What stacked bars are made of, from the bottom to the top.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<FigurePart>,
     /// The axis label; that of the measure if not given.
     pub label: Option<String>,
     /// The caption below the figure.
@@ -163,6 +166,23 @@ pub struct Figure {
     pub bound: bool,
 }
 
+impl Figure {
+    /// Returns all measures that it shows.
+    pub fn measures(&self) -> impl Iterator<Item = &Measure> {
+        self.parts.iter().map(|part| &part.measure).chain([&self.measure])
+    }
+}
+
+/// A part of stacked bars.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FigurePart {
+    /// Its measure, in the unit of the figure's.
+    pub measure: Measure,
+    /// Its entry in the legend.
+    pub label: String,
+}
+
 /// How a figure is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -178,6 +198,9 @@ pub enum Drawing {
     /// A bar for each point: the median of its trials, with whiskers at the 10th and 90th
     /// percentiles. The statistic of the measure is ignored.
     Medians,
+    /// A bar for each place of the axis, made of the figure's parts, and a panel for each scene. The
+    /// measure of the figure only names the axis.
+    Stacked,
     /// For each point, the cumulative distribution of the trials. The statistic of the measure is
     /// ignored.
     Distribution,
@@ -525,6 +548,11 @@ fn check_figures(figures: &[Figure], grid: &Grid) -> Result<(), PlanError> {
         if let Some(id) = scene.or(curve) {
             let title = &figure.title;
             return Err(PlanError(format!("figure {title:?}: there is no scene or curve {id:?}")));
+        }
+        if figure.parts.is_empty() == (figure.drawing == Drawing::Stacked) {
+            let title = &figure.title;
+            let what = "drawing = \"stacked\" and parts belong together";
+            return Err(PlanError(format!("figure {title:?}: {what}")));
         }
         if figure.bound && figure.measure != Measure::Throughput {
             let title = &figure.title;

@@ -32,7 +32,7 @@ use crate::claim::{Basis, Claim, Judged};
 use crate::printable::printable;
 use crate::situation::Grid;
 
-pub use file::{Drawing, Figure, PublishedRow, PublishedTable};
+pub use file::{Drawing, Figure, FigurePart, PublishedRow, PublishedTable};
 pub use matrix::{Matrix, MatrixCell, MatrixColumn, MatrixRow};
 pub use shipped::{Shipped, shipped};
 

@@ -10,6 +10,7 @@
 //! | `bars` | groups of bars as SVG |
 //! | `frame` | the axes of bars and boxes |
 //! | `medians` | medians of live runs as bars with whiskers |
+//! | `stacked` | bars that are made of parts |
 //! | `trials` | single trials of live runs: boxes, distributions |
 //! | `outliers` | the networks drawn at random that miss what is wanted |
 //! | `published` | the publication's tables next to the measurements |
@@ -35,6 +36,7 @@ mod outliers;
 mod picture;
 mod published;
 mod scale;
+mod stacked;
 mod standalone;
 mod trials;
 

@@ -3,13 +3,14 @@
 use super::markup::{escape, estimate, number};
 use super::picture::axis_label;
 use crate::measure::Measure;
+use crate::plan::Figure;
 use crate::results::Document;
 
 pub(super) fn section(document: &Document) -> String {
     let mut measures: Vec<&Measure> = Vec::new();
-    for figure in &document.figures {
-        if !measures.contains(&&figure.measure) {
-            measures.push(&figure.measure);
+    for measure in document.figures.iter().flat_map(Figure::measures) {
+        if !measures.contains(&measure) {
+            measures.push(measure);
         }
     }
     let tables: String = measures.iter().map(|measure| table(document, measure)).collect();

@@ -3,7 +3,7 @@
 use super::bars;
 use super::chart::{self, COLOURS, Dash, Labels, Line, Marker, Place, Scale};
 use super::markup::{escape, number};
-use super::{medians, trials};
+use super::{medians, stacked, trials};
 use crate::measure::Measure;
 use crate::plan::{Drawing, Figure};
 use crate::results::Document;
@@ -134,6 +134,15 @@ impl Part<'_> {
                 });
                 (!legend.is_empty()).then(|| drawn(legend, pictures))
             }
+            Drawing::Stacked => {
+                let panels = stacked::panels(document, scenes, &curves, &figure.parts);
+                let pictures =
+                    [WIDE, NARROW].map(|size| stacked::draw(&panels, &x_label, &y_label, size));
+                // From the top to the bottom, as the parts stand.
+                let legend = figure.parts.iter().enumerate().rev();
+                let legend = legend.map(|(rank, part)| plain_entry(&part.label, rank)).collect();
+                (!panels.is_empty()).then(|| drawn(legend, pictures))
+            }
             Drawing::Bars => {
                 let groups = bars::groups(document, scenes, &curves, &figure.measure);
                 let pictures = [WIDE, NARROW].map(|size| bars::draw(&groups, &y_label, size.0));
@@ -161,14 +170,13 @@ fn without_repetition(mut lines: Vec<Line>) -> Vec<Line> {
 fn legend_of_boxes(boxes: &[trials::BoxPlot], curves: &[&Named]) -> Vec<Line> {
     let is_shown = |colour: usize| boxes.iter().any(|box_plot| box_plot.colour == colour);
     let shown = curves.iter().enumerate().filter(|(colour, _)| is_shown(*colour));
-    let shown = shown.map(|(colour, curve)| Line {
-        label: curve.label.clone(),
-        colour: colour % COLOURS,
-        dash: Dash::Solid,
-        marker: Marker::None,
-        places: Vec::new(),
-    });
-    shown.collect()
+    shown.map(|(colour, curve)| plain_entry(&curve.label, colour)).collect()
+}
+
+/// Returns the entry of a legend for an area of this color.
+fn plain_entry(label: &str, colour: usize) -> Line {
+    let (dash, marker) = (Dash::Solid, Marker::None);
+    Line { label: label.to_owned(), colour: colour % COLOURS, dash, marker, places: Vec::new() }
 }
 
 /// Returns both pictures; the page shows the one that fits.

@@ -208,7 +208,7 @@ impl Document {
     /// drawn or in a published table, without its parameters.
     #[must_use]
     pub fn compact(mut self) -> Self {
-        let drawn = self.figures.iter().map(|figure| &figure.measure);
+        let drawn = self.figures.iter().flat_map(Figure::measures);
         let reported = self.tables.iter().flat_map(|table| &table.measures);
         let mut wanted: BTreeSet<Measure> = drawn.chain(reported).cloned().collect();
         if self.figures.iter().any(|figure| figure.bound) {
@@ -255,7 +255,7 @@ impl Document {
     /// Returns the methods by which its intervals were computed, for readers.
     #[must_use]
     pub fn methods(&self) -> Vec<&'static str> {
-        let shown = self.figures.iter().map(|figure| &figure.measure);
+        let shown = self.figures.iter().flat_map(Figure::measures);
         let reported = self.tables.iter().flat_map(|table| &table.measures);
         let measures: BTreeSet<&Measure> = shown.chain(reported).collect();
         let of_point = |point: &PointRow| -> BTreeSet<Method> {
