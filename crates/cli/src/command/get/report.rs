@@ -161,14 +161,16 @@ pub(super) fn finish(
     if let Some(path) = &flags.output.trace {
         race_report::write(path, &trace)?;
     }
-    let race_report = RaceReport::from_trace(trace);
+    if !(common.json || flags.output.verbose) {
+        return Ok(());
+    }
+    let race_report = RaceReport::from_trace(trace).ok();
     if common.json {
-        let race_report = race_report.ok();
         let target = race_report.as_ref().map(|race| &race.trace.header.setup.target);
         let source = target.and_then(|target| name_source(resolver, target));
         return object(shape, race_report.as_ref(), source.as_ref(), flags.output.explain);
     }
-    if let (Ok(race_report), true) = (&race_report, flags.output.verbose) {
+    if let Some(race_report) = &race_report {
         late_switch(race_report, common);
     }
     Ok(())

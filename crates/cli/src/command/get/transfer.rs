@@ -157,9 +157,10 @@ impl Transfer<'_> {
     /// Shows the race, the request and the head of the response to those who want to see them.
     fn report(&self, request: &Request, response: &Response) {
         let (run, output) = (self.run, &self.run.flags.output);
-        if let (Ok(race), true) =
-            (RaceReport::from_trace(response.trace()), output.verbose || output.explain)
-        {
+        if !(output.verbose || output.explain) {
+            return;
+        }
+        if let Ok(race) = RaceReport::from_trace(response.trace()) {
             let target = &race.trace.header.setup.target;
             let source = name_source(run.context.endpoint.resolver(), target);
             report::verbose((&race, source.as_ref()), request, response, run.flags, run.common);
