@@ -85,7 +85,7 @@ impl Service {
                     Signal::Stop => Event::Stop,
                     Signal::Reload => Event::Reload,
                 },
-                _ = self.look.tick() => match self.watch.has_changed() {
+                _ = self.look.tick(), if !self.watch.is_empty() => match self.watch.has_changed() {
                     true => Event::Changed,
                     false => continue,
                 },

@@ -34,6 +34,10 @@ impl Watch {
         watch
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
     /// Records that they are loaded as they are now.
     pub(super) fn note_loaded(&mut self) {
         self.loaded = self.look();
