@@ -40,9 +40,7 @@ impl Authorized {
         match self.read() {
             Ok(keys) => keys.grant(key).cloned(),
             Err(failure) => {
-                let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
-                let former = cached.as_ref().map(|cached| Arc::clone(&cached.keys));
-                drop(cached);
+                let former = self.former();
                 self.report(failure, former.is_some());
                 former?.grant(key).cloned()
             }
@@ -53,13 +51,14 @@ impl Authorized {
     pub(super) fn load(&self) {
         match self.read() {
             Ok(_) => self.printer.info("keys", format!("loaded {}", self.path.display())),
-            Err(failure) => {
-                let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
-                let has_former = cached.is_some();
-                drop(cached);
-                self.report(failure, has_former);
-            }
+            Err(failure) => self.report(failure, self.former().is_some()),
         }
+    }
+
+    /// Returns what the file said when it was last usable.
+    fn former(&self) -> Option<Arc<AuthorizedKeys>> {
+        let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        cached.as_ref().map(|cached| Arc::clone(&cached.keys))
     }
 
     /// Reports why the file cannot be used, once for each content, since strangers decide how often it is
