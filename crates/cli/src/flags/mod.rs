@@ -69,7 +69,7 @@ pub(crate) use tunnel::{
     TunFlags, TunnelAction, TunnelKeyFlags, TunnelServeFlags, TunnelStatusFlags,
 };
 pub(crate) use typo::nearest;
-pub(crate) use values::{Addresses, ConnectTo, DnsServer};
+pub(crate) use values::{Addresses, ConnectTo, DnsServer, ListenAddresses};
 
 /// Connect over the best transport that works on the network.
 ///

@@ -227,7 +227,17 @@ pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
 
 /// The addresses of one `--listen`: one, or those of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ListenAddresses(pub(crate) Vec<SocketAddr>);
+pub(crate) struct ListenAddresses(Vec<SocketAddr>);
+
+impl ListenAddresses {
+    /// Returns all addresses of the `--listen` given, or this port of 127.0.0.1 without one.
+    pub(crate) fn or_loopback(given: &[Self], port: u16) -> Vec<SocketAddr> {
+        match given.is_empty() {
+            true => vec![SocketAddr::from((Ipv4Addr::LOCALHOST, port))],
+            false => given.iter().flat_map(|listen| listen.0.iter().copied()).collect(),
+        }
+    }
+}
 
 /// Parses what [`listen`] does, and `NAME:PORT`: the addresses of this host that the name has.
 pub(super) fn listen_all(text: &str) -> Result<ListenAddresses, String> {

@@ -13,7 +13,7 @@ mod lines;
 mod run;
 
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::ExitCode;
@@ -32,7 +32,9 @@ use super::descriptors::Descriptors;
 use super::service::{self, Event, PassedSockets, Service};
 use super::{identity, ownership, setting};
 use crate::failure::{Failure, Kind};
-use crate::flags::{CommonFlags, ProxyAction, ProxyDestinationFlags, ProxyFlags, ProxyRunFlags};
+use crate::flags::{
+    CommonFlags, ListenAddresses, ProxyAction, ProxyDestinationFlags, ProxyFlags, ProxyRunFlags,
+};
 use crate::output;
 use crate::terminal::{Line, OutputStyle, Paint};
 
@@ -114,7 +116,7 @@ async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> 
     let lines = Lines::start(&flags.destinations, common, OutputStream::Stdout)?;
     let mut builder =
         lines.attach_to(builder(&flags.destinations, common, descriptors)?.limits(limits));
-    for address in listen_addresses(flags) {
+    for address in ListenAddresses::or_loopback(&flags.listen, DEFAULT_PORT) {
         builder = builder.listen(address);
     }
     if let Some(path) = &flags.users {
@@ -148,14 +150,6 @@ async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> 
     }
     lines.finish();
     Ok(())
-}
-
-/// Returns where to listen without sockets of a service manager.
-fn listen_addresses(flags: &ProxyFlags) -> Vec<SocketAddr> {
-    match flags.listen.is_empty() {
-        true => vec![SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT))],
-        false => flags.listen.iter().flat_map(|listen| listen.0.iter().copied()).collect(),
-    }
 }
 
 /// Loads files again whenever it is told to or they have changed, until the proxy is to stop.

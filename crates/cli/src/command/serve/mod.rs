@@ -11,7 +11,7 @@ mod files;
 mod gateway;
 mod log;
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use eyas::sctp::{ENCAPSULATION_PORT, SctpListener};
@@ -27,7 +27,7 @@ use super::descriptors::Descriptors;
 use super::identity;
 use super::service::{self, Event, PassedSockets, Service};
 use crate::failure::{Failure, Kind};
-use crate::flags::{ColorChoice, CommonFlags, ServeFlags};
+use crate::flags::{ColorChoice, CommonFlags, ListenAddresses, ServeFlags};
 use crate::output;
 use crate::terminal::{Line, OutputStyle, Paint};
 
@@ -140,7 +140,7 @@ fn builder(
         versions.http2 &= passed.have_streams();
     }
     let mut builder = Server::builder().versions(versions).mptcp(true);
-    for address in listen_addresses(flags) {
+    for address in ListenAddresses::or_loopback(&flags.listen, DEFAULT_PORT) {
         builder = builder.listen(address);
     }
     builder = builder.early_data(flags.early_data);
@@ -184,14 +184,6 @@ fn builder(
             builder.alt_svc(AltSvcPolicy::Field(field))
         }
     })
-}
-
-/// Returns where to listen without sockets of a service manager.
-fn listen_addresses(flags: &ServeFlags) -> Vec<SocketAddr> {
-    match flags.listen.is_empty() {
-        true => vec![SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT))],
-        false => flags.listen.iter().flat_map(|listen| listen.0.iter().copied()).collect(),
-    }
 }
 
 /// Returns the site that is served if there is no upstream.
