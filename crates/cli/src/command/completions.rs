@@ -6,9 +6,9 @@ use clap_complete::Shell;
 use eyas::race::candidate::Transport;
 use eyas_lab::plan::shipped;
 
-use super::man::print;
 use crate::failure::Failure;
 use crate::flags::Cli;
+use crate::output;
 
 /// Completes what follows `--` as a command line of its own. The function of bash-completion knows
 /// the arguments of that command, too.
@@ -34,7 +34,7 @@ _eyas_or_command() {
 
 /// Prints the completions of a shell.
 pub(crate) fn run(shell: Shell) -> Result<(), Failure> {
-    print(script(shell).as_bytes())
+    output::text(&script(shell))
 }
 
 fn script(shell: Shell) -> String {

@@ -10,7 +10,7 @@ mod guide;
 mod sections;
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use clap::{Arg, CommandFactory};
@@ -19,6 +19,7 @@ use clap_mangen::roff::{Roff, roman};
 
 use crate::failure::{Failure, Kind};
 use crate::flags::{Cli, ManFlags};
+use crate::output;
 
 /// The start of the part of a command's help that has its own section in the man page.
 const EXAMPLES: &str = "Examples:\n";
@@ -35,10 +36,10 @@ pub(crate) fn run(flags: &ManFlags) -> Result<(), Failure> {
     if let Some((guide, topic)) = flags.command.split_first()
         && guide == GUIDE
     {
-        return print(guide::page(topic)?.as_bytes());
+        return output::text(&guide::page(topic)?);
     }
     let Some(directory) = &flags.out else {
-        return print(&page(find_command(&root, &flags.command)?));
+        return output::text(&page(find_command(&root, &flags.command)?));
     };
     let failed = |cause: io::Error| Failure::write(&directory.display().to_string(), &cause);
     fs::create_dir_all(directory).map_err(failed)?;
@@ -50,13 +51,6 @@ pub(crate) fn run(flags: &ManFlags) -> Result<(), Failure> {
 fn write_page(directory: &Path, name: &str, page: &[u8]) -> Result<(), Failure> {
     let path = directory.join(name);
     fs::write(&path, page).map_err(|cause| Failure::write(&path.display().to_string(), &cause))
-}
-
-pub(super) fn print(text: &[u8]) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    out.write_all(text)
-        .and_then(|()| out.flush())
-        .map_err(|cause| Failure::write("standard output", &cause))
 }
 
 fn find_command<'a>(
@@ -77,7 +71,7 @@ fn find_command<'a>(
 
 /// Writes the pages of a command and of all its subcommands.
 fn write(command: &clap::Command, directory: &Path) -> Result<(), Failure> {
-    write_page(directory, &format!("{}.1", name(command)), &page(command))?;
+    write_page(directory, &format!("{}.1", name(command)), page(command).as_bytes())?;
     command.get_subcommands().try_for_each(|command| write(command, directory))
 }
 
@@ -86,11 +80,11 @@ fn name(command: &clap::Command) -> &str {
     command.get_display_name().unwrap_or_else(|| command.get_name())
 }
 
-fn page(command: &clap::Command) -> Vec<u8> {
+fn page(command: &clap::Command) -> String {
     let mut page = Vec::new();
     // Writing to memory does not fail.
     let _ = render(command, &mut page);
-    page
+    guide::as_pages(&String::from_utf8_lossy(&page))
 }
 
 fn render(command: &clap::Command, page: &mut Vec<u8>) -> io::Result<()> {
@@ -120,7 +114,6 @@ fn render(command: &clap::Command, page: &mut Vec<u8>) -> io::Result<()> {
     let mut text = Vec::new();
     rest.to_writer(&mut text)?;
     page.extend(text);
-    *page = guide::as_pages(&String::from_utf8_lossy(page)).into_bytes();
     Ok(())
 }
 
