@@ -5,6 +5,7 @@
 //! | `ci` | all checks, one step after another, with times and a summary |
 //! | `tidy` | rules of this repository that neither the compiler nor clippy checks |
 //! | `api` | the public API of the libraries, item by item |
+//! | `names` | the shares of names that say little |
 //! | `bench` | the tables of `docs/benchmarks.md` |
 //! | `capi` | the C library: built, installed, and its examples run |
 //! | `python` | the Python package: its wheel, and its tests |
@@ -17,6 +18,7 @@ mod bench;
 mod capi;
 mod ci;
 mod differential;
+mod names;
 mod python;
 mod run;
 mod sockets;
@@ -32,6 +34,8 @@ cargo xtask COMMAND
   tidy                  the rules of this repository: dependencies, lengths, marks, purity
   api [--bless] [PACKAGE]...
                         compare the public API with the reviewed lists; with --bless, write these lists
+  names [FOLDER]...     the shares of names of one word, and names defined more than once, in the crates here or
+                        in the sources below other folders
   bench http [--rounds N] [--quick] [--dry]
                         time to first byte compared with other clients, into docs/benchmarks.md
   bench instructions [--dry]
@@ -66,6 +70,7 @@ fn main() -> ExitCode {
         ["ci", options @ ..] => ci::main(options),
         ["tidy"] => tidy::main(),
         ["api", options @ ..] => api::main(options),
+        ["names", folders @ ..] => names::main(folders),
         ["bench", options @ ..] => bench::main(options),
         ["capi", options @ ..] => capi::main(options),
         ["python", options @ ..] => python::main(options),
