@@ -3,7 +3,8 @@
 //! What a client sends in these fields is only a claim, so they are removed, unless the client is a trusted proxy:
 //! then they are kept, and the proxy itself is appended.
 
-use std::net::IpAddr;
+use std::fmt::Write;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -67,19 +68,60 @@ pub(super) fn is_claim(name: &HeaderName) -> bool {
 /// Adds the client and the requested host. Existing values come from a trusted proxy.
 pub(super) fn add(headers: &mut HeaderMap, peer: &Peer, host: &HeaderValue) {
     let proto = if peer.secure { "https" } else { "http" };
-    let node = match peer.ip() {
-        None => "unknown".to_owned(),
-        Some(IpAddr::V4(ip)) => ip.to_string(),
-        Some(IpAddr::V6(ip)) => format!("\"[{ip}]\""),
-    };
     let host_text = host.to_str().unwrap_or_default();
-    let element = format!("for={node};host=\"{host_text}\";proto={proto}");
+    let element = format!("for={};host=\"{host_text}\";proto={proto}", node(peer.ip()));
+    if let Some(before) = from_older_fields(headers) {
+        headers.insert(header::FORWARDED, before);
+    }
     append(headers, header::FORWARDED, &element);
     let client = peer.ip().map_or_else(|| "unknown".to_owned(), |ip| ip.to_string());
     append(headers, X_FORWARDED_FOR, &client);
     // These have a single value: that of the first trusted proxy.
     keep_last(headers, X_FORWARDED_PROTO, HeaderValue::from_static(proto));
     keep_last(headers, X_FORWARDED_HOST, host.clone());
+}
+
+/// Returns an address as a node of `Forwarded` (RFC 7239 §6).
+fn node(ip: Option<IpAddr>) -> String {
+    match ip {
+        None => "unknown".to_owned(),
+        Some(IpAddr::V4(ip)) => ip.to_string(),
+        Some(IpAddr::V6(ip)) => format!("\"[{ip}]\""),
+    }
+}
+
+/// Returns `Forwarded` with what a trusted proxy has stated in `X-Forwarded-*` alone, so that both tell applications the
+/// same: "it is encouraged to convert these" (RFC 7239 §7.4). The single protocol and host go with the last address,
+/// since the nearest proxy has stated all three.
+fn from_older_fields(headers: &HeaderMap) -> Option<HeaderValue> {
+    if headers.contains_key(header::FORWARDED) {
+        return None;
+    }
+    let lines = headers.get_all(X_FORWARDED_FOR).iter().filter_map(|line| line.to_str().ok());
+    let clients = lines.flat_map(|line| line.split(',')).map(str::trim).filter(|it| !it.is_empty());
+    let elements: Vec<String> =
+        clients.map(|client| format!("for={}", node(parse_client(client)))).collect();
+    if elements.is_empty() {
+        return None;
+    }
+    let mut text = elements.join(", ");
+    let last = |name| headers.get_all(name).iter().next_back().and_then(|it| it.to_str().ok());
+    if let Some(host) = last(X_FORWARDED_HOST).filter(|host| !host.contains(['"', '\\'])) {
+        let _ = write!(text, ";host=\"{host}\"");
+    }
+    // Anything else is no scheme of HTTP, and could end the parameter.
+    let is_scheme = |proto: &&str| proto.bytes().all(|it| it.is_ascii_alphanumeric());
+    if let Some(proto) = last(X_FORWARDED_PROTO).filter(is_scheme).filter(|it| !it.is_empty()) {
+        let _ = write!(text, ";proto={proto}");
+    }
+    HeaderValue::try_from(text).ok()
+}
+
+/// Parses a client of `X-Forwarded-For`, to which some proxies add the port.
+fn parse_client(text: &str) -> Option<IpAddr> {
+    let ip: Option<IpAddr> = text.trim_matches(['[', ']']).parse().ok();
+    let ip = ip.or_else(|| text.parse().ok().map(|address: SocketAddr| address.ip()));
+    ip.map(|ip| ip.to_canonical())
 }
 
 /// Keeps the last of several lines, which the nearest proxy has added, so that applications get the same value
@@ -140,6 +182,47 @@ mod tests {
         assert_eq!(headers.get_all("x-forwarded-for").iter().count(), 1);
         assert!(headers["forwarded"].to_str().unwrap().starts_with("for=198.51.100.1, for=10.0."));
         assert_eq!(headers.get_all("x-forwarded-proto").iter().collect::<Vec<_>>(), ["https"]);
+    }
+
+    #[test]
+    fn older_fields_of_a_trusted_proxy_are_converted() {
+        let own = "for=10.0.0.1;host=\"a.example:8443\";proto=http";
+        let cases: [(&[_], _); 7] = [
+            (
+                &[
+                    ("x-forwarded-for", "198.51.100.1"),
+                    ("x-forwarded-proto", "https"),
+                    ("x-forwarded-host", "b.example"),
+                ],
+                "for=198.51.100.1;host=\"b.example\";proto=https, ",
+            ),
+            (
+                &[
+                    ("x-forwarded-for", "2001:db8::1,198.51.100.1:50"),
+                    ("x-forwarded-for", "[2001:db8::2]:50"),
+                    ("x-forwarded-proto", "https"),
+                ],
+                "for=\"[2001:db8::1]\", for=198.51.100.1, for=\"[2001:db8::2]\";proto=https, ",
+            ),
+            (
+                &[("x-forwarded-for", "unknown, , nobody;proto=ftp, ::ffff:10.9.9.9")],
+                "for=unknown, for=unknown, for=10.9.9.9, ",
+            ),
+            (
+                &[("x-forwarded-for", "[2001:db8::1]"), ("x-forwarded-proto", "a;b=c")],
+                "for=\"[2001:db8::1]\", ",
+            ),
+            (
+                &[("x-forwarded-for", "10.9.9.9"), ("x-forwarded-host", "a\";for=b")],
+                "for=10.9.9.9, ",
+            ),
+            (&[("x-forwarded-for", "10.9.9.9"), ("forwarded", "for=10.8.8.8")], "for=10.8.8.8, "),
+            (&[("x-forwarded-proto", "https")], ""),
+        ];
+        for (before, expected) in cases {
+            let headers = added(before, "10.0.0.1:1", false);
+            assert_eq!(headers["forwarded"], format!("{expected}{own}"));
+        }
     }
 
     #[test]
