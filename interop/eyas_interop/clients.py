@@ -96,14 +96,16 @@ def sessions(log: pathlib.Path, host: str) -> set[str]:
 def libcurl(url: str, host: str, address: str, authority: pathlib.Path, version: str) -> dict:
     """Fetches a body in a separate process; returns its length and its hash."""
     port = urllib.parse.urlsplit(url).port or 443
-    command = [
-        sys.executable, "-m", "eyas_interop.fetch", url, f"{host}:{port}:{address}",
-        str(authority), version,
-    ]
+    return fetch(url, f"{host}:{port}:{address}", str(authority), version)
+
+
+def fetch(*arguments: str) -> dict:
+    """Runs `eyas_interop.fetch` with these arguments."""
+    command = [sys.executable, "-m", "eyas_interop.fetch", *arguments]
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=BODY_TIMEOUT,
         check=False,
     )
     if done.returncode != 0:
-        raise RuntimeError(f"libcurl over {version}: {done.stderr.strip()[-300:]}")
+        raise RuntimeError(f"libcurl over {arguments[3]}: {done.stderr.strip()[-300:]}")
     return json.loads(done.stdout)

@@ -22,16 +22,18 @@ class Received:
         self.end = ""
 
 
-def connect(port: int, authority: pathlib.Path, path: str, data: bytes) -> Received:
+def connect(
+    port: int, authority: pathlib.Path, path: str, data: bytes, address: str = "127.0.0.1", name: str = "localhost",
+) -> Received:
     """Opens a WebSocket, sends this, and reads until its end."""
     context = ssl.create_default_context(cafile=str(authority))
     context.set_alpn_protocols(["h2"])
-    with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT) as tcp:
-        with context.wrap_socket(tcp, server_hostname="localhost") as tls:
-            return run(tls, H2Connection(H2Configuration(header_encoding=None)), path, data)
+    with socket.create_connection((address, port), timeout=TIMEOUT) as tcp:
+        with context.wrap_socket(tcp, server_hostname=name) as tls:
+            return run(tls, H2Connection(H2Configuration(header_encoding=None)), headers(path, name), data)
 
 
-def run(tls: ssl.SSLSocket, connection: H2Connection, path: str, data: bytes) -> Received:
+def run(tls: ssl.SSLSocket, connection: H2Connection, head: list[tuple[str, str]], data: bytes) -> Received:
     """The same, over a TLS connection."""
     received, stream = Received(), 0
     connection.initiate_connection()
@@ -43,7 +45,7 @@ def run(tls: ssl.SSLSocket, connection: H2Connection, path: str, data: bytes) ->
                 if not received.is_offered:
                     return received
                 stream = connection.get_next_available_stream_id()
-                connection.send_headers(stream, headers(path))
+                connection.send_headers(stream, head)
             elif isinstance(event, ResponseReceived):
                 received.status = dict(event.headers)[b":status"]
                 connection.send_data(stream, data)
@@ -57,9 +59,9 @@ def run(tls: ssl.SSLSocket, connection: H2Connection, path: str, data: bytes) ->
     return received
 
 
-def headers(path: str) -> list[tuple[str, str]]:
+def headers(path: str, name: str) -> list[tuple[str, str]]:
     """Extended CONNECT (RFC 8441 §5)."""
     return [
         (":method", "CONNECT"), (":protocol", "websocket"), (":scheme", "https"), (":path", path),
-        (":authority", "localhost"), ("sec-websocket-version", "13"),
+        (":authority", name), ("sec-websocket-version", "13"),
     ]

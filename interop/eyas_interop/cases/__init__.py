@@ -3,7 +3,7 @@
 from . import (
     application, browser, connect_udp, data_channels, downloads, fetching, gateway, gateway_grpc, gateway_versions,
     names, planning, proxied, sctp_behaviour, sctp_crosswise, sctp_functional, sctp_guest, sctp_hosts, sctp_lines, sctp_pod,
-    sctp_programs, sctp_service, sctp_sockets, sctp_trapped, swallowed, tunnel, tunnel_interfaces, tunnel_lines,
+    sctp_programs, sctp_service, sctp_sockets, sctp_trapped, servers_before, servers_behind, servers_passing, swallowed, tunnel, tunnel_interfaces, tunnel_lines,
     tunnel_programs, unreachable,
 )
 
@@ -21,6 +21,9 @@ CASES = [
     *gateway.CASES,
     *gateway_versions.CASES,
     *gateway_grpc.CASES,
+    *servers_behind.CASES,
+    *servers_before.CASES,
+    *servers_passing.CASES,
     *tunnel.CASES,
     *tunnel_lines.CASES,
     *tunnel_programs.CASES,

@@ -26,7 +26,8 @@ Examples:
   eyas get --cacert ca.pem https://localhost:8443/bytes/1000000
 
 Beside the files: /bytes/N (N bytes, up to 1 GiB), /echo, /slow?ms=N.
-'eyas man guide gateway' has the details of --upstream.
+'eyas man guide gateway' has the details of --upstream, and
+'eyas man guide with-other-servers' Caddy, HAProxy and nginx on either side.
 Ctrl-C stops it once the requests in flight are answered; a second Ctrl-C stops
 it at once. SIGHUP loads certificates and keys again and reopens the log, so
 that it can be rotated: see 'eyas man guide operating'.";

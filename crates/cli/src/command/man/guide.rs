@@ -32,6 +32,7 @@ const GUIDES: &[Guide] = &guides![
     "proxy",
     "sctp-run",
     "tunnel",
+    "with-other-servers",
 ];
 
 /// Returns the guide on a topic, as a page.
